@@ -1,0 +1,41 @@
+# Two commands are all a newcomer needs: `make demo` and `make test`.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint types tests bench clean
+
+help:  ## list the commands
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+
+$(READY): pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $@
+
+demo: $(READY)  ## install, then solve two topologies with a certificate each
+	$(BIN)/a2aflow solve torus:3x3x3 --host-bandwidth 4 --link-bandwidth 25Gbps
+	$(BIN)/a2aflow solve torus:3x3x3 --output out/torus.flow.json
+	$(BIN)/a2aflow solve genkautz:n=64,d=4 --output out/genkautz.flow.json
+	$(BIN)/a2aflow verify out/torus.flow.json
+	$(BIN)/a2aflow verify out/genkautz.flow.json
+
+test: lint types tests  ## install, then lint, types and all tests
+
+lint: $(READY)  ## ruff, check and format
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(READY)  ## mypy, strict
+	$(BIN)/mypy
+
+tests: $(READY)  ## pytest
+	$(BIN)/pytest
+
+bench: $(READY)  ## link against decomposed, as a ratio over N
+	$(BIN)/python benchmarks/link_vs_decomposed.py
+
+clean:  ## remove the virtual environment and what the demo wrote
+	rm -rf $(VENV) out

@@ -1,0 +1,29 @@
+"""Array types, and the one way in which nouns take arrays in: converted and read-only."""
+
+from typing import TypeAlias, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Ints: TypeAlias = NDArray[np.int64]
+Floats: TypeAlias = NDArray[np.float64]
+Scalar = TypeVar("Scalar", bound=np.generic)
+
+
+def frozen(values: ArrayLike, dtype: type[Scalar]) -> NDArray[Scalar]:
+    """Return `values` as a read-only array of `dtype`.
+
+    A writable array is copied, so that nobody keeps a handle through which a noun could change;
+    an array that is read-only already is shared.
+    """
+    array = np.asarray(values, dtype=dtype)
+    if array.flags.writeable:
+        array = array.copy()
+        array.setflags(write=False)
+    return array
+
+
+def inner_index(counts: Ints) -> Ints:
+    """Return 0..c-1 for every count c, concatenated: the inner index of a ragged array."""
+    starts = np.repeat(np.cumsum(counts) - counts, counts)
+    return np.arange(int(counts.sum()), dtype=np.int64) - starts

@@ -1,0 +1,85 @@
+"""`Demand`: how much every terminal sends to every other one."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from a2aflow.errors import DemandError
+from a2aflow.ir.arrays import Floats, Ints, frozen
+
+
+@dataclass(frozen=True, eq=False)
+class Demand:
+    """Amounts in shards between terminals, indexed by position in `Topology.terminals`.
+
+    `matrix` is None for the uniform all-to-all, where every terminal sends one shard to every
+    other: at thousands of terminals a matrix of ones would be the largest thing in memory.
+    """
+
+    terminals: int
+    matrix: Floats | None = None
+
+    def __post_init__(self) -> None:
+        if self.matrix is None:
+            return
+        matrix = frozen(self.matrix, np.float64)
+        object.__setattr__(self, "matrix", matrix)
+        if matrix.shape != (self.terminals, self.terminals):
+            raise DemandError(
+                f"demand matrix of shape {'x'.join(map(str, matrix.shape))}; "
+                f"expected {self.terminals}x{self.terminals}, one row and column per terminal"
+            )
+        _raise_at(~(np.isfinite(matrix) & (matrix >= 0)), matrix, "a non-negative finite number")
+        _raise_at(np.diag(np.diag(matrix) != 0), matrix, "0: a terminal sends nothing to itself")
+        if not matrix.any():
+            raise DemandError("the demand is zero everywhere; expected at least one positive entry")
+
+    @property
+    def uniform(self) -> bool:
+        """Whether this is the uniform all-to-all."""
+        return self.matrix is None
+
+    @property
+    def total(self) -> float:
+        """The sum of all amounts."""
+        if self.matrix is None:
+            return float(self.terminals * (self.terminals - 1))
+        return float(self.matrix.sum())
+
+    def rows(self, sources: Ints) -> Floats:
+        """Return the amounts that the given terminals send, one row each."""
+        if self.matrix is not None:
+            return np.array(self.matrix[sources])
+        rows = np.ones((len(sources), self.terminals))
+        rows[np.arange(len(sources)), sources] = 0.0
+        return rows
+
+    def sources(self) -> Ints:
+        """Return the terminals that send anything."""
+        if self.matrix is None:
+            return np.arange(self.terminals, dtype=np.int64)
+        return np.flatnonzero(self.matrix.any(axis=1)).astype(np.int64)
+
+    def pairs(self) -> tuple[Ints, Ints]:
+        """Return source and destination of every pair with a positive amount, by source."""
+        matrix = self.rows(np.arange(self.terminals, dtype=np.int64))
+        source, destination = np.nonzero(matrix)
+        return source.astype(np.int64), destination.astype(np.int64)
+
+    def same_as(self, other: "Demand") -> bool:
+        """Whether both demands ask for the same amounts."""
+        if self.matrix is None or other.matrix is None:
+            return self.terminals == other.terminals and self.matrix is other.matrix
+        return np.array_equal(self.matrix, other.matrix)
+
+
+def _raise_at(bad: NDArray[np.bool_], matrix: Floats, expected: str) -> None:
+    """Raise for the first entry where `bad` holds, if any."""
+    found = np.argwhere(bad)
+    if len(found):
+        source, destination = (int(index) for index in found[0])
+        raise DemandError(
+            f"demand from terminal {source} to terminal {destination} is "
+            f"{matrix[source, destination]:g}; expected {expected}"
+        )

@@ -1,0 +1,52 @@
+"""Reading with limits, writing without loss: every file goes through these two functions."""
+
+import os
+import tempfile
+from pathlib import Path
+
+from a2aflow.errors import FormatError, UsageError
+
+MAX_FILE_BYTES = 1 << 30
+
+
+def read_text(path: Path, limit: int = MAX_FILE_BYTES) -> str:
+    """Return a file's text; refuse what is missing, larger than `limit` bytes, or not UTF-8."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(limit + 1)
+    except FileNotFoundError:
+        raise FormatError(f"{path}: no such file; check the path") from None
+    except OSError as error:
+        raise FormatError(f"{path}: cannot be read: {error.strerror}") from None
+    if len(data) > limit:
+        raise FormatError(f"{path}: larger than the limit of {limit:,} bytes for this format")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise FormatError(
+            f"{path}: byte {error.start} is not UTF-8; expected a text file"
+        ) from None
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file under a temporary name beside it, then rename: readers see all of it or none."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be written: {error.strerror}") from None
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        Path(temporary).chmod(0o666 & ~_umask())
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def _umask() -> int:
+    """Return the process's file mode mask, which the system only tells when it is set."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,62 @@
+"""`Problem`: a topology and the demand that it has to carry."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from a2aflow.errors import DemandError, TopologyError
+from a2aflow.ir.arrays import Floats, Ints
+from a2aflow.ir.demand import Demand
+from a2aflow.ir.reach import reachable
+from a2aflow.ir.topology import Topology
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """What every solver takes: the topology, and who sends how much to whom.
+
+    Construction proves that the problem has an answer: every terminal reaches every other one.
+    """
+
+    topology: Topology
+    demand: Demand
+
+    def __post_init__(self) -> None:
+        terminals = len(self.topology.terminals)
+        if self.demand.terminals != terminals:
+            raise DemandError(
+                f"demand between {self.demand.terminals} terminals on a topology with {terminals}; "
+                "expected one row and column per terminal"
+            )
+        require_connected(self.topology)
+
+    @classmethod
+    def all_to_all(cls, topology: Topology) -> "Problem":
+        """Return the uniform all-to-all on `topology`."""
+        return cls(topology, Demand(len(topology.terminals)))
+
+    @cached_property
+    def sources(self) -> Ints:
+        """The terminals that send anything, as positions in `topology.terminals`."""
+        return self.demand.sources()
+
+    def node_demand(self, sources: Ints) -> Floats:
+        """Return what each node is to receive from each source, shape [sources, nodes]."""
+        rows = np.zeros((len(sources), self.topology.nodes))
+        rows[:, self.topology.terminals] = self.demand.rows(sources)
+        return rows
+
+
+def require_connected(topology: Topology) -> None:
+    """Raise, naming a pair, unless every terminal reaches every other one."""
+    first = int(topology.terminals[0])
+    forth = reachable(topology.nodes, topology.tail, topology.head, first)
+    back = reachable(topology.nodes, topology.head, topology.tail, first)
+    for seen, words in ((forth, "{0} cannot reach terminal {1}"), (back, "{1} cannot reach {0}")):
+        missed = topology.terminals[~seen[topology.terminals]]
+        if len(missed):
+            raise TopologyError(
+                f"{topology.name} is disconnected: terminal {words.format(first, int(missed[0]))} "
+                f"({len(missed)} such terminals); add links or leave these terminals out"
+            )

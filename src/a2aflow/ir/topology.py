@@ -1,0 +1,189 @@
+"""`Topology`: nodes, directed links with capacities, and the terminals that send and receive."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from a2aflow.errors import TopologyError
+from a2aflow.ir.arrays import Floats, Ints, frozen
+
+MAX_NODES = 1_000_000
+MAX_LINKS = 50_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Topology:
+    """A directed multigraph with link capacities.
+
+    The position of a link in `tail`, `head` and `capacity` is its index, and that index is the
+    key of every per-link array in a2aflow; parallel links are simply two indices. Nodes that are
+    not terminals (switches, the NIC halves of a host) forward but neither send nor receive.
+    `notes` say how the topology came to be: dropped self-loops, removed links, and the like.
+    """
+
+    name: str
+    nodes: int
+    tail: Ints
+    head: Ints
+    capacity: Floats
+    terminals: Ints
+    notes: tuple[str, ...] = field(default=())
+
+    def __post_init__(self) -> None:
+        for key, kind in (
+            ("tail", np.int64),
+            ("head", np.int64),
+            ("capacity", np.float64),
+            ("terminals", np.int64),
+        ):
+            object.__setattr__(self, key, frozen(getattr(self, key), kind))
+        _check_sizes(self)
+        _check_links(self)
+        _check_terminals(self)
+
+    @classmethod
+    def from_links(
+        cls,
+        name: str,
+        nodes: int,
+        links: Iterable[Sequence[float]],
+        terminals: Iterable[int] | None = None,
+        notes: Iterable[str] = (),
+    ) -> "Topology":
+        """Build from `(tail, head)` or `(tail, head, capacity)` tuples; capacity is 1 if left out.
+
+        All nodes are terminals unless `terminals` says otherwise.
+        """
+        rows = list(links)
+        return cls(
+            name=name,
+            nodes=nodes,
+            tail=np.array([row[0] for row in rows], dtype=np.int64),
+            head=np.array([row[1] for row in rows], dtype=np.int64),
+            capacity=np.array([row[2] if len(row) > 2 else 1.0 for row in rows], dtype=np.float64),
+            terminals=np.array(sorted(range(nodes) if terminals is None else terminals), np.int64),
+            notes=tuple(notes),
+        )
+
+    @classmethod
+    def from_edges(
+        cls,
+        name: str,
+        nodes: int,
+        edges: Iterable[Sequence[float]],
+        terminals: Iterable[int] | None = None,
+        notes: Iterable[str] = (),
+    ) -> "Topology":
+        """Build from undirected edges: each becomes a link either way, of the edge's capacity.
+
+        Links are ordered by tail, then head, so that the same graph gets the same indices.
+        """
+        both = [arc for u, v, *rest in edges for arc in ((u, v, *rest), (v, u, *rest))]
+        both.sort(key=lambda arc: (arc[0], arc[1]))
+        return cls.from_links(name, nodes, both, terminals, notes)
+
+    @property
+    def links(self) -> int:
+        """The number of directed links."""
+        return len(self.tail)
+
+    @cached_property
+    def out_degree(self) -> Ints:
+        """The number of links that leave each node."""
+        return frozen(np.bincount(self.tail, minlength=self.nodes), np.int64)
+
+    @cached_property
+    def in_degree(self) -> Ints:
+        """The number of links that enter each node."""
+        return frozen(np.bincount(self.head, minlength=self.nodes), np.int64)
+
+    @cached_property
+    def bidirectional(self) -> bool:
+        """Whether every link has a partner of the same capacity in the other direction."""
+        forth = np.lexsort((self.capacity, self.head, self.tail))
+        back = np.lexsort((self.capacity, self.tail, self.head))
+        return bool(
+            np.array_equal(self.tail[forth], self.head[back])
+            and np.array_equal(self.head[forth], self.tail[back])
+            and np.array_equal(self.capacity[forth], self.capacity[back])
+        )
+
+    def link_name(self, link: int) -> str:
+        """Name a link for a message: its index and its two ends."""
+        return f"link {link} ({self.tail[link]} -> {self.head[link]})"
+
+    def same_as(self, other: "Topology") -> bool:
+        """Whether nodes, links (in order), capacities and terminals are equal."""
+        return self.nodes == other.nodes and all(
+            np.array_equal(getattr(self, key), getattr(other, key))
+            for key in ("tail", "head", "capacity", "terminals")
+        )
+
+
+def _check_sizes(topology: Topology) -> None:
+    if not 0 < topology.nodes <= MAX_NODES:
+        raise TopologyError(
+            f"{topology.name}: {topology.nodes} nodes; expected 1 to {MAX_NODES:,} nodes"
+        )
+    shapes = {topology.tail.shape, topology.head.shape, topology.capacity.shape}
+    if shapes != {(topology.links,)}:
+        raise TopologyError(
+            f"{topology.name}: tail, head and capacity have shapes {sorted(shapes)}; "
+            "expected one entry per link in each"
+        )
+    if topology.links > MAX_LINKS:
+        raise TopologyError(
+            f"{topology.name}: {topology.links:,} links; expected at most {MAX_LINKS:,}"
+        )
+
+
+def _check_links(topology: Topology) -> None:
+    for ends in (topology.tail, topology.head):
+        _raise_at(
+            topology,
+            (ends < 0) | (ends >= topology.nodes),
+            lambda _: f"an end outside the nodes 0..{topology.nodes - 1}; renumber the nodes",
+        )
+    _raise_at(
+        topology,
+        topology.tail == topology.head,
+        lambda _: "both ends at one node; a self-loop carries no traffic, remove it",
+    )
+    _raise_at(
+        topology,
+        ~(np.isfinite(topology.capacity) & (topology.capacity > 0)),
+        lambda link: (
+            f"capacity {topology.capacity[link]:g}; expected a positive finite number "
+            "(leave out a link that carries nothing)"
+        ),
+    )
+
+
+def _raise_at(topology: Topology, bad: NDArray[np.bool_], problem: Callable[[int], str]) -> None:
+    """Raise for the first link where `bad` holds, if any; `problem` words it."""
+    found = np.flatnonzero(bad)
+    if len(found):
+        link = int(found[0])
+        more = f" (and {len(found) - 1} more links)" if len(found) > 1 else ""
+        raise TopologyError(
+            f"{topology.name}: {topology.link_name(link)} has {problem(link)}{more}"
+        )
+
+
+def _check_terminals(topology: Topology) -> None:
+    terminals = topology.terminals
+    bad = terminals[(terminals < 0) | (terminals >= topology.nodes)]
+    if len(bad):
+        raise TopologyError(
+            f"{topology.name}: terminal {bad[0]} is not a node; "
+            f"expected nodes 0..{topology.nodes - 1}"
+        )
+    if np.any(np.diff(terminals) <= 0):
+        raise TopologyError(f"{topology.name}: terminals must be distinct and in ascending order")
+    if len(terminals) < 2:
+        raise TopologyError(
+            f"{topology.name}: {len(terminals)} terminal(s); an all-to-all needs at least 2"
+        )

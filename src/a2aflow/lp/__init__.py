@@ -1,0 +1,1 @@
+"""Linear programs and the solvers behind one interface; knows nothing of networks."""

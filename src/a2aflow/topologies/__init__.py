@@ -1,0 +1,1 @@
+"""Topology families, hardware presets, operators, readers and writers."""
