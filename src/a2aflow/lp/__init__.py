@@ -1,1 +1,69 @@
-"""Linear programs and the solvers behind one interface; knows nothing of networks."""
+"""Linear programs and the solvers behind one interface; knows nothing of networks.
+
+`SOLVERS` holds what is always there, `EXTRAS` what a user may have: each of those is one file,
+imported when it is asked for and not before. `auto` picks by size.
+"""
+
+from collections.abc import Callable
+from importlib import import_module
+
+from a2aflow.errors import MissingComponentError, UsageError
+from a2aflow.lp import highs
+from a2aflow.lp.program import LinearProgram, LPResult, LPSettings, LPStatus
+
+Solver = Callable[[LinearProgram, LPSettings], LPResult]
+
+SOLVERS: dict[str, Solver] = {
+    "simplex": highs.simplex,
+    "ipm": highs.ipm,
+    "hipo": highs.hipo,
+    "pdlp": highs.pdlp,
+}
+
+EXTRAS = {"gurobi": "gurobipy", "glop": "ortools"}
+"""Optional solvers, each in the file of its name, and the distribution that it needs."""
+
+AUTO = ((2_000, "simplex"), (400_000, "ipm"))
+"""Largest number of variables for which `auto` takes a solver; above the last, `hipo`."""
+
+
+def solver_names() -> list[str]:
+    """Return every name that `solve_program` takes."""
+    return ["auto", *SOLVERS, *EXTRAS]
+
+
+def solve_program(program: LinearProgram, solver: str, settings: LPSettings) -> LPResult:
+    """Solve `program` with the named solver."""
+    if solver == "auto":
+        solver = next((name for limit, name in AUTO if program.size <= limit), "hipo")
+    if solver in EXTRAS:
+        return _extra(solver)(program, settings)
+    if solver not in SOLVERS:
+        raise UsageError(f"unknown solver {solver!r}; expected one of {', '.join(solver_names())}")
+    return SOLVERS[solver](program, settings)
+
+
+def _extra(name: str) -> Solver:
+    try:
+        module = import_module(f"a2aflow.lp.{name}")
+    except ImportError:
+        raise MissingComponentError(
+            f"the solver {name!r} needs {EXTRAS[name]}, which is not installed; "
+            f"pip install 'a2aflow[{name}]', or choose one of {', '.join(SOLVERS)}"
+        ) from None
+    solve: Solver = module.solve
+    return solve
+
+
+__all__ = [
+    "AUTO",
+    "EXTRAS",
+    "SOLVERS",
+    "LPResult",
+    "LPSettings",
+    "LPStatus",
+    "LinearProgram",
+    "Solver",
+    "solve_program",
+    "solver_names",
+]

@@ -1,0 +1,126 @@
+"""`Flow`: who sends how much over which link, at what common rate, and why no rate is better."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+
+from a2aflow.errors import InputError
+from a2aflow.ir.arrays import Floats, Ints, frozen
+from a2aflow.ir.problem import Problem
+
+
+class Status(StrEnum):
+    """How a solve ended; whatever it says, the flow is feasible and the bound is valid."""
+
+    OPTIMAL = "optimal"
+    """The certified gap is at most the gap that was asked for."""
+    GAP_NOT_REACHED = "gap_not_reached"
+    """The solver finished, but the certified gap is larger than asked for."""
+    TIME_LIMIT = "time_limit"
+    """The time limit came first."""
+    INTERRUPTED = "interrupted"
+    """The user stopped it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate:
+    """Non-negative link lengths, and the bound on the all-to-all time that they prove.
+
+    Whatever the routing, pair (s, d) occupies at least demand(s, d) * distance(s, d) of the
+    length-weighted capacity, so the time is at least
+
+        sum of demand(s, d) * distance(s, d)  /  sum of capacity(l) * length(l).
+    """
+
+    lengths: Floats
+    bound: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "lengths", frozen(self.lengths, np.float64))
+
+
+@dataclass(frozen=True, eq=False)
+class Flow:
+    """Link flows that deliver `rate` times the demand within the capacities.
+
+    Flows come in groups, each from one source: a group serves one destination (a commodity) if
+    `destination` is given, else all that its source sends. Group g holds the positive flows
+    `amount[start[g]:start[g + 1]]` on the links `link[start[g]:start[g + 1]]`. Sources and
+    destinations are positions in `topology.terminals`.
+    """
+
+    problem: Problem
+    rate: float
+    source: Ints
+    destination: Ints | None
+    start: Ints
+    link: Ints
+    amount: Floats
+    certificate: Certificate
+    method: str
+    status: Status = Status.OPTIMAL
+
+    def __post_init__(self) -> None:
+        for key in ("source", "start", "link"):
+            object.__setattr__(self, key, frozen(getattr(self, key), np.int64))
+        object.__setattr__(self, "amount", frozen(self.amount, np.float64))
+        if self.destination is not None:
+            object.__setattr__(self, "destination", frozen(self.destination, np.int64))
+        _check_shape(self)
+
+    @property
+    def groups(self) -> int:
+        """The number of groups: sources, or commodities."""
+        return len(self.source)
+
+    @property
+    def per_commodity(self) -> bool:
+        """Whether every group serves one destination."""
+        return self.destination is not None
+
+    @property
+    def time(self) -> float:
+        """The all-to-all time, in units of one shard over a link of capacity 1."""
+        return 1.0 / self.rate
+
+    @property
+    def bound(self) -> float:
+        """The certified lower bound on the time of any all-to-all for this problem."""
+        return self.certificate.bound
+
+    @property
+    def gap(self) -> float:
+        """How far `time` can be from the optimum at most, relative to the bound."""
+        return self.time / self.bound - 1.0
+
+    def load(self) -> Floats:
+        """Return the total flow on each link."""
+        links = self.problem.topology.links
+        return np.bincount(self.link, weights=self.amount, minlength=links).astype(np.float64)
+
+
+def _check_shape(flow: Flow) -> None:
+    """Refuse arrays that do not describe groups at all; `ir.verify` judges what they say."""
+    groups, start = len(flow.source), flow.start
+    sound = (
+        start.shape == (groups + 1,)
+        and int(start[0]) == 0
+        and bool(np.all(np.diff(start) >= 0))
+        and flow.link.shape == flow.amount.shape == (int(start[-1]),)
+        and (flow.destination is None or flow.destination.shape == (groups,))
+        and flow.certificate.lengths.shape == (flow.problem.topology.links,)
+    )
+    if not sound:
+        raise InputError(
+            "the arrays of the flow do not fit together; expected one start per group and one "
+            "more, as many links as amounts, and one length per link"
+        )
+    for key, values, limit in (
+        ("source", flow.source, len(flow.problem.topology.terminals)),
+        ("destination", flow.destination, len(flow.problem.topology.terminals)),
+        ("link", flow.link, flow.problem.topology.links),
+    ):
+        if values is not None and np.any((values < 0) | (values >= limit)):
+            worst = values[(values < 0) | (values >= limit)][0]
+            raise InputError(f"the flow has {key} {worst}; expected 0..{limit - 1}")

@@ -1,0 +1,215 @@
+"""Independent checks of artefacts: what makes an answer evidence.
+
+Nothing here is shared with the code that produces flows: the shortest paths are Bellman-Ford over
+arrays, not the producers' Dijkstra, and sums are formed from the artefact's own numbers. A check
+collects every kind of violation, each with its worst offender, and raises once.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from a2aflow.errors import VerificationError
+from a2aflow.ir.arrays import Floats, Ints
+from a2aflow.ir.flow import Flow
+from a2aflow.ir.problem import Problem
+from a2aflow.ir.topology import Topology
+
+TOLERANCE = 1e-9
+"""Largest accepted error, relative to the numbers that a sum is made of."""
+
+BLOCK = 4_000_000
+"""Numbers held at once: the checks run in blocks so that memory stays flat as problems grow."""
+
+
+@dataclass(frozen=True)
+class FlowReport:
+    """What a check of a flow recomputed from its numbers."""
+
+    time: float
+    bound: float
+    gap: float
+    max_load: float
+    groups: int
+
+
+def check_topology(topology: Topology) -> None:
+    """Check that capacities are positive and finite and that terminals reach each other."""
+    violations = []
+    if not (np.isfinite(topology.capacity) & (topology.capacity > 0)).all():
+        violations.append("a capacity is not positive and finite")
+    here = topology.terminals[:1]
+    hops = np.ones(topology.links)
+    forth = shortest_distances(topology.nodes, topology.tail, topology.head, hops, here)[0]
+    back = shortest_distances(topology.nodes, topology.head, topology.tail, hops, here)[0]
+    for distance, words in ((forth, "cannot be reached from"), (back, "cannot reach")):
+        lost = topology.terminals[~np.isfinite(distance[topology.terminals])]
+        if len(lost):
+            violations.append(f"terminal {lost[0]} {words} terminal {here[0]}")
+    _raise_if(f"topology {topology.name}", violations)
+
+
+def check_flow(flow: Flow, tolerance: float = TOLERANCE) -> FlowReport:
+    """Check that a flow is what it says: feasible, at its rate, with a bound that holds."""
+    violations = [
+        *_check_values(flow),
+        *_check_groups(flow),
+        *_check_capacity(flow, tolerance),
+        *_check_conservation(flow, tolerance),
+    ]
+    bound, trouble = recompute_bound(flow.problem, flow.certificate.lengths)
+    violations += trouble
+    if not trouble:
+        violations += _check_claims(flow, bound, tolerance)
+    _raise_if(f"flow on {flow.problem.topology.name}", violations)
+    utilisation = float((_load(flow) / flow.problem.topology.capacity).max())
+    return FlowReport(flow.time, bound, flow.time / bound - 1, utilisation, flow.groups)
+
+
+def recompute_bound(problem: Problem, lengths: Floats) -> tuple[float, list[str]]:
+    """Return the bound that link lengths prove, or what is wrong with the lengths."""
+    if not (np.isfinite(lengths) & (lengths >= 0)).all():
+        link = int(np.flatnonzero(~(np.isfinite(lengths) & (lengths >= 0)))[0])
+        name = problem.topology.link_name(link)
+        return 0.0, [f"certificate: {name} has length {lengths[link]:g}, not a number >= 0"]
+    if not lengths.any():
+        return 0.0, ["certificate: all lengths are zero, which proves nothing"]
+    topology = problem.topology
+    weighted = 0.0
+    for sources in _blocks(problem.sources, topology.links):
+        starts = topology.terminals[sources]
+        distance = shortest_distances(topology.nodes, topology.tail, topology.head, lengths, starts)
+        weighted += float((problem.demand.rows(sources) * distance[:, topology.terminals]).sum())
+    return weighted / float(topology.capacity @ lengths), []
+
+
+def shortest_distances(nodes: int, tail: Ints, head: Ints, lengths: Floats, starts: Ints) -> Floats:
+    """Return shortest distances from each start to each node, by Bellman-Ford over all starts."""
+    order = np.argsort(head, kind="stable")
+    entered, first = np.unique(head[order], return_index=True)
+    from_node, step = tail[order], lengths[order][:, None]
+    distance = np.full((nodes, len(starts)), np.inf)
+    distance[starts, np.arange(len(starts))] = 0.0
+    while True:
+        reached = np.minimum.reduceat(distance[from_node] + step, first, axis=0)
+        better = np.minimum(distance[entered], reached)
+        if np.array_equal(better, distance[entered]):
+            return distance.T
+        distance[entered] = better
+
+
+def _check_values(flow: Flow) -> Iterator[str]:
+    if not np.isfinite(flow.rate) or flow.rate <= 0:
+        yield f"the rate is {flow.rate:g}; expected a positive number"
+    bad = np.flatnonzero(~(np.isfinite(flow.amount) & (flow.amount >= 0)))
+    if len(bad):
+        name = flow.problem.topology.link_name(int(flow.link[bad[0]]))
+        found = f"{flow.amount[bad[0]]:g} on {name}"
+        yield f"{len(bad)} amounts are not numbers >= 0; the first is {found}"
+
+
+def _check_groups(flow: Flow) -> Iterator[str]:
+    """Hold the groups against the demand: one per source, or per pair, and no other."""
+    terminals = len(flow.problem.topology.terminals)
+    if flow.destination is None:
+        found, wanted = flow.source, flow.problem.sources
+    else:
+        source, destination = flow.problem.demand.pairs()
+        found = flow.source * terminals + flow.destination
+        wanted = source * terminals + destination
+    if not np.array_equal(np.sort(found), np.sort(wanted)):
+        kind = "source" if flow.destination is None else "pair"
+        yield (
+            f"{len(found)} groups ({len(np.unique(found))} distinct) where the demand has "
+            f"{len(wanted)}; expected exactly one per {kind} with a positive demand"
+        )
+
+
+def _check_capacity(flow: Flow, tolerance: float) -> Iterator[str]:
+    load, capacity = _load(flow), flow.problem.topology.capacity
+    over = load - capacity * (1 + tolerance)
+    if (over > 0).any():
+        link = int(np.argmax(load / capacity))
+        name = flow.problem.topology.link_name(link)
+        yield (
+            f"{int((over > 0).sum())} links carry more than their capacity; "
+            f"the worst is {name} with {load[link]:.12g} over {capacity[link]:.12g}"
+        )
+
+
+def _load(flow: Flow) -> Floats:
+    """Sum what each link carries."""
+    load = np.zeros(flow.problem.topology.links)
+    np.add.at(load, flow.link, flow.amount)
+    return load
+
+
+def _check_conservation(flow: Flow, tolerance: float) -> Iterator[str]:
+    """Hold what enters a node less what leaves it against the rate times what it is to receive."""
+    topology = flow.problem.topology
+    worst, where = 0.0, ""
+    for groups in _blocks(np.arange(flow.groups), topology.nodes):
+        net, gross = _balance(flow, groups)
+        wanted = flow.rate * _wanted(flow, groups)
+        starts = topology.terminals[flow.source[groups]]
+        wanted[np.arange(len(groups)), starts] = -wanted.sum(axis=1)
+        error = np.abs(net - wanted)
+        scale = gross + np.abs(wanted)
+        relative = np.divide(error, scale, out=np.zeros_like(error), where=scale > 0)
+        place = np.unravel_index(int(np.argmax(relative)), relative.shape)
+        if relative[place] > worst:
+            worst = float(relative[place])
+            where = (
+                f"node {place[1]} nets {net[place]:.12g} of the flow from node {starts[place[0]]}, "
+                f"expected {wanted[place]:.12g}"
+            )
+    if worst > tolerance:
+        yield f"flow is not conserved or demand not met (relative error {worst:.3g}): {where}"
+
+
+def _balance(flow: Flow, groups: Ints) -> tuple[Floats, Floats]:
+    """Return inflow minus outflow, and inflow plus outflow, for each group and node."""
+    topology = flow.problem.topology
+    begin, end = int(flow.start[groups[0]]), int(flow.start[groups[-1] + 1])
+    link, amount = flow.link[begin:end], flow.amount[begin:end]
+    row = np.repeat(np.arange(len(groups)), np.diff(flow.start)[groups]) * topology.nodes
+    shape = (len(groups), topology.nodes)
+
+    def summed(ends: Ints) -> Floats:
+        flat = np.bincount(row + ends[link], amount, shape[0] * shape[1])
+        return flat.reshape(shape).astype(np.float64, copy=False)
+
+    entering, leaving = summed(topology.head), summed(topology.tail)
+    return entering - leaving, entering + leaving
+
+
+def _wanted(flow: Flow, groups: Ints) -> Floats:
+    """Return what each node is to receive from each group."""
+    wanted = flow.problem.node_demand(flow.source[groups])
+    if flow.destination is not None:
+        only = flow.problem.topology.terminals[flow.destination[groups]]
+        rows = np.arange(len(groups))
+        amount = wanted[rows, only]
+        wanted[:] = 0.0
+        wanted[rows, only] = amount
+    return wanted
+
+
+def _check_claims(flow: Flow, bound: float, tolerance: float) -> Iterator[str]:
+    if flow.bound > bound * (1 + tolerance):
+        yield f"certificate: claims the bound {flow.bound:.12g}, but its lengths prove {bound:.12g}"
+    if flow.time < bound * (1 - tolerance):
+        yield f"the time {flow.time:.12g} is below the proven bound {bound:.12g}"
+
+
+def _blocks(items: Ints, width: int) -> Iterator[Ints]:
+    """Cut `items` so that a block of them times `width` numbers stays small."""
+    size = max(1, BLOCK // max(1, width))
+    for begin in range(0, len(items), size):
+        yield items[begin : begin + size]
+
+
+def _raise_if(subject: str, violations: list[str]) -> None:
+    if violations:
+        raise VerificationError(subject, violations)

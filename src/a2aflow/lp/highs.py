@@ -1,0 +1,130 @@
+"""HiGHS: simplex, two interior-point methods with crossover, and PDLP."""
+
+import threading
+from typing import Any
+
+import highspy
+import numpy as np
+
+from a2aflow.lp.program import LinearProgram, LPResult, LPSettings, LPStatus
+
+INTERRUPTIBLE_SIZE = 20_000
+"""Above this many variables a solve can take seconds, and watching it is worth a thread."""
+
+PATIENCE = 10.0
+"""Seconds that a solver gets to stop by itself after Ctrl-C before its thread is abandoned."""
+
+_STATUS = {
+    highspy.HighsModelStatus.kOptimal: LPStatus.OPTIMAL,
+    highspy.HighsModelStatus.kInfeasible: LPStatus.INFEASIBLE,
+    highspy.HighsModelStatus.kUnbounded: LPStatus.UNBOUNDED,
+    highspy.HighsModelStatus.kUnboundedOrInfeasible: LPStatus.INFEASIBLE,
+    highspy.HighsModelStatus.kTimeLimit: LPStatus.TIME_LIMIT,
+    highspy.HighsModelStatus.kInterrupt: LPStatus.INTERRUPTED,
+}
+
+_OPTIONS: dict[str, dict[str, Any]] = {
+    "simplex": {"solver": "simplex"},
+    "ipm": {"solver": "ipx"},
+    # Eliminating a commodity's node rows leaves a dense block only as large as the capacity rows,
+    # so the normal equations in minimum-degree order are the right system for these programs;
+    # left to choose, HiPO spends longer on the analysis of both systems than on the solve.
+    "hipo": {"solver": "hipo", "hipo_system": "normaleq", "hipo_ordering": "amd"},
+    "pdlp": {"solver": "pdlp"},
+}
+
+
+def simplex(program: LinearProgram, settings: LPSettings) -> LPResult:
+    """Solve by the dual simplex method: exact vertices, best for small programs."""
+    return _solve("simplex", program, settings)
+
+
+def ipm(program: LinearProgram, settings: LPSettings) -> LPResult:
+    """Solve by IPX, an interior point method on an iterative linear solver, with crossover."""
+    return _solve("ipm", program, settings)
+
+
+def hipo(program: LinearProgram, settings: LPSettings) -> LPResult:
+    """Solve by HiPO, an interior point method on a direct factorisation, without crossover."""
+    return _solve("hipo", program, settings)
+
+
+def pdlp(program: LinearProgram, settings: LPSettings) -> LPResult:
+    """Solve by PDLP, a first-order method: low memory, modest accuracy."""
+    return _solve("pdlp", program, settings)
+
+
+def _solve(name: str, program: LinearProgram, settings: LPSettings) -> LPResult:
+    # HiGHS keeps one thread pool per process and refuses a solve that wants another number.
+    highspy.Highs.resetGlobalScheduler(True)
+    solver = highspy.Highs()
+    solver.setOptionValue("output_flag", False)
+    for key, value in (_OPTIONS[name] | _accuracy(name, settings)).items():
+        solver.setOptionValue(key, value)
+    solver.passModel(_model(program))
+    if program.size > INTERRUPTIBLE_SIZE:
+        if not _run_watched(name, solver, program, settings):
+            return LPResult(LPStatus.INTERRUPTED, None, None)
+    else:
+        solver.run()
+    return _result(solver)
+
+
+def _accuracy(name: str, settings: LPSettings) -> dict[str, Any]:
+    options: dict[str, Any] = {
+        # HiGHS rejects tolerances below 1e-10.
+        "ipm_optimality_tolerance": max(1e-10, settings.tolerance),
+        "pdlp_optimality_tolerance": max(1e-10, settings.tolerance),
+        "run_crossover": "on" if settings.vertex and name == "ipm" else "off",
+    }
+    if settings.time_limit is not None:
+        options["time_limit"] = max(0.0, settings.time_limit)
+    if settings.threads is not None:
+        options["threads"] = settings.threads
+    return options
+
+
+def _model(program: LinearProgram) -> highspy.HighsLp:
+    model = highspy.HighsLp()
+    model.num_row_, model.num_col_ = program.matrix.shape
+    model.col_cost_ = program.cost
+    model.col_lower_ = np.zeros(program.size)
+    model.col_upper_ = np.full(program.size, highspy.kHighsInf)
+    model.row_lower_ = program.row_lower
+    model.row_upper_ = program.row_upper
+    model.a_matrix_.format_ = highspy.MatrixFormat.kColwise
+    model.a_matrix_.start_ = program.matrix.indptr
+    model.a_matrix_.index_ = program.matrix.indices
+    model.a_matrix_.value_ = program.matrix.data
+    return model
+
+
+def _run_watched(
+    name: str, solver: highspy.Highs, program: LinearProgram, settings: LPSettings
+) -> bool:
+    """Run in a thread, report while it runs, cancel it on Ctrl-C; return whether it has ended."""
+    solver.HandleUserInterrupt = True
+    thread = threading.Thread(target=solver.run, daemon=True)
+    thread.start()
+    seconds = 0
+    try:
+        while thread.is_alive():
+            settings.report(f"{name}: {program.size:,} variables, {seconds} s")
+            thread.join(1.0)
+            seconds += 1
+    except KeyboardInterrupt:
+        settings.report(f"{name}: stopping")
+        solver.cancelSolve()
+        thread.join(PATIENCE)
+    return not thread.is_alive()
+
+
+def _result(solver: highspy.Highs) -> LPResult:
+    info, solution = solver.getInfo(), solver.getSolution()
+    x, dual = np.array(solution.col_value), np.array(solution.row_dual)
+    return LPResult(
+        status=_STATUS.get(solver.getModelStatus(), LPStatus.STOPPED),
+        x=x if len(x) and np.isfinite(x).all() else None,
+        row_dual=dual if len(dual) and np.isfinite(dual).all() else None,
+        iterations=max(0, info.simplex_iteration_count, info.ipm_iteration_count),
+    )

@@ -1,0 +1,39 @@
+"""Groups: the unit in which every link-based program counts its flow variables.
+
+A group is a source and what it is to deliver: to one destination in the link-based program (a
+commodity), to all of them in the master program. The two programs differ in nothing else.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from a2aflow.ir.arrays import Floats, Ints
+from a2aflow.ir.problem import Problem
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """`wanted[g, v]` is what node v is to receive of the flow that leaves node `start[g]`."""
+
+    source: Ints
+    destination: Ints | None
+    start: Ints
+    wanted: Floats
+
+
+def by_source(problem: Problem) -> Groups:
+    """Return one group per source: the paper's source-rooted grouped commodities."""
+    source = problem.sources
+    return Groups(source, None, problem.topology.terminals[source], problem.node_demand(source))
+
+
+def by_commodity(problem: Problem) -> Groups:
+    """Return one group per pair with a positive demand."""
+    source, destination = problem.demand.pairs()
+    terminals = problem.topology.terminals
+    rows = np.arange(len(source))
+    wanted = np.zeros((len(source), problem.topology.nodes))
+    every = problem.demand.rows(np.arange(len(terminals), dtype=np.int64))
+    wanted[rows, terminals[destination]] = every[source, destination]
+    return Groups(source, destination, terminals[source], wanted)

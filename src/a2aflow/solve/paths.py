@@ -1,0 +1,119 @@
+"""Shortest paths for the producers: Dijkstra over arrays, compiled.
+
+`ir.verify` checks what is built on these with a different algorithm of its own.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numba import njit
+
+from a2aflow.ir.arrays import Floats, Ints
+from a2aflow.ir.topology import Topology
+
+
+@dataclass(frozen=True, eq=False)
+class Adjacency:
+    """The links that leave each node: `link[first[v]:first[v + 1]]`."""
+
+    topology: Topology
+
+    @cached_property
+    def link(self) -> Ints:
+        """All links, ordered by tail."""
+        return np.argsort(self.topology.tail, kind="stable").astype(np.int64)
+
+    @cached_property
+    def first(self) -> Ints:
+        """The position in `link` of each node's first link, and the end of the last one's."""
+        return np.concatenate(([0], np.cumsum(self.topology.out_degree))).astype(np.int64)
+
+
+def shortest_distances(topology: Topology, lengths: Floats, starts: Ints) -> Floats:
+    """Return the distance from each start to each node, shape [starts, nodes]."""
+    out = Adjacency(topology)
+    distance: Floats = _distances(
+        topology.nodes, out.first, out.link, topology.head, lengths, starts
+    )
+    return distance
+
+
+@njit(cache=True)
+def _distances(
+    nodes: int, first: Ints, link: Ints, head: Ints, lengths: Floats, starts: Ints
+) -> Floats:
+    distance = np.empty((len(starts), nodes))
+    parent = np.empty(nodes, dtype=np.int64)
+    order = np.empty(nodes, dtype=np.int64)
+    for row in range(len(starts)):
+        shortest_tree(nodes, first, link, head, lengths, starts[row], distance[row], parent, order)
+    return distance
+
+
+@njit(cache=True)
+def shortest_tree(
+    nodes: int,
+    first: Ints,
+    link: Ints,
+    head: Ints,
+    lengths: Floats,
+    start: int,
+    distance: Floats,
+    parent: Ints,
+    order: Ints,
+) -> int:
+    """Fill distances, the link into each node, and the order of settling; return how many settle.
+
+    `parent` is meaningful for settled nodes other than the start only. Links may have length 0.
+    """
+    capacity = first[-1] + 1
+    keys = np.empty(capacity)
+    items = np.empty(capacity, dtype=np.int64)
+    settled = np.zeros(nodes, dtype=np.bool_)
+    distance[:] = np.inf
+    distance[start] = 0.0
+    keys[0], items[0] = 0.0, start
+    size, count = 1, 0
+    while size > 0:
+        node = items[0]
+        size -= 1
+        _sift_down(keys, items, size, keys[size], items[size])
+        if settled[node]:
+            continue
+        settled[node] = True
+        order[count] = node
+        count += 1
+        for index in range(first[node], first[node + 1]):
+            arc = link[index]
+            reach = distance[node] + lengths[arc]
+            if reach < distance[head[arc]]:
+                distance[head[arc]] = reach
+                parent[head[arc]] = arc
+                _sift_up(keys, items, size, reach, head[arc])
+                size += 1
+    return count
+
+
+@njit(cache=True)
+def _sift_up(keys: Floats, items: Ints, hole: int, key: float, item: int) -> None:
+    while hole > 0 and keys[(hole - 1) // 2] > key:
+        keys[hole], items[hole] = keys[(hole - 1) // 2], items[(hole - 1) // 2]
+        hole = (hole - 1) // 2
+    keys[hole], items[hole] = key, item
+
+
+@njit(cache=True)
+def _sift_down(keys: Floats, items: Ints, size: int, key: float, item: int) -> None:
+    hole = 0
+    while True:
+        child = 2 * hole + 1
+        if child >= size:
+            break
+        if child + 1 < size and keys[child + 1] < keys[child]:
+            child += 1
+        if keys[child] >= key:
+            break
+        keys[hole], items[hole] = keys[child], items[child]
+        hole = child
+    keys[hole], items[hole] = key, item

@@ -1,0 +1,45 @@
+"""What a caller may ask of any method."""
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from a2aflow.errors import UsageError
+
+
+def silent(_: str) -> None:
+    """Report nothing."""
+
+
+@dataclass(frozen=True)
+class SolveSettings:
+    """Settings shared by all methods; they are passed in, never global.
+
+    `time_limit` counts from the creation of the settings, so that all stages of one call share it.
+    """
+
+    gap: float = 1e-6
+    solver: str = "auto"
+    time_limit: float | None = None
+    workers: int = field(default_factory=lambda: os.cpu_count() or 1)
+    report: Callable[[str], None] = silent
+    started: float = field(default_factory=time.monotonic)
+
+    def __post_init__(self) -> None:
+        if not 0 < self.gap < 1:
+            raise UsageError(f"gap {self.gap:g}; expected a number above 0 and below 1")
+        if self.time_limit is not None and not self.time_limit > 0:
+            raise UsageError(f"time limit {self.time_limit:g}; expected seconds above 0")
+        if self.workers < 1:
+            raise UsageError(f"{self.workers} workers; expected at least 1")
+
+    def seconds_left(self) -> float | None:
+        """Return what is left of the time limit, or None if there is none."""
+        if self.time_limit is None:
+            return None
+        return max(0.0, self.time_limit - (time.monotonic() - self.started))
+
+    def out_of_time(self) -> bool:
+        """Whether the time limit has passed."""
+        return self.seconds_left() == 0.0
