@@ -1,1 +1,43 @@
-"""The command line: one thin file per verb."""
+"""The command line: one thin file per verb, and the exit codes.
+
+0 done; 2 usage; 3 the input is not a valid problem; 4 a verification failed; 5 a needed component
+is missing; 130 stopped by Ctrl-C.
+"""
+
+import sys
+
+import typer
+
+from a2aflow.cli.solve import INTERRUPTED_EXIT, solve_verb
+from a2aflow.cli.topology import topology_verb
+from a2aflow.cli.verify import verify_verb
+from a2aflow.errors import A2AFlowError
+
+app = typer.Typer(
+    name="a2aflow",
+    help="Bandwidth-optimal all-to-all on direct-connect networks, with a proof in every answer.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+VERBS = {"topology": topology_verb, "solve": solve_verb, "verify": verify_verb}
+
+for _name, _verb in VERBS.items():
+    app.command(_name)(_verb)
+
+
+def main() -> None:
+    """Run the command line; errors raised on purpose become one message and an exit code."""
+    try:
+        app()
+    except A2AFlowError as error:
+        sys.stderr.write(f"error: {error}\n")
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        sys.stderr.write("stopped\n")
+        sys.exit(INTERRUPTED_EXIT)
+    except BrokenPipeError:
+        sys.exit(0)

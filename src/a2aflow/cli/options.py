@@ -1,0 +1,154 @@
+"""The options that every verb with a SPEC shares, and the problem that they describe."""
+
+import inspect
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from a2aflow.errors import FormatError, UsageError
+from a2aflow.ir.demand import Demand
+from a2aflow.ir.files import read_text
+from a2aflow.ir.json import demand_from_json, demand_from_matrix, parse_json
+from a2aflow.ir.problem import Problem
+from a2aflow.ir.topology import Topology
+from a2aflow.topologies import operators
+from a2aflow.topologies.formats import read_topology
+from a2aflow.topologies.spec import build
+
+CHANGES = "Changes to the topology"
+
+Spec = Annotated[
+    str,
+    typer.Argument(
+        metavar="SPEC",
+        help="A topology: family:args, such as torus:3x3x3 or genkautz:n=64,d=4, or a file. "
+        "`a2aflow topology` lists the families.",
+        show_default=False,
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+
+
+def _option(name: str, help_text: str, metavar: str | None = None) -> Any:
+    return typer.Option(name, help=help_text, metavar=metavar, rich_help_panel=CHANGES)
+
+
+def chosen_topology(
+    spec: Spec,
+    input_format: Annotated[
+        str | None, _option("--format", "Format of the file, if its name does not tell.", "NAME")
+    ] = None,
+    directed: Annotated[
+        bool, _option("--directed", "Take the lines of an edge list as one-way links.")
+    ] = False,
+    remove_link: Annotated[
+        list[str] | None, _option("--remove-link", "Remove a link; may be repeated.", "U-V")
+    ] = None,
+    remove_node: Annotated[
+        list[int] | None, _option("--remove-node", "Remove a node; may be repeated.", "V")
+    ] = None,
+    drop_links: Annotated[int, _option("--drop-links", "Remove K random links.", "K")] = 0,
+    drop_nodes: Annotated[int, _option("--drop-nodes", "Remove K random nodes.", "K")] = 0,
+    seed: Annotated[int, _option("--seed", "Seed of what is removed at random.", "S")] = 0,
+    set_capacity: Annotated[
+        list[str] | None,
+        _option("--set-capacity", "Set a link's capacity; may be repeated.", "U-V=C"),
+    ] = None,
+    scale_capacity: Annotated[
+        float | None, _option("--scale-capacity", "Multiply all capacities.", "X")
+    ] = None,
+    host_bandwidth: Annotated[
+        float | None,
+        _option(
+            "--host-bandwidth",
+            "Make all that passes a node pass its host, at B units of one link.",
+            "B",
+        ),
+    ] = None,
+) -> Topology:
+    """Build or read the topology, then change it in the order of these options."""
+    topology = load_topology(spec, input_format, directed)
+    if remove_link:
+        topology = operators.remove_links(topology, [_link(text) for text in remove_link])
+    if remove_node:
+        topology = operators.remove_nodes(topology, remove_node)
+    if drop_links:
+        topology = operators.drop_links(topology, drop_links, seed)
+    if drop_nodes:
+        topology = operators.drop_nodes(topology, drop_nodes, seed)
+    if set_capacity:
+        topology = operators.set_capacities(topology, dict(map(_capacity, set_capacity)))
+    if scale_capacity is not None:
+        topology = operators.scale_capacities(topology, scale_capacity)
+    if host_bandwidth is not None:
+        topology = operators.with_host_bandwidth(topology, host_bandwidth)
+    return topology
+
+
+def takes_topology(verb: Callable[..., None]) -> Callable[..., None]:
+    """Give a verb the parameters of `chosen_topology` in the place of its parameter `topology`."""
+    own = inspect.signature(verb).parameters
+    shared = inspect.signature(chosen_topology).parameters
+
+    @wraps(verb)
+    def wrapper(**given: Any) -> None:
+        choice = {key: given.pop(key) for key in shared}
+        verb(topology=chosen_topology(**choice), **given)
+
+    added = [shared["spec"], *(each for key, each in own.items() if key != "topology")]
+    added += [each for key, each in shared.items() if key != "spec"]
+    by_keyword = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in added]
+    wrapper.__signature__ = inspect.Signature(by_keyword)  # type: ignore[attr-defined]
+    wrapper.__annotations__ = {each.name: each.annotation for each in added}
+    return wrapper
+
+
+def load_topology(spec: str, input_format: str | None = None, directed: bool = False) -> Topology:
+    """Read a file if SPEC names one, else build a family."""
+    path = Path(spec)
+    if input_format or path.is_file() or path.suffix or "/" in spec.partition(":")[0]:
+        return read_topology(path, input_format, directed)
+    return build(spec)
+
+
+def load_problem(topology: Topology, demand: Path | None) -> Problem:
+    """Return the problem on a topology: uniform, or with the demand of a file."""
+    if demand is None:
+        return Problem.all_to_all(topology)
+    return Problem(topology, _read_demand(demand, topology))
+
+
+def _read_demand(path: Path, topology: Topology) -> Demand:
+    """Read JSON, or a matrix as text with blanks or commas between the cells."""
+    text = read_text(path)
+    if text.lstrip()[:1] in ("{", "["):
+        return demand_from_json(parse_json(text, str(path)), topology, str(path))
+    rows = [line.replace(",", " ").split() for line in text.splitlines() if line.strip()]
+    if len({len(row) for row in rows}) != 1:
+        raise FormatError(f"{path}: rows of different lengths; expected a square matrix")
+    try:
+        matrix = np.array([[float(cell) for cell in row] for row in rows])
+    except ValueError as error:
+        raise FormatError(f"{path}: {error}; expected a matrix of numbers") from None
+    return demand_from_matrix(matrix, topology, str(path))
+
+
+def _link(text: str) -> tuple[int, int]:
+    tail, dash, head = text.partition("-")
+    if not (dash and tail.isdecimal() and head.isdecimal()):
+        raise UsageError(f"link {text!r}; expected two node numbers, such as 3-4")
+    return int(tail), int(head)
+
+
+def _capacity(text: str) -> tuple[tuple[int, int], float]:
+    link, _, number = text.partition("=")
+    try:
+        return _link(link), float(number)
+    except ValueError:
+        raise UsageError(
+            f"capacity {text!r}; expected a link and a number, such as 3-4=2.5"
+        ) from None

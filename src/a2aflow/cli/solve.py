@@ -1,0 +1,109 @@
+"""`a2aflow solve`: the flow value, with its certificate."""
+
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from a2aflow.cli.options import AsJson, load_problem, takes_topology
+from a2aflow.cli.show import progress, show
+from a2aflow.cli.units import bytes_per_second
+from a2aflow.ir.flow import Flow, Status
+from a2aflow.ir.json import flow_to_json, write_json
+from a2aflow.ir.topology import Topology
+from a2aflow.lp import solver_names
+from a2aflow.solve import METHODS, SolveSettings, solve
+
+DEFAULTS = SolveSettings()
+INTERRUPTED_EXIT = 130
+
+
+@takes_topology
+def solve_verb(
+    topology: Topology,
+    method: Annotated[str, typer.Option(help=f"One of auto, {', '.join(METHODS)}.")] = "auto",
+    solver: Annotated[str, typer.Option(help=f"One of {', '.join(solver_names())}.")] = "auto",
+    gap: Annotated[float, typer.Option(help="The certified gap to aim for.")] = DEFAULTS.gap,
+    time_limit: Annotated[
+        float | None,
+        typer.Option(metavar="SECONDS", help="Stop then, with the best certified answer so far."),
+    ] = None,
+    workers: Annotated[int, typer.Option(help="Processes and threads to use.")] = DEFAULTS.workers,
+    demand: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Demand between terminals; uniform if left out."),
+    ] = None,
+    link_bandwidth: Annotated[
+        str | None,
+        typer.Option(metavar="RATE", help="Of a link of capacity 1, such as 25Gbps."),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Save the flow as JSON.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Find the best all-to-all rate and prove it.
+
+    Prints the all-to-all time, the certified lower bound on the time of any schedule, and the gap
+    between the two. Time is in units of one shard over one link of capacity 1.
+
+    Example: a2aflow solve torus:3x3x3 --host-bandwidth 4 --link-bandwidth 25Gbps
+    """
+    started = time.monotonic()
+    rate = bytes_per_second(link_bandwidth) if link_bandwidth else None
+    problem = load_problem(topology, demand)
+    with progress() as report:
+        settings = SolveSettings(gap, solver, time_limit, workers, report)
+        flow = solve(problem, method, settings)
+    summary = _summary(flow, time.monotonic() - started, rate)
+    if output:
+        write_json(output, flow_to_json(flow))
+    show(summary, as_json, _lines(summary, flow, output))
+    if flow.status is Status.INTERRUPTED:
+        raise typer.Exit(INTERRUPTED_EXIT)
+
+
+def _summary(flow: Flow, seconds: float, link_bytes_per_second: float | None) -> dict[str, Any]:
+    topology = flow.problem.topology
+    summary: dict[str, Any] = {
+        "topology": topology.name,
+        "nodes": topology.nodes,
+        "terminals": len(topology.terminals),
+        "links": topology.links,
+        "time": flow.time,
+        "bound": flow.bound,
+        "gap": flow.gap,
+        "flow": flow.rate,
+        "method": flow.method,
+        "status": flow.status.value,
+        "seconds": round(seconds, 3),
+    }
+    if link_bytes_per_second is not None:
+        # What a terminal sends on average: N - 1 shards in the uniform all-to-all.
+        shards = flow.problem.demand.total / len(topology.terminals)
+        summary["throughput_GBps"] = shards / flow.time * link_bytes_per_second / 1e9
+        summary["throughput_bound_GBps"] = shards / flow.bound * link_bytes_per_second / 1e9
+    return summary
+
+
+def _lines(summary: dict[str, Any], flow: Flow, output: Path | None) -> dict[str, str]:
+    topology = flow.problem.topology
+    lines = {
+        "topology": f"{topology.name}: {summary['terminals']} terminals, {topology.nodes} nodes, "
+        f"{topology.links} links",
+        "time": f"{flow.time:.9g} (flow {flow.rate:.9g})",
+        "bound": f"{flow.bound:.9g}, certified",
+        "gap": f"{max(flow.gap, 0.0):.2e} ({flow.status.value})",
+    }
+    if topology.notes:
+        lines["notes"] = "\n".join(topology.notes)
+    if "throughput_GBps" in summary:
+        lines["throughput"] = (
+            f"{summary['throughput_GBps']:.3f} GB/s per node, "
+            f"at most {summary['throughput_bound_GBps']:.3f}"
+        )
+    lines["method"] = f"{flow.method}, {summary['seconds']:.2f} s"
+    if output:
+        lines["saved"] = str(output)
+    return lines

@@ -1,0 +1,25 @@
+"""Bandwidths as people write them."""
+
+import re
+
+from a2aflow.errors import UsageError
+
+_PREFIX = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
+_UNIT = {"bps": 0.125, "b/s": 0.125, "bit/s": 0.125, "Bps": 1.0, "B/s": 1.0}
+_PATTERN = re.compile(r"\s*([0-9.]+(?:[eE][+-]?[0-9]+)?)\s*([kKMGT]?)(bps|b/s|bit/s|Bps|B/s)\s*")
+
+
+def bytes_per_second(text: str) -> float:
+    """Parse a bandwidth such as `25Gbps` or `3.125GB/s`."""
+    match = _PATTERN.fullmatch(text)
+    try:
+        number, prefix, unit = match.groups() if match else ("", "", "")
+        value = float(number) * _PREFIX[prefix] * _UNIT[unit]
+    except (KeyError, ValueError):
+        value = 0.0
+    if not 0 < value < float("inf"):
+        raise UsageError(
+            f"bandwidth {text!r}; expected a positive number with a unit, "
+            "such as 25Gbps or 3.125GB/s"
+        )
+    return value

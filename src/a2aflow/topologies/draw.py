@@ -1,0 +1,72 @@
+"""A topology as an SVG picture."""
+
+from html import escape
+
+import igraph
+import numpy as np
+
+from a2aflow.ir.arrays import Floats
+from a2aflow.ir.topology import Topology
+
+SIZE, MARGIN = 640.0, 32.0
+CIRCLE_ABOVE = 600
+"""Above this many nodes a force-directed layout is slow and shows no more than a circle does."""
+
+
+def draw_svg(topology: Topology, heat: Floats | None = None) -> str:
+    """Return an SVG; links are coloured by `heat` (0 to 1, such as load over capacity) if given."""
+    place = _layout(topology)
+    radius = float(np.clip(140 / np.sqrt(topology.nodes), 2.5, 14))
+    links = (_line(topology, link, place, radius, heat) for link in range(topology.links))
+    nodes = (_disc(topology, node, place, radius) for node in range(topology.nodes))
+    return "\n".join(
+        (
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {SIZE:g} {SIZE:g}" '
+            f'width="{SIZE:g}" height="{SIZE:g}" font-family="sans-serif">',
+            f"<title>{escape(topology.name)}</title>",
+            '<rect width="100%" height="100%" fill="white"/>',
+            *links,
+            *nodes,
+            "</svg>\n",
+        )
+    )
+
+
+def _layout(topology: Topology) -> Floats:
+    """Return a position for each node within the margins; the same one every time."""
+    graph = igraph.Graph(n=topology.nodes, edges=np.c_[topology.tail, topology.head].tolist())
+    graph.to_undirected()
+    layout = graph.layout_circle()
+    if topology.nodes <= CIRCLE_ABOVE:
+        layout = graph.layout_kamada_kawai(seed=layout)
+    place = np.array(layout.coords)
+    spread = np.maximum(place.max(axis=0) - place.min(axis=0), 1e-9)
+    return MARGIN + (place - place.min(axis=0)) / spread * (SIZE - 2 * MARGIN)
+
+
+def _line(topology: Topology, link: int, place: Floats, radius: float, heat: Floats | None) -> str:
+    """Draw a link beside the straight line, on its right, so that both directions show."""
+    begin, end = place[topology.tail[link]], place[topology.head[link]]
+    along = (end - begin) / max(float(np.linalg.norm(end - begin)), 1e-9)
+    aside = np.array([-along[1], along[0]]) * radius * 0.3
+    begin, end = begin + aside + along * radius, end + aside - along * radius
+    colour = "#8899aa" if heat is None else f"hsl({220 * (1 - float(heat[link])):.0f},80%,45%)"
+    return (
+        f'<line x1="{begin[0]:.1f}" y1="{begin[1]:.1f}" x2="{end[0]:.1f}" y2="{end[1]:.1f}" '
+        f'stroke="{colour}" stroke-width="{max(0.4, radius / 8):.1f}"/>'
+    )
+
+
+def _disc(topology: Topology, node: int, place: Floats, radius: float) -> str:
+    x, y = place[node]
+    terminal = node in topology.terminals
+    shape = (
+        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:.1f}" '
+        f'fill="{"#20639b" if terminal else "#c8d2dc"}"/>'
+    )
+    if radius < 6:
+        return shape
+    return shape + (
+        f'<text x="{x:.1f}" y="{y:.1f}" font-size="{radius:.1f}" text-anchor="middle" '
+        f'dominant-baseline="central" fill="{"white" if terminal else "black"}">{node}</text>'
+    )

@@ -1,0 +1,114 @@
+"""Complete and complete bipartite graphs, Dragonfly, and the three-level fat tree."""
+
+import numpy as np
+
+from a2aflow.ir.arrays import Ints
+from a2aflow.ir.topology import Topology
+from a2aflow.topologies.parts import check_size, from_arcs, from_pairs, require, shape_name
+
+
+def complete(n: int) -> Topology:
+    """Build the complete graph: a link from every node to every other."""
+    name = f"complete:{n}"
+    require(n >= 1, name, f"there are {n} nodes; expected 2 or more")
+    check_size(name, n, n * (n - 1))
+    low, high = np.triu_indices(n, 1)
+    return from_pairs(name, n, low.astype(np.int64), high.astype(np.int64))
+
+
+def bipartite(parts: tuple[int, ...]) -> Topology:
+    """Build the complete bipartite graph: every node of either part is linked to all of the other.
+
+    The nodes of the first part come first.
+    """
+    name = f"bipartite:{shape_name(parts)}"
+    require(
+        len(parts) == 2 and min(parts) >= 1,
+        name,
+        f"the parts are {shape_name(parts)}; expected two sizes of 1 or more, such as 4x4",
+    )
+    first, second = parts
+    check_size(name, first + second, 2 * first * second)
+    low, high = (axis.ravel() for axis in np.indices((first, second)))
+    return from_pairs(name, first + second, low, first + high)
+
+
+def dragonfly(a: int, h: int, g: int | None = None) -> Topology:
+    """Build Dragonfly: `g` groups of `a` routers, each router with `h` global links.
+
+    The routers are the terminals; router r of group i is node i a + r. The routers of a group
+    are linked completely. The a h global ports of a group, port p at router p // h, follow the
+    palm-tree arrangement: port p of group i goes to group i + 1 + (p mod (g - 1)) modulo g, and
+    its far end is the port that leads back. The default g = a h + 1 joins every two groups by
+    one link and has diameter 3; with fewer groups a h must be a multiple of g - 1, and every two
+    are joined that many times. Kim, Dally, Scott and Abts, "Technology-driven, highly-scalable
+    Dragonfly topology", ISCA 2008; the arrangement is that of Camarero, Vallejo and Beivide,
+    "Topological characterization of Hamming and Dragonfly networks and its implications on
+    routing", ACM TACO 2014, with the groups counted upwards.
+    """
+    groups = a * h + 1 if g is None else g
+    name = f"dragonfly:a={a},h={h},g={groups}"
+    require(a >= 1 and h >= 1, name, "expected a and h of 1 or more")
+    require(
+        groups >= 2 and a * h % (groups - 1) == 0,
+        name,
+        f"a group has a * h = {a * h} global links; expected g of 2 or more such that g - 1 "
+        "divides them",
+    )
+    check_size(name, a * groups, a * groups * (a - 1 + h))
+    local_tail, local_head = _local_links(a, groups)
+    global_tail, global_head = _global_links(a, h, groups)
+    return from_arcs(
+        name,
+        a * groups,
+        np.concatenate([local_tail, global_tail]),
+        np.concatenate([local_head, global_head]),
+    )
+
+
+def fattree(k: int) -> Topology:
+    """Build the three-level fat tree of switches with `k` ports; the hosts are the terminals.
+
+    There are k pods of k/2 edge and k/2 aggregation switches. An edge switch has k/2 hosts and a
+    link to every aggregation switch of its pod; aggregation switch j of every pod is linked to
+    the core switches j k/2 .. j k/2 + k/2 - 1. Nodes are numbered hosts first, then edge,
+    aggregation and core switches. Al-Fares, Loukissas and Vahdat, "A scalable, commodity data
+    center network architecture", SIGCOMM 2008.
+    """
+    name = f"fattree:k={k}"
+    require(k >= 2 and k % 2 == 0, name, f"k is {k}; expected an even number of 2 or more")
+    half = k // 2
+    hosts, layer = k * half * half, k * half
+    nodes = hosts + 2 * layer + half * half
+    check_size(name, nodes, 6 * hosts)
+    pod, switch, port = (axis.ravel() for axis in np.indices((k, half, half)))
+    edge = hosts + pod * half + switch
+    aggregation = edge + layer
+    left = [np.arange(hosts, dtype=np.int64), edge, aggregation]
+    right = [
+        edge,
+        hosts + layer + pod * half + port,
+        hosts + 2 * layer + switch * half + port,
+    ]
+    return from_pairs(
+        name,
+        nodes,
+        np.concatenate(left),
+        np.concatenate(right),
+        terminals=np.arange(hosts, dtype=np.int64),
+    )
+
+
+def _local_links(a: int, groups: int) -> tuple[Ints, Ints]:
+    group, tail, head = (axis.ravel() for axis in np.indices((groups, a, a)))
+    other = tail != head
+    return (group * a + tail)[other], (group * a + head)[other]
+
+
+def _global_links(a: int, h: int, groups: int) -> tuple[Ints, Ints]:
+    group, port = (axis.ravel() for axis in np.indices((groups, a * h)))
+    lap, offset = np.divmod(port, groups - 1)
+    far_group = (group + 1 + offset) % groups
+    # Seen from there this group is 1 + offset behind, that is groups - 1 - offset ahead.
+    far_port = lap * (groups - 1) + (groups - 2 - offset)
+    return group * a + port // h, far_group * a + far_port // h

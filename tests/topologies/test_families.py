@@ -1,0 +1,104 @@
+"""Every family pinned: nodes, links, degree, diameter, girth and automorphisms."""
+
+from math import factorial
+
+import pytest
+
+from a2aflow.topologies.properties import automorphisms, diameter, girth
+from a2aflow.topologies.spec import FAMILIES, build
+
+# spec, nodes, links, out-degrees, diameter, girth, automorphisms
+PINNED = [
+    ("ring:6", 6, 12, {2}, 3, 6, 12),
+    ("ring:2", 2, 2, {1}, 1, None, 2),
+    ("mesh:3x4", 12, 34, {2, 3, 4}, 5, 4, 4),
+    ("mesh:4", 4, 6, {1, 2}, 3, None, 2),
+    ("torus:3x3x3", 27, 162, {6}, 3, 3, 1296),
+    ("torus:2x2", 4, 8, {2}, 2, 4, 8),
+    ("torus:2x4", 8, 24, {3}, 3, 4, 48),
+    ("torus:4x6", 24, 96, {4}, 5, 4, 96),
+    ("hypercube:1", 2, 2, {1}, 1, None, 2),
+    ("hypercube:3", 8, 24, {3}, 3, 4, 48),
+    ("hypercube:6", 64, 384, {6}, 6, 4, 2**6 * factorial(6)),
+    ("twisted-hypercube:3", 8, 24, {3}, 2, 4, 16),
+    ("twisted-hypercube:5", 32, 160, {5}, 4, 4, 24),
+    ("hyperx:3x3", 9, 36, {4}, 2, 3, 72),
+    ("hyperx:2x3x4", 24, 144, {6}, 3, 3, 2 * 6 * 24),
+    ("circulant:n=16,jumps=1x3", 16, 64, {4}, 4, 4, 32),
+    ("circulant:n=8,jumps=1x4", 8, 24, {3}, 2, 4, 16),
+    ("circulant:n=8,jumps=1x4,directed=true", 8, 16, {2}, 4, 2, 8),
+    ("debruijn:d=2,k=3", 8, 14, {1, 2}, 3, 2, 2),
+    ("debruijn:d=3,k=2", 9, 24, {2, 3}, 2, 2, 6),
+    ("kautz:d=2,k=3", 12, 24, {2}, 3, 2, 6),
+    ("kautz:d=4,k=3", 80, 320, {4}, 3, 2, 120),
+    ("genkautz:n=64,d=4", 64, 252, {3, 4}, 3, 2, 24),
+    ("genkautz:n=64,d=4,rewire=true", 64, 256, {4}, 3, 2, 4),
+    ("genkautz:n=80,d=4", 80, 320, {4}, 3, 2, 120),
+    ("genkautz:n=100,d=4", 100, 400, {4}, 4, 2, 10),
+    ("slimfly:q=4", 32, 192, {6}, 2, 4, 1920),
+    ("slimfly:q=5", 50, 350, {7}, 2, 5, 252_000),
+    ("spectralfly:p=3,q=5", 120, 480, {4}, 6, 6, 2880),
+    ("spectralfly:p=3,q=7", 336, 1344, {4}, 6, 8, 8064),
+    ("spectralfly:p=5,q=7", 336, 2016, {6}, 6, 6, 8064),
+    ("spectralfly:p=11,q=7", 168, 2016, {12}, 3, 3, 4032),
+    ("complete:8", 8, 56, {7}, 1, 3, factorial(8)),
+    ("bipartite:4x4", 8, 32, {4}, 2, 4, 2 * 24 * 24),
+    ("bipartite:2x3", 5, 12, {2, 3}, 2, 4, 2 * 6),
+    ("dragonfly:a=4,h=2", 36, 180, {5}, 3, 3, 18),
+    ("dragonfly:a=4,h=2,g=5", 20, 100, {5}, 3, 3, 20),
+    # pods, then hosts and edge switches within them, then aggregation and core switches
+    ("fattree:k=4", 36, 96, {1, 4}, 6, 4, factorial(4) * 8**4 * 8),
+    ("dgx1", 8, 32, {4}, 2, 3, 4),
+    ("ndv2", 8, 32, {4}, 2, 3, 4),
+    ("dgx2", 28, 204, {6, 9}, 3, 4, 2 * factorial(8) ** 2 * factorial(6)),
+    ("tpuv4:4x4x4", 64, 384, {6}, 6, 4, 2**6 * factorial(6)),
+    ("tpuv4:4x4x8", 128, 768, {6}, 8, 4, 8**2 * 2 * 3 * 16),
+    ("tpuv4:4x4x8,twisted=true", 128, 768, {6}, 6, 4, 128 * 48),
+    ("tpuv4:4x8x8,twisted=true", 256, 1536, {6}, 6, 4, 256 * 48),
+]
+
+
+@pytest.mark.parametrize(
+    ("spec", "nodes", "links", "degrees", "longest", "cycle", "symmetries"), PINNED
+)
+def test_pinned(
+    spec: str,
+    nodes: int,
+    links: int,
+    degrees: set[int],
+    longest: int,
+    cycle: int | None,
+    symmetries: int,
+) -> None:
+    """Counts and structure are the ones known for the family."""
+    topology = build(spec)
+    assert (topology.nodes, topology.links) == (nodes, links)
+    assert set(topology.out_degree.tolist()) == degrees
+    assert diameter(topology) == longest
+    assert girth(topology) == cycle
+    assert automorphisms(topology) == symmetries
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_example_builds_and_its_name_rebuilds_it(name: str) -> None:
+    """The example of a family builds, and the name it gets is a SPEC for the same topology."""
+    topology = build(FAMILIES[name].example)
+    assert topology.name.partition(":")[0] == name
+    again = build(topology.name)
+    assert again.name == topology.name
+    assert again.same_as(topology)
+
+
+@pytest.mark.parametrize("spec", sorted({row[0] for row in PINNED}))
+def test_name_is_canonical(spec: str) -> None:
+    """The name of a topology begins with the SPEC it was built from, here written in full."""
+    assert build(spec).name.startswith(spec)
+
+
+DIRECTED = ("circulant:n=8,jumps=1x4,directed=true", "debruijn", "kautz", "genkautz")
+
+
+@pytest.mark.parametrize("spec", [row[0] for row in PINNED])
+def test_direction(spec: str) -> None:
+    """All families but the digraphs have a partner for every link."""
+    assert build(spec).bidirectional != spec.startswith(DIRECTED)
