@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from strategies import problems
 
 from a2aflow.ir.demand import Demand
 from a2aflow.ir.json import flow_from_json, flow_to_json, parse_json
@@ -15,6 +14,7 @@ from a2aflow.ir.topology import Topology
 from a2aflow.ir.verify import check_flow
 from a2aflow.solve import METHODS, solve
 from a2aflow.topologies.operators import scale_capacities
+from strategies import problems
 
 CLOSED = 1e-5
 

@@ -1,6 +1,7 @@
 """Artefacts as JSON: exact round trips for our nouns, clear errors for everything else."""
 
 import json
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -18,6 +19,9 @@ from a2aflow.ir.topology import Topology
 TOPOLOGY_FORMAT = "a2aflow.topology/1"
 DEMAND_FORMAT = "a2aflow.demand/1"
 FLOW_FORMAT = "a2aflow.flow/1"
+
+MAX_INTEGER = 2**53
+"""Integers beyond this are not exact in every JSON reader, and larger than any index here."""
 
 Kind = TypeVar("Kind")
 KIND_NAMES = {
@@ -107,9 +111,9 @@ def _is_link(row: object) -> bool:
     return (
         isinstance(row, list)
         and len(row) == 3
-        and type(row[0]) is int
-        and type(row[1]) is int
-        and type(row[2]) in (int, float)
+        and _is_integer(row[0])
+        and _is_integer(row[1])
+        and _is_number(row[2])
     )
 
 
@@ -188,7 +192,7 @@ def _matrix(value: object, where: str) -> Floats:
     if not isinstance(value, list) or not value:
         raise FormatError(f"{where}: matrix is {_short(value)}; expected an array of rows")
     for index, row in enumerate(value):
-        if not isinstance(row, list) or any(type(cell) not in (int, float) for cell in row):
+        if not isinstance(row, list) or not all(map(_is_number, row)):
             raise FormatError(f"{where}: matrix row {index} is not an array of numbers")
         if len(row) != len(value[0]):
             raise FormatError(
@@ -306,19 +310,28 @@ def _take(obj: dict[str, Any], key: str, kind: Callable[..., Kind], where: str) 
 
 def _positive(obj: dict[str, Any], key: str, where: str) -> float:
     found = obj.get(key)
-    if type(found) not in (int, float) or not cast(float, found) > 0:
+    if not _is_number(found) or not 0 < cast(float, found) < math.inf:
         raise FormatError(f"{where}: {key} is {_short(found)}; expected a positive number")
     return float(cast(float, found))
 
 
+def _is_integer(value: object) -> bool:
+    """Whether a value is an integer (a bool is not) that fits the arrays."""
+    return type(value) is int and -MAX_INTEGER <= value <= MAX_INTEGER
+
+
+def _is_number(value: object) -> bool:
+    return type(value) is float or _is_integer(value)
+
+
 def _integers(value: object, key: str, where: str) -> list[int]:
-    if not isinstance(value, list) or any(type(item) is not int for item in value):
+    if not isinstance(value, list) or not all(map(_is_integer, value)):
         raise FormatError(f"{where}: {key} is {_short(value)}; expected an array of integers")
     return value
 
 
 def _numbers(value: object, key: str, where: str) -> list[float]:
-    if not isinstance(value, list) or any(type(item) not in (int, float) for item in value):
+    if not isinstance(value, list) or not all(map(_is_number, value)):
         raise FormatError(f"{where}: {key} is {_short(value)}; expected an array of numbers")
     return value
 

@@ -57,6 +57,7 @@ class Topology:
 
         All nodes are terminals unless `terminals` says otherwise.
         """
+        _check_node_count(name, nodes)
         rows = list(links)
         return cls(
             name=name,
@@ -123,11 +124,13 @@ class Topology:
         )
 
 
+def _check_node_count(name: str, nodes: int) -> None:
+    if not 0 < nodes <= MAX_NODES:
+        raise TopologyError(f"{name}: {nodes} nodes; expected 1 to {MAX_NODES:,} nodes")
+
+
 def _check_sizes(topology: Topology) -> None:
-    if not 0 < topology.nodes <= MAX_NODES:
-        raise TopologyError(
-            f"{topology.name}: {topology.nodes} nodes; expected 1 to {MAX_NODES:,} nodes"
-        )
+    _check_node_count(topology.name, topology.nodes)
     shapes = {topology.tail.shape, topology.head.shape, topology.capacity.shape}
     if shapes != {(topology.links,)}:
         raise TopologyError(

@@ -1,0 +1,157 @@
+"""Topologies that people already have: one file per format, all in the table `FORMATS`."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from a2aflow.errors import FormatError, TopologyError, UsageError
+from a2aflow.ir.files import read_text, write_text
+from a2aflow.ir.topology import Topology
+from a2aflow.topologies.formats import (
+    a2aflow_json,
+    edgelist,
+    graphml,
+    ibsim,
+    msccl_json,
+    nccl_xml,
+    nvidia_smi,
+    simgrid,
+)
+from a2aflow.topologies.formats.networkx_graph import from_networkx, to_networkx
+from a2aflow.topologies.formats.safety import MAX_XML_BYTES
+
+__all__ = [
+    "FORMATS",
+    "Format",
+    "from_networkx",
+    "read_topology",
+    "to_networkx",
+    "write_topology",
+]
+
+MAX_BYTES = 256 << 20
+
+
+@dataclass(frozen=True)
+class Format:
+    """How to read and write one format; `read` takes text, where it is from, and a name."""
+
+    read: Callable[..., Topology] | None
+    write: Callable[[Topology], str] | None
+    suffixes: tuple[str, ...]
+    summary: str
+    limit: int = MAX_BYTES
+
+
+FORMATS: dict[str, Format] = {
+    "json": Format(
+        a2aflow_json.read, a2aflow_json.write, (".json",), "a2aflow topology JSON, exact"
+    ),
+    "edgelist": Format(
+        edgelist.read,
+        edgelist.write,
+        (".edges", ".edgelist", ".txt"),
+        "edge list, one `u v [capacity]` a line",
+    ),
+    "graphml": Format(
+        graphml.read, graphml.write, (".graphml",), "GraphML of networkx or igraph", MAX_XML_BYTES
+    ),
+    "msccl": Format(msccl_json.read, msccl_json.write, (".msccl.json",), "msccl-tools JSON"),
+    "nccl": Format(nccl_xml.read, None, (), "NCCL topology XML: its NVLinks", MAX_XML_BYTES),
+    "nvidia-smi": Format(
+        nvidia_smi.read, None, (), "output of `nvidia-smi topo -m`", nvidia_smi.MAX_BYTES
+    ),
+    "simgrid": Format(None, simgrid.write, (".xml",), "SimGrid platform XML"),
+    "ibsim": Format(None, ibsim.write, (".net",), "ibsim netlist, for OpenSM"),
+}
+
+_XML_ROOTS = {"system": "nccl", "graphml": "graphml", "platform": "simgrid"}
+_XML_ROOT = re.compile(r"<([A-Za-z]\w*)")
+_GPU_ROW = re.compile(r"^[ \t]*GPU0[ \t]+X\b", re.MULTILINE)
+_SNIFFED = 1 << 16
+
+
+def read_topology(path: Path, format: str | None = None, directed: bool = False) -> Topology:
+    """Read a topology in the named format, or in the one that suffix and content suggest.
+
+    `directed` makes every line of an edge list one link. Where a file gives no name, the topology
+    gets that of the file.
+    """
+    text = read_text(path, MAX_BYTES if format is None else _format(format).limit)
+    key = format or _guess(path, text)
+    chosen = _format(key)
+    if chosen.read is None:
+        raise UsageError(f"{path}: {key} is only written; read one of {_names(reading=True)}")
+    if directed and key != "edgelist":
+        raise UsageError(f"{path}: only edge lists can be read as directed; this is {key}")
+    if len(text) > chosen.limit:
+        raise FormatError(f"{path}: larger than the limit of {chosen.limit:,} bytes for {key}")
+    options = {"directed": True} if directed else {}
+    try:
+        return chosen.read(text, str(path), path.stem, **options)
+    except TopologyError as error:
+        raise TopologyError(f"{path}: {error}") from None
+    except RecursionError:
+        raise FormatError(f"{path}: nested too deeply to be {chosen.summary}") from None
+    except (ValueError, LookupError, TypeError, ArithmeticError) as error:
+        # The readers name what they find wrong; this is for what they did not think of.
+        raise FormatError(f"{path}: not {chosen.summary}: {error}") from None
+
+
+def write_topology(topology: Topology, path: Path, format: str | None = None) -> None:
+    """Write a topology in the named format, or in the one that the suffix stands for."""
+    key = format or _by_suffix(path, reading=False)
+    if key is None:
+        raise UsageError(f"{path}: no format has this suffix; name one of {_names(reading=False)}")
+    chosen = _format(key)
+    if chosen.write is None:
+        raise UsageError(f"{path}: {key} is only read; write one of {_names(reading=False)}")
+    write_text(path, chosen.write(topology))
+
+
+def _format(key: str) -> Format:
+    if key not in FORMATS:
+        raise UsageError(f"unknown topology format {key!r}; expected one of {', '.join(FORMATS)}")
+    return FORMATS[key]
+
+
+def _names(reading: bool) -> str:
+    return ", ".join(key for key, entry in FORMATS.items() if _does(entry, reading))
+
+
+def _does(entry: Format, reading: bool) -> bool:
+    return (entry.read if reading else entry.write) is not None
+
+
+def _guess(path: Path, text: str) -> str:
+    """Return the format of a file: what the content says, else what the suffix stands for."""
+    suffix = _by_suffix(path, reading=True)
+    if suffix in ("edgelist", "graphml") and path.suffix.lower() != ".txt":
+        return suffix
+    key = _sniff(text) or suffix
+    if key is None:
+        raise UsageError(f"{path}: cannot tell its format; name one of {_names(reading=True)}")
+    return key
+
+
+def _sniff(text: str) -> str | None:
+    """Return the format that the beginning of a text gives away."""
+    start = text[:_SNIFFED].lstrip()
+    if start.startswith("{"):
+        return "msccl" if '"msccl_type"' in text else "json"
+    if start.startswith("<"):
+        root = _XML_ROOT.search(start)
+        return _XML_ROOTS.get(root[1]) if root else None
+    return "nvidia-smi" if _GPU_ROW.search(start) else None
+
+
+def _by_suffix(path: Path, reading: bool) -> str | None:
+    """Return the format whose suffix is the longest that the file name ends with."""
+    matches = [
+        (len(suffix), key)
+        for key, entry in FORMATS.items()
+        for suffix in entry.suffixes
+        if _does(entry, reading) and path.name.lower().endswith(suffix)
+    ]
+    return max(matches)[1] if matches else None

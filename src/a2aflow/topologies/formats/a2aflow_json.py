@@ -1,0 +1,24 @@
+"""The project's own JSON form of a topology, `a2aflow.topology/1`."""
+
+import json
+
+from a2aflow.errors import FormatError
+from a2aflow.ir.json import parse_json, topology_from_json, topology_to_json
+from a2aflow.ir.topology import MAX_NODES, Topology
+
+
+def read(text: str, where: str, name: str) -> Topology:
+    """Read the JSON form; `name` is used if the file has none."""
+    obj = parse_json(text, where)
+    if not isinstance(obj, dict):
+        raise FormatError(f"{where}: expected a JSON object that describes a topology")
+    nodes = obj.get("nodes")
+    # Before anything of that size is allocated.
+    if isinstance(nodes, int) and nodes > MAX_NODES:
+        raise FormatError(f"{where}: {nodes} nodes; expected at most {MAX_NODES:,}")
+    return topology_from_json({"name": name} | obj, where)
+
+
+def write(topology: Topology) -> str:
+    """Return the JSON form of a topology."""
+    return json.dumps(topology_to_json(topology), separators=(",", ":"), allow_nan=False) + "\n"

@@ -1,0 +1,78 @@
+"""networkx graphs: `capacity` on edges, `terminal` on nodes."""
+
+from collections.abc import Hashable
+from typing import Any
+
+import networkx as nx
+
+from a2aflow.errors import TopologyError
+from a2aflow.ir.topology import Topology
+
+MAX_NAMED = 10
+
+
+def from_networkx(
+    graph: "nx.Graph[Any]", name: str | None = None, capacity: str = "capacity"
+) -> Topology:
+    """Build a topology from any kind of networkx graph.
+
+    Nodes labelled 0..n-1 keep their ids; other labels are numbered in the graph's order. A false
+    node attribute `terminal` marks a switch. The edge attribute that `capacity` names counts as
+    1 where it is missing. Undirected edges become a link in either direction.
+    """
+    ids, notes = _numbering(list(graph.nodes))
+    terminals = [
+        ids[label] for label, mark in graph.nodes(data="terminal", default=True) if _is_true(mark)
+    ]
+    rows = [
+        (ids[u], ids[v], _capacity(u, v, data.get(capacity, 1.0))) for u, v, data in _edges(graph)
+    ]
+    build = Topology.from_links if graph.is_directed() else Topology.from_edges
+    return build(name or graph.name or "networkx", len(ids), rows, terminals, notes)
+
+
+def to_networkx(topology: Topology) -> "nx.MultiDiGraph[int]":
+    """Return a graph whose edge keys are the link indices, with `capacity` and `terminal`."""
+    graph: nx.MultiDiGraph[int] = nx.MultiDiGraph(name=topology.name)
+    terminals = set(topology.terminals.tolist())
+    graph.add_nodes_from((v, {"terminal": v in terminals}) for v in range(topology.nodes))
+    arrays = (topology.tail.tolist(), topology.head.tolist(), topology.capacity.tolist())
+    for link, (u, v, capacity) in enumerate(zip(*arrays, strict=True)):
+        graph.add_edge(u, v, key=link, capacity=capacity)
+    return graph
+
+
+def _numbering(labels: list[Hashable]) -> tuple[dict[Hashable, int], tuple[str, ...]]:
+    """Return the id of each label, and notes on how labels became ids."""
+    if all(type(label) is int for label in labels) and set(labels) == set(range(len(labels))):
+        return {label: index for index, label in enumerate(range(len(labels)))}, ()
+    ids = {label: index for index, label in enumerate(labels)}
+    shown = ", ".join(f"{label}={index}" for label, index in list(ids.items())[:MAX_NAMED])
+    more = ", ..." if len(ids) > MAX_NAMED else ""
+    return ids, (f"nodes numbered in the order of the graph: {shown}{more}",)
+
+
+def _edges(graph: "nx.Graph[Any]") -> list[tuple[Hashable, Hashable, dict[str, Any]]]:
+    """Return the edges in the graph's order, or by key if the keys are link indices."""
+    if not isinstance(graph, nx.MultiDiGraph):
+        return list(graph.edges(data=True))
+    keyed = list(graph.edges(keys=True, data=True))
+    if {key for *_, key, _ in keyed} == set(range(len(keyed))):
+        keyed.sort(key=lambda edge: edge[2])
+    return [(u, v, data) for u, v, _, data in keyed]
+
+
+def _capacity(u: Hashable, v: Hashable, value: object) -> float:
+    try:
+        return float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        raise TopologyError(
+            f"edge {u} -> {v} has capacity {value!r}; expected a positive finite number"
+        ) from None
+
+
+def _is_true(mark: object) -> bool:
+    """Read a mark that some writers store as text."""
+    if isinstance(mark, str):
+        return mark.strip().lower() not in ("false", "0", "no", "")
+    return bool(mark)

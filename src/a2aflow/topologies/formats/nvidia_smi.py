@@ -1,0 +1,104 @@
+"""The matrix that `nvidia-smi topo -m` prints: a cell NVk stands for k NVLinks."""
+
+import re
+
+import numpy as np
+
+from a2aflow.errors import FormatError
+from a2aflow.ir.arrays import Ints
+from a2aflow.ir.topology import Topology
+
+MAX_BYTES = 1 << 20
+# No GPU has more NVLinks than this, so a row that adds up to more shows a switched fabric.
+MAX_NVLINKS = 18
+
+_ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+_GPU = re.compile(r"GPU[0-9]{1,4}")
+_NVLINK = re.compile(r"NV([0-9]{1,4})")
+
+
+def read(text: str, where: str, name: str) -> Topology:
+    """Read the output of `nvidia-smi topo -m`; only NVLinks between GPUs count."""
+    lines = [_ANSI.sub("", line).split() for line in text.splitlines()]
+    header, gpus = _header(lines, where)
+    counts = _matrix(lines, header, gpus, where)
+    if not counts.any():
+        raise FormatError(f"{where}: no cell says NVk, so no two GPUs have an NVLink between them")
+    notes = () if gpus == _names(len(gpus)) else (f"GPUs numbered in order: {', '.join(gpus)}",)
+    if counts.sum(axis=1).max() > MAX_NVLINKS:
+        return _switched(name, counts, notes)
+    links = [(u, v, counts[u, v]) for u, v in np.argwhere(counts)]
+    return Topology.from_links(name, len(gpus), links, notes=notes)
+
+
+def _names(count: int) -> list[str]:
+    return [f"GPU{index}" for index in range(count)]
+
+
+def _header(lines: list[list[str]], where: str) -> tuple[int, list[str]]:
+    """Return the index of the header line, and its GPUs."""
+    for index, words in enumerate(lines):
+        if len(words) >= 2 and _GPU.fullmatch(words[0]) and _GPU.fullmatch(words[1]):
+            gpus = [word for word in words if _GPU.fullmatch(word)]
+            if len(set(gpus)) != len(gpus):
+                raise FormatError(f"{where}: line {index + 1}: the header names a GPU twice")
+            return index, gpus
+    raise FormatError(
+        f"{where}: no header line with GPU0 and GPU1; "
+        "expected the output of `nvidia-smi topo -m` on a machine with two or more GPUs"
+    )
+
+
+def _matrix(lines: list[list[str]], header: int, gpus: list[str], where: str) -> Ints:
+    """Return the number of NVLinks between every two GPUs."""
+    columns = [lines[header].index(gpu) for gpu in gpus]
+    rows: dict[str, list[int]] = {}
+    for number, words in enumerate(lines[header + 1 :], start=header + 2):
+        if words and words[0] in gpus:
+            rows[words[0]] = _row(words, columns, gpus, f"{where}: line {number}: {words[0]}")
+    missing = [gpu for gpu in gpus if gpu not in rows]
+    if missing:
+        raise FormatError(f"{where}: no row for {missing[0]}; check that the file is complete")
+    counts = np.array([rows[gpu] for gpu in gpus], dtype=np.int64)
+    _check_symmetric(counts, gpus, where)
+    return counts
+
+
+def _row(words: list[str], columns: list[int], gpus: list[str], place: str) -> list[int]:
+    cells = words[1:]
+    if len(cells) <= max(columns):
+        raise FormatError(f"{place} has {len(cells)} cells; expected one per column of the header")
+    row = [_links(cells[column], place) for column in columns]
+    own = cells[columns[gpus.index(words[0])]]
+    if own != "X":
+        raise FormatError(f"{place} has {own!r} in its own column; expected X")
+    return row
+
+
+def _links(cell: str, place: str) -> int:
+    nvlink = _NVLINK.fullmatch(cell)
+    if nvlink is None and cell.startswith("NV"):
+        raise FormatError(f"{place} has a cell {cell[:20]!r}; expected NV and a number of links")
+    return int(nvlink[1]) if nvlink else 0
+
+
+def _check_symmetric(counts: Ints, gpus: list[str], where: str) -> None:
+    uneven = np.argwhere(counts != counts.T)
+    if len(uneven):
+        u, v = uneven[0]
+        raise FormatError(
+            f"{where}: {gpus[u]} shows {counts[u, v]} NVLinks to {gpus[v]}, which shows "
+            f"{counts[v, u]} back; expected a symmetric matrix"
+        )
+
+
+def _switched(name: str, counts: Ints, notes: tuple[str, ...]) -> Topology:
+    """Model an NVSwitch fabric, where a GPU has its k links whichever GPU they lead to."""
+    total = counts.max(axis=1)
+    switch = len(counts)
+    spokes = [(gpu, switch, links) for gpu, links in enumerate(total) if links]
+    note = (
+        f"NVSwitch: a GPU shows {counts.sum(axis=1).max()} NVLinks, more than the {MAX_NVLINKS} "
+        f"that any GPU has; modelled as one switch, node {switch}, with all links of each GPU"
+    )
+    return Topology.from_edges(name, switch + 1, spokes, range(switch), (*notes, note))

@@ -1,0 +1,72 @@
+"""What several formats need to read untrusted text and to write names into text."""
+
+from xml.etree.ElementTree import Element, ParseError, TreeBuilder
+
+from defusedxml.common import DefusedXmlException
+from defusedxml.ElementTree import DefusedXMLParser
+
+from a2aflow.errors import FormatError
+
+MAX_XML_BYTES = 64 << 20
+MAX_XML_DEPTH = 100
+MAX_XML_ELEMENTS = 2_000_000
+
+
+def parse_xml(text: str, where: str) -> Element:
+    """Return the root element; refuse DTDs, entities, and what is too deep, too large or broken."""
+    parser = DefusedXMLParser(target=_BoundedBuilder(where), forbid_dtd=True)
+    try:
+        parser.feed(text)
+        root = parser.close()
+    except ParseError as error:
+        line, column = error.position
+        raise FormatError(
+            f"{where}: line {line}, column {column}: not well-formed XML ({error.msg}); "
+            "check that the file is complete"
+        ) from None
+    except DefusedXmlException as error:
+        raise FormatError(
+            f"{where}: {type(error).__name__}: the XML declares a document type or entities, "
+            "which are not read from files; remove the declaration"
+        ) from None
+    if not isinstance(root, Element):
+        raise FormatError(f"{where}: holds no XML element; check that the file is complete")
+    return root
+
+
+class _BoundedBuilder(TreeBuilder):
+    """A tree builder that stops at a depth and at a number of elements."""
+
+    def __init__(self, where: str) -> None:
+        super().__init__()
+        self._where = where
+        self._depth = 0
+        self._elements = 0
+
+    def start(self, tag: str, attrs: dict[str, str], /) -> Element:
+        """Open an element."""
+        self._depth += 1
+        self._elements += 1
+        if self._depth > MAX_XML_DEPTH:
+            raise FormatError(
+                f"{self._where}: <{tag}> is nested deeper than {MAX_XML_DEPTH} elements"
+            )
+        if self._elements > MAX_XML_ELEMENTS:
+            raise FormatError(f"{self._where}: more than {MAX_XML_ELEMENTS:,} XML elements")
+        return super().start(tag, attrs)
+
+    def end(self, tag: str, /) -> Element:
+        """Close an element."""
+        self._depth -= 1
+        return super().end(tag)
+
+
+def local_name(element: Element) -> str:
+    """Return an element's tag without its namespace."""
+    return element.tag.rpartition("}")[2]
+
+
+def one_line(name: str) -> str:
+    """Return a name as printable text on one line, for comments and attributes."""
+    words = " ".join(name.split())
+    return "".join(letter for letter in words if letter.isprintable())

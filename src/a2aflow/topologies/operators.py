@@ -1,0 +1,250 @@
+"""Changes to a topology, each a pure function that adds a line to `notes` on what it did."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from a2aflow.errors import TopologyError
+from a2aflow.ir.arrays import Ints
+from a2aflow.ir.reach import reachable
+from a2aflow.ir.topology import Topology
+
+MAX_DRAWS = 1000
+MAX_NAMED = 50
+
+Pair = tuple[int, int]
+Mask = NDArray[np.bool_]
+
+
+def drop_links(topology: Topology, count: int, seed: int) -> Topology:
+    """Remove `count` random links, whole cables if the topology is bidirectional.
+
+    The terminals stay connected: draws that would cut them apart are drawn again.
+    """
+    cables = cable_links(topology)
+    _check_count(topology, count, len(cables), "cables" if topology.bidirectional else "links")
+    if count == 0:
+        return topology
+
+    def remove(drawn: Ints) -> Topology:
+        words = f"dropped {_links_in_words(topology, drawn)} at random (seed {seed})"
+        return _without_links(topology, _with_partners(topology, drawn), words)
+
+    return _draw(topology, cables, count, seed, remove)
+
+
+def drop_nodes(topology: Topology, count: int, seed: int) -> Topology:
+    """Remove `count` random terminals with their links, and renumber the nodes densely.
+
+    The remaining terminals stay connected: draws that would cut them apart are drawn again.
+    """
+    _check_count(topology, count, len(topology.terminals) - 2, "terminals besides the last two")
+    if count == 0:
+        return topology
+
+    def remove(drawn: Ints) -> Topology:
+        words = f"dropped {_nodes_in_words(drawn)} at random (seed {seed}) and renumbered"
+        return _without_nodes(topology, drawn, words)
+
+    return _draw(topology, topology.terminals, count, seed, remove)
+
+
+def remove_links(topology: Topology, pairs: Iterable[Pair]) -> Topology:
+    """Remove all links from u to v for every pair (u, v), and from v to u if bidirectional."""
+    gone = np.zeros(topology.links, dtype=np.bool_)
+    for u, v in pairs:
+        gone |= _links_between(topology, u, v)
+        if topology.bidirectional:
+            gone |= _links_between(topology, v, u)
+    links = np.flatnonzero(gone).astype(np.int64)
+    if not len(links):
+        return topology
+    shown = links[topology.tail[links] < topology.head[links]] if topology.bidirectional else links
+    return _without_links(topology, links, f"removed {_links_in_words(topology, shown)}")
+
+
+def remove_nodes(topology: Topology, nodes: Iterable[int]) -> Topology:
+    """Remove the named nodes with their links, and renumber the others densely in order."""
+    gone = np.array(sorted(set(nodes)), dtype=np.int64)
+    for node in gone:
+        _check_node(topology, int(node))
+    if not len(gone):
+        return topology
+    return _without_nodes(topology, gone, f"removed {_nodes_in_words(gone)} and renumbered")
+
+
+def scale_capacities(topology: Topology, factor: float) -> Topology:
+    """Multiply every capacity by `factor`."""
+    _check_positive(topology, "factor", factor)
+    note = f"scaled all capacities by {factor:g}"
+    return replace(topology, capacity=topology.capacity * factor, notes=(*topology.notes, note))
+
+
+def set_capacities(topology: Topology, capacities: Mapping[Pair, float]) -> Topology:
+    """Give every link from u to v the capacity `capacities[u, v]`, in that direction only."""
+    changed = np.array(topology.capacity)
+    for (u, v), value in capacities.items():
+        _check_positive(topology, f"capacity of {u} -> {v}", value)
+        changed[_links_between(topology, u, v)] = value
+    shown = [f"{u} -> {v} to {value:g}" for (u, v), value in capacities.items()]
+    note = f"set the capacity of {_listed(shown)}"
+    return replace(topology, capacity=changed, notes=(*topology.notes, note))
+
+
+def with_host_bandwidth(topology: Topology, bandwidth: float) -> Topology:
+    """Model a host-to-NIC bottleneck: all traffic through a terminal passes its host.
+
+    Terminal number i keeps its id as the host, and gets the NIC halves in = nodes + i and
+    out = nodes + terminals + i, which are not terminals. A link u -> v becomes out(u) -> in(v)
+    with its index and capacity; behind those come the links in(u) -> u of all terminals and then
+    the links u -> out(u), all of capacity `bandwidth`. Switches are not split.
+    """
+    _check_positive(topology, "host bandwidth", bandwidth)
+    hosts = topology.terminals
+    halves = topology.nodes + np.arange(2 * len(hosts), dtype=np.int64)
+    nic_in, nic_out = halves[: len(hosts)], halves[len(hosts) :]
+    sends, receives = np.arange(topology.nodes), np.arange(topology.nodes)
+    sends[hosts], receives[hosts] = nic_out, nic_in
+    note = f"host bandwidth {bandwidth:g}: {len(hosts)} terminals split into host and NIC halves"
+    return replace(
+        topology,
+        nodes=topology.nodes + len(halves),
+        tail=np.concatenate([sends[topology.tail], nic_in, hosts]),
+        head=np.concatenate([receives[topology.head], hosts, nic_out]),
+        capacity=np.concatenate([topology.capacity, np.full(len(halves), float(bandwidth))]),
+        notes=(*topology.notes, note),
+    )
+
+
+def partner_links(topology: Topology) -> Ints:
+    """Return for every link the one that goes back over the same cable.
+
+    Parallel links of one capacity are paired in the order of their indices.
+    """
+    if not topology.bidirectional:
+        raise TopologyError(
+            f"{topology.name}: some link has no partner of the same capacity in the other "
+            "direction; expected a bidirectional topology, add the missing links"
+        )
+    partner = np.empty(topology.links, dtype=np.int64)
+    forth = np.lexsort((topology.capacity, topology.head, topology.tail))
+    partner[forth] = np.lexsort((topology.capacity, topology.tail, topology.head))
+    return partner
+
+
+def cable_links(topology: Topology) -> Ints:
+    """Return one link per cable: the one from the lower node if bidirectional, else every link."""
+    if topology.bidirectional:
+        return np.flatnonzero(topology.tail < topology.head).astype(np.int64)
+    return np.arange(topology.links, dtype=np.int64)
+
+
+def _draw(
+    topology: Topology, pool: Ints, count: int, seed: int, remove: Callable[[Ints], Topology]
+) -> Topology:
+    """Return `remove` of the first draw from the pool that leaves the terminals connected."""
+    generator = np.random.default_rng(seed)
+    for _ in range(MAX_DRAWS):
+        result = remove(np.sort(generator.choice(pool, count, replace=False)))
+        if _connected(result):
+            return result
+    raise TopologyError(
+        f"{topology.name}: none of {MAX_DRAWS} random draws of {count} out of {len(pool)} "
+        f"(seed {seed}) leaves the terminals connected; drop fewer"
+    )
+
+
+def _connected(topology: Topology) -> bool:
+    """Whether every terminal reaches every other one."""
+    first = int(topology.terminals[0])
+    forth = reachable(topology.nodes, topology.tail, topology.head, first)
+    back = reachable(topology.nodes, topology.head, topology.tail, first)
+    return bool((forth & back)[topology.terminals].all())
+
+
+def _with_partners(topology: Topology, links: Ints) -> Ints:
+    if not topology.bidirectional:
+        return links
+    return np.concatenate([links, partner_links(topology)[links]])
+
+
+def _without_links(topology: Topology, links: Ints, note: str) -> Topology:
+    kept = np.ones(topology.links, dtype=np.bool_)
+    kept[links] = False
+    return replace(
+        topology,
+        tail=topology.tail[kept],
+        head=topology.head[kept],
+        capacity=topology.capacity[kept],
+        notes=(*topology.notes, note),
+    )
+
+
+def _without_nodes(topology: Topology, nodes: Ints, note: str) -> Topology:
+    stays = np.ones(topology.nodes, dtype=np.bool_)
+    stays[nodes] = False
+    renumbered = np.cumsum(stays) - 1
+    kept = stays[topology.tail] & stays[topology.head]
+    return replace(
+        topology,
+        nodes=int(stays.sum()),
+        tail=renumbered[topology.tail[kept]],
+        head=renumbered[topology.head[kept]],
+        capacity=topology.capacity[kept],
+        terminals=renumbered[topology.terminals[stays[topology.terminals]]],
+        notes=(*topology.notes, note),
+    )
+
+
+def _links_between(topology: Topology, u: int, v: int) -> Mask:
+    """Return a mask of the links from u to v; raise if there is none."""
+    _check_node(topology, u)
+    mask: Mask = (topology.tail == u) & (topology.head == v)
+    if mask.any():
+        return mask
+    neighbours = np.unique(topology.head[topology.tail == u])
+    raise TopologyError(
+        f"{topology.name}: there is no link {u} -> {v}; "
+        f"the links from {u} lead to {_listed(map(str, neighbours)) or 'no node'}"
+    )
+
+
+def _check_node(topology: Topology, node: int) -> None:
+    if not 0 <= node < topology.nodes:
+        raise TopologyError(
+            f"{topology.name}: there is no node {node}; expected one of 0..{topology.nodes - 1}"
+        )
+
+
+def _check_count(topology: Topology, count: int, available: int, what: str) -> None:
+    if not 0 <= count <= available:
+        raise TopologyError(
+            f"{topology.name}: cannot drop {count} of {max(available, 0)} {what}; "
+            f"expected 0 to {max(available, 0)}"
+        )
+
+
+def _check_positive(topology: Topology, what: str, value: float) -> None:
+    if not (np.isfinite(value) and value > 0):
+        raise TopologyError(
+            f"{topology.name}: {what} is {value:g}; expected a positive finite number"
+        )
+
+
+def _links_in_words(topology: Topology, links: Ints) -> str:
+    arrow, noun = ("-", "cables") if topology.bidirectional else ("->", "links")
+    ends = (f"{topology.tail[link]}{arrow}{topology.head[link]}" for link in links)
+    return f"{len(links)} {noun} {_listed(ends)}"
+
+
+def _nodes_in_words(nodes: Ints) -> str:
+    return f"{len(nodes)} nodes {_listed(map(str, nodes))}"
+
+
+def _listed(words: Iterable[str]) -> str:
+    """Join words with commas; a note or message names only so many."""
+    every = list(words)
+    more = f" and {len(every) - MAX_NAMED} more" if len(every) > MAX_NAMED else ""
+    return ", ".join(every[:MAX_NAMED]) + more

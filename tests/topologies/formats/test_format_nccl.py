@@ -1,0 +1,120 @@
+"""NCCL topology XML."""
+
+import contextlib
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from a2aflow.errors import A2AFlowError, FormatError
+from a2aflow.ir.topology import Topology
+from a2aflow.topologies.formats import nccl_xml
+
+GPU = "0x030200"
+NVSWITCH = "0x068000"
+
+
+def gpu(rank: int, links: list[tuple[str, int, str]]) -> str:
+    """Return the `pci` element of a GPU at bus id 0000:<rank>7:00.0."""
+    nvlinks = "".join(
+        f'\n          <nvlink target="{target}" count="{count}" tclass="{kind}"/>'
+        for target, count, kind in links
+    )
+    return f"""
+      <pci busid="0000:{rank}7:00.0" class="0x030200" vendor="0x10de" device="0x20b0"
+           link_speed="16.0 GT/s PCIe" link_width="16">
+        <gpu dev="{rank}" sm="80" rank="{rank}" gdr="1">{nvlinks}
+        </gpu>
+      </pci>"""
+
+
+def system(gpus: list[str]) -> str:
+    """Return a machine with a PCIe switch and a NIC, GPUs in reverse order."""
+    return f"""<system version="1">
+  <cpu numaid="0" affinity="ffff" arch="x86_64" vendor="AuthenticAMD" familyid="143" modelid="49">
+    <pci busid="0000:40:00.0" class="0x060400" link_speed="16.0 GT/s PCIe" link_width="16">
+      {"".join(reversed(gpus))}
+      <pci busid="0000:99:00.0" class="0x020000" link_speed="16.0 GT/s PCIe" link_width="16">
+        <nic>
+          <net name="mlx5_0" dev="0" speed="200000" port="1" guid="0x1" maxconn="131072" gdr="1"/>
+        </nic>
+      </pci>
+    </pci>
+  </cpu>
+</system>
+"""
+
+
+def read(text: str) -> Topology:
+    """Read the text of a made-up file."""
+    return nccl_xml.read(text, "topo.xml", "topo")
+
+
+def quad() -> list[str]:
+    """Return four GPUs in a full mesh with four NVLinks a pair."""
+    return [gpu(u, [(f"0000:{v}7:00.0", 4, GPU) for v in range(4) if v != u]) for u in range(4)]
+
+
+def test_four_gpus_in_a_mesh() -> None:
+    """Bus ids lead to GPUs, counts are capacities, ranks are ids, NICs are noted."""
+    found = read(system(quad()))
+    mesh = [(u, v, 4) for u in range(4) for v in range(u)]
+    assert found.same_as(Topology.from_edges("t", 4, mesh))
+    assert found.notes == ("ignored 1 network interfaces",)
+
+
+def test_nvswitches_are_one_switch() -> None:
+    """Like NCCL, all links to switches lead to one node, whatever their target."""
+    ways = [("0000:f5:00.0", 5, NVSWITCH), ("0000:f3:00.0", 4, NVSWITCH)]
+    found = read(system([gpu(u, ways) for u in range(3)]))
+    assert found.same_as(Topology.from_edges("t", 4, [(u, 3, 9) for u in range(3)], range(3)))
+    assert "all NVSwitches are one switch, node 3, as in NCCL" in found.notes
+
+
+def test_hidden_fabric_address() -> None:
+    """Blackwell machines show the switch fabric as an address of all ones."""
+    ways = [("fffffff:ff:ff.0", 18, NVSWITCH)]
+    assert read(system([gpu(u, ways) for u in range(2)])).capacity.tolist() == [18.0] * 4
+
+
+def test_links_that_lead_elsewhere_are_noted() -> None:
+    """Links to a CPU, or to a GPU that was trimmed from the file, are left out."""
+    gpus = quad()[:2]
+    gpus[0] = gpus[0].replace("</gpu>", '<nvlink target="0" count="3" tclass="0x068001"/></gpu>')
+    found = read(system(gpus))
+    assert found.same_as(Topology.from_edges("t", 2, [(0, 1, 4)]))
+    assert "ignored 3 NVLinks to a CPU" in found.notes
+    assert "ignored 16 NVLinks to a GPU that is not in the file" in found.notes
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (system([gpu(u, []) for u in range(4)]), "no <nvlink> between the 4 GPUs"),
+        (system(quad()[:1]), "1 <gpu> elements; expected at least 2"),
+        (system(quad())[:700], "not well-formed XML"),
+        (system(quad()).replace('count="4"', 'count="four"'), "has count='four'"),
+        (system(quad()).replace('count="4"', 'count="0"'), "nvlink of count 0"),
+        (system(quad()).replace('rank="1"', 'rank="0"'), "the same rank"),
+        (system(quad()).replace("0000:17:00.0", "0000:07:00.0"), "share pci '0000:07:00.0'"),
+        (system([gpu(u, [(f"0000:{u}7:00.0", 1, GPU)]) for u in range(2)]), "nvlink to itself"),
+        ("<system><gpu/><gpu/></system>", "has no busid"),
+        ("<graphml/>", "the root is <graphml>; expected <system>"),
+        ('<!DOCTYPE system [<!ENTITY a "b">]>' + system(quad()), "document type or entities"),
+        ("<system>" + "<pci>" * 200, "nested deeper than 100"),
+    ],
+)
+def test_bad_files_are_refused(text: str, message: str) -> None:
+    """A message names the file and the element."""
+    with pytest.raises(FormatError, match=message) as caught:
+        read(text)
+    assert str(caught.value).startswith("topo.xml: ")
+
+
+@given(st.integers(0, 2500), st.integers(0, 40), st.text(max_size=5))
+@settings(max_examples=150, deadline=None)
+def test_damaged_files_are_read_or_refused(start: int, length: int, patch: str) -> None:
+    """No damage makes the reader fail in another way than by its own errors."""
+    text = system(quad())
+    with contextlib.suppress(A2AFlowError):
+        read(text[:start] + patch + text[start + length :])
