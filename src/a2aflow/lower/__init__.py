@@ -1,0 +1,1 @@
+"""From a schedule to programs for real runtimes: passes over programs, one emitter per target."""

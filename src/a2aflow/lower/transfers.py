@@ -1,0 +1,96 @@
+"""The first step of lowering: what ranks send to each other, without switches in between."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from a2aflow.errors import InputError
+from a2aflow.ir.arrays import Ints
+from a2aflow.ir.schedule import Schedule
+
+
+@dataclass(frozen=True, eq=False)
+class Transfers:
+    """Transfer i: in `step[i]`, rank `sender[i]` gives rank `receiver[i]` one chunk.
+
+    Ranks are positions in `topology.terminals`. The chunk is number `chunk[i]` of the shard from
+    rank `source[i]` to rank `destination[i]`. Ordered by step, sender, receiver, then chunk.
+    """
+
+    ranks: int
+    chunks_per_shard: int
+    steps: int
+    step: Ints
+    sender: Ints
+    receiver: Ints
+    source: Ints
+    destination: Ints
+    chunk: Ints
+
+    @property
+    def count(self) -> int:
+        """The number of transfers."""
+        return len(self.step)
+
+    def chunk_ids(self) -> Ints:
+        """Return one number per chunk: by source, then destination, then chunk."""
+        return (self.source * self.ranks + self.destination) * self.chunks_per_shard + self.chunk
+
+
+def transfers_of(schedule: Schedule) -> Transfers:
+    """Return the transfers between ranks; hops through nodes that are not terminals are joined."""
+    problem = schedule.problem
+    if not problem.demand.uniform:
+        raise InputError(
+            "this schedule is for an uneven demand; runtimes take the uniform all-to-all only"
+        )
+    topology = problem.topology
+    rank = np.full(topology.nodes, -1)
+    rank[topology.terminals] = np.arange(len(topology.terminals))
+    sender, receiver = rank[topology.tail[schedule.link]], rank[topology.head[schedule.link]]
+    receiver = _behind_switches(schedule, receiver)
+    starts = np.flatnonzero(sender >= 0)
+    order = starts[
+        np.lexsort(
+            (
+                schedule.chunk[starts],
+                schedule.destination[starts],
+                schedule.source[starts],
+                receiver[starts],
+                sender[starts],
+                schedule.step[starts],
+            )
+        )
+    ]
+    return Transfers(
+        ranks=len(topology.terminals),
+        chunks_per_shard=schedule.chunks_per_shard,
+        steps=schedule.steps,
+        step=schedule.step[order],
+        sender=sender[order],
+        receiver=receiver[order],
+        source=schedule.source[order],
+        destination=schedule.destination[order],
+        chunk=schedule.chunk[order],
+    )
+
+
+def _behind_switches(schedule: Schedule, receiver: Ints) -> Ints:
+    """Return, for each send, the rank that its chunk reaches in the same step."""
+    topology = schedule.problem.topology
+    receiver = receiver.copy()
+    terminals = len(topology.terminals)
+    shard = schedule.source * terminals + schedule.destination
+    where = (
+        (schedule.step * terminals**2 + shard) * int(schedule.chunk.max() + 1)
+    ) + schedule.chunk
+    tail, head = topology.tail[schedule.link], topology.head[schedule.link]
+    next_send = {(key, int(node)): i for i, (key, node) in enumerate(zip(where, tail, strict=True))}
+    for send in np.flatnonzero(receiver < 0):
+        hop = int(send)
+        for _ in range(topology.nodes):
+            if receiver[hop] >= 0:
+                break
+            hop = next_send.get((where[hop], int(head[hop])), hop)
+        receiver[send] = receiver[hop]
+    return receiver

@@ -1,0 +1,1 @@
+"""Interpreters that move real bytes."""

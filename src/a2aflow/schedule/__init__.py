@@ -1,0 +1,1 @@
+"""From flows to timed paths, and from fractions to integer chunks."""

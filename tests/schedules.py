@@ -1,0 +1,59 @@
+"""Plain schedules for tests of what comes after scheduling."""
+
+import numpy as np
+
+from a2aflow.ir.flow import Certificate
+from a2aflow.ir.problem import Problem
+from a2aflow.ir.schedule import Schedule
+from a2aflow.ir.topology import Topology
+from a2aflow.solve.paths import Adjacency, shortest_tree
+
+
+def hop_schedule(topology: Topology, chunks_per_shard: int = 1) -> Schedule:
+    """Send every chunk along a shortest path, one hop between terminals a step, all at once.
+
+    Correct, not optimal. Nodes that are not terminals are passed within a step.
+    """
+    out = Adjacency(topology)
+    terminals = topology.terminals
+    lengths = np.ones(topology.links)
+    rows = []
+    for source, start in enumerate(terminals):
+        distance, parent = np.empty(topology.nodes), np.empty(topology.nodes, dtype=np.int64)
+        order = np.empty(topology.nodes, dtype=np.int64)
+        shortest_tree(
+            topology.nodes,
+            out.first,
+            out.link,
+            topology.head,
+            lengths,
+            start,
+            distance,
+            parent,
+            order,
+        )
+        for destination, end in enumerate(terminals):
+            path: list[int] = []
+            node = int(end)
+            while node != start:
+                path.insert(0, int(parent[node]))
+                node = int(topology.tail[path[0]])
+            step = 0
+            for link in path:
+                rows += [(step, source, destination, c, link) for c in range(chunks_per_shard)]
+                step += int(topology.head[link] in terminals)
+    rows.sort()
+    step, source, destination, chunk, link = np.array(rows).T
+    return Schedule(
+        problem=Problem.all_to_all(topology),
+        chunks_per_shard=chunks_per_shard,
+        steps=int(step.max()) + 1,
+        step=step,
+        source=source,
+        destination=destination,
+        chunk=chunk,
+        link=link,
+        certificate=Certificate(np.ones(topology.links), 1.0),
+        fractional_time=1.0,
+        method="hops",
+    )
