@@ -1,5 +1,6 @@
 """`Schedule`: integer chunks, and per time step the chunks that each link carries."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,7 +34,7 @@ class Schedule:
     link: Ints
     certificate: Certificate
     fractional_time: float
-    method: str = "tsmcf"
+    method: str
 
     def __post_init__(self) -> None:
         for key in ("step", "source", "destination", "chunk", "link"):
@@ -57,13 +58,13 @@ class Schedule:
 
     @property
     def gap(self) -> float:
-        """How far `time` can be from the optimum at most, relative to the bound."""
-        return self.time / self.bound - 1.0
+        """How far `time` can be from the optimum at most; infinite if no bound is claimed."""
+        return self.time / self.bound - 1.0 if self.bound > 0 else math.inf
 
     @property
     def loss(self) -> float:
         """What whole chunks cost against the fractional schedule of as many steps."""
-        return self.time / self.fractional_time - 1.0
+        return self.time / self.fractional_time - 1.0 if self.fractional_time > 0 else math.inf
 
     def chunk_counts(self) -> Ints:
         """Return the number of chunks of each shard, shape [terminals, terminals]."""
@@ -118,6 +119,8 @@ def _check_shape(schedule: Schedule) -> None:
         if len(wrong):
             found = values[wrong[0]]
             raise InputError(f"send {wrong[0]} has {key} {found}; expected 0..{limit - 1}")
+    if schedule.certificate.lengths.shape != (topology.links,):
+        raise InputError(f"{len(schedule.certificate.lengths)} lengths for {topology.links} links")
     if np.any(np.diff(schedule.step) < 0):
         raise InputError("the sends of the schedule are not ordered by step")
     counts = schedule.chunk_counts()[schedule.source, schedule.destination]

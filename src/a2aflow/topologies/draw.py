@@ -41,7 +41,8 @@ def _layout(topology: Topology) -> Floats:
         layout = graph.layout_kamada_kawai(seed=layout)
     place = np.array(layout.coords)
     spread = np.maximum(place.max(axis=0) - place.min(axis=0), 1e-9)
-    return MARGIN + (place - place.min(axis=0)) / spread * (SIZE - 2 * MARGIN)
+    scaled = (place - place.min(axis=0)) / spread
+    return np.asarray(MARGIN + scaled * (SIZE - 2 * MARGIN), dtype=np.float64)
 
 
 def _line(topology: Topology, link: int, place: Floats, radius: float, heat: Floats | None) -> str:

@@ -1,0 +1,124 @@
+"""The independent check of a schedule: every chunk arrives, and nothing is sent before it is there.
+
+Like `ir.verify`, this shares no code with what produces schedules.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from a2aflow.errors import VerificationError
+from a2aflow.ir.arrays import Floats, Ints
+from a2aflow.ir.schedule import Schedule
+from a2aflow.ir.verify import TOLERANCE, recompute_bound
+
+
+@dataclass(frozen=True)
+class ScheduleReport:
+    """What a check of a schedule recomputed from its sends."""
+
+    time: float
+    bound: float
+    gap: float
+    steps: int
+    chunks_per_shard: int
+    sends: int
+
+
+def check_schedule(schedule: Schedule, tolerance: float = TOLERANCE) -> ScheduleReport:
+    """Check that a schedule is a correct all-to-all, and that its bound holds."""
+    moves = _Moves(schedule)
+    violations = [*_check_sends(moves), *_check_delivery(moves)]
+    bound, trouble = recompute_bound(schedule.problem, schedule.certificate.lengths)
+    violations += trouble
+    time = float(moves.step_times().sum())
+    if schedule.bound > bound * (1 + tolerance):
+        violations.append(f"claims the bound {schedule.bound:.12g}; its lengths prove {bound:.12g}")
+    if time < bound * (1 - tolerance) and not violations:
+        violations.append(f"the time {time:.12g} is below the proven bound {bound:.12g}")
+    if violations:
+        raise VerificationError(f"schedule on {schedule.problem.topology.name}", violations)
+    return ScheduleReport(
+        time, bound, time / bound - 1, schedule.steps, schedule.chunks_per_shard, schedule.sends
+    )
+
+
+class _Moves:
+    """The sends with one number per chunk, numbered by source, destination and chunk."""
+
+    def __init__(self, schedule: Schedule) -> None:
+        topology = schedule.problem.topology
+        terminals = len(topology.terminals)
+        self.schedule, self.nodes = schedule, topology.nodes
+        matrix = schedule.problem.demand.rows(np.arange(terminals))
+        counts = np.where(
+            matrix > 0, np.maximum(np.rint(matrix * schedule.chunks_per_shard), 1), 0
+        ).astype(np.int64)
+        first = (np.cumsum(counts) - counts.ravel()).reshape(counts.shape)
+        self.chunks = int(counts.sum())
+        self.id = first[schedule.source, schedule.destination] + schedule.chunk
+        pair = np.repeat(np.arange(counts.size), counts.ravel())
+        self.start = topology.terminals[pair // terminals]
+        self.end = topology.terminals[pair % terminals]
+        self.pair_size = np.divide(matrix, counts, out=np.zeros_like(matrix), where=counts > 0)
+        self.tail, self.head = topology.tail[schedule.link], topology.head[schedule.link]
+        stores = np.zeros(topology.nodes, dtype=np.bool_)
+        stores[topology.terminals] = True
+        self.stores = stores
+
+    def name(self, send: int) -> str:
+        """Name a send for a message."""
+        s = self.schedule
+        link = s.problem.topology.link_name(int(s.link[send]))
+        chunk = self.chunk_name(int(self.id[send]))
+        return f"step {s.step[send]} sends {chunk} over {link}"
+
+    def chunk_name(self, chunk: int) -> str:
+        """Name a chunk by the ends of its shard."""
+        first = int(
+            np.flatnonzero((self.start == self.start[chunk]) & (self.end == self.end[chunk]))[0]
+        )
+        return f"chunk {chunk - first} from node {self.start[chunk]} to node {self.end[chunk]}"
+
+    def arrivals(self) -> Ints:
+        """Return the first step after which each chunk is at each node, flat; `steps` if never."""
+        never = np.full(self.chunks * self.nodes, self.schedule.steps, dtype=np.int64)
+        never[np.arange(self.chunks) * self.nodes + self.start] = -1
+        np.minimum.at(never, self.id * self.nodes + self.head, self.schedule.step)
+        return never
+
+    def step_times(self) -> Floats:
+        """Return the largest load over capacity of each step."""
+        s = self.schedule
+        topology = s.problem.topology
+        loads = np.zeros((s.steps, topology.links))
+        np.add.at(loads, (s.step, s.link), self.pair_size[s.source, s.destination])
+        return np.asarray((loads / topology.capacity).max(axis=1))
+
+
+def _check_sends(moves: _Moves) -> Iterator[str]:
+    """Find sends of what is not there: stored since an earlier step, or just passing a switch."""
+    step = moves.schedule.step
+    held = moves.arrivals()[moves.id * moves.nodes + moves.tail] < step
+    fine = moves.stores[moves.tail] & held
+    passing = ~moves.stores[moves.tail]
+    key = (step * moves.chunks + moves.id) * moves.nodes
+    while True:
+        more = passing & ~fine & np.isin(key + moves.tail, key[fine] + moves.head[fine])
+        if not more.any():
+            break
+        fine |= more
+    wrong = np.flatnonzero(~fine)
+    if len(wrong):
+        first = moves.name(int(wrong[0]))
+        yield f"{len(wrong)} sends of chunks that are not there; the first: {first}"
+
+
+def _check_delivery(moves: _Moves) -> Iterator[str]:
+    every = np.arange(moves.chunks)
+    arrived = moves.arrivals()[every * moves.nodes + moves.end] < moves.schedule.steps
+    missing = np.flatnonzero(~arrived)
+    if len(missing):
+        first = moves.chunk_name(int(missing[0]))
+        yield f"{len(missing)} of {moves.chunks} chunks never arrive; the first: {first}"
