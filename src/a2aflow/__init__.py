@@ -1,1 +1,45 @@
-"""Bandwidth-optimal all-to-all on direct-connect networks, with a proof in every answer."""
+"""Bandwidth-optimal all-to-all on direct-connect networks, with a proof in every answer.
+
+>>> import a2aflow
+>>> problem = a2aflow.Problem.all_to_all(a2aflow.build("torus:3x3x3"))
+>>> flow = a2aflow.solve(problem)
+>>> round(flow.time, 6), round(flow.bound, 6)
+(9.0, 9.0)
+"""
+
+from a2aflow.errors import A2AFlowError
+from a2aflow.ir.demand import Demand
+from a2aflow.ir.flow import Certificate, Flow, Status
+from a2aflow.ir.problem import Problem
+from a2aflow.ir.topology import Topology
+from a2aflow.ir.verify import check_flow, check_topology
+from a2aflow.solve import SolveSettings, solve
+from a2aflow.solve.bounds import cut_bound, distance_bound, regular_bound
+from a2aflow.topologies.formats import from_networkx, read_topology, to_networkx, write_topology
+from a2aflow.topologies.operators import drop_links, drop_nodes, with_host_bandwidth
+from a2aflow.topologies.spec import build
+
+__all__ = [
+    "A2AFlowError",
+    "Certificate",
+    "Demand",
+    "Flow",
+    "Problem",
+    "SolveSettings",
+    "Status",
+    "Topology",
+    "build",
+    "check_flow",
+    "check_topology",
+    "cut_bound",
+    "distance_bound",
+    "drop_links",
+    "drop_nodes",
+    "from_networkx",
+    "read_topology",
+    "regular_bound",
+    "solve",
+    "to_networkx",
+    "with_host_bandwidth",
+    "write_topology",
+]

@@ -20,7 +20,7 @@ SOLVERS: dict[str, Solver] = {
     "pdlp": highs.pdlp,
 }
 
-EXTRAS = {"gurobi": "gurobipy", "glop": "ortools"}
+EXTRAS = {"gurobi": "gurobipy", "clarabel": "clarabel"}
 """Optional solvers, each in the file of its name, and the distribution that it needs."""
 
 AUTO = ((2_000, "simplex"), (400_000, "ipm"))

@@ -1,6 +1,7 @@
 """HiGHS: simplex, two interior-point methods with crossover, and PDLP."""
 
 import threading
+from dataclasses import replace
 from typing import Any
 
 import highspy
@@ -11,7 +12,7 @@ from a2aflow.lp.program import LinearProgram, LPResult, LPSettings, LPStatus
 INTERRUPTIBLE_SIZE = 20_000
 """Above this many variables a solve can take seconds, and watching it is worth a thread."""
 
-PATIENCE = 10.0
+PATIENCE = 3.0
 """Seconds that a solver gets to stop by itself after Ctrl-C before its thread is abandoned."""
 
 _STATUS = {
@@ -62,12 +63,15 @@ def _solve(name: str, program: LinearProgram, settings: LPSettings) -> LPResult:
     for key, value in (_OPTIONS[name] | _accuracy(name, settings)).items():
         solver.setOptionValue(key, value)
     solver.passModel(_model(program))
-    if program.size > INTERRUPTIBLE_SIZE:
-        if not _run_watched(name, solver, program, settings):
-            return LPResult(LPStatus.INTERRUPTED, None, None)
-    else:
+    if program.size <= INTERRUPTIBLE_SIZE:
         solver.run()
-    return _result(solver)
+        return _result(solver)
+    thread = threading.Thread(target=solver.run, daemon=True)
+    interrupted = _watch(thread, solver, f"{name}: {program.size:,} variables", settings)
+    if thread.is_alive():
+        return LPResult(LPStatus.INTERRUPTED, None, None)
+    result = _result(solver)
+    return replace(result, status=LPStatus.INTERRUPTED) if interrupted else result
 
 
 def _accuracy(name: str, settings: LPSettings) -> dict[str, Any]:
@@ -99,24 +103,22 @@ def _model(program: LinearProgram) -> highspy.HighsLp:
     return model
 
 
-def _run_watched(
-    name: str, solver: highspy.Highs, program: LinearProgram, settings: LPSettings
-) -> bool:
-    """Run in a thread, report while it runs, cancel it on Ctrl-C; return whether it has ended."""
+def _watch(thread: threading.Thread, solver: Any, what: str, settings: LPSettings) -> bool:
+    """Run the solver's thread, report while it runs, cancel it on Ctrl-C; return whether it was."""
     solver.HandleUserInterrupt = True
-    thread = threading.Thread(target=solver.run, daemon=True)
     thread.start()
     seconds = 0
     try:
         while thread.is_alive():
-            settings.report(f"{name}: {program.size:,} variables, {seconds} s")
+            settings.report(f"{what}, {seconds} s")
             thread.join(1.0)
             seconds += 1
     except KeyboardInterrupt:
-        settings.report(f"{name}: stopping")
+        settings.report(f"{what}, stopping")
         solver.cancelSolve()
         thread.join(PATIENCE)
-    return not thread.is_alive()
+        return True
+    return False
 
 
 def _result(solver: highspy.Highs) -> LPResult:

@@ -82,8 +82,9 @@ def _exact(
             )
         flow = flows[group]
         _drop_noise(flow, NEGLIGIBLE * wanted[group].max(), tail, distance)
-        for _ in range(ROUNDS):
-            if not _fill_deficits(flow, wanted[group], tail, head, parent, order[:settled]):
+        for done in range(ROUNDS):
+            unbalanced = _fill_deficits(flow, wanted[group], tail, head, parent, order[:settled])
+            if done and not unbalanced:
                 break
             finished = _cancel_cycles(flow, nodes, rooted, out[0], out[1], head)
             _trim_surplus(flow, wanted[group], finished, rooted, out, into)

@@ -1,0 +1,228 @@
+"""`Program`: what each rank executes, as threads of instructions over three buffers.
+
+The meaning of a program, which `runtime.interpret` carries out:
+
+- A rank has an input, an output and a scratch buffer, counted in chunks. In an all-to-all of N
+  ranks with C chunks per shard the shard for rank d lies at `d * C` in the input, and the shard
+  from rank s at `s * C` in the output.
+- The threads of a rank run at the same time; the instructions of a thread run one after another.
+  An instruction starts when the one before it, and all in its `after`, have finished.
+- Chunks travel in FIFOs. A FIFO is named by its sending rank, receiving rank and channel; it keeps
+  the order and carries no tags, and holds `fifo_slots` chunks before a send has to wait. Each end
+  of a FIFO belongs to one thread.
+- `SEND` reads `count` chunks from `source` on, and pushes them one by one; `RECEIVE` pops `count`
+  chunks and writes them from `target` on; `FORWARD` pops, writes and pushes on what it popped;
+  `COPY` moves chunks within the rank; `NOP` does nothing but wait for its `after`.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum, IntEnum
+from typing import NamedTuple
+
+from a2aflow.errors import InputError
+
+MAX_RANKS = 65_536
+MAX_CHUNKS = 1 << 26
+FIFO_SLOTS = 2
+"""What NCCL's Simple protocol holds under MSCCL: 8 steps, of which a chunk takes 4."""
+
+
+class Buffer(IntEnum):
+    """The three buffers of a rank."""
+
+    INPUT = 0
+    OUTPUT = 1
+    SCRATCH = 2
+
+
+class Place(NamedTuple):
+    """The first chunk of a range: a buffer and the offset in it, in chunks."""
+
+    buffer: Buffer
+    offset: int
+
+
+class Step(NamedTuple):
+    """An instruction of the same rank: its thread, and its index there."""
+
+    thread: int
+    index: int
+
+
+class Op(Enum):
+    """What an instruction does."""
+
+    SEND = "send"
+    RECEIVE = "receive"
+    FORWARD = "forward"
+    COPY = "copy"
+    NOP = "nop"
+
+
+class Effects(NamedTuple):
+    """What an operation touches."""
+
+    reads: bool
+    writes: bool
+    sends: bool
+    receives: bool
+
+
+EFFECTS = {
+    Op.SEND: Effects(reads=True, writes=False, sends=True, receives=False),
+    Op.RECEIVE: Effects(reads=False, writes=True, sends=False, receives=True),
+    Op.FORWARD: Effects(reads=False, writes=True, sends=True, receives=True),
+    Op.COPY: Effects(reads=True, writes=True, sends=False, receives=False),
+    Op.NOP: Effects(reads=False, writes=False, sends=False, receives=False),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """One operation on `count` chunks; `source` and `target` are set where it reads and writes."""
+
+    op: Op
+    count: int = 1
+    source: Place | None = None
+    target: Place | None = None
+    after: tuple[Step, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Thread:
+    """Instructions in order, at most one rank to send to and one to receive from."""
+
+    channel: int
+    send_to: int | None
+    receive_from: int | None
+    instructions: tuple[Instruction, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RankProgram:
+    """The buffers of a rank, in chunks, and its threads."""
+
+    input: int
+    output: int
+    scratch: int
+    threads: tuple[Thread, ...]
+
+    def size(self, buffer: Buffer) -> int:
+        """Return the size of a buffer in chunks."""
+        return (self.input, self.output, self.scratch)[buffer]
+
+
+@dataclass(frozen=True)
+class Program:
+    """One `RankProgram` per rank; see the module for what it means."""
+
+    name: str
+    chunks_per_shard: int
+    ranks: tuple[RankProgram, ...]
+    fifo_slots: int = FIFO_SLOTS
+
+    def __post_init__(self) -> None:
+        _check_sizes(self)
+        for rank, code in enumerate(self.ranks):
+            _check_fifos(self, rank, code)
+            for thread in range(len(code.threads)):
+                _check_thread(self, rank, thread)
+
+    @property
+    def instructions(self) -> int:
+        """The number of instructions of all ranks."""
+        return sum(len(thread.instructions) for code in self.ranks for thread in code.threads)
+
+
+def spot(rank: int, thread: int, index: int) -> str:
+    """Name an instruction for a message, in the words of the file formats."""
+    return f"rank {rank}, thread block {thread}, step {index}"
+
+
+def _check_sizes(program: Program) -> None:
+    ranks = len(program.ranks)
+    if not 2 <= ranks <= MAX_RANKS:
+        raise InputError(f"a program of {ranks} ranks; expected 2 to {MAX_RANKS:,}")
+    if program.chunks_per_shard < 1 or program.fifo_slots < 1:
+        raise InputError(
+            f"{program.chunks_per_shard} chunks per shard and {program.fifo_slots} FIFO slots; "
+            "expected at least one of each"
+        )
+    shards = ranks * program.chunks_per_shard
+    for rank, code in enumerate(program.ranks):
+        if code.input != shards or code.output != shards:
+            raise InputError(
+                f"rank {rank} has {code.input} input and {code.output} output chunks; expected "
+                f"{shards} of each, {program.chunks_per_shard} for every rank"
+            )
+        if not 0 <= code.scratch <= MAX_CHUNKS or shards > MAX_CHUNKS:
+            raise InputError(f"rank {rank} has more than {MAX_CHUNKS:,} chunks in a buffer")
+
+
+def _check_fifos(program: Program, rank: int, code: RankProgram) -> None:
+    for way in ("send_to", "receive_from"):
+        seen: dict[tuple[int, int], int] = {}
+        for index, thread in enumerate(code.threads):
+            peer: int | None = getattr(thread, way)
+            if peer is None:
+                continue
+            if not 0 <= peer < len(program.ranks) or peer == rank:
+                raise InputError(
+                    f"rank {rank}, thread block {index}: its {way} peer is rank {peer}; expected "
+                    f"another one of the ranks 0..{len(program.ranks) - 1}"
+                )
+            other = seen.setdefault((peer, thread.channel), index)
+            if other != index:
+                raise InputError(
+                    f"rank {rank}: thread blocks {other} and {index} share the {way} FIFO of rank "
+                    f"{peer} on channel {thread.channel}; give each a channel of its own"
+                )
+
+
+def _check_thread(program: Program, rank: int, index: int) -> None:
+    code = program.ranks[rank]
+    thread = code.threads[index]
+    if thread.channel < 0:
+        raise InputError(f"rank {rank}, thread block {index}: channel {thread.channel} is negative")
+    for number, instruction in enumerate(thread.instructions):
+        for problem in _problems(code, thread, instruction):
+            raise InputError(f"{spot(rank, index, number)}: {problem}")
+
+
+def _problems(code: RankProgram, thread: Thread, instruction: Instruction) -> Iterator[str]:
+    op, effects = instruction.op, EFFECTS[instruction.op]
+    if instruction.count < 1:
+        yield f"{op.value} of {instruction.count} chunks; expected at least 1"
+    if effects.sends and thread.send_to is None:
+        yield f"{op.value} in a thread block that has no rank to send to"
+    if effects.receives and thread.receive_from is None:
+        yield f"{op.value} in a thread block that has no rank to receive from"
+    yield from _range_problems(code, "source", instruction, instruction.source, effects.reads)
+    yield from _range_problems(code, "target", instruction, instruction.target, effects.writes)
+    for step in instruction.after:
+        yield from _step_problems(code, step)
+
+
+def _range_problems(
+    code: RankProgram, key: str, instruction: Instruction, place: Place | None, needed: bool
+) -> Iterator[str]:
+    if (place is not None) != needed:
+        yield f"{instruction.op.value} {'without' if needed else 'with'} a {key}"
+    elif place is not None:
+        size = code.size(place.buffer)
+        if not 0 <= place.offset <= size - instruction.count:
+            yield (
+                f"{instruction.op.value}: the {key} is {place.buffer.name.lower()} chunks "
+                f"{place.offset}..{place.offset + instruction.count - 1}, outside of the buffer "
+                f"of {size}"
+            )
+
+
+def _step_problems(code: RankProgram, step: Step) -> Iterator[str]:
+    if not 0 <= step.thread < len(code.threads):
+        yield f"waits for thread block {step.thread}, which does not exist"
+    elif not 0 <= step.index < len(code.threads[step.thread].instructions):
+        yield f"waits for step {step.index} of thread block {step.thread}, which does not exist"
+    elif code.threads[step.thread].instructions[step.index].op is Op.NOP:
+        yield f"waits for step {step.index} of thread block {step.thread}, which is a nop"

@@ -1,0 +1,105 @@
+"""Bad input: a documented exit code, one clear message, no traceback."""
+
+from pathlib import Path
+
+import pytest
+
+from command_line import Run
+
+HEAD = '{"format":"a2aflow.topology/1","name":"x",'
+FILES = {
+    "disconnected.json": HEAD + '"nodes":4,"links":[[0,1,1],[1,0,1],[2,3,1],[3,2,1]]}',
+    "one.json": HEAD + '"nodes":1,"links":[],"terminals":[0]}',
+    "zero.json": HEAD + '"nodes":2,"links":[[0,1,0],[1,0,1]]}',
+    "negative.json": HEAD + '"nodes":2,"links":[[0,1,-1],[1,0,1]]}',
+    "infinite.json": HEAD + '"nodes":2,"links":[[0,1,1e999],[1,0,1]]}',
+    "nan.json": HEAD + '"nodes":2,"links":[[0,1,NaN],[1,0,1]]}',
+    "truncated.json": HEAD + '"nodes":2,"links":[[0,1',
+    "deep.json": "[" * 50_000,
+    "huge.json": HEAD + '"nodes":1000000000000,"links":[]}',
+    "unknown.json": '{"format":"a2aflow.flow/9"}',
+    "bomb.graphml": '<?xml version="1.0"?><!DOCTYPE x [<!ENTITY a "aaaa">]><graphml>&a;</graphml>',
+    "garbage.edges": "0 1\nx y\n",
+}
+
+WORDS = {
+    "disconnected.json": "cannot reach",
+    "one.json": "at least 2",
+    "zero.json": "capacity 0",
+    "negative.json": "capacity -1",
+    "infinite.json": "capacity inf",
+    "nan.json": "NaN",
+    "truncated.json": "line 1",
+    "deep.json": "nested",
+    "huge.json": "1000000000000 nodes",
+    "unknown.json": "a2aflow.flow/9",
+    "bomb.graphml": "bomb.graphml",
+    "garbage.edges": "line 2",
+}
+
+
+@pytest.mark.parametrize("verb", ["solve", "topology"])
+@pytest.mark.parametrize("name", FILES)
+def test_a_bad_file_is_exit_code_3(run: Run, tmp_path: Path, name: str, verb: str) -> None:
+    """The message names what is wrong in one paragraph."""
+    path = tmp_path / name
+    path.write_text(FILES[name])
+    outcome = run(verb, path)
+    assert outcome.code == 3
+    assert WORDS[name] in outcome.err
+    assert outcome.err.startswith("error: ")
+    assert "Traceback" not in outcome.err
+    assert outcome.out == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "expected"),
+    [
+        (("solve", "tours:3x3"), 2, "torus"),
+        (("solve", "torus:side=3"), 2, "dims"),
+        (("solve", "genkautz:n=12"), 2, "d"),
+        (("solve", "genkautz:n=twelve,d=3"), 2, "twelve"),
+        (("solve", "ring:1"), 3, "ring"),
+        (("solve", "torus:100000x100000"), 3, "torus"),
+        (("solve", "nosuch.json"), 3, "no such file"),
+        (("solve", "ring:5", "--method", "magic"), 2, "link, decomposed"),
+        (("solve", "ring:5", "--solver", "magic"), 2, "simplex"),
+        (("solve", "ring:5", "--gap", "0"), 2, "gap 0"),
+        (("solve", "ring:5", "--time-limit", "-1"), 2, "time limit -1"),
+        (("solve", "ring:5", "--workers", "0"), 2, "0 workers"),
+        (("solve", "ring:5", "--link-bandwidth", "25"), 2, "25Gbps"),
+        (("solve", "ring:5", "--host-bandwidth", "0"), 3, "0"),
+        (("solve", "ring:5", "--host-bandwidth", "nan"), 3, "nan"),
+        (("solve", "ring:5", "--drop-links", "9"), 3, "9"),
+        (("solve", "ring:5", "--drop-links", "-1"), 3, "-1"),
+        (("solve", "ring:5", "--remove-link", "0-2"), 3, "0"),
+        (("solve", "ring:5", "--remove-link", "zero"), 2, "such as 3-4"),
+        (("solve", "ring:5", "--set-capacity", "0-1=wide"), 2, "3-4=2.5"),
+        (("solve", "ring:5", "--no-such-option"), 2, "no-such-option"),
+        (("verify", "nosuch.json"), 3, "no such file"),
+        (("topology", "ring:5", "--output", "x.nosuch"), 2, "nosuch"),
+        (("topology", "ring:5", "--output", "x", "--to", "nosuch"), 2, "graphml"),
+    ],
+)
+def test_bad_words(run: Run, words: tuple[str, ...], code: int, expected: str) -> None:
+    """The exit code tells usage from input, and the message what to do."""
+    outcome = run(*words)
+    assert outcome.code == code
+    assert expected in outcome.err
+    assert "Traceback" not in outcome.err
+
+
+def test_bad_demand_files(run: Run, tmp_path: Path) -> None:
+    """Demand that does not fit is named, exit code 3."""
+    path = tmp_path / "demand"
+    for text, expected in (
+        ("0 1\n1\n", "different lengths"),
+        ("0 x\n1 0\n", "x"),
+        ("0 1\n1 0\n", "expected 5x5"),
+        ('{"format":"a2aflow.demand/1","entries":[[0,9,1]]}', "node 9"),
+        ("", "demand"),
+    ):
+        path.write_text(text)
+        outcome = run("solve", "ring:5", "--demand", path)
+        assert outcome.code == 3, text
+        assert expected in outcome.err

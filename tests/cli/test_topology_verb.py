@@ -1,0 +1,84 @@
+"""`a2aflow topology`, the help texts, and units."""
+
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+
+from a2aflow.cli import VERBS
+from a2aflow.cli.units import bytes_per_second
+from a2aflow.errors import UsageError
+from a2aflow.topologies.formats import FORMATS
+from a2aflow.topologies.spec import FAMILIES
+from command_line import Run
+
+
+def test_description(run: Run) -> None:
+    """The numbers that tell topologies apart."""
+    found = run("topology", "torus:3x3x3", "--json").json
+    assert found["nodes"] == 27
+    assert found["links"] == 162
+    assert found["out_degree"] == [6, 6]
+    assert found["diameter"] == 3
+    assert found["automorphisms"] == 1296
+    assert found["bounds"]["distance"] == pytest.approx(9.0)
+
+
+def test_dropped_self_loops_are_reported(run: Run) -> None:
+    """Generalized Kautz graphs tell what degree is left; rewiring leaves no port idle."""
+    plain = run("topology", "genkautz:n=12,d=4")
+    assert "loop" in plain.out
+    assert "3 to 4 out" in plain.out
+    assert run("topology", "genkautz:n=12,d=4,rewire=true", "--json").json["out_degree"] == [4, 4]
+
+
+def test_every_family_and_format_is_listed(run: Run) -> None:
+    """The list is complete without a SPEC."""
+    listed = run("topology", "--list")
+    assert listed.code == 0
+    assert all(family.example in listed.out for family in FAMILIES.values())
+    assert all(name in listed.out for name in FORMATS)
+
+
+@pytest.mark.parametrize("suffix", ["json", "edges", "graphml"])
+def test_conversion_round_trip(run: Run, tmp_path: Path, suffix: str) -> None:
+    """What is written can be solved, and gives the same answer."""
+    path = tmp_path / f"kautz.{suffix}"
+    assert run("topology", "genkautz:n=12,d=3", "-o", path).code == 0
+    times = [run("solve", spec, "--json").json["time"] for spec in ("genkautz:n=12,d=3", path)]
+    assert times[0] == pytest.approx(times[1])
+    assert run("verify", path).code == 0
+
+
+def test_drawing_is_svg(run: Run, tmp_path: Path) -> None:
+    """One line per link and one disc per node, inside the picture."""
+    path = tmp_path / "ring.svg"
+    assert run("topology", "ring:5", "--draw", path).code == 0
+    root = ET.fromstring(path.read_text())
+    shapes = [element.tag.rpartition("}")[2] for element in root]
+    assert shapes.count("line") == 10
+    assert shapes.count("circle") == 5
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_has_help_with_an_example(run: Run, verb: str) -> None:
+    """Help says what the verb does and shows a call."""
+    outcome = run(verb, "--help")
+    assert outcome.code == 0
+    assert f"a2aflow {verb}" in outcome.out
+    assert "Example" in outcome.out
+
+
+@pytest.mark.parametrize(
+    ("text", "value"), [("25Gbps", 3.125e9), ("3.125GB/s", 3.125e9), ("100 Mbit/s", 12.5e6)]
+)
+def test_bandwidths(text: str, value: float) -> None:
+    """Bits and bytes are told apart."""
+    assert bytes_per_second(text) == pytest.approx(value)
+
+
+@pytest.mark.parametrize("text", ["", "25", "-1Gbps", "0bps", "1e999Gbps", "fast", "1..2Gbps"])
+def test_bad_bandwidths(text: str) -> None:
+    """A number without a unit is not guessed at."""
+    with pytest.raises(UsageError, match="such as 25Gbps"):
+        bytes_per_second(text)

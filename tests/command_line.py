@@ -1,0 +1,44 @@
+"""Run the command line in this process, as a user would see it."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from a2aflow.cli import main
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a call printed and returned."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> dict[str, Any]:
+        """Standard output as the one JSON object that it must be."""
+        value: dict[str, Any] = json.loads(self.out)
+        return value
+
+
+Run = Callable[..., Outcome]
+
+
+def runner(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Return a function that calls a2aflow with words."""
+
+    def call(*words: object) -> Outcome:
+        monkeypatch.setattr("sys.argv", ["a2aflow", *map(str, words)])
+        try:
+            main()
+            code = 0
+        except SystemExit as stop:
+            code = int(stop.code or 0)
+        captured = capsys.readouterr()
+        return Outcome(code, captured.out, captured.err)
+
+    return call

@@ -1,0 +1,99 @@
+"""All solvers behind the one interface agree on answers, duals and statuses."""
+
+import importlib.util
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from scipy.sparse import csc_array
+
+from a2aflow.errors import MissingComponentError, UsageError
+from a2aflow.lp import (
+    AUTO,
+    EXTRAS,
+    SOLVERS,
+    LinearProgram,
+    LPSettings,
+    LPStatus,
+    solve_program,
+    solver_names,
+)
+
+EVERY = [*SOLVERS, *EXTRAS]
+
+
+def available(solver: str) -> str:
+    """Return the solver, or skip the test where its distribution is not installed."""
+    if solver in EXTRAS and importlib.util.find_spec(EXTRAS[solver]) is None:
+        pytest.skip(f"{EXTRAS[solver]} is not installed")
+    return solver
+
+
+def program(
+    cost: Sequence[float],
+    rows: Sequence[Sequence[float]],
+    lower: Sequence[float],
+    upper: Sequence[float],
+) -> LinearProgram:
+    """Build a small program from plain lists."""
+    matrix = csc_array(np.array(rows, dtype=np.float64))
+    return LinearProgram(
+        np.array(cost, float), matrix, np.array(lower, float), np.array(upper, float)
+    )
+
+
+@pytest.mark.parametrize("solver", EVERY)
+def test_optimum_and_duals(solver: str) -> None:
+    """Minimise -x - 2y with x + y <= 4, y <= 3, x - y = -2: x 1, y 3, duals -1 and -2 add up."""
+    small = program([-1, -2], [[1, 1], [0, 1], [1, -1]], [-np.inf, -np.inf, -2], [9, 3, -2])
+    result = solve_program(small, available(solver), LPSettings(tolerance=1e-8))
+    assert result.status is LPStatus.OPTIMAL
+    assert result.x == pytest.approx([1, 3], abs=1e-5)
+    assert result.row_dual == pytest.approx([0, -3, -1], abs=1e-5)
+
+
+@pytest.mark.parametrize("solver", EVERY)
+def test_infeasible_is_a_status(solver: str) -> None:
+    """A variable that must be 1 and 2 at once is told, not raised."""
+    impossible = program([1], [[1], [1]], [1, 2], [1, 2])
+    assert solve_program(impossible, available(solver), LPSettings()).status is LPStatus.INFEASIBLE
+
+
+@pytest.mark.parametrize("solver", ["simplex", "ipm", "clarabel"])
+def test_unbounded_is_a_status(solver: str) -> None:
+    """Minimising -x without an upper bound is told as unbounded, or as infeasible-or-unbounded."""
+    endless = program([-1], [[1]], [0], [np.inf])
+    status = solve_program(endless, available(solver), LPSettings()).status
+    assert status in (LPStatus.UNBOUNDED, LPStatus.INFEASIBLE, LPStatus.STOPPED)
+
+
+def test_thread_counts_may_change_between_solves() -> None:
+    """HiGHS' one pool per process does not leak into the next call."""
+    small = program([1], [[1]], [1], [2])
+    for threads in (2, 1, None, 2):
+        result = solve_program(small, "simplex", LPSettings(threads=threads))
+        assert result.status is LPStatus.OPTIMAL
+
+
+def test_auto_takes_a_known_solver_at_every_size() -> None:
+    """The table of sizes is ordered and names solvers that exist."""
+    limits = [limit for limit, _ in AUTO]
+    assert limits == sorted(limits)
+    assert {name for _, name in AUTO} <= set(SOLVERS)
+    assert solve_program(program([1], [[1]], [1], [2]), "auto", LPSettings()).x == pytest.approx(
+        [1]
+    )
+
+
+def test_unknown_solver_lists_the_known_ones() -> None:
+    """The message names every choice."""
+    with pytest.raises(UsageError, match="unknown solver 'cplex'") as caught:
+        solve_program(program([1], [[1]], [1], [2]), "cplex", LPSettings())
+    assert all(name in str(caught.value) for name in solver_names())
+
+
+def test_missing_extra_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An optional solver that is not there is exit code 5 and a command."""
+    monkeypatch.setitem(EXTRAS, "nosuch", "nosuch-dist")
+    with pytest.raises(MissingComponentError, match=r"pip install 'a2aflow\[nosuch\]'"):
+        solve_program(program([1], [[1]], [1], [2]), "nosuch", LPSettings())
