@@ -1,6 +1,7 @@
 """The folders import only what the design allows, and the package exports what it says."""
 
 import ast
+import doctest
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -75,3 +76,10 @@ def test_public_names_are_what_is_exported() -> None:
 
 def _is_public(name: str, value: object) -> bool:
     return not name.startswith("_") and type(value).__name__ != "module"
+
+
+def test_the_example_in_the_package_docstring_is_true() -> None:
+    """What the docstring shows is what a user gets."""
+    failed, tried = doctest.testmod(a2aflow)
+    assert tried > 0
+    assert failed == 0

@@ -9,21 +9,26 @@ from a2aflow.ir.arrays import Floats
 from a2aflow.ir.topology import Topology
 
 SIZE, MARGIN = 640.0, 32.0
+ARROW = (
+    '<defs><marker id="arrow" viewBox="0 0 6 6" refX="6" refY="3" markerWidth="5" '
+    'markerHeight="5" orient="auto"><path d="M0,0 L6,3 L0,6 z" fill="#667788"/></marker></defs>'
+)
 CIRCLE_ABOVE = 600
 """Above this many nodes a force-directed layout is slow and shows no more than a circle does."""
 
 
-def draw_svg(topology: Topology, heat: Floats | None = None) -> str:
-    """Return an SVG; links are coloured by `heat` (0 to 1, such as load over capacity) if given."""
+def draw_svg(topology: Topology) -> str:
+    """Return an SVG: one line per link, with an arrow unless all links go both ways."""
     place = _layout(topology)
     radius = float(np.clip(140 / np.sqrt(topology.nodes), 2.5, 14))
-    links = (_line(topology, link, place, radius, heat) for link in range(topology.links))
+    links = (_line(topology, link, place, radius) for link in range(topology.links))
     nodes = (_disc(topology, node, place, radius) for node in range(topology.nodes))
     return "\n".join(
         (
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {SIZE:g} {SIZE:g}" '
             f'width="{SIZE:g}" height="{SIZE:g}" font-family="sans-serif">',
             f"<title>{escape(topology.name)}</title>",
+            ARROW,
             '<rect width="100%" height="100%" fill="white"/>',
             *links,
             *nodes,
@@ -45,16 +50,16 @@ def _layout(topology: Topology) -> Floats:
     return np.asarray(MARGIN + scaled * (SIZE - 2 * MARGIN), dtype=np.float64)
 
 
-def _line(topology: Topology, link: int, place: Floats, radius: float, heat: Floats | None) -> str:
+def _line(topology: Topology, link: int, place: Floats, radius: float) -> str:
     """Draw a link beside the straight line, on its right, so that both directions show."""
     begin, end = place[topology.tail[link]], place[topology.head[link]]
     along = (end - begin) / max(float(np.linalg.norm(end - begin)), 1e-9)
     aside = np.array([-along[1], along[0]]) * radius * 0.3
     begin, end = begin + aside + along * radius, end + aside - along * radius
-    colour = "#8899aa" if heat is None else f"hsl({220 * (1 - float(heat[link])):.0f},80%,45%)"
+    arrow = "" if topology.bidirectional else ' marker-end="url(#arrow)"'
     return (
         f'<line x1="{begin[0]:.1f}" y1="{begin[1]:.1f}" x2="{end[0]:.1f}" y2="{end[1]:.1f}" '
-        f'stroke="{colour}" stroke-width="{max(0.4, radius / 8):.1f}"/>'
+        f'stroke="#8899aa" stroke-width="{max(0.4, radius / 8):.1f}"{arrow}/>'
     )
 
 
