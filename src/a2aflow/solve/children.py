@@ -16,13 +16,14 @@ pair and hop.
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse import coo_array, vstack
+from scipy.sparse import vstack
 
 from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.topology import Topology
 from a2aflow.lp import LinearProgram, LPSettings, solve_program
 from a2aflow.solve.exact import exact_flows
 from a2aflow.solve.groups import Groups
+from a2aflow.solve.network import conservation, sharing
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,13 +62,13 @@ def child_of(topology: Topology, start: int, wanted: Floats, volume: Floats, sol
 def solve_child(child: Child) -> tuple[Ints, Ints, Floats]:
     """Solve one child program; return destination node, link and amount of every positive flow."""
     destinations = child.destinations
+    groups = _groups(child)
     row, link = _variables(child)
-    program = _program(child, row, link)
-    result = solve_program(program, child.solver, LPSettings(threads=1))
+    result = solve_program(_program(child, groups, row, link), child.solver, LPSettings(threads=1))
     approximate = np.zeros((len(destinations), child.used.links))
     if result.x is not None:
         approximate[row, link] = result.x
-    flows = exact_flows(child.used, _groups(child), approximate)
+    flows = exact_flows(child.used, groups, approximate)
     row, link = np.nonzero(flows)
     return destinations[row], child.link[link], flows[row, link]
 
@@ -94,30 +95,13 @@ def _variables(child: Child) -> tuple[Ints, Ints]:
     return row.astype(np.int64), link.astype(np.int64)
 
 
-def _program(child: Child, row: Ints, link: Ints) -> LinearProgram:
+def _program(child: Child, groups: Groups, row: Ints, link: Ints) -> LinearProgram:
     """Build the program over the variables (row, link): capacity rows first, then conservation."""
-    balance, wanted = _conservation(child, row, link)
+    balance, wanted = conservation(child.used, groups, row, link)
     links = child.used.links
-    every = np.arange(len(link))
-    share = coo_array((np.ones(len(link)), (link, every)), shape=(links, len(link)))
     return LinearProgram(
         cost=np.ones(len(link)),
-        matrix=vstack((share, balance), format="csc"),
+        matrix=vstack((sharing(links, link), balance), format="csc"),
         row_lower=np.concatenate((np.full(links, -np.inf), wanted)),
         row_upper=np.concatenate((child.used.capacity, wanted)),
     )
-
-
-def _conservation(child: Child, row: Ints, link: Ints) -> tuple[coo_array, Floats]:
-    """Return B over the variables, and its right-hand side; only nodes that a variable touches."""
-    nodes = child.used.nodes
-    ends = np.concatenate((child.used.head[link], child.used.tail[link]))
-    keys = np.tile(row * nodes, 2) + ends
-    signs = np.repeat((1.0, -1.0), len(link))
-    columns = np.tile(np.arange(len(link)), 2)
-    keep = keys % nodes != child.start
-    present, position = np.unique(keys[keep], return_inverse=True)
-    shape = (len(present), len(link))
-    target = child.destinations[present // nodes]
-    wanted = np.where(present % nodes == target, child.wanted[target], 0.0)
-    return coo_array((signs[keep], (position, columns[keep])), shape=shape), wanted

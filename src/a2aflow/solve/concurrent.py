@@ -19,9 +19,9 @@ The duals of the capacity rows are the link lengths of the certificate.
 from dataclasses import replace
 
 import numpy as np
-from scipy.sparse import coo_array
+from scipy.sparse import block_array, coo_array
 
-from a2aflow.ir.arrays import Floats, Ints
+from a2aflow.ir.arrays import Floats
 from a2aflow.ir.flow import Certificate, Flow, Status
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.topology import Topology
@@ -29,6 +29,7 @@ from a2aflow.lp import LinearProgram, LPResult, LPSettings, LPStatus, solve_prog
 from a2aflow.solve.certificate import certify
 from a2aflow.solve.exact import exact_flows
 from a2aflow.solve.groups import Groups
+from a2aflow.solve.network import all_variables, conservation, sharing
 from a2aflow.solve.settings import SolveSettings
 
 
@@ -44,50 +45,19 @@ def solve_groups(problem: Problem, groups: Groups, settings: SolveSettings, meth
 
 def concurrent_program(topology: Topology, groups: Groups) -> LinearProgram:
     """Build the program; variables are x[g, l] by group, then z."""
-    size = len(groups.start) * topology.links
-    row, column, value = conservation_entries(topology, groups.start)
-    balance = len(groups.start) * (topology.nodes - 1)
-    every_link = np.tile(np.arange(topology.links), len(groups.start))
-    matrix = coo_array(
-        (
-            np.concatenate((value, np.ones(size), -topology.capacity)),
-            (
-                np.concatenate((row, balance + every_link, balance + np.arange(topology.links))),
-                np.concatenate((column, np.arange(size), np.full(topology.links, size))),
-            ),
-        ),
-        shape=(balance + topology.links, size + 1),
-    )
-    wanted = without_sources(groups.wanted, groups.start)
+    group, link = all_variables(topology, groups)
+    balance, wanted = conservation(topology, groups, group, link)
+    capacity = coo_array(-topology.capacity[:, None])
+    blocks: list[list[coo_array | None]] = [
+        [balance, None],
+        [sharing(topology.links, link), capacity],
+    ]
     return LinearProgram(
-        cost=np.append(np.zeros(size), 1.0),
-        matrix=matrix.tocsc(),
+        cost=np.append(np.zeros(len(link)), 1.0),
+        matrix=block_array(blocks, format="csc"),
         row_lower=np.concatenate((wanted, np.full(topology.links, -np.inf))),
         row_upper=np.concatenate((wanted, np.zeros(topology.links))),
     )
-
-
-def conservation_entries(topology: Topology, start: Ints) -> tuple[Ints, Ints, Floats]:
-    """Return row, column and value of B for every group, stacked; row (g, v) skips the source."""
-    group = np.repeat(np.arange(len(start)), topology.links)
-    source = start[group]
-    variable = np.arange(len(group))
-    rows, columns, values = [], [], []
-    for ends, sign in ((topology.head, 1.0), (topology.tail, -1.0)):
-        node = np.tile(ends, len(start))
-        keep = node != source
-        row = group * (topology.nodes - 1) + node - (node > source)
-        rows.append(row[keep])
-        columns.append(variable[keep])
-        values.append(np.full(int(keep.sum()), sign))
-    return np.concatenate(rows), np.concatenate(columns), np.concatenate(values)
-
-
-def without_sources(wanted: Floats, start: Ints) -> Floats:
-    """Return `wanted` flat, without the entry of each group's source."""
-    keep = np.ones(wanted.shape, dtype=np.bool_)
-    keep[np.arange(len(start)), start] = False
-    return wanted[keep]
 
 
 def flow_from_volumes(
