@@ -8,6 +8,7 @@ import sys
 
 import typer
 
+from a2aflow.cli.schedule import schedule_verb
 from a2aflow.cli.solve import INTERRUPTED_EXIT, solve_verb
 from a2aflow.cli.topology import topology_verb
 from a2aflow.cli.verify import verify_verb
@@ -23,7 +24,12 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-VERBS = {"topology": topology_verb, "solve": solve_verb, "verify": verify_verb}
+VERBS = {
+    "topology": topology_verb,
+    "solve": solve_verb,
+    "schedule": schedule_verb,
+    "verify": verify_verb,
+}
 
 for _name, _verb in VERBS.items():
     app.command(_name)(_verb)

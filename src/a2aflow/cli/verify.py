@@ -9,8 +9,16 @@ import typer
 
 from a2aflow.cli.options import AsJson
 from a2aflow.cli.show import show
-from a2aflow.ir.json import FLOW_FORMAT, flow_from_json, format_of, read_json
+from a2aflow.ir.json import (
+    FLOW_FORMAT,
+    SCHEDULE_FORMAT,
+    flow_from_json,
+    format_of,
+    read_json,
+    schedule_from_json,
+)
 from a2aflow.ir.verify import TOLERANCE, check_flow, check_topology
+from a2aflow.ir.verify_schedule import check_schedule
 from a2aflow.topologies.formats import read_topology
 
 Check = Callable[[object, str, float], dict[str, Any]]
@@ -21,7 +29,13 @@ def _verify_flow(value: object, where: str, tolerance: float) -> dict[str, Any]:
     return {"topology": flow.problem.topology.name, **asdict(check_flow(flow, tolerance))}
 
 
-CHECKS: dict[str, Check] = {FLOW_FORMAT: _verify_flow}
+def _verify_schedule(value: object, where: str, tolerance: float) -> dict[str, Any]:
+    schedule = schedule_from_json(value, where)
+    report = check_schedule(schedule, tolerance)
+    return {"topology": schedule.problem.topology.name, **asdict(report)}
+
+
+CHECKS: dict[str, Check] = {FLOW_FORMAT: _verify_flow, SCHEDULE_FORMAT: _verify_schedule}
 """How to check an artefact, by its format; what is none of these is read as a topology."""
 
 
@@ -33,7 +47,8 @@ def verify_verb(
     """Check an artefact without trusting what made it.
 
     A flow must conserve, fit the capacities, meet the demand, and its certificate must prove its
-    bound; a topology must be sound. Exit code 4 and the list of violations if it does not hold.
+    bound; a schedule must deliver every chunk and send none before it is there; a topology must be
+    sound. Exit code 4 and the list of violations if it does not hold.
 
     Example: a2aflow verify torus.flow.json
     """

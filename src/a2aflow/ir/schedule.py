@@ -64,7 +64,9 @@ class Schedule:
     @property
     def loss(self) -> float:
         """What whole chunks cost against the fractional schedule of as many steps."""
-        return self.time / self.fractional_time - 1.0 if self.fractional_time > 0 else math.inf
+        if self.fractional_time <= 0:
+            return math.inf
+        return max(0.0, self.time / self.fractional_time - 1.0)
 
     def chunk_counts(self) -> Ints:
         """Return the number of chunks of each shard, shape [terminals, terminals]."""

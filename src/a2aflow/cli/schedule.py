@@ -1,0 +1,158 @@
+"""`a2aflow schedule`: a time-stepped chunk schedule."""
+
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from a2aflow.cli.options import AsJson, load_problem, takes_topology
+from a2aflow.cli.show import progress, show
+from a2aflow.ir.json import schedule_to_json, write_json
+from a2aflow.ir.problem import Problem
+from a2aflow.ir.topology import Topology
+from a2aflow.lp import solver_names
+from a2aflow.schedule.search import Found, ScheduleSettings, chunk_curve, find_schedule
+from a2aflow.schedule.steps import best_flow, timed_flows
+from a2aflow.solve import SolveSettings, solve
+
+DEFAULTS = ScheduleSettings()
+
+
+@takes_topology
+def schedule_verb(
+    topology: Topology,
+    steps: Annotated[
+        int | None, typer.Option(help="Number of steps; the best one if left out.")
+    ] = None,
+    latency: Annotated[
+        float, typer.Option(metavar="ALPHA", help="Cost of a step, in shard times.")
+    ] = DEFAULTS.latency,
+    chunks: Annotated[
+        int | None, typer.Option(help="Chunks per shard; the fewest that do if left out.")
+    ] = None,
+    max_chunks: Annotated[
+        int, typer.Option(help="Most chunks per shard to try.")
+    ] = DEFAULTS.max_chunks,
+    loss: Annotated[
+        float, typer.Option(help="How much longer than the fractional optimum it may take.")
+    ] = DEFAULTS.loss,
+    sweep: Annotated[
+        bool,
+        typer.Option("--sweep", help="Print time against steps, and loss against chunks, only."),
+    ] = False,
+    solver: Annotated[str, typer.Option(help=f"One of {', '.join(solver_names())}.")] = "auto",
+    gap: Annotated[float, typer.Option(help="The certified gap to aim for.")] = DEFAULTS.solve.gap,
+    time_limit: Annotated[
+        float | None, typer.Option(metavar="SECONDS", help="Time limit for the linear programs.")
+    ] = None,
+    workers: Annotated[
+        int, typer.Option(help="Processes and threads to use.")
+    ] = DEFAULTS.solve.workers,
+    demand: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Demand between terminals; uniform if left out."),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Save the schedule as JSON."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Compute which chunk crosses which link in which step, for fabrics where hosts forward.
+
+    The time is the sum over the steps of the largest link load, in shards; the schedule is checked
+    before it is shown. The fractional time is that of the linear program with as many steps.
+
+    Example: a2aflow schedule torus:3x3x3 --host-bandwidth 4 --output torus.schedule.json
+    """
+    started = time.monotonic()
+    problem = load_problem(topology, demand)
+    with progress() as report:
+        solving = SolveSettings(gap, solver, time_limit, workers, report)
+        settings = ScheduleSettings(steps, chunks, latency, loss, max_chunks, solving)
+        if sweep:
+            curves = _sweep(problem, settings)
+        else:
+            found = find_schedule(problem, settings)
+    if sweep:
+        show(curves, as_json, _sweep_lines(curves))
+        return
+    if output:
+        write_json(output, schedule_to_json(found.schedule))
+    summary = _summary(found, time.monotonic() - started)
+    show(summary, as_json, _lines(summary, found, output))
+
+
+def _sweep(problem: Problem, settings: ScheduleSettings) -> dict[str, Any]:
+    """Return time against steps, and for the best number of steps, loss against chunks."""
+    bound = solve(problem, "grouped", settings.solve).bound
+    flows = list(timed_flows(problem, bound, settings.solve))
+    best = best_flow(problem, bound, settings.latency, settings.steps, settings.solve)
+    losses = chunk_curve(best, range(1, settings.max_chunks + 1))
+    return {
+        "topology": problem.topology.name,
+        "bound": bound,
+        "by_steps": [{"steps": flow.expansion.steps, "time": flow.time} for flow in flows],
+        "steps": best.expansion.steps,
+        "by_chunks": [{"chunks_per_shard": c, "loss": max(0.0, x)} for c, x in losses.items()],
+    }
+
+
+def _sweep_lines(curves: dict[str, Any]) -> dict[str, str]:
+    bound = curves["bound"]
+    times = [
+        f"{each['steps']:3}  {each['time']:.6g}  (+{max(0.0, each['time'] / bound - 1):.2%})"
+        for each in curves["by_steps"]
+    ]
+    losses = [f"{each['chunks_per_shard']:3}  {each['loss']:.3%}" for each in curves["by_chunks"]]
+    return {
+        "topology": curves["topology"],
+        "bound": f"{bound:.9g}, certified",
+        "steps": "\n".join(["  T  time (above the bound)", *times]),
+        "chunks": "\n".join([f"  C  loss with {curves['steps']} steps", *losses]),
+    }
+
+
+def _summary(found: Found, seconds: float) -> dict[str, Any]:
+    schedule = found.schedule
+    topology = schedule.problem.topology
+    return {
+        "topology": topology.name,
+        "nodes": topology.nodes,
+        "terminals": len(topology.terminals),
+        "links": topology.links,
+        "time": schedule.time,
+        "fractional_time": schedule.fractional_time,
+        "bound": schedule.bound,
+        "gap": schedule.gap,
+        "loss": schedule.loss,
+        "steps": schedule.steps,
+        "chunks_per_shard": schedule.chunks_per_shard,
+        "loss_by_chunks": {str(chunks): max(0.0, loss) for chunks, loss in found.curve.items()},
+        "sends": schedule.sends,
+        "method": schedule.method,
+        "seconds": round(seconds, 3),
+    }
+
+
+def _lines(summary: dict[str, Any], found: Found, output: Path | None) -> dict[str, str]:
+    topology = found.schedule.problem.topology
+    lines = {
+        "topology": f"{topology.name}: {summary['terminals']} terminals, {topology.nodes} nodes, "
+        f"{topology.links} links",
+        "time": f"{summary['time']:.9g} in {summary['steps']} steps, verified",
+        "bound": f"{summary['bound']:.9g}, certified",
+        "gap": f"{max(0.0, summary['gap']):.2e}",
+        "chunks": f"{summary['chunks_per_shard']} per shard, loss {summary['loss']:.3%} "
+        f"against the fractional {summary['fractional_time']:.9g}",
+    }
+    if len(found.curve) > 1:
+        curve = (f"{chunks}: {max(0.0, loss):.2%}" for chunks, loss in found.curve.items())
+        lines["tried"] = ", ".join(curve)
+    if topology.notes:
+        lines["notes"] = "\n".join(topology.notes)
+    lines["method"] = f"{summary['method']}, {summary['seconds']:.2f} s"
+    if output:
+        lines["saved"] = str(output)
+    return lines

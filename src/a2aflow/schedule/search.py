@@ -1,0 +1,101 @@
+"""From a problem to a verified chunk schedule: how many steps, how many chunks."""
+
+from dataclasses import dataclass, field
+
+from a2aflow.errors import UsageError
+from a2aflow.ir.problem import Problem
+from a2aflow.ir.schedule import Schedule
+from a2aflow.ir.verify_schedule import check_schedule
+from a2aflow.schedule.chunks import Rounded, round_flow, schedule_from
+from a2aflow.schedule.steps import best_flow
+from a2aflow.solve import solve
+from a2aflow.solve.settings import SolveSettings
+from a2aflow.solve.timestepped import TimedFlow
+
+WORST_LOSS = 1.0
+"""A number of chunks that cannot be scheduled within twice the fractional time is given up."""
+
+
+@dataclass(frozen=True)
+class ScheduleSettings:
+    """What a caller may ask of a schedule.
+
+    `steps` and `chunks` fix what is otherwise searched for; `latency` is the cost of a step in
+    shard times; `loss` is how much longer than the fractional optimum whole chunks may take.
+    """
+
+    steps: int | None = None
+    chunks: int | None = None
+    latency: float = 0.0
+    loss: float = 0.01
+    max_chunks: int = 16
+    solve: SolveSettings = field(default_factory=SolveSettings)
+
+    def __post_init__(self) -> None:
+        if not self.latency >= 0:
+            raise UsageError(f"latency {self.latency:g}; expected shard times of at least 0")
+        if not 0 <= self.loss <= WORST_LOSS:
+            raise UsageError(f"loss {self.loss:g}; expected a share from 0 to {WORST_LOSS:g}")
+        for name, value in (("chunks", self.chunks), ("chunks", self.max_chunks)):
+            if value is not None and not 1 <= value <= 4096:
+                raise UsageError(f"{value} {name} per shard; expected 1 to 4096")
+        if self.steps is not None and self.steps < 1:
+            raise UsageError(f"{self.steps} steps; expected at least 1")
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """A schedule, and the loss of every number of chunks that was tried on the way to it."""
+
+    schedule: Schedule
+    curve: dict[int, float]
+
+
+def find_schedule(problem: Problem, settings: ScheduleSettings) -> Found:
+    """Return a checked schedule as near to the fractional optimum as was asked for.
+
+    The numbers of chunks that divide the fractional time evenly are tried for a loss of nothing;
+    failing that, the smallest number within the loss is taken, and failing that, the best found.
+    """
+    certificate = solve(problem, "grouped", settings.solve).certificate
+    flow = best_flow(problem, certificate.bound, settings.latency, settings.steps, settings.solve)
+    rounded, curve = _search(flow, settings)
+    schedule = schedule_from(rounded, flow, certificate, "tsmcf")
+    check_schedule(schedule)
+    return Found(schedule, curve)
+
+
+def _search(flow: TimedFlow, settings: ScheduleSettings) -> tuple[Rounded, dict[int, float]]:
+    if settings.chunks is not None:
+        only = _least_loss(flow, settings.chunks)
+        return only, {settings.chunks: only.loss}
+    choices = range(1, settings.max_chunks + 1)
+    exact = [c for c in choices if abs(c * flow.time - round(c * flow.time)) < 1e-6 * c]
+    for chunks in exact:
+        settings.solve.report(f"{chunks} chunks per shard, exactly")
+        rounded = round_flow(flow, chunks, 0.0)
+        if rounded is not None:
+            return rounded, {chunks: rounded.loss}
+    for chunks in choices:
+        settings.solve.report(f"{chunks} chunks per shard, within {settings.loss:.2%}")
+        rounded = round_flow(flow, chunks, settings.loss)
+        if rounded is not None:
+            return rounded, {chunks: rounded.loss}
+    found = {chunks: _least_loss(flow, chunks) for chunks in choices}
+    best = min(found.values(), key=lambda each: (each.loss, each.chunks_per_shard))
+    return best, {chunks: each.loss for chunks, each in found.items()}
+
+
+def chunk_curve(flow: TimedFlow, choices: range) -> dict[int, float]:
+    """Return the loss of each number of chunks."""
+    return {chunks: _least_loss(flow, chunks).loss for chunks in choices}
+
+
+def _least_loss(flow: TimedFlow, chunks: int) -> Rounded:
+    """Return the best schedule found with a given number of chunks."""
+    most = 0.01
+    while True:
+        rounded = round_flow(flow, chunks, most)
+        if rounded is not None:
+            return rounded
+        most = 2 * most + 1 / chunks
