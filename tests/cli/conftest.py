@@ -1,6 +1,7 @@
 """The command line as a fixture."""
 
 import pytest
+
 from command_line import Run, runner
 
 

@@ -28,6 +28,9 @@ def schedule_verb(
     latency: Annotated[
         float, typer.Option(metavar="ALPHA", help="Cost of a step, in shard times.")
     ] = DEFAULTS.latency,
+    step_tolerance: Annotated[
+        float, typer.Option(help="Share by which a further step must lower the time.")
+    ] = DEFAULTS.step_tolerance,
     chunks: Annotated[
         int | None, typer.Option(help="Chunks per shard; the fewest that do if left out.")
     ] = None,
@@ -70,7 +73,9 @@ def schedule_verb(
     problem = load_problem(topology, demand)
     with progress() as report:
         solving = SolveSettings(gap, solver, time_limit, workers, report)
-        settings = ScheduleSettings(steps, chunks, latency, loss, max_chunks, solving)
+        settings = ScheduleSettings(
+            steps, chunks, latency, step_tolerance, loss, max_chunks, solving
+        )
         if sweep:
             curves = _sweep(problem, settings)
         else:
@@ -87,8 +92,8 @@ def schedule_verb(
 def _sweep(problem: Problem, settings: ScheduleSettings) -> dict[str, Any]:
     """Return time against steps, and for the best number of steps, loss against chunks."""
     bound = solve(problem, "grouped", settings.solve).bound
-    flows = list(timed_flows(problem, bound, settings.solve))
-    best = best_flow(problem, bound, settings.latency, settings.steps, settings.solve)
+    flows = list(timed_flows(problem, bound, settings.solve, settings.step_tolerance))
+    best = best_flow(flows, bound, settings.latency)
     losses = chunk_curve(best, range(1, settings.max_chunks + 1))
     return {
         "topology": problem.topology.name,

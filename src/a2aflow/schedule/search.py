@@ -7,7 +7,7 @@ from a2aflow.ir.problem import Problem
 from a2aflow.ir.schedule import Schedule
 from a2aflow.ir.verify_schedule import check_schedule
 from a2aflow.schedule.chunks import Rounded, round_flow, schedule_from
-from a2aflow.schedule.steps import best_flow
+from a2aflow.schedule.steps import TOLERANCE, best_flow, flow_of_steps, timed_flows
 from a2aflow.solve import solve
 from a2aflow.solve.settings import SolveSettings
 from a2aflow.solve.timestepped import TimedFlow
@@ -21,12 +21,14 @@ class ScheduleSettings:
     """What a caller may ask of a schedule.
 
     `steps` and `chunks` fix what is otherwise searched for; `latency` is the cost of a step in
-    shard times; `loss` is how much longer than the fractional optimum whole chunks may take.
+    shard times; a further step must save a share of more than `step_tolerance`; `loss` is how much
+    longer than the fractional optimum whole chunks may take.
     """
 
     steps: int | None = None
     chunks: int | None = None
     latency: float = 0.0
+    step_tolerance: float = TOLERANCE
     loss: float = 0.01
     max_chunks: int = 16
     solve: SolveSettings = field(default_factory=SolveSettings)
@@ -34,6 +36,8 @@ class ScheduleSettings:
     def __post_init__(self) -> None:
         if not self.latency >= 0:
             raise UsageError(f"latency {self.latency:g}; expected shard times of at least 0")
+        if not 0 < self.step_tolerance < 1:
+            raise UsageError(f"step tolerance {self.step_tolerance:g}; expected a share below 1")
         if not 0 <= self.loss <= WORST_LOSS:
             raise UsageError(f"loss {self.loss:g}; expected a share from 0 to {WORST_LOSS:g}")
         for name, value in (("chunks", self.chunks), ("chunks", self.max_chunks)):
@@ -58,11 +62,19 @@ def find_schedule(problem: Problem, settings: ScheduleSettings) -> Found:
     failing that, the smallest number within the loss is taken, and failing that, the best found.
     """
     certificate = solve(problem, "grouped", settings.solve).certificate
-    flow = best_flow(problem, certificate.bound, settings.latency, settings.steps, settings.solve)
+    flow = choose_flow(problem, certificate.bound, settings)
     rounded, curve = _search(flow, settings)
     schedule = schedule_from(rounded, flow, certificate, "tsmcf")
     check_schedule(schedule)
     return Found(schedule, curve)
+
+
+def choose_flow(problem: Problem, bound: float, settings: ScheduleSettings) -> TimedFlow:
+    """Return the fractional schedule of the steps asked for, or of the best number of them."""
+    if settings.steps is not None:
+        return flow_of_steps(problem, settings.steps, settings.solve)
+    flows = timed_flows(problem, bound, settings.solve, settings.step_tolerance)
+    return best_flow(flows, bound, settings.latency)
 
 
 def _search(flow: TimedFlow, settings: ScheduleSettings) -> tuple[Rounded, dict[int, float]]:

@@ -1,6 +1,6 @@
 """How many steps: each one costs latency, and up to a point saves bandwidth time."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
@@ -10,8 +10,8 @@ from a2aflow.solve.paths import shortest_distances
 from a2aflow.solve.settings import SolveSettings
 from a2aflow.solve.timestepped import TimedFlow, solve_timestepped
 
-TOLERANCE = 1e-4
-"""A further step must lower the time by more than this share, or it is not taken."""
+TOLERANCE = 1e-3
+"""By default, a further step must lower the time by more than this share, or it is not taken."""
 
 
 def least_steps(problem: Problem) -> int:
@@ -23,39 +23,42 @@ def least_steps(problem: Problem) -> int:
     return int(distance[wanted].max())
 
 
-def timed_flows(problem: Problem, bound: float, settings: SolveSettings) -> Iterator[TimedFlow]:
-    """Yield optimal flows of more and more steps, until more steps no longer help."""
+def timed_flows(
+    problem: Problem, bound: float, settings: SolveSettings, tolerance: float = TOLERANCE
+) -> Iterator[TimedFlow]:
+    """Yield optimal flows of more and more steps, until one more gains less than `tolerance`."""
     steps, last = least_steps(problem), np.inf
     while True:
         settings.report(f"time-stepped flow over {steps} steps")
         flow = solve_timestepped(problem, steps, settings)
         yield flow
-        if flow.time <= bound * (1 + 1e-9) or flow.time > last * (1 - TOLERANCE):
+        if flow.time <= bound * (1 + 1e-9) or flow.time > last * (1 - tolerance):
             return
         if settings.out_of_time():
             return
         steps, last = steps + 1, flow.time
 
 
-def best_flow(
-    problem: Problem, bound: float, latency: float, steps: int | None, settings: SolveSettings
-) -> TimedFlow:
-    """Return the flow of the given number of steps, or of the best one.
+def flow_of_steps(problem: Problem, steps: int, settings: SolveSettings) -> TimedFlow:
+    """Return the optimal flow of a given number of steps."""
+    if steps < least_steps(problem):
+        raise InputError(
+            f"{steps} steps; {problem.topology.name} needs at least {least_steps(problem)}, "
+            "its diameter"
+        )
+    return solve_timestepped(problem, steps, settings)
 
-    A step costs `latency` in units of shard time. Since the time of T steps is never below
-    `bound`, the search ends when latency alone has used up what could still be gained.
+
+def best_flow(flows: Iterable[TimedFlow], bound: float, latency: float) -> TimedFlow:
+    """Return the flow of least time plus latency per step, among flows of more and more steps.
+
+    Since no time is below `bound`, the search ends when latency alone has used up what could
+    still be gained.
     """
-    if steps is not None:
-        if steps < least_steps(problem):
-            raise InputError(
-                f"{steps} steps; {problem.topology.name} needs at least {least_steps(problem)}, "
-                "its diameter"
-            )
-        return solve_timestepped(problem, steps, settings)
-    flows = timed_flows(problem, bound, settings)
-    best = next(flows)
-    for flow in flows:
-        if _cost(flow, latency) < _cost(best, latency) * (1 - TOLERANCE):
+    each = iter(flows)
+    best = next(each)
+    for flow in each:
+        if _cost(flow, latency) < _cost(best, latency):
             best = flow
         if bound + latency * (flow.expansion.steps + 1) >= _cost(best, latency):
             break

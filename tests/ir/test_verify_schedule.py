@@ -1,0 +1,116 @@
+"""The schedule checker finds each way in which a schedule can be wrong."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from a2aflow.errors import FormatError, InputError, VerificationError
+from a2aflow.ir.flow import Certificate
+from a2aflow.ir.json import schedule_from_json, schedule_to_json
+from a2aflow.ir.schedule import Schedule
+from a2aflow.ir.verify_schedule import check_schedule
+from a2aflow.topologies.operators import with_host_bandwidth
+from a2aflow.topologies.spec import build
+from schedules import hop_schedule
+
+CUBE = hop_schedule(build("hypercube:3"), 2)
+HOSTED = hop_schedule(with_host_bandwidth(build("ring:4"), 2.0), 1)
+
+
+def without(schedule: Schedule, send: int) -> Schedule:
+    """Return the schedule with one send left out."""
+    keys = ("step", "source", "destination", "chunk", "link")
+    fewer: dict[str, Any] = {key: np.delete(getattr(schedule, key), send) for key in keys}
+    return replace(schedule, **fewer)
+
+
+@pytest.mark.parametrize("schedule", [CUBE, HOSTED], ids=["cube", "hosted"])
+def test_a_correct_schedule_passes(schedule: Schedule) -> None:
+    """The time is the sum of the largest loads."""
+    report = check_schedule(schedule)
+    assert report.time == pytest.approx(schedule.time)
+    assert report.gap >= 0
+
+
+@pytest.mark.parametrize("schedule", [CUBE, HOSTED], ids=["cube", "hosted"])
+def test_any_missing_send_is_found(schedule: Schedule) -> None:
+    """Without a send, its chunk never arrives, or is forwarded from where it is not."""
+    for send in range(0, schedule.sends, 7):
+        with pytest.raises(VerificationError, match=r"never arrive|not there"):
+            check_schedule(without(schedule, send))
+
+
+def test_a_send_in_the_step_of_arrival_is_found() -> None:
+    """Store and forward: what arrives in a step leaves in a later one."""
+    early = replace(CUBE, step=np.maximum(CUBE.step - 1, 0))
+    with pytest.raises(VerificationError, match="not there; the first: step 0 sends chunk"):
+        check_schedule(early)
+
+
+def test_a_switch_that_stores_is_found() -> None:
+    """What enters a NIC half must leave it in the same step."""
+    moved = HOSTED.step + (HOSTED.problem.topology.head[HOSTED.link] < 4)
+    order = np.argsort(moved, kind="stable")
+    keys = ("source", "destination", "chunk", "link")
+    late: dict[str, Any] = {key: getattr(HOSTED, key)[order] for key in keys}
+    with pytest.raises(VerificationError, match="not there"):
+        check_schedule(replace(HOSTED, steps=HOSTED.steps + 1, step=moved[order], **late))
+
+
+def test_a_false_bound_is_found() -> None:
+    """The bound is recomputed from the lengths."""
+    false = replace(CUBE, certificate=Certificate(CUBE.certificate.lengths, 7.9))
+    with pytest.raises(VerificationError, match=r"claims the bound 7\.9"):
+        check_schedule(false)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "words"),
+    [
+        ("link", 99, "link 99"),
+        ("chunk", 2, "chunk 2 of a shard with 2"),
+        ("source", 8, "source 8"),
+        ("step", 7, "step 7"),
+    ],
+)
+def test_sends_out_of_range_are_refused(key: str, value: int, words: str) -> None:
+    """Construction names the send."""
+    values = np.array(getattr(CUBE, key))
+    values[-1] = value
+    changes: dict[str, Any] = {key: values}
+    with pytest.raises(InputError, match=words):
+        replace(CUBE, **changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"steps": [3]}, r"steps\[0\] is 3"),
+        ({"steps": [[[0, 1, 0]]]}, r"steps\[0\]\[0\]"),
+        ({"steps": [[[0, 99, 0, 0]]]}, "terminals"),
+        ({"chunks_per_shard": "2"}, "chunks_per_shard"),
+        ({"chunks_per_shard": 0}, "0 chunks per shard"),
+        ({"lengths": [1]}, "1 lengths for 24 links"),
+        ({"steps": []}, "0 steps"),
+    ],
+)
+def test_malformed_files_are_named(changes: dict[str, object], words: str) -> None:
+    """The message names the key or the send."""
+    with pytest.raises((FormatError, InputError), match=words):
+        schedule_from_json(schedule_to_json(CUBE) | changes, "file")
+
+
+def test_a_schedule_from_elsewhere_needs_little() -> None:
+    """Topology, chunks and steps are enough; the distance bound stands in for a certificate."""
+    keys = ("format", "topology", "chunks_per_shard", "steps")
+    value = schedule_to_json(CUBE)
+    report = check_schedule(schedule_from_json({key: value[key] for key in keys}, "file"))
+    assert report.bound == pytest.approx(4.0)
+
+
+def test_an_edited_time_is_found() -> None:
+    """The summary at the head of the file cannot be edited alone."""
+    with pytest.raises(VerificationError, match="not that of its steps"):
+        schedule_from_json(schedule_to_json(CUBE) | {"time": 1.0}, "file")
