@@ -1,0 +1,141 @@
+"""Routes as JSON."""
+
+import math
+import re
+from typing import Any
+
+import numpy as np
+
+from a2aflow.errors import FormatError, VerificationError
+from a2aflow.ir.arrays import Floats
+from a2aflow.ir.demand import Demand
+from a2aflow.ir.flow import Certificate
+from a2aflow.ir.json.demand import demand_from_json, demand_to_json
+from a2aflow.ir.json.topology import topology_from_json, topology_to_json
+from a2aflow.ir.json.values import (
+    MAX_INTEGER,
+    artefact,
+    integers,
+    is_integer,
+    is_number,
+    numbers,
+    positive,
+    short,
+    take,
+    terminal_positions,
+)
+from a2aflow.ir.problem import Problem
+from a2aflow.ir.routes import Routes
+
+ROUTES_FORMAT = "a2aflow.routes/1"
+FRACTION = re.compile(r"[0-9]{1,15}/[1-9][0-9]{0,14}")
+
+
+def routes_to_json(routes: Routes) -> dict[str, Any]:
+    """Return the JSON form of routes; weights are "p/q" where they are known to be fractions."""
+    node = routes.problem.topology.terminals
+    columns = (
+        node[routes.source].tolist(),
+        node[routes.destination].tolist(),
+        [part.tolist() for part in np.split(routes.link, routes.start[1:-1])],
+        _weights_to_json(routes),
+        [None] * routes.count if routes.layer is None else routes.layer.tolist(),
+    )
+    return {
+        "format": ROUTES_FORMAT,
+        "method": routes.method,
+        "time": routes.time,
+        "bound": routes.bound,
+        "gap": routes.gap,
+        "topology": topology_to_json(routes.problem.topology),
+        "demand": demand_to_json(routes.problem.demand),
+        "lengths": routes.certificate.lengths.tolist(),
+        "routes": [
+            {"src": src, "dst": dst, "links": links, "weight": weight}
+            | ({} if layer is None else {"layer": layer})
+            for src, dst, links, weight, layer in zip(*columns, strict=True)
+        ],
+    }
+
+
+def _weights_to_json(routes: Routes) -> list[Any]:
+    if routes.denominator is None:
+        weights: list[Any] = routes.weight.tolist()
+        return weights
+    units = np.rint(routes.weight * routes.denominator).astype(np.int64)
+    return [f"{unit}/{routes.denominator}" for unit in units.tolist()]
+
+
+def routes_from_json(value: object, where: str) -> Routes:
+    """Build routes from their JSON form; `ir.verify_routes` says whether they are true.
+
+    Routes from elsewhere may leave out the demand (uniform), the bound with its lengths (hops),
+    and the layers (of all routes).
+    """
+    obj = artefact(value, ROUTES_FORMAT, where)
+    topology = topology_from_json(obj.get("topology"), f"{where}: topology")
+    demand = Demand(len(topology.terminals))
+    if "demand" in obj:
+        demand = demand_from_json(obj["demand"], topology, f"{where}: demand")
+    rows: list[Any] = take(obj, "routes", list, where)
+    for index, row in enumerate(rows):
+        _check_route(row, f"{where}: routes[{index}]")
+    position = {int(node): index for index, node in enumerate(topology.terminals)}
+    layered = [row["layer"] for row in rows if "layer" in row]
+    if len(layered) not in (0, len(rows)):
+        raise FormatError(
+            f"{where}: {len(layered)} of {len(rows)} routes have a layer; expected all"
+        )
+    weights, denominator = _weights_from_json([row["weight"] for row in rows], where)
+    lengths = numbers(obj["lengths"], "lengths", where) if "lengths" in obj else None
+    routes = Routes(
+        problem=Problem(topology, demand),
+        source=np.array(terminal_positions(rows, "src", position, where, "routes"), dtype=np.int64),
+        destination=np.array(
+            terminal_positions(rows, "dst", position, where, "routes"), dtype=np.int64
+        ),
+        start=np.cumsum([0, *(len(row["links"]) for row in rows)], dtype=np.int64),
+        link=np.array([link for row in rows for link in row["links"]], dtype=np.int64),
+        weight=weights,
+        certificate=Certificate(
+            np.ones(topology.links) if lengths is None else np.array(lengths, dtype=np.float64),
+            positive(obj, "bound", where) if "bound" in obj else 0.0,
+        ),
+        method=take(obj, "method", str, where) if "method" in obj else "unknown",
+        layer=np.array(layered, dtype=np.int64) if layered else None,
+        denominator=denominator,
+    )
+    if "time" in obj and abs(positive(obj, "time", where) / routes.time - 1) > 1e-9:
+        claim = f"the time {obj['time']:g} is not the largest load, {routes.time:g}"
+        raise VerificationError(where, [claim])
+    return routes
+
+
+def _check_route(row: object, where: str) -> None:
+    if not isinstance(row, dict):
+        raise FormatError(f"{where} is {short(row)}; expected an object")
+    integers(row.get("links"), "links", where)
+    weight = row.get("weight")
+    if not is_number(weight) and not (isinstance(weight, str) and FRACTION.fullmatch(weight)):
+        raise FormatError(f'{where}: weight is {short(weight)}; expected a number or "p/q"')
+    if "layer" in row and not is_integer(row["layer"]):
+        raise FormatError(f"{where}: layer is {short(row['layer'])}; expected an integer")
+
+
+def _weights_from_json(weights: list[Any], where: str) -> tuple[Floats, int | None]:
+    """Return the weights, and the common denominator if all of them are fractions."""
+    if not weights or not all(isinstance(weight, str) for weight in weights):
+        return np.array([_weight(weight) for weight in weights], dtype=np.float64), None
+    parts = [tuple(map(int, weight.split("/"))) for weight in weights]
+    common = math.lcm(*{below for _, below in parts})
+    if common > MAX_INTEGER:
+        raise FormatError(f"{where}: the weights have no common denominator below {MAX_INTEGER:,}")
+    units = np.array([above * (common // below) for above, below in parts], dtype=np.float64)
+    return units / common, common
+
+
+def _weight(weight: Any) -> float:
+    if isinstance(weight, str):
+        above, below = map(int, weight.split("/"))
+        return above / below
+    return float(weight)

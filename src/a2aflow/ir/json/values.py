@@ -1,0 +1,132 @@
+"""Reading and writing JSON, and the checks that all artefacts share."""
+
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+from a2aflow.errors import FormatError
+from a2aflow.ir.files import read_text, write_text
+
+MAX_INTEGER = 2**53
+"""Integers beyond this are not exact in every JSON reader, and larger than any index here."""
+
+Kind = TypeVar("Kind")
+KIND_NAMES = {dict: "an object", list: "an array", str: "a string", int: "an integer"}
+
+
+def parse_json(text: str, where: str) -> object:
+    """Parse JSON; NaN, Infinity, bad syntax and absurd nesting are `FormatError`s."""
+    try:
+        return json.loads(text, parse_constant=_refuse_constant)
+    except json.JSONDecodeError as error:
+        raise FormatError(
+            f"{where}: not valid JSON at line {error.lineno}, column {error.colno}: {error.msg}; "
+            "the file may be truncated"
+        ) from None
+    except RecursionError:
+        raise FormatError(f"{where}: nested too deeply to be an a2aflow artefact") from None
+    except ValueError as error:
+        raise FormatError(f"{where}: {error}") from None
+
+
+def _refuse_constant(constant: str) -> None:
+    raise ValueError(f"the value {constant} is not JSON; expected a finite number")
+
+
+def read_json(path: Path) -> object:
+    """Read and parse one JSON file."""
+    return parse_json(read_text(path), str(path))
+
+
+def write_json(path: Path, value: dict[str, Any]) -> None:
+    """Write one artefact, compactly, in one step."""
+    write_text(path, json.dumps(value, separators=(",", ":"), allow_nan=False) + "\n")
+
+
+def format_of(value: object, where: str) -> str:
+    """Return the `format` of an artefact."""
+    if not isinstance(value, dict) or not isinstance(value.get("format"), str):
+        raise FormatError(
+            f'{where}: no "format" key; expected an a2aflow artefact such as '
+            f'{{"format": "a2aflow.topology/1", ...}}'
+        )
+    return str(value["format"])
+
+
+def artefact(value: object, expected: str, where: str) -> dict[str, Any]:
+    """Return the object of an artefact, which must be of the expected format."""
+    found = format_of(value, where)
+    if found != expected:
+        raise FormatError(f"{where}: format is {short(found)}; expected {expected!r}")
+    return cast(dict[str, Any], value)
+
+
+def take(obj: dict[str, Any], key: str, kind: Callable[..., Kind], where: str) -> Kind:
+    """Return the value of a key, which must be there and of a kind."""
+    if type(obj.get(key)) is not kind:
+        names = KIND_NAMES[cast(type, kind)]
+        raise FormatError(f"{where}: {key} is {short(obj.get(key))}; expected {names}")
+    return cast(Kind, obj[key])
+
+
+def positive(obj: dict[str, Any], key: str, where: str) -> float:
+    """Return the value of a key, which must be a positive finite number."""
+    found = obj.get(key)
+    if not is_number(found) or not 0 < cast(float, found) < math.inf:
+        raise FormatError(f"{where}: {key} is {short(found)}; expected a positive number")
+    return float(cast(float, found))
+
+
+def is_integer(value: object) -> bool:
+    """Whether a value is an integer (a bool is not) that fits the arrays."""
+    return type(value) is int and -MAX_INTEGER <= value <= MAX_INTEGER
+
+
+def is_number(value: object) -> bool:
+    """Whether a value is a float or an integer (a bool is not)."""
+    return type(value) is float or is_integer(value)
+
+
+def integers(value: object, key: str, where: str) -> list[int]:
+    """Return a value that must be an array of integers."""
+    if not isinstance(value, list) or not all(map(is_integer, value)):
+        raise FormatError(f"{where}: {key} is {short(value)}; expected an array of integers")
+    return value
+
+
+def numbers(value: object, key: str, where: str) -> list[float]:
+    """Return a value that must be an array of numbers."""
+    if not isinstance(value, list) or not all(map(is_number, value)):
+        raise FormatError(f"{where}: {key} is {short(value)}; expected an array of numbers")
+    return value
+
+
+def short(value: object) -> str:
+    """Show a value in a message without flooding it; missing keys come here as None."""
+    text = "missing" if value is None else json.dumps(value, default=str)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def is_triple(row: object) -> bool:
+    """Whether a row is two integers and a number: a link, or an entry of a demand."""
+    return (
+        isinstance(row, list)
+        and len(row) == 3
+        and is_integer(row[0])
+        and is_integer(row[1])
+        and is_number(row[2])
+    )
+
+
+def terminal_positions(
+    rows: list[Any], key: str, position: dict[int, int], where: str, name: str = "flows"
+) -> list[int]:
+    """Return the position of the terminal that each row has under a key."""
+    for index, row in enumerate(rows):
+        if type(row.get(key)) is not int or row[key] not in position:
+            raise FormatError(
+                f"{where}: {name}[{index}].{key} is {short(row.get(key))}; expected a terminal"
+            )
+    return [position[row[key]] for row in rows]
