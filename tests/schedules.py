@@ -14,7 +14,7 @@ def hop_schedule(topology: Topology, chunks_per_shard: int = 1) -> Schedule:
 
     Correct, not optimal. Nodes that are not terminals are passed within a step.
     """
-    out = Adjacency(topology)
+    first, out = Adjacency(topology).outgoing
     terminals = topology.terminals
     lengths = np.ones(topology.links)
     rows = []
@@ -23,8 +23,8 @@ def hop_schedule(topology: Topology, chunks_per_shard: int = 1) -> Schedule:
         order = np.empty(topology.nodes, dtype=np.int64)
         shortest_tree(
             topology.nodes,
-            out.first,
-            out.link,
+            first,
+            out,
             topology.head,
             lengths,
             start,

@@ -19,8 +19,8 @@ from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.flow import Certificate
 from a2aflow.ir.schedule import Schedule, chunks_of
 from a2aflow.lp import LinearProgram, LPSettings, LPStatus, solve_program
-from a2aflow.schedule.negotiate import NOTHING, Chunks, negotiate, trace_paths
 from a2aflow.solve.exact import exact_flows
+from a2aflow.solve.negotiate import NOTHING, Chunks, negotiate, trace_paths
 from a2aflow.solve.timestepped import TimedFlow, timestepped_program, useful_variables
 
 ROUNDS = 300

@@ -34,15 +34,13 @@ ROUNDS = 4
 
 def exact_flows(topology: Topology, groups: Groups, approximate: Floats) -> Floats:
     """Return flows [groups, links] that deliver exactly `groups.wanted`, close to `approximate`."""
-    out = Adjacency(topology)
-    into = np.argsort(topology.head, kind="stable").astype(np.int64)
-    into_first = np.concatenate(([0], np.cumsum(topology.in_degree))).astype(np.int64)
+    adjacency = Adjacency(topology)
     flows: Floats = np.array(approximate, dtype=np.float64)
     _exact(
         topology.nodes,
         (topology.tail, topology.head),
-        (out.first, out.link),
-        (into_first, into),
+        adjacency.outgoing,
+        adjacency.incoming,
         _tree_lengths(topology),
         groups.start,
         groups.wanted,

@@ -15,27 +15,30 @@ from a2aflow.ir.topology import Topology
 
 @dataclass(frozen=True, eq=False)
 class Adjacency:
-    """The links that leave each node: `link[first[v]:first[v + 1]]`."""
+    """The links at each node, as (first, link): those of node v are link[first[v]:first[v + 1]]."""
 
     topology: Topology
 
     @cached_property
-    def link(self) -> Ints:
-        """All links, ordered by tail."""
-        return np.argsort(self.topology.tail, kind="stable").astype(np.int64)
+    def outgoing(self) -> tuple[Ints, Ints]:
+        """The links that leave each node."""
+        return _by_node(self.topology.tail, self.topology.out_degree)
 
     @cached_property
-    def first(self) -> Ints:
-        """The position in `link` of each node's first link, and the end of the last one's."""
-        return np.concatenate(([0], np.cumsum(self.topology.out_degree))).astype(np.int64)
+    def incoming(self) -> tuple[Ints, Ints]:
+        """The links that enter each node."""
+        return _by_node(self.topology.head, self.topology.in_degree)
+
+
+def _by_node(ends: Ints, degree: Ints) -> tuple[Ints, Ints]:
+    first = np.concatenate(([0], np.cumsum(degree))).astype(np.int64)
+    return first, np.argsort(ends, kind="stable").astype(np.int64)
 
 
 def shortest_distances(topology: Topology, lengths: Floats, starts: Ints) -> Floats:
     """Return the distance from each start to each node, shape [starts, nodes]."""
-    out = Adjacency(topology)
-    distance: Floats = _distances(
-        topology.nodes, out.first, out.link, topology.head, lengths, starts
-    )
+    first, link = Adjacency(topology).outgoing
+    distance: Floats = _distances(topology.nodes, first, link, topology.head, lengths, starts)
     return distance
 
 

@@ -29,7 +29,8 @@ class RouteSettings:
 
     def __post_init__(self) -> None:
         if self.paths not in PATH_SETS:
-            raise UsageError(f"unknown paths {self.paths!r}; expected one of {', '.join(PATH_SETS)}")
+            known = ", ".join(PATH_SETS)
+            raise UsageError(f"unknown paths {self.paths!r}; expected one of {known}")
         if self.slack < 0 or self.k < 1:
             raise UsageError(f"slack {self.slack}, k {self.k}; expected slack >= 0 and k >= 1")
         if self.max_routes is not None and self.max_routes < 1:

@@ -33,8 +33,7 @@ def trace_paths(graph: Topology, chunks: Chunks, volumes: Floats, row: Ints, hop
     Each chunk walks back from its end along the largest remaining volume and takes its size out of
     it. A chunk that finds no volume left gets no path.
     """
-    into = np.argsort(graph.head, kind="stable").astype(np.int64)
-    first = np.concatenate(([0], np.cumsum(graph.in_degree))).astype(np.int64)
+    first, into = Adjacency(graph).incoming
     paths = np.full((len(chunks.start), hops), NOTHING, dtype=np.int64)
     remaining = np.array(volumes)
     _trace(first, into, graph.tail, chunks.start, chunks.end, chunks.size, remaining, row, paths)
@@ -80,12 +79,11 @@ def negotiate(
 
     A link with an infinite budget is free; any other costs 1 a chunk, and more when contended.
     """
-    out = Adjacency(graph)
     order = np.random.default_rng(seed).permutation(len(chunks.start)).astype(np.int64)
     table = np.array(paths)
     done = _negotiate(
         graph.nodes,
-        (out.first, out.link),
+        Adjacency(graph).outgoing,
         (graph.tail, graph.head),
         chunks.start,
         chunks.end,
@@ -136,13 +134,15 @@ def _negotiate(
             )
             _write_path(paths[chunk], parent, tail, start[chunk], end[chunk])
             _add(load, paths[chunk], size[chunk])
-        worst = 0.0
+        settled_all = True
+        for chunk in range(len(start)):
+            settled_all &= paths[chunk, 0] != NOTHING
         for link in range(len(budget)):
             over = load[link] - budget[link]
             if over > 1e-9:
                 history[link] += 0.3 * min(3.0, over / size[0])
-                worst = max(worst, over)
-        if worst == 0.0:
+                settled_all = False
+        if settled_all:
             return True
         pressure = min(pressure * 1.3, 1e3)
     return False
@@ -170,11 +170,14 @@ def _add(load: Floats, path: Ints, size: float) -> None:
 
 @njit(cache=True)
 def _write_path(path: Ints, parent: Ints, tail: Ints, start: int, end: int) -> None:
+    """Write the tree's path from start to end; one that does not fit the table stays unwritten."""
     length, node = 0, end
     while node != start:
         node = tail[parent[node]]
         length += 1
     path[:] = NOTHING
+    if length > len(path):
+        return
     node = end
     while node != start:
         length -= 1
