@@ -19,6 +19,8 @@ INTERNAL = {
     "lp": {"errors", "lp"},
     "solve": {"errors", "ir", "lp", "solve"},
     "runtime": {"errors", "ir", "lower", "runtime"},
+    "baselines": {"errors", "ir", "lp", "solve", "baselines"},
+    "route": {"errors", "ir", "solve", "baselines"},
 }
 """What the modules of a folder may import of a2aflow; `cli` and the package itself may all."""
 
@@ -58,7 +60,7 @@ def test_imports_follow_the_pipeline(path: Path) -> None:
 
 def test_the_checkers_import_no_producer() -> None:
     """What makes a check evidence: it shares no code with what it checks."""
-    for name in ("verify", "verify_schedule"):
+    for name in ("verify", "verify_schedule", "verify_routes"):
         found = set(imports(PACKAGE / "ir" / f"{name}.py"))
         assert all(
             each.startswith(("a2aflow.ir.", "a2aflow.errors.", "numpy")) or "." not in each
