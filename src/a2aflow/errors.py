@@ -7,7 +7,8 @@
     ├── InputError             exit 3   the input is not a valid problem
     │   ├── TopologyError               nodes, links, capacities, terminals, connectivity
     │   ├── DemandError                 the demand matrix
-    │   └── FormatError                 a file that cannot be read as what it claims to be
+    │   ├── FormatError                 a file that cannot be read as what it claims to be
+    │   └── LimitError                  a program that a runtime cannot take
     ├── VerificationError      exit 4   an artefact does not hold what it claims
     └── MissingComponentError  exit 5   an optional dependency or tool is not installed
 
@@ -45,6 +46,10 @@ class DemandError(InputError):
 
 class FormatError(InputError):
     """A file is not what it claims to be: malformed, truncated or over a limit."""
+
+
+class LimitError(InputError):
+    """A program does not fit a runtime; the message names the limit and a way out."""
 
 
 class VerificationError(A2AFlowError):

@@ -5,9 +5,11 @@ is missing; 130 stopped by Ctrl-C.
 """
 
 import sys
+from collections.abc import Callable
 
 import typer
 
+from a2aflow.cli.lower import lower_verb
 from a2aflow.cli.schedule import schedule_verb
 from a2aflow.cli.solve import INTERRUPTED_EXIT, solve_verb
 from a2aflow.cli.topology import topology_verb
@@ -24,10 +26,11 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-VERBS = {
+VERBS: dict[str, Callable[..., None]] = {
     "topology": topology_verb,
     "solve": solve_verb,
     "schedule": schedule_verb,
+    "lower": lower_verb,
     "verify": verify_verb,
 }
 

@@ -9,10 +9,11 @@ import typer
 
 from a2aflow.cli.lowered import verify_text
 from a2aflow.cli.options import AsJson
-from a2aflow.cli.show import show
+from a2aflow.cli.show import line_of, show
 from a2aflow.errors import UsageError
 from a2aflow.ir.files import write_text
 from a2aflow.ir.json import read_json, schedule_from_json
+from a2aflow.ir.schedule import Schedule
 from a2aflow.lower import PROTOCOLS, RUNTIMES, TARGETS, Options
 
 DEFAULTS = Options()
@@ -65,7 +66,8 @@ def lower_verb(
     schedule = schedule_from_json(read_json(file), str(file))
     text = TARGETS[to].emit(schedule, Options(channels, runtime, protocol, max_bytes))
     name = str(output or f"the {to} file")
-    summary = verify_text(text, name, schedule.problem.topology, schedule.bound or None)
+    summary = verify_text(text, name, schedule.problem.topology)
+    summary |= {"time": schedule.time, **_against_bound(schedule)}
     summary |= {"bytes": len(text), "seconds": round(time.monotonic() - started, 3)}
     if output is not None:
         write_text(output, text)
@@ -73,10 +75,9 @@ def lower_verb(
     elif not as_json:
         sys.stdout.write(text)
         return
-    show(summary, as_json, {key: _line(value) for key, value in summary.items()})
+    show(summary, as_json, {key: line_of(value) for key, value in summary.items()})
 
 
-def _line(value: object) -> str:
-    if isinstance(value, list):
-        return ", ".join(map(str, value))
-    return f"{value:.9g}" if isinstance(value, float) else str(value)
+def _against_bound(schedule: Schedule) -> dict[str, float]:
+    """Return the bound and the gap to it, if the schedule came with a bound."""
+    return {"bound": schedule.bound, "gap": schedule.gap} if schedule.bound > 0 else {}

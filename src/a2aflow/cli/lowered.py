@@ -1,6 +1,6 @@
 """The check of lowered files: parse, execute on real bytes, and measure on a topology."""
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,8 +15,8 @@ from a2aflow.lower import MAX_FILE_BYTES, RUNTIMES, Lowered, parse_program
 from a2aflow.lower.limits import excesses
 from a2aflow.runtime.alltoall import AllToAllReport, check_all_to_all
 from a2aflow.runtime.interpret_plan import check_plan
-
-Hop = tuple[int, int]
+from a2aflow.runtime.memory import MAX_NAMED
+from a2aflow.runtime.pacing import Hop, paced_time
 
 
 def verify_lowered(
@@ -25,9 +25,9 @@ def verify_lowered(
     """Check a lowered file of any target; return what it is, or raise what is wrong with it.
 
     On a topology, ranks may only send over links, or over paths through nodes that are not
-    terminals. `time` is then the sum over the depths of the program of the largest load of a link
-    over its capacity, in shards; the depth of a send is one more than that of the deepest receive
-    that its rank waited for (`runtime.interpret.Execution`). `gap` compares it to `bound`.
+    terminals. `time` is then the sum over steps of the largest load of a link over its capacity, in
+    shards: the steps of `runtime.pacing` for a program, which has none of its own, and for a plan
+    its barriers. `gap` compares it to `bound`.
     """
     return verify_text(read_text(path, MAX_FILE_BYTES), str(path), topology, bound)
 
@@ -42,7 +42,7 @@ def verify_text(
         raise VerificationError(where, report.problems())
     found = _summary(kind, lowered, report)
     if topology is not None:
-        found |= {"topology": topology.name, "time": _time(report, topology, where)}
+        found |= {"topology": topology.name, "time": _time(lowered, report, topology, where)}
         if bound is not None:
             found |= {"bound": bound, "gap": found["time"] / bound - 1.0}
     return found
@@ -69,28 +69,40 @@ def _summary(kind: str, lowered: Lowered, report: AllToAllReport) -> dict[str, A
     return found
 
 
-def _time(report: AllToAllReport, topology: Topology, where: str) -> float:
+def _time(lowered: Lowered, report: AllToAllReport, topology: Topology, where: str) -> float:
     if len(report.sends) != len(topology.terminals):
-        raise VerificationError(
-            where,
-            [
-                f"a program for {len(report.sends)} ranks; {topology.name} has "
-                f"{len(topology.terminals)} terminals"
-            ],
+        found = (
+            f"a program for {len(report.sends)} ranks; {topology.name} has "
+            f"{len(topology.terminals)} terminals"
         )
-    pairs = {(sender, receiver) for _, sender, receiver in report.loads}
-    hops = {pair: _path(topology, *pair) for pair in pairs}
-    strays = sorted(pair for pair, path in hops.items() if path is None)
+        raise VerificationError(where, [found])
+    hops: dict[tuple[int, int], list[Hop]] = {}
+    strays: list[str] = []
+    for sender, receiver in np.argwhere(report.sends).tolist():
+        path = _path(topology, sender, receiver)
+        if path is None:
+            strays.append(_stray(topology, sender, receiver))
+        else:
+            hops[sender, receiver] = path
     if strays:
-        raise VerificationError(where, [_stray(topology, *pair) for pair in strays[:20]])
+        raise VerificationError(where, strays[:MAX_NAMED])
     capacity = _capacities(topology)
-    loads: dict[tuple[int, Hop], float] = {}
-    for (depth, *pair), chunks in report.loads.items():
-        for hop in hops[pair[0], pair[1]] or []:
-            loads[depth, hop] = loads.get((depth, hop), 0.0) + chunks / report.chunks_per_shard
+    if isinstance(lowered, Program):
+        return paced_time(lowered, hops, capacity)
+    return _time_of_depths(report, hops, capacity)
+
+
+def _time_of_depths(
+    report: AllToAllReport, hops: dict[tuple[int, int], list[Hop]], capacity: dict[Hop, float]
+) -> float:
+    loads: Counter[tuple[int, Hop]] = Counter()
+    for (depth, sender, receiver), chunks in report.loads.items():
+        for hop in hops[sender, receiver]:
+            loads[depth, hop] += chunks
     worst: dict[int, float] = {}
-    for (depth, hop), load in loads.items():
-        worst[depth] = max(worst.get(depth, 0.0), load / capacity[hop])
+    for (depth, hop), chunks in loads.items():
+        load = chunks / report.chunks_per_shard / capacity[hop]
+        worst[depth] = max(worst.get(depth, 0.0), load)
     return sum(worst.values())
 
 

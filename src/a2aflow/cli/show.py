@@ -24,6 +24,13 @@ def show(summary: Mapping[str, Any], as_json: bool, lines: Mapping[str, str]) ->
             sys.stdout.write(f"{label if index == 0 else '':<{width}}  {line}\n")
 
 
+def line_of(value: object) -> str:
+    """Return a value of a summary as people read it."""
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    return f"{value:.9g}" if isinstance(value, float) else str(value)
+
+
 @contextmanager
 def progress() -> Iterator[Callable[[str], None]]:
     """Give a function that reports progress: a live line on a terminal, else sparse lines."""

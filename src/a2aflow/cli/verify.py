@@ -7,18 +7,26 @@ from typing import Annotated, Any
 
 import typer
 
-from a2aflow.cli.options import AsJson
-from a2aflow.cli.show import show
+from a2aflow.cli.lowered import verify_lowered
+from a2aflow.cli.options import AsJson, load_topology
+from a2aflow.cli.show import line_of, show
+from a2aflow.ir.files import read_text
 from a2aflow.ir.json import (
     FLOW_FORMAT,
+    ROUTES_FORMAT,
     SCHEDULE_FORMAT,
     flow_from_json,
     format_of,
-    read_json,
+    parse_json,
+    routes_from_json,
     schedule_from_json,
 )
+from a2aflow.ir.problem import Problem
 from a2aflow.ir.verify import TOLERANCE, check_flow, check_topology
+from a2aflow.ir.verify_routes import check_routes
 from a2aflow.ir.verify_schedule import check_schedule
+from a2aflow.lower import kind_of
+from a2aflow.solve import solve
 from a2aflow.topologies.formats import read_topology
 
 Check = Callable[[object, str, float], dict[str, Any]]
@@ -35,41 +43,60 @@ def _verify_schedule(value: object, where: str, tolerance: float) -> dict[str, A
     return {"topology": schedule.problem.topology.name, **asdict(report)}
 
 
-CHECKS: dict[str, Check] = {FLOW_FORMAT: _verify_flow, SCHEDULE_FORMAT: _verify_schedule}
-"""How to check an artefact, by its format; what is none of these is read as a topology."""
+def _verify_routes(value: object, where: str, tolerance: float) -> dict[str, Any]:
+    routes = routes_from_json(value, where)
+    return {"topology": routes.problem.topology.name, **asdict(check_routes(routes, tolerance))}
+
+
+CHECKS: dict[str, Check] = {
+    FLOW_FORMAT: _verify_flow,
+    SCHEDULE_FORMAT: _verify_schedule,
+    ROUTES_FORMAT: _verify_routes,
+}
+"""How to check an artefact, by its format; other files are lowered programs, or topologies."""
 
 
 def verify_verb(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The artefact.", show_default=False)],
+    topology: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SPEC",
+            help="For a lowered program: check that it keeps to the links of this topology, and "
+            "hold its time against the certified bound.",
+        ),
+    ] = None,
     tolerance: Annotated[float, typer.Option(help="Largest relative error.")] = TOLERANCE,
     as_json: AsJson = False,
 ) -> None:
     """Check an artefact without trusting what made it.
 
     A flow must conserve, fit the capacities, meet the demand, and its certificate must prove its
-    bound; a schedule must deliver every chunk and send none before it is there; a topology must be
-    sound. Exit code 4 and the list of violations if it does not hold.
+    bound; a schedule must deliver every chunk and send none before it is there; routes must be
+    paths, carry the demand and not deadlock; a lowered program (MSCCL XML, MSCCL++ plan, oneCCL
+    XML, ours or not) is executed on real bytes; a topology must be sound. Exit code 4 and the list
+    of violations if it does not hold.
 
-    Example: a2aflow verify torus.flow.json
+    Example: a2aflow verify alltoall.xml --topology torus:3x3x3
     """
-    kind = _kind_of(file)
-    if kind in CHECKS:
-        found = CHECKS[kind](read_json(file), str(file), tolerance)
-    else:
-        topology = read_topology(file)
-        check_topology(topology)
-        kind = "topology"
-        found = {"topology": topology.name, "nodes": topology.nodes, "links": topology.links}
-    lines = {
-        key: f"{value:.9g}" if isinstance(value, float) else str(value)
-        for key, value in found.items()
-    }
-    show({"valid": True, "format": kind, **found}, as_json, {"valid": kind, **lines})
+    kind, found = _verify(file, topology, tolerance)
+    lines = {key: line_of(value) for key, value in found.items()}
+    show({"valid": True, **found, "format": kind}, as_json, {"valid": kind, **lines})
 
 
-def _kind_of(file: Path) -> str:
-    """Return the format of an a2aflow artefact, or nothing for other files."""
-    if file.suffix != ".json":
-        return ""
-    value = read_json(file)
-    return format_of(value, str(file)) if isinstance(value, dict) and "format" in value else ""
+def _verify(file: Path, spec: str | None, tolerance: float) -> tuple[str, dict[str, Any]]:
+    """Return what a file is, and what its check found."""
+    text = read_text(file)
+    value = parse_json(text, str(file)) if file.suffix == ".json" else None
+    if isinstance(value, dict) and value.get("format") in CHECKS:
+        kind = format_of(value, str(file))
+        return kind, CHECKS[kind](value, str(file), tolerance)
+    if kind_of(text) is not None:
+        topology = load_topology(spec) if spec is not None else None
+        bound = solve(Problem.all_to_all(topology), "grouped").bound if topology else None
+        found = verify_lowered(file, topology, bound)
+        return str(found.pop("format")), found
+    topology = read_topology(file)
+    check_topology(topology)
+    sizes = {"nodes": topology.nodes, "links": topology.links}
+    return "topology", {"topology": topology.name, **sizes}

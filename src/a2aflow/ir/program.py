@@ -15,7 +15,7 @@ The meaning of a program, which `runtime.interpret` carries out:
   `COPY` moves chunks within the rank; `NOP` does nothing but wait for its `after`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum, IntEnum
 from typing import NamedTuple
@@ -23,7 +23,8 @@ from typing import NamedTuple
 from a2aflow.errors import InputError
 
 MAX_RANKS = 65_536
-MAX_CHUNKS = 1 << 26
+MAX_CHUNKS = 1 << 25
+"""In all buffers of all ranks together."""
 FIFO_SLOTS = 2
 """What NCCL's Simple protocol holds under MSCCL: 8 steps, of which a chunk takes 4."""
 
@@ -44,10 +45,10 @@ class Place(NamedTuple):
 
 
 class Step(NamedTuple):
-    """An instruction of the same rank: its thread, and its index there."""
+    """An instruction of the same rank: its thread, and its number there, from 0."""
 
     thread: int
-    index: int
+    number: int
 
 
 class Op(Enum):
@@ -156,8 +157,18 @@ def _check_sizes(program: Program) -> None:
                 f"rank {rank} has {code.input} input and {code.output} output chunks; expected "
                 f"{shards} of each, {program.chunks_per_shard} for every rank"
             )
-        if not 0 <= code.scratch <= MAX_CHUNKS or shards > MAX_CHUNKS:
-            raise InputError(f"rank {rank} has more than {MAX_CHUNKS:,} chunks in a buffer")
+    check_space(ranks * shards, [code.scratch for code in program.ranks])
+
+
+def check_space(shards: int, scratch: Sequence[int]) -> None:
+    """Refuse more chunks in all inputs, outputs and scratch buffers than can be executed."""
+    if min(scratch) < 0:
+        raise InputError(f"a scratch buffer of {min(scratch)} chunks; expected 0 or more")
+    total = 2 * shards + sum(scratch)
+    if total > MAX_CHUNKS:
+        raise InputError(
+            f"{total:,} chunks in all buffers; expected at most {MAX_CHUNKS:,}, use fewer per shard"
+        )
 
 
 def _check_fifos(program: Program, rank: int, code: RankProgram) -> None:
@@ -222,7 +233,5 @@ def _range_problems(
 def _step_problems(code: RankProgram, step: Step) -> Iterator[str]:
     if not 0 <= step.thread < len(code.threads):
         yield f"waits for thread block {step.thread}, which does not exist"
-    elif not 0 <= step.index < len(code.threads[step.thread].instructions):
-        yield f"waits for step {step.index} of thread block {step.thread}, which does not exist"
-    elif code.threads[step.thread].instructions[step.index].op is Op.NOP:
-        yield f"waits for step {step.index} of thread block {step.thread}, which is a nop"
+    elif not 0 <= step.number < len(code.threads[step.thread].instructions):
+        yield f"waits for step {step.number} of thread block {step.thread}, which does not exist"

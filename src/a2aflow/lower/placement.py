@@ -2,28 +2,20 @@
 
 A chunk starts in its source's input buffer, ends in its destination's output buffer, and on the
 way lies in the scratch buffer of the ranks that forward it, from the step in which it arrives to
-the last step in which it is sent on. Space is free again from the step after that.
+the last step in which it is sent on. Space is free again from the step after that, unless
+`reuse` is off: runtimes that write into each other's memory have nobody to ask whether it is.
 """
 
 from dataclasses import dataclass
-from enum import IntEnum
 
 import numpy as np
 
+from a2aflow.errors import InputError
 from a2aflow.ir.arrays import Ints
+from a2aflow.ir.program import Buffer
 from a2aflow.lower.transfers import Transfers
 
-
-class Buffer(IntEnum):
-    """The three buffers of a rank, counted in chunks.
-
-    The shard for rank d lies at `d * chunks_per_shard` in the input, the shard from rank s at
-    `s * chunks_per_shard` in the output.
-    """
-
-    INPUT = 0
-    OUTPUT = 1
-    SCRATCH = 2
+__all__ = ["Buffer", "Placement", "place"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,43 +31,68 @@ class Placement:
     """The size of each rank's scratch buffer."""
 
 
-def place(transfers: Transfers) -> Placement:
+def place(transfers: Transfers, reuse: bool = True) -> Placement:
     """Allocate scratch space; chunks that arrive together lie together where they fit."""
-    ids, per_shard = transfers.chunk_ids(), transfers.chunks_per_shard
-    delivered = transfers.receiver == transfers.destination
+    per_shard = transfers.chunks_per_shard
     fresh = transfers.sender == transfers.source
-    scratch_in = np.full(transfers.count, -1)
-    scratch_out = np.full(transfers.count, -1)
-    last_sent = _last_sends(transfers, ids)
-    sizes = np.zeros(transfers.ranks, dtype=np.int64)
-    free_from: list[Ints] = [np.zeros(0, dtype=np.int64) for _ in range(transfers.ranks)]
-    lies: dict[tuple[int, int], int] = {}
-    for group in _arrivals(transfers, np.flatnonzero(~delivered)):
-        rank, step = int(transfers.receiver[group[0]]), int(transfers.step[group[0]])
-        slots = _fit(free_from[rank], len(group), step)
-        until = np.array([last_sent.get((rank, int(ids[each])), step) + 1 for each in group])
-        free_from[rank] = _occupied(free_from[rank], slots, until)
-        sizes[rank] = len(free_from[rank])
-        scratch_in[group] = slots
-        lies.update({(rank, int(ids[each])): int(s) for each, s in zip(group, slots, strict=True)})
-    for each in np.flatnonzero(~fresh):
-        scratch_out[each] = lies[int(transfers.sender[each]), int(ids[each])]
-    return Placement(
-        transfers=transfers,
-        from_buffer=np.where(fresh, Buffer.INPUT, Buffer.SCRATCH),
-        from_offset=np.where(
-            fresh, transfers.destination * per_shard + transfers.chunk, scratch_out
-        ),
-        to_buffer=np.where(delivered, Buffer.OUTPUT, Buffer.SCRATCH),
-        to_offset=np.where(delivered, transfers.source * per_shard + transfers.chunk, scratch_in),
-        scratch=sizes,
+    forwards = np.flatnonzero(~fresh)
+    origin = _origins(transfers, forwards)
+    delivered = transfers.receiver == transfers.destination
+    slots, sizes = _allocate(transfers, np.flatnonzero(~delivered), forwards, origin, reuse)
+    to_buffer = np.where(delivered, Buffer.OUTPUT, Buffer.SCRATCH)
+    to_offset = np.where(delivered, transfers.source * per_shard + transfers.chunk, slots)
+    from_buffer = np.full(transfers.count, Buffer.INPUT, dtype=np.int64)
+    from_offset = transfers.destination * per_shard + transfers.chunk
+    from_buffer[forwards], from_offset[forwards] = to_buffer[origin], to_offset[origin]
+    return Placement(transfers, from_buffer, from_offset, to_buffer, to_offset, sizes)
+
+
+def _origins(transfers: Transfers, forwards: Ints) -> Ints:
+    """Return, for each transfer in `forwards`, the transfer that brought its chunk to its sender.
+
+    What arrives in a step can leave from the next step on.
+    """
+    ids = transfers.chunk_ids().tolist()
+    step, sender = transfers.step.tolist(), transfers.sender.tolist()
+    receiver = transfers.receiver.tolist()
+    brought: dict[tuple[int, int], int] = {}
+    arrived = 0
+    origin = np.empty(len(forwards), dtype=np.int64)
+    for position, each in enumerate(forwards.tolist()):
+        while step[arrived] < step[each]:
+            brought[receiver[arrived], ids[arrived]] = arrived
+            arrived += 1
+        found = brought.get((sender[each], ids[each]))
+        if found is None:
+            raise InputError(_missing(transfers, each))
+        origin[position] = found
+    return origin
+
+
+def _missing(transfers: Transfers, each: int) -> str:
+    return (
+        f"in step {transfers.step[each]} rank {transfers.sender[each]} sends chunk "
+        f"{transfers.chunk[each]} of the shard from rank {transfers.source[each]} to rank "
+        f"{transfers.destination[each]} before it has received it; run `a2aflow verify` on the "
+        "schedule"
     )
 
 
-def _last_sends(transfers: Transfers, ids: Ints) -> dict[tuple[int, int], int]:
-    """Return the last step in which each rank sends each chunk; transfers are ordered by step."""
-    keys = zip(transfers.sender.tolist(), ids.tolist(), strict=True)
-    return dict(zip(keys, transfers.step.tolist(), strict=True))
+def _allocate(
+    transfers: Transfers, stored: Ints, forwards: Ints, origin: Ints, reuse: bool
+) -> tuple[Ints, Ints]:
+    """Return the slot of each transfer in `stored` (0 for the others), and the ranks' sizes."""
+    slots = np.zeros(transfers.count, dtype=np.int64)
+    until = transfers.step + 1
+    np.maximum.at(until, origin, transfers.step[forwards] + 1)
+    if not reuse:
+        until[:] = transfers.steps
+    free_from: list[Ints] = [np.zeros(0, dtype=np.int64) for _ in range(transfers.ranks)]
+    for group in _arrivals(transfers, stored):
+        rank, step = int(transfers.receiver[group[0]]), int(transfers.step[group[0]])
+        slots[group] = _fit(free_from[rank], len(group), step)
+        free_from[rank] = _occupied(free_from[rank], slots[group], until[group])
+    return slots, np.array([len(free) for free in free_from], dtype=np.int64)
 
 
 def _arrivals(transfers: Transfers, which: Ints) -> list[Ints]:

@@ -1,0 +1,132 @@
+"""`ExecutionPlan`: what each rank executes where ranks write into each other's memory.
+
+The meaning of a plan, which `runtime.interpret_plan` carries out:
+
+- Buffers are those of a `Program`. The thread blocks of a rank run at the same time; their
+  operations start one after another. All the threads of a block take part in an operation, so it
+  may still be under way when the next one starts: only a `NOP` or `BARRIER` waits for all before.
+- A rank's channels are numbered. The ith channel of rank r to rank p is joined to the ith of p to
+  r. `SIGNAL` makes one `WAIT` at the other end pass, and tells it of all that a `NOP` or `BARRIER`
+  (or, on an ordered channel, the channel itself) has completed; the next `NOP` or `BARRIER` tells
+  the block. A relaxed signal tells of nothing.
+- `COPY` and `PUT` read chunks of their rank and write chunks of a rank, their own or another.
+- `BARRIER` waits for `parties` blocks of the rank at the same barrier.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+from typing import NamedTuple
+
+from a2aflow.errors import InputError
+from a2aflow.ir.program import MAX_RANKS, Buffer, Place, check_space, spot
+
+
+class PlanOp(Enum):
+    """What an operation does."""
+
+    PUT = "put"
+    COPY = "copy"
+    SIGNAL = "signal"
+    WAIT = "wait"
+    BARRIER = "barrier"
+    NOP = "nop"
+
+
+class Copy(NamedTuple):
+    """`chunks` from `source` on, written to `rank` from `target` on."""
+
+    source: Place
+    rank: int
+    target: Place
+    chunks: int
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One operation of a thread block; which fields matter follows from `op`."""
+
+    op: PlanOp
+    copies: tuple[Copy, ...] = ()
+    channels: tuple[int, ...] = ()
+    relaxed: bool = False
+    ordered: bool = False
+    barrier: int = 0
+    parties: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class RankPlan:
+    """The buffers of a rank, in chunks, the rank at the end of each channel, and the blocks."""
+
+    input: int
+    output: int
+    scratch: int
+    channels: tuple[int, ...]
+    blocks: tuple[tuple[Operation, ...], ...]
+
+    def size(self, buffer: Buffer) -> int:
+        """Return the size of a buffer in chunks."""
+        return (self.input, self.output, self.scratch)[buffer]
+
+
+@dataclass(frozen=True)
+class ExecutionPlan:
+    """One `RankPlan` per rank; see the module for what it means."""
+
+    name: str
+    chunks_per_shard: int
+    ranks: tuple[RankPlan, ...]
+
+    def __post_init__(self) -> None:
+        shards = len(self.ranks) * self.chunks_per_shard
+        if not 2 <= len(self.ranks) <= MAX_RANKS or shards < 1:
+            raise InputError(
+                f"a plan of {len(self.ranks)} ranks and {shards} chunks; expected 2 to "
+                f"{MAX_RANKS:,} ranks and at least a chunk for each"
+            )
+        check_space(len(self.ranks) * shards, [own.scratch for own in self.ranks])
+        for rank, plan in enumerate(self.ranks):
+            _check_rank(self, rank, plan, shards)
+            for block, operations in enumerate(plan.blocks):
+                for number, operation in enumerate(operations):
+                    for problem in _problems(self, plan, operation):
+                        raise InputError(f"{spot(rank, block, number)}: {problem}")
+
+
+def _check_rank(plan: ExecutionPlan, rank: int, own: RankPlan, shards: int) -> None:
+    if own.input != shards or own.output != shards:
+        raise InputError(
+            f"rank {rank} has {own.input} input and {own.output} output chunks; expected "
+            f"{shards} of each"
+        )
+    for channel, peer in enumerate(own.channels):
+        if not 0 <= peer < len(plan.ranks) or peer == rank:
+            raise InputError(
+                f"rank {rank}, channel {channel}: leads to rank {peer}; expected another one of "
+                f"the ranks 0..{len(plan.ranks) - 1}"
+            )
+
+
+def _problems(plan: ExecutionPlan, own: RankPlan, operation: Operation) -> Iterator[str]:
+    for copy in operation.copies:
+        if copy.chunks < 1:
+            yield f"{operation.op.value} of {copy.chunks} chunks; expected at least 1"
+        if not 0 <= copy.rank < len(plan.ranks):
+            yield f"{operation.op.value} to rank {copy.rank}, which does not exist"
+        else:
+            there = plan.ranks[copy.rank]
+            for place, size in (
+                (copy.source, own.size(copy.source.buffer)),
+                (copy.target, there.size(copy.target.buffer)),
+            ):
+                if not 0 <= place.offset <= size - copy.chunks:
+                    yield (
+                        f"{operation.op.value}: {place.buffer.name.lower()} chunks {place.offset}"
+                        f"..{place.offset + copy.chunks - 1} are outside of the buffer of {size}"
+                    )
+    for channel in operation.channels:
+        if not 0 <= channel < len(own.channels):
+            yield f"{operation.op.value} on channel {channel}, which does not exist"
+    if operation.op is PlanOp.BARRIER and not 1 <= operation.parties <= len(own.blocks):
+        yield f"a barrier of {operation.parties} thread blocks; the rank has {len(own.blocks)}"
