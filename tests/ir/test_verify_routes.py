@@ -1,0 +1,136 @@
+"""The route checker finds each way in which routes can be wrong."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from a2aflow.errors import FormatError, InputError, VerificationError
+from a2aflow.ir.flow import Certificate
+from a2aflow.ir.json import routes_from_json, routes_to_json
+from a2aflow.ir.problem import Problem
+from a2aflow.ir.routes import Routes
+from a2aflow.ir.verify_routes import check_routes
+from a2aflow.solve.extract import route_extp
+from a2aflow.solve.route_settings import RouteSettings
+from a2aflow.solve.single import route_single
+from a2aflow.topologies.spec import build
+
+RING = route_single(Problem.all_to_all(build("ring:6")), RouteSettings())
+CUBE = route_extp(Problem.all_to_all(build("bipartite:4x4")), RouteSettings())
+
+
+def changed(values: Any, index: int, value: float) -> Any:
+    """Return a copy with one entry replaced."""
+    copy = np.array(values)
+    copy[index] = value
+    return copy
+
+
+FAULTS: dict[str, tuple[Callable[[Routes], Routes], str]] = {
+    "another source": (
+        lambda r: replace(r, source=changed(r.source, 0, (r.source[0] + 2) % 6)),
+        r"does not start at its source",
+    ),
+    "another destination": (
+        lambda r: replace(r, destination=changed(r.destination, 0, (r.destination[0] + 2) % 6)),
+        r"does not end at its destination",
+    ),
+    "a weight of nothing": (
+        lambda r: replace(r, weight=changed(r.weight, 3, 0.0)),
+        r"weights are not positive",
+    ),
+    "a weight too small": (
+        lambda r: replace(r, weight=changed(r.weight, 3, 0.5), denominator=None),
+        r"carry 0\.5 of the demand 1",
+    ),
+    "a weight that is no multiple": (
+        lambda r: replace(r, denominator=1, weight=changed(r.weight, 3, 1 + 1e-4)),
+        r"not a multiple of 1/1",
+    ),
+    "all routes in one layer": (
+        lambda r: replace(r, layer=np.zeros(r.count, dtype=np.int64)),
+        r"layer 0 can deadlock",
+    ),
+    "a bound too high": (
+        lambda r: replace(r, certificate=Certificate(r.certificate.lengths, 99.0)),
+        r"its lengths prove",
+    ),
+}
+
+
+@pytest.mark.parametrize("routes", [RING, CUBE], ids=["ring", "K4,4"])
+def test_correct_routes_pass(routes: Routes) -> None:
+    """The report repeats time and bound from the routes alone."""
+    report = check_routes(routes)
+    assert report.time == pytest.approx(routes.time)
+    assert report.routes == routes.count
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_is_found(fault: str) -> None:
+    """Each kind of tampering is named."""
+    tamper, words = FAULTS[fault]
+    with pytest.raises(VerificationError, match=words):
+        check_routes(tamper(RING))
+
+
+def test_a_detour_over_a_visited_node_is_found() -> None:
+    """A route that leaves a node and comes back is not simple."""
+    topology = build("ring:3")
+    forth = {
+        (int(u), int(v)): i
+        for i, (u, v) in enumerate(zip(topology.tail, topology.head, strict=True))
+    }
+    value = routes_to_json(route_single(Problem.all_to_all(topology), RouteSettings()))
+    for row in value["routes"]:
+        if (row["src"], row["dst"]) == (0, 1):
+            row["links"] = [forth[0, 2], forth[2, 0], forth[0, 1]]
+    del value["time"]
+    with pytest.raises(VerificationError, match="visits a node twice"):
+        check_routes(routes_from_json(value, "file"))
+
+
+def test_acyclic_layers_pass() -> None:
+    """Clockwise and anticlockwise routes of a ring, each cut at one node, do not deadlock."""
+    topology = RING.problem.topology
+    first = RING.link[RING.start[:-1]]
+    forward = (topology.head[first] - topology.tail[first]) % 6 == 1
+    wraps = np.zeros(RING.count, dtype=bool)
+    np.logical_or.at(
+        wraps,
+        RING.route_of_link,
+        np.isin(topology.tail[RING.link], 0) & (RING.link != first[RING.route_of_link]),
+    )
+    layered = replace(RING, layer=(2 * forward + wraps).astype(np.int64))
+    assert check_routes(layered).layers == 4
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"routes": [3]}, r"routes\[0\] is 3"),
+        ({"routes": [{"src": 0, "dst": 1, "links": [0]}]}, "weight is missing"),
+        ({"routes": [{"src": 0, "dst": 1, "links": [0], "weight": "1/0"}]}, "p/q"),
+        ({"routes": [{"src": 0, "dst": 1, "links": "0", "weight": 1}]}, "links"),
+        ({"routes": [{"src": 0, "dst": 9, "links": [0], "weight": 1}]}, r"routes\[0\]\.dst is 9"),
+        ({"routes": [{"src": 0, "dst": 1, "links": [], "weight": 1}]}, "at least one link"),
+        ({"routes": [{"src": 0, "dst": 1, "links": [99], "weight": 1}]}, "link 99"),
+        ({"lengths": [1]}, "one length per link"),
+    ],
+)
+def test_malformed_files_are_named(changes: dict[str, object], words: str) -> None:
+    """The message names the route and the key."""
+    value = routes_to_json(RING)
+    del value["time"]
+    with pytest.raises((FormatError, InputError), match=words):
+        routes_from_json(value | changes, "file")
+
+
+def test_fractions_are_exact() -> None:
+    """Weights written as p/q come back with their denominator."""
+    value = routes_to_json(RING)
+    assert value["routes"][0]["weight"] == "1/1"
+    assert routes_from_json(value, "file").denominator == 1
