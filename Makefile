@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types tests bench clean
+.PHONY: help setup demo test lint types tests bench clean
 
 help:  ## list the commands
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -15,12 +15,18 @@ $(READY): pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
 	@touch $@
 
-demo: $(READY)  ## install, then solve two topologies with a certificate each
+setup: $(READY)  ## create the virtual environment and install everything into it
+
+demo: $(READY)  ## install, then go from topologies to proofs, an MSCCL file and an MPI run
 	$(BIN)/a2aflow solve torus:3x3x3 --host-bandwidth 4 --link-bandwidth 25Gbps
 	$(BIN)/a2aflow solve torus:3x3x3 --output out/torus.flow.json
 	$(BIN)/a2aflow solve genkautz:n=64,d=4 --output out/genkautz.flow.json
 	$(BIN)/a2aflow verify out/torus.flow.json
 	$(BIN)/a2aflow verify out/genkautz.flow.json
+	$(BIN)/a2aflow schedule bipartite:4x4 --output out/bipartite.schedule.json
+	$(BIN)/a2aflow lower out/bipartite.schedule.json --to msccl --output out/bipartite.xml
+	$(BIN)/a2aflow verify out/bipartite.xml --topology bipartite:4x4
+	$(BIN)/a2aflow run out/bipartite.schedule.json --on mpi --ranks 8 --bytes 64K:1M
 
 test: lint types tests  ## install, then lint, types and all tests
 

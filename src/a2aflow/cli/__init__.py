@@ -10,6 +10,7 @@ from collections.abc import Callable
 import typer
 
 from a2aflow.cli.lower import lower_verb
+from a2aflow.cli.run import run_verb
 from a2aflow.cli.schedule import schedule_verb
 from a2aflow.cli.solve import INTERRUPTED_EXIT, solve_verb
 from a2aflow.cli.topology import topology_verb
@@ -31,6 +32,7 @@ VERBS: dict[str, Callable[..., None]] = {
     "solve": solve_verb,
     "schedule": schedule_verb,
     "lower": lower_verb,
+    "run": run_verb,
     "verify": verify_verb,
 }
 

@@ -1,0 +1,121 @@
+"""Start the ranks of a saved schedule on this machine, and return what they report."""
+
+import importlib.util
+import os
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from a2aflow.errors import MissingComponentError, UsageError, VerificationError
+from a2aflow.ir.json import read_json, schedule_from_json
+from a2aflow.runtime.bench import Report, report_from_json
+from a2aflow.runtime.mpiexec import find_mpi
+from a2aflow.runtime.plan import placement_of
+from a2aflow.runtime.processes import Command, run_together
+from a2aflow.runtime.worker import RUNTIMES, Job
+
+SYNCS = ("dataflow", "step")
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    """How to run: shard sizes in bytes, repetitions, order, which MPI, seconds to give up after."""
+
+    sizes: tuple[int, ...] = (1024,)
+    iterations: int = 20
+    warmup: int = 3
+    sync: str = "dataflow"
+    mpi: str | None = None
+    timeout: float = 300.0
+
+    def __post_init__(self) -> None:
+        if not self.sizes or min(self.sizes) < 1:
+            raise UsageError(f"shard sizes {list(self.sizes)}; expected at least one byte each")
+        if self.iterations < 1 or self.warmup < 0 or not self.timeout > 0:
+            raise UsageError(
+                f"{self.iterations} iterations after {self.warmup}, for {self.timeout:g} seconds; "
+                "expected at least 1 after at least 0, and a positive time"
+            )
+        if self.sync not in SYNCS:
+            raise UsageError(f"sync {self.sync!r}; expected one of {', '.join(SYNCS)}")
+
+
+def run_schedule(
+    schedule: Path, on: str, settings: RunSettings | None = None, ranks: int | None = None
+) -> Report:
+    """Run a saved schedule with real bytes and return times; raise if any byte is wrong.
+
+    `on` is one of `RUNTIMES`; `ranks`, if given, must be the number of terminals.
+    """
+    settings = settings or RunSettings()
+    if on not in RUNTIMES:
+        raise UsageError(f"no runtime {on!r}; expected one of {', '.join(RUNTIMES)}")
+    needed = _ranks_of(schedule, ranks)
+    subject = f"the run of {schedule} on {on}"
+    with tempfile.TemporaryDirectory(prefix="a2aflow-run-") as name:
+        folder = Path(name)
+        job = _job(schedule, on, settings, folder)
+        commands = _commands(job, settings, needed, folder)
+        run_together(commands, settings.timeout, subject)
+        report = report_from_json(_result(Path(job.results), commands[0], subject))
+    if report.violations:
+        raise VerificationError(subject, report.violations)
+    return report
+
+
+def _ranks_of(path: Path, ranks: int | None) -> int:
+    """Return the number of ranks of a schedule that can be run."""
+    schedule = schedule_from_json(read_json(path), str(path))
+    found = placement_of(schedule).transfers.ranks
+    if ranks is not None and ranks != found:
+        raise UsageError(
+            f"{path}: a schedule for {found} ranks, one per terminal, and {ranks} were asked for; "
+            f"leave out the number, or ask for {found}"
+        )
+    return found
+
+
+def _job(schedule: Path, on: str, settings: RunSettings, folder: Path) -> Job:
+    return Job(
+        schedule=str(schedule.absolute()),
+        on=on,
+        sizes=list(settings.sizes),
+        iterations=settings.iterations,
+        warmup=settings.warmup,
+        sync=settings.sync,
+        timeout=settings.timeout,
+        results=str(folder / "report.json"),
+    )
+
+
+def _commands(job: Job, settings: RunSettings, ranks: int, folder: Path) -> list[Command]:
+    """Return the processes to start: mpiexec for MPI, one per rank for torch, else just one."""
+    job.save(folder / "job.json")
+    worker = [sys.executable, "-m", "a2aflow.runtime.worker", str(folder / "job.json")]
+    if job.on == "mpi":
+        mpi = find_mpi(settings.mpi)
+        return [Command(mpi.command(ranks, worker), mpi.variables(ranks), folder / "mpi.log")]
+    if job.on == "torch":
+        return [
+            Command([*worker, str(rank)], _torch_variables(), folder / f"{rank}.log")
+            for rank in range(ranks)
+        ]
+    return [Command(worker, os.environ, folder / "reference.log")]
+
+
+def _torch_variables() -> dict[str, str]:
+    if importlib.util.find_spec("torch") is None:
+        raise MissingComponentError(
+            "torch is not installed; install it with: pip install 'a2aflow[torch]'"
+        )
+    # All ranks are on this machine, so its name need not resolve to an address.
+    return {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo", **os.environ}
+
+
+def _result(path: Path, command: Command, subject: str) -> dict[str, object]:
+    if not path.exists():
+        said = command.log.read_text(encoding="utf-8", errors="replace")[-2000:]
+        raise VerificationError(subject, [f"all ranks ended without a report; they said:\n{said}"])
+    value = read_json(path)
+    return value if isinstance(value, dict) else {}

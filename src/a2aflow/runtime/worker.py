@@ -1,0 +1,90 @@
+"""One process of `a2aflow run`: `python -m a2aflow.runtime.worker JOB.json [RANK]`.
+
+Ends with the exit code of what went wrong, at once and without the runtime's own goodbye, which
+would wait for ranks that wait for this one; the launcher then ends the others.
+"""
+
+import faulthandler
+import importlib
+import json
+import os
+import sys
+import traceback
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from a2aflow.errors import A2AFlowError
+from a2aflow.ir.json import read_json, schedule_from_json, write_json
+from a2aflow.runtime.bench import Endpoint, measure
+
+GRACE_SECONDS = 10.0
+"""How much longer than the launcher a rank waits before it ends itself, should it be orphaned."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """What every process of a run is told."""
+
+    schedule: str
+    on: str
+    sizes: list[int]
+    iterations: int
+    warmup: int
+    sync: str
+    timeout: float
+    results: str
+
+    def save(self, path: Path) -> None:
+        """Write the job to a file."""
+        write_json(path, asdict(self))
+
+
+def endpoint_of(job: Job, rank: int | None) -> Endpoint:
+    """Connect this process to the others, in the runtime that the job names."""
+    schedule = schedule_from_json(read_json(Path(job.schedule)), job.schedule)
+    # By name, so that a rank loads the one runtime that it runs on.
+    module = importlib.import_module(f"a2aflow.runtime.{RUNTIMES[job.on]}")
+    found: Endpoint
+    if job.on == "mpi":
+        found = module.Endpoint(schedule, job.sync)
+    elif job.on == "torch":
+        found = module.Endpoint(schedule, rank, Path(job.results).with_suffix(".store"))
+    else:
+        found = module.Endpoint(schedule)
+    return found
+
+
+RUNTIMES = {"reference": "reference", "mpi": "mpi", "torch": "torch_dist"}
+"""The module of each runtime."""
+
+
+def work(job: Job, rank: int | None) -> None:
+    """Do this process's part; the first rank writes the report."""
+    endpoint = endpoint_of(job, rank)
+    report = measure(endpoint, job.sizes, job.iterations, job.warmup)
+    if endpoint.here[0] == 0:
+        write_json(Path(job.results), report.to_json())
+    endpoint.close()
+
+
+def main(arguments: list[str]) -> None:
+    """Read the job and do it."""
+    job = Job(**json.loads(Path(arguments[0]).read_text(encoding="utf-8")))
+    faulthandler.dump_traceback_later(job.timeout + GRACE_SECONDS, exit=True)
+    try:
+        work(job, int(arguments[1]) if len(arguments) > 1 else None)
+    except A2AFlowError as error:
+        sys.stderr.write(f"{error}\n")
+        _leave(error.exit_code)
+    except BaseException:
+        traceback.print_exc()
+        _leave(A2AFlowError.exit_code)
+
+
+def _leave(code: int) -> None:
+    sys.stderr.flush()
+    os._exit(code)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,95 @@
+"""A rank of test_mpi.py: `mpi_ranks.py FILE...` checks every schedule on every kind of buffer."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from mpi4py import MPI
+from numpy.typing import NDArray
+from rank_data import DTYPES, ITEMS, received, same_bytes, sent
+
+from a2aflow.errors import UsageError
+from a2aflow.ir.json import read_json, schedule_from_json
+from a2aflow.ir.schedule import Schedule
+from a2aflow.runtime.mpi import MAX_BINDINGS, Alltoall
+
+comm = MPI.COMM_WORLD
+rank, ranks = comm.Get_rank(), comm.Get_size()
+
+
+def check(found: bool, what: str) -> None:
+    """End all ranks if something is not as it must be."""
+    if not found:
+        sys.stderr.write(f"rank {rank}: {what}\n")
+        sys.stderr.flush()
+        comm.Abort(1)
+
+
+def exchange(alltoall: Alltoall, items: int, dtype: type, what: str, calls: int = 1) -> None:
+    """Exchange other contents of the same buffers in every call, the later ones' requests kept."""
+    send: NDArray[Any] = np.empty((ranks, items), dtype)
+    recv = np.empty_like(send)
+    for seed in range(calls):
+        send[:] = sent(rank, ranks, items, dtype, seed)
+        recv.view(np.uint8)[:] = 0
+        alltoall(send, recv)
+        same = same_bytes(recv, received(rank, ranks, items, dtype, seed))
+        check(same, f"{what} {items} of {dtype.__name__}, call {seed}")
+
+
+def many_buffers(alltoall: Alltoall) -> None:
+    """Exchange with more buffers than requests are kept for, each of them twice."""
+    pairs = [(sent(rank, ranks, 5, np.uint8, seed), np.empty((ranks, 5), np.uint8))
+             for seed in range(MAX_BINDINGS + 2)]  # fmt: skip
+    for _ in range(2):
+        for seed, (send, recv) in enumerate(pairs):
+            recv[:] = 0
+            alltoall(send, recv)
+            check(same_bytes(recv, received(rank, ranks, 5, np.uint8, seed)), f"buffer {seed}")
+
+
+def refusals(schedule: Schedule, alltoall: Alltoall) -> None:
+    """Buffers and communicators that do not fit are refused before anything is sent."""
+    good = np.zeros(ranks)
+    bad = [
+        (np.zeros(ranks + 1), np.zeros(ranks + 1)),
+        (good, np.zeros(2 * ranks)),
+        (good, good),
+        (np.zeros(2 * ranks)[::2], np.zeros(ranks)),
+        (np.array([None] * ranks), np.zeros(ranks)),
+    ]
+    for send, recv in bad:
+        try:
+            alltoall(send, recv)
+        except UsageError:
+            continue
+        check(False, f"took {send.dtype} {send.shape} and {recv.shape}")
+    try:
+        Alltoall(schedule, MPI.COMM_SELF)
+    except UsageError:
+        return
+    check(False, "took a communicator of one rank")
+
+
+def main(files: list[str]) -> None:
+    """Run everything."""
+    for file in files:
+        name = Path(file).name
+        schedule = schedule_from_json(read_json(Path(file)), file)
+        with Alltoall(schedule, comm) as alltoall:
+            for dtype in DTYPES:
+                for items in ITEMS:
+                    exchange(alltoall, items, dtype, name)
+            exchange(alltoall, 7, np.float64, f"{name} again", calls=3)
+        with Alltoall(schedule, comm, "step") as alltoall:
+            exchange(alltoall, 7, np.float64, f"{name} by step", calls=2)
+    with Alltoall(schedule, comm) as alltoall:
+        many_buffers(alltoall)
+        refusals(schedule, alltoall)
+        exchange(alltoall, 3, np.float64, "after refusals")
+    if rank == 0:
+        sys.stdout.write("all as it must be\n")
+
+
+main(sys.argv[1:])

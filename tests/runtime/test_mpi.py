@@ -1,0 +1,96 @@
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from saved import RANKS, save_all
+
+from a2aflow.errors import MissingComponentError, UsageError, VerificationError
+from a2aflow.runtime.mpiexec import Mpi, find_mpi
+from a2aflow.runtime.processes import Command, run_together
+
+HERE = Path(__file__).parent
+PREAMBLE = """
+import os, sys, threading
+from pathlib import Path
+from mpi4py import MPI
+comm = MPI.COMM_WORLD
+Path(sys.argv[1], str(os.getpid())).touch()
+"""
+
+
+@pytest.fixture(scope="module", params=["mpich", "openmpi"])
+def mpi(request: pytest.FixtureRequest) -> Mpi:
+    """Every MPI that is installed."""
+    try:
+        return find_mpi(request.param)
+    except MissingComponentError as error:
+        pytest.skip(str(error))
+
+
+def start(mpi: Mpi, ranks: int, arguments: list[str], folder: Path, timeout: float) -> str:
+    """Run a command as ranks and return what they said."""
+    command = mpi.command(ranks, [sys.executable, *arguments])
+    log = folder / "log"
+    run_together([Command(command, mpi.variables(ranks), log)], timeout, "the test")
+    return log.read_text()
+
+
+def running(folder: Path) -> list[str]:
+    """Return the processes that left their number in a folder and still run."""
+    found = []
+    for entry in folder.iterdir():
+        status = Path("/proc", entry.name, "stat")
+        if status.exists() and status.read_text().rpartition(")")[2].split()[0] != "Z":
+            found.append(entry.name)
+    return found
+
+
+def test_every_byte_arrives(mpi: Mpi, tmp_path: Path) -> None:
+    """All schedules, types, sizes, buffers and ways to synchronise move the right bytes."""
+    said = start(mpi, RANKS, [str(HERE / "mpi_ranks.py"), *save_all(tmp_path)], tmp_path, 120)
+    assert "all as it must be" in said
+
+
+def test_a_rank_that_dies_ends_the_run(mpi: Mpi, tmp_path: Path) -> None:
+    """The others wait for it in vain; they are ended, and the error says why."""
+    pids = tmp_path / "pids"
+    pids.mkdir()
+    script = PREAMBLE + "if comm.rank == 1: os._exit(7)\ncomm.Barrier()"
+    with pytest.raises(VerificationError, match="a rank ended early"):
+        start(mpi, 3, ["-c", script, str(pids)], tmp_path, 60)
+    assert running(pids) == []
+
+
+def test_a_rank_that_hangs_ends_the_run(mpi: Mpi, tmp_path: Path) -> None:
+    """When the time is up, no rank is left behind."""
+    pids = tmp_path / "pids"
+    pids.mkdir()
+    script = PREAMBLE + "if comm.rank == 1: threading.Event().wait()\ncomm.Barrier()"
+    with pytest.raises(VerificationError, match="not done within 2 seconds"):
+        start(mpi, 3, ["-c", script, str(pids)], tmp_path, 2)
+    assert running(pids) == []
+
+
+def test_an_mpi_by_its_path(mpi: Mpi) -> None:
+    """The path of an mpiexec is as good as its name; what it is, it says itself."""
+    assert find_mpi(str(mpi.mpiexec)) == mpi
+
+
+def test_what_is_no_mpiexec(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files that are no mpiexec are refused, and a missing mpi4py names its remedy."""
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: name)
+    with pytest.raises(UsageError, match="not an executable file"):
+        find_mpi(str(tmp_path / "mpiexec"))
+    script = tmp_path / "mpiexec"
+    script.write_text("#!/bin/sh\necho something else\n")
+    script.chmod(0o755)
+    with pytest.raises(UsageError, match="neither MPICH nor Open MPI"):
+        find_mpi(str(script))
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    monkeypatch.setitem(os.environ, "PATH", str(tmp_path))
+    with pytest.raises(MissingComponentError, match=r"a2aflow\[mpi\]"):
+        find_mpi("mpich")
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(MissingComponentError, match=r"a2aflow\[mpi\]"):
+        find_mpi()

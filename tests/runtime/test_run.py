@@ -1,0 +1,109 @@
+import importlib.util
+import json
+import sys
+from pathlib import Path
+
+import pytest
+import typer
+from saved import save, without_last_send
+from typer.testing import CliRunner
+
+from a2aflow.cli.run import parse_sizes, run_verb
+from a2aflow.errors import A2AFlowError, UsageError, VerificationError
+from a2aflow.ir.json import schedule_to_json, write_json
+from a2aflow.runtime.launch import RunSettings, run_schedule
+from a2aflow.runtime.processes import Command, run_together
+from a2aflow.topologies.spec import build
+from schedules import hop_schedule
+
+APP = typer.Typer()
+APP.command()(run_verb)
+QUICK = RunSettings(sizes=(5, 64), iterations=2, warmup=0, timeout=120)
+needs_mpi = pytest.mark.skipif(
+    importlib.util.find_spec("mpi4py") is None,
+    reason="mpi4py is not installed; pip install 'a2aflow[mpi]'",
+)
+RUNTIMES = ["reference", pytest.param("mpi", marks=needs_mpi)]
+
+
+@pytest.mark.parametrize("on", RUNTIMES)
+def test_times_and_throughput(on: str, tmp_path: Path) -> None:
+    """Every size has times in order, and the throughput that follows from them."""
+    report = run_schedule(save(tmp_path, chunks=3), on, QUICK, ranks=8)
+    assert [row.bytes for row in report.rows] == [5, 64]
+    assert report.ranks == 8
+    for row in report.rows:
+        for times in (row.ours, row.native):
+            assert 0 < times.least <= times.mean <= times.most
+            assert times.throughput == pytest.approx(7 * row.bytes / times.mean)
+        assert row.ratio == pytest.approx(row.ours.throughput / row.native.throughput)
+
+
+@pytest.mark.parametrize("on", RUNTIMES)
+def test_a_chunk_that_never_arrives_is_found(on: str, tmp_path: Path) -> None:
+    """A schedule that forgets one chunk fails, and the error names rank, shard and byte."""
+    path = tmp_path / "wrong.schedule.json"
+    wrong = without_last_send(hop_schedule(build("hypercube:3"), 2))
+    write_json(path, schedule_to_json(wrong))
+    with pytest.raises(VerificationError) as caught:
+        run_schedule(path, on, QUICK)
+    assert caught.value.exit_code == 4
+    assert "wrong bytes in the shard from rank" in caught.value.violations[0]
+
+
+def test_the_command_line(tmp_path: Path) -> None:
+    """The verb prints one JSON object, or a table with a line per size."""
+    path = str(save(tmp_path))
+    options = ["--bytes", "1:4", "--iterations", "1", "--warmup", "0"]
+    found = CliRunner().invoke(APP, [path, *options, "--json"])
+    assert [row["bytes"] for row in json.loads(found.stdout)["rows"]] == [1, 2, 4]
+    found = CliRunner().invoke(APP, [path, *options])
+    assert found.exit_code == 0
+    assert [line.split()[0] for line in found.stdout.splitlines()[3:]] == ["1", "2", "4"]
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (["--ranks", "7"], "a schedule for 8 ranks"),
+        (["--on", "nccl"], "no runtime 'nccl'"),
+        (["--sync", "never"], "sync 'never'"),
+        (["--bytes", "0"], "sizes '0'"),
+        (["--bytes", "1M:1K"], "smaller one first"),
+        (["--iterations", "0"], "0 iterations"),
+        (["--timeout", "nan"], "positive time"),
+    ],
+)
+def test_wrong_words(words: list[str], problem: str, tmp_path: Path) -> None:
+    """Options that make no sense are refused before anything is started."""
+    found = CliRunner().invoke(APP, [str(save(tmp_path)), *words])
+    assert isinstance(found.exception, UsageError)
+    assert problem in str(found.exception)
+
+
+def test_sizes() -> None:
+    """A size, or a range by doubling that ends at or below its end."""
+    assert parse_sizes("1000") == (1000,)
+    assert parse_sizes("64K") == parse_sizes("64KiB") == (65536,)
+    assert parse_sizes("1K:5k") == (1024, 2048, 4096)
+    with pytest.raises(UsageError, match="expected such as"):
+        parse_sizes("1.5K")
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "problem"),
+    [
+        ("import sys; sys.exit(3)", "import threading; threading.Event().wait()", "exit code 3"),
+        ("import os; os.kill(os.getpid(), 9)", "import threading; threading.Event().wait()",
+         "signal SIGKILL"),
+        ("print('here I am', flush=True); import threading; threading.Event().wait()", "",
+         "here I am"),
+    ],
+)  # fmt: skip
+def test_processes_end_together(one: str, other: str, problem: str, tmp_path: Path) -> None:
+    """If one ends badly or does not end, all are ended, and its last words are told."""
+    scripts = enumerate((one, other))
+    commands = [Command([sys.executable, "-c", s], {}, tmp_path / str(i)) for i, s in scripts]
+    with pytest.raises(A2AFlowError) as caught:
+        run_together(commands, 2, "the test")
+    assert problem in str(caught.value)

@@ -1,0 +1,73 @@
+import importlib.util
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from saved import RANKS, save, save_all
+
+from a2aflow.errors import MissingComponentError, VerificationError
+from a2aflow.runtime.launch import RunSettings, run_schedule
+from a2aflow.runtime.processes import Command, run_together
+
+HERE = Path(__file__).parent
+INSTALLED = importlib.util.find_spec("torch") is not None
+needs_torch = pytest.mark.skipif(
+    not INSTALLED, reason="torch is not installed; pip install 'a2aflow[torch]'"
+)
+DIES = """
+import os, sys
+import torch.distributed as dist
+store, rank, ranks = dist.FileStore(sys.argv[1], 3), int(sys.argv[2]), int(sys.argv[3])
+dist.init_process_group("gloo", store=store, rank=rank, world_size=ranks)
+if rank == 1: os._exit(7)
+dist.recv(__import__("torch").zeros(1), 1)
+"""
+
+
+def start(arguments: list[str], ranks: int, files: list[str], folder: Path) -> str:
+    """Run a command as ranks of gloo and return what the first one said."""
+    environment = {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo", **os.environ}
+    commands = [
+        Command(
+            [sys.executable, *arguments, str(folder / "store"), str(rank), str(ranks), *files],
+            environment,
+            folder / f"{rank}.log",
+        )
+        for rank in range(ranks)
+    ]
+    run_together(commands, 120, "the test")
+    return commands[0].log.read_text()
+
+
+@needs_torch
+def test_every_byte_arrives_by_gloo(tmp_path: Path) -> None:
+    """All schedules, types and sizes move the right bytes, also in a group."""
+    files = [str(save(tmp_path, "hypercube:2", 3)), *save_all(tmp_path)]
+    said = start([str(HERE / "torch_ranks.py")], RANKS, files, tmp_path)
+    assert "all as it must be" in said
+
+
+@needs_torch
+def test_a_rank_of_gloo_that_dies_ends_the_run(tmp_path: Path) -> None:
+    """The others are ended, and the error says why."""
+    with pytest.raises(VerificationError, match="a rank ended early"):
+        start(["-c", DIES], 3, [], tmp_path)
+
+
+@needs_torch
+def test_run_by_gloo(tmp_path: Path) -> None:
+    """The launcher starts the ranks and brings back checked times of both all-to-alls."""
+    settings = RunSettings(sizes=(1, 1000), iterations=2, warmup=1, timeout=120)
+    report = run_schedule(save(tmp_path), "torch", settings)
+    assert [row.bytes for row in report.rows] == [1, 1000]
+    assert report.native == "all_to_all_single"
+
+
+@pytest.mark.skipif(INSTALLED, reason="torch is installed")
+def test_without_torch(tmp_path: Path) -> None:
+    """Where torch is missing, the error names the command that installs it."""
+    with pytest.raises(MissingComponentError, match=r"a2aflow\[torch\]"):
+        run_schedule(save(tmp_path), "torch")
+    with pytest.raises(MissingComponentError, match=r"a2aflow\[torch\]"):
+        importlib.import_module("a2aflow.runtime.torch_dist")
