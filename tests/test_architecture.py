@@ -30,6 +30,7 @@ OWNERS = {
     "clarabel": "lp/clarabel.py",
     "mpi4py": "runtime/mpi.py",
     "torch": "runtime/torch_dist.py",
+    "z3": "baselines/sccl.py",
 }
 """Solvers and optional dependencies, each imported in exactly one file."""
 

@@ -1,4 +1,4 @@
-"""HiGHS: simplex, two interior-point methods with crossover, and PDLP."""
+"""HiGHS: simplex, two interior-point methods with crossover, PDLP, and branch and bound."""
 
 import threading
 from dataclasses import replace
@@ -7,7 +7,7 @@ from typing import Any
 import highspy
 import numpy as np
 
-from a2aflow.lp.program import LinearProgram, LPResult, LPSettings, LPStatus
+from a2aflow.lp.program import LinearProgram, LPResult, LPSettings, LPStatus, Vector
 
 INTERRUPTIBLE_SIZE = 20_000
 """Above this many variables a solve can take seconds, and watching it is worth a thread."""
@@ -32,6 +32,7 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     # left to choose, HiPO spends longer on the analysis of both systems than on the solve.
     "hipo": {"solver": "hipo", "hipo_system": "normaleq", "hipo_ordering": "amd"},
     "pdlp": {"solver": "pdlp"},
+    "mip": {"solver": "choose"},
 }
 
 
@@ -55,14 +56,27 @@ def pdlp(program: LinearProgram, settings: LPSettings) -> LPResult:
     return _solve("pdlp", program, settings)
 
 
-def _solve(name: str, program: LinearProgram, settings: LPSettings) -> LPResult:
+def mip(program: LinearProgram, settings: LPSettings, start: Vector | None = None) -> LPResult:
+    """Solve with whole numbers where the program wants them, by branch and bound.
+
+    `settings.tolerance` is the relative gap at which to stop. A time limit returns the best
+    solution so far, at worst the feasible `start` if there is one, with the bound proven by then.
+    """
+    return _solve("mip", program, settings, start)
+
+
+def _solve(
+    name: str, program: LinearProgram, settings: LPSettings, start: Vector | None = None
+) -> LPResult:
     # HiGHS keeps one thread pool per process and refuses a solve that wants another number.
     highspy.Highs.resetGlobalScheduler(True)
     solver = highspy.Highs()
     solver.setOptionValue("output_flag", False)
     for key, value in (_OPTIONS[name] | _accuracy(name, settings)).items():
         solver.setOptionValue(key, value)
-    solver.passModel(_model(program))
+    solver.passModel(_model(program, whole=name == "mip"))
+    if start is not None:
+        solver.setSolution(_solution(start))
     if program.size <= INTERRUPTIBLE_SIZE:
         solver.run()
         return _result(solver)
@@ -79,6 +93,7 @@ def _accuracy(name: str, settings: LPSettings) -> dict[str, Any]:
         # HiGHS rejects tolerances below 1e-10.
         "ipm_optimality_tolerance": max(1e-10, settings.tolerance),
         "pdlp_optimality_tolerance": max(1e-10, settings.tolerance),
+        "mip_rel_gap": settings.tolerance,
         "run_crossover": "on" if settings.vertex and name == "ipm" else "off",
     }
     if settings.time_limit is not None:
@@ -88,8 +103,11 @@ def _accuracy(name: str, settings: LPSettings) -> dict[str, Any]:
     return options
 
 
-def _model(program: LinearProgram) -> highspy.HighsLp:
+def _model(program: LinearProgram, whole: bool = False) -> highspy.HighsLp:
     model = highspy.HighsLp()
+    if whole and program.integer is not None:
+        kinds = (highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger)
+        model.integrality_ = [kinds[each] for each in program.integer.astype(np.int64)]
     model.num_row_, model.num_col_ = program.matrix.shape
     model.col_cost_ = program.cost
     model.col_lower_ = np.zeros(program.size)
@@ -101,6 +119,12 @@ def _model(program: LinearProgram) -> highspy.HighsLp:
     model.a_matrix_.index_ = program.matrix.indices
     model.a_matrix_.value_ = program.matrix.data
     return model
+
+
+def _solution(values: Vector) -> highspy.HighsSolution:
+    solution = highspy.HighsSolution()
+    solution.col_value = values.tolist()
+    return solution
 
 
 def _watch(thread: threading.Thread, solver: Any, what: str, settings: LPSettings) -> bool:
@@ -124,9 +148,13 @@ def _watch(thread: threading.Thread, solver: Any, what: str, settings: LPSetting
 def _result(solver: highspy.Highs) -> LPResult:
     info, solution = solver.getInfo(), solver.getSolution()
     x, dual = np.array(solution.col_value), np.array(solution.row_dual)
+    whole = len(solver.getLp().integrality_) > 0
+    # A search that found nothing leaves the values of some relaxation behind.
+    shown = not whole or info.primal_solution_status == highspy.kSolutionStatusFeasible
     return LPResult(
         status=_STATUS.get(solver.getModelStatus(), LPStatus.STOPPED),
-        x=x if len(x) and np.isfinite(x).all() else None,
-        row_dual=dual if len(dual) and np.isfinite(dual).all() else None,
+        x=x if shown and len(x) and np.isfinite(x).all() else None,
+        row_dual=dual if not whole and len(dual) and np.isfinite(dual).all() else None,
         iterations=max(0, info.simplex_iteration_count, info.ipm_iteration_count),
+        bound=info.mip_dual_bound if whole and np.isfinite(info.mip_dual_bound) else None,
     )

@@ -30,12 +30,17 @@ class LPStatus(StrEnum):
 
 @dataclass(frozen=True, eq=False)
 class LinearProgram:
-    """Minimise `cost @ x` with `row_lower <= matrix @ x <= row_upper` and `x >= 0`."""
+    """Minimise `cost @ x` with `row_lower <= matrix @ x <= row_upper` and `x >= 0`.
+
+    `integer` marks the variables that must be whole. Only `mip` heeds it: to the other solvers it
+    is the relaxation that they solve.
+    """
 
     cost: Vector
     matrix: csc_array
     row_lower: Vector
     row_upper: Vector
+    integer: NDArray[np.bool_] | None = None
 
     @property
     def size(self) -> int:
@@ -64,10 +69,12 @@ class LPResult:
 
     `x` and `row_dual` may be approximate or, if the solver had nothing to show, None. The dual of
     a row is the derivative of the optimum by the row's bound, so it is at most 0 on a row
-    `... <= upper` of a minimisation.
+    `... <= upper` of a minimisation. `bound` is what a search for whole numbers has proven: no
+    solution of the program costs less.
     """
 
     status: LPStatus
     x: Vector | None
     row_dual: Vector | None
     iterations: int = 0
+    bound: float | None = None

@@ -1,0 +1,181 @@
+"""EwSP: equal weights over all shortest paths of a pair.
+
+With n(s, v) shortest paths from s to v, a share n(s, u) / n(s, v) of what passes v comes over each
+link u -> v that leads away from s (Brandes' counting for betweenness). This gives all loads in
+one pass over the links per source, `equal_loads`, however many paths there are.
+
+Routes list paths. A pair with at most `LISTED` shortest paths gets all of them, with equal
+weights. Above that, the number of paths may be exponential: the pair's equal-weight flow on the
+links is peeled into few weighted paths instead, which put exactly the same load on every link.
+"""
+
+import numpy as np
+from numba import njit
+
+from a2aflow.baselines.peel import Pool, new_pool, peel, pooled_paths, store
+from a2aflow.ir.arrays import Floats, Ints
+from a2aflow.ir.problem import Problem
+from a2aflow.ir.routes import Routes
+from a2aflow.solve.certificate import certify
+from a2aflow.solve.paths import Adjacency, shortest_tree
+from a2aflow.solve.route_settings import RouteSettings
+from a2aflow.solve.routing import routes_from_weights
+
+LISTED = 64
+"""Up to this many shortest paths of a pair are listed, each with the same weight."""
+
+
+def route_ewsp(problem: Problem, _: RouteSettings) -> Routes:
+    """Return all shortest paths with equal weights, or fewer paths with the same link loads."""
+    topology, near = problem.topology, Adjacency(problem.topology)
+    pool = _paths(
+        topology.nodes,
+        (topology.tail, topology.head),
+        near.outgoing,
+        near.incoming,
+        problem.sources,
+        topology.terminals[problem.sources],
+        problem.node_demand(problem.sources),
+        LISTED,
+    )
+    return routes_from_weights(problem, *pooled_paths(problem, pool), certify(problem, []), "ewsp")
+
+
+def equal_loads(problem: Problem) -> Floats:
+    """Return what equal weights over all shortest paths put on each link, by counting alone."""
+    topology, near = problem.topology, Adjacency(problem.topology)
+    load: Floats = _loads(
+        topology.nodes,
+        (topology.tail, topology.head),
+        near.outgoing,
+        near.incoming,
+        topology.terminals[problem.sources],
+        problem.node_demand(problem.sources),
+    )
+    return load
+
+
+@njit(cache=True)
+def _count(
+    order: Ints, distance: Floats, out: tuple[Ints, Ints], head: Ints, paths: Floats
+) -> None:
+    """Fill in the number of shortest paths to each node; `order` starts with the source.
+
+    Counts are floats, because they outgrow integers; only their ratios are used when large.
+    """
+    paths[:] = 0.0
+    paths[order[0]] = 1.0
+    for node in order:
+        for index in range(out[0][node], out[0][node + 1]):
+            end = head[out[1][index]]
+            if distance[end] == distance[node] + 1:
+                paths[end] += paths[node]
+
+
+@njit(cache=True)
+def _spread(
+    order: Ints,
+    distance: Floats,
+    into: tuple[Ints, Ints],
+    tail: Ints,
+    paths: Floats,
+    passing: Floats,
+    flow: Floats,
+) -> None:
+    """Add to `flow` what equal weights bring to the nodes; `passing` is what each wants."""
+    for place in range(len(order) - 1, 0, -1):
+        node = order[place]
+        if passing[node] == 0.0:
+            continue
+        for index in range(into[0][node], into[0][node + 1]):
+            link = into[1][index]
+            if distance[tail[link]] + 1 == distance[node]:
+                share = passing[node] * (paths[tail[link]] / paths[node])
+                flow[link] += share
+                passing[tail[link]] += share
+
+
+@njit(cache=True)
+def _loads(
+    nodes: int,
+    ends: tuple[Ints, Ints],
+    out: tuple[Ints, Ints],
+    into: tuple[Ints, Ints],
+    starts: Ints,
+    wanted: Floats,
+) -> Floats:
+    tail, head = ends
+    load, hop = np.zeros(len(tail)), np.ones(len(tail))
+    distance, paths = np.empty(nodes), np.empty(nodes)
+    parent, order = np.empty(nodes, dtype=np.int64), np.empty(nodes, dtype=np.int64)
+    for row in range(len(starts)):
+        start = starts[row]
+        settled = shortest_tree(nodes, out[0], out[1], head, hop, start, distance, parent, order)
+        _count(order[:settled], distance, out, head, paths)
+        _spread(order[:settled], distance, into, tail, paths, wanted[row].copy(), load)
+    return load
+
+
+@njit(cache=True)
+def _paths(
+    nodes: int,
+    ends: tuple[Ints, Ints],
+    out: tuple[Ints, Ints],
+    into: tuple[Ints, Ints],
+    sources: Ints,
+    starts: Ints,
+    wanted: Floats,
+    listed: int,
+) -> Pool:
+    tail, head = ends
+    pool: Pool = new_pool()
+    hop = np.ones(len(tail))
+    distance, paths = np.empty(nodes), np.empty(nodes)
+    parent, order = np.empty(nodes, dtype=np.int64), np.empty(nodes, dtype=np.int64)
+    for row in range(len(starts)):
+        start, owner = starts[row], sources[row] * nodes
+        settled = shortest_tree(nodes, out[0], out[1], head, hop, start, distance, parent, order)
+        _count(order[:settled], distance, out, head, paths)
+        for node in np.flatnonzero(wanted[row]):
+            if paths[node] <= listed:
+                weight = wanted[row, node] / paths[node]
+                pool = _list(pool, owner + node, weight, node, distance, tail, into)
+                continue
+            alone, flow = np.zeros(nodes), np.zeros(len(tail))
+            alone[node] = wanted[row, node]
+            _spread(order[:settled], distance, into, tail, paths, alone.copy(), flow)
+            pool = peel(pool, owner, flow, alone, start, tail, into, parent)
+    return pool
+
+
+@njit(cache=True)
+def _list(
+    pool: Pool,
+    owner: int,
+    weight: float,
+    node: int,
+    distance: Floats,
+    tail: Ints,
+    into: tuple[Ints, Ints],
+) -> Pool:
+    """Store every shortest path to `node`, by depth-first search back from it."""
+    hops = int(distance[node])
+    cursor = np.empty(hops + 1, dtype=np.int64)
+    places = np.empty(hops + 1, dtype=np.int64)
+    path = np.empty(hops, dtype=np.int64)
+    depth, places[0], cursor[0] = 0, node, into[0][node]
+    while depth >= 0:
+        here = places[depth]
+        if depth == hops:
+            pool = store(pool, owner, weight, path)
+            depth -= 1
+        elif cursor[depth] == into[0][here + 1]:
+            depth -= 1
+        else:
+            link = into[1][cursor[depth]]
+            cursor[depth] += 1
+            if distance[tail[link]] + 1 == distance[here]:
+                path[depth] = link
+                depth += 1
+                places[depth], cursor[depth] = tail[link], into[0][tail[link]]
+    return pool
