@@ -2,7 +2,7 @@
 
 >>> import a2aflow
 >>> problem = a2aflow.Problem.all_to_all(a2aflow.build("torus:3x3x3"))
->>> flow = a2aflow.solve(problem)
+>>> flow = a2aflow.solve_flow(problem)
 >>> round(flow.time, 6), round(flow.bound, 6)
 (9.0, 9.0)
 """
@@ -13,7 +13,8 @@ from a2aflow.ir.flow import Certificate, Flow, Status
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.topology import Topology
 from a2aflow.ir.verify import check_flow, check_topology
-from a2aflow.solve import SolveSettings, solve
+from a2aflow.solve import SolveSettings
+from a2aflow.solve import solve as solve_flow
 from a2aflow.solve.bounds import cut_bound, distance_bound, regular_bound
 from a2aflow.topologies.formats import from_networkx, read_topology, to_networkx, write_topology
 from a2aflow.topologies.operators import drop_links, drop_nodes, with_host_bandwidth
@@ -38,7 +39,7 @@ __all__ = [
     "from_networkx",
     "read_topology",
     "regular_bound",
-    "solve",
+    "solve_flow",
     "to_networkx",
     "with_host_bandwidth",
     "write_topology",

@@ -4,6 +4,7 @@
 is missing; 130 stopped by Ctrl-C.
 """
 
+import os
 import sys
 from collections.abc import Callable
 
@@ -45,10 +46,21 @@ def main() -> None:
     try:
         app()
     except A2AFlowError as error:
-        sys.stderr.write(f"error: {error}\n")
-        sys.exit(error.exit_code)
+        _stop(f"error: {error}", error.exit_code)
     except KeyboardInterrupt:
-        sys.stderr.write("stopped\n")
-        sys.exit(INTERRUPTED_EXIT)
+        _stop("stopped", INTERRUPTED_EXIT)
     except BrokenPipeError:
+        # Whoever read our output has seen enough; nothing may be flushed to them any more.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
+    except MemoryError:
+        _stop("error: not enough memory for a problem of this size; use a smaller one", 3)
+    except OSError as error:
+        _stop(f"error: output cannot be written: {error.strerror}", 2)
+
+
+def _stop(message: str, code: int) -> None:
+    """Leave with a message; what a terminal cannot show is written as escapes."""
+    if sys.stderr is not None:
+        sys.stderr.write(message.encode("ascii", "backslashreplace").decode() + "\n")
+    sys.exit(code)

@@ -91,13 +91,13 @@ def schedule_verb(
 
 def _sweep(problem: Problem, settings: ScheduleSettings) -> dict[str, Any]:
     """Return time against steps, and for the best number of steps, loss against chunks."""
-    bound = solve(problem, "grouped", settings.solve).bound
-    flows = list(timed_flows(problem, bound, settings.solve, settings.step_tolerance))
-    best = best_flow(flows, bound, settings.latency)
+    master = solve(problem, "grouped", settings.solve)
+    flows = list(timed_flows(master, settings.solve, settings.step_tolerance))
+    best = best_flow(flows, master.bound, settings.latency)
     losses = chunk_curve(best, range(1, settings.max_chunks + 1))
     return {
         "topology": problem.topology.name,
-        "bound": bound,
+        "bound": master.bound,
         "by_steps": [{"steps": flow.expansion.steps, "time": flow.time} for flow in flows],
         "steps": best.expansion.steps,
         "by_chunks": [{"chunks_per_shard": c, "loss": max(0.0, x)} for c, x in losses.items()],
@@ -137,7 +137,9 @@ def _summary(found: Found, seconds: float) -> dict[str, Any]:
         "loss_by_chunks": {str(chunks): max(0.0, loss) for chunks, loss in found.curve.items()},
         "sends": schedule.sends,
         "method": schedule.method,
+        "status": found.status.value,
         "seconds": round(seconds, 3),
+        "notes": list(topology.notes),
     }
 
 
@@ -148,7 +150,7 @@ def _lines(summary: dict[str, Any], found: Found, output: Path | None) -> dict[s
         f"{topology.links} links",
         "time": f"{summary['time']:.9g} in {summary['steps']} steps, verified",
         "bound": f"{summary['bound']:.9g}, certified",
-        "gap": f"{max(0.0, summary['gap']):.2e}",
+        "gap": f"{max(0.0, summary['gap']):.2e} (fractional schedule {summary['status']})",
         "chunks": f"{summary['chunks_per_shard']} per shard, loss {summary['loss']:.3%} "
         f"against the fractional {summary['fractional_time']:.9g}",
     }

@@ -9,19 +9,24 @@ from typing import Any
 
 from rich.console import Console
 
+from a2aflow.errors import UsageError
+
 QUIET_SECONDS = 5.0
 """Without a terminal, at most one line of progress in this many seconds."""
 
 
 def show(summary: Mapping[str, Any], as_json: bool, lines: Mapping[str, str]) -> None:
     """Print `summary` as one JSON object, or `lines` as aligned label and text."""
+    if sys.stdout is None:
+        raise UsageError("standard output is closed; expected somewhere to print to")
     if as_json:
-        sys.stdout.write(json.dumps(summary, allow_nan=False) + "\n")
+        print(json.dumps(summary, allow_nan=False), flush=True)
         return
     width = max(map(len, lines), default=0)
     for label, text in lines.items():
         for index, line in enumerate(text.splitlines() or [""]):
-            sys.stdout.write(f"{label if index == 0 else '':<{width}}  {line}\n")
+            shown = line.encode("utf-8", "backslashreplace").decode()
+            print(f"{label if index == 0 else '':<{width}}  {shown}", flush=True)
 
 
 def line_of(value: object) -> str:

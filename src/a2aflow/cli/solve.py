@@ -78,6 +78,7 @@ def _summary(flow: Flow, seconds: float, link_bytes_per_second: float | None) ->
         "method": flow.method,
         "status": flow.status.value,
         "seconds": round(seconds, 3),
+        "notes": list(topology.notes),
     }
     if link_bytes_per_second is not None:
         # What a terminal sends on average: N - 1 shards in the uniform all-to-all.

@@ -10,6 +10,7 @@ import typer
 from a2aflow.cli.lowered import verify_lowered
 from a2aflow.cli.options import AsJson, load_topology
 from a2aflow.cli.show import line_of, show
+from a2aflow.errors import UsageError
 from a2aflow.ir.files import read_text
 from a2aflow.ir.json import (
     FLOW_FORMAT,
@@ -79,6 +80,8 @@ def verify_verb(
 
     Example: a2aflow verify alltoall.xml --topology torus:3x3x3
     """
+    if not 0 <= tolerance < 1:
+        raise UsageError(f"tolerance {tolerance:g}; expected a number from 0 to below 1")
     kind, found = _verify(file, topology, tolerance)
     lines = {key: line_of(value) for key, value in found.items()}
     show({"valid": True, **found, "format": kind}, as_json, {"valid": kind, **lines})
@@ -87,7 +90,7 @@ def verify_verb(
 def _verify(file: Path, spec: str | None, tolerance: float) -> tuple[str, dict[str, Any]]:
     """Return what a file is, and what its check found."""
     text = read_text(file)
-    value = parse_json(text, str(file)) if file.suffix == ".json" else None
+    value = parse_json(text, str(file)) if text.lstrip()[:1] == "{" else None
     if isinstance(value, dict) and value.get("format") in CHECKS:
         kind = format_of(value, str(file))
         return kind, CHECKS[kind](value, str(file), tolerance)

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from a2aflow.errors import DemandError
 from a2aflow.ir.arrays import Floats, Ints, frozen
+from a2aflow.ir.topology import LARGEST, SMALLEST
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +31,8 @@ class Demand:
                 f"demand matrix of shape {'x'.join(map(str, matrix.shape))}; "
                 f"expected {self.terminals}x{self.terminals}, one row and column per terminal"
             )
-        _raise_at(~(np.isfinite(matrix) & (matrix >= 0)), matrix, "a non-negative finite number")
+        sound = (matrix == 0) | ((matrix >= SMALLEST) & (matrix <= LARGEST))
+        _raise_at(~sound, matrix, f"0, or a number from {SMALLEST:g} to {LARGEST:g}")
         _raise_at(np.diag(np.diag(matrix) != 0), matrix, "0: a terminal sends nothing to itself")
         if not matrix.any():
             raise DemandError("the demand is zero everywhere; expected at least one positive entry")

@@ -29,17 +29,30 @@ def read_text(path: Path, limit: int = MAX_FILE_BYTES) -> str:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a file under a temporary name beside it, then rename: readers see all of it or none."""
+    """Write a file under a temporary name beside it, then rename: readers see all of it or none.
+
+    A link is followed, and what is not a regular file (a device, a pipe) is written to as it is.
+    """
+    target = path.resolve()
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        if target.exists() and not target.is_file() and not target.is_dir():
+            target.write_text(text, encoding="utf-8")
+        else:
+            _replace(target, text)
     except OSError as error:
         raise UsageError(f"{path}: cannot be written: {error.strerror}") from None
+
+
+def _replace(target: Path, text: str) -> None:
+    if target.is_dir():
+        raise IsADirectoryError(0, "it is a directory; name a file in it")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:64]}.")
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write(text)
         Path(temporary).chmod(0o666 & ~_umask())
-        Path(temporary).replace(path)
+        Path(temporary).replace(target)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise

@@ -11,6 +11,9 @@ from a2aflow.errors import TopologyError
 from a2aflow.ir.arrays import Floats, Ints, frozen
 
 MAX_NODES = 1_000_000
+SMALLEST, LARGEST = 1e-100, 1e100
+"""Capacities and demands outside this range overflow when they are multiplied."""
+
 MAX_LINKS = 50_000_000
 
 

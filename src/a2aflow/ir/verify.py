@@ -1,8 +1,9 @@
 """Independent checks of artefacts: what makes an answer evidence.
 
 Nothing here is shared with the code that produces flows: the shortest paths are Bellman-Ford over
-arrays, not the producers' Dijkstra, and sums are formed from the artefact's own numbers. A check
-collects every kind of violation, each with its worst offender, and raises once.
+arrays, not the producers' Dijkstra, and sums are formed from the artefact's own numbers. Claims are
+compared so that what is not a number fails. A check collects every kind of violation, each with its
+worst offender, and raises once.
 """
 
 from collections.abc import Iterator
@@ -14,10 +15,14 @@ from a2aflow.errors import VerificationError
 from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.flow import Flow
 from a2aflow.ir.problem import Problem
+from a2aflow.ir.reach import reachable
 from a2aflow.ir.topology import Topology
 
 TOLERANCE = 1e-9
-"""Largest accepted error, relative to the numbers that a sum is made of."""
+"""Largest accepted error, relative to what is claimed: a demand, a capacity, a bound."""
+
+ROUNDING = 1e-14
+"""What adding up floats may lose, relative to the sum of their sizes."""
 
 BLOCK = 4_000_000
 """Numbers held at once: the checks run in blocks so that memory stays flat as problems grow."""
@@ -39,14 +44,13 @@ def check_topology(topology: Topology) -> None:
     violations = []
     if not (np.isfinite(topology.capacity) & (topology.capacity > 0)).all():
         violations.append("a capacity is not positive and finite")
-    here = topology.terminals[:1]
-    hops = np.ones(topology.links)
-    forth = shortest_distances(topology.nodes, topology.tail, topology.head, hops, here)[0]
-    back = shortest_distances(topology.nodes, topology.head, topology.tail, hops, here)[0]
-    for distance, words in ((forth, "cannot be reached from"), (back, "cannot reach")):
-        lost = topology.terminals[~np.isfinite(distance[topology.terminals])]
+    here = int(topology.terminals[0])
+    forth = reachable(topology.nodes, topology.tail, topology.head, here)
+    back = reachable(topology.nodes, topology.head, topology.tail, here)
+    for seen, words in ((forth, "cannot be reached from"), (back, "cannot reach")):
+        lost = topology.terminals[~seen[topology.terminals]]
         if len(lost):
-            violations.append(f"terminal {lost[0]} {words} terminal {here[0]}")
+            violations.append(f"terminal {lost[0]} {words} terminal {here}")
     _raise_if(f"topology {topology.name}", violations)
 
 
@@ -56,6 +60,7 @@ def check_flow(flow: Flow, tolerance: float = TOLERANCE) -> FlowReport:
         *_check_values(flow),
         *_check_groups(flow),
         *_check_capacity(flow, tolerance),
+        *_check_circulation(flow, tolerance),
         *_check_conservation(flow, tolerance),
     ]
     bound, trouble = recompute_bound(flow.problem, flow.certificate.lengths)
@@ -76,12 +81,16 @@ def recompute_bound(problem: Problem, lengths: Floats) -> tuple[float, list[str]
     if not lengths.any():
         return 0.0, ["certificate: all lengths are zero, which proves nothing"]
     topology = problem.topology
+    lengths = lengths / lengths.max()  # only ratios matter, and these cannot overflow
     weighted = 0.0
     for sources in _blocks(problem.sources, topology.links):
         starts = topology.terminals[sources]
         distance = shortest_distances(topology.nodes, topology.tail, topology.head, lengths, starts)
         weighted += float((problem.demand.rows(sources) * distance[:, topology.terminals]).sum())
-    return weighted / float(topology.capacity @ lengths), []
+    bound = weighted / float(topology.capacity @ lengths)
+    if not 0 < bound < np.inf:
+        return 0.0, [f"certificate: its lengths give {bound:g}, which proves nothing"]
+    return bound, []
 
 
 def shortest_distances(nodes: int, tail: Ints, head: Ints, lengths: Floats, starts: Ints) -> Floats:
@@ -146,26 +155,46 @@ def _load(flow: Flow) -> Floats:
 
 
 def _check_conservation(flow: Flow, tolerance: float) -> Iterator[str]:
-    """Hold what enters a node less what leaves it against the rate times what it is to receive."""
+    """Hold what enters a node less what leaves it against the rate times what it is to receive.
+
+    An error is small if it is small against the demand of the node, or where the node has none,
+    against the smallest demand of the group: a large flow must not hide a small demand.
+    """
     topology = flow.problem.topology
     worst, where = 0.0, ""
     for groups in _blocks(np.arange(flow.groups), topology.nodes):
         net, gross = _balance(flow, groups)
         wanted = flow.rate * _wanted(flow, groups)
+        smallest = np.where(wanted > 0, wanted, np.inf).min(axis=1, keepdims=True)
+        allowed = tolerance * np.where(wanted > 0, wanted, smallest) + ROUNDING * gross
         starts = topology.terminals[flow.source[groups]]
         wanted[np.arange(len(groups)), starts] = -wanted.sum(axis=1)
         error = np.abs(net - wanted)
-        scale = gross + np.abs(wanted)
-        relative = np.divide(error, scale, out=np.zeros_like(error), where=scale > 0)
-        place = np.unravel_index(int(np.argmax(relative)), relative.shape)
-        if relative[place] > worst:
-            worst = float(relative[place])
+        excess = np.divide(error, allowed, out=np.zeros_like(error), where=error > 0)
+        place = np.unravel_index(int(np.argmax(excess)), excess.shape)
+        if excess[place] > worst:
+            worst = float(excess[place])
             where = (
                 f"node {place[1]} nets {net[place]:.12g} of the flow from node {starts[place[0]]}, "
                 f"expected {wanted[place]:.12g}"
             )
-    if worst > tolerance:
-        yield f"flow is not conserved or demand not met (relative error {worst:.3g}): {where}"
+    if worst > 1:
+        yield f"flow is not conserved or demand not met: {where}"
+
+
+def _check_circulation(flow: Flow, tolerance: float) -> Iterator[str]:
+    """Refuse flow beyond what its group sends in all: it can only circulate, and hide errors."""
+    total = np.zeros(flow.groups)
+    for groups in _blocks(np.arange(flow.groups), flow.problem.topology.nodes):
+        total[groups] = flow.rate * _wanted(flow, groups).sum(axis=1)
+    most = np.repeat(total, np.diff(flow.start)) * (1 + tolerance)
+    wrong = np.flatnonzero(flow.amount > most)
+    if len(wrong):
+        name = flow.problem.topology.link_name(int(flow.link[wrong[0]]))
+        yield (
+            f"{len(wrong)} amounts exceed all that their group sends; the first is "
+            f"{flow.amount[wrong[0]]:.12g} on {name}, where the group sends {most[wrong[0]]:.12g}"
+        )
 
 
 def _balance(flow: Flow, groups: Ints) -> tuple[Floats, Floats]:
@@ -197,9 +226,9 @@ def _wanted(flow: Flow, groups: Ints) -> Floats:
 
 
 def _check_claims(flow: Flow, bound: float, tolerance: float) -> Iterator[str]:
-    if flow.bound > bound * (1 + tolerance):
+    if not flow.bound <= bound * (1 + tolerance):
         yield f"certificate: claims the bound {flow.bound:.12g}, but its lengths prove {bound:.12g}"
-    if flow.time < bound * (1 - tolerance):
+    if not flow.time >= bound * (1 - tolerance):
         yield f"the time {flow.time:.12g} is below the proven bound {bound:.12g}"
 
 

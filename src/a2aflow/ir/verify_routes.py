@@ -35,9 +35,9 @@ def check_routes(routes: Routes, tolerance: float = TOLERANCE) -> RoutesReport:
     bound, trouble = recompute_bound(routes.problem, routes.certificate.lengths)
     violations += trouble
     time = float((_load(routes) / routes.problem.topology.capacity).max())
-    if routes.bound > bound * (1 + tolerance):
+    if not routes.bound <= bound * (1 + tolerance):
         violations.append(f"claims the bound {routes.bound:.12g}; its lengths prove {bound:.12g}")
-    if time < bound * (1 - tolerance) and not violations:
+    if not time >= bound * (1 - tolerance) and not violations:
         violations.append(f"the time {time:.12g} is below the proven bound {bound:.12g}")
     if violations:
         raise VerificationError(f"routes on {routes.problem.topology.name}", violations)

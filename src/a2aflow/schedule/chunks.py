@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csc_array
 
+from a2aflow.errors import InputError
 from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.flow import Certificate
 from a2aflow.ir.schedule import Schedule, chunks_of
@@ -29,8 +30,14 @@ ROUNDS = 300
 TRIES = 4
 """Orders of the chunks that are tried, each from its own seed."""
 
-MOST_SWITCHES_A_STEP = 62
-"""Switches that a chunk may pass within one step."""
+MOST_ENTRIES = 50_000_000
+"""Links in the table of all chunks' paths; only networks of very many switches come near."""
+
+MOST_CHUNKS = 20_000_000
+"""Chunks of a whole schedule beyond which it is refused rather than attempted."""
+
+TOTALS = 12
+"""Total durations tried for one number of chunks."""
 
 REFINED_VARIABLES = 60_000
 """Up to this size the flow is solved again for the integer durations if the first try fails."""
@@ -49,27 +56,55 @@ class Rounded:
     paths: Ints
 
 
-def round_flow(flow: TimedFlow, chunks_per_shard: int, most_loss: float) -> Rounded | None:
-    """Return a whole-chunk schedule with C chunks per shard, or None if it would lose too much."""
+def round_flow(
+    flow: TimedFlow, chunks_per_shard: int, most_loss: float, refine: bool = True
+) -> Rounded | None:
+    """Return a whole-chunk schedule with C chunks per shard, or None if it would lose too much.
+
+    With `refine`, small flows are solved again for the integer durations where rounding fails.
+    """
     pieces = _Pieces(flow, chunks_per_shard)
-    least = int(np.ceil(chunks_per_shard * flow.time * (1 - 1e-9)))
-    most = int(np.floor(chunks_per_shard * flow.time * (1 + most_loss) * (1 + 1e-9)))
-    for total in range(least, most + 1):
-        for budgets, guide in _budgets(flow, chunks_per_shard, total):
+    exact = chunks_per_shard * capacity_unit(flow) * flow.time
+    least = int(np.ceil(exact * (1 - 1e-9)))
+    most = int(np.floor(exact * (1 + most_loss) * (1 + 1e-9)))
+    # A handful of totals spread over the range does, where there are many.
+    for total in dict.fromkeys(np.linspace(least, most, min(most - least + 1, TOTALS)).astype(int)):
+        for budgets, guide in _budgets(flow, chunks_per_shard, int(total), refine):
             paths = pieces.route(budgets, guide)
             if paths is not None:
                 return pieces.rounded(paths)
     return None
 
 
-def _budgets(flow: TimedFlow, chunks: int, total: int) -> Iterator[tuple[Ints, Floats]]:
+def capacity_unit(flow: TimedFlow) -> float:
+    """Return the capacity that carries one chunk per unit of duration: that of the narrowest link.
+
+    Wider links carry proportionally more, so the result does not depend on the unit of capacity.
+    """
+    return float(flow.expansion.problem.topology.capacity.min())
+
+
+def least_loss(flow: TimedFlow, chunks_per_shard: int) -> float:
+    """Return the loss that no schedule with C chunks per shard can be below, by whole durations.
+
+    It is a bound only where all links are equally wide and all shards equally large.
+    """
+    exact = chunks_per_shard * capacity_unit(flow) * flow.time
+    return float(np.ceil(exact * (1 - 1e-9)) / exact - 1)
+
+
+def _budgets(
+    flow: TimedFlow, chunks: int, total: int, refine: bool
+) -> Iterator[tuple[Ints, Floats]]:
     """Yield integer durations that sum to `total`, each with volumes to start from."""
     shared = rounded_to(flow.durations * total / flow.time, total)
     even = rounded_to(np.full(flow.expansion.steps, total / flow.expansion.steps), total)
     halfway = rounded_to((shared + even) / 2, total)
     yield shared, flow.volumes
+    if not refine:
+        return
     for durations in {tuple(each): each for each in (even, shared, halfway)}.values():
-        refined = _refined(flow, durations / chunks)
+        refined = _refined(flow, durations / (chunks * capacity_unit(flow)))
         if refined is not None:
             yield durations, refined
 
@@ -114,6 +149,11 @@ class _Pieces:
         every = np.arange(len(problem.topology.terminals), dtype=np.int64)
         demand = problem.demand.rows(every)[source, destination]
         counts = chunks_of(demand, chunks_per_shard)
+        if counts.sum() > MOST_CHUNKS:
+            raise InputError(
+                f"{int(counts.sum()):,} chunks in all; expected at most {MOST_CHUNKS:,}: use fewer "
+                "chunks per shard, or a demand in larger units"
+            )
         self.source = np.repeat(source, counts)
         self.destination = np.repeat(destination, counts)
         self.chunk = np.arange(len(self.source)) - np.repeat(np.cumsum(counts) - counts, counts)
@@ -126,7 +166,8 @@ class _Pieces:
         """Route every chunk within the durations, starting from volumes in shards."""
         graph, problem = self.flow.expansion.graph, self.flow.expansion.problem
         budget = np.full(graph.links, np.inf)
-        widths = durations[:, None] * problem.topology.capacity[None, :]
+        capacity = problem.topology.capacity / capacity_unit(self.flow)
+        widths = durations[:, None] * capacity[None, :]
         budget[: self.flow.expansion.timed_links] = widths.ravel()
         guide = volumes * self.per_shard
         start = trace_paths(graph, self.chunks, guide, self.row, self._longest_path())
@@ -152,7 +193,9 @@ class _Pieces:
         """Return room for every link of a path: one hop per step, and all switches on the way."""
         expansion = self.flow.expansion
         switches = expansion.problem.topology.nodes - len(expansion.starts)
-        return expansion.steps * (1 + min(switches, MOST_SWITCHES_A_STEP))
+        longest = expansion.steps * (1 + switches)
+        room = max(64, MOST_ENTRIES // max(1, len(self.source)))
+        return min(longest, room)
 
 
 def schedule_from(

@@ -2,18 +2,22 @@
 
 from dataclasses import dataclass, field
 
-from a2aflow.errors import UsageError
+from a2aflow.errors import InputError, UsageError
+from a2aflow.ir.flow import Flow, Status
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.schedule import Schedule
 from a2aflow.ir.verify_schedule import check_schedule
-from a2aflow.schedule.chunks import Rounded, round_flow, schedule_from
+from a2aflow.schedule.chunks import Rounded, least_loss, round_flow, schedule_from
 from a2aflow.schedule.steps import TOLERANCE, best_flow, flow_of_steps, timed_flows
 from a2aflow.solve import solve
 from a2aflow.solve.settings import SolveSettings
 from a2aflow.solve.timestepped import TimedFlow
 
 WORST_LOSS = 1.0
-"""A number of chunks that cannot be scheduled within twice the fractional time is given up."""
+"""The largest loss that may be asked for: twice the fractional time."""
+
+WIDENINGS = 20
+"""How often the loss is doubled before a number of chunks is given up."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +57,7 @@ class Found:
 
     schedule: Schedule
     curve: dict[int, float]
+    status: Status
 
 
 def find_schedule(problem: Problem, settings: ScheduleSettings) -> Found:
@@ -61,53 +66,59 @@ def find_schedule(problem: Problem, settings: ScheduleSettings) -> Found:
     The numbers of chunks that divide the fractional time evenly are tried for a loss of nothing;
     failing that, the smallest number within the loss is taken, and failing that, the best found.
     """
-    certificate = solve(problem, "grouped", settings.solve).certificate
-    flow = choose_flow(problem, certificate.bound, settings)
+    master = solve(problem, "grouped", settings.solve)
+    flow = choose_flow(master, settings)
     rounded, curve = _search(flow, settings)
-    schedule = schedule_from(rounded, flow, certificate, "tsmcf")
+    schedule = schedule_from(rounded, flow, master.certificate, "tsmcf")
     check_schedule(schedule)
-    return Found(schedule, curve)
+    return Found(schedule, curve, flow.status)
 
 
-def choose_flow(problem: Problem, bound: float, settings: ScheduleSettings) -> TimedFlow:
+def choose_flow(master: Flow, settings: ScheduleSettings) -> TimedFlow:
     """Return the fractional schedule of the steps asked for, or of the best number of them."""
     if settings.steps is not None:
-        return flow_of_steps(problem, settings.steps, settings.solve)
-    flows = timed_flows(problem, bound, settings.solve, settings.step_tolerance)
-    return best_flow(flows, bound, settings.latency)
+        return flow_of_steps(master.problem, settings.steps, settings.solve)
+    flows = timed_flows(master, settings.solve, settings.step_tolerance)
+    return best_flow(flows, master.bound, settings.latency)
 
 
 def _search(flow: TimedFlow, settings: ScheduleSettings) -> tuple[Rounded, dict[int, float]]:
     if settings.chunks is not None:
-        only = _least_loss(flow, settings.chunks)
+        only = _smallest_loss(flow, settings.chunks)
         return only, {settings.chunks: only.loss}
     choices = range(1, settings.max_chunks + 1)
-    exact = [c for c in choices if abs(c * flow.time - round(c * flow.time)) < 1e-6 * c]
-    for chunks in exact:
-        settings.solve.report(f"{chunks} chunks per shard, exactly")
-        rounded = round_flow(flow, chunks, 0.0)
-        if rounded is not None:
-            return rounded, {chunks: rounded.loss}
+    exact = [chunks for chunks in choices if least_loss(flow, chunks) < 1e-6]
+    for most, several in ((0.0, exact), (settings.loss, choices)):
+        for chunks in several:
+            if settings.solve.out_of_time():
+                break
+            settings.solve.report(f"{chunks} chunks per shard, within {most:.2%}")
+            rounded = round_flow(flow, chunks, most)
+            if rounded is not None:
+                return rounded, {chunks: rounded.loss}
+    found = {}
     for chunks in choices:
-        settings.solve.report(f"{chunks} chunks per shard, within {settings.loss:.2%}")
-        rounded = round_flow(flow, chunks, settings.loss)
-        if rounded is not None:
-            return rounded, {chunks: rounded.loss}
-    found = {chunks: _least_loss(flow, chunks) for chunks in choices}
+        found[chunks] = _smallest_loss(flow, chunks, refine=not settings.solve.out_of_time())
+        if settings.solve.out_of_time():
+            break
     best = min(found.values(), key=lambda each: (each.loss, each.chunks_per_shard))
     return best, {chunks: each.loss for chunks, each in found.items()}
 
 
 def chunk_curve(flow: TimedFlow, choices: range) -> dict[int, float]:
     """Return the loss of each number of chunks."""
-    return {chunks: _least_loss(flow, chunks).loss for chunks in choices}
+    return {chunks: _smallest_loss(flow, chunks).loss for chunks in choices}
 
 
-def _least_loss(flow: TimedFlow, chunks: int) -> Rounded:
+def _smallest_loss(flow: TimedFlow, chunks: int, refine: bool = True) -> Rounded:
     """Return the best schedule found with a given number of chunks."""
     most = 0.01
-    while True:
-        rounded = round_flow(flow, chunks, most)
+    for _ in range(WIDENINGS):
+        rounded = round_flow(flow, chunks, most, refine)
         if rounded is not None:
             return rounded
-        most = 2 * most + 1 / chunks
+        most, refine = 2 * most + 1 / chunks, False
+    raise InputError(
+        f"no schedule of {chunks} chunks per shard was found on "
+        f"{flow.expansion.problem.topology.name}; try more chunks"
+    )

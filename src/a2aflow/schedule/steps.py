@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from a2aflow.errors import InputError
+from a2aflow.ir.flow import Flow
 from a2aflow.ir.problem import Problem
 from a2aflow.solve.paths import shortest_distances
 from a2aflow.solve.settings import SolveSettings
@@ -24,19 +25,42 @@ def least_steps(problem: Problem) -> int:
 
 
 def timed_flows(
-    problem: Problem, bound: float, settings: SolveSettings, tolerance: float = TOLERANCE
+    master: Flow, settings: SolveSettings, tolerance: float = TOLERANCE
 ) -> Iterator[TimedFlow]:
-    """Yield optimal flows of more and more steps, until one more gains less than `tolerance`."""
-    steps, last = least_steps(problem), np.inf
+    """Yield optimal flows of more and more steps, until one more gains less than `tolerance`.
+
+    The plain optimum may need detours that take many steps to pay off, so the search goes on at
+    least until a step allows for the longest path of the plain flow `master`.
+    """
+    problem = master.problem
+    steps, last, enough = least_steps(problem), np.inf, longest_path(master)
     while True:
         settings.report(f"time-stepped flow over {steps} steps")
         flow = solve_timestepped(problem, steps, settings)
         yield flow
-        if flow.time <= bound * (1 + 1e-9) or flow.time > last * (1 - tolerance):
+        gained = flow.time <= last * (1 - tolerance)
+        if flow.time <= master.bound * (1 + 1e-9) or not (gained or steps < enough):
             return
         if settings.out_of_time():
             return
         steps, last = steps + 1, flow.time
+
+
+def longest_path(flow: Flow) -> int:
+    """Return the most terminals that any path of an acyclic flow per source arrives at in turn."""
+    topology = flow.problem.topology
+    arrives = np.isin(topology.head, topology.terminals).astype(np.int64)
+    longest = 0
+    for group in range(flow.groups):
+        link = flow.link[flow.start[group] : flow.start[group + 1]]
+        depth = np.zeros(topology.nodes, dtype=np.int64)
+        for _ in range(topology.nodes):
+            before = depth.copy()
+            np.maximum.at(depth, topology.head[link], depth[topology.tail[link]] + arrives[link])
+            if np.array_equal(depth, before):
+                break
+        longest = max(longest, int(depth.max()))
+    return longest
 
 
 def flow_of_steps(problem: Problem, steps: int, settings: SolveSettings) -> TimedFlow:

@@ -25,7 +25,7 @@ from a2aflow.ir.arrays import Floats
 from a2aflow.ir.flow import Certificate, Flow, Status
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.topology import Topology
-from a2aflow.lp import LinearProgram, LPResult, LPSettings, LPStatus, solve_program
+from a2aflow.lp import LinearProgram, LPResult, LPStatus, solve_program
 from a2aflow.solve.certificate import certify
 from a2aflow.solve.exact import exact_flows
 from a2aflow.solve.groups import Groups
@@ -35,12 +35,22 @@ from a2aflow.solve.settings import SolveSettings
 
 def solve_groups(problem: Problem, groups: Groups, settings: SolveSettings, method: str) -> Flow:
     """Solve the program for `groups` and return an exact flow with its certificate."""
+    plain = _plain_answer(problem, groups, method)
+    if plain.gap <= settings.gap:
+        return plain
     program = concurrent_program(problem.topology, groups)
-    result = solve_program(program, settings.solver, _lp_settings(settings))
+    result = solve_program(program, settings.solver, settings.lp_settings())
     volumes = _feasible(problem.topology, groups, result)
     certificate = certify(problem, _duals(problem.topology, result))
     flow = flow_from_volumes(problem, groups, volumes, certificate, method)
     return with_status(flow, result.status, settings)
+
+
+def _plain_answer(problem: Problem, groups: Groups, method: str) -> Flow:
+    """Return the flow on shortest paths: optimal where there is little to choose, as on K_n."""
+    nothing = np.zeros((len(groups.start), problem.topology.links))
+    volumes = exact_flows(problem.topology, groups, nothing)
+    return flow_from_volumes(problem, groups, volumes, certify(problem, []), method)
 
 
 def concurrent_program(topology: Topology, groups: Groups) -> LinearProgram:
@@ -85,16 +95,6 @@ def with_status(flow: Flow, lp_status: LPStatus, settings: SolveSettings) -> Flo
         return replace(flow, status=Status.OPTIMAL)
     ended = {LPStatus.TIME_LIMIT: Status.TIME_LIMIT, LPStatus.INTERRUPTED: Status.INTERRUPTED}
     return replace(flow, status=ended.get(lp_status, Status.GAP_NOT_REACHED))
-
-
-def _lp_settings(settings: SolveSettings) -> LPSettings:
-    return LPSettings(
-        # The repaired flow and the recomputed bound both lose a little on the solver's numbers.
-        tolerance=min(1e-8, settings.gap / 100),
-        time_limit=settings.seconds_left(),
-        threads=settings.workers,
-        report=settings.report,
-    )
 
 
 def _feasible(topology: Topology, groups: Groups, result: LPResult) -> Floats:

@@ -21,7 +21,7 @@ from scipy.sparse import block_array, coo_array
 from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
-from a2aflow.lp import LinearProgram, LPResult, LPSettings, solve_program
+from a2aflow.lp import LinearProgram, LPResult, solve_program
 from a2aflow.solve.candidates import Candidates, candidate_paths
 from a2aflow.solve.certificate import certify
 from a2aflow.solve.path_search import tree_paths
@@ -71,7 +71,7 @@ def path_program(problem: Problem, paths: Candidates) -> tuple[LinearProgram, In
 def _solve(problem: Problem, paths: Candidates, settings: RouteSettings) -> tuple[Floats, Floats]:
     """Return weights, and the link lengths from the duals; equal weights if the solver has none."""
     program, row = path_program(problem, paths)
-    result = solve_program(program, settings.solve.solver, _lp_settings(settings))
+    result = solve_program(program, settings.solve.solver, settings.solve.lp_settings())
     lengths = np.zeros(problem.topology.links)
     if result.row_dual is not None:
         lengths = np.maximum(0.0, -result.row_dual[-problem.topology.links :])
@@ -120,12 +120,3 @@ def priced_paths(problem: Problem, lengths: Floats) -> Candidates:
         topology.terminals[destination],
     )
     return Candidates(source, destination, start, link)
-
-
-def _lp_settings(settings: RouteSettings) -> LPSettings:
-    return LPSettings(
-        tolerance=min(1e-8, settings.solve.gap / 100),
-        time_limit=settings.solve.seconds_left(),
-        threads=settings.solve.workers,
-        report=settings.solve.report,
-    )

@@ -6,10 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from a2aflow.errors import UsageError
-
-
-def silent(_: str) -> None:
-    """Report nothing."""
+from a2aflow.lp import LPSettings
+from a2aflow.lp.program import silent
 
 
 @dataclass(frozen=True)
@@ -43,3 +41,16 @@ class SolveSettings:
     def out_of_time(self) -> bool:
         """Whether the time limit has passed."""
         return self.seconds_left() == 0.0
+
+    def lp_settings(self) -> LPSettings:
+        """Return what to ask of a solver of linear programs.
+
+        Repaired flows and recomputed bounds both lose a little on the solver's numbers, so it is
+        asked for more accuracy than the gap. More threads than cores only cost memory.
+        """
+        return LPSettings(
+            tolerance=min(1e-8, self.gap / 100),
+            time_limit=self.seconds_left(),
+            threads=min(self.workers, os.cpu_count() or 1),
+            report=self.report,
+        )

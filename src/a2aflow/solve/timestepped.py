@@ -21,8 +21,9 @@ import numpy as np
 from scipy.sparse import block_array, coo_array
 
 from a2aflow.ir.arrays import Floats, Ints
+from a2aflow.ir.flow import Status
 from a2aflow.ir.problem import Problem
-from a2aflow.lp import LinearProgram, LPSettings, LPStatus, solve_program
+from a2aflow.lp import LinearProgram, LPStatus, solve_program
 from a2aflow.solve.exact import exact_flows
 from a2aflow.solve.expansion import Expansion, step_loads
 from a2aflow.solve.groups import Groups, by_commodity, by_source
@@ -38,7 +39,7 @@ class TimedFlow:
     expansion: Expansion
     groups: Groups
     volumes: Floats
-    optimal: bool
+    status: Status
 
     @property
     def durations(self) -> Floats:
@@ -60,12 +61,18 @@ def solve_timestepped(
     groups = expansion.groups(by_commodity(problem) if per_commodity else by_source(problem))
     group, link = useful_variables(expansion, groups)
     program = timestepped_program(expansion, groups, group, link)
-    result = solve_program(program, settings.solver, _lp_settings(settings))
+    result = solve_program(program, settings.solver, settings.lp_settings())
+    if result.status is LPStatus.INTERRUPTED:
+        raise KeyboardInterrupt
     approximate = np.zeros((len(groups.start), expansion.graph.links))
     if result.x is not None:
         approximate[group, link] = result.x[: len(link)]
     volumes = exact_flows(expansion.graph, groups, approximate)
-    return TimedFlow(expansion, groups, volumes, result.status is LPStatus.OPTIMAL)
+    return TimedFlow(expansion, groups, volumes, ENDED.get(result.status, Status.GAP_NOT_REACHED))
+
+
+ENDED = {LPStatus.OPTIMAL: Status.OPTIMAL, LPStatus.TIME_LIMIT: Status.TIME_LIMIT}
+"""How a time-stepped solve ended, by how its program did."""
 
 
 def useful_variables(expansion: Expansion, groups: Groups) -> tuple[Ints, Ints]:
@@ -93,13 +100,4 @@ def timestepped_program(
         matrix=block_array(blocks, format="csc"),
         row_lower=np.concatenate((wanted, np.full(timed, -np.inf))),
         row_upper=np.concatenate((wanted, np.zeros(timed))),
-    )
-
-
-def _lp_settings(settings: SolveSettings) -> LPSettings:
-    return LPSettings(
-        tolerance=min(1e-8, settings.gap / 100),
-        time_limit=settings.seconds_left(),
-        threads=settings.workers,
-        report=settings.report,
     )

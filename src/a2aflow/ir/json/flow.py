@@ -4,12 +4,13 @@ from typing import Any
 
 import numpy as np
 
-from a2aflow.errors import FormatError, VerificationError
+from a2aflow.errors import FormatError
 from a2aflow.ir.flow import Certificate, Flow, Status
 from a2aflow.ir.json.demand import demand_from_json, demand_to_json
 from a2aflow.ir.json.topology import topology_from_json, topology_to_json
 from a2aflow.ir.json.values import (
     artefact,
+    check_claims,
     integers,
     numbers,
     positive,
@@ -66,12 +67,8 @@ def flow_from_json(value: object, where: str) -> Flow:
         numbers(row.get("amounts"), f"flows[{i}].amounts", where) for i, row in enumerate(rows)
     ]
     per_commodity = bool(rows) and "dst" in rows[0]
-    rate, time = positive(obj, "rate", where), positive(obj, "time", where)
-    if abs(rate * time - 1) > 1e-9:
-        raise VerificationError(
-            where, [f"the time {time:g} is not the reciprocal of rate {rate:g}"]
-        )
-    return Flow(
+    rate = positive(obj, "rate", where)
+    flow = Flow(
         problem=Problem(topology, demand),
         rate=rate,
         source=np.array(terminal_positions(rows, "src", position, where), dtype=np.int64),
@@ -88,6 +85,8 @@ def flow_from_json(value: object, where: str) -> Flow:
         method=take(obj, "method", str, where),
         status=_status(obj, where),
     )
+    check_claims(obj, where, flow.time, flow.bound)
+    return flow
 
 
 def _status(obj: dict[str, Any], where: str) -> Status:

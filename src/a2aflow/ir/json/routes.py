@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from a2aflow.errors import FormatError, VerificationError
+from a2aflow.errors import FormatError
 from a2aflow.ir.arrays import Floats
 from a2aflow.ir.demand import Demand
 from a2aflow.ir.flow import Certificate
@@ -15,6 +15,7 @@ from a2aflow.ir.json.topology import topology_from_json, topology_to_json
 from a2aflow.ir.json.values import (
     MAX_INTEGER,
     artefact,
+    check_claims,
     integers,
     is_integer,
     is_number,
@@ -105,9 +106,7 @@ def routes_from_json(value: object, where: str) -> Routes:
         layer=np.array(layered, dtype=np.int64) if layered else None,
         denominator=denominator,
     )
-    if "time" in obj and abs(positive(obj, "time", where) / routes.time - 1) > 1e-9:
-        claim = f"the time {obj['time']:g} is not the largest load, {routes.time:g}"
-        raise VerificationError(where, [claim])
+    check_claims(obj, where, routes.time, routes.bound)
     return routes
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from a2aflow.errors import FormatError
+from a2aflow.errors import FormatError, VerificationError
 from a2aflow.ir.files import read_text, write_text
 
 MAX_INTEGER = 2**53
@@ -130,3 +130,19 @@ def terminal_positions(
                 f"{where}: {name}[{index}].{key} is {short(row.get(key))}; expected a terminal"
             )
     return [position[row[key]] for row in rows]
+
+
+def _close(found: float, true: float) -> bool:
+    return math.isclose(found, true, rel_tol=1e-9, abs_tol=1e-9)
+
+
+def check_claims(obj: dict[str, Any], where: str, time: float, bound: float) -> None:
+    """Refuse a file whose summary (`time`, `gap`) is not that of what it holds."""
+    claims = {"time": time, "gap": time / bound - 1 if bound > 0 else math.inf}
+    wrong = []
+    for key, true in claims.items():
+        found = obj.get(key)
+        if found is not None and not (is_number(found) and _close(found, true)):
+            wrong.append(f"{key} is {short(found)}, but what the file holds gives {true:.12g}")
+    if wrong:
+        raise VerificationError(where, wrong)
