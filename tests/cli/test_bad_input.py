@@ -1,5 +1,6 @@
 """Bad input: a documented exit code, one clear message, no traceback."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -76,6 +77,20 @@ def test_a_bad_file_is_exit_code_3(run: Run, tmp_path: Path, name: str, verb: st
         (("solve", "ring:5", "--remove-link", "zero"), 2, "such as 3-4"),
         (("solve", "ring:5", "--set-capacity", "0-1=wide"), 2, "3-4=2.5"),
         (("solve", "ring:5", "--no-such-option"), 2, "no-such-option"),
+        (
+            ("solve", "ring:5", "--drop-links", "1", "--seed", "-1"),
+            2,
+            "seed -1; expected 0 or more",
+        ),
+        (("solve", "ring:5", "--remove-node", "9" * 20), 3, "expected one of 0..4"),
+        (("solve", "ring:5", "--remove-link", "0-" + "9" * 20), 2, "such as 3-4"),
+        (("solve", "ring:5", "--remove-link", "0-" + "9" * 5000), 2, "such as 3-4"),
+        (("solve", "ring:5", "--remove-link", "0-" + "9" * 18), 3, "no link 0 ->"),
+        (("solve", "ring:5", "--set-capacity", "0-1=" + "x" * 5000), 2, "3-4=2.5"),
+        (("topology", "circulant:" + "x" * 5000), 2, "circulant"),
+        (("topology", "nosuch" * 1000), 2, "unknown topology family"),
+        (("topology", "./" + "x" * 5000), 3, "cannot be read"),
+        (("topology", "ring:4", "--directed"), 2, "expected an edge-list file"),
         (("verify", "nosuch.json"), 3, "no such file"),
         (("topology", "ring:5", "--output", "x.nosuch"), 2, "nosuch"),
         (("topology", "ring:5", "--output", "x", "--to", "nosuch"), 2, "graphml"),
@@ -97,9 +112,34 @@ def test_bad_demand_files(run: Run, tmp_path: Path) -> None:
         ("0 x\n1 0\n", "x"),
         ("0 1\n1 0\n", "expected 5x5"),
         ('{"format":"a2aflow.demand/1","entries":[[0,9,1]]}', "node 9"),
-        ("", "demand"),
+        ("", "the file is empty"),
+        ("\n \n", "the file is empty"),
     ):
         path.write_text(text)
         outcome = run("solve", "ring:5", "--demand", path)
         assert outcome.code == 3, text
         assert expected in outcome.err
+
+
+@pytest.mark.parametrize("options", [(), ("--format", "json")])
+def test_only_regular_files_are_read(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...]
+) -> None:
+    """A directory or a pipe, which would block, is no topology: exit code 3."""
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "folder").mkdir()
+    monkeypatch.chdir(tmp_path)
+    for name, kind in (("pipe", "a pipe"), ("folder", "a directory")):
+        outcome = run("topology", name, *options)
+        assert outcome.code == 3
+        assert f"{name}: {kind}" in outcome.err
+        assert "not a regular file" in outcome.err
+
+
+@pytest.mark.parametrize("name", ["empty", "empty.json", "empty.edges", "empty.xml"])
+def test_an_empty_file_is_exit_code_3(run: Run, tmp_path: Path, name: str) -> None:
+    """Whatever its name, the message says that there is nothing in it."""
+    (tmp_path / name).write_text(" \n")
+    outcome = run("topology", tmp_path / name)
+    assert outcome.code == 3
+    assert "the file is empty" in outcome.err

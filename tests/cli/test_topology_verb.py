@@ -1,5 +1,6 @@
 """`a2aflow topology`, the help texts, and units."""
 
+import math
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
@@ -38,6 +39,49 @@ def test_every_family_and_format_is_listed(run: Run) -> None:
     assert listed.code == 0
     assert all(family.example in listed.out for family in FAMILIES.values())
     assert all(name in listed.out for name in FORMATS)
+
+
+@pytest.mark.parametrize("words", [("--list", "--json"), ("--json", "--list")])
+def test_the_list_as_json(run: Run, words: tuple[str, ...]) -> None:
+    """One object, in whichever order the options come."""
+    found = run("topology", *words).json
+    assert found["families"].keys() == FAMILIES.keys()
+    assert found["families"]["ring"]["example"] == "ring:6"
+    assert all(family["summary"] for family in found["families"].values())
+    assert found["formats"].keys() == FORMATS.keys()
+    assert found["formats"]["simgrid"] == {
+        "summary": "SimGrid platform XML",
+        "reads": False,
+        "suffixes": [".xml"],
+    }
+
+
+def test_a_spec_longer_than_a_file_name_is_built(run: Run) -> None:
+    """What begins with a family is not looked up as a file."""
+    jumps = "x".join(map(str, range(1, 120)))
+    found = run("topology", f"circulant:n=250,jumps={jumps}", "--json").json
+    assert found["out_degree"] == [238, 238]
+
+
+def test_a_family_goes_before_a_file_of_its_name(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The file is read where it is written as a path."""
+    monkeypatch.chdir(tmp_path)
+    Path("dgx1").write_text("0 1\n")
+    assert run("topology", "dgx1", "--json").json["nodes"] == 8
+    assert run("topology", "dgx1", "--format", "edgelist", "--json").json["nodes"] == 2
+
+
+def test_counts_of_thousands_of_digits(run: Run) -> None:
+    """1700! is shown by its logarithm, smaller counts in full beside theirs."""
+    large = run("topology", "bipartite:1x1700", "--json").json
+    assert large["automorphisms"] is None
+    assert large["automorphisms_log10"] == pytest.approx(math.lgamma(1701) / math.log(10))
+    small = run("topology", "bipartite:1x4", "--json").json
+    assert small["automorphisms"] == 24
+    assert small["automorphisms_log10"] == pytest.approx(math.log10(24))
+    assert "about 10^375 automorphisms" in run("topology", "bipartite:1x200").out
 
 
 @pytest.mark.parametrize("suffix", ["json", "edges", "graphml"])

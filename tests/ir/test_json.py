@@ -141,7 +141,7 @@ def test_malformed_flows_are_named(changes: dict[str, Any], words: str) -> None:
 def test_a_time_that_contradicts_the_rate_is_found() -> None:
     """The summary at the head of the file cannot be edited alone."""
     value = flow_to_json(solve(Problem.all_to_all(build("ring:4"))))
-    with pytest.raises(VerificationError, match="time is 1.0, but"):
+    with pytest.raises(VerificationError, match=r"time is 1\.0, but"):
         flow_from_json(value | {"time": 1.0}, "file")
 
 
@@ -170,3 +170,26 @@ def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
     assert [each.name for each in path.parent.iterdir()] == ["file"]
     with pytest.raises(UsageError, match="cannot be written"):
         write_text(path / "below a file", "text")
+
+
+def test_an_edited_gap_is_found() -> None:
+    """A gap of nothing over a bound of little does not pass."""
+    value = flow_to_json(solve(Problem.all_to_all(build("ring:4"))))
+    with pytest.raises(VerificationError, match="gap is"):
+        flow_from_json(value | {"bound": 0.001}, "file")
+
+
+def test_links_and_devices_are_written_through(tmp_path: Path) -> None:
+    """A symbolic link is followed, and a device stays one."""
+    target, link = tmp_path / "target", tmp_path / "link"
+    target.write_text("old")
+    link.symlink_to(target)
+    write_text(link, "new")
+    assert link.is_symlink()
+    assert target.read_text() == "new"
+    null = tmp_path / "null"
+    null.symlink_to("/dev/null")
+    write_text(null, "gone")
+    assert Path("/dev/null").is_char_device()
+    with pytest.raises(UsageError, match="it is a directory"):
+        write_text(tmp_path, "text")

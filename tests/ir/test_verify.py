@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from a2aflow.errors import VerificationError
+from a2aflow.ir.demand import Demand
 from a2aflow.ir.flow import Certificate, Flow
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.topology import Topology
@@ -111,3 +112,54 @@ def test_distances_on_a_weighted_graph() -> None:
     lengths = np.array([1.0, 0.0, 1.0, 0.5, 2.0])
     found = shortest_distances(4, tail, head, lengths, np.array([0, 3]))
     assert found.tolist() == [[0.0, 1.0, 0.0, 0.5], [2.0, 3.0, 2.0, 0.0]]
+
+
+def test_a_circulation_cannot_hide_a_missing_flow() -> None:
+    """Two huge circulations whose rounding would cover the gap between them are refused."""
+    ends = [(0, 1), (1, 0), (0, 2), (2, 3), (3, 2), (2, 4), (4, 0)]
+    widths = [1e13, 1e13, 1.0, 1e13, 1e13, 1e3, 1.0]
+    links = [(u, v, width) for (u, v), width in zip(ends, widths, strict=True)]
+    matrix = np.zeros((5, 5))
+    matrix[0, 4] = 1.0
+    problem = Problem(Topology.from_links("hidden", 5, links), Demand(5, matrix))
+    false = Flow(
+        problem=problem,
+        rate=1e3,
+        source=np.array([0]),
+        destination=None,
+        start=np.array([0, 5]),
+        link=np.array([0, 1, 3, 4, 5]),
+        amount=np.array([1e13, 1e13, 1e13, 1e13, 1e3]),
+        certificate=Certificate(np.ones(7), 1e-14),
+        method="forged",
+    )
+    with pytest.raises(VerificationError, match="exceed all that their group sends"):
+        check_flow(false)
+
+
+def test_a_large_flow_does_not_hide_a_small_demand() -> None:
+    """A destination that asks for a ten-billionth of another is still served or missed."""
+    matrix = np.zeros((3, 3))
+    matrix[0, 1], matrix[0, 2] = 1e-10, 1.0
+    problem = Problem(Topology.from_links("ring", 3, [(0, 1), (1, 2), (2, 0)]), Demand(3, matrix))
+    check_flow(solve(problem, "grouped"))
+    missed = Flow(
+        problem=problem,
+        rate=1.0,
+        source=np.array([0]),
+        destination=None,
+        start=np.array([0, 2]),
+        link=np.array([0, 1]),
+        amount=np.array([1.0, 1.0]),
+        certificate=Certificate(np.ones(3), 1e-3),
+        method="forged",
+    )
+    with pytest.raises(VerificationError, match="demand not met"):
+        check_flow(missed)
+
+
+def test_lengths_that_overflow_prove_only_what_their_ratios_do(flow: Flow) -> None:
+    """Lengths of 1e308 are lengths of 1, and a bound of 1e9 is refused."""
+    huge = Certificate(np.full(flow.problem.topology.links, 1e308), 1e9)
+    with pytest.raises(VerificationError, match="claims the bound"):
+        check_flow(replace(flow, certificate=huge))

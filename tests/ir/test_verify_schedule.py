@@ -112,5 +112,5 @@ def test_a_schedule_from_elsewhere_needs_little() -> None:
 
 def test_an_edited_time_is_found() -> None:
     """The summary at the head of the file cannot be edited alone."""
-    with pytest.raises(VerificationError, match="time is 1.0, but"):
+    with pytest.raises(VerificationError, match=r"time is 1\.0, but"):
         schedule_from_json(schedule_to_json(CUBE) | {"time": 1.0}, "file")

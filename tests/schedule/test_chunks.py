@@ -5,13 +5,21 @@ import pytest
 from hypothesis import given, settings
 
 from a2aflow.errors import InputError, UsageError
+from a2aflow.ir.demand import Demand
 from a2aflow.ir.json import schedule_from_json, schedule_to_json
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.topology import Topology
 from a2aflow.ir.verify_schedule import check_schedule
 from a2aflow.schedule.chunks import rounded_to
 from a2aflow.schedule.search import ScheduleSettings, find_schedule
-from a2aflow.topologies.operators import drop_links, drop_nodes, with_host_bandwidth
+from a2aflow.solve import SolveSettings
+from a2aflow.topologies.operators import (
+    drop_links,
+    drop_nodes,
+    scale_capacities,
+    set_capacities,
+    with_host_bandwidth,
+)
 from a2aflow.topologies.spec import build
 from strategies import problems
 
@@ -118,3 +126,45 @@ def test_uneven_capacities_are_respected() -> None:
     ring = Topology.from_links("fat", 3, [(0, 1, 4.0), (1, 2, 4.0), (2, 0, 4.0), (1, 0, 0.5)])
     schedule = find_schedule(Problem.all_to_all(ring), ScheduleSettings()).schedule
     assert (schedule.loads() <= schedule.step_times()[:, None] * ring.capacity + 1e-9).all()
+
+
+@pytest.mark.parametrize("factor", [0.3, 2.0, 1000.0])
+def test_the_unit_of_capacity_does_not_matter(factor: float) -> None:
+    """A cube of fast links needs no more chunks than one of slow links."""
+    cube = scale_capacities(build("hypercube:3"), factor)
+    schedule = find_schedule(Problem.all_to_all(cube), ScheduleSettings()).schedule
+    assert schedule.chunks_per_shard == 1
+    assert schedule.gap == pytest.approx(0.0, abs=1e-9)
+
+
+def test_steps_go_on_until_a_detour_pays_off() -> None:
+    """One pair across a hair-thin link: the way round takes five steps, and is taken."""
+    ring = set_capacities(build("ring:6"), {(0, 1): 0.01})
+    matrix = np.zeros((6, 6))
+    matrix[0, 1] = 1.0
+    schedule = find_schedule(Problem(ring, Demand(6, matrix)), ScheduleSettings()).schedule
+    assert schedule.time <= 5.0 + 1e-9
+
+
+def test_a_long_chain_of_switches_is_passed_in_one_step() -> None:
+    """A hundred switches in a row between two terminals."""
+    edges = [(i, i + 1) for i in range(101)]
+    chain = Topology.from_edges("chain", 102, edges, terminals=[0, 101])
+    schedule = find_schedule(Problem.all_to_all(chain), ScheduleSettings()).schedule
+    assert (schedule.steps, schedule.time) == (1, 1.0)
+
+
+def test_a_time_limit_still_gives_a_schedule() -> None:
+    """Out of time, the answer is a correct schedule that says so."""
+    settings = ScheduleSettings(solve=SolveSettings(time_limit=1e-6))
+    found = find_schedule(Problem.all_to_all(build("genkautz:n=16,d=4")), settings)
+    assert check_schedule(found.schedule).gap >= 0
+    assert found.status != "optimal" or found.schedule.gap < 0.1
+
+
+def test_too_many_chunks_are_refused() -> None:
+    """A demand of hundreds of millions of shards is not cut into as many chunks."""
+    matrix = np.array([[0.0, 1e9], [1.0, 0.0]])
+    problem = Problem(build("complete:2"), Demand(2, matrix))
+    with pytest.raises(InputError, match="larger units"):
+        find_schedule(problem, ScheduleSettings())

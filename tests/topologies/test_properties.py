@@ -1,3 +1,4 @@
+import sys
 from collections.abc import Sequence
 from itertools import permutations
 from math import factorial
@@ -11,9 +12,16 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import shortest_path
 
 from a2aflow.errors import TopologyError
+from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.topology import Topology
 from a2aflow.topologies import properties
-from a2aflow.topologies.properties import automorphisms, diameter, girth, hop_distances
+from a2aflow.topologies.properties import (
+    automorphisms,
+    diameter,
+    girth,
+    hop_distances,
+    mean_distance,
+)
 from a2aflow.topologies.spec import build
 
 
@@ -56,6 +64,32 @@ def test_diameter_is_between_terminals(monkeypatch: pytest.MonkeyPatch) -> None:
     assert diameter(star) == 2
     monkeypatch.setattr(properties, "_BLOCK", 1)
     assert diameter(build("torus:5x5")) == 4
+
+
+def test_mean_distance_is_summed_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is that of all ordered pairs of terminals, of which few are held at a time."""
+    line = Topology.from_edges("line", 4, [(0, 1), (1, 2), (2, 3)], terminals=[0, 1, 3])
+    assert mean_distance(line) == pytest.approx((1 + 3 + 2) / 3)
+    held: list[int] = []
+
+    def watched(topology: Topology, sources: Ints | None = None) -> Floats:
+        found = hop_distances(topology, sources)
+        held.append(found.size)
+        return found
+
+    monkeypatch.setattr(properties, "hop_distances", watched)
+    monkeypatch.setattr(properties, "_BLOCK", 50)
+    assert mean_distance(build("torus:5x5")) == pytest.approx(2.5)
+    assert max(held) == 50
+    with pytest.raises(TopologyError, match="no mean distance"):
+        mean_distance(_directed(3, [(0, 1), (1, 2)]))
+
+
+def test_automorphisms_of_more_than_4300_digits() -> None:
+    """The limit of Python on numbers from text is lifted for the count alone."""
+    before = sys.get_int_max_str_digits()
+    assert automorphisms(build("bipartite:1x1700")) == factorial(1700)
+    assert sys.get_int_max_str_digits() == before
 
 
 def test_no_diameter_without_a_path() -> None:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 import typer
 
 from a2aflow.cli.lower import lower_verb
+from a2aflow.cli.route import route_verb
 from a2aflow.cli.run import run_verb
 from a2aflow.cli.schedule import schedule_verb
 from a2aflow.cli.solve import INTERRUPTED_EXIT, solve_verb
@@ -31,6 +32,7 @@ app = typer.Typer(
 VERBS: dict[str, Callable[..., None]] = {
     "topology": topology_verb,
     "solve": solve_verb,
+    "route": route_verb,
     "schedule": schedule_verb,
     "lower": lower_verb,
     "run": run_verb,

@@ -1,9 +1,9 @@
-"""`a2aflow lower`: runtime files from a schedule."""
+"""`a2aflow lower`: runtime and fabric files from a schedule or routes."""
 
-import sys
 import time
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -12,72 +12,126 @@ from a2aflow.cli.options import AsJson
 from a2aflow.cli.show import line_of, show
 from a2aflow.errors import UsageError
 from a2aflow.ir.files import write_text
-from a2aflow.ir.json import read_json, schedule_from_json
+from a2aflow.ir.json import (
+    ROUTES_FORMAT,
+    format_of,
+    read_json,
+    routes_from_json,
+    schedule_from_json,
+)
+from a2aflow.ir.routes import Routes
 from a2aflow.ir.schedule import Schedule
 from a2aflow.lower import PROTOCOLS, RUNTIMES, TARGETS, Options
+from a2aflow.lower.route_options import QUEUE_PAIRS, STEERING, RouteOptions
+from a2aflow.lower.routed import ROUTE_TARGETS, verify_routed_text
+from a2aflow.lower.steering import HASHES
+from a2aflow.schedule.phases import split_phases
 
-DEFAULTS = Options()
+DEFAULTS, ROUTE_DEFAULTS = Options(), RouteOptions()
+SCHEDULES, ROUTES = "Targets for schedules", "Targets for routes"
+
+
+def _option(panel: str, help_text: str, metavar: str | None = None) -> Any:
+    return typer.Option(help=help_text, metavar=metavar, rich_help_panel=panel)
 
 
 def lower_verb(
     file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="A saved schedule.", show_default=False)
+        Path,
+        typer.Argument(metavar="FILE", help="A saved schedule, or routes.", show_default=False),
     ],
     to: Annotated[
         str,
         typer.Option(
             "--to",
             metavar="TARGET",
-            help="; ".join(f"{name}: {target.summary}" for name, target in TARGETS.items()) + ".",
+            help=f"For a schedule: {', '.join(TARGETS)}; for routes: {', '.join(ROUTE_TARGETS)}.",
             show_default=False,
         ),
     ],
     runtime: Annotated[
-        str, typer.Option(help=f"Whose limits hold for msccl: {', '.join(RUNTIMES)}.")
+        str, _option(SCHEDULES, f"Whose limits hold for msccl: {', '.join(RUNTIMES)}.")
     ] = DEFAULTS.runtime,
     channels: Annotated[
-        int, typer.Option(metavar="K", help="Run the schedule on K channels at once.")
+        int, _option(SCHEDULES, "Run the schedule on K channels at once.", "K")
     ] = DEFAULTS.channels,
     protocol: Annotated[
-        str, typer.Option(help=f"Of msccl: {', '.join(PROTOCOLS)}.")
+        str, _option(SCHEDULES, f"Of msccl: {', '.join(PROTOCOLS)}.")
     ] = DEFAULTS.protocol,
     max_bytes: Annotated[
         int,
-        typer.Option(
-            metavar="BYTES", help="Largest send buffer for msccl; its scratch memory grows with it."
-        ),
+        _option(SCHEDULES, "Largest send buffer for msccl; its scratch memory grows with it."),
     ] = DEFAULTS.max_bytes,
+    max_routes: Annotated[
+        int, _option(ROUTES, "Routes per destination that the fabric holds.", "R")
+    ] = ROUTE_DEFAULTS.max_routes,
+    hash_name: Annotated[
+        str,
+        typer.Option(
+            "--hash", help=f"The fabric's hash: {', '.join(HASHES)}.", rich_help_panel=ROUTES
+        ),
+    ] = ROUTE_DEFAULTS.hash,
+    queue_pairs: Annotated[
+        str, _option(ROUTES, f"What a queue pair carries: {', '.join(QUEUE_PAIRS)}.")
+    ] = ROUTE_DEFAULTS.queue_pairs,
+    steering: Annotated[
+        str, _option(ROUTES, f"How srv6 steers: {', '.join(STEERING)}.")
+    ] = ROUTE_DEFAULTS.steering,
+    phases: Annotated[
+        int | None, _option(ROUTES, "Split the routes of ompi into K phases.", "K")
+    ] = None,
+    phase_loss: Annotated[float, _option(ROUTES, "What the phases may cost.")] = 0.05,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="Where to; else standard output."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Lower a saved schedule to the file of a runtime.
+    """Lower a saved schedule or saved routes to the file of a runtime or a fabric.
 
-    Before the file is written it is parsed back and executed on real bytes; a program that does
-    not do the all-to-all, or does not fit the runtime, is never written.
+    Before the file is written it is parsed back: a program is executed on real bytes, routes are
+    checked against the topology. What is wrong, or does not fit, is never written.
 
     Example: a2aflow lower torus.schedule.json --to msccl --runtime rccl -o torus.xml
     """
     started = time.monotonic()
-    if to not in TARGETS:
-        raise UsageError(f"target {to!r}; expected one of {', '.join(TARGETS)}")
-    schedule = schedule_from_json(read_json(file), str(file))
-    text = TARGETS[to].emit(schedule, Options(channels, runtime, protocol, max_bytes))
-    name = str(output or f"the {to} file")
-    summary = verify_text(text, name, schedule.problem.topology)
-    summary |= {"time": schedule.time, **_against_bound(schedule)}
+    value, name = read_json(file), str(output or f"the {to} file")
+    if format_of(value, str(file)) == ROUTES_FORMAT:
+        options = RouteOptions(max_routes, hash_name, queue_pairs=queue_pairs, steering=steering)
+        routes = routes_from_json(value, str(file))
+        if phases is not None:
+            options = replace(options, phase=split_phases(routes, phases, phase_loss).phase)
+        text, summary = _lower_routes(routes, to, options, name)
+    else:
+        schedule = schedule_from_json(value, str(file))
+        settings = Options(channels, runtime, protocol, max_bytes)
+        text, summary = _lower_schedule(schedule, to, settings, name)
     summary |= {"bytes": len(text), "seconds": round(time.monotonic() - started, 3)}
     if output is not None:
         write_text(output, text)
         summary["output"] = str(output)
     elif not as_json:
-        sys.stdout.write(text)
+        print(text, end="")
         return
     show(summary, as_json, {key: line_of(value) for key, value in summary.items()})
 
 
-def _against_bound(schedule: Schedule) -> dict[str, float]:
-    """Return the bound and the gap to it, if the schedule came with a bound."""
-    return {"bound": schedule.bound, "gap": schedule.gap} if schedule.bound > 0 else {}
+def _lower_schedule(
+    schedule: Schedule, to: str, options: Options, name: str
+) -> tuple[str, dict[str, Any]]:
+    if to not in TARGETS:
+        raise UsageError(f"target {to!r} for a schedule; expected one of {', '.join(TARGETS)}")
+    text = TARGETS[to].emit(schedule, options)
+    summary = verify_text(text, name, schedule.problem.topology) | {"time": schedule.time}
+    if schedule.bound > 0:
+        summary |= {"bound": schedule.bound, "gap": schedule.gap}
+    return text, summary
+
+
+def _lower_routes(
+    routes: Routes, to: str, options: RouteOptions, name: str
+) -> tuple[str, dict[str, Any]]:
+    if to not in ROUTE_TARGETS:
+        raise UsageError(f"target {to!r} for routes; expected one of {', '.join(ROUTE_TARGETS)}")
+    text = ROUTE_TARGETS[to].emit(routes, options)
+    return text, verify_routed_text(text, name, routes)

@@ -1,6 +1,8 @@
 """The options that every verb with a SPEC shares, and the problem that they describe."""
 
 import inspect
+import re
+import reprlib
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
@@ -17,7 +19,7 @@ from a2aflow.ir.problem import Problem
 from a2aflow.ir.topology import Topology
 from a2aflow.topologies import operators
 from a2aflow.topologies.formats import read_topology
-from a2aflow.topologies.spec import build
+from a2aflow.topologies.spec import FAMILIES, build
 
 CHANGES = "Changes to the topology"
 
@@ -71,6 +73,8 @@ def chosen_topology(
     ] = None,
 ) -> Topology:
     """Build or read the topology, then change it in the order of these options."""
+    if seed < 0:
+        raise UsageError(f"seed {seed}; expected 0 or more")
     topology = load_topology(spec, input_format, directed)
     if remove_link:
         topology = operators.remove_links(topology, [_link(text) for text in remove_link])
@@ -108,11 +112,31 @@ def takes_topology(verb: Callable[..., None]) -> Callable[..., None]:
 
 
 def load_topology(spec: str, input_format: str | None = None, directed: bool = False) -> Topology:
-    """Read a file if SPEC names one, else build a family."""
+    """Build a family if SPEC begins with the name of one, else read a file.
+
+    A file that is called like a family is read as `./ring`, or with a format.
+    """
+    family = spec.strip().partition(":")[0]
+    if input_format or (family not in FAMILIES and _names_file(spec)):
+        return read_topology(Path(spec), input_format, directed)
+    topology = build(spec)
+    if directed:
+        raise UsageError(
+            f"--directed with {spec!r}, which is built; expected an edge-list file, "
+            "whose lines --directed takes as one-way links; leave it out"
+        )
+    return topology
+
+
+def _names_file(spec: str) -> bool:
+    """Whether SPEC is there as a file, or is written like the path of one."""
     path = Path(spec)
-    if input_format or path.is_file() or path.suffix or "/" in spec.partition(":")[0]:
-        return read_topology(path, input_format, directed)
-    return build(spec)
+    if path.suffix or "/" in spec.partition(":")[0]:
+        return True
+    try:
+        return path.exists()
+    except OSError:  # such as a name that is too long for any file
+        return False
 
 
 def load_problem(topology: Topology, demand: Path | None) -> Problem:
@@ -128,6 +152,8 @@ def _read_demand(path: Path, topology: Topology) -> Demand:
     if text.lstrip()[:1] in ("{", "["):
         return demand_from_json(parse_json(text, str(path)), topology, str(path))
     rows = [line.replace(",", " ").split() for line in text.splitlines() if line.strip()]
+    if not rows:
+        raise FormatError(f"{path}: the file is empty; expected a demand matrix or JSON")
     if len({len(row) for row in rows}) != 1:
         raise FormatError(f"{path}: rows of different lengths; expected a square matrix")
     try:
@@ -138,10 +164,10 @@ def _read_demand(path: Path, topology: Topology) -> Demand:
 
 
 def _link(text: str) -> tuple[int, int]:
-    tail, dash, head = text.partition("-")
-    if not (dash and tail.isdecimal() and head.isdecimal()):
-        raise UsageError(f"link {text!r}; expected two node numbers, such as 3-4")
-    return int(tail), int(head)
+    ends = re.fullmatch(r"([0-9]{1,18})-([0-9]{1,18})", text)
+    if not ends:
+        raise UsageError(f"link {reprlib.repr(text)}; expected two node numbers, such as 3-4")
+    return int(ends[1]), int(ends[2])
 
 
 def _capacity(text: str) -> tuple[tuple[int, int], float]:
@@ -150,5 +176,5 @@ def _capacity(text: str) -> tuple[tuple[int, int], float]:
         return _link(link), float(number)
     except ValueError:
         raise UsageError(
-            f"capacity {text!r}; expected a link and a number, such as 3-4=2.5"
+            f"capacity {reprlib.repr(text)}; expected a link and a number, such as 3-4=2.5"
         ) from None

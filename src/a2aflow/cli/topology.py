@@ -1,12 +1,12 @@
 """`a2aflow topology`: describe, convert, draw."""
 
+import math
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import typer
 
-from a2aflow.cli.options import AsJson, takes_topology
+from a2aflow.cli.options import takes_topology
 from a2aflow.cli.show import show
 from a2aflow.ir.files import write_text
 from a2aflow.ir.problem import Problem
@@ -14,21 +14,47 @@ from a2aflow.ir.topology import Topology
 from a2aflow.solve.bounds import cut_bound, distance_bound, regular_bound
 from a2aflow.topologies.draw import draw_svg
 from a2aflow.topologies.formats import FORMATS, write_topology
-from a2aflow.topologies.properties import automorphisms, diameter, girth, hop_distances
+from a2aflow.topologies.properties import automorphisms, diameter, girth, mean_distance
 from a2aflow.topologies.spec import FAMILIES
 
+MAX_COUNT = 10**300
+"""Automorphisms are counted in full below this, and by their logarithm from here on."""
 
-def _list_choices(asked: bool) -> None:
-    """Print every family and every file format, then stop."""
-    if not asked:
-        return
-    lines = {
-        family.example: (family.build.__doc__ or "").partition("\n")[0]
-        for family in FAMILIES.values()
+
+def _list_if_asked(context: typer.Context, option: typer.CallbackParam, value: bool) -> bool:
+    """Print the choices and stop, if --list is given and --json is known to be given or not.
+
+    Both options call this before a SPEC is missed, in the order of the command line.
+    """
+    known = {**context.params, option.name: value}
+    if known.get("families") and "as_json" in known:
+        _show_choices(known["as_json"])
+        raise typer.Exit
+    return value
+
+
+def _show_choices(as_json: bool) -> None:
+    """Print every family and every file format."""
+    families = {
+        name: {
+            "example": family.example,
+            "summary": (family.build.__doc__ or "").partition("\n")[0],
+        }
+        for name, family in FAMILIES.items()
     }
-    show({}, False, {"SPEC": "what it is", **lines})
-    show({}, False, {"": "", "file": "", **{name: each.summary for name, each in FORMATS.items()}})
-    raise typer.Exit
+    formats = {
+        name: {
+            "summary": each.summary,
+            "reads": each.read is not None,
+            "suffixes": list(each.suffixes),
+        }
+        for name, each in FORMATS.items()
+    }
+    lines = {family["example"]: family["summary"] for family in families.values()}
+    show({"families": families, "formats": formats}, as_json, {"SPEC": "what it is", **lines})
+    if not as_json:
+        files = {name: each.summary for name, each in FORMATS.items()}
+        show({}, False, {"": "", "file": "", **files})
 
 
 @takes_topology
@@ -46,9 +72,17 @@ def topology_verb(
     ] = None,
     families: Annotated[
         bool,
-        typer.Option("--list", is_eager=True, callback=_list_choices, help="List the families."),
+        typer.Option("--list", is_eager=True, callback=_list_if_asked, help="List the families."),
     ] = False,
-    as_json: AsJson = False,
+    as_json: Annotated[
+        bool,
+        typer.Option(
+            "--json",
+            is_eager=True,
+            callback=_list_if_asked,
+            help="Print one JSON object and nothing else.",
+        ),
+    ] = False,
 ) -> None:
     """Describe a topology, and convert or draw it.
 
@@ -73,6 +107,7 @@ def describe(problem: Problem) -> dict[str, Any]:
         bounds["regular"] = (
             float(regular_bound(topology.nodes, degree[0])) / topology.capacity.max()
         )
+    symmetries = automorphisms(topology)
     return {
         "topology": topology.name,
         "nodes": topology.nodes,
@@ -83,19 +118,13 @@ def describe(problem: Problem) -> dict[str, Any]:
         "in_degree": [int(topology.in_degree.min()), int(topology.in_degree.max())],
         "capacity": [float(topology.capacity.min()), float(topology.capacity.max())],
         "diameter": diameter(topology),
-        "mean_distance": _mean_distance(topology),
+        "mean_distance": mean_distance(topology),
         "girth": girth(topology),
-        "automorphisms": automorphisms(topology),
+        "automorphisms": symmetries if symmetries < MAX_COUNT else None,
+        "automorphisms_log10": math.log10(symmetries),
         "bounds": bounds,
         "notes": list(topology.notes),
     }
-
-
-def _mean_distance(topology: Topology) -> float:
-    """Return the mean number of hops between distinct terminals."""
-    hops = hop_distances(topology, topology.terminals)[:, topology.terminals]
-    pairs = len(topology.terminals) * (len(topology.terminals) - 1)
-    return float(np.sum(hops)) / pairs
 
 
 def _lines(summary: dict[str, Any], topology: Topology, written: list[str]) -> dict[str, str]:
@@ -108,7 +137,7 @@ def _lines(summary: dict[str, Any], topology: Topology, written: list[str]) -> d
         "capacity": _range(summary["capacity"]),
         "diameter": f"{summary['diameter']}, mean distance {summary['mean_distance']:.6g}",
         "girth": str(summary["girth"] or "none"),
-        "symmetry": f"{summary['automorphisms']:,} automorphisms",
+        "symmetry": f"{_symmetries(summary)} automorphisms",
         "time above": bounds,
     }
     if topology.notes:
@@ -116,6 +145,11 @@ def _lines(summary: dict[str, Any], topology: Topology, written: list[str]) -> d
     if written:
         lines["written"] = "\n".join(written)
     return lines
+
+
+def _symmetries(summary: dict[str, Any]) -> str:
+    count = summary["automorphisms"]
+    return f"about 10^{summary['automorphisms_log10']:.0f}" if count is None else f"{count:,}"
 
 
 def _range(ends: list[float]) -> str:

@@ -27,6 +27,7 @@ from a2aflow.ir.verify import TOLERANCE, check_flow, check_topology
 from a2aflow.ir.verify_routes import check_routes
 from a2aflow.ir.verify_schedule import check_schedule
 from a2aflow.lower import kind_of
+from a2aflow.lower.routed import routed_kind, verify_routed_text
 from a2aflow.solve import solve
 from a2aflow.topologies.formats import read_topology
 
@@ -63,8 +64,8 @@ def verify_verb(
         str | None,
         typer.Option(
             metavar="SPEC",
-            help="For a lowered program: check that it keeps to the links of this topology, and "
-            "hold its time against the certified bound.",
+            help="For lowered files: check that they keep to the links of this topology, and hold "
+            "their time against the certified bound.",
         ),
     ] = None,
     tolerance: Annotated[float, typer.Option(help="Largest relative error.")] = TOLERANCE,
@@ -75,8 +76,8 @@ def verify_verb(
     A flow must conserve, fit the capacities, meet the demand, and its certificate must prove its
     bound; a schedule must deliver every chunk and send none before it is there; routes must be
     paths, carry the demand and not deadlock; a lowered program (MSCCL XML, MSCCL++ plan, oneCCL
-    XML, ours or not) is executed on real bytes; a topology must be sound. Exit code 4 and the list
-    of violations if it does not hold.
+    XML, ours or not) is executed on real bytes; lowered routes (table, ompi, srv6) are read back
+    into routes; a topology must be sound. Exit code 4 and the list of violations otherwise.
 
     Example: a2aflow verify alltoall.xml --topology torus:3x3x3
     """
@@ -94,12 +95,15 @@ def _verify(file: Path, spec: str | None, tolerance: float) -> tuple[str, dict[s
     if isinstance(value, dict) and value.get("format") in CHECKS:
         kind = format_of(value, str(file))
         return kind, CHECKS[kind](value, str(file), tolerance)
+    topology = load_topology(spec) if spec is not None else None
+    if routed_kind(text) is not None:
+        found = verify_routed_text(text, str(file), topology)
+        return str(found.pop("format")), found
     if kind_of(text) is not None:
-        topology = load_topology(spec) if spec is not None else None
         bound = solve(Problem.all_to_all(topology), "grouped").bound if topology else None
         found = verify_lowered(file, topology, bound)
         return str(found.pop("format")), found
-    topology = read_topology(file)
-    check_topology(topology)
-    sizes = {"nodes": topology.nodes, "links": topology.links}
-    return "topology", {"topology": topology.name, **sizes}
+    found_topology = read_topology(file)
+    check_topology(found_topology)
+    sizes = {"nodes": found_topology.nodes, "links": found_topology.links}
+    return "topology", {"topology": found_topology.name, **sizes}

@@ -77,11 +77,12 @@ def round_flow(
 
 
 def capacity_unit(flow: TimedFlow) -> float:
-    """Return the capacity that carries one chunk per unit of duration: that of the narrowest link.
+    """Return the capacity that carries one chunk per unit of duration: that of the median link.
 
-    Wider links carry proportionally more, so the result does not depend on the unit of capacity.
+    Wider links carry proportionally more, so the result does not depend on the unit of capacity;
+    and a few links that are much narrower or wider than the others do not set the pace.
     """
-    return float(flow.expansion.problem.topology.capacity.min())
+    return float(np.quantile(flow.expansion.problem.topology.capacity, 0.5, method="lower"))
 
 
 def least_loss(flow: TimedFlow, chunks_per_shard: int) -> float:

@@ -67,11 +67,12 @@ def remove_links(topology: Topology, pairs: Iterable[Pair]) -> Topology:
 
 def remove_nodes(topology: Topology, nodes: Iterable[int]) -> Topology:
     """Remove the named nodes with their links, and renumber the others densely in order."""
-    gone = np.array(sorted(set(nodes)), dtype=np.int64)
-    for node in gone:
-        _check_node(topology, int(node))
-    if not len(gone):
+    named = sorted(set(nodes))
+    for node in named:
+        _check_node(topology, node)
+    if not named:
         return topology
+    gone = np.array(named, dtype=np.int64)
     return _without_nodes(topology, gone, f"removed {_nodes_in_words(gone)} and renumbered")
 
 

@@ -1,5 +1,9 @@
 """Structural properties: hop distances, diameter, girth and the number of automorphisms."""
 
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import igraph
 import numpy as np
 from numba import njit
@@ -26,20 +30,30 @@ def hop_distances(topology: Topology, sources: Ints | None = None) -> Floats:
 
 def diameter(topology: Topology) -> int:
     """Return the greatest hop distance from a terminal to a terminal."""
+    return int(max(float(block.max()) for block in _distance_blocks(topology, "diameter")))
+
+
+def mean_distance(topology: Topology) -> float:
+    """Return the mean hop distance over all ordered pairs of distinct terminals."""
+    count = len(topology.terminals)
+    total = sum(float(block.sum()) for block in _distance_blocks(topology, "mean distance"))
+    return total / (count * (count - 1))
+
+
+def _distance_blocks(topology: Topology, what: str) -> Iterator[Floats]:
+    """Yield the distances between terminals, some rows at a time; raise if one is infinite."""
     terminals = topology.terminals
     rows = max(1, _BLOCK // topology.nodes)
-    greatest = 0.0
     for begin in range(0, len(terminals), rows):
         sources = terminals[begin : begin + rows]
         distances = hop_distances(topology, sources)[:, terminals]
-        greatest = max(greatest, float(distances.max()))
-        if np.isinf(greatest):
+        if np.isinf(distances.max()):
             row, column = np.argwhere(np.isinf(distances))[0]
             raise TopologyError(
                 f"{topology.name}: no path leads from terminal {sources[row]} to terminal "
-                f"{terminals[column]}, so there is no diameter; add links"
+                f"{terminals[column]}, so there is no {what}; add links"
             )
-    return int(greatest)
+        yield distances
 
 
 def girth(topology: Topology) -> int | None:
@@ -80,7 +94,19 @@ def automorphisms(topology: Topology) -> int:
         topology.nodes + len(special), np.concatenate(arcs).tolist(), directed=True
     )
     colours = np.concatenate([colour, 2 + kinds[special]])
-    return int(graph.count_automorphisms(color=colours.tolist()))
+    with _numbers_of_any_length():
+        return int(graph.count_automorphisms(color=colours.tolist()))
+
+
+@contextmanager
+def _numbers_of_any_length() -> Iterator[None]:
+    """Lift the limit of 4300 digits on text that becomes an int, as igraph's count does."""
+    limit = sys.get_int_max_str_digits()
+    sys.set_int_max_str_digits(0)
+    try:
+        yield
+    finally:
+        sys.set_int_max_str_digits(limit)
 
 
 def _adjacency(nodes: int, tail: Ints, head: Ints) -> tuple[Ints, Ints]:

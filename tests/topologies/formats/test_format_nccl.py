@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from a2aflow.errors import A2AFlowError, FormatError
+from a2aflow.errors import A2AFlowError, FormatError, TopologyError
 from a2aflow.ir.topology import Topology
 from a2aflow.topologies.formats import nccl_xml
+from a2aflow.topologies.spec import build
 
 GPU = "0x030200"
 NVSWITCH = "0x068000"
@@ -118,3 +119,46 @@ def test_damaged_files_are_read_or_refused(start: int, length: int, patch: str) 
     text = system(quad())
     with contextlib.suppress(A2AFlowError):
         read(text[:start] + patch + text[start + length :])
+
+
+def star(gpus: int, more: list[tuple[int, ...]]) -> Topology:
+    """Return a switch, the last node, with 6 links to every GPU, and links besides."""
+    links = [(gpu, gpus, 6) for gpu in range(gpus)]
+    return Topology.from_edges("star", gpus + 1, [*links, *more], range(gpus))
+
+
+@pytest.mark.parametrize(
+    "topology",
+    [
+        *map(build, ["dgx1", "ndv2", "complete:4", "genkautz:n=9,d=2", "ring:300"]),
+        star(8, []),
+        star(3, [(0, 1, 2)]),
+    ],
+)
+def test_round_trip(topology: Topology) -> None:
+    """What is written is read as the same network, also one-way links and a switch."""
+    assert read(nccl_xml.write(topology)).same_as(topology)
+
+
+def test_parallel_links_are_summed() -> None:
+    """One `nvlink` stands for all links of a pair."""
+    text = nccl_xml.write(Topology.from_edges("t", 2, [(0, 1), (0, 1, 2)]))
+    assert text.count('<nvlink target="0000:01:00.0" count="3" tclass="0x030200"/>') == 1
+    assert read(text).same_as(Topology.from_edges("t", 2, [(0, 1, 3)]))
+
+
+@pytest.mark.parametrize(
+    ("topology", "message"),
+    [
+        (Topology.from_links("t", 3, [(0, 2), (2, 1)], [0, 1]), "1 links 0 -> 2 and 0 back"),
+        (Topology.from_edges("t", 2, [(0, 1, 0.5)]), "a capacity of 0.5; expected whole numbers"),
+        (Topology.from_edges("t", 2, [(0, 1, 10_001)]), "10001 links .*; expected at most 10000"),
+        (Topology.from_edges("t", 3, [(0, 1)], [0, 1]), "node 2 has no links"),
+        (build("dgx2"), "12 nodes are not terminals"),
+    ],
+)
+def test_what_the_xml_cannot_say_is_refused(topology: Topology, message: str) -> None:
+    """The message says what there is, what was expected, and another format."""
+    with pytest.raises(TopologyError, match=message) as caught:
+        nccl_xml.write(topology)
+    assert "write json" in str(caught.value)

@@ -130,10 +130,15 @@ def test_graphml_of_another_program_is_read() -> None:
         ("<a>" * 5000, "nested deeper than 100"),
         ("<html/>", "the root is <html>; expected <graphml>"),
         ("<graphml/>", "holds 0 graphs"),
-        (GRAPHML.replace('target="n1"/>', "/>"), "expected every edge to end at declared nodes"),
+        (GRAPHML.replace('target="n1"/>', "/>"), "edge without a target: the 2. <edge>"),
         (GRAPHML.replace('source="n2"', 'source="n9"'), "expected every edge to end at declared"),
         (GRAPHML.replace('target="n1"/>', 'target="n1" directed="true"/>'), "that networkx reads"),
-        (GRAPHML.replace("2.5", "wide"), "not the GraphML that networkx reads"),
+        (GRAPHML.replace("2.5", "wide"), "a <data> does not fit the type of its <key>"),
+        (GRAPHML.replace('"double"', '"complex"'), "does not know the type or the value 'complex'"),
+        (GRAPHML.replace(">false<", ">perhaps<"), "does not know the type or the value 'perhaps'"),
+        (GRAPHML.replace(' id="n2"', ""), "node without an id: the 3. <node>"),
+        (GRAPHML.replace(' id="n2"', ' id="n0"'), "the 1. and the 3. <node> have the id 'n0'"),
+        (GRAPHML.replace('source="n0"', ""), "edge without a source: the 1. <edge>"),
         ("", "not well-formed XML"),
     ],
 )
@@ -142,6 +147,7 @@ def test_bad_graphml_is_refused(text: str, message: str) -> None:
     with pytest.raises(FormatError, match=message) as caught:
         graphml.read(text, "g.graphml", "g")
     assert "g.graphml" in str(caught.value)
+    assert "Error" not in str(caught.value)
 
 
 def test_edges_that_networkx_would_merge_are_refused() -> None:

@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from a2aflow.errors import A2AFlowError, FormatError
+from a2aflow.errors import A2AFlowError, FormatError, TopologyError
 from a2aflow.ir.topology import Topology
 from a2aflow.topologies.formats import nvidia_smi
+from a2aflow.topologies.spec import build
 
 LEGEND = """
 Legend:
@@ -97,3 +98,54 @@ def test_damaged_matrices_are_read_or_refused(start: int, length: int, patch: st
     """No damage makes the reader fail in another way than by its own errors."""
     with contextlib.suppress(A2AFlowError):
         read(A100[:start] + patch + A100[start + length :])
+
+
+def star(spokes: list[int]) -> Topology:
+    """Return a switch, the last node, with links to as many GPUs."""
+    switch = len(spokes)
+    links = [(gpu, switch, count) for gpu, count in enumerate(spokes)]
+    return Topology.from_edges("star", switch + 1, links, range(switch))
+
+
+@pytest.mark.parametrize("spec", ["dgx1", "ndv2", "complete:4", "ring:5"])
+def test_direct_links_round_trip(spec: str) -> None:
+    """What is written is read as the same network."""
+    assert read(nvidia_smi.write(build(spec))).same_as(build(spec))
+
+
+@pytest.mark.parametrize("spokes", [[12] * 4, [18] * 8, [6, 18, 18, 12]])
+def test_a_switch_round_trips(spokes: list[int]) -> None:
+    """Two GPUs see the NVLinks of the one with fewer, and each row shows its own."""
+    assert read(nvidia_smi.write(star(spokes))).same_as(star(spokes))
+
+
+def test_the_text_is_a_matrix() -> None:
+    """Parallel links are summed; GPUs without a link between them say SYS."""
+    double = Topology.from_edges("t", 3, [(0, 1), (0, 1, 2), (1, 2)])
+    assert nvidia_smi.write(double) == (
+        "\tGPU0\tGPU1\tGPU2\nGPU0\t X \tNV3\tSYS\nGPU1\tNV3\t X \tNV1\nGPU2\tSYS\tNV1\t X \n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("topology", "message"),
+    [
+        (Topology.from_links("t", 2, [(0, 1, 2), (1, 0, 1)]), "2 links 0 -> 1 and 1 back"),
+        (Topology.from_links("t", 2, [(0, 1)]), "1 links 0 -> 1 and 0 back"),
+        (Topology.from_links("t", 2, []), "no links"),
+        (Topology.from_edges("t", 2, [(0, 1, 1.5)]), "a capacity of 1.5; expected whole numbers"),
+        (Topology.from_edges("t", 3, [(0, 1), (1, 2)], [0, 2]), "expected the switch last"),
+        (Topology.from_edges("t", 3, [(0, 1)], [0, 1]), "node 2 has no links"),
+        (build("dgx2"), "12 nodes are not terminals; expected at most one switch"),
+        (Topology.from_edges("t", 2, [(0, 1, 19)]), "show up to 19 NVLinks, .* read as one switch"),
+        (star([9, 9, 9]), "show up to 18 NVLinks, .* read as links without a switch"),
+        (star([12, 12, 18]), "show up to 24 NVLinks, .* not as this network"),
+        (star([10_000, 10_000]), "10000 links between two nodes"),
+        (build("complete:600"), "600 GPUs; expected a matrix of less than"),
+    ],
+)
+def test_what_a_matrix_cannot_say_is_refused(topology: Topology, message: str) -> None:
+    """The message says what there is, what was expected, and another format."""
+    with pytest.raises(TopologyError, match=message) as caught:
+        nvidia_smi.write(topology)
+    assert "write json" in str(caught.value)

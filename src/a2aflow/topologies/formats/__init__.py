@@ -1,6 +1,7 @@
 """Topologies that people already have: one file per format, all in the table `FORMATS`."""
 
 import re
+import stat
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,7 +39,7 @@ class Format:
     """How to read and write one format; `read` takes text, where it is from, and a name."""
 
     read: Callable[..., Topology] | None
-    write: Callable[[Topology], str] | None
+    write: Callable[[Topology], str]
     suffixes: tuple[str, ...]
     summary: str
     limit: int = MAX_BYTES
@@ -58,9 +59,15 @@ FORMATS: dict[str, Format] = {
         graphml.read, graphml.write, (".graphml",), "GraphML of networkx or igraph", MAX_XML_BYTES
     ),
     "msccl": Format(msccl_json.read, msccl_json.write, (".msccl.json",), "msccl-tools JSON"),
-    "nccl": Format(nccl_xml.read, None, (), "NCCL topology XML: its NVLinks", MAX_XML_BYTES),
+    "nccl": Format(
+        nccl_xml.read, nccl_xml.write, (), "NCCL topology XML: its NVLinks", MAX_XML_BYTES
+    ),
     "nvidia-smi": Format(
-        nvidia_smi.read, None, (), "output of `nvidia-smi topo -m`", nvidia_smi.MAX_BYTES
+        nvidia_smi.read,
+        nvidia_smi.write,
+        (),
+        "output of `nvidia-smi topo -m`",
+        nvidia_smi.MAX_BYTES,
     ),
     "simgrid": Format(None, simgrid.write, (".xml",), "SimGrid platform XML"),
     "ibsim": Format(None, ibsim.write, (".net",), "ibsim netlist, for OpenSM"),
@@ -78,7 +85,7 @@ def read_topology(path: Path, format: str | None = None, directed: bool = False)
     `directed` makes every line of an edge list one link. Where a file gives no name, the topology
     gets that of the file.
     """
-    text = read_text(path, MAX_BYTES if format is None else _format(format).limit)
+    text = _text(path, MAX_BYTES if format is None else _format(format).limit)
     key = format or _guess(path, text)
     chosen = _format(key)
     if chosen.read is None:
@@ -104,10 +111,22 @@ def write_topology(topology: Topology, path: Path, format: str | None = None) ->
     key = format or _by_suffix(path, reading=False)
     if key is None:
         raise UsageError(f"{path}: no format has this suffix; name one of {_names(reading=False)}")
-    chosen = _format(key)
-    if chosen.write is None:
-        raise UsageError(f"{path}: {key} is only read; write one of {_names(reading=False)}")
-    write_text(path, chosen.write(topology))
+    write_text(path, _format(key).write(topology))
+
+
+def _text(path: Path, limit: int) -> str:
+    """Return what a regular file holds; opening a pipe would wait for its writer."""
+    try:
+        mode = path.stat().st_mode
+    except OSError:  # which `read_text` words
+        mode = stat.S_IFREG
+    if not stat.S_ISREG(mode):
+        kind = "a directory" if stat.S_ISDIR(mode) else "a pipe or a device"
+        raise FormatError(f"{path}: {kind}, not a regular file; give the path of a topology file")
+    text = read_text(path, limit)
+    if not text.strip():
+        raise FormatError(f"{path}: the file is empty; expected a topology, check what wrote it")
+    return text
 
 
 def _format(key: str) -> Format:
@@ -121,7 +140,7 @@ def _names(reading: bool) -> str:
 
 
 def _does(entry: Format, reading: bool) -> bool:
-    return (entry.read if reading else entry.write) is not None
+    return entry.read is not None or not reading
 
 
 def _guess(path: Path, text: str) -> str:

@@ -1,5 +1,6 @@
 """GraphML, as networkx and igraph write it: `capacity` on edges, `terminal` on nodes."""
 
+import reprlib
 import warnings
 from dataclasses import replace
 from typing import Any
@@ -38,7 +39,8 @@ def write(topology: Topology) -> str:
 
 def _parse(text: str, where: str, element: Element) -> "nx.Graph[Any]":
     """Let networkx read the text, which `parse_xml` has found to be harmless."""
-    labels = [child.get("id", "") for child in element if local_name(child) == "node"]
+    labels = _labels(element, where)
+    _check_edges(element, set(labels), where)
     numbered = all(label.isascii() and label.isdecimal() for label in labels)
     try:
         graph: nx.Graph[Any] = nx.parse_graphml(
@@ -48,8 +50,7 @@ def _parse(text: str, where: str, element: Element) -> "nx.Graph[Any]":
         raise
     except Exception as error:  # a broken file makes this parser raise nearly anything
         raise FormatError(
-            f"{where}: not the GraphML that networkx reads "
-            f"({type(error).__name__}: {one_line(str(error))})"
+            f"{where}: not the GraphML that networkx reads: {_worded(error)}"
         ) from None
     edges = sum(local_name(child) == "edge" for child in element)
     if (graph.number_of_nodes(), graph.number_of_edges()) != (len(labels), edges):
@@ -59,3 +60,48 @@ def _parse(text: str, where: str, element: Element) -> "nx.Graph[Any]":
             "at declared nodes, and parallel edges to have different ids"
         )
     return graph
+
+
+def _labels(element: Element, where: str) -> list[str]:
+    """Return the ids of the nodes; raise if one has none or that of another."""
+    labels: dict[str, int] = {}
+    nodes = (child for child in element if local_name(child) == "node")
+    for number, node in enumerate(nodes, start=1):
+        label = node.get("id")
+        if label is None:
+            raise FormatError(f"{where}: node without an id: the {number}. <node>; give it one")
+        if labels.setdefault(label, number) != number:
+            raise FormatError(
+                f"{where}: the {labels[label]}. and the {number}. <node> have the id "
+                f"{reprlib.repr(label)}; expected different ids"
+            )
+    return list(labels)
+
+
+def _check_edges(element: Element, labels: set[str], where: str) -> None:
+    """Raise unless every edge has a source and a target that are nodes."""
+    edges = (child for child in element if local_name(child) == "edge")
+    for number, edge in enumerate(edges, start=1):
+        for key in ("source", "target"):
+            end = edge.get(key)
+            if end is None:
+                raise FormatError(
+                    f"{where}: edge without a {key}: the {number}. <edge>; give it one"
+                )
+            if end not in labels:
+                raise FormatError(
+                    f"{where}: the {number}. <edge> has the {key} {reprlib.repr(end)}; "
+                    "expected every edge to end at declared nodes"
+                )
+
+
+def _worded(error: Exception) -> str:
+    """Return what a parser's error means to the one who wrote the file."""
+    if isinstance(error, nx.NetworkXException):
+        return one_line(str(error))
+    if isinstance(error, KeyError):
+        word = reprlib.repr(error.args[0]) if error.args else "of an attribute"
+        return f"it does not know the type or the value {word}; expected a type such as double"
+    if isinstance(error, ValueError):
+        return f"a <data> does not fit the type of its <key> ({one_line(str(error))})"
+    return "an element lacks an attribute or has a wrong one; compare it with a file that is read"

@@ -12,13 +12,23 @@ from xml.etree.ElementTree import Element
 
 from a2aflow.errors import FormatError
 from a2aflow.ir.topology import Topology
-from a2aflow.topologies.formats.safety import local_name, parse_xml
+from a2aflow.topologies.formats.nvlinks import require, whole_links
+from a2aflow.topologies.formats.safety import MAX_XML_ELEMENTS, local_name, parse_xml
 
 Pair = tuple[int, int]
 
 MAX_LINK_COUNT = 10_000
 GPU_CLASS = "0x03"
 CPU_CLASS = "0x068001"
+
+_SWITCH_ID = "ffff:ff:00.0"
+# What the file must hold besides NVLinks, and a topology does not: a plain host of V100 GPUs.
+_CPU = (
+    '  <cpu numaid="0" affinity="ffffffff" arch="x86_64" vendor="GenuineIntel" familyid="6" '
+    'modelid="79">'
+)
+_PCI = 'class="0x030200" link_speed="8.0 GT/s PCIe" link_width="16"'
+_GPU = 'sm="70" gdr="1"'
 
 
 @dataclass(frozen=True)
@@ -56,6 +66,53 @@ def read(text: str, where: str, name: str) -> Topology:
     rows = [(*pair, links[pair]) for pair in sorted(links)]
     notes = _notes(gpus, switched, ignored)
     return Topology.from_links(name, len(gpus) + switched, rows, range(len(gpus)), notes)
+
+
+def write(topology: Topology) -> str:
+    """Return the XML that `read` takes for this topology, parallel links summed.
+
+    CPU, PCIe and the kind of GPU stand for no machine in particular; only the NVLinks are real.
+    """
+    gpus = len(topology.terminals)
+    links = whole_links(topology)
+    size = 2 + 2 * gpus + len(links)
+    require(
+        topology, size <= MAX_XML_ELEMENTS, f"{size:,} XML elements; expected 2,000,000 or less"
+    )
+    widest = max(links.values())
+    require(
+        topology,
+        widest <= MAX_LINK_COUNT,
+        f"{widest} links between two nodes; expected at most {MAX_LINK_COUNT}",
+    )
+    nvlinks: list[list[str]] = [[] for _ in range(gpus)]
+    for (u, v), count in sorted(links.items()):
+        if u < gpus and count:
+            nvlinks[u].append(_nvlink(v, count, gpus))
+    blocks = [_gpu_block(gpu, lines) for gpu, lines in enumerate(nvlinks)]
+    return "\n".join(['<system version="1">', _CPU, *blocks, "  </cpu>", "</system>"]) + "\n"
+
+
+def _nvlink(target: int, count: int, gpus: int) -> str:
+    busid, kind = (_busid(target), "0x030200") if target < gpus else (_SWITCH_ID, "0x068000")
+    return f'        <nvlink target="{busid}" count="{count}" tclass="{kind}"/>'
+
+
+def _gpu_block(gpu: int, nvlinks: list[str]) -> str:
+    return "\n".join(
+        [
+            f'    <pci busid="{_busid(gpu)}" {_PCI}>',
+            f'      <gpu dev="{gpu}" rank="{gpu}" {_GPU}>',
+            *nvlinks,
+            "      </gpu>",
+            "    </pci>",
+        ]
+    )
+
+
+def _busid(gpu: int) -> str:
+    """Return a PCI address of its own for each GPU: domain and bus."""
+    return f"{gpu >> 8:04x}:{gpu & 255:02x}:00.0"
 
 
 def _gpus(root: Element) -> Iterator[_Gpu]:

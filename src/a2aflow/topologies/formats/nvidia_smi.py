@@ -1,12 +1,14 @@
 """The matrix that `nvidia-smi topo -m` prints: a cell NVk stands for k NVLinks."""
 
 import re
+from collections import Counter
 
 import numpy as np
 
 from a2aflow.errors import FormatError
 from a2aflow.ir.arrays import Ints
 from a2aflow.ir.topology import Topology
+from a2aflow.topologies.formats.nvlinks import require, require_both_ways, whole_links
 
 MAX_BYTES = 1 << 20
 # No GPU has more NVLinks than this, so a row that adds up to more shows a switched fabric.
@@ -25,10 +27,63 @@ def read(text: str, where: str, name: str) -> Topology:
     if not counts.any():
         raise FormatError(f"{where}: no cell says NVk, so no two GPUs have an NVLink between them")
     notes = () if gpus == _names(len(gpus)) else (f"GPUs numbered in order: {', '.join(gpus)}",)
+    return _network(name, counts, notes)
+
+
+def write(topology: Topology) -> str:
+    """Return the matrix that `read` takes for this topology, parallel links summed.
+
+    Through a switch, two GPUs see as many NVLinks as the one with fewer has.
+    """
+    gpus = len(topology.terminals)
+    fits = gpus * gpus * len("NV9\t") < MAX_BYTES
+    require(topology, fits, f"{gpus} GPUs; expected a matrix of less than {MAX_BYTES:,} bytes")
+    links = whole_links(topology)
+    for (u, v), count in links.items():
+        require_both_ways(topology, links, u, v, count)
+    widest = max(links.values())
+    require(topology, widest < 10_000, f"{widest} links between two nodes; expected below 10,000")
+    counts = np.zeros((gpus, gpus), dtype=np.int64)
+    if topology.nodes > gpus:
+        spokes = np.array([links[gpu, gpus] for gpu in range(gpus)])
+        counts += np.minimum.outer(spokes, spokes)
+    for (u, v), count in links.items():
+        if max(u, v) < gpus:
+            counts[u, v] += count
+    np.fill_diagonal(counts, 0)
+    _check_reads_back(topology, links, counts)
+    return _text(counts)
+
+
+def _check_reads_back(topology: Topology, links: Counter[tuple[int, int]], counts: Ints) -> None:
+    """Refuse a matrix from which another network would be read."""
+    found = _network(topology.name, counts, ())
+    kind = "one switch" if found.nodes > len(counts) else "links without a switch"
+    require(
+        topology,
+        found.nodes == topology.nodes and whole_links(found) == +links,
+        f"its GPUs show up to {counts.sum(axis=1).max()} NVLinks, which would be read as {kind}, "
+        f"not as this network; expected direct links, at most {MAX_NVLINKS} a GPU, or links to one "
+        f"switch alone, as many at every GPU, so that a GPU shows more than {MAX_NVLINKS}",
+    )
+
+
+def _text(counts: Ints) -> str:
+    names = _names(len(counts))
+    lines = ["\t".join(["", *names])]
+    for name, row in zip(names, counts.tolist(), strict=True):
+        cells = [f"NV{count}" if count else "SYS" for count in row]
+        cells[len(lines) - 1] = " X "
+        lines.append("\t".join([name, *cells]))
+    return "\n".join(lines) + "\n"
+
+
+def _network(name: str, counts: Ints, notes: tuple[str, ...]) -> Topology:
+    """Return the network of a matrix: direct links, or a switch if they are too many."""
     if counts.sum(axis=1).max() > MAX_NVLINKS:
         return _switched(name, counts, notes)
     links = [(u, v, counts[u, v]) for u, v in np.argwhere(counts)]
-    return Topology.from_links(name, len(gpus), links, notes=notes)
+    return Topology.from_links(name, len(counts), links, notes=notes)
 
 
 def _names(count: int) -> list[str]:

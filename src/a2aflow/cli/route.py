@@ -1,0 +1,149 @@
+"""`a2aflow route`: weighted or single routes, with deadlock-free layers."""
+
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from a2aflow.cli.options import AsJson, load_problem, takes_topology
+from a2aflow.cli.show import line_of, progress, show
+from a2aflow.ir.json import routes_to_json, write_json
+from a2aflow.ir.routes import Routes
+from a2aflow.ir.topology import Topology
+from a2aflow.ir.verify_routes import check_routes
+from a2aflow.lp import solver_names
+from a2aflow.route import ROUTERS, route
+from a2aflow.schedule.layers import LAYERINGS, assign_layers
+from a2aflow.schedule.phases import split_phases
+from a2aflow.schedule.route_chunks import bounded_chunks, limit_routes
+from a2aflow.solve.deadlock_free import solve_deadlock_free
+from a2aflow.solve.route_settings import PATH_SETS, RouteSettings
+from a2aflow.solve.settings import SolveSettings
+
+DEFAULTS = RouteSettings()
+
+
+@takes_topology
+def route_verb(
+    topology: Topology,
+    method: Annotated[str, typer.Option(help=f"One of {', '.join(ROUTERS)}.")] = "extp",
+    paths: Annotated[
+        str, typer.Option(help=f"Paths that pmcf chooses from: {', '.join(PATH_SETS)}.")
+    ] = DEFAULTS.paths,
+    max_routes: Annotated[
+        int | None, typer.Option(metavar="K", help="Most routes per pair; re-optimised.")
+    ] = None,
+    loss: Annotated[
+        float, typer.Option(help="What few may lose against the certified bound.")
+    ] = DEFAULTS.loss,
+    epsilon: Annotated[float, typer.Option(help="Accuracy of fptas.")] = DEFAULTS.epsilon,
+    layers: Annotated[
+        str | None,
+        typer.Option(metavar="ALGORITHM", help=f"Assign layers: {', '.join(LAYERINGS)}."),
+    ] = "lash-sequential",
+    chunks: Annotated[
+        int | None, typer.Option(metavar="C", help="Make weights multiples of 1/C of a shard.")
+    ] = None,
+    phases: Annotated[
+        int | None,
+        typer.Option(metavar="K", help="Report the split into K phases (0: as many as possible)."),
+    ] = None,
+    phase_loss: Annotated[float, typer.Option(help="What the phases may cost.")] = 0.05,
+    max_layers: Annotated[int | None, typer.Option(help="Most virtual layers.")] = None,
+    deadlock_free: Annotated[
+        int | None,
+        typer.Option(metavar="L", help="Optimise under deadlock freedom with L layers instead."),
+    ] = None,
+    solver: Annotated[str, typer.Option(help=f"One of {', '.join(solver_names())}.")] = "auto",
+    gap: Annotated[float, typer.Option(help="The gap to aim for.")] = DEFAULTS.solve.gap,
+    time_limit: Annotated[
+        float | None, typer.Option(metavar="SECONDS", help="Return the best found by then.")
+    ] = None,
+    workers: Annotated[
+        int, typer.Option(help="Processes and threads to use.")
+    ] = DEFAULTS.solve.workers,
+    demand: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Demand between terminals; uniform if left out."),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Save the routes as JSON.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Compute routes for fabrics whose NICs forward, and layers that keep them from deadlock.
+
+    The time is the largest link load of the routes over its capacity, in shards; routes are
+    checked before they are shown, layers included.
+
+    Example: a2aflow route genkautz:n=64,d=4 --method single --output routes.json
+    """
+    started = time.monotonic()
+    problem = load_problem(topology, demand)
+    with progress() as report:
+        solving = SolveSettings(gap, solver, time_limit, workers, report)
+        settings = RouteSettings(
+            paths=paths, max_routes=max_routes, loss=loss, epsilon=epsilon, solve=solving
+        )
+        if deadlock_free is not None:
+            routes = solve_deadlock_free(problem, deadlock_free, settings)
+        else:
+            routes = route(problem, method, settings)
+            if max_routes is not None:
+                routes = limit_routes(routes, max_routes, settings)
+            if chunks is not None:
+                routes = bounded_chunks(routes, chunks, settings)
+            if layers is not None:
+                report("assigning layers")
+                routes = assign_layers(routes, layers, max_layers)
+        check_routes(routes)
+        split = split_phases(routes, phases or None, phase_loss) if phases is not None else None
+    if output:
+        write_json(output, routes_to_json(routes))
+    summary = _summary(routes, time.monotonic() - started)
+    if split is not None:
+        summary["phases"] = split.summary()
+    show(summary, as_json, _lines(summary, routes, output))
+
+
+def _summary(routes: Routes, seconds: float) -> dict[str, Any]:
+    topology = routes.problem.topology
+    return {
+        "topology": topology.name,
+        "nodes": topology.nodes,
+        "terminals": len(topology.terminals),
+        "links": topology.links,
+        "time": routes.time,
+        "bound": routes.bound,
+        "gap": routes.gap,
+        "routes": routes.count,
+        "max_routes_per_pair": int(routes.routes_per_pair().max()),
+        "layers": routes.layers,
+        "method": routes.method,
+        "seconds": round(seconds, 3),
+        "notes": list(topology.notes),
+    }
+
+
+def _lines(summary: dict[str, Any], routes: Routes, output: Path | None) -> dict[str, str]:
+    topology = routes.problem.topology
+    lines = {
+        "topology": f"{topology.name}: {summary['terminals']} terminals, {topology.nodes} nodes, "
+        f"{topology.links} links",
+        "time": f"{routes.time:.9g}, verified",
+        "bound": f"{routes.bound:.9g}, certified",
+        "gap": f"{max(0.0, routes.gap):.2e}",
+        "routes": f"{routes.count}, at most {summary['max_routes_per_pair']} per pair",
+        "layers": "not assigned" if routes.layers is None else str(routes.layers),
+    }
+    if topology.notes:
+        lines["notes"] = "\n".join(topology.notes)
+    if "phases" in summary:
+        lines["phases"] = ", ".join(
+            f"{key} {line_of(value)}" for key, value in summary["phases"].items()
+        )
+    lines["method"] = f"{routes.method}, {summary['seconds']:.2f} s"
+    if output:
+        lines["saved"] = str(output)
+    return lines

@@ -1,0 +1,228 @@
+"""What all files of routes share: the order of routes, ports, and the way back to `Routes`.
+
+Routes are written by source, then destination, in the order in which they came; their number within
+a pair is the route id. The egress port of a link is its position among the links that leave its
+node, in link-index order, from 0.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from a2aflow.errors import FormatError, InputError, LimitError, VerificationError
+from a2aflow.ir.arrays import Floats, Ints, inner_index
+from a2aflow.ir.flow import Certificate
+from a2aflow.ir.problem import Problem
+from a2aflow.ir.routes import Routes
+from a2aflow.ir.topology import Topology
+
+SAME = 1e-6
+"""How far the weight of a route in a file may be from that of the routes it was made from."""
+
+
+@dataclass(frozen=True, eq=False)
+class RoutedFile:
+    """What a file says: per route its ends, and per hop the node that it leaves and the port.
+
+    Ends are nodes; route r has the hops `start[r]` to `start[r + 1] - 1` in `node` and `port`. It
+    carries `weight[r]` shards, or that share of its pair's demand if `shares`. `problem` and
+    `certificate` are None unless the file has them; `facts` is what else a check may print.
+    """
+
+    kind: str
+    name: str
+    source: Ints
+    destination: Ints
+    start: Ints
+    node: Ints
+    port: Ints
+    weight: Floats
+    layer: Ints | None
+    shares: bool = False
+    denominator: int | None = None
+    problem: Problem | None = None
+    certificate: Certificate | None = None
+    facts: dict[str, Any] = field(default_factory=dict)
+
+    def route(self, index: int) -> str:
+        """Name a route for a message."""
+        return f"route {index} from node {self.source[index]} to node {self.destination[index]}"
+
+
+def in_file_order(routes: Routes) -> tuple[Routes, Ints]:
+    """Return the routes by source and destination, and where each was before."""
+    order = np.lexsort((routes.destination, routes.source))
+    hops = np.diff(routes.start)[order]
+    entries = np.repeat(routes.start[order], hops) + inner_index(hops)
+    ordered = replace(
+        routes,
+        source=routes.source[order],
+        destination=routes.destination[order],
+        start=np.concatenate(([0], np.cumsum(hops))),
+        link=routes.link[entries],
+        weight=routes.weight[order],
+        layer=None if routes.layer is None else routes.layer[order],
+    )
+    return ordered, order
+
+
+def pair_sizes(source: Ints, destination: Ints) -> Ints:
+    """Return the number of routes of each pair, in order, of routes in file order."""
+    new = np.ones(len(source), dtype=np.bool_)
+    new[1:] = (source[1:] != source[:-1]) | (destination[1:] != destination[:-1])
+    return np.diff(np.append(np.flatnonzero(new), len(source)))
+
+
+def ports_of(topology: Topology) -> Ints:
+    """Return the egress port of every link."""
+    order = np.argsort(topology.tail, kind="stable")
+    port = np.empty(topology.links, dtype=np.int64)
+    port[order] = inner_index(topology.out_degree)
+    return port
+
+
+def require_layers(routes: Routes) -> Ints:
+    """Return the layers, which must have been assigned."""
+    if routes.layer is None:
+        raise InputError(
+            f"the routes on {routes.problem.topology.name} have no layers; "
+            "assign deadlock-free layers before lowering them"
+        )
+    return routes.layer
+
+
+def check_room(routes: Routes, most: int) -> None:
+    """Refuse more routes of a pair, in file order, than the fabric's tables hold."""
+    sizes = pair_sizes(routes.source, routes.destination)
+    worst = int(np.argmax(sizes))
+    if sizes[worst] > most:
+        first = int(sizes[:worst].sum())
+        ends = routes.problem.topology.terminals[[routes.source[first], routes.destination[first]]]
+        raise LimitError(
+            f"{sizes[worst]} routes from node {ends[0]} to node {ends[1]}, but the fabric takes at "
+            f"most {most} routes per destination; limit the routes per pair, or raise the limit"
+        )
+
+
+def rebuild(file: RoutedFile, problem: Problem, certificate: Certificate | None) -> Routes:
+    """Return the routes that a file describes, on the topology that it is to run on.
+
+    Hops that are no ports of the topology, or do not lead to the next one, are violations.
+    """
+    topology = problem.topology
+    position = np.full(topology.nodes, -1, dtype=np.int64)
+    position[topology.terminals] = np.arange(len(topology.terminals))
+    _require_terminals(file, position)
+    link = _links(file, topology)
+    ends = (position[file.source], position[file.destination])
+    weight = file.weight
+    if file.shares:
+        every = np.arange(len(topology.terminals))
+        weight = weight * problem.demand.rows(every)[ends]
+    return Routes(
+        problem=problem,
+        source=ends[0],
+        destination=ends[1],
+        start=file.start,
+        link=link,
+        weight=weight,
+        certificate=certificate or Certificate(np.ones(topology.links), 0.0),
+        method=file.kind,
+        layer=file.layer,
+        denominator=file.denominator,
+    )
+
+
+def _require_terminals(file: RoutedFile, position: Ints) -> None:
+    for ends in (file.source, file.destination):
+        wrong = np.flatnonzero((ends >= len(position)) | (position[ends % len(position)] < 0))
+        if len(wrong):
+            name = file.route(int(wrong[0]))
+            raise VerificationError(
+                file.name, [f"{name}: node {ends[wrong[0]]} is no terminal of the topology"]
+            )
+
+
+def _links(file: RoutedFile, topology: Topology) -> Ints:
+    """Return the link of every hop; raise for ports that are not there or lead elsewhere."""
+    first = np.cumsum(topology.out_degree) - topology.out_degree
+    by_node = np.argsort(topology.tail, kind="stable")
+    known = file.node < topology.nodes
+    node = np.where(known, file.node, 0)
+    known &= file.port < topology.out_degree[node]
+    link: Ints = by_node[first[node] + np.where(known, file.port, 0)]
+    violations = list(_wrong_hops(file, topology, link, known))
+    if violations:
+        raise VerificationError(file.name, violations)
+    return link
+
+
+def _wrong_hops(
+    file: RoutedFile, topology: Topology, link: Ints, known: NDArray[np.bool_]
+) -> Iterator[str]:
+    """Yield the first hop of each kind that is wrong, and how many there are."""
+    route = np.repeat(np.arange(len(file.source)), np.diff(file.start))
+    last = file.start[1:] - 1
+    follows = np.append(file.node[1:], 0)
+    follows[last] = file.destination
+    missing = np.flatnonzero(~known)
+    if len(missing):
+        yield _hop(file, route, missing, "does not exist")
+    astray = np.flatnonzero(known & (topology.head[link] != follows))
+    if len(astray):
+        to, wanted = topology.head[link[astray[0]]], follows[astray[0]]
+        yield _hop(file, route, astray, f"leads to node {to}; expected the next node, {wanted}")
+    begins = np.flatnonzero(file.node[file.start[:-1]] != file.source)
+    if len(begins):
+        yield f"{file.route(int(begins[0]))} does not start at its source"
+
+
+def _hop(file: RoutedFile, route: Ints, wrong: Ints, words: str) -> str:
+    at, more = int(wrong[0]), f" (and {len(wrong) - 1} more hops)" if len(wrong) > 1 else ""
+    name, hop = file.route(int(route[at])), at - int(file.start[route[at]])
+    return f"{name}, hop {hop}: port {file.port[at]} of node {file.node[at]} {words}{more}"
+
+
+def differences(found: Routes, wanted: Routes) -> Iterator[str]:
+    """Yield in what routes in file order differ from those that they were made from."""
+    ordered, _ = in_file_order(wanted)
+    if found.count != ordered.count:
+        yield f"{found.count} routes; expected the {ordered.count} of the saved routes"
+        return
+    hops = np.diff(found.start)
+    wrong = (found.source != ordered.source) | (found.destination != ordered.destination)
+    wrong |= hops != np.diff(ordered.start)
+    if not wrong.any():
+        route = found.route_of_link[found.link != ordered.link]
+        wrong[route] = True
+        wrong |= np.abs(found.weight - ordered.weight) > SAME * ordered.weight
+    if ordered.layer is not None and found.layer is not None:
+        wrong |= found.layer != ordered.layer
+    for route in np.flatnonzero(wrong)[:1]:
+        ends = found.problem.topology.terminals[[found.source[route], found.destination[route]]]
+        yield (
+            f"{int(wrong.sum())} routes differ from the saved ones; the first is route {route}, "
+            f"from node {ends[0]} to node {ends[1]}"
+        )
+
+
+def require_order(file: RoutedFile, ids: Ints, where: str) -> None:
+    """Refuse routes out of order, or whose ids do not count from 0 within their pair."""
+    if not len(file.source):
+        raise FormatError(f"{where}: has no routes; expected at least one")
+    key = file.source * (int(file.destination.max()) + 1) + file.destination
+    back = np.flatnonzero(np.diff(key) < 0)
+    if len(back):
+        name = file.route(int(back[0]) + 1)
+        raise FormatError(
+            f"{where}: {name} is out of order; expected routes by source and then by destination"
+        )
+    wrong = np.flatnonzero(ids != inner_index(pair_sizes(file.source, file.destination)))
+    if len(wrong):
+        name = file.route(int(wrong[0]))
+        raise FormatError(
+            f"{where}: {name} has id {ids[wrong[0]]}; expected 0, 1, 2, ... within its pair"
+        )

@@ -1,0 +1,137 @@
+"""`df-sssp`: begin with all routes in one layer and move those that close cycles to the next.
+
+A depth-first search looks for a cycle of channel dependencies in the layer. Of the cycle's
+dependencies, the one that fewest routes of the layer have is broken: all of these routes move to
+the next layer. The search goes on where its path was broken, until the layer is acyclic; then the
+next layer is searched. Ties go to the dependency that comes first along the cycle.
+"""
+
+import numpy as np
+from numba import njit
+
+from a2aflow.ir.arrays import Ints
+from a2aflow.ir.routes import Routes
+from a2aflow.solve.channels import Dependencies, circular_route, dependencies_of
+
+NEW, ON_PATH, FINISHED = 0, 1, 2
+
+
+def break_cycles(routes: Routes, _: int) -> Ints:
+    """Return a layer per route, by moving routes off cycles from layer to layer."""
+    dependencies = dependencies_of(routes)
+    users, users_first = _users(dependencies)
+    layer = np.zeros(routes.count, dtype=np.int64)
+    level = 0
+    while (layer == level).any():
+        _clear_layer(
+            level,
+            (dependencies.start, dependencies.turn),
+            (dependencies.out_first, dependencies.wanted),
+            (users_first, users),
+            layer,
+        )
+        if not (layer == level).any():
+            raise circular_route()
+        level += 1
+    return layer
+
+
+def _users(dependencies: Dependencies) -> tuple[Ints, Ints]:
+    """Return the routes ordered by the dependencies that they have, and where each begins."""
+    order = np.argsort(dependencies.turn, kind="stable")
+    route = np.repeat(np.arange(dependencies.routes), dependencies.length)
+    first = np.searchsorted(dependencies.turn[order], np.arange(dependencies.count + 1))
+    return route[order].astype(np.int64), first.astype(np.int64)
+
+
+@njit(cache=True)
+def _clear_layer(
+    level: int,
+    routes: tuple[Ints, Ints],
+    graph: tuple[Ints, Ints],
+    users: tuple[Ints, Ints],
+    layer: Ints,
+) -> None:
+    """Move routes to the next layer until this one has no cycle."""
+    first, wanted = graph
+    count = _count_users(level, routes, layer, len(wanted))
+    links = len(first) - 1
+    state = np.zeros(links, dtype=np.int64)
+    cursor = first[:-1].copy()
+    place = np.empty(links, dtype=np.int64)
+    path = np.empty(links + 1, dtype=np.int64)
+    turns = np.empty(links + 1, dtype=np.int64)
+    for root in range(links):
+        if state[root] == NEW:
+            path[0], place[root], state[root], depth = root, 0, ON_PATH, 0
+            while depth >= 0:
+                link = path[depth]
+                turn = cursor[link]
+                if turn == first[link + 1]:
+                    state[link] = FINISHED
+                    depth -= 1
+                elif count[turn] == 0 or state[wanted[turn]] == FINISHED:
+                    cursor[link] += 1
+                elif state[wanted[turn]] == NEW:
+                    turns[depth] = turn
+                    depth += 1
+                    path[depth] = wanted[turn]
+                    place[wanted[turn]], state[wanted[turn]] = depth, ON_PATH
+                else:
+                    turns[depth] = turn
+                    bottom = place[wanted[turn]]
+                    _move_users(
+                        level, _rarest(turns, count, bottom, depth), routes, users, layer, count
+                    )
+                    depth = _broken_at(turns, count, path, state, depth)
+
+
+@njit(cache=True)
+def _count_users(level: int, routes: tuple[Ints, Ints], layer: Ints, turns: int) -> Ints:
+    start, turn = routes
+    count = np.zeros(turns, dtype=np.int64)
+    for route in range(len(layer)):
+        if layer[route] == level:
+            for index in range(start[route], start[route + 1]):
+                count[turn[index]] += 1
+    return count
+
+
+@njit(cache=True)
+def _rarest(turns: Ints, count: Ints, bottom: int, top: int) -> int:
+    """Return the dependency of the cycle turns[bottom..top] that fewest routes have."""
+    best = turns[bottom]
+    for depth in range(bottom + 1, top + 1):
+        if count[turns[depth]] < count[best]:
+            best = turns[depth]
+    return int(best)
+
+
+@njit(cache=True)
+def _move_users(
+    level: int,
+    broken: int,
+    routes: tuple[Ints, Ints],
+    users: tuple[Ints, Ints],
+    layer: Ints,
+    count: Ints,
+) -> None:
+    """Move the routes of this layer that have the broken dependency to the next one."""
+    start, turn = routes
+    for index in range(users[0][broken], users[0][broken + 1]):
+        route = users[1][index]
+        if layer[route] == level:
+            layer[route] = level + 1
+            for each in turn[start[route] : start[route + 1]]:
+                count[each] -= 1
+
+
+@njit(cache=True)
+def _broken_at(turns: Ints, count: Ints, path: Ints, state: Ints, top: int) -> int:
+    """Shorten the path to its part before the first dependency that is gone; return its depth."""
+    depth = 0
+    while count[turns[depth]] > 0:
+        depth += 1
+    for above in range(depth + 1, top + 1):
+        state[path[above]] = NEW
+    return depth

@@ -1,0 +1,94 @@
+"""`a2aflow route`, as a user calls it."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from a2aflow.lower.routed import ROUTE_TARGETS
+from a2aflow.route import ROUTERS
+from command_line import Run
+
+KEYS = {
+    *("nodes", "links", "time", "bound", "gap", "method", "seconds"),
+    *("routes", "max_routes_per_pair", "layers"),
+}
+
+
+@pytest.mark.parametrize("method", ROUTERS)
+def test_every_method_gives_routes_with_layers(run: Run, method: str) -> None:
+    """The agreed keys, a time that is never below the certified bound, and layers."""
+    found = run("route", "torus:3x3", "--method", method, "--json").json
+    assert found.keys() >= KEYS
+    assert found["time"] >= found["bound"] * (1 - 1e-9)
+    assert found["bound"] == pytest.approx(3.0)
+    assert found["layers"] >= 1
+
+
+def test_a_saved_table_verifies_and_a_broken_one_does_not(run: Run, tmp_path: Path) -> None:
+    """Exit code 4 and the name of what is wrong."""
+    path = tmp_path / "routes.json"
+    assert run("route", "genkautz:n=12,d=3", "--method", "single", "-o", path).code == 0
+    found = run("verify", path, "--json").json
+    assert found["max_routes_per_pair"] == 1
+    value = json.loads(path.read_text())
+    del value["time"], value["gap"]
+    value["routes"][0]["dst"], value["routes"][1]["dst"] = (
+        value["routes"][1]["dst"],
+        value["routes"][0]["dst"],
+    )
+    path.write_text(json.dumps(value))
+    broken = run("verify", path)
+    assert broken.code == 4
+    assert "does not end at its destination" in broken.err
+
+
+def test_deadlock_freedom_by_construction(run: Run) -> None:
+    """With enough layers the optimum of the ring is reached; with one it is not."""
+    one = run("route", "ring:6", "--deadlock-free", 1, "--json").json
+    three = run("route", "ring:6", "--deadlock-free", 3, "--json").json
+    assert one["layers"] == 1
+    assert one["time"] > 4.5 * 1.01
+    assert three["time"] == pytest.approx(4.5, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "expected"),
+    [
+        (("--method", "magic"), 2, "extp"),
+        (("--paths", "magic"), 2, "disjoint"),
+        (("--layers", "magic"), 2, "lash"),
+        (("--method", "single", "--max-layers", "1"), 3, "layers"),
+        (("--deadlock-free", "0"), 2, "0"),
+    ],
+)
+def test_bad_words(run: Run, words: tuple[str, ...], code: int, expected: str) -> None:
+    """Usage and input errors are told apart."""
+    outcome = run("route", "ring:6", *words)
+    assert outcome.code == code
+    assert expected in outcome.err
+
+
+@pytest.mark.parametrize("target", ROUTE_TARGETS)
+def test_routes_are_lowered_and_read_back(run: Run, tmp_path: Path, target: str) -> None:
+    """Whole chunks on layered routes fit every target; a schedule's target is refused."""
+    routes, file = tmp_path / "routes.json", tmp_path / f"file{ROUTE_TARGETS[target].suffix}"
+    words = ("route", "bipartite:4x4", "--method", "few", "--max-routes", 2, "--chunks", 2)
+    assert run(*words, "-o", routes).code == 0
+    lowered = run("lower", routes, "--to", target, "-o", file)
+    assert lowered.code == 0, lowered.err
+    checked = run("verify", file, "--topology", "bipartite:4x4", "--json")
+    assert checked.code == 0, checked.err
+    assert checked.json["max_routes_per_pair"] <= 2
+    wrong = run("lower", routes, "--to", "msccl")
+    assert wrong.code == 2
+    assert "routes, ompi, srv6" in wrong.err
+
+
+def test_phases_are_reported(run: Run) -> None:
+    """Injection control: fewer flows at once, at a stated cost."""
+    words = ("route", "torus:3x3x3", "--method", "single", "--phases", 0, "--phase-loss", 0)
+    phases = run(*words, "--json").json["phases"]
+    assert phases["phases"] > 1
+    assert phases["max_active_flows"] < phases["flows"]
+    assert phases["phase_loss"] == pytest.approx(0.0, abs=1e-9)
