@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from a2aflow.errors import InputError
 from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.problem import Problem
 
@@ -22,18 +23,33 @@ class Groups:
     wanted: Floats
 
 
+MOST_VARIABLES = 30_000_000
+"""Groups times links beyond which a program is refused rather than attempted in memory."""
+
+
 def by_source(problem: Problem) -> Groups:
     """Return one group per source: the paper's source-rooted grouped commodities."""
     source = problem.sources
+    _check_size(problem, len(source), "sources")
     return Groups(source, None, problem.topology.terminals[source], problem.node_demand(source))
 
 
 def by_commodity(problem: Problem) -> Groups:
     """Return one group per pair with a positive demand."""
     source, destination = problem.demand.pairs()
+    _check_size(problem, len(source), "pairs (a method with one group per source needs fewer)")
     terminals = problem.topology.terminals
     rows = np.arange(len(source))
     wanted = np.zeros((len(source), problem.topology.nodes))
     every = problem.demand.rows(np.arange(len(terminals), dtype=np.int64))
     wanted[rows, terminals[destination]] = every[source, destination]
     return Groups(source, destination, terminals[source], wanted)
+
+
+def _check_size(problem: Problem, groups: int, what: str) -> None:
+    variables = groups * problem.topology.links
+    if variables > MOST_VARIABLES:
+        raise InputError(
+            f"{problem.topology.name}: a program of {variables:,} variables, {groups:,} {what}, "
+            f"times {problem.topology.links:,} links; expected at most {MOST_VARIABLES:,}"
+        )
