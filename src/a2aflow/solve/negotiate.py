@@ -17,6 +17,9 @@ from a2aflow.solve.paths import Adjacency, shortest_tree
 NOTHING = -1
 """Marks the end of a path in the kernels' path table."""
 
+STALE = 40
+"""Rounds without progress after which a negotiation is given up."""
+
 
 @dataclass(frozen=True, eq=False)
 class Chunks:
@@ -119,6 +122,7 @@ def _negotiate(
     parent = np.empty(nodes, dtype=np.int64)
     settled = np.empty(nodes, dtype=np.int64)
     pressure = 0.5
+    least, stale = np.inf, 0
     for _ in range(rounds):
         for chunk in order:
             if not _needs_rerouting(paths[chunk], load, budget):
@@ -137,13 +141,19 @@ def _negotiate(
         settled_all = True
         for chunk in range(len(start)):
             settled_all &= paths[chunk, 0] != NOTHING
+        excess = 0.0
         for link in range(len(budget)):
             over = load[link] - budget[link]
             if over > 1e-9:
                 history[link] += 0.3 * min(3.0, over / size[0])
+                excess += over
                 settled_all = False
         if settled_all:
             return True
+        stale = 0 if excess < least else stale + 1
+        least = min(least, excess)
+        if stale == STALE:
+            return False
         pressure = min(pressure * 1.3, 1e3)
     return False
 
