@@ -17,6 +17,7 @@ from a2aflow.ir.files import read_text
 from a2aflow.ir.json import demand_from_json, demand_from_matrix, parse_json
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.topology import Topology
+from a2aflow.lp import solver_names
 from a2aflow.topologies import operators
 from a2aflow.topologies.formats import read_topology
 from a2aflow.topologies.spec import FAMILIES, build
@@ -33,6 +34,21 @@ Spec = Annotated[
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+SolverName = Annotated[str, typer.Option(help=f"One of {', '.join(solver_names())}.")]
+Gap = Annotated[float, typer.Option(help="The certified gap to aim for.")]
+TimeLimit = Annotated[
+    float | None,
+    typer.Option(metavar="SECONDS", help="Stop then, with the best certified answer so far."),
+]
+Workers = Annotated[int, typer.Option(help="Processes and threads to use.")]
+DemandFile = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Demand between terminals; uniform if left out."),
+]
+Output = Annotated[
+    Path | None,
+    typer.Option("--output", "-o", metavar="FILE", help="Save the result as JSON."),
+]
 
 
 def _option(name: str, help_text: str, metavar: str | None = None) -> Any:

@@ -6,13 +6,22 @@ from typing import Annotated, Any
 
 import typer
 
-from a2aflow.cli.options import AsJson, load_problem, takes_topology
+from a2aflow.cli.options import (
+    AsJson,
+    DemandFile,
+    Gap,
+    Output,
+    SolverName,
+    TimeLimit,
+    Workers,
+    load_problem,
+    takes_topology,
+)
 from a2aflow.cli.show import line_of, progress, show
 from a2aflow.ir.json import routes_to_json, write_json
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.topology import Topology
 from a2aflow.ir.verify_routes import check_routes
-from a2aflow.lp import solver_names
 from a2aflow.route import ROUTERS, route
 from a2aflow.schedule.layers import LAYERINGS, assign_layers
 from a2aflow.schedule.phases import split_phases
@@ -55,21 +64,12 @@ def route_verb(
         int | None,
         typer.Option(metavar="L", help="Optimise under deadlock freedom with L layers instead."),
     ] = None,
-    solver: Annotated[str, typer.Option(help=f"One of {', '.join(solver_names())}.")] = "auto",
-    gap: Annotated[float, typer.Option(help="The gap to aim for.")] = DEFAULTS.solve.gap,
-    time_limit: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help="Return the best found by then.")
-    ] = None,
-    workers: Annotated[
-        int, typer.Option(help="Processes and threads to use.")
-    ] = DEFAULTS.solve.workers,
-    demand: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Demand between terminals; uniform if left out."),
-    ] = None,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Save the routes as JSON.")
-    ] = None,
+    solver: SolverName = "auto",
+    gap: Gap = DEFAULTS.solve.gap,
+    time_limit: TimeLimit = None,
+    workers: Workers = DEFAULTS.solve.workers,
+    demand: DemandFile = None,
+    output: Output = None,
     as_json: AsJson = False,
 ) -> None:
     """Compute routes for fabrics whose NICs forward, and layers that keep them from deadlock.

@@ -6,12 +6,21 @@ from typing import Annotated, Any
 
 import typer
 
-from a2aflow.cli.options import AsJson, load_problem, takes_topology
+from a2aflow.cli.options import (
+    AsJson,
+    DemandFile,
+    Gap,
+    Output,
+    SolverName,
+    TimeLimit,
+    Workers,
+    load_problem,
+    takes_topology,
+)
 from a2aflow.cli.show import progress, show
 from a2aflow.ir.json import schedule_to_json, write_json
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.topology import Topology
-from a2aflow.lp import solver_names
 from a2aflow.schedule.search import Found, ScheduleSettings, chunk_curve, find_schedule
 from a2aflow.schedule.steps import best_flow, timed_flows
 from a2aflow.solve import SolveSettings, solve
@@ -44,22 +53,12 @@ def schedule_verb(
         bool,
         typer.Option("--sweep", help="Print time against steps, and loss against chunks, only."),
     ] = False,
-    solver: Annotated[str, typer.Option(help=f"One of {', '.join(solver_names())}.")] = "auto",
-    gap: Annotated[float, typer.Option(help="The certified gap to aim for.")] = DEFAULTS.solve.gap,
-    time_limit: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help="Time limit for the linear programs.")
-    ] = None,
-    workers: Annotated[
-        int, typer.Option(help="Processes and threads to use.")
-    ] = DEFAULTS.solve.workers,
-    demand: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Demand between terminals; uniform if left out."),
-    ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Save the schedule as JSON."),
-    ] = None,
+    solver: SolverName = "auto",
+    gap: Gap = DEFAULTS.solve.gap,
+    time_limit: TimeLimit = None,
+    workers: Workers = DEFAULTS.solve.workers,
+    demand: DemandFile = None,
+    output: Output = None,
     as_json: AsJson = False,
 ) -> None:
     """Compute which chunk crosses which link in which step, for fabrics where hosts forward.

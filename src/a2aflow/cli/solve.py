@@ -6,13 +6,22 @@ from typing import Annotated, Any
 
 import typer
 
-from a2aflow.cli.options import AsJson, load_problem, takes_topology
+from a2aflow.cli.options import (
+    AsJson,
+    DemandFile,
+    Gap,
+    Output,
+    SolverName,
+    TimeLimit,
+    Workers,
+    load_problem,
+    takes_topology,
+)
 from a2aflow.cli.show import progress, show
 from a2aflow.cli.units import bytes_per_second
 from a2aflow.ir.flow import Flow, Status
 from a2aflow.ir.json import flow_to_json, write_json
 from a2aflow.ir.topology import Topology
-from a2aflow.lp import solver_names
 from a2aflow.solve import METHODS, SolveSettings, solve
 
 DEFAULTS = SolveSettings()
@@ -23,24 +32,16 @@ INTERRUPTED_EXIT = 130
 def solve_verb(
     topology: Topology,
     method: Annotated[str, typer.Option(help=f"One of auto, {', '.join(METHODS)}.")] = "auto",
-    solver: Annotated[str, typer.Option(help=f"One of {', '.join(solver_names())}.")] = "auto",
-    gap: Annotated[float, typer.Option(help="The certified gap to aim for.")] = DEFAULTS.gap,
-    time_limit: Annotated[
-        float | None,
-        typer.Option(metavar="SECONDS", help="Stop then, with the best certified answer so far."),
-    ] = None,
-    workers: Annotated[int, typer.Option(help="Processes and threads to use.")] = DEFAULTS.workers,
-    demand: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Demand between terminals; uniform if left out."),
-    ] = None,
+    solver: SolverName = "auto",
+    gap: Gap = DEFAULTS.gap,
+    time_limit: TimeLimit = None,
+    workers: Workers = DEFAULTS.workers,
+    demand: DemandFile = None,
     link_bandwidth: Annotated[
         str | None,
         typer.Option(metavar="RATE", help="Of a link of capacity 1, such as 25Gbps."),
     ] = None,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Save the flow as JSON.")
-    ] = None,
+    output: Output = None,
     as_json: AsJson = False,
 ) -> None:
     """Find the best all-to-all rate and prove it.
