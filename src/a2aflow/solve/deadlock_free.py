@@ -124,7 +124,7 @@ def _search(
     """Search orders for so many layers and return the best routes in them, None without any."""
     problem = optimum.routes.problem
     starts = list(_starts(optimum, count, before))
-    orders = search_orders(problem, starts, optimum.routes.certificate, _time(optimum), settings)
+    orders = search_orders(problem, starts, _time(optimum), settings)
     if orders is None:
         return None
     layered = layered_graph(problem, orders)

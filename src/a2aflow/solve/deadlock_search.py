@@ -3,7 +3,8 @@
 It is a game between orders, which want a small bound under all lengths, and lengths, which want a
 large bound under all orders. The program answers orders with the worst lengths for them, its duals;
 the annealing answers lengths with better orders. Answering the last duals alone would go in
-circles, so it answers their averages, over all rounds and over the last few, as well.
+circles, so it answers, in turn, their averages over all rounds and over the last few, and the
+last few one by one.
 """
 
 from collections.abc import Sequence
@@ -12,7 +13,6 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from a2aflow.ir.arrays import Floats, Ints
-from a2aflow.ir.flow import Certificate
 from a2aflow.ir.problem import Problem
 from a2aflow.solve.deadlock_graph import layered_graph
 from a2aflow.solve.deadlock_orders import improve_orders, order_bounds
@@ -31,8 +31,8 @@ MOVE_WORK = 200_000_000
 MOVES_PER_LINK = 500
 """More moves of each link than this are a waste on the smallest topologies."""
 
-RECENT = 4
-"""Duals of so many rounds are averaged beside those of all rounds; old ones may be outdated."""
+RECENT = 8
+"""So many of the last duals count by themselves and in an average; old ones may be outdated."""
 
 
 @dataclass
@@ -48,7 +48,6 @@ class _Trail:
 def search_orders(
     problem: Problem,
     starts: Sequence[Ints],
-    certificate: Certificate,
     target: float,
     settings: RouteSettings,
 ) -> Ints | None:
@@ -61,7 +60,7 @@ def search_orders(
     for number in range(max(3, min(ROUNDS, ROUND_WORK // work))):
         if trail.time <= goal or settings.solve.out_of_time():
             break
-        orders = _improved(problem, trail, certificate, settings.seed + number)
+        orders = _improved(problem, trail, settings.seed + number)
         _judge(problem, orders, trail, settings)
         settings.solve.report(
             f"{len(orders)} layers, round {number + 1}: best time {trail.time:.6g}"
@@ -81,14 +80,16 @@ def _judge(problem: Problem, orders: Ints, trail: _Trail, settings: RouteSetting
         trail.best, trail.time = orders, time
 
 
-def _improved(problem: Problem, trail: _Trail, certificate: Certificate, seed: int) -> Ints:
+def _improved(problem: Problem, trail: _Trail, seed: int) -> Ints:
     """Anneal the best or the last orders, in turn, under what the duals so far ask for."""
-    lengths = [1.0 / problem.topology.capacity, certificate.lengths]
+    odd = len(trail.duals) % 2 == 1
+    begin = trail.best if odd and trail.best is not None else trail.last
+    lengths = [1.0 / problem.topology.capacity]
     if trail.duals:
-        lengths += [np.mean(trail.duals, axis=0), np.mean(trail.duals[-RECENT:], axis=0)]
-        lengths += trail.duals[-2:]
+        recent = trail.duals[-RECENT:]
+        lengths += [np.mean(recent, axis=0)]
+        lengths += recent if odd else [np.mean(trail.duals, axis=0)]
     terminals = len(problem.topology.terminals)
     cost = len(lengths) * terminals * (problem.topology.links + terminals)
-    begin = trail.best if trail.best is not None and len(trail.duals) % 2 else trail.last
     moves = min(MOVES_PER_LINK * begin.size, 1 + MOVE_WORK // cost)
     return improve_orders(order_bounds(problem, lengths), begin, moves, seed)

@@ -1,0 +1,70 @@
+"""Print the throughput under deadlock freedom against the number of virtual layers.
+
+Each line is one topology: the time of the best deadlock-free routes found with 1, 2, ... layers
+over the certified bound of the unrestricted maximum concurrent flow, and beside it the layers that
+lash-sequential needs for the routes of the unrestricted optimum. All routes are checked.
+
+    python benchmarks/deadlock_free.py --layers 4 torus:4x4 jellyfish:n=32,d=4,seed=1
+"""
+
+import argparse
+import time
+from collections.abc import Sequence
+
+from a2aflow import Problem, SolveSettings, build
+from a2aflow.ir.verify_routes import check_routes
+from a2aflow.schedule.layers import assign_layers
+from a2aflow.solve import solve
+from a2aflow.solve.deadlock_free import deadlock_free_by_layers
+from a2aflow.solve.deadlock_paths import routes_of_flow
+from a2aflow.solve.route_settings import RouteSettings
+
+SPECS = (
+    "torus:4x4",
+    "torus:3x3x3",
+    "genkautz:n=32,d=4",
+    "jellyfish:n=32,d=4,seed=1",
+    "dragonfly:a=4,h=2",
+    "slimfly:q=3",
+    "slimfly:q=5",
+)
+
+
+def ratios(problem: Problem, layers: int, settings: RouteSettings) -> list[str]:
+    """Return time over bound for each number of layers, of checked routes."""
+    answers = deadlock_free_by_layers(problem, layers, settings)
+    reports = [None if each is None else check_routes(each.routes) for each in answers]
+    return ["none" if each is None else f"{each.time / each.bound:.4f}" for each in reports]
+
+
+def line(spec: str, layers: int, seed: int) -> str:
+    """Return the line of one topology."""
+    problem = Problem.all_to_all(build(spec))
+    optimum = solve(problem, "decomposed", SolveSettings(workers=1))
+    needed = assign_layers(routes_of_flow(optimum)).layers
+    started = time.perf_counter()
+    settings = RouteSettings(seed=seed, solve=SolveSettings(workers=1))
+    found = "".join(f"{each:>9}" for each in ratios(problem, layers, settings))
+    return f"{spec:28}{found}{needed:>10}{time.perf_counter() - started:9.1f}"
+
+
+def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("specs", nargs="*", default=SPECS)
+    parser.add_argument("--layers", type=int, default=4)
+    parser.add_argument("--seed", type=int, default=0)
+    return parser.parse_args(arguments)
+
+
+def main() -> None:
+    """Print one line per topology."""
+    options = parse()
+    heads = "".join(f"{f'L={count}':>9}" for count in range(1, options.layers + 1))
+    print(f"{'topology':28}{heads}{'LASH-seq':>10}{'seconds':>9}")
+    for spec in options.specs:
+        print(line(spec, options.layers, options.seed), flush=True)
+
+
+if __name__ == "__main__":
+    main()

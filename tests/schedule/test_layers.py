@@ -1,0 +1,209 @@
+"""Layer assignment: acyclic by the independent checker, and as few layers as are known to do."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from a2aflow import Certificate, Problem, Topology, build
+from a2aflow.errors import InputError, UsageError, VerificationError
+from a2aflow.ir.routes import Routes
+from a2aflow.ir.verify_routes import check_routes
+from a2aflow.schedule.layers import LAYERINGS, assign_layers
+from a2aflow.solve import solve
+from a2aflow.solve.deadlock_paths import routes_of_flow
+from a2aflow.solve.paths import Adjacency, shortest_tree
+from strategies import problems
+
+ALGORITHMS = sorted(LAYERINGS)
+
+
+def routes_over(problem: Problem, paths: Sequence[Sequence[int]]) -> Routes:
+    """Return routes of equal weight for each pair over lists of links."""
+    topology = problem.topology
+    position = np.zeros(topology.nodes, dtype=np.int64)
+    position[topology.terminals] = np.arange(len(topology.terminals))
+    source = position[topology.tail[[path[0] for path in paths]]]
+    destination = position[topology.head[[path[-1] for path in paths]]]
+    _, pair, count = np.unique(
+        source * topology.nodes + destination, return_inverse=True, return_counts=True
+    )
+    demand = problem.demand.rows(np.arange(len(topology.terminals)))[source, destination]
+    return Routes(
+        problem=problem,
+        source=source,
+        destination=destination,
+        start=np.cumsum([0, *map(len, paths)]),
+        link=np.concatenate([np.array(path) for path in paths]),
+        weight=demand / count[pair],
+        certificate=Certificate(np.ones(topology.links), 0.0),
+        method="test",
+    )
+
+
+def short_paths(problem: Problem, lengths: np.ndarray) -> list[list[int]]:
+    """Return the shortest path of each pair with demand."""
+    topology = problem.topology
+    first, link = Adjacency(topology).outgoing
+    distance = np.empty(topology.nodes)
+    parent, order = np.empty((2, topology.nodes), dtype=np.int64)
+    paths = []
+    for source, destination in zip(*problem.demand.pairs(), strict=True):
+        start, node = (int(each) for each in topology.terminals[[source, destination]])
+        shortest_tree(
+            topology.nodes, first, link, topology.head, lengths, start, distance, parent, order
+        )
+        path: list[int] = []
+        while node != start:
+            path.insert(0, int(parent[node]))
+            node = int(topology.tail[path[0]])
+        paths.append(path)
+    return paths
+
+
+def random_routes(problem: Problem, seed: int, per_pair: int) -> Routes:
+    """Return simple paths that are shortest under random lengths, several for each pair."""
+    rng = np.random.default_rng(seed)
+    tables = [short_paths(problem, rng.random(problem.topology.links)) for _ in range(per_pair)]
+    return routes_over(problem, [path for table in tables for path in table])
+
+
+def walk(topology: Topology, nodes: Sequence[int]) -> list[int]:
+    """Return the links of a walk over nodes."""
+    ends = zip(topology.tail.tolist(), topology.head.tolist(), strict=True)
+    index = {hop: link for link, hop in enumerate(ends)}
+    return [index[hop] for hop in pairwise(nodes)]
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@settings(max_examples=40)
+@given(problem=problems(), seed=st.integers(0, 1000), per_pair=st.integers(1, 3))
+def test_no_layer_can_deadlock(algorithm: str, problem: Problem, seed: int, per_pair: int) -> None:
+    """Whatever the routes, the checker finds no cycle, and layers are numbered without holes."""
+    layered = assign_layers(random_routes(problem, seed, per_pair), algorithm)
+    assert layered.layer is not None
+    check_routes(layered)
+    assert set(layered.layer) == set(range(layered.layers or 0))
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "torus:4x4",
+        "hypercube:3",
+        "genkautz:n=20,d=3",
+        "jellyfish:n=16,d=4,seed=1",
+        "dragonfly:a=3,h=1",
+        "slimfly:q=3",
+        "fattree:k=4",
+        "bipartite:4x4",
+        "dgx2",
+    ],
+)
+def test_optimal_routes_get_sound_layers(algorithm: str, spec: str) -> None:
+    """The routes of the maximum concurrent flow, and one random path per pair, cannot deadlock."""
+    problem = Problem.all_to_all(build(spec))
+    for routes in (routes_of_flow(solve(problem, "grouped")), random_routes(problem, 1, 1)):
+        assert (check_routes(assign_layers(routes, algorithm)).layers or 0) <= 7
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("nodes", [4, 5, 6, 9])
+def test_a_ring_needs_two_layers(algorithm: str, nodes: int) -> None:
+    """Shortest paths on a ring, halfway ones clockwise, wait in a circle unless split in two."""
+    problem = Problem.all_to_all(build(f"ring:{nodes}"))
+    paths = []
+    for source in range(nodes):
+        for far in range(1, nodes):
+            step, hops = (1, far) if 2 * far <= nodes else (-1, nodes - far)
+            stops = [(source + step * hop) % nodes for hop in range(hops + 1)]
+            paths.append(walk(problem.topology, stops))
+    routes = routes_over(problem, paths)
+    assert check_routes(assign_layers(routes, algorithm)).layers == 2
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_dimension_order_on_a_mesh_needs_one_layer(algorithm: str) -> None:
+    """All of one dimension, then all of the other: the classic deadlock-free routing."""
+    problem = Problem.all_to_all(build("mesh:3x4"))
+    paths = []
+    for source in range(12):
+        for target in range(12):
+            (a, b), (c, d) = divmod(source, 4), divmod(target, 4)
+            across = range(a, c, 1 if c > a else -1)
+            along = range(b, d, 1 if d > b else -1)
+            stops = [x * 4 + b for x in across] + [c * 4 + y for y in along] + [target]
+            if source != target:
+                paths.append(walk(problem.topology, stops))
+    assert assign_layers(routes_over(problem, paths), algorithm).layers == 1
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_a_tree_needs_one_layer(algorithm: str) -> None:
+    """Up and then down a tree there is nothing to wait for in a circle."""
+    tree = Topology.from_edges("tree", 15, [(child, (child - 1) // 2) for child in range(1, 15)])
+    routes = random_routes(Problem.all_to_all(tree), 0, 1)
+    assert assign_layers(routes, algorithm).layers == 1
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_one_hop_routes_need_one_layer(algorithm: str) -> None:
+    """A route of one link holds nothing while it waits."""
+    routes = random_routes(Problem.all_to_all(build("complete:5")), 0, 1)
+    direct = routes_over(routes.problem, short_paths(routes.problem, np.ones(20)))
+    assert assign_layers(direct, algorithm).layers == 1
+
+
+def test_sequential_never_needs_more_than_plain_lash() -> None:
+    """Among the packings that it compares is that of `lash`."""
+    for seed in range(5):
+        routes = random_routes(Problem.all_to_all(build("jellyfish:n=24,d=3,seed=2")), seed, 2)
+        lash, sequential = (assign_layers(routes, name) for name in ("lash", "lash-sequential"))
+        assert (sequential.layers or 0) <= (lash.layers or 0)
+
+
+def test_the_same_seed_gives_the_same_layers() -> None:
+    """Random orders come from the seed alone."""
+    routes = random_routes(Problem.all_to_all(build("jellyfish:n=24,d=3,seed=2")), 0, 2)
+    first, second = (assign_layers(routes, seed=3) for _ in range(2))
+    assert first.layer is not None
+    assert np.array_equal(first.layer, second.layer)  # type: ignore[arg-type]
+
+
+def test_too_few_layers_are_an_input_error() -> None:
+    """The message says how many are needed."""
+    routes = random_routes(Problem.all_to_all(build("torus:4x4")), 0, 3)
+    needed = assign_layers(routes).layers or 0
+    assert needed > 1
+    assert assign_layers(routes, max_layers=needed).layers == needed
+    with pytest.raises(InputError, match=f"needs {needed} virtual layers"):
+        assign_layers(routes, max_layers=1)
+
+
+def test_an_unknown_algorithm_is_a_usage_error() -> None:
+    """The message lists what there is."""
+    routes = random_routes(Problem.all_to_all(build("ring:4")), 0, 1)
+    with pytest.raises(UsageError, match="lash-sequential"):
+        assign_layers(routes, "first-come")
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_a_route_that_waits_for_itself_is_refused(algorithm: str) -> None:
+    """Going round a ring more than once fits no layer; it is refused instead of tried forever."""
+    problem = Problem.all_to_all(build("ring:3"))
+    round_and_on = walk(problem.topology, [0, 1, 2, 0, 1])
+    with pytest.raises(InputError, match="circle"):
+        assign_layers(routes_over(problem, [round_and_on]), algorithm)
+
+
+def test_the_checker_sees_a_cycle() -> None:
+    """All routes of a ring in one layer: the check that the other tests rely on does fail."""
+    problem = Problem.all_to_all(build("ring:5"))
+    routes = routes_over(problem, short_paths(problem, np.ones(10)))
+    flat = Routes(**{**vars(routes), "layer": np.zeros(routes.count, dtype=np.int64)})
+    with pytest.raises(VerificationError, match="deadlock"):
+        check_routes(flat)
