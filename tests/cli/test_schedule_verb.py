@@ -1,5 +1,6 @@
 """`a2aflow schedule`, as a user calls it."""
 
+import importlib.util
 import json
 from pathlib import Path
 
@@ -51,3 +52,15 @@ def test_demand_and_steps(run: Run, tmp_path: Path) -> None:
     outcome = run("schedule", "ring:6", "--steps", 2)
     assert outcome.code == 3
     assert "needs at least 3" in outcome.err
+
+
+def test_the_sccl_baseline_or_how_to_install_it(run: Run) -> None:
+    """With z3, a verified schedule; without, exit code 5 and the command."""
+    outcome = run("schedule", "ring:4", "--method", "sccl", "--json")
+    if importlib.util.find_spec("z3") is None:
+        assert outcome.code == 5
+        assert "a2aflow[sccl]" in outcome.err
+    else:
+        assert outcome.json["method"] == "sccl"
+        assert outcome.json["time"] >= outcome.json["bound"]
+    assert run("schedule", "ring:4", "--method", "magic").code == 2

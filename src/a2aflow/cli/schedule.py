@@ -1,11 +1,13 @@
 """`a2aflow schedule`: a time-stepped chunk schedule."""
 
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from a2aflow.baselines.sccl import synthesise
 from a2aflow.cli.options import (
     AsJson,
     DemandFile,
@@ -18,9 +20,12 @@ from a2aflow.cli.options import (
     takes_topology,
 )
 from a2aflow.cli.show import progress, show
+from a2aflow.errors import UsageError
+from a2aflow.ir.flow import Status
 from a2aflow.ir.json import schedule_to_json, write_json
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.topology import Topology
+from a2aflow.ir.verify_schedule import check_schedule
 from a2aflow.schedule.search import Found, ScheduleSettings, chunk_curve, find_schedule
 from a2aflow.schedule.steps import best_flow, timed_flows
 from a2aflow.solve import SolveSettings, solve
@@ -31,6 +36,9 @@ DEFAULTS = ScheduleSettings()
 @takes_topology
 def schedule_verb(
     topology: Topology,
+    method: Annotated[
+        str, typer.Option(help="tsmcf, or the baseline sccl: least steps by SMT, small cases only.")
+    ] = "tsmcf",
     steps: Annotated[
         int | None, typer.Option(help="Number of steps; the best one if left out.")
     ] = None,
@@ -75,10 +83,12 @@ def schedule_verb(
         settings = ScheduleSettings(
             steps, chunks, latency, step_tolerance, loss, max_chunks, solving
         )
+        if method not in METHODS:
+            raise UsageError(f"unknown method {method!r}; expected one of {', '.join(METHODS)}")
         if sweep:
             curves = _sweep(problem, settings)
         else:
-            found = find_schedule(problem, settings)
+            found = METHODS[method](problem, settings)
     if sweep:
         show(curves, as_json, _sweep_lines(curves))
         return
@@ -86,6 +96,18 @@ def schedule_verb(
         write_json(output, schedule_to_json(found.schedule))
     summary = _summary(found, time.monotonic() - started)
     show(summary, as_json, _lines(summary, found, output))
+
+
+def _synthesise(problem: Problem, settings: ScheduleSettings) -> Found:
+    """Return the schedule of the SCCL baseline, checked, with the certificate of the flow."""
+    schedule = synthesise(problem, settings.chunks or 1, settings.steps, settings=settings.solve)
+    certificate = solve(problem, "grouped", settings.solve).certificate
+    schedule = replace(schedule, certificate=certificate)
+    check_schedule(schedule)
+    return Found(schedule, {schedule.chunks_per_shard: schedule.loss}, Status.OPTIMAL)
+
+
+METHODS = {"tsmcf": find_schedule, "sccl": _synthesise}
 
 
 def _sweep(problem: Problem, settings: ScheduleSettings) -> dict[str, Any]:
