@@ -28,7 +28,10 @@ ROUNDS = 200
 """Rounds of negotiation for one try."""
 
 TRIES = 8
-"""Orders of the chunks tried for one target, each from its own seed; fewer with more chunks."""
+"""Orders of the chunks tried for one target, each from its own seed."""
+
+TRIED_CHUNKS = 40_000
+"""With more chunks than this divided by `TRIES`, fewer orders are tried."""
 
 FINEST = 1e-3
 """Targets rise by at least this share of the bound from one try to the next."""
@@ -67,10 +70,11 @@ def route_chunks(flow: Flow, chunks: int, settings: RouteSettings, method: str) 
     problem = flow.problem
     pieces, source, destination = _pieces(problem, chunks)
     first = _first_paths(flow, pieces, np.searchsorted(flow.source, source))
+    tries = max(1, min(TRIES, TRIED_CHUNKS // len(source)))
     for target in _targets(problem, flow.bound, chunks):
         settings.solve.report(f"{method}: {chunks} per pair, aiming at {target:.6g}")
         budget = target * problem.topology.capacity * (1 + 1e-12)
-        for seed in range(settings.seed, settings.seed + max(1, TRIES // chunks)):
+        for seed in range(settings.seed, settings.seed + tries):
             paths, fits = negotiate(problem.topology, pieces, first, budget, ROUNDS, seed)
             if fits:
                 return _as_routes(flow, chunks, source, destination, paths, method)
