@@ -69,7 +69,9 @@ def test_lower_prints_lines_for_people(saved: Path, tmp_path: Path) -> None:
 def test_lower_refuses_what_it_cannot_do(saved: Path, tmp_path: Path) -> None:
     """Unknown targets, files that are no schedules and programs that do not fit leave no file."""
     output = tmp_path / "never.xml"
-    with pytest.raises(UsageError, match="target 'nccl' for a schedule; expected one of msccl, mscclpp, oneccl"):
+    with pytest.raises(
+        UsageError, match="target 'nccl' for a schedule; expected one of msccl, mscclpp, oneccl"
+    ):
         call(saved, "--to", "nccl", "-o", output)
     with pytest.raises(LimitError, match="rccl takes at most 64"):
         call(saved, "--to", "msccl", "--runtime", "rccl", "--channels", 32, "-o", output)

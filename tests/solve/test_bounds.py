@@ -57,7 +57,15 @@ def test_kautz_graphs_nearly_reach_the_regular_bound() -> None:
 
 @pytest.mark.parametrize(
     ("spec", "bound"),
-    [("hypercube:3", 4.0), ("torus:4x8", 32.0), ("ring:30", 112.5), ("fattree:k=4", 15.0)],
+    [
+        ("hypercube:3", 4.0),
+        ("hypercube:8", 128.0),
+        ("torus:4x8", 32.0),
+        ("torus:7x7x7", 294.0),
+        ("torus:8x8x8", 512.0),
+        ("ring:30", 112.5),
+        ("fattree:k=4", 15.0),
+    ],
 )
 def test_the_worst_cut_is_found(spec: str, bound: float) -> None:
     """Bisections of symmetric graphs, and the port of a host."""

@@ -36,6 +36,9 @@ MIXTURES = 16
 SWEEP_STARTS = 64
 """Cuts are grown around at most this many terminals."""
 
+MOST_NEIGHBOURS = 16
+"""Links of a terminal along which cuts are tried."""
+
 DENSE_EIGENVECTORS = 400
 """Up to this many nodes a dense eigenvalue solver is quick enough."""
 
@@ -119,7 +122,7 @@ def _swept_cuts(problem: Problem) -> Iterator[Mask]:
 
 
 def _orders(problem: Problem) -> Iterator[Ints]:
-    """Yield orders to sweep: along the slowest modes of the graph, and outwards from terminals."""
+    """Yield orders to sweep: along the graph's slowest modes, around terminals, across links."""
     topology = problem.topology
     modes = _slow_modes(topology)
     # Symmetric graphs have equal eigenvalues: only mixtures of their vectors separate the nodes.
@@ -127,8 +130,13 @@ def _orders(problem: Problem) -> Iterator[Ints]:
     for values in np.hstack((modes, modes @ mixtures)).T:
         yield np.argsort(values, kind="stable")
     starts = topology.terminals[:: -(-len(topology.terminals) // SWEEP_STARTS)]
-    for distance in shortest_distances(topology, np.ones(topology.links), starts):
+    hops = np.ones(topology.links)
+    for start, distance in zip(starts, shortest_distances(topology, hops, starts), strict=True):
         yield np.argsort(distance, kind="stable")
+        # Nearer to this end of a link or to that one: the straight cuts of grids and cubes.
+        ends = topology.head[topology.tail == start][:MOST_NEIGHBOURS]
+        for other in shortest_distances(topology, hops, ends):
+            yield np.argsort(distance - other, kind="stable")
 
 
 def _best_prefix(problem: Problem, order: Ints) -> Mask:
