@@ -104,7 +104,7 @@ def _synthesise(problem: Problem, settings: ScheduleSettings) -> Found:
     certificate = solve(problem, "grouped", settings.solve).certificate
     schedule = replace(schedule, certificate=certificate)
     check_schedule(schedule)
-    return Found(schedule, {schedule.chunks_per_shard: schedule.loss}, Status.OPTIMAL)
+    return Found(schedule, {schedule.chunks_per_shard: schedule.loss}, {}, Status.OPTIMAL)
 
 
 METHODS = {"tsmcf": find_schedule, "sccl": _synthesise}
@@ -156,6 +156,7 @@ def _summary(found: Found, seconds: float) -> dict[str, Any]:
         "steps": schedule.steps,
         "chunks_per_shard": schedule.chunks_per_shard,
         "loss_by_chunks": {str(chunks): max(0.0, loss) for chunks, loss in found.curve.items()},
+        "least_loss_by_chunks": {str(chunks): loss for chunks, loss in found.floor.items()},
         "sends": schedule.sends,
         "method": schedule.method,
         "status": found.status.value,
@@ -175,12 +176,18 @@ def _lines(summary: dict[str, Any], found: Found, output: Path | None) -> dict[s
         "chunks": f"{summary['chunks_per_shard']} per shard, loss {summary['loss']:.3%} "
         f"against the fractional {summary['fractional_time']:.9g}",
     }
-    if len(found.curve) > 1:
-        curve = (f"{chunks}: {max(0.0, loss):.2%}" for chunks, loss in found.curve.items())
-        lines["tried"] = ", ".join(curve)
+    if found.floor:
+        lines["curve"] = _curve(found)
     if topology.notes:
         lines["notes"] = "\n".join(topology.notes)
     lines["method"] = f"{summary['method']}, {summary['seconds']:.2f} s"
     if output:
         lines["saved"] = str(output)
     return lines
+
+
+def _curve(found: Found) -> str:
+    """Show the loss by number of chunks: found, or what it cannot be below (--sweep finds all)."""
+    known = {chunks: f"{max(0.0, loss):.2%}" for chunks, loss in found.curve.items()}
+    floor = {chunks: f">={loss:.2%}" for chunks, loss in found.floor.items()}
+    return ", ".join(f"{chunks}: {loss}" for chunks, loss in (floor | known).items())

@@ -53,10 +53,15 @@ class ScheduleSettings:
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """A schedule, and the loss of every number of chunks that was tried on the way to it."""
+    """A schedule, and what was learnt about numbers of chunks on the way to it.
+
+    `curve` has the loss of every number of chunks that was tried to the end, `floor` the loss that
+    no schedule with so many chunks can be below, because durations are whole.
+    """
 
     schedule: Schedule
     curve: dict[int, float]
+    floor: dict[int, float]
     status: Status
 
 
@@ -71,7 +76,9 @@ def find_schedule(problem: Problem, settings: ScheduleSettings) -> Found:
     rounded, curve = _search(flow, settings)
     schedule = schedule_from(rounded, flow, master.certificate, "tsmcf")
     check_schedule(schedule)
-    return Found(schedule, curve, flow.status)
+    choices = range(1, settings.max_chunks + 1)
+    floor = {chunks: max(0.0, least_loss(flow, chunks)) for chunks in choices}
+    return Found(schedule, curve, floor, flow.status)
 
 
 def choose_flow(master: Flow, settings: ScheduleSettings) -> TimedFlow:
