@@ -18,6 +18,7 @@ from a2aflow.cli.solve import INTERRUPTED_EXIT, solve_verb
 from a2aflow.cli.topology import topology_verb
 from a2aflow.cli.verify import verify_verb
 from a2aflow.errors import A2AFlowError
+from a2aflow.lp import solver_is_running
 
 app = typer.Typer(
     name="a2aflow",
@@ -46,7 +47,7 @@ for _name, _verb in VERBS.items():
 def main() -> None:
     """Run the command line; errors raised on purpose become one message and an exit code."""
     try:
-        app()
+        _run_app()
     except A2AFlowError as error:
         _stop(f"error: {error}", error.exit_code)
     except KeyboardInterrupt:
@@ -61,8 +62,24 @@ def main() -> None:
         _stop(f"error: output cannot be written: {error.strerror}", 2)
 
 
+def _run_app() -> None:
+    try:
+        app()
+    except SystemExit as stop:
+        _leave(stop.code if isinstance(stop.code, int) else 1)
+
+
 def _stop(message: str, code: int) -> None:
     """Leave with a message; what a terminal cannot show is written as escapes."""
     if sys.stderr is not None:
         sys.stderr.write(message.encode("ascii", "backslashreplace").decode() + "\n")
+    _leave(code)
+
+
+def _leave(code: int) -> None:
+    """End the process; at once if a solver would not stop, which no orderly exit survives."""
+    if solver_is_running():
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
     sys.exit(code)

@@ -4,6 +4,7 @@
 imported when it is asked for and not before. `auto` picks by size.
 """
 
+import threading
 from collections.abc import Callable
 from importlib import import_module
 
@@ -25,6 +26,11 @@ EXTRAS = {"gurobi": "gurobipy", "clarabel": "clarabel"}
 
 AUTO = ((2_000, "simplex"), (400_000, "ipm"))
 """Largest number of variables for which `auto` takes a solver; above the last, `hipo`."""
+
+
+def solver_is_running() -> bool:
+    """Whether a solver that did not stop in time still runs in a thread of its own."""
+    return any(thread.name == highs.THREAD_NAME for thread in threading.enumerate())
 
 
 def solver_names() -> list[str]:
@@ -65,5 +71,6 @@ __all__ = [
     "LinearProgram",
     "Solver",
     "solve_program",
+    "solver_is_running",
     "solver_names",
 ]

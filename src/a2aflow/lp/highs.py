@@ -12,6 +12,9 @@ from a2aflow.lp.program import LinearProgram, LPResult, LPSettings, LPStatus, Ve
 INTERRUPTIBLE_SIZE = 20_000
 """Above this many variables a solve can take seconds, and watching it is worth a thread."""
 
+THREAD_NAME = "a2aflow-solver"
+"""A process that leaves such a thread running must end without tearing it down: see `cli.main`."""
+
 PATIENCE = 3.0
 """Seconds that a solver gets to stop by itself after Ctrl-C before its thread is abandoned."""
 
@@ -80,7 +83,7 @@ def _solve(
     if program.size <= INTERRUPTIBLE_SIZE:
         solver.run()
         return _result(solver)
-    thread = threading.Thread(target=solver.run, daemon=True)
+    thread = threading.Thread(target=solver.run, name=THREAD_NAME, daemon=True)
     interrupted = _watch(thread, solver, f"{name}: {program.size:,} variables", settings)
     if thread.is_alive():
         return LPResult(LPStatus.INTERRUPTED, None, None)
