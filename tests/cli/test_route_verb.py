@@ -92,3 +92,13 @@ def test_phases_are_reported(run: Run) -> None:
     assert phases["phases"] > 1
     assert phases["max_active_flows"] < phases["flows"]
     assert phases["phase_loss"] == pytest.approx(0.0, abs=1e-9)
+
+
+def test_path_sets_and_the_common_factor(run: Run) -> None:
+    """Longer paths help on K4,4 not at all, and its weights have a common denominator."""
+    words = ("route", "bipartite:4x4", "--method", "pmcf", "--json")
+    for paths in (("bounded", "--slack", 2), ("k-shortest", "--k", 4), ("columns",)):
+        found = run(*words, "--paths", *paths).json
+        assert found["time"] == pytest.approx(2.5)
+        assert found["common_factor_chunks"] >= 2
+    assert run(*words, "--paths", "k-shortest", "--k", 0).code == 2

@@ -25,7 +25,7 @@ from a2aflow.ir.verify_routes import check_routes
 from a2aflow.route import ROUTERS, route
 from a2aflow.schedule.layers import LAYERINGS, assign_layers
 from a2aflow.schedule.phases import split_phases
-from a2aflow.schedule.route_chunks import bounded_chunks, limit_routes
+from a2aflow.schedule.route_chunks import bounded_chunks, common_factor_chunks, limit_routes
 from a2aflow.solve.deadlock_free import solve_deadlock_free
 from a2aflow.solve.route_settings import PATH_SETS, RouteSettings
 from a2aflow.solve.settings import SolveSettings
@@ -40,6 +40,10 @@ def route_verb(
     paths: Annotated[
         str, typer.Option(help=f"Paths that pmcf chooses from: {', '.join(PATH_SETS)}.")
     ] = DEFAULTS.paths,
+    slack: Annotated[
+        int, typer.Option(help="Extra hops of bounded paths over the shortest.")
+    ] = DEFAULTS.slack,
+    k: Annotated[int, typer.Option(help="How many k-shortest paths.")] = DEFAULTS.k,
     max_routes: Annotated[
         int | None, typer.Option(metavar="K", help="Most routes per pair; re-optimised.")
     ] = None,
@@ -83,9 +87,7 @@ def route_verb(
     problem = load_problem(topology, demand)
     with progress() as report:
         solving = SolveSettings(gap, solver, time_limit, workers, report)
-        settings = RouteSettings(
-            paths=paths, max_routes=max_routes, loss=loss, epsilon=epsilon, solve=solving
-        )
+        settings = RouteSettings(paths, slack, k, max_routes, loss, epsilon, solve=solving)
         if deadlock_free is not None:
             routes = solve_deadlock_free(problem, deadlock_free, settings)
         else:
@@ -120,6 +122,7 @@ def _summary(routes: Routes, seconds: float) -> dict[str, Any]:
         "routes": routes.count,
         "max_routes_per_pair": int(routes.routes_per_pair().max()),
         "layers": routes.layers,
+        "common_factor_chunks": common_factor_chunks(routes),
         "method": routes.method,
         "seconds": round(seconds, 3),
         "notes": list(topology.notes),
@@ -136,6 +139,7 @@ def _lines(summary: dict[str, Any], routes: Routes, output: Path | None) -> dict
         "gap": f"{max(0.0, routes.gap):.2e}",
         "routes": f"{routes.count}, at most {summary['max_routes_per_pair']} per pair",
         "layers": "not assigned" if routes.layers is None else str(routes.layers),
+        "chunks": f"{summary['common_factor_chunks'] or 'more than 4096'} by common factor",
     }
     if topology.notes:
         lines["notes"] = "\n".join(topology.notes)
