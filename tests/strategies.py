@@ -1,10 +1,14 @@
-"""Random problems for property tests."""
+"""Random problems and artefacts for property tests."""
 
 import numpy as np
 from hypothesis import strategies as st
 
+from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.demand import Demand
+from a2aflow.ir.flow import Certificate, Flow, Status
 from a2aflow.ir.problem import Problem
+from a2aflow.ir.routes import Routes
+from a2aflow.ir.schedule import Schedule
 from a2aflow.ir.topology import Topology
 
 capacities = st.sampled_from([0.25, 0.5, 1.0, 1.0, 1.0, 2.0, 3.0, 10.0])
@@ -39,3 +43,89 @@ def problems(draw: st.DrawFn, max_nodes: int = 7) -> Problem:
     if not matrix.any():
         matrix[0, 1] = 1.0
     return Problem(topology, Demand(terminals, matrix))
+
+
+def _integers(draw: st.DrawFn, below: int, count: int) -> Ints:
+    """Draw `count` integers from 0 to below `below`."""
+    return np.array(draw(st.lists(st.integers(0, below - 1), min_size=count, max_size=count)), int)
+
+
+def _numbers(draw: st.DrawFn, count: int) -> Floats:
+    """Draw `count` positive numbers, some of which only the widest type holds."""
+    numbers = st.floats(1e-300, 1e300) | st.sampled_from([1.0, 0.5, 1 / 3])
+    return np.array(draw(st.lists(numbers, min_size=count, max_size=count)), float)
+
+
+def _runs(draw: st.DrawFn, count: int, least: int) -> Ints:
+    """Draw where `count` runs of at least `least` entries start, and where the last one ends."""
+    sizes = draw(st.lists(st.integers(least, 4), min_size=count, max_size=count))
+    return np.cumsum([0, *sizes], dtype=np.int64)
+
+
+@st.composite
+def flows(draw: st.DrawFn) -> Flow:
+    """Draw a flow that is well-formed, which is all that a file asks for, and seldom true."""
+    problem = draw(problems())
+    topology, terminals = problem.topology, len(problem.topology.terminals)
+    count, maps = draw(st.integers(0, 5)), draw(st.integers(0, 2))
+    start = _runs(draw, count, 0)
+    images = [draw(st.permutations(range(topology.nodes))) for _ in range(maps)]
+    per_commodity = draw(st.booleans()) and not images
+    return Flow(
+        problem=problem,
+        rate=draw(st.floats(1e-9, 1e9)),
+        source=_integers(draw, terminals, count),
+        destination=_integers(draw, terminals, count) if per_commodity else None,
+        start=start,
+        link=_integers(draw, topology.links, int(start[-1])),
+        amount=_numbers(draw, int(start[-1])),
+        certificate=Certificate(_numbers(draw, topology.links), draw(st.floats(1e-9, 1e9))),
+        method=draw(st.text(max_size=5)),
+        status=draw(st.sampled_from(list(Status))),
+        generators=np.array(images, int) if images else None,
+    )
+
+
+@st.composite
+def routes(draw: st.DrawFn) -> Routes:
+    """Draw routes that are well-formed, and seldom true."""
+    problem = draw(problems())
+    topology, terminals = problem.topology, len(problem.topology.terminals)
+    count = draw(st.integers(1, 5))
+    start = _runs(draw, count, 1)
+    return Routes(
+        problem=problem,
+        source=_integers(draw, terminals, count),
+        destination=_integers(draw, terminals, count),
+        start=start,
+        link=_integers(draw, topology.links, int(start[-1])),
+        weight=_numbers(draw, count),
+        certificate=Certificate(_numbers(draw, topology.links), draw(st.floats(0, 1e9))),
+        method=draw(st.text(max_size=5)),
+        layer=_integers(draw, draw(st.sampled_from([1, 9, 300, 2**40])), count)
+        if draw(st.booleans())
+        else None,
+        denominator=draw(st.none() | st.integers(1, 2**53)),
+    )
+
+
+@st.composite
+def schedules(draw: st.DrawFn) -> Schedule:
+    """Draw a schedule that is well-formed, and seldom true."""
+    topology = draw(topologies())
+    terminals, steps, chunks = len(topology.terminals), draw(st.integers(1, 4)), 300
+    pairs = st.tuples(st.integers(0, terminals - 1), st.integers(1, terminals - 1))
+    ends = draw(st.lists(pairs, max_size=6))
+    return Schedule(
+        problem=Problem.all_to_all(topology),
+        chunks_per_shard=chunks,
+        steps=steps,
+        step=np.sort(_integers(draw, steps, len(ends))),
+        source=np.array([source for source, _ in ends], int),
+        destination=np.array([(source + ahead) % terminals for source, ahead in ends], int),
+        chunk=_integers(draw, chunks, len(ends)),
+        link=_integers(draw, topology.links, len(ends)),
+        certificate=Certificate(_numbers(draw, topology.links), draw(st.floats(0, 1e9))),
+        fractional_time=draw(st.floats(0, 1e9)),
+        method=draw(st.text(max_size=5)),
+    )

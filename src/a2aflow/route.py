@@ -7,8 +7,8 @@ from a2aflow.baselines import BASELINES
 from a2aflow.errors import UsageError
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
-from a2aflow.solve.decomposed import solve_grouped
 from a2aflow.solve.extract import route_extp
+from a2aflow.solve.master import solve_master
 from a2aflow.solve.path_mcf import route_pmcf
 from a2aflow.solve.route_settings import RouteSettings
 from a2aflow.solve.single import route_few, route_single
@@ -23,6 +23,9 @@ ROUTERS: dict[str, Router] = {
     **BASELINES,
 }
 
+CERTIFIED = ("extp", "single", "few")
+"""Methods that solve the master program themselves; their certificate is the best there is."""
+
 
 def route(problem: Problem, method: str = "extp", settings: RouteSettings | None = None) -> Routes:
     """Return routes by a method, with the best certificate that can be had.
@@ -34,9 +37,10 @@ def route(problem: Problem, method: str = "extp", settings: RouteSettings | None
         raise UsageError(f"unknown method {method!r}; expected one of {', '.join(ROUTERS)}")
     settings = settings or RouteSettings()
     routes = ROUTERS[method](problem, settings)
-    if routes.gap <= settings.solve.gap or settings.solve.out_of_time():
+    proven = method in CERTIFIED or routes.gap <= settings.solve.gap
+    if proven or settings.solve.out_of_time():
         return routes
-    certificate = solve_grouped(problem, settings.solve).certificate
+    certificate = solve_master(problem, settings.solve).certificate
     if certificate.bound > routes.bound:
         routes = replace(routes, certificate=certificate)
     return routes

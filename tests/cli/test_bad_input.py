@@ -68,6 +68,8 @@ def test_a_bad_file_is_exit_code_3(run: Run, tmp_path: Path, name: str, verb: st
         (("solve", "ring:5", "--gap", "0"), 2, "gap 0"),
         (("solve", "ring:5", "--time-limit", "-1"), 2, "time limit -1"),
         (("solve", "ring:5", "--workers", "0"), 2, "0 workers"),
+        (("solve", "ring:5", "--cluster", "here"), 2, "tcp://localhost:8786"),
+        (("route", "ring:5", "--cluster", "here"), 2, "tcp://localhost:8786"),
         (("solve", "ring:5", "--link-bandwidth", "25"), 2, "25Gbps"),
         (("solve", "ring:5", "--host-bandwidth", "0"), 3, "0"),
         (("solve", "ring:5", "--host-bandwidth", "nan"), 3, "nan"),

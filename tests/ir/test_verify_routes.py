@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from a2aflow.errors import FormatError, InputError, VerificationError
+from a2aflow.ir import verify_routes
 from a2aflow.ir.flow import Certificate
 from a2aflow.ir.json import routes_from_json, routes_to_json
 from a2aflow.ir.problem import Problem
@@ -69,12 +70,51 @@ def test_correct_routes_pass(routes: Routes) -> None:
     assert report.routes == routes.count
 
 
+@pytest.mark.parametrize("block", [1, 7, 4_000_000])
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_fault_is_found(fault: str) -> None:
-    """Each kind of tampering is named."""
+def test_a_fault_is_found(fault: str, block: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each kind of tampering is named, however the routes are cut into blocks."""
+    monkeypatch.setattr(verify_routes, "BLOCK", block)
     tamper, words = FAULTS[fault]
     with pytest.raises(VerificationError, match=words):
         check_routes(tamper(RING))
+
+
+@pytest.mark.parametrize("block", [1, 5, 7])
+def test_blocks_do_not_change_the_report(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Blocks smaller than a route, and blocks that end within a source, find the same."""
+    whole = check_routes(CUBE)
+    monkeypatch.setattr(verify_routes, "BLOCK", block)
+    assert check_routes(CUBE) == whole
+
+
+def test_all_wrong_routes_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The count is over all blocks, and the first is the first of all."""
+    monkeypatch.setattr(verify_routes, "BLOCK", 4)
+    source = np.array(RING.source)
+    source[5:20] = (source[5:20] + 1) % 6
+    found = r"15 routes: the first, route 5 from node \d to node \d, does not start"
+    with pytest.raises(VerificationError, match=found):
+        check_routes(replace(RING, source=source))
+
+
+@pytest.mark.parametrize("at_once", [1, 2, 100])
+def test_every_layer_is_looked_at(at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cycle in one of many layers is found in that layer, however many are taken at a time."""
+    monkeypatch.setattr(verify_routes, "LARGEST_KEY", at_once * RING.problem.topology.links**2)
+    forward = RING.problem.topology.head[RING.link[RING.start[:-1]]] == (RING.source + 1) % 6
+    apart = np.where(forward, 2**40, np.arange(RING.count))
+    layer = rf"layer {2**40} can deadlock: its channel dependencies have a cycle near link \d+"
+    with pytest.raises(VerificationError, match=layer):
+        check_routes(replace(RING, layer=apart))
+    assert check_routes(replace(RING, layer=np.arange(RING.count))).layers == RING.count
+
+
+def test_layers_that_deadlock_are_counted() -> None:
+    """The first of them is named."""
+    forward = RING.problem.topology.head[RING.link[RING.start[:-1]]] == (RING.source + 1) % 6
+    with pytest.raises(VerificationError, match=r"layer 3 can deadlock.* \(and 1 more layers\)"):
+        check_routes(replace(RING, layer=np.where(forward, 3, 8)))
 
 
 def test_a_detour_over_a_visited_node_is_found() -> None:
@@ -116,6 +156,9 @@ def test_acyclic_layers_pass() -> None:
         ({"routes": [{"src": 0, "dst": 1, "links": [0], "weight": "1/0"}]}, "p/q"),
         ({"routes": [{"src": 0, "dst": 1, "links": "0", "weight": 1}]}, "links"),
         ({"routes": [{"src": 0, "dst": 9, "links": [0], "weight": 1}]}, r"routes\[0\]\.dst is 9"),
+        ({"routes": [{"src": 0, "dst": 1, "links": [True], "weight": 1.0}]}, r"links is \[true\]"),
+        ({"routes": [{"src": 0, "dst": 1, "links": [10**30], "weight": 1.0}]}, "links is"),
+        ({"routes": [{"src": 0, "dst": 1, "links": [0], "weight": 1.0, "layer": 0.5}]}, "layer is"),
         ({"routes": [{"src": 0, "dst": 1, "links": [], "weight": 1}]}, "at least one link"),
         ({"routes": [{"src": 0, "dst": 1, "links": [99], "weight": 1}]}, "link 99"),
         ({"lengths": [1]}, "one length per link"),

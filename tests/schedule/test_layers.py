@@ -1,6 +1,7 @@
 """Layer assignment: acyclic by the independent checker, and as few layers as are known to do."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -12,8 +13,11 @@ from a2aflow import Certificate, Problem, Topology, build
 from a2aflow.errors import InputError, UsageError, VerificationError
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.verify_routes import check_routes
+from a2aflow.schedule import layers
+from a2aflow.schedule.layer_orders import layer_orders, pack_by_orders
 from a2aflow.schedule.layers import LAYERINGS, assign_layers
 from a2aflow.solve import solve
+from a2aflow.solve.channels import dependencies_of
 from a2aflow.solve.deadlock_paths import routes_of_flow
 from a2aflow.solve.paths import Adjacency, shortest_tree
 from strategies import problems
@@ -158,6 +162,40 @@ def test_one_hop_routes_need_one_layer(algorithm: str) -> None:
     assert assign_layers(direct, algorithm).layers == 1
 
 
+@settings(max_examples=40)
+@given(problem=problems(), seed=st.integers(0, 1000), per_pair=st.integers(1, 3))
+def test_packing_by_orders_cannot_deadlock(problem: Problem, seed: int, per_pair: int) -> None:
+    """What very many routes get, on few: acyclic, and layers numbered without holes."""
+    routes = random_routes(problem, seed, per_pair)
+    layer = pack_by_orders(dependencies_of(routes), seed)
+    check_routes(replace(routes, layer=layer))
+    assert set(layer) == set(range(layer.max() + 1))
+
+
+@pytest.mark.parametrize(("spec", "most"), [("torus:4x4", 3), ("genkautz:n=64,d=4", 5)])
+def test_very_many_routes_are_packed_by_orders_of_the_links(
+    spec: str, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """About as few layers as by offering routes one by one."""
+    monkeypatch.setattr(layers, "OFFERED_WORK", 0)
+    routes = random_routes(Problem.all_to_all(build(spec)), 1, 1)
+    assert (check_routes(assign_layers(routes)).layers or 0) <= most
+
+
+def test_orders_for_a_given_number_of_layers_miss_few_routes() -> None:
+    """Two orders for what needs three layers: nearly all routes go forward in one of them."""
+    routes = random_routes(Problem.all_to_all(build("genkautz:n=32,d=4")), 1, 1)
+    dependencies = dependencies_of(routes)
+    orders = layer_orders(dependencies, 2, 0, 0)
+    missed = orders.missed(dependencies)
+    assert len(orders.rank) == 2
+    assert missed.mean() < 0.1
+    for rank, forward in zip(orders.rank, orders.forward, strict=True):
+        for route in range(routes.count):
+            places = rank[routes.link[routes.start[route] : routes.start[route + 1]]]
+            assert forward[route] == bool((np.diff(places) > 0).all())
+
+
 def test_sequential_never_needs_more_than_plain_lash() -> None:
     """Among the packings that it compares is that of `lash`."""
     for seed in range(5):
@@ -198,6 +236,14 @@ def test_a_route_that_waits_for_itself_is_refused(algorithm: str) -> None:
     round_and_on = walk(problem.topology, [0, 1, 2, 0, 1])
     with pytest.raises(InputError, match="circle"):
         assign_layers(routes_over(problem, [round_and_on]), algorithm)
+
+
+def test_orders_refuse_a_route_that_waits_for_itself() -> None:
+    """No order of the links lets it go forward."""
+    problem = Problem.all_to_all(build("ring:3"))
+    routes = routes_over(problem, [walk(problem.topology, [0, 1, 2, 0, 1])])
+    with pytest.raises(InputError, match="circle"):
+        pack_by_orders(dependencies_of(routes), 0)
 
 
 def test_the_checker_sees_a_cycle() -> None:

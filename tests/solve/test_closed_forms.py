@@ -26,7 +26,7 @@ KNOWN = {
 }
 
 
-@pytest.mark.parametrize("method", ["decomposed", "grouped"])
+@pytest.mark.parametrize("method", ["decomposed", "decomposed-lp", "grouped"])
 @pytest.mark.parametrize(("spec", "time"), KNOWN.items())
 def test_known_optimum(spec: str, time: float, method: str) -> None:
     """The solved time is the known one, and the checker agrees."""

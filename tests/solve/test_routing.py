@@ -10,11 +10,12 @@ from a2aflow.errors import InputError, UsageError
 from a2aflow.ir.json import routes_from_json, routes_to_json
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.verify_routes import check_routes
-from a2aflow.solve import solve
-from a2aflow.solve.candidates import candidate_paths
+from a2aflow.solve import single, solve
+from a2aflow.solve.candidates import Candidates, candidate_paths
 from a2aflow.solve.extract import route_extp
 from a2aflow.solve.path_mcf import route_pmcf
 from a2aflow.solve.route_settings import RouteSettings
+from a2aflow.solve.routing import merge_equal
 from a2aflow.solve.single import route_few, route_single
 from a2aflow.topologies.operators import drop_links, drop_nodes, with_host_bandwidth
 from a2aflow.topologies.spec import build
@@ -131,3 +132,27 @@ def test_bad_settings_are_refused(wrong: dict[str, object]) -> None:
     """Each with what is expected."""
     with pytest.raises(UsageError, match="expected"):
         RouteSettings(**wrong)  # type: ignore[arg-type]
+
+
+def test_equal_paths_are_merged_and_their_weights_added() -> None:
+    """Ordered by pair, then by links; a path that begins like another is not equal to it."""
+    paths = Candidates(
+        source=np.array([1, 0, 1, 0]),
+        destination=np.array([2, 1, 2, 1]),
+        start=np.array([0, 2, 3, 5, 7]),
+        link=np.array([4, 5, 3, 4, 5, 3, 6]),
+    )
+    merged, weight = merge_equal(paths, np.array([1.0, 2.0, 4.0, 8.0]))
+    assert merged.source.tolist() == [0, 0, 1]
+    assert merged.start.tolist() == [0, 1, 3, 5]
+    assert merged.link.tolist() == [3, 3, 6, 4, 5]
+    assert weight.tolist() == [2.0, 8.0, 5.0]
+
+
+def test_very_many_pairs_take_the_bound_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without negotiation, and with a flow that stands for its orbits, routes are still near it."""
+    monkeypatch.setattr(single, "TRIED_CHUNKS", 10)
+    routes = route_single(Problem.all_to_all(build("genkautz:n=50,d=4")), RouteSettings())
+    report = check_routes(routes)
+    assert report.max_routes_per_pair == 1
+    assert report.time <= 35

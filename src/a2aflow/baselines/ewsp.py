@@ -6,13 +6,13 @@ one pass over the links per source, `equal_loads`, however many paths there are.
 
 Routes list paths. A pair with at most `LISTED` shortest paths gets all of them, with equal
 weights. Above that, the number of paths may be exponential: the pair's equal-weight flow on the
-links is peeled into few weighted paths instead, which put exactly the same load on every link.
+links is split into few weighted paths instead, which put exactly the same load on every link.
 """
 
 import numpy as np
 from numba import njit
 
-from a2aflow.baselines.peel import Pool, new_pool, peel, pooled_paths, store
+from a2aflow.baselines.pool import Pool, new_pool, pooled_paths, store
 from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
@@ -20,6 +20,7 @@ from a2aflow.solve.certificate import certify
 from a2aflow.solve.paths import Adjacency, shortest_tree
 from a2aflow.solve.route_settings import RouteSettings
 from a2aflow.solve.routing import routes_from_weights
+from a2aflow.solve.widest import split_flows
 
 LISTED = 64
 """Up to this many shortest paths of a pair are listed, each with the same weight."""
@@ -143,8 +144,34 @@ def _paths(
                 continue
             alone, flow = np.zeros(nodes), np.zeros(len(tail))
             alone[node] = wanted[row, node]
-            _spread(order[:settled], distance, into, tail, paths, alone.copy(), flow)
-            pool = peel(pool, owner, flow, alone, start, tail, into, parent)
+            _spread(order[:settled], distance, into, tail, paths, alone, flow)
+            pool = _split(pool, owner, flow, start, node, wanted[row, node], nodes, ends)
+    return pool
+
+
+@njit(cache=True)
+def _split(
+    pool: Pool,
+    owner: int,
+    flow: Floats,
+    start: int,
+    node: int,
+    demand: float,
+    nodes: int,
+    ends: tuple[Ints, Ints],
+) -> Pool:
+    """Store the paths that make up the flow of one pair."""
+    used = np.flatnonzero(flow)
+    _, _, width, first, link = split_flows(
+        nodes,
+        ends,
+        np.array([start]),
+        (np.array([0, len(used)]), used, flow[used]),
+        (np.array([0, 1]), np.array([node]), np.array([demand])),
+    )
+    for path in range(len(width)):
+        backwards = link[first[path] : first[path + 1]][::-1].copy()
+        pool = store(pool, owner + node, width[path], backwards)
     return pool
 
 

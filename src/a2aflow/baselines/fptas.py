@@ -28,17 +28,17 @@ from dataclasses import dataclass, field
 import numpy as np
 from numba import njit
 
-from a2aflow.baselines.peel import Pool, new_pool, peel, pooled_paths
 from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
-from a2aflow.solve.candidates import Candidates
 from a2aflow.solve.certificate import certify, length_bound
+from a2aflow.solve.decompose import block_paths
 from a2aflow.solve.exact import exact_flows
 from a2aflow.solve.groups import Groups, by_source
 from a2aflow.solve.paths import Adjacency, shortest_tree
 from a2aflow.solve.route_settings import RouteSettings
 from a2aflow.solve.routing import routes_from_weights
+from a2aflow.solve.widest import dense_block
 
 PHASES_BETWEEN_BOUNDS = 8
 """A bound costs about as much as a phase."""
@@ -61,7 +61,8 @@ def route_fptas(problem: Problem, settings: RouteSettings) -> Routes:
         if settings.solve.out_of_time():
             break
     flows = exact_flows(problem.topology, search.groups, search.flows / search.routed)
-    paths, weight = _decompose(problem, search.groups, flows)
+    block = dense_block(problem.topology, search.groups.start, flows, search.groups.wanted)
+    paths, weight = block_paths(block, search.groups.source, problem.topology.terminals)
     certificate = certify(problem, [search.best_lengths])
     return routes_from_weights(problem, paths, weight, certificate, "fptas")
 
@@ -172,34 +173,3 @@ def _phase(
                 flows[group, link] += load[link] * share
                 lengths[link] *= 1.0 + epsilon * load[link] * share / capacity[link]
             left = left * (1.0 - share) if share < 1.0 else 0.0
-
-
-def _decompose(problem: Problem, groups: Groups, flows: Floats) -> tuple[Candidates, Floats]:
-    """Return the weighted paths that make up exact flows, one flow per source."""
-    topology, near = problem.topology, Adjacency(problem.topology)
-    ends = (topology.tail, topology.head)
-    pool = _peel_all(
-        ends, near.outgoing, near.incoming, groups.source, groups.start, groups.wanted, flows
-    )
-    return pooled_paths(problem, pool)
-
-
-@njit(cache=True)
-def _peel_all(
-    ends: tuple[Ints, Ints],
-    out: tuple[Ints, Ints],
-    into: tuple[Ints, Ints],
-    source: Ints,
-    start: Ints,
-    wanted: Floats,
-    flows: Floats,
-) -> Pool:
-    nodes = wanted.shape[1]
-    pool: Pool = new_pool()
-    distance, hop = np.empty(nodes), np.ones(len(ends[0]))
-    parent, order = np.empty(nodes, dtype=np.int64), np.empty(nodes, dtype=np.int64)
-    for group in range(len(start)):
-        shortest_tree(nodes, out[0], out[1], ends[1], hop, start[group], distance, parent, order)
-        flow, owner = flows[group], source[group] * nodes
-        pool = peel(pool, owner, flow, wanted[group], start[group], ends[0], into, parent)
-    return pool

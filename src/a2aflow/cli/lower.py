@@ -10,15 +10,10 @@ import typer
 from a2aflow.cli.lowered import verify_text
 from a2aflow.cli.options import AsJson
 from a2aflow.cli.show import line_of, show
-from a2aflow.errors import UsageError
+from a2aflow.errors import FormatError, UsageError
+from a2aflow.ir.artefacts import FORMATS, read_artefact
 from a2aflow.ir.files import write_text
-from a2aflow.ir.json import (
-    ROUTES_FORMAT,
-    format_of,
-    read_json,
-    routes_from_json,
-    schedule_from_json,
-)
+from a2aflow.ir.flow import Flow
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.schedule import Schedule
 from a2aflow.lower import PROTOCOLS, RUNTIMES, TARGETS, Options
@@ -95,17 +90,20 @@ def lower_verb(
     Example: a2aflow lower torus.schedule.json --to msccl --runtime rccl -o torus.xml
     """
     started = time.monotonic()
-    value, name = read_json(file), str(output or f"the {to} file")
-    if format_of(value, str(file)) == ROUTES_FORMAT:
+    artefact, name = read_artefact(file), str(output or f"the {to} file")
+    if isinstance(artefact, Flow):
+        raise FormatError(
+            f"{file}: format is {FORMATS[Flow]!r}; expected {FORMATS[Schedule]!r} or "
+            f"{FORMATS[Routes]!r}, which `a2aflow schedule` and `a2aflow route` save"
+        )
+    if isinstance(artefact, Routes):
         options = RouteOptions(max_routes, hash_name, queue_pairs=queue_pairs, steering=steering)
-        routes = routes_from_json(value, str(file))
         if phases is not None:
-            options = replace(options, phase=split_phases(routes, phases, phase_loss).phase)
-        text, summary = _lower_routes(routes, to, options, name)
+            options = replace(options, phase=split_phases(artefact, phases, phase_loss).phase)
+        text, summary = _lower_routes(artefact, to, options, name)
     else:
-        schedule = schedule_from_json(value, str(file))
         settings = Options(channels, runtime, protocol, max_bytes)
-        text, summary = _lower_schedule(schedule, to, settings, name)
+        text, summary = _lower_schedule(artefact, to, settings, name)
     summary |= {"bytes": len(text), "seconds": round(time.monotonic() - started, 3)}
     if output is not None:
         write_text(output, text)

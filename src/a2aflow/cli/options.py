@@ -40,14 +40,31 @@ TimeLimit = Annotated[
     float | None,
     typer.Option(metavar="SECONDS", help="Stop then, with the best certified answer so far."),
 ]
-Workers = Annotated[int, typer.Option(help="Processes and threads to use.")]
+Workers = Annotated[
+    int, typer.Option("--threads", "--workers", help="Threads and processes to use.")
+]
+UseSymmetry = Annotated[
+    bool,
+    typer.Option(
+        "--symmetry/--no-symmetry", help="Let one source stand for all that are symmetric to it."
+    ),
+]
+Cluster = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ADDRESS",
+        help="Run the work per source on the Dask cluster at tcp://host:port, which you trust.",
+    ),
+]
 DemandFile = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="Demand between terminals; uniform if left out."),
 ]
 Output = Annotated[
     Path | None,
-    typer.Option("--output", "-o", metavar="FILE", help="Save the result as JSON."),
+    typer.Option(
+        "--output", "-o", metavar="FILE", help="Save as JSON, or compactly if FILE ends in .npz."
+    ),
 ]
 
 

@@ -8,17 +8,19 @@ import typer
 
 from a2aflow.cli.options import (
     AsJson,
+    Cluster,
     DemandFile,
     Gap,
     Output,
     SolverName,
     TimeLimit,
+    UseSymmetry,
     Workers,
     load_problem,
     takes_topology,
 )
 from a2aflow.cli.show import line_of, progress, show
-from a2aflow.ir.json import routes_to_json, write_json
+from a2aflow.ir.artefacts import write_artefact
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.topology import Topology
 from a2aflow.ir.verify_routes import check_routes
@@ -72,6 +74,8 @@ def route_verb(
     gap: Gap = DEFAULTS.solve.gap,
     time_limit: TimeLimit = None,
     workers: Workers = DEFAULTS.solve.workers,
+    symmetry: UseSymmetry = True,
+    cluster: Cluster = None,
     demand: DemandFile = None,
     output: Output = None,
     as_json: AsJson = False,
@@ -86,7 +90,9 @@ def route_verb(
     started = time.monotonic()
     problem = load_problem(topology, demand)
     with progress() as report:
-        solving = SolveSettings(gap, solver, time_limit, workers, report)
+        solving = SolveSettings(
+            gap, solver, time_limit, workers, report, cluster=cluster, symmetry=symmetry
+        )
         settings = RouteSettings(paths, slack, k, max_routes, loss, epsilon, solve=solving)
         if deadlock_free is not None:
             routes = solve_deadlock_free(problem, deadlock_free, settings)
@@ -102,7 +108,7 @@ def route_verb(
         check_routes(routes)
         split = split_phases(routes, phases or None, phase_loss) if phases is not None else None
     if output:
-        write_json(output, routes_to_json(routes))
+        write_artefact(output, routes)
     summary = _summary(routes, time.monotonic() - started)
     if split is not None:
         summary["phases"] = split.summary()

@@ -15,14 +15,15 @@ from a2aflow.cli.options import (
     Output,
     SolverName,
     TimeLimit,
+    UseSymmetry,
     Workers,
     load_problem,
     takes_topology,
 )
 from a2aflow.cli.show import progress, show
 from a2aflow.errors import UsageError
+from a2aflow.ir.artefacts import write_artefact
 from a2aflow.ir.flow import Status
-from a2aflow.ir.json import schedule_to_json, write_json
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.topology import Topology
 from a2aflow.ir.verify_schedule import check_schedule
@@ -65,6 +66,7 @@ def schedule_verb(
     gap: Gap = DEFAULTS.solve.gap,
     time_limit: TimeLimit = None,
     workers: Workers = DEFAULTS.solve.workers,
+    symmetry: UseSymmetry = True,
     demand: DemandFile = None,
     output: Output = None,
     as_json: AsJson = False,
@@ -79,7 +81,7 @@ def schedule_verb(
     started = time.monotonic()
     problem = load_problem(topology, demand)
     with progress() as report:
-        solving = SolveSettings(gap, solver, time_limit, workers, report)
+        solving = SolveSettings(gap, solver, time_limit, workers, report, symmetry=symmetry)
         settings = ScheduleSettings(
             steps, chunks, latency, step_tolerance, loss, max_chunks, solving
         )
@@ -93,7 +95,7 @@ def schedule_verb(
         show(curves, as_json, _sweep_lines(curves))
         return
     if output:
-        write_json(output, schedule_to_json(found.schedule))
+        write_artefact(output, found.schedule)
     summary = _summary(found, time.monotonic() - started)
     show(summary, as_json, _lines(summary, found, output))
 
@@ -115,7 +117,7 @@ def _sweep(problem: Problem, settings: ScheduleSettings) -> dict[str, Any]:
     master = solve(problem, "grouped", settings.solve)
     flows = list(timed_flows(master, settings.solve, settings.step_tolerance))
     best = best_flow(flows, master.bound, settings.latency)
-    losses = chunk_curve(best, range(1, settings.max_chunks + 1))
+    losses = chunk_curve(best, range(1, settings.max_chunks + 1), settings.solve)
     return {
         "topology": problem.topology.name,
         "bound": master.bound,

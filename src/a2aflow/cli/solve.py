@@ -8,19 +8,21 @@ import typer
 
 from a2aflow.cli.options import (
     AsJson,
+    Cluster,
     DemandFile,
     Gap,
     Output,
     SolverName,
     TimeLimit,
+    UseSymmetry,
     Workers,
     load_problem,
     takes_topology,
 )
 from a2aflow.cli.show import progress, show
 from a2aflow.cli.units import bytes_per_second
+from a2aflow.ir.artefacts import write_artefact
 from a2aflow.ir.flow import Flow, Status
-from a2aflow.ir.json import flow_to_json, write_json
 from a2aflow.ir.topology import Topology
 from a2aflow.solve import METHODS, SolveSettings, solve
 
@@ -36,6 +38,8 @@ def solve_verb(
     gap: Gap = DEFAULTS.gap,
     time_limit: TimeLimit = None,
     workers: Workers = DEFAULTS.workers,
+    symmetry: UseSymmetry = True,
+    cluster: Cluster = None,
     demand: DemandFile = None,
     link_bandwidth: Annotated[
         str | None,
@@ -55,11 +59,13 @@ def solve_verb(
     rate = bytes_per_second(link_bandwidth) if link_bandwidth else None
     problem = load_problem(topology, demand)
     with progress() as report:
-        settings = SolveSettings(gap, solver, time_limit, workers, report)
+        settings = SolveSettings(
+            gap, solver, time_limit, workers, report, cluster=cluster, symmetry=symmetry
+        )
         flow = solve(problem, method, settings)
     summary = _summary(flow, time.monotonic() - started, rate)
     if output:
-        write_json(output, flow_to_json(flow))
+        write_artefact(output, flow)
     show(summary, as_json, _lines(summary, flow, output))
     if flow.status is Status.INTERRUPTED:
         raise typer.Exit(INTERRUPTED_EXIT)

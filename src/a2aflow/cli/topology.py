@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from a2aflow.automorphisms import count_automorphisms
 from a2aflow.cli.options import takes_topology
 from a2aflow.cli.show import show
 from a2aflow.ir.files import write_text
@@ -14,7 +15,7 @@ from a2aflow.ir.topology import Topology
 from a2aflow.solve.bounds import cut_bound, distance_bound, regular_bound
 from a2aflow.topologies.draw import draw_svg
 from a2aflow.topologies.formats import FORMATS, write_topology
-from a2aflow.topologies.properties import automorphisms, diameter, girth, mean_distance
+from a2aflow.topologies.properties import diameter, girth, mean_distance
 from a2aflow.topologies.spec import FAMILIES
 
 MAX_COUNT = 10**300
@@ -107,7 +108,7 @@ def describe(problem: Problem) -> dict[str, Any]:
         bounds["regular"] = (
             float(regular_bound(topology.nodes, degree[0])) / topology.capacity.max()
         )
-    symmetries = automorphisms(topology)
+    symmetries = count_automorphisms(topology)
     return {
         "topology": topology.name,
         "nodes": topology.nodes,

@@ -1,61 +1,30 @@
 """`a2aflow verify`: an independent check of any artefact."""
 
-from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from a2aflow.cli.lowered import verify_lowered
+from a2aflow.cli.lowered import verify_text
 from a2aflow.cli.options import AsJson, load_topology
 from a2aflow.cli.show import line_of, show
 from a2aflow.errors import UsageError
-from a2aflow.ir.files import read_text
-from a2aflow.ir.json import (
-    FLOW_FORMAT,
-    ROUTES_FORMAT,
-    SCHEDULE_FORMAT,
-    flow_from_json,
-    format_of,
-    parse_json,
-    routes_from_json,
-    schedule_from_json,
-)
+from a2aflow.ir.artefacts import FORMATS, Artefact, artefact_from_json, is_artefact
+from a2aflow.ir.binary import artefact_from_bytes, is_archive
+from a2aflow.ir.files import decode, read_bytes, require_size
+from a2aflow.ir.flow import Flow
+from a2aflow.ir.json import parse_json
 from a2aflow.ir.problem import Problem
-from a2aflow.ir.verify import TOLERANCE, check_flow, check_topology
-from a2aflow.ir.verify_routes import check_routes
-from a2aflow.ir.verify_schedule import check_schedule
-from a2aflow.lower import kind_of
+from a2aflow.ir.routes import Routes
+from a2aflow.ir.topology import Topology
+from a2aflow.ir.verify import TOLERANCE, FlowReport, check_flow, check_topology
+from a2aflow.ir.verify_routes import RoutesReport, check_routes
+from a2aflow.ir.verify_schedule import ScheduleReport, check_schedule
+from a2aflow.lower import MAX_FILE_BYTES, kind_of
 from a2aflow.lower.routed import routed_kind, verify_routed_text
 from a2aflow.solve import solve
 from a2aflow.topologies.formats import read_topology
-
-Check = Callable[[object, str, float], dict[str, Any]]
-
-
-def _verify_flow(value: object, where: str, tolerance: float) -> dict[str, Any]:
-    flow = flow_from_json(value, where)
-    return {"topology": flow.problem.topology.name, **asdict(check_flow(flow, tolerance))}
-
-
-def _verify_schedule(value: object, where: str, tolerance: float) -> dict[str, Any]:
-    schedule = schedule_from_json(value, where)
-    report = check_schedule(schedule, tolerance)
-    return {"topology": schedule.problem.topology.name, **asdict(report)}
-
-
-def _verify_routes(value: object, where: str, tolerance: float) -> dict[str, Any]:
-    routes = routes_from_json(value, where)
-    return {"topology": routes.problem.topology.name, **asdict(check_routes(routes, tolerance))}
-
-
-CHECKS: dict[str, Check] = {
-    FLOW_FORMAT: _verify_flow,
-    SCHEDULE_FORMAT: _verify_schedule,
-    ROUTES_FORMAT: _verify_routes,
-}
-"""How to check an artefact, by its format; other files are lowered programs, or topologies."""
 
 
 def verify_verb(
@@ -89,21 +58,39 @@ def verify_verb(
 
 
 def _verify(file: Path, spec: str | None, tolerance: float) -> tuple[str, dict[str, Any]]:
-    """Return what a file is, and what its check found."""
-    text = read_text(file)
-    value = parse_json(text, str(file)) if text.lstrip()[:1] == "{" else None
-    if isinstance(value, dict) and value.get("format") in CHECKS:
-        kind = format_of(value, str(file))
-        return kind, CHECKS[kind](value, str(file), tolerance)
+    """Return what a file is, and what its check found; it is read once, so it may be a pipe."""
+    data, where = read_bytes(file), str(file)
+    if is_archive(data):
+        return _verify_artefact(artefact_from_bytes(data, where), tolerance)
+    text = decode(data, where)
+    value = parse_json(text, where) if text.lstrip()[:1] == "{" else None
+    if is_artefact(value):
+        return _verify_artefact(artefact_from_json(value, where), tolerance)
     topology = load_topology(spec) if spec is not None else None
-    if routed_kind(text) is not None:
-        found = verify_routed_text(text, str(file), topology)
-        return str(found.pop("format")), found
-    if kind_of(text) is not None:
-        bound = solve(Problem.all_to_all(topology), "grouped").bound if topology else None
-        found = verify_lowered(file, topology, bound)
+    if routed_kind(text) is not None or kind_of(text) is not None:
+        require_size(data, where, MAX_FILE_BYTES)
+        found = _verify_lowered(text, where, topology)
         return str(found.pop("format")), found
     found_topology = read_topology(file)
     check_topology(found_topology)
     sizes = {"nodes": found_topology.nodes, "links": found_topology.links}
     return "topology", {"topology": found_topology.name, **sizes}
+
+
+def _verify_artefact(noun: Artefact, tolerance: float) -> tuple[str, dict[str, Any]]:
+    report: FlowReport | RoutesReport | ScheduleReport
+    if isinstance(noun, Flow):
+        report = check_flow(noun, tolerance)
+    elif isinstance(noun, Routes):
+        report = check_routes(noun, tolerance)
+    else:
+        report = check_schedule(noun, tolerance)
+    return FORMATS[type(noun)], {"topology": noun.problem.topology.name, **asdict(report)}
+
+
+def _verify_lowered(text: str, where: str, topology: Topology | None) -> dict[str, Any]:
+    """Read routes back from their target's file, or execute a program on real bytes."""
+    if routed_kind(text) is not None:
+        return verify_routed_text(text, where, topology)
+    bound = solve(Problem.all_to_all(topology), "grouped").bound if topology else None
+    return verify_text(text, where, topology, bound)

@@ -17,6 +17,7 @@ from a2aflow.ir.flow import Flow
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.reach import reachable
 from a2aflow.ir.topology import Topology
+from a2aflow.ir.verify_symmetry import check_generators, orbits_of, sources_per_group
 
 TOLERANCE = 1e-9
 """Largest accepted error, relative to what is claimed: a demand, a capacity, a bound."""
@@ -56,24 +57,46 @@ def check_topology(topology: Topology) -> None:
 
 def check_flow(flow: Flow, tolerance: float = TOLERANCE) -> FlowReport:
     """Check that a flow is what it says: feasible, at its rate, with a bound that holds."""
+    if flow.generators is not None:
+        wrong = list(check_generators(flow.problem, flow.generators))
+        _raise_if(f"flow on {flow.problem.topology.name}", wrong)
+    load = _mean_load(flow)
     violations = [
         *_check_values(flow),
         *_check_groups(flow),
-        *_check_capacity(flow, tolerance),
+        *_check_capacity(flow, load, tolerance),
         *_check_circulation(flow, tolerance),
         *_check_conservation(flow, tolerance),
     ]
-    bound, trouble = recompute_bound(flow.problem, flow.certificate.lengths)
+    bound, trouble = _flow_bound(flow, tolerance)
     violations += trouble
     if not trouble:
         violations += _check_claims(flow, bound, tolerance)
     _raise_if(f"flow on {flow.problem.topology.name}", violations)
-    utilisation = float((_load(flow) / flow.problem.topology.capacity).max())
+    utilisation = float((load / flow.problem.topology.capacity).max())
     return FlowReport(flow.time, bound, flow.time / bound - 1, utilisation, flow.groups)
 
 
-def recompute_bound(problem: Problem, lengths: Floats) -> tuple[float, list[str]]:
-    """Return the bound that link lengths prove, or what is wrong with the lengths."""
+def _flow_bound(flow: Flow, tolerance: float) -> tuple[float, list[str]]:
+    """Return the bound of a flow's lengths: from one source per orbit, if it has symmetry."""
+    lengths = flow.certificate.lengths
+    if flow.generators is None:
+        return recompute_bound(flow.problem, lengths)
+    orbits = orbits_of(flow.problem.topology, flow.generators)
+    weight = sources_per_group(flow.problem, flow.source, orbits)
+    bound, trouble = recompute_bound(flow.problem, lengths, flow.source, weight)
+    if not trouble and not orbits.even(lengths, tolerance):
+        trouble = ["certificate: the lengths differ between links that are symmetric"]
+    return bound, trouble
+
+
+def recompute_bound(
+    problem: Problem, lengths: Floats, sources: Ints | None = None, weight: Floats | None = None
+) -> tuple[float, list[str]]:
+    """Return the bound that link lengths prove, or what is wrong with the lengths.
+
+    Under symmetry `sources` are one of each orbit, each with the `weight` of its orbit.
+    """
     if not (np.isfinite(lengths) & (lengths >= 0)).all():
         link = int(np.flatnonzero(~(np.isfinite(lengths) & (lengths >= 0)))[0])
         name = problem.topology.link_name(link)
@@ -83,10 +106,13 @@ def recompute_bound(problem: Problem, lengths: Floats) -> tuple[float, list[str]
     topology = problem.topology
     lengths = lengths / lengths.max()  # only ratios matter, and these cannot overflow
     weighted = 0.0
-    for sources in _blocks(problem.sources, topology.links):
-        starts = topology.terminals[sources]
+    every = problem.sources if sources is None else sources
+    for rows in _blocks(np.arange(len(every)), topology.links):
+        some = every[rows]
+        starts = topology.terminals[some]
         distance = shortest_distances(topology.nodes, topology.tail, topology.head, lengths, starts)
-        weighted += float((problem.demand.rows(sources) * distance[:, topology.terminals]).sum())
+        sums = (problem.demand.rows(some) * distance[:, topology.terminals]).sum(axis=1)
+        weighted += float(sums.sum() if weight is None else weight[rows] @ sums)
     bound = weighted / float(topology.capacity @ lengths)
     if not 0 < bound < np.inf:
         return 0.0, [f"certificate: its lengths give {bound:g}, which proves nothing"]
@@ -121,7 +147,11 @@ def _check_values(flow: Flow) -> Iterator[str]:
 def _check_groups(flow: Flow) -> Iterator[str]:
     """Hold the groups against the demand: one per source, or per pair, and no other."""
     terminals = len(flow.problem.topology.terminals)
-    if flow.destination is None:
+    if flow.generators is not None:
+        orbit = orbits_of(flow.problem.topology, flow.generators).of_node
+        starts = flow.problem.topology.terminals
+        found, wanted = orbit[starts[flow.source]], np.unique(orbit[starts[flow.problem.sources]])
+    elif flow.destination is None:
         found, wanted = flow.source, flow.problem.sources
     else:
         source, destination = flow.problem.demand.pairs()
@@ -131,12 +161,12 @@ def _check_groups(flow: Flow) -> Iterator[str]:
         kind = "source" if flow.destination is None else "pair"
         yield (
             f"{len(found)} groups ({len(np.unique(found))} distinct) where the demand has "
-            f"{len(wanted)}; expected exactly one per {kind} with a positive demand"
+            f"{len(wanted)}; expected exactly one per {kind} with a positive demand, or per orbit"
         )
 
 
-def _check_capacity(flow: Flow, tolerance: float) -> Iterator[str]:
-    load, capacity = _load(flow), flow.problem.topology.capacity
+def _check_capacity(flow: Flow, load: Floats, tolerance: float) -> Iterator[str]:
+    capacity = flow.problem.topology.capacity
     over = load - capacity * (1 + tolerance)
     if (over > 0).any():
         link = int(np.argmax(load / capacity))
@@ -147,11 +177,16 @@ def _check_capacity(flow: Flow, tolerance: float) -> Iterator[str]:
         )
 
 
-def _load(flow: Flow) -> Floats:
-    """Sum what each link carries."""
+def _mean_load(flow: Flow) -> Floats:
+    """Sum what each link carries: under symmetry, what it does on average over all images."""
     load = np.zeros(flow.problem.topology.links)
-    np.add.at(load, flow.link, flow.amount)
-    return load
+    if flow.generators is None:
+        np.add.at(load, flow.link, flow.amount)
+        return load
+    orbits = orbits_of(flow.problem.topology, flow.generators)
+    weight = sources_per_group(flow.problem, flow.source, orbits)
+    np.add.at(load, flow.link, flow.amount * np.repeat(weight, np.diff(flow.start)))
+    return orbits.mean(load)
 
 
 def _check_conservation(flow: Flow, tolerance: float) -> Iterator[str]:

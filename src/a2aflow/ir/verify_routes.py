@@ -1,4 +1,8 @@
-"""The independent check of routes: they are paths, carry the demand, and cannot deadlock."""
+"""The independent check of routes: they are paths, carry the demand, and cannot deadlock.
+
+A million routes are five million links, and more come: paths are checked in blocks of routes,
+weights in blocks of sources, and of the channel dependencies only the distinct ones are kept.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -7,9 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from a2aflow.errors import VerificationError
-from a2aflow.ir.arrays import Floats, Ints
+from a2aflow.ir.arrays import Floats, Ints, inner_index
 from a2aflow.ir.routes import Routes
-from a2aflow.ir.verify import TOLERANCE, recompute_bound
+from a2aflow.ir.verify import BLOCK, TOLERANCE, recompute_bound
+
+LARGEST_KEY = 2**62
 
 
 @dataclass(frozen=True)
@@ -41,7 +47,7 @@ def check_routes(routes: Routes, tolerance: float = TOLERANCE) -> RoutesReport:
         violations.append(f"the time {time:.12g} is below the proven bound {bound:.12g}")
     if violations:
         raise VerificationError(f"routes on {routes.problem.topology.name}", violations)
-    per_pair = int(np.unique(_pairs(routes), return_counts=True)[1].max())
+    per_pair = _largest_run(np.sort(_pairs(routes)))
     return RoutesReport(time, bound, time / bound - 1, routes.count, per_pair, routes.layers)
 
 
@@ -49,42 +55,90 @@ def _pairs(routes: Routes) -> Ints:
     return routes.source * len(routes.problem.topology.terminals) + routes.destination
 
 
+def _distinct(values: Ints) -> Ints:
+    """Return the distinct values, none negative, in order; `np.unique` hashes and is slower."""
+    ordered = np.sort(values)
+    return np.asarray(ordered[np.diff(ordered, prepend=-1) != 0])
+
+
+def _largest_run(ordered: Ints) -> int:
+    """Return how often the most frequent of ordered values occurs."""
+    ends = np.flatnonzero(np.diff(ordered, append=ordered[-1] + 1))
+    return int(np.diff(ends, prepend=-1).max())
+
+
+@dataclass(frozen=True)
+class _Block:
+    """Some consecutive routes: `route`, counted from `first`, is that of each of their links."""
+
+    first: int
+    last: int
+    link: Ints
+    route: Ints
+
+    @property
+    def count(self) -> int:
+        """The number of routes."""
+        return self.last - self.first
+
+    def turns(self) -> NDArray[np.bool_]:
+        """Return whether each link but the very last is followed by another of its route."""
+        return np.asarray(self.route[1:] == self.route[:-1])
+
+
+def _blocks(routes: Routes) -> Iterator[_Block]:
+    """Cut the routes into blocks of at most `BLOCK` links, or of one route if that has more."""
+    first = 0
+    while first < routes.count:
+        begin = int(routes.start[first])
+        last = int(np.searchsorted(routes.start, begin + BLOCK, side="right")) - 1
+        last = max(last, first + 1)
+        hops = np.diff(routes.start[first : last + 1])
+        link = routes.link[begin : int(routes.start[last])]
+        yield _Block(first, last, link, np.repeat(np.arange(last - first), hops))
+        first = last
+
+
 def _load(routes: Routes) -> Floats:
     """Sum the weights over each link."""
-    hops = np.diff(routes.start)
-    weight = np.repeat(routes.weight, hops)
-    return np.bincount(routes.link, weight, routes.problem.topology.links).astype(np.float64)
+    load = np.zeros(routes.problem.topology.links)
+    for block in _blocks(routes):
+        weight = routes.weight[block.first : block.last][block.route]
+        load += np.bincount(block.link, weight, len(load))
+    return load
 
 
 def _check_paths(routes: Routes) -> Iterator[str]:
-    topology = routes.problem.topology
-    tail, head = topology.tail[routes.link], topology.head[routes.link]
-    first, last = routes.start[:-1], routes.start[1:] - 1
-    route = np.repeat(np.arange(routes.count), np.diff(routes.start))
-    within = np.flatnonzero(route[1:] == route[:-1])
-    for wrong, words in (
-        (tail[first] != topology.terminals[routes.source], "does not start at its source"),
-        (head[last] != topology.terminals[routes.destination], "does not end at its destination"),
-        (_hit(route[within[head[within] != tail[within + 1]]], routes.count), "is not connected"),
-        (_revisits(route, head, tail[first], topology.nodes), "visits a node twice"),
-    ):
-        found = np.flatnonzero(wrong)
-        if len(found):
-            yield f"{len(found)} routes: the first, {_name(routes, int(found[0]))}, {words}"
+    found: dict[str, list[Ints]] = {}
+    for block in _blocks(routes):
+        for words, wrong in _faults(routes, block):
+            if len(wrong):
+                found.setdefault(words, []).append(wrong + block.first)
+    for words, parts in found.items():
+        count = sum(map(len, parts))
+        yield f"{count} routes: the first, {_name(routes, int(parts[0][0]))}, {words}"
 
 
-def _hit(which: Ints, count: int) -> Ints:
-    """Return a flag per route, set for those listed."""
-    flags = np.zeros(count, dtype=np.int64)
-    flags[which] = 1
-    return flags
+def _faults(routes: Routes, block: _Block) -> Iterator[tuple[str, Ints]]:
+    """Yield each way in which a route can fail to be a path, and the routes of a block that do."""
+    topology, these = routes.problem.topology, slice(block.first, block.last)
+    tail, head = topology.tail[block.link], topology.head[block.link]
+    first = routes.start[these] - routes.start[block.first]
+    last = routes.start[block.first + 1 : block.last + 1] - routes.start[block.first] - 1
+    starts = tail[first] != topology.terminals[routes.source[these]]
+    ends = head[last] != topology.terminals[routes.destination[these]]
+    broken = block.route[1:][block.turns() & (head[:-1] != tail[1:])]
+    yield "does not start at its source", np.flatnonzero(starts)
+    yield "does not end at its destination", np.flatnonzero(ends)
+    yield "is not connected", _distinct(broken)
+    yield "visits a node twice", _revisits(block, head, tail[first], topology.nodes)
 
 
-def _revisits(route: Ints, head: Ints, begin: Ints, nodes: int) -> Ints:
-    """Return a flag per route that visits a node more than once, its first node included."""
-    keys = np.concatenate((route * nodes + head, np.arange(len(begin)) * nodes + begin))
+def _revisits(block: _Block, head: Ints, begin: Ints, nodes: int) -> Ints:
+    """Return the routes that visit a node more than once, their first node included."""
+    keys = np.concatenate((block.route * nodes + head, np.arange(block.count) * nodes + begin))
     keys.sort()
-    return _hit(keys[1:][keys[1:] == keys[:-1]] // nodes, len(begin))
+    return _distinct(keys[1:][keys[1:] == keys[:-1]] // nodes)
 
 
 def _check_weights(routes: Routes, tolerance: float) -> Iterator[str]:
@@ -93,49 +147,90 @@ def _check_weights(routes: Routes, tolerance: float) -> Iterator[str]:
         name = _name(routes, int(bad[0]))
         yield f"{len(bad)} weights are not positive; the first is {routes.weight[bad[0]]:g}, {name}"
         return
-    terminals = len(routes.problem.topology.terminals)
-    demand = routes.problem.demand.rows(np.arange(terminals)).ravel()
-    carried = np.bincount(_pairs(routes), routes.weight, terminals**2)
-    error = np.abs(carried - demand)
-    if (error > tolerance * np.maximum(demand, carried)).any():
-        worst = int(np.argmax(error))
-        ends = routes.problem.topology.terminals[[worst // terminals, worst % terminals]]
-        yield (
-            f"the routes from node {ends[0]} to node {ends[1]} carry {carried[worst]:.12g} of the "
-            f"demand {demand[worst]:.12g}"
-        )
+    yield from _check_demand(routes, tolerance)
     if routes.denominator is not None:
         units = routes.weight * routes.denominator
         if (np.abs(units - np.rint(units)) > 1e-6).any():
             yield f"a weight is not a multiple of 1/{routes.denominator}"
 
 
+def _check_demand(routes: Routes, tolerance: float) -> Iterator[str]:
+    """Hold what is carried against the demand, until a block of sources where they differ."""
+    pairs, terminals = _pairs(routes), len(routes.problem.topology.terminals)
+    order = np.argsort(pairs, kind="stable")
+    pairs, weight = pairs[order], routes.weight[order]
+    size = max(1, BLOCK // terminals)
+    for first in range(0, terminals, size):
+        sources = np.arange(first, min(first + size, terminals))
+        begin, end = np.searchsorted(pairs, (first * terminals, (sources[-1] + 1) * terminals))
+        demand = routes.problem.demand.rows(sources).ravel()
+        carried = np.bincount(pairs[begin:end] - first * terminals, weight[begin:end], len(demand))
+        error = np.abs(carried - demand)
+        if (error > tolerance * np.maximum(demand, carried)).any():
+            worst = int(np.argmax(error))
+            ends = routes.problem.topology.terminals[
+                [first + worst // terminals, worst % terminals]
+            ]
+            yield (
+                f"the routes from node {ends[0]} to node {ends[1]} carry {carried[worst]:.12g} of "
+                f"the demand {demand[worst]:.12g}"
+            )
+            return
+
+
 def _check_layers(routes: Routes, layer: Ints) -> Iterator[str]:
-    """Look for a cycle in the channel dependency graph of each layer."""
+    """Look for a cycle in the channel dependency graph of each layer.
+
+    A dependency is one number, made of its layer, the link held and the link wanted; where there
+    are so many layers that it would not fit into 64 bits, they are taken in turns.
+    """
     links = routes.problem.topology.links
-    route = np.repeat(np.arange(routes.count), np.diff(routes.start))
-    within = np.flatnonzero(route[1:] == route[:-1])
-    edges = np.stack((layer[route[within]], routes.link[within], routes.link[within + 1]))
-    edges = np.unique(edges, axis=1)
-    for each in np.unique(edges[0]):
-        held, wanted = edges[1:, edges[0] == each]
-        left = _without_sources(links, held, wanted)
-        if left.any():
-            link = int(held[left][0])
-            name = routes.problem.topology.link_name(link)
-            yield f"layer {each} can deadlock: its channel dependencies have a cycle near {name}"
+    names = _distinct(layer)
+    layer = np.searchsorted(names, layer)
+    size = LARGEST_KEY // links**2
+    for first in range(0, len(names), size):
+        keys = _dependencies(routes, layer - first, min(size, len(names) - first))
+        held, wanted = keys // links, keys // links**2 * links + keys % links
+        circular = _circular(held, wanted)
+        if len(circular):
+            where = names[first + circular // links]
+            name = routes.problem.topology.link_name(int(circular[0] % links))
+            others = len(_distinct(where)) - 1
+            more = f" (and {others} more layers)" if others else ""
+            yield (
+                f"layer {where[0]} can deadlock: its channel dependencies have a cycle near "
+                f"{name}{more}"
+            )
 
 
-def _without_sources(links: int, held: Ints, wanted: Ints) -> NDArray[np.bool_]:
-    """Peel off dependencies on channels that nobody waits for; what is left contains a cycle."""
-    left = np.ones(len(held), dtype=np.bool_)
-    while True:
-        waited_for = np.zeros(links, dtype=np.bool_)
-        waited_for[wanted[left]] = True
-        keep = left & waited_for[held]
-        if np.array_equal(keep, left):
-            return left
-        left = keep
+def _dependencies(routes: Routes, layer: Ints, layers: int) -> Ints:
+    """Return the distinct dependencies of the layers 0..layers-1, as (layer, held, wanted)."""
+    links = routes.problem.topology.links
+    distinct = np.zeros(0, dtype=np.int64)
+    for block in _blocks(routes):
+        which = layer[block.first : block.last][block.route[:-1]]
+        wanted = block.turns() & (which >= 0) & (which < layers)
+        keys = (which[wanted] * links + block.link[:-1][wanted]) * links + block.link[1:][wanted]
+        distinct = _distinct(np.concatenate((distinct, _distinct(keys))))
+    return distinct
+
+
+def _circular(held: Ints, wanted: Ints) -> Ints:
+    """Return the channels that are on a cycle of dependencies, or behind one; `held` is in order.
+
+    Channels that nobody waits for are peeled off, with their dependencies; a cycle never is.
+    """
+    channels = _distinct(np.concatenate((held, wanted)))
+    first = np.append(np.searchsorted(held, channels), len(held))
+    wanted = np.searchsorted(channels, wanted)
+    waiting = np.bincount(wanted, minlength=len(channels))
+    free = np.flatnonzero(waiting == 0)
+    while len(free):
+        degrees = first[free + 1] - first[free]
+        released = wanted[np.repeat(first[free], degrees) + inner_index(degrees)]
+        np.subtract.at(waiting, released, 1)
+        free = _distinct(released[waiting[released] == 0])
+    return channels[waiting > 0]
 
 
 def _name(routes: Routes, route: int) -> str:

@@ -38,14 +38,19 @@ def solver_names() -> list[str]:
     return ["auto", *SOLVERS, *EXTRAS]
 
 
+def require_solver(name: str) -> None:
+    """Raise unless there is a solver of this name."""
+    if name not in solver_names():
+        raise UsageError(f"unknown solver {name!r}; expected one of {', '.join(solver_names())}")
+
+
 def solve_program(program: LinearProgram, solver: str, settings: LPSettings) -> LPResult:
     """Solve `program` with the named solver."""
+    require_solver(solver)
     if solver == "auto":
         solver = next((name for limit, name in AUTO if program.size <= limit), "hipo")
     if solver in EXTRAS:
         return _extra(solver)(program, settings)
-    if solver not in SOLVERS:
-        raise UsageError(f"unknown solver {solver!r}; expected one of {', '.join(solver_names())}")
     return SOLVERS[solver](program, settings)
 
 
@@ -70,6 +75,7 @@ __all__ = [
     "LPStatus",
     "LinearProgram",
     "Solver",
+    "require_solver",
     "solve_program",
     "solver_is_running",
     "solver_names",

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from a2aflow.errors import MissingComponentError, UsageError, VerificationError
-from a2aflow.ir.json import read_json, schedule_from_json
+from a2aflow.ir.artefacts import read_as
+from a2aflow.ir.json import read_json
+from a2aflow.ir.schedule import Schedule
 from a2aflow.runtime.bench import Report, report_from_json
 from a2aflow.runtime.mpiexec import find_mpi
 from a2aflow.runtime.plan import placement_of
@@ -66,8 +68,7 @@ def run_schedule(
 
 def _ranks_of(path: Path, ranks: int | None) -> int:
     """Return the number of ranks of a schedule that can be run."""
-    schedule = schedule_from_json(read_json(path), str(path))
-    found = placement_of(schedule).transfers.ranks
+    found = placement_of(read_as(path, Schedule)).transfers.ranks
     if ranks is not None and ranks != found:
         raise UsageError(
             f"{path}: a schedule for {found} ranks, one per terminal, and {ranks} were asked for; "

@@ -14,7 +14,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from a2aflow.errors import A2AFlowError
-from a2aflow.ir.json import read_json, schedule_from_json, write_json
+from a2aflow.ir.artefacts import read_as
+from a2aflow.ir.json import write_json
+from a2aflow.ir.schedule import Schedule
 from a2aflow.runtime.bench import Endpoint, measure
 
 GRACE_SECONDS = 10.0
@@ -41,7 +43,7 @@ class Job:
 
 def endpoint_of(job: Job, rank: int | None) -> Endpoint:
     """Connect this process to the others, in the runtime that the job names."""
-    schedule = schedule_from_json(read_json(Path(job.schedule)), job.schedule)
+    schedule = read_as(Path(job.schedule), Schedule)
     # By name, so that a rank loads the one runtime that it runs on.
     module = importlib.import_module(f"a2aflow.runtime.{RUNTIMES[job.on]}")
     found: Endpoint

@@ -4,7 +4,8 @@ With C chunks per shard a step of integer duration K[t] / C carries K[t] * cap[l
 So a schedule is: integers K[t], whose sum B makes the time B / C, and a timed path per chunk that
 respects them. For a given C the least conceivable B is C times the fractional time, rounded up.
 The search tries, for B from there on, to route all chunks within budgets that follow the fractional
-durations (`negotiate`), starting from the paths of the fractional flow, so few chunks need to move.
+durations (`timed_paths`), starting from the paths of the fractional flow, so few chunks need to
+move. Under translations this happens for one source per orbit, and is then mapped to all.
 
 Rounding is thus an optimisation, and what it costs is known: B / C over the fractional time.
 """
@@ -19,10 +20,13 @@ from a2aflow.errors import InputError
 from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.flow import Certificate
 from a2aflow.ir.schedule import Schedule, chunks_of
-from a2aflow.lp import LinearProgram, LPSettings, LPStatus, solve_program
+from a2aflow.lp import LinearProgram, LPStatus, solve_program
+from a2aflow.schedule.timed_paths import Sharing, negotiate_steps
 from a2aflow.solve.exact import exact_flows
-from a2aflow.solve.negotiate import NOTHING, Chunks, negotiate, trace_paths
-from a2aflow.solve.timestepped import TimedFlow, timestepped_program, useful_variables
+from a2aflow.solve.negotiate import NOTHING, Chunks, trace_paths
+from a2aflow.solve.network import linear_program
+from a2aflow.solve.settings import SolveSettings
+from a2aflow.solve.timestepped import TimedFlow, useful_variables
 
 ROUNDS = 300
 """Rounds of negotiation before a try is given up; a try that succeeds takes a handful."""
@@ -45,7 +49,7 @@ REFINED_VARIABLES = 60_000
 
 @dataclass(frozen=True, eq=False)
 class Rounded:
-    """A timed path for each of the chunks, and what whole chunks cost."""
+    """A timed path for each chunk of the sources that stand for all, and what whole chunks cost."""
 
     chunks_per_shard: int
     time: float
@@ -57,19 +61,23 @@ class Rounded:
 
 
 def round_flow(
-    flow: TimedFlow, chunks_per_shard: int, most_loss: float, refine: bool = True
+    flow: TimedFlow,
+    chunks_per_shard: int,
+    most_loss: float,
+    settings: SolveSettings,
+    refine: bool = True,
 ) -> Rounded | None:
     """Return a whole-chunk schedule with C chunks per shard, or None if it would lose too much.
 
     With `refine`, small flows are solved again for the integer durations where rounding fails.
     """
-    pieces = _Pieces(flow, chunks_per_shard)
+    pieces = _Pieces(flow, chunks_per_shard, settings)
     exact = chunks_per_shard * capacity_unit(flow) * flow.time
     least = int(np.ceil(exact * (1 - 1e-9)))
     most = int(np.floor(exact * (1 + most_loss) * (1 + 1e-9)))
     # A handful of totals spread over the range does, where there are many.
     for total in dict.fromkeys(np.linspace(least, most, min(most - least + 1, TOTALS)).astype(int)):
-        for budgets, guide in _budgets(flow, chunks_per_shard, int(total), refine):
+        for budgets, guide in _budgets(flow, chunks_per_shard, int(total), refine, settings):
             paths = pieces.route(budgets, guide)
             if paths is not None:
                 return pieces.rounded(paths)
@@ -95,7 +103,7 @@ def least_loss(flow: TimedFlow, chunks_per_shard: int) -> float:
 
 
 def _budgets(
-    flow: TimedFlow, chunks: int, total: int, refine: bool
+    flow: TimedFlow, chunks: int, total: int, refine: bool, settings: SolveSettings
 ) -> Iterator[tuple[Ints, Floats]]:
     """Yield integer durations that sum to `total`, each with volumes to start from."""
     shared = rounded_to(flow.durations * total / flow.time, total)
@@ -105,7 +113,7 @@ def _budgets(
     if not refine:
         return
     for durations in {tuple(each): each for each in (even, shared, halfway)}.values():
-        refined = _refined(flow, durations / (chunks * capacity_unit(flow)))
+        refined = _refined(flow, durations / (chunks * capacity_unit(flow)), settings)
         if refined is not None:
             yield durations, refined
 
@@ -118,12 +126,12 @@ def rounded_to(values: Floats, total: int) -> Ints:
     return whole
 
 
-def _refined(flow: TimedFlow, durations: Floats) -> Floats | None:
+def _refined(flow: TimedFlow, durations: Floats, settings: SolveSettings) -> Floats | None:
     """Return the volumes of fewest hops whose steps take exactly `durations`, if there are any."""
-    group, link = useful_variables(flow.expansion, flow.groups)
+    group, link = useful_variables(flow.program)
     if len(link) > REFINED_VARIABLES:
         return None
-    free = timestepped_program(flow.expansion, flow.groups, group, link)
+    free = linear_program(flow.program, group, link)
     matrix = csc_array(free.matrix)
     fixed = np.asarray(matrix[:, len(link) :] @ durations)
     program = LinearProgram(
@@ -132,7 +140,9 @@ def _refined(flow: TimedFlow, durations: Floats) -> Floats | None:
         row_lower=free.row_lower - fixed,
         row_upper=free.row_upper - fixed,
     )
-    result = solve_program(program, "auto", LPSettings())
+    result = solve_program(program, "auto", settings.lp_settings())
+    if result.status is LPStatus.INTERRUPTED:
+        raise KeyboardInterrupt
     if result.x is None or result.status is not LPStatus.OPTIMAL:
         return None
     volumes = np.zeros((len(flow.groups.start), flow.expansion.graph.links))
@@ -141,51 +151,58 @@ def _refined(flow: TimedFlow, durations: Floats) -> Floats | None:
 
 
 class _Pieces:
-    """All chunks of a problem, in units of one chunk."""
+    """All chunks of the flow's groups, in units of one chunk."""
 
-    def __init__(self, flow: TimedFlow, chunks_per_shard: int) -> None:
-        self.flow, self.per_shard = flow, chunks_per_shard
-        problem = flow.expansion.problem
-        source, destination = problem.demand.pairs()
-        every = np.arange(len(problem.topology.terminals), dtype=np.int64)
-        demand = problem.demand.rows(every)[source, destination]
+    def __init__(self, flow: TimedFlow, chunks_per_shard: int, settings: SolveSettings) -> None:
+        self.flow, self.per_shard, self.settings = flow, chunks_per_shard, settings
+        rows = flow.expansion.problem.demand.rows(flow.groups.source)
+        self.row, destination = np.nonzero(rows)
+        demand = rows[self.row, destination]
         counts = chunks_of(demand, chunks_per_shard)
-        if counts.sum() > MOST_CHUNKS:
+        total = int(counts.sum()) * flow.translations.order
+        if total > MOST_CHUNKS:
             raise InputError(
-                f"{int(counts.sum()):,} chunks in all; expected at most {MOST_CHUNKS:,}: use fewer "
+                f"{total:,} chunks in all; expected at most {MOST_CHUNKS:,}: use fewer "
                 "chunks per shard, or a demand in larger units"
             )
-        self.source = np.repeat(source, counts)
+        self.row = np.repeat(self.row, counts)
+        self.source = flow.groups.source[self.row]
         self.destination = np.repeat(destination, counts)
         self.chunk = np.arange(len(self.source)) - np.repeat(np.cumsum(counts) - counts, counts)
         size = np.repeat(demand / np.maximum(counts, 1), counts) * chunks_per_shard
         expansion = flow.expansion
         self.chunks = Chunks(expansion.starts[self.source], expansion.ends[self.destination], size)
-        self.row = np.searchsorted(flow.groups.source, self.source)
 
     def route(self, durations: Ints, volumes: Floats) -> Ints | None:
         """Route every chunk within the durations, starting from volumes in shards."""
-        graph, problem = self.flow.expansion.graph, self.flow.expansion.problem
-        budget = np.full(graph.links, np.inf)
-        capacity = problem.topology.capacity / capacity_unit(self.flow)
-        widths = durations[:, None] * capacity[None, :]
-        budget[: self.flow.expansion.timed_links] = widths.ravel()
+        expansion, program = self.flow.expansion, self.flow.program
+        width = program.class_capacity / capacity_unit(self.flow)
+        sharing = Sharing(program.link_class, self._share, durations[program.budget] * width)
         guide = volumes * self.per_shard
-        start = trace_paths(graph, self.chunks, guide, self.row, self._longest_path())
+        start = trace_paths(expansion.graph, self.chunks, guide, self.row, self._longest_path())
+        late = self.settings.out_of_time
         for seed in range(TRIES):
-            paths, done = negotiate(graph, self.chunks, start, budget, ROUNDS, seed)
+            paths, done = negotiate_steps(
+                expansion, self.chunks, start, sharing, ROUNDS, seed, late
+            )
             if done:
                 return paths
+            if late():
+                break
         return None
+
+    @property
+    def _share(self) -> Floats:
+        """What a chunk and all its images put on each link of a class, per link that it passes."""
+        return np.asarray(self.flow.translations.order / self.flow.program.class_size)
 
     def rounded(self, paths: Ints) -> Rounded:
         """Return the result with its time, recomputed from the paths."""
-        topology, steps = self.flow.expansion.problem.topology, self.flow.expansion.steps
-        load = np.zeros(steps * topology.links)
-        chunk, hop = np.nonzero((paths != NOTHING) & (paths < len(load)))
-        np.add.at(load, paths[chunk, hop], self.chunks.size[chunk] / self.per_shard)
-        durations = (load.reshape(steps, topology.links) / topology.capacity).max(axis=1)
-        time = float(durations.sum())
+        program = self.flow.program
+        chunk, hop = np.nonzero(paths != NOTHING)
+        size = self.flow.translations.order * self.chunks.size[chunk] / self.per_shard
+        load = np.bincount(paths[chunk, hop], size, program.graph.links)
+        time = float(program.durations(load).sum())
         loss = time / self.flow.time - 1
         ends = (self.source, self.destination, self.chunk)
         return Rounded(self.per_shard, time, loss, *ends, paths)
@@ -203,22 +220,27 @@ def schedule_from(
     rounded: Rounded, flow: TimedFlow, certificate: Certificate, method: str
 ) -> Schedule:
     """Write whole chunks on timed paths as the sends of each step, without empty steps."""
-    links = flow.expansion.problem.topology.links
+    topology, under = flow.expansion.problem.topology, flow.translations
     chunk, hop = np.nonzero(
         (rounded.paths != NOTHING) & (rounded.paths < flow.expansion.timed_links)
     )
     timed = rounded.paths[chunk, hop]
-    order = np.lexsort((timed % links, chunk, timed // links))
-    used, step = np.unique(timed[order] // links, return_inverse=True)
+    used, step = np.unique(timed // topology.links, return_inverse=True)
+    # Sends of one step become consecutive; each is followed by its images.
+    order = np.lexsort((timed % topology.links, chunk, step))
+    chunk, link = chunk[order], timed[order] % topology.links
+    position = np.zeros(topology.nodes, dtype=np.int64)
+    position[topology.terminals] = np.arange(len(topology.terminals))
+    moved = position[under.members[:, topology.terminals]]
     return Schedule(
         problem=flow.expansion.problem,
         chunks_per_shard=rounded.chunks_per_shard,
         steps=len(used),
-        step=step,
-        source=rounded.source[chunk[order]],
-        destination=rounded.destination[chunk[order]],
-        chunk=rounded.chunk[chunk[order]],
-        link=timed[order] % links,
+        step=np.repeat(step[order], under.order),
+        source=moved[:, rounded.source[chunk]].T.ravel(),
+        destination=moved[:, rounded.destination[chunk]].T.ravel(),
+        chunk=np.repeat(rounded.chunk[chunk], under.order),
+        link=under.link_members[:, link].T.ravel(),
         certificate=certificate,
         fractional_time=flow.time,
         method=method,

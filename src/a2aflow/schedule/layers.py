@@ -9,8 +9,9 @@ All algorithms share one signature and sit in `LAYERINGS`:
   Filled in the same order, layers one after the other hold exactly what `lash` puts into them, so
   what the variant gains comes from looking at what is left before each layer: see `ORDERS`. A
   packing with one order throughout is made for each of them; one that takes, layer by layer, the
-  order that places most dependencies; and on small sets of routes, packings in which the
-  sources come in random order. The fewest layers win, the earlier packing if equal.
+  order that places most dependencies; packings in which the sources come in random order; and one
+  by orders of the links instead of the routes (`schedule.layer_orders`). The fewest layers win, the
+  earlier packing if equal. For very many routes only the last, which costs a tenth, is made.
 - `df-sssp` (Domke, Hoefler and Nagel, "Deadlock-free oblivious routing for arbitrary topologies",
   IPDPS 2011): see `schedule.layer_cycles`.
 """
@@ -24,6 +25,7 @@ from a2aflow.errors import InputError, UsageError
 from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.routes import Routes
 from a2aflow.schedule.layer_cycles import break_cycles
+from a2aflow.schedule.layer_orders import pack_by_orders
 from a2aflow.solve.channels import (
     Dependencies,
     circular_route,
@@ -40,6 +42,9 @@ SHUFFLES = 30
 
 SHUFFLE_WORK = 1_000_000
 """Dependencies of all routes, times shuffles, that are worth the time."""
+
+OFFERED_WORK = 500_000
+"""Dependencies of all routes up to which routes are offered to layers one by one."""
 
 
 def assign_layers(
@@ -71,6 +76,8 @@ def lash(routes: Routes, _: int) -> Ints:
 def lash_sequential(routes: Routes, seed: int) -> Ints:
     """Fill layer after layer, in several orders, and return the packing of fewest layers."""
     dependencies = dependencies_of(routes)
+    if len(dependencies.turn) > OFFERED_WORK:
+        return pack_by_orders(dependencies, seed)
     best = _first_fit(routes, dependencies)
     for orders in _attempts(routes, dependencies, seed):
         # Two layers cannot be improved on: that one would do is seen at the first attempt.
@@ -78,7 +85,8 @@ def lash_sequential(routes: Routes, seed: int) -> Ints:
             break
         packing = _pack(routes, dependencies, orders, limit=int(best.max()))
         best = best if packing is None else packing
-    return best
+    by_orders = pack_by_orders(dependencies, seed) if best.max() > 1 else best
+    return min(best, by_orders, key=lambda layer: int(layer.max()))
 
 
 def _attempts(routes: Routes, dependencies: Dependencies, seed: int) -> Iterator[Sequence[Order]]:

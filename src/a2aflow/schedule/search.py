@@ -1,6 +1,6 @@
 """From a problem to a verified chunk schedule: how many steps, how many chunks."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from a2aflow.errors import InputError, UsageError
 from a2aflow.ir.flow import Flow, Status
@@ -9,12 +9,19 @@ from a2aflow.ir.schedule import Schedule
 from a2aflow.ir.verify_schedule import check_schedule
 from a2aflow.schedule.chunks import Rounded, least_loss, round_flow, schedule_from
 from a2aflow.schedule.steps import TOLERANCE, best_flow, flow_of_steps, timed_flows
-from a2aflow.solve import solve
+from a2aflow.solve.master import solve_master
 from a2aflow.solve.settings import SolveSettings
 from a2aflow.solve.timestepped import TimedFlow
+from a2aflow.solve.translations import find_translations
 
 WORST_LOSS = 1.0
 """The largest loss that may be asked for: twice the fractional time."""
+
+SYMMETRY_VARIABLES = 20_000
+"""Sources times links below which a schedule is found for all sources at once.
+
+The schedules that translations allow are fewer, so small cases may do without for quality.
+"""
 
 WIDENINGS = 20
 """How often the loss is doubled before a number of chunks is given up."""
@@ -71,8 +78,11 @@ def find_schedule(problem: Problem, settings: ScheduleSettings) -> Found:
     The numbers of chunks that divide the fractional time evenly are tried for a loss of nothing;
     failing that, the smallest number within the loss is taken, and failing that, the best found.
     """
-    master = solve(problem, "grouped", settings.solve)
-    flow = choose_flow(master, settings)
+    solving = settings.solve
+    if len(problem.sources) * problem.topology.links < SYMMETRY_VARIABLES:
+        solving = replace(solving, symmetry=False)
+    master = solve_master(problem, solving)
+    flow = choose_flow(master, replace(settings, solve=solving))
     rounded, curve = _search(flow, settings)
     schedule = schedule_from(rounded, flow, master.certificate, "tsmcf")
     check_schedule(schedule)
@@ -83,15 +93,16 @@ def find_schedule(problem: Problem, settings: ScheduleSettings) -> Found:
 
 def choose_flow(master: Flow, settings: ScheduleSettings) -> TimedFlow:
     """Return the fractional schedule of the steps asked for, or of the best number of them."""
+    translations = find_translations(master.problem, settings.solve.symmetry)
     if settings.steps is not None:
-        return flow_of_steps(master.problem, settings.steps, settings.solve)
-    flows = timed_flows(master, settings.solve, settings.step_tolerance)
+        return flow_of_steps(master, settings.steps, settings.solve, translations)
+    flows = timed_flows(master, settings.solve, settings.step_tolerance, translations)
     return best_flow(flows, master.bound, settings.latency)
 
 
 def _search(flow: TimedFlow, settings: ScheduleSettings) -> tuple[Rounded, dict[int, float]]:
     if settings.chunks is not None:
-        only = _smallest_loss(flow, settings.chunks)
+        only = _smallest_loss(flow, settings.chunks, settings.solve)
         return only, {settings.chunks: only.loss}
     choices = range(1, settings.max_chunks + 1)
     exact = [chunks for chunks in choices if least_loss(flow, chunks) < 1e-6]
@@ -100,28 +111,28 @@ def _search(flow: TimedFlow, settings: ScheduleSettings) -> tuple[Rounded, dict[
             if settings.solve.out_of_time():
                 break
             settings.solve.report(f"{chunks} chunks per shard, within {most:.2%}")
-            rounded = round_flow(flow, chunks, most)
+            rounded = round_flow(flow, chunks, most, settings.solve)
             if rounded is not None:
                 return rounded, {chunks: rounded.loss}
     found = {}
     for chunks in choices:
-        found[chunks] = _smallest_loss(flow, chunks, refine=not settings.solve.out_of_time())
+        found[chunks] = _smallest_loss(flow, chunks, settings.solve)
         if settings.solve.out_of_time():
             break
     best = min(found.values(), key=lambda each: (each.loss, each.chunks_per_shard))
     return best, {chunks: each.loss for chunks, each in found.items()}
 
 
-def chunk_curve(flow: TimedFlow, choices: range) -> dict[int, float]:
+def chunk_curve(flow: TimedFlow, choices: range, solving: SolveSettings) -> dict[int, float]:
     """Return the loss of each number of chunks."""
-    return {chunks: _smallest_loss(flow, chunks).loss for chunks in choices}
+    return {chunks: _smallest_loss(flow, chunks, solving).loss for chunks in choices}
 
 
-def _smallest_loss(flow: TimedFlow, chunks: int, refine: bool = True) -> Rounded:
+def _smallest_loss(flow: TimedFlow, chunks: int, solving: SolveSettings) -> Rounded:
     """Return the best schedule found with a given number of chunks."""
-    most = 0.01
+    most, refine = 0.01, not solving.out_of_time()
     for _ in range(WIDENINGS):
-        rounded = round_flow(flow, chunks, most, refine)
+        rounded = round_flow(flow, chunks, most, solving, refine)
         if rounded is not None:
             return rounded
         most, refine = 2 * most + 1 / chunks, False

@@ -10,6 +10,7 @@ from a2aflow.ir.problem import Problem
 from a2aflow.solve.paths import shortest_distances
 from a2aflow.solve.settings import SolveSettings
 from a2aflow.solve.timestepped import TimedFlow, solve_timestepped
+from a2aflow.solve.translations import Translations
 
 TOLERANCE = 1e-3
 """By default, a further step must lower the time by more than this share, or it is not taken."""
@@ -25,7 +26,10 @@ def least_steps(problem: Problem) -> int:
 
 
 def timed_flows(
-    master: Flow, settings: SolveSettings, tolerance: float = TOLERANCE
+    master: Flow,
+    settings: SolveSettings,
+    tolerance: float = TOLERANCE,
+    translations: Translations | None = None,
 ) -> Iterator[TimedFlow]:
     """Yield optimal flows of more and more steps, until one more gains less than `tolerance`.
 
@@ -36,10 +40,12 @@ def timed_flows(
     steps, last, enough = least_steps(problem), np.inf, longest_path(master)
     while True:
         settings.report(f"time-stepped flow over {steps} steps")
-        flow = solve_timestepped(problem, steps, settings)
+        flow = solve_timestepped(
+            problem, steps, settings, translations=translations, lengths=master.certificate.lengths
+        )
         yield flow
         gained = flow.time <= last * (1 - tolerance)
-        if flow.time <= master.bound * (1 + 1e-9) or not (gained or steps < enough):
+        if flow.time <= master.bound * (1 + flow.exact) or not (gained or steps < enough):
             return
         if settings.out_of_time():
             return
@@ -63,14 +69,19 @@ def longest_path(flow: Flow) -> int:
     return longest
 
 
-def flow_of_steps(problem: Problem, steps: int, settings: SolveSettings) -> TimedFlow:
+def flow_of_steps(
+    master: Flow, steps: int, settings: SolveSettings, translations: Translations | None = None
+) -> TimedFlow:
     """Return the optimal flow of a given number of steps."""
+    problem = master.problem
     if steps < least_steps(problem):
         raise InputError(
             f"{steps} steps; {problem.topology.name} needs at least {least_steps(problem)}, "
             "its diameter"
         )
-    return solve_timestepped(problem, steps, settings)
+    return solve_timestepped(
+        problem, steps, settings, translations=translations, lengths=master.certificate.lengths
+    )
 
 
 def best_flow(flows: Iterable[TimedFlow], bound: float, latency: float) -> TimedFlow:

@@ -7,36 +7,43 @@ import numpy as np
 from a2aflow.ir.arrays import Floats
 from a2aflow.ir.flow import Certificate
 from a2aflow.ir.problem import Problem
-from a2aflow.solve.paths import shortest_distances
-
-SOURCES_AT_ONCE = 256
-"""Distances are summed up in blocks of sources so that memory stays flat."""
+from a2aflow.solve.flow_program import FlowProgram, whole_program
+from a2aflow.solve.groups import by_source
+from a2aflow.solve.paths import distance_sums
 
 
 def certify(problem: Problem, candidates: Iterable[Floats]) -> Certificate:
+    """Return the best certificate among candidate lengths; unit lengths always take part."""
+    return certify_program(whole_program(problem, by_source(problem)), candidates)
+
+
+def certify_program(program: FlowProgram, candidates: Iterable[Floats]) -> Certificate:
     """Return the best certificate among candidate lengths; unit lengths always take part.
 
-    Any lengths prove some bound, so a solver's duals need not be optimal, nor even feasible.
+    Any lengths prove some bound, so a solver's duals need not be optimal, nor even feasible. Under
+    symmetry the lengths must be equal within each class of links.
     """
-    lengths = [np.ones(problem.topology.links), *map(_cleaned, candidates)]
-    proven = [(length_bound(problem, each), index) for index, each in enumerate(lengths)]
+    lengths = [np.ones(program.graph.links), *map(_cleaned, candidates)]
+    proven = [(program_bound(program, each), index) for index, each in enumerate(lengths)]
     bound, best = max(proven)
     return Certificate(lengths[best], bound)
 
 
 def length_bound(problem: Problem, lengths: Floats) -> float:
     """Return sum of demand times distance over sum of capacity times length; 0 if all are 0."""
-    volume = float(problem.topology.capacity @ lengths)
-    if volume <= 0:
+    return program_bound(whole_program(problem, by_source(problem)), lengths)
+
+
+def program_bound(program: FlowProgram, lengths: Floats) -> float:
+    """Return the bound of lengths on the optimum of a program; 0 if all are 0.
+
+    With several budgets it is the largest share of length in one of them that counts.
+    """
+    spent = program.spent(lengths)
+    if spent <= 0:
         return 0.0
-    weighted = 0.0
-    for begin in range(0, len(problem.sources), SOURCES_AT_ONCE):
-        sources = problem.sources[begin : begin + SOURCES_AT_ONCE]
-        starts = problem.topology.terminals[sources]
-        distance = shortest_distances(problem.topology, lengths, starts)
-        wanted = problem.demand.rows(sources)
-        weighted += float((wanted * distance[:, problem.topology.terminals]).sum())
-    return weighted / volume
+    sums = distance_sums(program.graph, lengths, program.groups.start, program.groups.wanted)
+    return float(program.weight @ sums) / spent
 
 
 def _cleaned(lengths: Floats) -> Floats:

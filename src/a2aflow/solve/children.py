@@ -11,19 +11,31 @@ Only links that carry f' and lead towards d get a variable: a link with f' = 0 c
 and on an acyclic flow a link that does not lead to d never helps d. A vertex of the master program
 is nearly a tree per source, so this shrinks a child from (N-1) * links variables to about one per
 pair and hop.
+
+Every decomposition of f' into paths is a solution, and `solve.decompose` finds one without a linear
+program; these are the paper's programs, to compare with.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.sparse import vstack
 
 from a2aflow.ir.arrays import Floats, Ints
+from a2aflow.ir.flow import Flow
 from a2aflow.ir.topology import Topology
 from a2aflow.lp import LinearProgram, LPSettings, solve_program
+from a2aflow.solve.decompose import commodity_flow
 from a2aflow.solve.exact import exact_flows
 from a2aflow.solve.groups import Groups
 from a2aflow.solve.network import conservation, sharing
+from a2aflow.solve.settings import SolveSettings
+from a2aflow.solve.symmetry import expand
+from a2aflow.solve.workers import Local, run_all
+
+POOL_WORTH = 20_000_000
+"""Used links times destinations over all children above which starting worker processes pays."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +55,56 @@ class Child:
     def destinations(self) -> Ints:
         """The nodes that receive anything from this source."""
         return np.flatnonzero(self.wanted).astype(np.int64)
+
+
+def split_by_programs(master: Flow, settings: SolveSettings) -> Flow:
+    """Return the master's flow per commodity, by solving all children.
+
+    Raise TimeoutError if the time limit comes first.
+    """
+    master = expand(master)
+    pair_source, pair_destination = master.problem.demand.pairs()
+    destinations = np.bincount(pair_source, minlength=len(master.problem.topology.terminals))
+    work = int(np.diff(master.start) @ destinations[master.source])
+    local = Local.PROCESSES if work >= POOL_WORTH else Local.HERE
+    children = _children(master, settings.solver)
+    flows = list(run_all(solve_child, children, master.groups, settings, local, "children"))
+    return _together(master, flows, pair_source, pair_destination)
+
+
+def _children(master: Flow, solver: str) -> Iterator[Child]:
+    topology = master.problem.topology
+    for group, source in enumerate(master.source):
+        entries = slice(master.start[group], master.start[group + 1])
+        volume = np.zeros(topology.links)
+        volume[master.link[entries]] = master.amount[entries] * master.time
+        wanted = master.problem.node_demand(master.source[group : group + 1])[0]
+        yield child_of(topology, int(topology.terminals[source]), wanted, volume, solver)
+
+
+def _together(
+    master: Flow,
+    flows: list[tuple[Ints, Ints, Floats]],
+    pair_source: Ints,
+    pair_destination: Ints,
+) -> Flow:
+    """Put the children's flows together."""
+    topology = master.problem.topology
+    terminals = len(topology.terminals)
+    position = np.zeros(topology.nodes, dtype=np.int64)
+    position[topology.terminals] = np.arange(terminals)
+    source = np.repeat(master.source, [len(link) for _, link, _ in flows])
+    destination = position[np.concatenate([node for node, _, _ in flows])]
+    keys = source * terminals + destination
+    wanted = pair_source * terminals + pair_destination
+    return commodity_flow(
+        master,
+        pair_source,
+        pair_destination,
+        np.append(np.searchsorted(keys, wanted), len(keys)),
+        np.concatenate([link for _, link, _ in flows]),
+        np.concatenate([amount for _, _, amount in flows]),
+    )
 
 
 def child_of(topology: Topology, start: int, wanted: Floats, volume: Floats, solver: str) -> Child:

@@ -1,4 +1,4 @@
-r"""The maximum concurrent flow program, for groups of any kind.
+r"""The maximum concurrent flow program by a solver of linear programs.
 
 The paper maximises the common rate F of flows f within the capacities. Dividing its program by F
 gives the same one in units of time, with volumes g = f / F and the time z = 1 / F:
@@ -8,10 +8,10 @@ gives the same one in units of time, with volumes g = f / F and the time z = 1 /
                 B x[g]  =  wanted[g]                            for every group g    (conservation)
                 x[g, l] >= 0
 
-where B is the node-to-link incidence matrix without the row of the group's source: +1 where a link
-enters a node, -1 where it leaves. With one group per pair this is the paper's link-based MCF
-(eq:mcmcf-F to ineq:mcmcf-non-negativity) in its compact matrix form; with one group per source it
-is the master program (eq:Dmcmcf-source-F to ineq:Dmcmcf-source-non-negativity).
+With one group per pair this is the paper's link-based MCF (eq:mcmcf-F to
+ineq:mcmcf-non-negativity) in its compact matrix form; with one group per source it is the master
+program (eq:Dmcmcf-source-F to ineq:Dmcmcf-source-non-negativity). `FlowProgram` has the general
+form, in which symmetry makes one source stand for many.
 
 The duals of the capacity rows are the link lengths of the certificate.
 """
@@ -19,98 +19,107 @@ The duals of the capacity rows are the link lengths of the certificate.
 from dataclasses import replace
 
 import numpy as np
-from scipy.sparse import block_array, coo_array
 
-from a2aflow.ir.arrays import Floats
+from a2aflow.errors import InputError
+from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.flow import Certificate, Flow, Status
 from a2aflow.ir.problem import Problem
-from a2aflow.ir.topology import Topology
-from a2aflow.lp import LinearProgram, LPResult, LPStatus, solve_program
-from a2aflow.solve.certificate import certify
+from a2aflow.lp import LPResult, LPStatus, solve_program
+from a2aflow.solve.certificate import certify_program
 from a2aflow.solve.exact import exact_flows
-from a2aflow.solve.groups import Groups
-from a2aflow.solve.network import all_variables, conservation, sharing
+from a2aflow.solve.flow_program import FlowProgram
+from a2aflow.solve.network import all_variables, linear_program
 from a2aflow.solve.settings import SolveSettings
 
+MOST_VARIABLES = 30_000_000
+"""Groups times links beyond which a program is refused rather than attempted in memory."""
 
-def solve_groups(problem: Problem, groups: Groups, settings: SolveSettings, method: str) -> Flow:
-    """Solve the program for `groups` and return an exact flow with its certificate."""
-    plain = _plain_answer(problem, groups, method)
+
+def plain_flow(problem: Problem, program: FlowProgram, method: str) -> Flow:
+    """Return the flow on shortest paths: optimal where there is little to choose, as on K_n."""
+    nothing = np.zeros((len(program.weight), problem.topology.links))
+    volumes = exact_flows(problem.topology, program.groups, nothing)
+    return flow_from_volumes(problem, program, volumes, certify_program(program, []), method)
+
+
+def solve_by_lp(
+    problem: Problem, program: FlowProgram, settings: SolveSettings, method: str
+) -> Flow:
+    """Solve the program and return an exact flow with its certificate."""
+    plain = plain_flow(problem, program, method)
     if plain.gap <= settings.gap:
         return plain
-    program = concurrent_program(problem.topology, groups)
-    result = solve_program(program, settings.solver, settings.lp_settings())
-    volumes = _feasible(problem.topology, groups, result)
-    certificate = certify(problem, _duals(problem.topology, result))
-    flow = flow_from_volumes(problem, groups, volumes, certificate, method)
-    return with_status(flow, result.status, settings)
+    if program.variables > MOST_VARIABLES:
+        raise InputError(
+            f"{problem.topology.name}: a program of {program.variables:,} variables, "
+            f"{len(program.weight):,} groups times {problem.topology.links:,} links; expected at "
+            f"most {MOST_VARIABLES:,}. The method first-order can do more"
+        )
+    group, link = all_variables(program.graph, program.groups)
+    lp = linear_program(program, group, link)
+    result = solve_program(lp, settings.solver, settings.lp_settings())
+    volumes = _feasible(program, result)
+    certificate = certify_program(program, _duals(program, result))
+    flow = flow_from_volumes(problem, program, volumes, certificate, method)
+    return with_status(flow, ENDED.get(result.status, Status.GAP_NOT_REACHED), settings)
 
 
-def _plain_answer(problem: Problem, groups: Groups, method: str) -> Flow:
-    """Return the flow on shortest paths: optimal where there is little to choose, as on K_n."""
-    nothing = np.zeros((len(groups.start), problem.topology.links))
-    volumes = exact_flows(problem.topology, groups, nothing)
-    return flow_from_volumes(problem, groups, volumes, certify(problem, []), method)
-
-
-def concurrent_program(topology: Topology, groups: Groups) -> LinearProgram:
-    """Build the program; variables are x[g, l] by group, then z."""
-    group, link = all_variables(topology, groups)
-    balance, wanted = conservation(topology, groups, group, link)
-    capacity = coo_array(-topology.capacity[:, None])
-    blocks: list[list[coo_array | None]] = [
-        [balance, None],
-        [sharing(topology.links, link), capacity],
-    ]
-    return LinearProgram(
-        cost=np.append(np.zeros(len(link)), 1.0),
-        matrix=block_array(blocks, format="csc"),
-        row_lower=np.concatenate((wanted, np.full(topology.links, -np.inf))),
-        row_upper=np.concatenate((wanted, np.zeros(topology.links))),
-    )
+ENDED = {LPStatus.TIME_LIMIT: Status.TIME_LIMIT, LPStatus.INTERRUPTED: Status.INTERRUPTED}
+"""How a solve ended that did not reach its gap, by how its program did."""
 
 
 def flow_from_volumes(
-    problem: Problem, groups: Groups, volumes: Floats, certificate: Certificate, method: str
+    problem: Problem, program: FlowProgram, volumes: Floats, certificate: Certificate, method: str
 ) -> Flow:
     """Scale exact volumes to the largest rate at which they fit the capacities."""
-    time = volume_time(problem.topology, volumes)
     group, link = np.nonzero(volumes)
+    start = np.searchsorted(group, np.arange(len(program.weight) + 1))
+    return flow_from_entries(
+        problem, program, (start, link, volumes[group, link]), certificate, method
+    )
+
+
+def flow_from_entries(
+    problem: Problem,
+    program: FlowProgram,
+    entries: tuple[Ints, Ints, Floats],
+    certificate: Certificate,
+    method: str,
+) -> Flow:
+    """Scale exact volumes, as (start, link, volume) by group, to the largest rate that fits."""
+    start, link, volume = entries
+    weight = np.repeat(program.weight, np.diff(start))
+    load: Floats = np.bincount(link, weight * volume, problem.topology.links).astype(np.float64)
+    time = float(program.durations(load).sum())
     return Flow(
         problem=problem,
         rate=1.0 / time,
-        source=groups.source,
-        destination=groups.destination,
-        start=np.searchsorted(group, np.arange(len(groups.start) + 1)),
+        source=program.groups.source,
+        destination=program.groups.destination,
+        start=start,
         link=link,
-        amount=volumes[group, link] / time,
+        amount=volume / time,
         certificate=certificate,
         method=method,
     )
 
 
-def with_status(flow: Flow, lp_status: LPStatus, settings: SolveSettings) -> Flow:
+def with_status(flow: Flow, otherwise: Status, settings: SolveSettings) -> Flow:
     """Say how the solve ended: by the certified gap, whatever the solver believes."""
-    if flow.gap <= settings.gap:
-        return replace(flow, status=Status.OPTIMAL)
-    ended = {LPStatus.TIME_LIMIT: Status.TIME_LIMIT, LPStatus.INTERRUPTED: Status.INTERRUPTED}
-    return replace(flow, status=ended.get(lp_status, Status.GAP_NOT_REACHED))
+    return replace(flow, status=Status.OPTIMAL if flow.gap <= settings.gap else otherwise)
 
 
-def _feasible(topology: Topology, groups: Groups, result: LPResult) -> Floats:
+def _feasible(program: FlowProgram, result: LPResult) -> Floats:
     """Return exact volumes: the solver's, repaired, unless plain shortest paths beat them."""
-    shape = (len(groups.start), topology.links)
+    shape = (len(program.weight), program.graph.links)
     answers = [] if result.x is None else [result.x[:-1].reshape(shape)]
     if result.status is not LPStatus.OPTIMAL:
         answers.append(np.zeros(shape))
-    repaired = [exact_flows(topology, groups, answer) for answer in answers]
-    return min(repaired, key=lambda volumes: volume_time(topology, volumes))
+    repaired = [exact_flows(program.graph, program.groups, answer) for answer in answers]
+    return min(repaired, key=program.time)
 
 
-def volume_time(topology: Topology, volumes: Floats) -> float:
-    """Return the time of the most loaded link."""
-    return float((volumes.sum(axis=0) / topology.capacity).max())
-
-
-def _duals(topology: Topology, result: LPResult) -> list[Floats]:
-    return [] if result.row_dual is None else [-result.row_dual[-topology.links :]]
+def _duals(program: FlowProgram, result: LPResult) -> list[Floats]:
+    if result.row_dual is None:
+        return []
+    return [program.link_lengths(-result.row_dual[-program.classes :])]

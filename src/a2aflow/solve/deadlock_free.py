@@ -43,7 +43,7 @@ from a2aflow.solve.deadlock_orders import order_bounds, up_down_orders
 from a2aflow.solve.deadlock_paths import peel_routes, routes_of_flow
 from a2aflow.solve.deadlock_program import solve_layered
 from a2aflow.solve.deadlock_search import search_orders
-from a2aflow.solve.decomposed import solve_grouped
+from a2aflow.solve.master import solve_sources
 from a2aflow.solve.route_settings import RouteSettings
 
 METHOD = "deadlock-free"
@@ -85,8 +85,8 @@ def deadlock_free_by_layers(
     problem: Problem, layers: int, settings: RouteSettings
 ) -> Iterator[DeadlockFree | None]:
     """Yield the best answer with 1, 2, ... layers; None where no order connects all pairs."""
-    flow = solve_grouped(problem, settings.solve)
-    packed, orders = _pack(routes_of_flow(flow))
+    flow = solve_sources(problem, settings.solve)
+    packed, orders = _pack(routes_of_flow(flow, settings.solve))
     optimum = DeadlockFree(packed, orders, flow.bound)
     best: DeadlockFree | None = None
     for count in range(1, layers + 1):

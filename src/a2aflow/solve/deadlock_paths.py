@@ -1,8 +1,8 @@
 """From exact flows per source, in one layer or several, to weighted routes.
 
-The flow of a source is peeled: from a destination back to the source along the largest inflow, as
-much as the narrowest link of that way carries or the destination still lacks. Every peel empties a
-link or serves a destination, so the routes of a source are at most its links and destinations.
+The flow of a source is a sum of widest paths (`solve.widest`). On the layered graph, a path becomes
+a route by leaving out the free links and the loops that it makes in the topology, and paths that
+become the same route are one.
 """
 
 from dataclasses import replace
@@ -15,32 +15,26 @@ from a2aflow.ir.flow import Certificate, Flow
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.topology import Topology
-from a2aflow.solve.groups import Groups, by_commodity, by_source
-from a2aflow.solve.paths import Adjacency
+from a2aflow.solve.decompose import block_paths, widest_paths
+from a2aflow.solve.groups import Groups
+from a2aflow.solve.settings import SolveSettings
+from a2aflow.solve.widest import dense_block
 
-ROUNDING = 1e-9
-"""What is left of a demand below this share is rounding, and goes to the routes found."""
 
-
-def routes_of_flow(flow: Flow) -> Routes:
-    """Return the routes of a flow without cycles; the load of no link grows."""
-    topology = flow.problem.topology
-    groups = by_commodity(flow.problem) if flow.per_commodity else by_source(flow.problem)
-    volumes = np.zeros((flow.groups, topology.links))
-    group = np.repeat(np.arange(flow.groups), np.diff(flow.start))
-    volumes[group, flow.link] = flow.amount * flow.time
-    every = np.arange(topology.links)
-    peeled = peel_routes(
-        flow.problem,
-        topology,
-        groups,
-        volumes,
-        (every, np.zeros_like(every)),
-        topology.terminals,
-        flow.certificate,
-        flow.method,
+def routes_of_flow(flow: Flow, settings: SolveSettings | None = None) -> Routes:
+    """Return the routes of a flow; the load of no link grows."""
+    unlimited = replace(settings or SolveSettings(), time_limit=None)
+    paths, weight = widest_paths(flow, unlimited)
+    return Routes(
+        problem=flow.problem,
+        source=paths.source,
+        destination=paths.destination,
+        start=paths.start,
+        link=paths.link,
+        weight=weight,
+        certificate=flow.certificate,
+        method=flow.method,
     )
-    return replace(peeled, layer=None)
 
 
 def peel_routes(
@@ -59,30 +53,23 @@ def peel_routes(
     for one that is none) and its layer; `ends[t]` is the node at which flow for terminal t ends.
     """
     topology = problem.topology
-    origin, layer = copies
-    group, destination, weight, copy, hops, link = _peel(
-        groups.start,
-        np.ascontiguousarray(groups.wanted[:, ends]),
-        ends,
-        graph.tail,
-        Adjacency(graph).incoming,
-        origin,
-        (topology.tail, topology.head),
-        np.array(volumes),
-    )
-    source = groups.source[group]
-    kept, weight = _merged(np.stack((source, destination, layer[copy])), hops, link, weight)
+    origin, layer_of_copy = copies
+    block = dense_block(graph, groups.start, volumes, groups.wanted)
+    paths, width = block_paths(block, groups.source, ends)
+    copy, hops, link = _project(paths.start, paths.link, origin, (topology.tail, topology.head))
+    layer = layer_of_copy[copy]
+    kept, weight = _merged(np.stack((paths.source, paths.destination, layer)), hops, link, width)
     entries = np.repeat((np.cumsum(hops) - hops)[kept], hops[kept]) + inner_index(hops[kept])
     return Routes(
         problem=problem,
-        source=source[kept],
-        destination=destination[kept],
+        source=paths.source[kept],
+        destination=paths.destination[kept],
         start=np.concatenate(([0], np.cumsum(hops[kept]))),
         link=link[entries],
-        weight=_to_demand(problem, source[kept], destination[kept], weight),
+        weight=weight,
         certificate=certificate,
         method=method,
-        layer=layer[copy][kept],
+        layer=layer[kept],
     )
 
 
@@ -95,97 +82,36 @@ def _merged(labels: Ints, hops: Ints, link: Ints, weight: Floats) -> tuple[Ints,
     return kept, np.bincount(same.ravel(), weight).astype(np.float64)
 
 
-def _to_demand(problem: Problem, source: Ints, destination: Ints, weight: Floats) -> Floats:
-    """Scale the weights of each pair to add up to its demand."""
-    terminals = len(problem.topology.terminals)
-    pair = source * terminals + destination
-    carried = np.bincount(pair, weight)
-    demand = problem.demand.rows(np.arange(terminals))[source, destination]
-    return np.asarray(weight / carried[pair] * demand)
-
-
 @njit(cache=True)
-def _peel(
-    start: Ints,
-    wanted: Floats,
-    ends: Ints,
-    tail: Ints,
-    incoming: tuple[Ints, Ints],
-    origin: Ints,
-    link_ends: tuple[Ints, Ints],
-    volumes: Floats,
-) -> tuple[Ints, Ints, Floats, Ints, Ints, Ints]:
-    """Return group, destination, weight, one copy, number of links, and links of each route."""
-    groups, destinations, copies = [np.int64(0)], [np.int64(0)], [np.int64(0)]
-    weights, hops, links = [0.0], [np.int64(0)], [np.int64(0)]
-    way = np.empty(len(tail), dtype=np.int64)
-    route = np.empty(len(tail), dtype=np.int64)
-    for group in range(len(start)):
-        for destination in range(len(ends)):
-            left = wanted[group, destination]
-            while left > ROUNDING * wanted[group, destination]:
-                length = _walk_back(
-                    ends[destination], start[group], tail, incoming, volumes[group], way
-                )
-                amount = min(left, volumes[group, way[:length]].min())
-                if amount <= 0.0:
-                    break
-                volumes[group, way[:length]] -= amount
-                left -= amount
-                count = _simple(way[:length], origin, link_ends, route)
-                groups.append(np.int64(group))
-                destinations.append(np.int64(destination))
-                weights.append(amount)
-                copies.append(_real_copy(way[:length], origin, len(link_ends[0])))
-                hops.append(np.int64(count))
-                for index in range(count):
-                    links.append(route[index])
-    return (
-        np.array(groups)[1:],
-        np.array(destinations)[1:],
-        np.array(weights)[1:],
-        np.array(copies)[1:],
-        np.array(hops)[1:],
-        np.array(links)[1:],
-    )
+def _project(
+    start: Ints, way: Ints, origin: Ints, link_ends: tuple[Ints, Ints]
+) -> tuple[Ints, Ints, Ints]:
+    """Return, for each path of the graph, one copy of a link on it, and its route in the topology.
 
-
-@njit(cache=True)
-def _walk_back(
-    end: int, start: int, tail: Ints, incoming: tuple[Ints, Ints], volume: Floats, way: Ints
-) -> int:
-    """Write the way from start to end, last link first, along the largest inflows."""
-    first, into = incoming
-    node, length = end, 0
-    while node != start:
-        arcs = into[first[node] : first[node + 1]]
-        way[length] = arcs[np.argmax(volume[arcs])]
-        node = tail[way[length]]
-        length += 1
-        if volume[way[length - 1]] <= 0.0:
-            break
-    return length
-
-
-@njit(cache=True)
-def _real_copy(way: Ints, origin: Ints, links: int) -> int:
-    """Return a link of the graph on the way that is a copy of a link."""
-    for arc in way:
-        if origin[arc] < links:
-            return int(arc)
-    return 0
+    Routes are given by their numbers of links and all their links.
+    """
+    copy, hops = way[start[:-1]].copy(), np.empty(len(start) - 1, dtype=np.int64)
+    links, used = np.empty(len(way), dtype=np.int64), 0
+    for path in range(len(start) - 1):
+        part = way[start[path] : start[path + 1]]
+        for arc in part:
+            if origin[arc] < len(link_ends[0]):
+                copy[path] = arc
+        hops[path] = _simple(part, origin, link_ends, links[used:])
+        used += hops[path]
+    return copy, hops, links[:used]
 
 
 @njit(cache=True)
 def _simple(way: Ints, origin: Ints, link_ends: tuple[Ints, Ints], route: Ints) -> int:
-    """Write the links of a way, given last link first, without its loops; return how many.
+    """Write the links of a way without its loops; return how many.
 
     Leaving a loop out keeps a way that goes forward in an order of the links forward.
     """
     tail, head = link_ends
     count = 0
-    for index in range(len(way) - 1, -1, -1):
-        link = origin[way[index]]
+    for arc in way:
+        link = origin[arc]
         if link == len(tail):
             continue
         back = 0

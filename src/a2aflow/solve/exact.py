@@ -15,7 +15,7 @@ solver which stops early still yields a valid result.
 """
 
 import numpy as np
-from numba import njit
+from numba import njit, prange
 
 from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.topology import Topology
@@ -32,16 +32,20 @@ ROUNDS = 4
 """The first round does the work; a demand that a large cycle's rounding drowned needs another."""
 
 
-def exact_flows(topology: Topology, groups: Groups, approximate: Floats) -> Floats:
-    """Return flows [groups, links] that deliver exactly `groups.wanted`, close to `approximate`."""
+def exact_flows(
+    topology: Topology, groups: Groups, approximate: Floats, lengths: Floats | None = None
+) -> Floats:
+    """Return flows [groups, links] that deliver exactly `groups.wanted`, close to `approximate`.
+
+    What is missing goes along shortest paths under `lengths`; by default those avoid narrow links.
+    """
     adjacency = Adjacency(topology)
     flows: Floats = np.array(approximate, dtype=np.float64)
     _exact(
-        topology.nodes,
         (topology.tail, topology.head),
         adjacency.outgoing,
         adjacency.incoming,
-        _tree_lengths(topology),
+        narrowness(topology) if lengths is None else lengths,
         groups.start,
         groups.wanted,
         flows,
@@ -49,15 +53,14 @@ def exact_flows(topology: Topology, groups: Groups, approximate: Floats) -> Floa
     return flows
 
 
-def _tree_lengths(topology: Topology) -> Floats:
+def narrowness(topology: Topology) -> Floats:
     """Return lengths under which repairs avoid narrow links."""
     widest = float(topology.capacity.max())
-    return widest / topology.capacity
+    return np.asarray(widest / topology.capacity)
 
 
-@njit(cache=True)
+@njit(cache=True, parallel=True)
 def _exact(
-    nodes: int,
     ends: tuple[Ints, Ints],
     out: tuple[Ints, Ints],
     into: tuple[Ints, Ints],
@@ -66,26 +69,35 @@ def _exact(
     wanted: Floats,
     flows: Floats,
 ) -> None:
+    for group in prange(len(start)):
+        distance = np.empty(wanted.shape[1])
+        make_exact(ends, out, into, lengths, start[group], wanted[group], flows[group], distance)
+
+
+@njit(cache=True)
+def make_exact(
+    ends: tuple[Ints, Ints],
+    out: tuple[Ints, Ints],
+    into: tuple[Ints, Ints],
+    lengths: Floats,
+    root: int,
+    wanted: Floats,
+    flow: Floats,
+    distance: Floats,
+) -> None:
+    """Make the flow of one group exact, in place; fill in the distances from its source."""
     tail, head = ends
-    distance = np.empty(nodes)
+    nodes = len(wanted)
     parent = np.empty(nodes, dtype=np.int64)
     order = np.empty(nodes, dtype=np.int64)
-    rooted = -1
-    settled = 0
-    for group in range(len(start)):
-        if start[group] != rooted:
-            rooted = start[group]
-            settled = shortest_tree(
-                nodes, out[0], out[1], head, lengths, rooted, distance, parent, order
-            )
-        flow = flows[group]
-        _drop_noise(flow, NEGLIGIBLE * wanted[group].max(), tail, distance)
-        for done in range(ROUNDS):
-            unbalanced = _fill_deficits(flow, wanted[group], tail, head, parent, order[:settled])
-            if done and not unbalanced:
-                break
-            finished = _cancel_cycles(flow, nodes, rooted, out[0], out[1], head)
-            _trim_surplus(flow, wanted[group], finished, rooted, out, into)
+    settled = shortest_tree(nodes, out[0], out[1], head, lengths, root, distance, parent, order)
+    _drop_noise(flow, NEGLIGIBLE * wanted.max(), tail, distance)
+    for done in range(ROUNDS):
+        unbalanced = _fill_deficits(flow, wanted, tail, head, parent, order[:settled])
+        if done and not unbalanced:
+            break
+        finished = _cancel_cycles(flow, nodes, root, out[0], out[1], head)
+        _trim_surplus(flow, wanted, finished, root, out, into)
 
 
 @njit(cache=True)

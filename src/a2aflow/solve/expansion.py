@@ -16,7 +16,9 @@ import numpy as np
 from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.topology import Topology
-from a2aflow.solve.groups import Groups
+from a2aflow.solve.flow_program import FlowProgram
+from a2aflow.solve.groups import Groups, by_source
+from a2aflow.solve.symmetry import Symmetry
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +76,27 @@ class Expansion:
         wanted[:, self.ends] = groups.wanted[:, self.problem.topology.terminals]
         return Groups(groups.source, groups.destination, groups.source, wanted)
 
+    def program(self, groups: Groups) -> FlowProgram:
+        """Return the program of groups on the time-expanded graph: a budget for every step."""
+        links = np.arange(self.problem.topology.links, dtype=np.int64)
+        return self._program(groups, np.ones(len(groups.start)), links)
+
+    def reduced_program(self, symmetry: Symmetry) -> FlowProgram:
+        """Return the program of one source per orbit, in which orbits of links share budgets."""
+        if symmetry.trivial:
+            return self.program(self.groups(by_source(self.problem)))
+        sources, size = symmetry.representatives()
+        groups = self.groups(by_source(self.problem, sources))
+        return self._program(groups, size.astype(np.float64), symmetry.link_orbit)
+
+    def _program(self, groups: Groups, weight: Floats, link_class: Ints) -> FlowProgram:
+        """Return the program whose classes are those of the links, anew in every step."""
+        classes = int(link_class.max()) + 1
+        timed = self.layer * classes + np.tile(link_class, self.steps)
+        none = np.full(self.graph.links - self.timed_links, self.steps * classes, dtype=np.int64)
+        budget = np.repeat(np.arange(self.steps), classes)
+        return FlowProgram(self.graph, groups, weight, np.concatenate((timed, none)), budget)
+
     @property
     def _switch_base(self) -> int:
         return (self.steps + 1) * len(self.problem.topology.terminals)
@@ -87,9 +110,3 @@ class Expansion:
         stored = (step + arriving) * len(topology.terminals) + rank[node]
         passing = self._switch_base + step * switches + (node - rank[node] - 1)
         return np.where(is_terminal, stored, passing)
-
-
-def step_loads(expansion: Expansion, volumes: Floats) -> Floats:
-    """Return what each link carries in each step, of volumes [groups, links of the graph]."""
-    timed = volumes[:, : expansion.timed_links].sum(axis=0)
-    return np.asarray(timed.reshape(expansion.steps, expansion.problem.topology.links))

@@ -23,33 +23,27 @@ class Groups:
     wanted: Floats
 
 
-MOST_VARIABLES = 30_000_000
-"""Groups times links beyond which a program is refused rather than attempted in memory."""
+MOST_CELLS = 100_000_000
+"""Pairs times nodes beyond which a group per pair is refused rather than attempted in memory."""
 
 
-def by_source(problem: Problem) -> Groups:
+def by_source(problem: Problem, sources: Ints | None = None) -> Groups:
     """Return one group per source: the paper's source-rooted grouped commodities."""
-    source = problem.sources
-    _check_size(problem, len(source), "sources")
+    source = problem.sources if sources is None else sources
     return Groups(source, None, problem.topology.terminals[source], problem.node_demand(source))
 
 
 def by_commodity(problem: Problem) -> Groups:
     """Return one group per pair with a positive demand."""
     source, destination = problem.demand.pairs()
-    _check_size(problem, len(source), "pairs (a method with one group per source needs fewer)")
+    if len(source) * problem.topology.nodes > MOST_CELLS:
+        raise InputError(
+            f"{problem.topology.name}: {len(source):,} pairs times {problem.topology.nodes:,} "
+            f"nodes; expected at most {MOST_CELLS:,}; use a method with one group per source"
+        )
     terminals = problem.topology.terminals
     rows = np.arange(len(source))
     wanted = np.zeros((len(source), problem.topology.nodes))
     every = problem.demand.rows(np.arange(len(terminals), dtype=np.int64))
     wanted[rows, terminals[destination]] = every[source, destination]
     return Groups(source, destination, terminals[source], wanted)
-
-
-def _check_size(problem: Problem, groups: int, what: str) -> None:
-    variables = groups * problem.topology.links
-    if variables > MOST_VARIABLES:
-        raise InputError(
-            f"{problem.topology.name}: a program of {variables:,} variables, {groups:,} {what}, "
-            f"times {problem.topology.links:,} links; expected at most {MOST_VARIABLES:,}"
-        )

@@ -7,11 +7,13 @@ times as many variables as there are links, so it is the reference for small cas
 
 from a2aflow.ir.flow import Flow
 from a2aflow.ir.problem import Problem
-from a2aflow.solve.concurrent import solve_groups
+from a2aflow.solve.concurrent import solve_by_lp
+from a2aflow.solve.flow_program import whole_program
 from a2aflow.solve.groups import by_commodity
 from a2aflow.solve.settings import SolveSettings
 
 
 def solve_link(problem: Problem, settings: SolveSettings) -> Flow:
     """Solve the link-based program; the flow is per commodity."""
-    return solve_groups(problem, by_commodity(problem), settings, "link")
+    program = whole_program(problem, by_commodity(problem))
+    return solve_by_lp(problem, program, settings, "link")

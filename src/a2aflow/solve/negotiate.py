@@ -6,9 +6,11 @@ them look for another way. Starting from the optimal fractional flow, few chunks
 """
 
 from dataclasses import dataclass
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.topology import Topology
@@ -17,8 +19,16 @@ from a2aflow.solve.paths import Adjacency, shortest_tree
 NOTHING = -1
 """Marks the end of a path in the kernels' path table."""
 
+Table: TypeAlias = NDArray[np.int32]
+"""Paths, one a row: the links in order, then `NOTHING`. At a million paths half the size counts."""
+
+Paths = TypeVar("Paths", Ints, Table)
+
 STALE = 40
 """Rounds without progress after which a negotiation is given up."""
+
+MOST_REROUTED = 1000
+"""Chunks that are rerouted in one call of the compiled code."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,90 +86,117 @@ def _trace(
 
 
 def negotiate(
-    graph: Topology, chunks: Chunks, paths: Ints, budget: Floats, rounds: int, seed: int
-) -> tuple[Ints, bool]:
+    graph: Topology, chunks: Chunks, paths: Paths, budget: Floats, rounds: int, seed: int
+) -> tuple[Paths, bool]:
     """Return paths within the budgets of the links and True, or the last try and False.
 
     A link with an infinite budget is free; any other costs 1 a chunk, and more when contended.
     """
     order = np.random.default_rng(seed).permutation(len(chunks.start)).astype(np.int64)
-    table = np.array(paths)
-    done = _negotiate(
-        graph.nodes,
-        Adjacency(graph).outgoing,
-        (graph.tail, graph.head),
-        chunks.start,
-        chunks.end,
-        chunks.size,
-        order,
-        budget,
-        rounds,
-        table,
-    )
-    return table, bool(done)
-
-
-@njit(cache=True)
-def _negotiate(
-    nodes: int,
-    out: tuple[Ints, Ints],
-    ends: tuple[Ints, Ints],
-    start: Ints,
-    end: Ints,
-    size: Floats,
-    order: Ints,
-    budget: Floats,
-    rounds: int,
-    paths: Ints,
-) -> bool:
-    tail, head = ends
-    load = np.zeros(len(budget))
-    for chunk in range(len(start)):
-        _add(load, paths[chunk], size[chunk])
-    history = np.zeros(len(budget))
-    cost = np.empty(len(budget))
-    distance = np.empty(nodes)
-    parent = np.empty(nodes, dtype=np.int64)
-    settled = np.empty(nodes, dtype=np.int64)
-    pressure = 0.5
-    least, stale = np.inf, 0
+    table = paths.copy()
+    out, ends = Adjacency(graph).outgoing, (graph.tail, graph.head)
+    load, history = np.zeros(graph.links), np.zeros(graph.links)
+    _add_all(load, table, chunks.size)
+    pressure, least, stale = 0.5, np.inf, 0
     for _ in range(rounds):
-        for chunk in order:
-            if not _needs_rerouting(paths[chunk], load, budget):
-                continue
-            _add(load, paths[chunk], -size[chunk])
-            for link in range(len(budget)):
-                cost[link] = 1e-3
-                if budget[link] < np.inf:
-                    over = max(0.0, load[link] + size[chunk] - budget[link]) / size[chunk]
-                    cost[link] = (1.0 + history[link]) * (1.0 + pressure * over)
-            shortest_tree(
-                nodes, out[0], out[1], head, cost, start[chunk], distance, parent, settled
+        done = 0
+        while done < len(order):
+            # A part of a round at a time, so that Ctrl-C is heard in between.
+            done = _reroute(
+                (graph.nodes, *out, *ends),
+                (chunks.start, chunks.end, chunks.size, order),
+                (budget, history, pressure),
+                done,
+                table,
+                load,
             )
-            _write_path(paths[chunk], parent, tail, start[chunk], end[chunk])
-            _add(load, paths[chunk], size[chunk])
-        settled_all = True
-        for chunk in range(len(start)):
-            settled_all &= paths[chunk, 0] != NOTHING
-        excess = 0.0
-        for link in range(len(budget)):
-            over = load[link] - budget[link]
-            if over > 1e-9:
-                history[link] += 0.3 * min(3.0, over / size[0])
-                excess += over
-                settled_all = False
-        if settled_all:
-            return True
+        over = np.maximum(load - budget, 0.0)
+        over[over <= 1e-9] = 0.0
+        excess = float(over.sum())
+        if excess == 0.0 and bool((table[:, 0] != NOTHING).all()):
+            return table, True
+        history += 0.3 * np.minimum(3.0, over / chunks.size[0])
         stale = 0 if excess < least else stale + 1
         least = min(least, excess)
         if stale == STALE:
-            return False
+            return table, False
         pressure = min(pressure * 1.3, 1e3)
-    return False
+    return table, False
 
 
 @njit(cache=True)
-def _needs_rerouting(path: Ints, load: Floats, budget: Floats) -> bool:
+def _add_all(load: Floats, paths: Paths, size: Floats) -> None:
+    for chunk in range(len(size)):
+        _add(load, paths[chunk], size[chunk])
+
+
+@njit(cache=True)
+def _reroute(
+    graph: tuple[int, Ints, Ints, Ints, Ints],
+    chunks: tuple[Ints, Ints, Floats, Ints],
+    prices: tuple[Floats, Floats, float],
+    begin: int,
+    paths: Paths,
+    load: Floats,
+) -> int:
+    """Let the chunks from `order[begin]` on look for another way; return where it stopped.
+
+    It stops after `MOST_REROUTED` or at the end.
+    """
+    nodes, first, link, tail, head = graph
+    start, end, size, order = chunks
+    cost, distance = np.empty(len(load)), np.empty(nodes)
+    parent, settled = np.empty(nodes, dtype=np.int64), np.empty(nodes, dtype=np.int64)
+    priced, rerouted = 0.0, 0
+    for place in range(begin, len(order)):
+        chunk = order[place]
+        path, mine = paths[chunk], size[chunk]
+        if not _needs_rerouting(path, load, prices[0]):
+            continue
+        if rerouted == MOST_REROUTED:
+            return place
+        rerouted += 1
+        _add(load, path, -mine)
+        if mine != priced:
+            for each in range(len(load)):
+                cost[each] = _cost(each, mine, load, prices)
+            priced = mine
+        else:
+            _reprice(path, mine, load, prices, cost)
+        shortest_tree(nodes, first, link, head, cost, start[chunk], distance, parent, settled)
+        _write_path(path, parent, tail, start[chunk], end[chunk])
+        _add(load, path, mine)
+        _reprice(path, mine, load, prices, cost)
+    return len(order)
+
+
+@njit(cache=True)
+def _cost(link: int, size: float, load: Floats, prices: tuple[Floats, Floats, float]) -> float:
+    """Return what a link costs a chunk."""
+    budget, history, pressure = prices
+    if budget[link] == np.inf:
+        return 1e-3
+    over = max(0.0, load[link] + size - budget[link]) / size
+    return float((1.0 + history[link]) * (1.0 + pressure * over))
+
+
+@njit(cache=True)
+def _reprice(
+    path: Paths,
+    size: float,
+    load: Floats,
+    prices: tuple[Floats, Floats, float],
+    cost: Floats,
+) -> None:
+    """Bring the costs of the links of a path up to date."""
+    for link in path:
+        if link == NOTHING:
+            break
+        cost[link] = _cost(link, size, load, prices)
+
+
+@njit(cache=True)
+def _needs_rerouting(path: Paths, load: Floats, budget: Floats) -> bool:
     if path[0] == NOTHING:
         return True
     for link in path:
@@ -171,7 +208,7 @@ def _needs_rerouting(path: Ints, load: Floats, budget: Floats) -> bool:
 
 
 @njit(cache=True)
-def _add(load: Floats, path: Ints, size: float) -> None:
+def _add(load: Floats, path: Paths, size: float) -> None:
     for link in path:
         if link == NOTHING:
             break
@@ -179,7 +216,7 @@ def _add(load: Floats, path: Ints, size: float) -> None:
 
 
 @njit(cache=True)
-def _write_path(path: Ints, parent: Ints, tail: Ints, start: int, end: int) -> None:
+def _write_path(path: Paths, parent: Ints, tail: Ints, start: int, end: int) -> None:
     """Write the tree's path from start to end; one that does not fit the table stays unwritten."""
     length, node = 0, end
     while node != start:

@@ -5,10 +5,12 @@ variables that cannot be positive is what keeps child and time-stepped programs 
 """
 
 import numpy as np
-from scipy.sparse import coo_array
+from scipy.sparse import block_array, coo_array
 
 from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.topology import Topology
+from a2aflow.lp import LinearProgram
+from a2aflow.solve.flow_program import FlowProgram
 from a2aflow.solve.groups import Groups
 
 
@@ -41,3 +43,37 @@ def sharing(links: int, link: Ints) -> coo_array:
     """Return the matrix that adds up, for each of the first `links` links, all groups' flow."""
     column = np.flatnonzero(link < links)
     return coo_array((np.ones(len(column)), (link[column], column)), shape=(links, len(link)))
+
+
+def class_sums(program: FlowProgram, group: Ints, link: Ints) -> coo_array:
+    """Return the matrix that adds up, for each class of links, all flow that counts in it."""
+    row = program.link_class[link]
+    column = np.flatnonzero(row < program.classes)
+    weight = program.weight[group[column]]
+    return coo_array((weight, (row[column], column)), shape=(program.classes, len(link)))
+
+
+def widths(program: FlowProgram) -> coo_array:
+    """Return the matrix of what each class carries in all per unit of its budget."""
+    carried = program.class_size * program.class_capacity
+    shape = (program.classes, int(program.budget.max()) + 1)
+    return coo_array((carried, (np.arange(program.classes), program.budget)), shape=shape)
+
+
+def linear_program(program: FlowProgram, group: Ints, link: Ints) -> LinearProgram:
+    """Build the linear program over the variables x[group, link], then one z per budget.
+
+    Rows are conservation, then one per class of links.
+    """
+    balance, wanted = conservation(program.graph, program.groups, group, link)
+    width = widths(program)
+    blocks: list[list[coo_array | None]] = [
+        [balance, None],
+        [class_sums(program, group, link), -width],
+    ]
+    return LinearProgram(
+        cost=np.concatenate((np.zeros(len(link)), np.ones(width.shape[1]))),
+        matrix=block_array(blocks, format="csc"),
+        row_lower=np.concatenate((wanted, np.full(program.classes, -np.inf))),
+        row_upper=np.concatenate((wanted, np.zeros(program.classes))),
+    )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numba import njit
+from numba import njit, prange
 
 from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.topology import Topology
@@ -42,16 +42,42 @@ def shortest_distances(topology: Topology, lengths: Floats, starts: Ints) -> Flo
     return distance
 
 
-@njit(cache=True)
+@njit(cache=True, parallel=True)
 def _distances(
     nodes: int, first: Ints, link: Ints, head: Ints, lengths: Floats, starts: Ints
 ) -> Floats:
     distance = np.empty((len(starts), nodes))
-    parent = np.empty(nodes, dtype=np.int64)
-    order = np.empty(nodes, dtype=np.int64)
-    for row in range(len(starts)):
+    for row in prange(len(starts)):
+        parent = np.empty(nodes, dtype=np.int64)
+        order = np.empty(nodes, dtype=np.int64)
         shortest_tree(nodes, first, link, head, lengths, starts[row], distance[row], parent, order)
     return distance
+
+
+def distance_sums(topology: Topology, lengths: Floats, starts: Ints, wanted: Floats) -> Floats:
+    """Return, for each start, the sum over the nodes of what they want times their distance."""
+    first, link = Adjacency(topology).outgoing
+    sums: Floats = _distance_sums(first, link, topology.head, lengths, starts, wanted)
+    return sums
+
+
+@njit(cache=True, parallel=True)
+def _distance_sums(
+    first: Ints, link: Ints, head: Ints, lengths: Floats, starts: Ints, wanted: Floats
+) -> Floats:
+    sums = np.zeros(len(starts))
+    nodes = wanted.shape[1]
+    for row in prange(len(starts)):
+        distance = np.empty(nodes)
+        parent = np.empty(nodes, dtype=np.int64)
+        order = np.empty(nodes, dtype=np.int64)
+        shortest_tree(nodes, first, link, head, lengths, starts[row], distance, parent, order)
+        total = 0.0
+        for node in range(nodes):
+            if wanted[row, node] > 0.0:
+                total += wanted[row, node] * distance[node]
+        sums[row] = total
+    return sums
 
 
 @njit(cache=True)

@@ -1,12 +1,13 @@
 """What a caller may ask of any method."""
 
 import os
+import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from a2aflow.errors import UsageError
-from a2aflow.lp import LPSettings
+from a2aflow.lp import LPSettings, require_solver
 from a2aflow.lp.program import silent
 
 
@@ -15,6 +16,9 @@ class SolveSettings:
     """Settings shared by all methods; they are passed in, never global.
 
     `time_limit` counts from the creation of the settings, so that all stages of one call share it.
+    `cluster` is the address of a Dask scheduler, on which the work per source then runs; it runs
+    code, so it has to be one that you trust. `symmetry` lets one source stand for all that
+    automorphisms map it to.
     """
 
     gap: float = 1e-6
@@ -23,14 +27,22 @@ class SolveSettings:
     workers: int = field(default_factory=lambda: os.cpu_count() or 1)
     report: Callable[[str], None] = silent
     started: float = field(default_factory=time.monotonic)
+    cluster: str | None = None
+    symmetry: bool = True
 
     def __post_init__(self) -> None:
         if not 0 < self.gap < 1:
             raise UsageError(f"gap {self.gap:g}; expected a number above 0 and below 1")
+        require_solver(self.solver)
         if self.time_limit is not None and not self.time_limit > 0:
             raise UsageError(f"time limit {self.time_limit:g}; expected seconds above 0")
         if self.workers < 1:
             raise UsageError(f"{self.workers} workers; expected at least 1")
+        if self.cluster is not None and not re.fullmatch(r"(tcp|tls)://.+:[0-9]+", self.cluster):
+            raise UsageError(
+                f"cluster {self.cluster!r}; expected the address of a Dask scheduler, such as "
+                "tcp://localhost:8786"
+            )
 
     def seconds_left(self) -> float | None:
         """Return what is left of the time limit, or None if there is none."""

@@ -1,28 +1,32 @@
 """`single` and `few`: near-optimal routing with one route per pair, or a handful.
 
 A shard is cut into C equal chunks, each on one route (C = 1 for `single`), so a pair has at most C
-routes. Every link gets the budget that a target time gives it, and the chunks, which start on the
-paths of the optimal fractional flow, negotiate until all budgets hold (`negotiate`). The target
-starts at the certified bound, rounded up to what whole chunks can reach, and is raised until they
-succeed. A vertex of the master program splits few pairs, so few chunks ever have to move.
+routes. The chunks are spread over all paths by best responses to prices (`spread`), which comes
+within a chunk or two per link of the certified bound, rounded up to what whole chunks can reach.
 
-This is also how weights become whole chunks: with the least increase of the largest load.
+Where there are few chunks, that last step is worth more work: every link gets the budget that a
+target time gives it, and the chunks negotiate until all budgets hold (`negotiate`). They start
+where they are, or on the paths of the optimal fractional flow: a vertex of the master program
+splits few pairs. The target starts at the bound, rounded up, and is raised until they succeed.
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
+from itertools import count
 
 import numpy as np
 
-from a2aflow.errors import InputError
 from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.flow import Flow
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
+from a2aflow.ir.topology import Topology
 from a2aflow.solve.candidates import Candidates
-from a2aflow.solve.decomposed import solve_grouped
-from a2aflow.solve.negotiate import NOTHING, Chunks, negotiate, trace_paths
+from a2aflow.solve.master import solve_master, solve_sources
+from a2aflow.solve.negotiate import NOTHING, Chunks, Table, negotiate, trace_paths
 from a2aflow.solve.route_settings import RouteSettings
 from a2aflow.solve.routing import merge_equal, routes_from_weights
+from a2aflow.solve.spread import spread_chunks
 
 ROUNDS = 200
 """Rounds of negotiation for one try."""
@@ -33,22 +37,19 @@ TRIES = 8
 TRIED_CHUNKS = 40_000
 """With more chunks than this divided by `TRIES`, fewer orders are tried."""
 
+COARSE = 5e-4
+"""The certified gap that is asked of the bound, at least, where only the bound is needed."""
+
 FINEST = 1e-3
 """Targets rise by at least this share of the bound from one try to the next."""
-
-MOST_TARGETS = 400
-"""Targets that are tried before the problem is given up."""
 
 MOST_ROUTES = 8
 """Routes per pair that `few` tries unless told otherwise: what the paper's card stores."""
 
-LONGEST = 256
-"""Links of a route at most, on networks of more nodes than this."""
-
 
 def route_single(problem: Problem, settings: RouteSettings) -> Routes:
     """Return one route per pair."""
-    return route_chunks(solve_grouped(problem, settings.solve), 1, settings, "single")
+    return route_chunks(_master(problem, settings), 1, settings, "single")
 
 
 def route_few(problem: Problem, settings: RouteSettings) -> Routes:
@@ -56,7 +57,7 @@ def route_few(problem: Problem, settings: RouteSettings) -> Routes:
 
     If `max_routes` is reached first, the best found within it.
     """
-    flow = solve_grouped(problem, settings.solve)
+    flow = _master(problem, settings)
     tried: list[Routes] = []
     for chunks in range(1, (settings.max_routes or MOST_ROUTES) + 1):
         tried.append(route_chunks(flow, chunks, settings, "few"))
@@ -65,23 +66,74 @@ def route_few(problem: Problem, settings: RouteSettings) -> Routes:
     return min(tried, key=lambda routes: routes.time)
 
 
+def _master(problem: Problem, settings: RouteSettings) -> Flow:
+    """Return the flow whose bound the routes aim at, and on whose paths few chunks can start.
+
+    With very many chunks only the bound is needed, and no finer than whole chunks can follow it.
+    """
+    if len(problem.sources) * len(problem.topology.terminals) <= TRIED_CHUNKS:
+        return solve_sources(problem, settings.solve)
+    return solve_master(problem, replace(settings.solve, gap=max(settings.solve.gap, COARSE)))
+
+
 def route_chunks(flow: Flow, chunks: int, settings: RouteSettings, method: str) -> Routes:
-    """Return routes of whole chunks, each shard cut into `chunks`, guided by a flow per source."""
+    """Return routes of whole chunks, each shard cut into `chunks`, near the bound of a flow."""
     problem = flow.problem
     pieces, source, destination = _pieces(problem, chunks)
-    first = _first_paths(flow, pieces, np.searchsorted(flow.source, source))
-    tries = max(1, min(TRIES, TRIED_CHUNKS // len(source)))
-    for target in _targets(problem, flow.bound, chunks):
-        settings.solve.report(f"{method}: {chunks} per pair, aiming at {target:.6g}")
-        budget = target * problem.topology.capacity * (1 + 1e-12)
-        for seed in range(settings.seed, settings.seed + tries):
-            paths, fits = negotiate(problem.topology, pieces, first, budget, ROUNDS, seed)
+    goal = next(_targets(problem, flow.bound, chunks))
+    settings.solve.report(f"{method}: {chunks} per pair, aiming at {goal:.6g}")
+    table = spread_chunks(problem.topology, pieces, goal, settings.solve)
+    table = _negotiated(flow, chunks, pieces, table, settings)
+    return _as_routes(flow, chunks, source, destination, table, method)
+
+
+def _negotiated(
+    flow: Flow, chunks: int, pieces: Chunks, table: Table, settings: RouteSettings
+) -> Table:
+    """Return paths for the least target that the chunks reach by negotiation, if below theirs.
+
+    They start where they are and, in turn, on the paths of the flow: neither is always better.
+    """
+    topology = flow.problem.topology
+    reached = _time(topology, pieces, table) * (1 - 1e-9)
+    tries = min(TRIES, TRIED_CHUNKS // len(pieces.start))
+    starts = [table] if tries == 0 else [*_flow_paths(flow, pieces, table.shape[1]), table]
+    for target in _targets(flow.problem, flow.bound, chunks):
+        if target >= reached or tries == 0:
+            break
+        settings.solve.report(f"{len(pieces.start)} chunks negotiate, aiming at {target:.6g}")
+        budget = target * topology.capacity * (1 + 1e-12)
+        for attempt in range(tries):
+            if settings.solve.out_of_time():
+                return table
+            start, seed = starts[attempt % len(starts)], settings.seed + attempt
+            paths, fits = negotiate(topology, pieces, start, budget, ROUNDS, seed)
             if fits:
-                return _as_routes(flow, chunks, source, destination, paths, method)
-    raise InputError(
-        f"no {chunks} whole routes per pair within {MOST_TARGETS} targets above the bound "
-        f"{flow.bound:g} on {problem.topology.name}; allow more routes per pair"
-    )
+                return paths
+    return table
+
+
+def _flow_paths(flow: Flow, pieces: Chunks, hops: int) -> list[Table]:
+    """Return a path per chunk along the volumes of the flow, where they last, if it is per source.
+
+    A flow that stands for its orbits has no volumes of its own.
+    """
+    topology = flow.problem.topology
+    if flow.destination is not None or flow.generators is not None:
+        return []
+    volumes = np.zeros((flow.groups, topology.links))
+    row = np.repeat(np.arange(flow.groups), np.diff(flow.start))
+    volumes[row, flow.link] = flow.amount * flow.time
+    group = np.searchsorted(topology.terminals[flow.source], pieces.start)
+    return [trace_paths(topology, pieces, volumes, group, hops).astype(np.int32)]
+
+
+def _time(topology: Topology, pieces: Chunks, table: Table) -> float:
+    """Return the largest load over capacity of chunks on their paths."""
+    taken = table != NOTHING
+    size = np.repeat(pieces.size, taken.sum(axis=1))
+    load = np.bincount(table[taken], size, topology.links)
+    return float((load / topology.capacity).max())
 
 
 def _pieces(problem: Problem, chunks: int) -> tuple[Chunks, Ints, Ints]:
@@ -92,15 +144,6 @@ def _pieces(problem: Problem, chunks: int) -> tuple[Chunks, Ints, Ints]:
     return Chunks(terminals[source], terminals[destination], demand / chunks), source, destination
 
 
-def _first_paths(flow: Flow, pieces: Chunks, group: Ints) -> Ints:
-    """Return a path per chunk along the volumes of the flow, where they last."""
-    topology = flow.problem.topology
-    volumes = np.zeros((flow.groups, topology.links))
-    row = np.repeat(np.arange(flow.groups), np.diff(flow.start))
-    volumes[row, flow.link] = flow.amount * flow.time
-    return trace_paths(topology, pieces, volumes, group, min(topology.nodes, LONGEST))
-
-
 def _targets(problem: Problem, bound: float, chunks: int) -> Iterator[float]:
     """Yield times to aim for: whole chunks over the widest link where all chunks are equal."""
     grid = FINEST * bound
@@ -108,13 +151,13 @@ def _targets(problem: Problem, bound: float, chunks: int) -> Iterator[float]:
         unit = 1 / (chunks * float(problem.topology.capacity.max()))
         grid = unit * max(1, round(grid / unit))
         bound = np.ceil(bound / unit * (1 - 1e-9)) * unit
-    for step in range(MOST_TARGETS):
+    for step in count():
         # Steps grow slowly, so that a hard problem is not approached forever.
         yield float(bound + grid * (step + step * step // 16))
 
 
 def _as_routes(
-    flow: Flow, chunks: int, source: Ints, destination: Ints, table: Ints, method: str
+    flow: Flow, chunks: int, source: Ints, destination: Ints, table: Table, method: str
 ) -> Routes:
     """Return a route per distinct path, weighted by the chunks that take it."""
     taken = table != NOTHING

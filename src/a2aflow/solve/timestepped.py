@@ -12,40 +12,62 @@ inequalities (ineq:mcmcf-t-flow-conservation to ineq:mcmcf-t-demand-conservation
 send what it has not received in an earlier step. As for the plain flow, a group is a pair in the
 paper's form and a source in the decomposed one; the optimum is the same.
 
-A group's variables are left out where its source cannot have reached a link's tail in time.
+A group's variables are left out where its source cannot have reached a link's tail in time. Under
+translations (`solve.translations`) one source per orbit is enough, and orbits of links share their
+rows. What is then still too large for a solver of linear programs goes by primal-dual steps, to a
+gap that is smaller than what whole chunks cost.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.sparse import block_array, coo_array
 
 from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.flow import Status
 from a2aflow.ir.problem import Problem
-from a2aflow.lp import LinearProgram, LPStatus, solve_program
+from a2aflow.lp import LPStatus, solve_program
+from a2aflow.solve.certificate import program_bound
 from a2aflow.solve.exact import exact_flows
-from a2aflow.solve.expansion import Expansion, step_loads
-from a2aflow.solve.groups import Groups, by_commodity, by_source
-from a2aflow.solve.network import conservation, sharing
+from a2aflow.solve.expansion import Expansion
+from a2aflow.solve.first_order import Guess, answer_by_steps
+from a2aflow.solve.flow_program import FlowProgram
+from a2aflow.solve.groups import Groups, by_commodity
+from a2aflow.solve.network import linear_program
 from a2aflow.solve.paths import shortest_distances
 from a2aflow.solve.settings import SolveSettings
+from a2aflow.solve.translations import Translations, find_translations
+
+FIRST_ORDER_VARIABLES = 80_000
+"""Useful variables above which primal-dual steps beat solvers of linear programs."""
+
+COARSE_GAP = 5e-4
+"""The gap to which primal-dual steps go at least, however small a one is asked for."""
 
 
 @dataclass(frozen=True, eq=False)
 class TimedFlow:
-    """A fractional schedule: exact volumes [groups, links of the expanded graph]."""
+    """A fractional schedule: exact volumes [groups, links of the expanded graph].
+
+    A group stands for all sources that the translations map it to. `exact` is how near to the
+    optimum of as many steps it is meant to be.
+    """
 
     expansion: Expansion
-    groups: Groups
+    program: FlowProgram
     volumes: Floats
     status: Status
+    translations: Translations
+    exact: float = 1e-9
+
+    @property
+    def groups(self) -> Groups:
+        """Whose flows these are."""
+        return self.program.groups
 
     @property
     def durations(self) -> Floats:
         """The duration of each step: its largest load over capacity."""
-        capacity = self.expansion.problem.topology.capacity
-        return np.asarray((step_loads(self.expansion, self.volumes) / capacity).max(axis=1))
+        return self.program.durations(self.program.weight @ self.volumes)
 
     @property
     def time(self) -> float:
@@ -54,50 +76,76 @@ class TimedFlow:
 
 
 def solve_timestepped(
-    problem: Problem, steps: int, settings: SolveSettings, per_commodity: bool = False
+    problem: Problem,
+    steps: int,
+    settings: SolveSettings,
+    per_commodity: bool = False,
+    translations: Translations | None = None,
+    lengths: Floats | None = None,
 ) -> TimedFlow:
-    """Return an optimal fractional schedule of `steps` steps."""
+    """Return an optimal fractional schedule of `steps` steps.
+
+    `lengths` of the links that nearly prove the bound of the plain flow are a good start.
+    """
     expansion = Expansion(problem, steps)
-    groups = expansion.groups(by_commodity(problem) if per_commodity else by_source(problem))
-    group, link = useful_variables(expansion, groups)
-    program = timestepped_program(expansion, groups, group, link)
-    result = solve_program(program, settings.solver, settings.lp_settings())
+    under = translations or find_translations(problem, wanted=False)
+    if per_commodity:
+        program = expansion.program(expansion.groups(by_commodity(problem)))
+    else:
+        program = expansion.reduced_program(under.symmetry)
+    group, link = useful_variables(program)
+    start = TimedFlow(expansion, program, np.zeros((0, 0)), Status.OPTIMAL, under)
+    if len(link) > FIRST_ORDER_VARIABLES and settings.solver == "auto":
+        return _by_steps(start, settings, lengths)
+    return _by_lp(start, settings, group, link)
+
+
+def _by_lp(start: TimedFlow, settings: SolveSettings, group: Ints, link: Ints) -> TimedFlow:
+    """Solve the linear program over the variables given."""
+    program = start.program
+    result = solve_program(
+        linear_program(program, group, link), settings.solver, settings.lp_settings()
+    )
     if result.status is LPStatus.INTERRUPTED:
         raise KeyboardInterrupt
-    approximate = np.zeros((len(groups.start), expansion.graph.links))
+    approximate = np.zeros((len(program.weight), program.graph.links))
     if result.x is not None:
         approximate[group, link] = result.x[: len(link)]
-    volumes = exact_flows(expansion.graph, groups, approximate)
-    return TimedFlow(expansion, groups, volumes, ENDED.get(result.status, Status.GAP_NOT_REACHED))
+    volumes = exact_flows(program.graph, program.groups, approximate)
+    status = ENDED.get(result.status, Status.GAP_NOT_REACHED)
+    return replace(start, volumes=volumes, status=status)
 
 
 ENDED = {LPStatus.OPTIMAL: Status.OPTIMAL, LPStatus.TIME_LIMIT: Status.TIME_LIMIT}
 """How a time-stepped solve ended, by how its program did."""
 
 
-def useful_variables(expansion: Expansion, groups: Groups) -> tuple[Ints, Ints]:
+def _by_steps(start: TimedFlow, settings: SolveSettings, lengths: Floats | None) -> TimedFlow:
+    """Solve by primal-dual steps; optimal only if the gap that was asked for is proven."""
+    program, expansion = start.program, start.expansion
+    plain = np.ones(expansion.problem.topology.links) if lengths is None else lengths
+    waiting = np.zeros(program.graph.links - expansion.timed_links)
+    tiled = np.concatenate((np.tile(plain, expansion.steps), waiting))
+    nothing = np.zeros((len(program.weight), program.graph.links))
+    guess = Guess(exact_flows(program.graph, program.groups, nothing, tiled), tiled)
+    gap = max(settings.gap, COARSE_GAP)
+    answer = answer_by_steps(program, replace(settings, gap=gap), guess)
+    if answer.status is Status.INTERRUPTED:
+        raise KeyboardInterrupt
+    volumes = nothing
+    first, link, volume = answer.entries
+    volumes[np.repeat(np.arange(len(program.weight)), np.diff(first)), link] = volume
+    bound = max(answer.bound, program_bound(program, tiled))
+    proven = program.time(volumes) <= bound * (1 + settings.gap)
+    status = Status.GAP_NOT_REACHED if answer.status is Status.OPTIMAL else answer.status
+    status = Status.OPTIMAL if proven else status
+    return replace(start, volumes=volumes, status=status, exact=gap)
+
+
+def useful_variables(program: FlowProgram) -> tuple[Ints, Ints]:
     """Return group and link of the variables that can be positive."""
-    graph = expansion.graph
-    starts, row = np.unique(groups.start, return_inverse=True)
+    graph = program.graph
+    starts, row = np.unique(program.groups.start, return_inverse=True)
     reached = np.isfinite(shortest_distances(graph, np.ones(graph.links), starts))
     group, link = np.nonzero(reached[row][:, graph.tail])
     return group.astype(np.int64), link.astype(np.int64)
-
-
-def timestepped_program(
-    expansion: Expansion, groups: Groups, group: Ints, link: Ints
-) -> LinearProgram:
-    """Build the program; variables are x by group and link, then U by step."""
-    balance, wanted = conservation(expansion.graph, groups, group, link)
-    timed = expansion.timed_links
-    widths = -np.tile(expansion.problem.topology.capacity, expansion.steps)
-    durations = coo_array(
-        (widths, (np.arange(timed), expansion.layer)), shape=(timed, expansion.steps)
-    )
-    blocks: list[list[coo_array | None]] = [[balance, None], [sharing(timed, link), durations]]
-    return LinearProgram(
-        cost=np.concatenate((np.zeros(len(link)), np.ones(expansion.steps))),
-        matrix=block_array(blocks, format="csc"),
-        row_lower=np.concatenate((wanted, np.full(timed, -np.inf))),
-        row_upper=np.concatenate((wanted, np.zeros(timed))),
-    )

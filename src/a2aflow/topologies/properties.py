@@ -1,15 +1,12 @@
-"""Structural properties: hop distances, diameter, girth and the number of automorphisms."""
+"""Structural properties: hop distances, diameter and girth."""
 
-import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 
-import igraph
 import numpy as np
 from numba import njit
 
 from a2aflow.errors import TopologyError
-from a2aflow.ir.arrays import Floats, Ints, inner_index
+from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.topology import Topology
 
 _BLOCK = 1 << 22  # entries of a block of distances that is held at a time
@@ -71,60 +68,11 @@ def girth(topology: Topology) -> int | None:
     return length if length <= topology.nodes else None
 
 
-def automorphisms(topology: Topology) -> int:
-    """Count the permutations of the nodes that keep links, capacities and terminals in place.
-
-    BLISS counts them on a simple directed graph whose vertices have colours. Terminals have one
-    colour, other nodes another. The links from u to v, however many, are one arc if they have
-    the most frequent multiset of capacities, and go through a vertex with a colour for their
-    multiset otherwise. Sparse graphs of thousands of nodes take well below a second, the
-    complete graph on a thousand half a minute, and its count has 2568 digits.
-    """
-    pairs, kinds = _link_kinds(topology)
-    special = np.flatnonzero(kinds != np.bincount(kinds).argmax()) if len(kinds) else kinds
-    middle = topology.nodes + np.arange(len(special), dtype=np.int64)
-    arcs = [
-        np.delete(pairs, special, axis=0),
-        np.stack([pairs[special, 0], middle], axis=1),
-        np.stack([middle, pairs[special, 1]], axis=1),
-    ]
-    colour = np.ones(topology.nodes, dtype=np.int64)
-    colour[topology.terminals] = 0
-    graph = igraph.Graph(
-        topology.nodes + len(special), np.concatenate(arcs).tolist(), directed=True
-    )
-    colours = np.concatenate([colour, 2 + kinds[special]])
-    with _numbers_of_any_length():
-        return int(graph.count_automorphisms(color=colours.tolist()))
-
-
-@contextmanager
-def _numbers_of_any_length() -> Iterator[None]:
-    """Lift the limit of 4300 digits on text that becomes an int, as igraph's count does."""
-    limit = sys.get_int_max_str_digits()
-    sys.set_int_max_str_digits(0)
-    try:
-        yield
-    finally:
-        sys.set_int_max_str_digits(limit)
-
-
 def _adjacency(nodes: int, tail: Ints, head: Ints) -> tuple[Ints, Ints]:
     """Return where the successors of each node begin, and the successors."""
     order = np.argsort(tail, kind="stable")
     first = np.searchsorted(tail[order], np.arange(nodes + 1))
     return first.astype(np.int64), head[order]
-
-
-def _link_kinds(topology: Topology) -> tuple[Ints, Ints]:
-    """Return the linked pairs of nodes, and a number for the capacities between each pair."""
-    order = np.lexsort((topology.capacity, topology.head, topology.tail))
-    ends = np.stack([topology.tail, topology.head], axis=1)[order]
-    pairs, which, counts = np.unique(ends, axis=0, return_inverse=True, return_counts=True)
-    capacities = np.zeros((len(pairs), counts.max(initial=1)))
-    capacities[which.ravel(), inner_index(counts)] = topology.capacity[order]
-    kinds = np.unique(capacities, axis=0, return_inverse=True)[1]
-    return pairs, kinds.ravel().astype(np.int64)
 
 
 @njit(cache=True)

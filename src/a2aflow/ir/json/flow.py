@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from a2aflow.errors import FormatError
+from a2aflow.ir.arrays import Ints
 from a2aflow.ir.flow import Certificate, Flow, Status
 from a2aflow.ir.json.demand import demand_from_json, demand_to_json
 from a2aflow.ir.json.topology import topology_from_json, topology_to_json
@@ -49,7 +50,7 @@ def flow_to_json(flow: Flow) -> dict[str, Any]:
         "demand": demand_to_json(flow.problem.demand),
         "lengths": flow.certificate.lengths.tolist(),
         "flows": flows,
-    }
+    } | ({} if flow.generators is None else {"generators": flow.generators.tolist()})
 
 
 def flow_from_json(value: object, where: str) -> Flow:
@@ -84,9 +85,25 @@ def flow_from_json(value: object, where: str) -> Flow:
         ),
         method=take(obj, "method", str, where),
         status=_status(obj, where),
+        generators=_generators(obj, topology.nodes, where),
     )
     check_claims(obj, where, flow.time, flow.bound)
     return flow
+
+
+def _generators(obj: dict[str, Any], nodes: int, where: str) -> Ints | None:
+    """Return the automorphisms of a flow that stands for its images under them."""
+    if "generators" not in obj:
+        return None
+    rows: list[Any] = take(obj, "generators", list, where)
+    maps = [integers(row, f"generators[{i}]", where) for i, row in enumerate(rows)]
+    for index, row in enumerate(maps):
+        if len(row) != nodes:
+            raise FormatError(
+                f"{where}: generators[{index}] has {len(row)} entries; expected one for each of "
+                f"the {nodes} nodes"
+            )
+    return np.array(maps, dtype=np.int64).reshape(len(maps), nodes)
 
 
 def _status(obj: dict[str, Any], where: str) -> Status:

@@ -1,8 +1,10 @@
 """Reading and writing JSON, and the checks that all artefacts share."""
 
+import gc
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -19,7 +21,8 @@ KIND_NAMES = {dict: "an object", list: "an array", str: "a string", int: "an int
 def parse_json(text: str, where: str) -> object:
     """Parse JSON; NaN, Infinity, bad syntax and absurd nesting are `FormatError`s."""
     try:
-        return json.loads(text, parse_constant=_refuse_constant)
+        with many_objects():
+            return json.loads(text, parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:
         raise FormatError(
             f"{where}: not valid JSON at line {error.lineno}, column {error.colno}: {error.msg}; "
@@ -29,6 +32,18 @@ def parse_json(text: str, where: str) -> object:
         raise FormatError(f"{where}: nested too deeply to be an a2aflow artefact") from None
     except ValueError as error:
         raise FormatError(f"{where}: {error}") from None
+
+
+@contextmanager
+def many_objects() -> Iterator[None]:
+    """Pause the cyclic collector, which finds nothing in plain data and doubles the time of it."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def _refuse_constant(constant: str) -> None:
@@ -84,6 +99,15 @@ def is_integer(value: object) -> bool:
     return type(value) is int and -MAX_INTEGER <= value <= MAX_INTEGER
 
 
+def are_integers(values: list[Any]) -> bool:
+    """Whether `is_integer` holds for every value: the same, faster."""
+    return not values or (
+        set(map(type, values)) == {int}
+        and min(values) >= -MAX_INTEGER
+        and max(values) <= MAX_INTEGER
+    )
+
+
 def is_number(value: object) -> bool:
     """Whether a value is a float or an integer (a bool is not)."""
     return type(value) is float or is_integer(value)
@@ -91,7 +115,7 @@ def is_number(value: object) -> bool:
 
 def integers(value: object, key: str, where: str) -> list[int]:
     """Return a value that must be an array of integers."""
-    if not isinstance(value, list) or not all(map(is_integer, value)):
+    if not isinstance(value, list) or not are_integers(value):
         raise FormatError(f"{where}: {key} is {short(value)}; expected an array of integers")
     return value
 

@@ -1,0 +1,114 @@
+"""Automorphisms: the permutations of the nodes that keep links, capacities and terminals in place.
+
+BLISS (through igraph) finds them on a simple directed graph whose vertices have colours. Terminals
+have one colour, other nodes another. The links from u to v, however many, are one arc if they have
+the most frequent multiset of capacities, and go through a vertex with a colour for their multiset
+otherwise; so do pairs of terminals whose demand is not the most frequent one. Sparse graphs of
+thousands of nodes take well below a second.
+"""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import igraph
+import numpy as np
+
+from a2aflow.ir.arrays import Ints, inner_index
+from a2aflow.ir.demand import Demand
+from a2aflow.ir.problem import Problem
+from a2aflow.ir.topology import Topology
+
+MOST_DEMANDS = 200_000
+"""Pairs of another than the most frequent demand beyond which no symmetry is looked for."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Marked:
+    """Pairs of nodes that are joined through a vertex of their own, coloured by `kind`."""
+
+    pairs: Ints
+    kind: Ints
+
+
+def count_automorphisms(topology: Topology, demand: Demand | None = None) -> int:
+    """Count the automorphisms; the count of the complete graph on 1000 nodes has 2568 digits."""
+    demands = None if demand is None else _demand_kinds(topology, demand)
+    numbers = np.zeros(topology.nodes, dtype=np.int64)
+    graph, colours = _coloured(topology, numbers, [] if demands is None else [demands])
+    with _numbers_of_any_length():
+        return int(graph.count_automorphisms(color=colours))
+
+
+def find_generators(problem: Problem, kept: Ints | None = None) -> Ints:
+    """Return automorphisms that generate all which keep the demand too, as [generators, nodes].
+
+    With `kept`, a number per node, only automorphisms that map nodes to nodes of the same number.
+    """
+    topology = problem.topology
+    demands = _demand_kinds(topology, problem.demand)
+    if demands is not None and len(demands.pairs) > MOST_DEMANDS:
+        return np.zeros((0, topology.nodes), dtype=np.int64)
+    numbers = np.zeros(topology.nodes, dtype=np.int64) if kept is None else kept
+    graph, colours = _coloured(topology, numbers, [] if demands is None else [demands])
+    found = graph.automorphism_group(color=colours)
+    maps = np.array(found, dtype=np.int64).reshape(len(found), len(colours))
+    return maps[:, : topology.nodes]
+
+
+def _coloured(
+    topology: Topology, numbers: Ints, marked: list[_Marked]
+) -> tuple[igraph.Graph, list[int]]:
+    """Return a simple directed graph with the automorphisms of the topology, and its colours."""
+    pairs, kinds = _link_kinds(topology)
+    usual = kinds == np.bincount(kinds, minlength=1).argmax()
+    passes_on = np.ones(topology.nodes, dtype=np.int64)
+    passes_on[topology.terminals] = 0
+    colours = [np.unique(2 * numbers + passes_on, return_inverse=True)[1]]
+    arcs = [pairs[usual]]
+    vertices, shade = topology.nodes, topology.nodes
+    for each in (_Marked(pairs[~usual], kinds[~usual]), *marked):
+        middle = vertices + np.arange(len(each.pairs), dtype=np.int64)
+        arcs.append(np.stack([each.pairs[:, 0], middle], axis=1))
+        arcs.append(np.stack([middle, each.pairs[:, 1]], axis=1))
+        colours.append(shade + each.kind)
+        vertices += len(each.pairs)
+        shade += int(each.kind.max(initial=0)) + 1
+    every = np.concatenate(arcs).tolist()
+    return igraph.Graph(vertices, every, directed=True), np.concatenate(colours).tolist()
+
+
+def _demand_kinds(topology: Topology, demand: Demand) -> _Marked | None:
+    """Return the pairs of terminals of another than the most frequent demand; None if uniform."""
+    if demand.matrix is None:
+        return None
+    amounts, kinds = np.unique(demand.matrix, return_inverse=True)
+    kinds = kinds.reshape(demand.matrix.shape)
+    usual = np.bincount(kinds.ravel(), minlength=len(amounts)).argmax()
+    off_diagonal = ~np.eye(demand.terminals, dtype=np.bool_)
+    source, destination = np.nonzero((kinds != usual) & off_diagonal)
+    ends = np.stack([topology.terminals[source], topology.terminals[destination]], axis=1)
+    return _Marked(ends, kinds[source, destination].astype(np.int64))
+
+
+def _link_kinds(topology: Topology) -> tuple[Ints, Ints]:
+    """Return the linked pairs of nodes, and a number for the capacities between each pair."""
+    order = np.lexsort((topology.capacity, topology.head, topology.tail))
+    ends = np.stack([topology.tail, topology.head], axis=1)[order]
+    pairs, which, counts = np.unique(ends, axis=0, return_inverse=True, return_counts=True)
+    capacities = np.zeros((len(pairs), counts.max(initial=1)))
+    capacities[which.ravel(), inner_index(counts)] = topology.capacity[order]
+    kinds = np.unique(capacities, axis=0, return_inverse=True)[1]
+    return pairs, kinds.ravel().astype(np.int64)
+
+
+@contextmanager
+def _numbers_of_any_length() -> Iterator[None]:
+    """Lift the limit of 4300 digits on text that becomes an int, as igraph's count does."""
+    limit = sys.get_int_max_str_digits()
+    sys.set_int_max_str_digits(0)
+    try:
+        yield
+    finally:
+        sys.set_int_max_str_digits(limit)

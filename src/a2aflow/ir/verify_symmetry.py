@@ -1,0 +1,102 @@
+"""Independent check of symmetry: whether permutations are automorphisms, and what their orbits are.
+
+A flow with generators claims no more than its average over the group that they generate. Every
+automorphism maps a flow of one source that conserves to a flow of another that does, so the average
+is a flow of all sources; and on each link it carries the mean over the link's orbit. So all that
+there is to check is that the generators keep links, capacities, terminals and demand in place.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from a2aflow.ir.arrays import Floats, Ints
+from a2aflow.ir.problem import Problem
+from a2aflow.ir.topology import Topology
+
+
+@dataclass(frozen=True, eq=False)
+class Orbits:
+    """The number of each node's and each link's orbit."""
+
+    of_node: Ints
+    of_link: Ints
+
+    def even(self, lengths: Floats, tolerance: float) -> bool:
+        """Whether lengths are the same, up to a share, for all links of an orbit."""
+        least = np.full(int(self.of_link.max()) + 1, np.inf)
+        np.minimum.at(least, self.of_link, lengths)
+        return bool(np.all(lengths <= least[self.of_link] * (1 + tolerance)))
+
+    def mean(self, load: Floats) -> Floats:
+        """Return for each link the mean of `load` over its orbit."""
+        return np.asarray(
+            (np.bincount(self.of_link, load) / np.bincount(self.of_link))[self.of_link]
+        )
+
+
+def check_generators(problem: Problem, generators: Ints) -> Iterator[str]:
+    """Yield what is wrong with permutations [generators, nodes] that claim to be automorphisms."""
+    topology = problem.topology
+    everyone = np.arange(topology.nodes)
+    for index, nodes in enumerate(generators):
+        if not np.array_equal(np.sort(nodes), everyone):
+            yield f"generator {index} is not a permutation of the nodes"
+        elif not np.array_equal(np.sort(nodes[topology.terminals]), topology.terminals):
+            yield f"generator {index} moves a terminal to a node that is none"
+        elif not _keeps_links(topology, nodes):
+            yield f"generator {index} does not map links to links of the same capacity"
+        elif not _keeps_demand(problem, nodes):
+            yield f"generator {index} does not keep the demand"
+
+
+def _keeps_links(topology: Topology, nodes: Ints) -> bool:
+    keys = (topology.capacity, topology.head, topology.tail)
+    moved = (topology.capacity, nodes[topology.head], nodes[topology.tail])
+    before, after = np.lexsort(keys), np.lexsort(moved)
+    return all(
+        np.array_equal(key[before], image[after]) for key, image in zip(keys, moved, strict=True)
+    )
+
+
+def _keeps_demand(problem: Problem, nodes: Ints) -> bool:
+    matrix = problem.demand.matrix
+    if matrix is None:
+        return True
+    moved = np.searchsorted(problem.topology.terminals, nodes[problem.topology.terminals])
+    return np.array_equal(matrix[np.ix_(moved, moved)], matrix)
+
+
+def orbits_of(topology: Topology, generators: Ints) -> Orbits:
+    """Return the orbits of nodes and links under automorphisms.
+
+    Of parallel links the k-th by capacity is mapped to the k-th by capacity.
+    """
+    order = np.lexsort((topology.capacity, topology.head, topology.tail))
+    links = np.empty((len(generators), topology.links), dtype=np.int64)
+    for row, nodes in zip(links, generators, strict=True):
+        tail, head = nodes[topology.tail[order]], nodes[topology.head[order]]
+        row[order[np.lexsort((topology.capacity[order], head, tail))]] = order
+    return Orbits(_labels(generators, topology.nodes), _labels(links, topology.links))
+
+
+def _labels(maps: Ints, count: int) -> Ints:
+    """Return the smallest member of each item's orbit, numbered: labels spread until none falls."""
+    label = np.arange(count)
+    while True:
+        before = label.copy()
+        for image in maps:
+            lower = np.minimum(label, label[image])
+            label = lower.copy()
+            np.minimum.at(label, image, lower)
+        label = label[label]
+        if np.array_equal(label, before):
+            return np.asarray(np.unique(label, return_inverse=True)[1], dtype=np.int64)
+
+
+def sources_per_group(problem: Problem, sources: Ints, orbits: Orbits) -> Floats:
+    """Return how many sources of the problem lie in the orbit of each of the given ones."""
+    starts = problem.topology.terminals
+    total = np.bincount(orbits.of_node[starts[problem.sources]], minlength=problem.topology.nodes)
+    return total[orbits.of_node[starts[sources]]].astype(np.float64)

@@ -1,0 +1,288 @@
+r"""`first-order`: the master program by primal-dual steps, without a matrix or a factorisation.
+
+The program (`solve.flow_program`) as a game between flows and lengths:
+
+    min over x >= 0  of  max over y, p  of
+        sum over g of weight[g] ( y . x[g]  +  p[g] . (wanted[g] - B x[g]) )
+
+where prices y >= 0 cost no more than 1 per budget (sum of cap[l] y[l] = 1) and the potentials p[g]
+are free. Its answer holds both proofs: y are lengths whose shortest paths bound the time from below
+(`solve.certificate`), x are flows that become exact by routing the little that is missing along a
+tree (`solve.exact`). So the gap is known at any moment, and the method stops at the one asked for.
+
+Steps are those of the primal-dual hybrid gradient method, reflected and pulled back to an anchor
+(Halpern), which restarts where progress slows: r2HPDHG of Lu and Yang, "Restarted Halpern PDHG for
+linear programming" (2024). Two dual blocks share the step condition
+
+    |S_p^(1/2) B T^(1/2)|^2 + |S_y^(1/2) A T^(1/2)|^2  <=  1,
+
+for steps T of flows, S_p of potentials, S_y of prices: with any T, S_p[v] = a / (2 sum of T[l] over
+the links at v) and S_y[l] = (1 - a) / (T[l] sum of the groups' weights) satisfy it.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from a2aflow.errors import InputError
+from a2aflow.ir.arrays import Floats, Ints
+from a2aflow.ir.flow import Certificate, Flow, Status
+from a2aflow.ir.problem import Problem
+from a2aflow.solve.concurrent import flow_from_entries, plain_flow, with_status
+from a2aflow.solve.exact import exact_flows
+from a2aflow.solve.flow_program import FlowProgram
+from a2aflow.solve.groups import Groups
+from a2aflow.solve.parallel import using_threads
+from a2aflow.solve.paths import Adjacency, shortest_distances
+from a2aflow.solve.saddle import Network, Prices, State, Steps, evaluate, run_steps
+from a2aflow.solve.settings import SolveSettings
+
+MOST_VARIABLES = 500_000_000
+"""Groups times links beyond which the arrays would not fit in memory."""
+
+BALANCE = 0.8
+"""The share of the step condition that goes to the potentials; prices have the rest."""
+
+MARGIN = 0.998
+"""Step sizes stay this much below what the condition allows, for rounding."""
+
+SUFFICIENT, NECESSARY, LONGEST = 0.2, 0.8, 0.36
+"""Restart when the move is this share of the first one; or this one and rising; or after this share
+of all steps."""
+
+BATCH_WORK = 40_000_000
+"""Flow variables stepped in one compiled call, so that Ctrl-C is heard within a second."""
+
+MOST_BATCH = 10
+"""Steps in one compiled call: restarts are considered in between."""
+
+FIRST_CHECK, CHECK_SHARE = 100, 0.2
+"""Steps before the gap is first certified, and between checks, as a share of all steps."""
+
+SINGLE_GAP = 1e-4
+"""Gaps from here on are reached in single precision."""
+
+MOST_STEPS = 1_000_000
+"""Steps after which the method gives up."""
+
+BLOCK_CELLS = 8_000_000
+"""Flows that are made exact at once when the answer is written out."""
+
+
+@dataclass(frozen=True, eq=False)
+class Guess:
+    """Where to start: volumes [groups, links] and a length per link, near to optimal or not."""
+
+    volumes: Floats
+    lengths: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """Exact volumes (start, link, volume) by group, lengths that bound them, how it ended."""
+
+    entries: tuple[Ints, Ints, Floats]
+    lengths: Floats
+    bound: float
+    status: Status
+
+
+def solve_by_steps(
+    problem: Problem,
+    program: FlowProgram,
+    settings: SolveSettings,
+    method: str,
+    guess: Guess | None = None,
+) -> Flow:
+    """Return a flow within the gap asked for, or the best when time runs out or the user stops."""
+    with using_threads(settings.workers):
+        plain = plain_flow(problem, program, method)
+        if plain.gap <= settings.gap:
+            return plain
+        answer = answer_by_steps(program, settings, guess)
+    certificate = Certificate(answer.lengths, answer.bound)
+    flow = flow_from_entries(problem, program, answer.entries, certificate, method)
+    return with_status(flow, answer.status, settings)
+
+
+def answer_by_steps(
+    program: FlowProgram, settings: SolveSettings, guess: Guess | None = None
+) -> Answer:
+    """Step until the certified gap is the one asked for."""
+    if program.variables > MOST_VARIABLES:
+        raise InputError(
+            f"{program.graph.name}: {program.variables:,} flows, {len(program.weight):,} groups "
+            f"times {program.graph.links:,} links; expected at most {MOST_VARIABLES:,}"
+        )
+    search = _Search(program, settings, guess)
+    with using_threads(settings.workers):
+        try:
+            status = search.run()
+        except KeyboardInterrupt:
+            status = Status.INTERRUPTED
+        return Answer(search.best_entries(), search.best_lengths, search.bound, status)
+
+
+class _Search:
+    """The state of one solve: iterates, step sizes, and the best flow and bound so far."""
+
+    def __init__(self, program: FlowProgram, settings: SolveSettings, guess: Guess | None) -> None:
+        self.program = program
+        self.settings = settings
+        total = program.groups.wanted.sum(axis=1)
+        self.scale = total / total.mean()
+        self.real: Any = np.float32 if settings.gap >= SINGLE_GAP else np.float64
+        self.network = self._network()
+        self.prices = Prices(
+            np.searchsorted(program.budget, np.arange(int(program.budget.max()) + 2)),
+            program.link_class,
+            program.class_size,
+            program.class_capacity,
+        )
+        self.time, self.bound = np.inf, 0.0
+        self.best_lengths = self.best_tree = np.ones(program.graph.links)
+        self.state = self._start(guess)
+        self.best_flow = self.state.flow.copy()
+        self.weight = 1.0
+        self.weight = self._natural_weight()
+
+    def _network(self) -> Network:
+        program = self.program
+        return Network(
+            program.graph.tail.astype(np.uint32),
+            program.graph.head.astype(np.uint32),
+            program.groups.start,
+            (program.groups.wanted / self.scale[:, None]).astype(self.real),
+            (program.weight * self.scale).astype(self.real),
+        )
+
+    def _start(self, guess: Guess | None) -> State:
+        """Start from the guess, or from shortest paths by hops: flows, prices and potentials."""
+        program = self.program
+        lengths = np.ones(program.graph.links) if guess is None else guess.lengths
+        if guess is None:
+            nothing = np.zeros((len(program.weight), program.graph.links))
+            volumes = exact_flows(program.graph, program.groups, nothing)
+        else:
+            volumes = guess.volumes
+        price = self._within_budget(lengths)
+        length = program.link_lengths(price)
+        flow = (volumes / self.scale[:, None]).astype(self.real)
+        distance = shortest_distances(program.graph, length, program.groups.start)
+        distance[~np.isfinite(distance)] = 0.0
+        potential = distance.astype(self.real)
+        return State(flow, potential, price, flow.copy(), potential.copy(), price.copy())
+
+    def _within_budget(self, lengths: Floats) -> Floats:
+        """Return the mean length of each class, scaled so that each budget is spent."""
+        program = self.program
+        counted = np.bincount(program.link_class, lengths, program.classes)[: program.classes]
+        price = counted / program.class_size
+        spent = np.bincount(program.budget, program.class_size * program.class_capacity * price)
+        even = 1 / np.bincount(program.budget, program.class_size * program.class_capacity)
+        share = np.divide(1.0, spent, out=np.zeros_like(spent), where=spent > 0)[program.budget]
+        return np.where(share > 0, price * share, even[program.budget])
+
+    def _steps(self) -> Steps:
+        """Return step sizes for the present weight of flows against lengths."""
+        program, capacity = self.program, self.program.graph.capacity
+        width = np.where(program.link_class < program.classes, capacity, np.median(capacity))
+        flow = MARGIN * self.weight * width / np.median(width)
+        ends = np.concatenate((program.graph.tail, program.graph.head))
+        around = np.bincount(ends, np.tile(flow, 2), program.graph.nodes)
+        potential = BALANCE / 2 / np.where(around > 0, around, np.inf)
+        class_flow = np.zeros(int(program.link_class.max()) + 1)
+        class_flow[program.link_class] = flow
+        total = float((program.weight * self.scale).sum())
+        price = (1 - BALANCE) / (total * class_flow[: program.classes])
+        inverse = (1 / flow).astype(self.real)
+        return Steps(flow.astype(self.real), inverse, potential.astype(self.real), price)
+
+    def _natural_weight(self) -> float:
+        """Return the weight that makes flows and lengths as far from zero as each other."""
+        steps, state = self._steps(), self.state
+        share = self.network.share.astype(np.float64)
+        flow = share @ (state.flow**2 * steps.inverse).sum(axis=1, dtype=np.float64)
+        inverse = 1 / np.where(steps.potential > 0, steps.potential, np.inf)
+        potential = share @ (state.potential**2 * inverse).sum(axis=1, dtype=np.float64)
+        price = float((self.prices.size * state.price**2 / steps.price).sum())
+        return float(np.sqrt(flow / (potential + price)))
+
+    def run(self) -> Status:
+        """Step, restart and check until done; say how it ended."""
+        steps, since, total = self._steps(), 0, 0
+        first_move, last_move, next_check = 0.0, np.inf, FIRST_CHECK
+        batch = int(np.clip(BATCH_WORK // self.program.variables, 1, MOST_BATCH))
+        while total < MOST_STEPS:
+            move = run_steps(self.network, self.prices, steps, self.state, since, batch)
+            first_move = move if since == 0 else first_move
+            since, total = since + batch, total + batch
+            late = self.settings.out_of_time()
+            if total >= next_check or late:
+                self._check(total)
+                if self.gap <= self.settings.gap:
+                    return Status.OPTIMAL
+                if late:
+                    return Status.TIME_LIMIT
+                next_check = total + max(FIRST_CHECK, int(CHECK_SHARE * total))
+            slower = move > last_move and move <= NECESSARY * first_move
+            if move <= SUFFICIENT * first_move or slower or since >= max(64, LONGEST * total):
+                self._restart()
+                since, move = 0, np.inf
+            last_move = move
+        return Status.GAP_NOT_REACHED
+
+    @property
+    def gap(self) -> float:
+        """The certified gap of the best flow and the best bound."""
+        return self.time / self.bound - 1 if self.bound > 0 else np.inf
+
+    def _restart(self) -> None:
+        state = self.state
+        state.flow_anchor[:] = state.flow
+        state.potential_anchor[:] = state.potential
+        state.price_anchor[:] = state.price
+
+    def _check(self, total: int) -> None:
+        """Certify the present iterate and keep what is better than before."""
+        program, groups = self.program, self.program.groups
+        lengths = program.link_lengths(np.maximum(self.state.price, 0.0))
+        adjacency = Adjacency(program.graph)
+        load, sums = evaluate(
+            (program.graph.tail, program.graph.head),
+            adjacency.outgoing,
+            adjacency.incoming,
+            lengths,
+            groups.start,
+            groups.wanted,
+            program.weight,
+            self.state.flow,
+            self.scale,
+        )
+        time = float(program.durations(load.sum(axis=0)).sum())
+        bound = float(program.weight @ sums) / program.spent(lengths)
+        if time < self.time:
+            self.time = time
+            self.best_flow[:] = self.state.flow
+            self.best_tree = lengths
+        if bound > self.bound:
+            self.bound, self.best_lengths = bound, lengths
+        self.settings.report(f"{total} steps: time {self.time:.6g}, certified gap {self.gap:.2e}")
+
+    def best_entries(self) -> tuple[Ints, Ints, Floats]:
+        """Return the best flow, exact, as (start, link, volume) by group; a block at a time."""
+        program, groups = self.program, self.program.groups
+        rows = max(1, BLOCK_CELLS // program.graph.links)
+        counts, links, volumes = [], [], []
+        for begin in range(0, len(program.weight), rows):
+            part = slice(begin, begin + rows)
+            some = Groups(groups.source[part], None, groups.start[part], groups.wanted[part])
+            flow = self.best_flow[part] * self.scale[part, None]
+            exact = exact_flows(program.graph, some, flow, self.best_tree)
+            group, link = np.nonzero(exact)
+            counts.append(np.bincount(group, minlength=len(exact)))
+            links.append(link)
+            volumes.append(exact[group, link])
+        start = np.concatenate(([0], np.cumsum(np.concatenate(counts))))
+        return start, np.concatenate(links), np.concatenate(volumes)
