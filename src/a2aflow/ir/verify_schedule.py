@@ -111,11 +111,14 @@ def _check_sends(moves: _Moves) -> Iterator[str]:
     fine = moves.stores[moves.tail] & held
     passing = ~moves.stores[moves.tail]
     key = (step * moves.chunks + moves.id) * moves.nodes
+    arrived = key + moves.head
     while True:
-        more = passing & ~fine & np.isin(key + moves.tail, key[fine] + moves.head[fine])
-        if not more.any():
+        left = np.flatnonzero(passing & ~fine)
+        into = fine & ~moves.stores[moves.head]
+        more = left[np.isin(key[left] + moves.tail[left], arrived[into])]
+        if not len(more):
             break
-        fine |= more
+        fine[more] = True
     wrong = np.flatnonzero(~fine)
     if len(wrong):
         first = moves.name(int(wrong[0]))

@@ -10,7 +10,7 @@ move. Under translations this happens for one source per orbit, and is then mapp
 Rounding is thus an optimisation, and what it costs is known: B / C over the fractional time.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,14 +31,17 @@ from a2aflow.solve.timestepped import TimedFlow, useful_variables
 ROUNDS = 300
 """Rounds of negotiation before a try is given up; a try that succeeds takes a handful."""
 
-TRIES = 4
-"""Orders of the chunks that are tried, each from its own seed."""
+TRIES, DEAR_TRIES = 4, 2
+"""Orders of the chunks that are tried, each from its own seed: where it is cheap, where not."""
 
 MOST_ENTRIES = 50_000_000
 """Links in the table of all chunks' paths; only networks of very many switches come near."""
 
 MOST_CHUNKS = 20_000_000
 """Chunks of a whole schedule beyond which it is refused rather than attempted."""
+
+CHEAP_WORK = 10_000_000
+"""Chunks times links up to which every total is tried from the least on; beyond, few are."""
 
 TOTALS = 12
 """Total durations tried for one number of chunks."""
@@ -51,6 +54,7 @@ REFINED_VARIABLES = 60_000
 class Rounded:
     """A timed path for each chunk of the sources that stand for all, and what whole chunks cost."""
 
+    flow: TimedFlow
     chunks_per_shard: int
     time: float
     loss: float
@@ -76,12 +80,37 @@ def round_flow(
     least = int(np.ceil(exact * (1 - 1e-9)))
     most = int(np.floor(exact * (1 + most_loss) * (1 + 1e-9)))
     # A handful of totals spread over the range does, where there are many.
-    for total in dict.fromkeys(np.linspace(least, most, min(most - least + 1, TOTALS)).astype(int)):
-        for budgets, guide in _budgets(flow, chunks_per_shard, int(total), refine, settings):
+    totals = list(
+        dict.fromkeys(np.linspace(least, most, min(most - least + 1, TOTALS)).astype(int).tolist())
+    )
+
+    def attempt(total: int) -> Rounded | None:
+        for budgets, guide in _budgets(flow, chunks_per_shard, total, refine, settings):
             paths = pieces.route(budgets, guide)
             if paths is not None:
                 return pieces.rounded(paths)
-    return None
+        return None
+
+    if work(flow, chunks_per_shard) <= CHEAP_WORK:
+        return next((each for each in map(attempt, totals) if each is not None), None)
+    return _bisected(totals, attempt)
+
+
+def _bisected(totals: list[int], attempt: Callable[[int], Rounded | None]) -> Rounded | None:
+    """Return the best of a few attempts: the largest total, then halving the range below it."""
+    best = attempt(totals[-1]) if totals else None
+    low, high = 0, len(totals) - 1
+    while best is not None and low < high:
+        middle = (low + high) // 2
+        found = attempt(totals[middle])
+        best, low, high = (best, middle + 1, high) if found is None else (found, low, middle)
+    return best
+
+
+def work(flow: TimedFlow, chunks_per_shard: int) -> int:
+    """Return the size of rounding: the chunks to route times the links that a path may take."""
+    pairs = int(np.count_nonzero(flow.expansion.problem.demand.rows(flow.groups.source)))
+    return pairs * chunks_per_shard * flow.expansion.graph.links
 
 
 def capacity_unit(flow: TimedFlow) -> float:
@@ -181,7 +210,8 @@ class _Pieces:
         guide = volumes * self.per_shard
         start = trace_paths(expansion.graph, self.chunks, guide, self.row, self._longest_path())
         late = self.settings.out_of_time
-        for seed in range(TRIES):
+        cheap = work(self.flow, self.per_shard) <= CHEAP_WORK
+        for seed in range(TRIES if cheap else DEAR_TRIES):
             paths, done = negotiate_steps(
                 expansion, self.chunks, start, sharing, ROUNDS, seed, late
             )
@@ -201,11 +231,12 @@ class _Pieces:
         program = self.flow.program
         chunk, hop = np.nonzero(paths != NOTHING)
         size = self.flow.translations.order * self.chunks.size[chunk] / self.per_shard
-        load = np.bincount(paths[chunk, hop], size, program.graph.links)
+        load: Floats = np.zeros(program.graph.links)
+        np.add.at(load, paths[chunk, hop], size)
         time = float(program.durations(load).sum())
         loss = time / self.flow.time - 1
         ends = (self.source, self.destination, self.chunk)
-        return Rounded(self.per_shard, time, loss, *ends, paths)
+        return Rounded(self.flow, self.per_shard, time, loss, *ends, paths)
 
     def _longest_path(self) -> int:
         """Return room for every link of a path: one hop per step, and all switches on the way."""
@@ -216,10 +247,9 @@ class _Pieces:
         return min(longest, room)
 
 
-def schedule_from(
-    rounded: Rounded, flow: TimedFlow, certificate: Certificate, method: str
-) -> Schedule:
+def schedule_from(rounded: Rounded, certificate: Certificate, method: str) -> Schedule:
     """Write whole chunks on timed paths as the sends of each step, without empty steps."""
+    flow = rounded.flow
     topology, under = flow.expansion.problem.topology, flow.translations
     chunk, hop = np.nonzero(
         (rounded.paths != NOTHING) & (rounded.paths < flow.expansion.timed_links)

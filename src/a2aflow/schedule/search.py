@@ -1,27 +1,27 @@
 """From a problem to a verified chunk schedule: how many steps, how many chunks."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from a2aflow.errors import InputError, UsageError
 from a2aflow.ir.flow import Flow, Status
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.schedule import Schedule
 from a2aflow.ir.verify_schedule import check_schedule
-from a2aflow.schedule.chunks import Rounded, least_loss, round_flow, schedule_from
+from a2aflow.schedule.chunks import Rounded, least_loss, round_flow, schedule_from, work
 from a2aflow.schedule.steps import TOLERANCE, best_flow, flow_of_steps, timed_flows
 from a2aflow.solve.master import solve_master
 from a2aflow.solve.settings import SolveSettings
-from a2aflow.solve.timestepped import TimedFlow
+from a2aflow.solve.timestepped import TimedFlow, written_out
 from a2aflow.solve.translations import find_translations
 
 WORST_LOSS = 1.0
 """The largest loss that may be asked for: twice the fractional time."""
 
-SYMMETRY_VARIABLES = 20_000
-"""Sources times links below which a schedule is found for all sources at once.
+WRITTEN_OUT_VARIABLES = 50_000
+"""Sources times links of all steps up to which chunks are routed without symmetry too."""
 
-The schedules that translations allow are fewer, so small cases may do without for quality.
-"""
+MOST_WORK = 200_000_000
+"""Chunks times links up to which more chunks are tried for no loss, or for the least one."""
 
 WIDENINGS = 20
 """How often the loss is doubled before a number of chunks is given up."""
@@ -78,13 +78,10 @@ def find_schedule(problem: Problem, settings: ScheduleSettings) -> Found:
     The numbers of chunks that divide the fractional time evenly are tried for a loss of nothing;
     failing that, the smallest number within the loss is taken, and failing that, the best found.
     """
-    solving = settings.solve
-    if len(problem.sources) * problem.topology.links < SYMMETRY_VARIABLES:
-        solving = replace(solving, symmetry=False)
-    master = solve_master(problem, solving)
-    flow = choose_flow(master, replace(settings, solve=solving))
+    master = solve_master(problem, settings.solve)
+    flow = choose_flow(master, settings)
     rounded, curve = _search(flow, settings)
-    schedule = schedule_from(rounded, flow, master.certificate, "tsmcf")
+    schedule = schedule_from(rounded, master.certificate, "tsmcf")
     check_schedule(schedule)
     choices = range(1, settings.max_chunks + 1)
     floor = {chunks: max(0.0, least_loss(flow, chunks)) for chunks in choices}
@@ -101,42 +98,68 @@ def choose_flow(master: Flow, settings: ScheduleSettings) -> TimedFlow:
 
 
 def _search(flow: TimedFlow, settings: ScheduleSettings) -> tuple[Rounded, dict[int, float]]:
+    flows = _forms(flow)
     if settings.chunks is not None:
-        only = _smallest_loss(flow, settings.chunks, settings.solve)
+        only = _smallest_loss(flows, settings.chunks, settings.solve)
         return only, {settings.chunks: only.loss}
     choices = range(1, settings.max_chunks + 1)
-    exact = [chunks for chunks in choices if least_loss(flow, chunks) < 1e-6]
+    affordable = [chunks for chunks in choices if chunks == 1 or work(flow, chunks) <= MOST_WORK]
+    exact = [chunks for chunks in affordable if least_loss(flow, chunks) < 1e-6]
     for most, several in ((0.0, exact), (settings.loss, choices)):
         for chunks in several:
             if settings.solve.out_of_time():
                 break
             settings.solve.report(f"{chunks} chunks per shard, within {most:.2%}")
-            rounded = round_flow(flow, chunks, most, settings.solve)
+            rounded = _round(flows, chunks, most, settings.solve)
             if rounded is not None:
                 return rounded, {chunks: rounded.loss}
     found = {}
-    for chunks in choices:
-        found[chunks] = _smallest_loss(flow, chunks, settings.solve)
+    for chunks in affordable:
+        settings.solve.report(f"{chunks} chunks per shard, at the least loss")
+        found[chunks] = _smallest_loss(flows, chunks, settings.solve)
         if settings.solve.out_of_time():
             break
     best = min(found.values(), key=lambda each: (each.loss, each.chunks_per_shard))
     return best, {chunks: each.loss for chunks, each in found.items()}
 
 
+def _forms(flow: TimedFlow) -> list[TimedFlow]:
+    """Return the forms of a flow in which chunks are to be routed, in this order.
+
+    Where one chunk's path need not be that of its images there are more schedules to find: a ring
+    of even length needs that to do with one chunk. At scale it is not needed, and not affordable.
+    """
+    variables = len(flow.expansion.problem.sources) * flow.expansion.graph.links
+    small = flow.translations.order > 1 and variables <= WRITTEN_OUT_VARIABLES
+    return [flow, written_out(flow)] if small else [flow]
+
+
+def _round(
+    flows: list[TimedFlow], chunks: int, most: float, solving: SolveSettings, refine: bool = True
+) -> Rounded | None:
+    """Return whole chunks within a loss, of the first form of the flow that allows them."""
+    for flow in flows:
+        rounded = round_flow(flow, chunks, most, solving, refine)
+        if rounded is not None:
+            return rounded
+    return None
+
+
 def chunk_curve(flow: TimedFlow, choices: range, solving: SolveSettings) -> dict[int, float]:
     """Return the loss of each number of chunks."""
-    return {chunks: _smallest_loss(flow, chunks, solving).loss for chunks in choices}
+    flows = _forms(flow)
+    return {chunks: _smallest_loss(flows, chunks, solving).loss for chunks in choices}
 
 
-def _smallest_loss(flow: TimedFlow, chunks: int, solving: SolveSettings) -> Rounded:
+def _smallest_loss(flows: list[TimedFlow], chunks: int, solving: SolveSettings) -> Rounded:
     """Return the best schedule found with a given number of chunks."""
     most, refine = 0.01, not solving.out_of_time()
     for _ in range(WIDENINGS):
-        rounded = round_flow(flow, chunks, most, solving, refine)
+        rounded = _round(flows, chunks, most, solving, refine)
         if rounded is not None:
             return rounded
         most, refine = 2 * most + 1 / chunks, False
     raise InputError(
         f"no schedule of {chunks} chunks per shard was found on "
-        f"{flow.expansion.problem.topology.name}; try more chunks"
+        f"{flows[0].expansion.problem.topology.name}; try more chunks"
     )

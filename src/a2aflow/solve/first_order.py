@@ -16,8 +16,10 @@ linear programming" (2024). Two dual blocks share the step condition
 
     |S_p^(1/2) B T^(1/2)|^2 + |S_y^(1/2) A T^(1/2)|^2  <=  1,
 
-for steps T of flows, S_p of potentials, S_y of prices: with any T, S_p[v] = a / (2 sum of T[l] over
-the links at v) and S_y[l] = (1 - a) / (T[l] sum of the groups' weights) satisfy it.
+for steps T of flows, S_p of potentials, S_y of prices: T = w, S_p[v] = a / (2 w degree(v)) and
+S_y = (1 - a) / (w sum of the groups' weights) satisfy it, with any w > 0. A w that makes flows and
+lengths equally large in the norms of their steps does well everywhere, if the first lengths are
+those of links that are all equally full, 1 / capacity.
 """
 
 from dataclasses import dataclass
@@ -158,9 +160,9 @@ class _Search:
         )
 
     def _start(self, guess: Guess | None) -> State:
-        """Start from the guess, or from shortest paths by hops: flows, prices and potentials."""
+        """Start from the guess, or from shortest paths: flows, prices and potentials."""
         program = self.program
-        lengths = np.ones(program.graph.links) if guess is None else guess.lengths
+        lengths = 1 / program.graph.capacity if guess is None else guess.lengths
         if guess is None:
             nothing = np.zeros((len(program.weight), program.graph.links))
             volumes = exact_flows(program.graph, program.groups, nothing)
@@ -186,28 +188,20 @@ class _Search:
 
     def _steps(self) -> Steps:
         """Return step sizes for the present weight of flows against lengths."""
-        program, capacity = self.program, self.program.graph.capacity
-        width = np.where(program.link_class < program.classes, capacity, np.median(capacity))
-        flow = MARGIN * self.weight * width / np.median(width)
-        ends = np.concatenate((program.graph.tail, program.graph.head))
-        around = np.bincount(ends, np.tile(flow, 2), program.graph.nodes)
-        potential = BALANCE / 2 / np.where(around > 0, around, np.inf)
-        class_flow = np.zeros(int(program.link_class.max()) + 1)
-        class_flow[program.link_class] = flow
-        total = float((program.weight * self.scale).sum())
-        price = (1 - BALANCE) / (total * class_flow[: program.classes])
-        inverse = (1 / flow).astype(self.real)
-        return Steps(flow.astype(self.real), inverse, potential.astype(self.real), price)
+        graph, flow = self.program.graph, MARGIN * self.weight
+        degree = np.maximum(graph.in_degree + graph.out_degree, 1)
+        total = float((self.program.weight * self.scale).sum())
+        potential = BALANCE / (2 * flow * degree)
+        return Steps(flow, potential.astype(self.real), (1 - BALANCE) / (flow * total))
 
     def _natural_weight(self) -> float:
         """Return the weight that makes flows and lengths as far from zero as each other."""
         steps, state = self._steps(), self.state
         share = self.network.share.astype(np.float64)
-        flow = share @ (state.flow**2 * steps.inverse).sum(axis=1, dtype=np.float64)
-        inverse = 1 / np.where(steps.potential > 0, steps.potential, np.inf)
-        potential = share @ (state.potential**2 * inverse).sum(axis=1, dtype=np.float64)
-        price = float((self.prices.size * state.price**2 / steps.price).sum())
-        return float(np.sqrt(flow / (potential + price)))
+        flow = share @ (state.flow**2).sum(axis=1, dtype=np.float64) / steps.flow
+        squares = (state.potential**2 / steps.potential).sum(axis=1, dtype=np.float64)
+        price = float((self.prices.size * state.price**2).sum()) / steps.price
+        return float(np.sqrt(flow / (share @ squares + price)))
 
     def run(self) -> Status:
         """Step, restart and check until done; say how it ended."""

@@ -12,7 +12,7 @@ plain shortest paths are optimal.
 from collections.abc import Callable
 from dataclasses import replace
 
-from a2aflow.ir.flow import Flow
+from a2aflow.ir.flow import Flow, Status
 from a2aflow.ir.problem import Problem
 from a2aflow.solve.concurrent import solve_by_lp
 from a2aflow.solve.first_order import solve_by_steps
@@ -58,9 +58,19 @@ def solve_sources(problem: Problem, settings: SolveSettings) -> Flow:
 
 
 def _by_size(problem: Problem, program: FlowProgram, settings: SolveSettings, method: str) -> Flow:
-    if settings.solver == "auto" and program.variables > FIRST_ORDER_VARIABLES:
+    """Take the solver that the size calls for; where a linear program's fails, steps may not.
+
+    Interior points and simplex lose their way on capacities over many orders of magnitude.
+    """
+    if settings.solver != "auto":
+        return solve_by_lp(problem, program, settings, method)
+    if program.variables > FIRST_ORDER_VARIABLES:
         return solve_by_steps(problem, program, settings, "first-order")
-    return solve_by_lp(problem, program, settings, method)
+    flow = solve_by_lp(problem, program, settings, method)
+    if flow.status is not Status.GAP_NOT_REACHED:
+        return flow
+    other = solve_by_steps(problem, program, settings, "first-order")
+    return min(flow, other, key=lambda each: each.gap)
 
 
 def _solve(problem: Problem, settings: SolveSettings, solver: Solver, method: str) -> Flow:

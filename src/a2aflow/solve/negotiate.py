@@ -94,7 +94,7 @@ def negotiate(
     """
     order = np.random.default_rng(seed).permutation(len(chunks.start)).astype(np.int64)
     table = paths.copy()
-    out, ends = Adjacency(graph).outgoing, (graph.tail, graph.head)
+    first, link = Adjacency(graph).outgoing
     load, history = np.zeros(graph.links), np.zeros(graph.links)
     _add_all(load, table, chunks.size)
     pressure, least, stale = 0.5, np.inf, 0
@@ -103,7 +103,7 @@ def negotiate(
         while done < len(order):
             # A part of a round at a time, so that Ctrl-C is heard in between.
             done = _reroute(
-                (graph.nodes, *out, *ends),
+                (graph.nodes, first, link, graph.tail, graph.head),
                 (chunks.start, chunks.end, chunks.size, order),
                 (budget, history, pressure),
                 done,

@@ -45,12 +45,11 @@ class Prices(NamedTuple):
 
 
 class Steps(NamedTuple):
-    """Step sizes: of flows per link (and their inverse), potentials per node, prices per class."""
+    """Step sizes: of flows, of potentials per node, of prices."""
 
-    flow: Reals
-    inverse: Reals
+    flow: float
     potential: Reals
-    price: Floats
+    price: float
 
 
 class State(NamedTuple):
@@ -112,6 +111,7 @@ def _flow_step(
     """
     groups, links = len(network.root), len(length)
     zero, two = length.dtype.type(0.0), length.dtype.type(2.0)
+    stride = length.dtype.type(steps.flow)
     a, b = length.dtype.type(keep), length.dtype.type(1.0 - keep)
     for block in prange(BLOCKS):
         carried, missing, passed = load[block], lacking[block], passing[block]
@@ -126,13 +126,14 @@ def _flow_step(
                 passed[link] = length[link] + potential[tail] - potential[head]
             for link in range(links):
                 old = flow[link]
-                new = max(old - steps.flow[link] * passed[link], zero)
+                new = max(old - stride * passed[link], zero)
                 step = new - old
-                change += step * step * steps.inverse[link]
+                change += step * step
                 passed[link] = new + step
                 flow[link] = a * (new + step) + b * anchor[link]
             for link in range(links):
                 carried[link] += share * passed[link]
+            change = change / stride
             missing[:] = network.wanted[group]
             for link in range(links):
                 missing[network.head[link]] -= passed[link]
@@ -156,17 +157,17 @@ def _price_step(prices: Prices, steps: Steps, state: State, load: Reals, keep: f
     price, anchor = state.price, state.price_anchor
     target = np.empty(len(price))
     for kind in range(len(price)):
-        target[kind] = price[kind] + steps.price[kind] * raised[kind] / prices.size[kind]
+        target[kind] = price[kind] + steps.price * raised[kind] / prices.size[kind]
     distance = 0.0
     for budget in range(len(prices.first) - 1):
         part = slice(prices.first[budget], prices.first[budget + 1])
-        slope = steps.price[part] * prices.capacity[part]
+        slope = steps.price * prices.capacity[part]
         width = prices.size[part] * prices.capacity[part]
         level = _level(target[part], slope, width)
         for kind in range(prices.first[budget], prices.first[budget + 1]):
-            new = max(0.0, target[kind] - steps.price[kind] * prices.capacity[kind] * level)
+            new = max(0.0, target[kind] - steps.price * prices.capacity[kind] * level)
             step = new - price[kind]
-            distance += prices.size[kind] * step * step / steps.price[kind]
+            distance += prices.size[kind] * step * step / steps.price
             price[kind] = keep * (new + step) + (1 - keep) * anchor[kind]
     return distance
 

@@ -27,8 +27,8 @@ GENTLE = 3.0
 STEEPEST = 1e4
 """The last steepness at most; where fewer chunks fit on a link, it is their number."""
 
-PASSES = 40
-"""Passes over all sources while the steepness rises."""
+PASSES, FEW_PASSES = 100, 40
+"""Passes over all sources while the steepness rises: for few sources, and for very many."""
 
 LAST_PASSES = 10
 """Passes at the last steepness at most."""
@@ -37,7 +37,7 @@ BLOCK = 16
 """Sources whose trees are found in parallel, under the same prices, if there are very many."""
 
 FEW_SOURCES = 500
-"""Up to here trees are found one by one: fresh prices are worth more than a second core."""
+"""Up to here trees are found one by one: fresh prices are worth more than another core."""
 
 LARGEST_EXPONENT = 300.0
 """Beyond this a price is out of the question anyway, and sums of it must not overflow."""
@@ -69,14 +69,15 @@ def spread_chunks(graph: Topology, chunks: Chunks, goal: float, settings: SolveS
     state = _on_fewest_hops(graph, chunks)
     fit = goal * float(np.quantile(graph.capacity, 0.5)) / float(chunks.size.mean())
     last = min(STEEPEST, max(10 * GENTLE, fit))
-    rising = np.geomspace(GENTLE, last, PASSES)
+    passes = PASSES if len(state.begin) <= FEW_SOURCES else FEW_PASSES
+    rising = np.geomspace(GENTLE, last, passes)
     for index, steepness in enumerate([*rising, *[last] * LAST_PASSES]):
         time = state.time
         if time <= goal * (1 + 1e-9) or settings.out_of_time():
             break
         moved = _pass(state, steepness / (max(goal, time) * graph.capacity), steepness)
         settings.report(f"spreading chunks: pass {index + 1}, time {state.time:.6g}")
-        if not moved and index >= PASSES:
+        if not moved and index >= passes:
             break
     return state.table
 

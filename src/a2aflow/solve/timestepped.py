@@ -31,7 +31,7 @@ from a2aflow.solve.exact import exact_flows
 from a2aflow.solve.expansion import Expansion
 from a2aflow.solve.first_order import Guess, answer_by_steps
 from a2aflow.solve.flow_program import FlowProgram
-from a2aflow.solve.groups import Groups, by_commodity
+from a2aflow.solve.groups import Groups, by_commodity, by_source
 from a2aflow.solve.network import linear_program
 from a2aflow.solve.paths import shortest_distances
 from a2aflow.solve.settings import SolveSettings
@@ -136,9 +136,11 @@ def _by_steps(start: TimedFlow, settings: SolveSettings, lengths: Floats | None)
     first, link, volume = answer.entries
     volumes[np.repeat(np.arange(len(program.weight)), np.diff(first)), link] = volume
     bound = max(answer.bound, program_bound(program, tiled))
-    proven = program.time(volumes) <= bound * (1 + settings.gap)
-    status = Status.GAP_NOT_REACHED if answer.status is Status.OPTIMAL else answer.status
-    status = Status.OPTIMAL if proven else status
+    status = answer.status
+    if program.time(volumes) <= bound * (1 + settings.gap):
+        status = Status.OPTIMAL
+    elif status is Status.OPTIMAL:
+        status = Status.GAP_NOT_REACHED
     return replace(start, volumes=volumes, status=status, exact=gap)
 
 
@@ -149,3 +151,23 @@ def useful_variables(program: FlowProgram) -> tuple[Ints, Ints]:
     reached = np.isfinite(shortest_distances(graph, np.ones(graph.links), starts))
     group, link = np.nonzero(reached[row][:, graph.tail])
     return group.astype(np.int64), link.astype(np.int64)
+
+
+def written_out(flow: TimedFlow) -> TimedFlow:
+    """Return the same flow with a group for every source, under no translations."""
+    problem, steps = flow.expansion.problem, flow.expansion.steps
+    topology, under = problem.topology, flow.translations
+    program = flow.expansion.program(flow.expansion.groups(by_source(problem)))
+    volumes = np.zeros((len(program.weight), program.graph.links))
+    position = np.zeros(topology.nodes, dtype=np.int64)
+    position[topology.terminals] = np.arange(len(topology.terminals))
+    timed, terminals = flow.expansion.timed_links, len(topology.terminals)
+    moments = np.arange(steps)[:, None]
+    for nodes, links in zip(under.members, under.link_members, strict=True):
+        terminal = position[nodes[topology.terminals]]
+        row = np.searchsorted(program.groups.source, terminal[flow.groups.source])
+        hops = (moments * topology.links + links).ravel()
+        waits = (timed + moments * terminals + terminal).ravel()
+        volumes[row[:, None], np.concatenate((hops, waits))] = flow.volumes
+    alone = find_translations(problem, wanted=False)
+    return replace(flow, program=program, volumes=volumes, translations=alone)
