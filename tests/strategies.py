@@ -45,6 +45,31 @@ def problems(draw: st.DrawFn, max_nodes: int = 7) -> Problem:
     return Problem(topology, Demand(terminals, matrix))
 
 
+@st.composite
+def symmetric_problems(draw: st.DrawFn, max_nodes: int = 8) -> Problem:
+    """Draw a circulant digraph, with a width and a demand for each difference of ends.
+
+    Links may be parallel, and hubs, which are switches, may stand between all of them.
+    """
+    nodes = draw(st.integers(3, max_nodes))
+    jumps = [1, *draw(st.lists(st.integers(1, nodes - 1), max_size=3))]
+    links = [
+        (node, (node + jump) % nodes, width)
+        for jump, width in [(jump, draw(capacities)) for jump in jumps]
+        for node in range(nodes)
+    ]
+    hubs = draw(st.integers(0, 2))
+    for hub in range(nodes, nodes + hubs):
+        links += [pair for node in range(nodes) for pair in ((node, hub, 0.5), (hub, node, 0.25))]
+    topology = Topology.from_links("circulant", nodes + hubs, links, list(range(nodes)))
+    if draw(st.booleans()):
+        return Problem.all_to_all(topology)
+    amounts = st.lists(st.sampled_from([0.0, 0.125, 1.0, 5.0]), min_size=nodes, max_size=nodes)
+    amount = np.array([0.0, 1.0, *draw(amounts)[2:]])
+    ahead = (np.arange(nodes) - np.arange(nodes)[:, None]) % nodes
+    return Problem(topology, Demand(nodes, amount[ahead]))
+
+
 def _integers(draw: st.DrawFn, below: int, count: int) -> Ints:
     """Draw `count` integers from 0 to below `below`."""
     return np.array(draw(st.lists(st.integers(0, below - 1), min_size=count, max_size=count)), int)

@@ -99,9 +99,17 @@ def test_a_time_limit_returns_a_certified_answer(run: Run) -> None:
     assert found["bound"] <= found["time"] * (1 + 1e-12)
 
 
-def test_ctrl_c_gives_the_best_so_far() -> None:
+LONG = {
+    "program": "genkautz:n=300,d=4 --solver ipm --no-symmetry",
+    "steps": "jellyfish:n=60,d=4,seed=1 --method first-order --gap 1e-14",
+}
+"""What runs far longer than it takes to report progress."""
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_ctrl_c_gives_the_best_so_far(name: str) -> None:
     """An interrupted solve prints a certified answer and exits with 130."""
-    words = [sys.executable, "-m", "a2aflow", "solve", "genkautz:n=300,d=4", "--json"]
+    words = [sys.executable, "-m", "a2aflow", "solve", *LONG[name].split(), "--json"]
     with subprocess.Popen(
         words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=dict(os.environ)
     ) as process:
@@ -113,3 +121,57 @@ def test_ctrl_c_gives_the_best_so_far() -> None:
     found = json.loads(out)
     assert found["status"] == "interrupted"
     assert 0 < found["bound"] <= found["time"]
+
+
+def test_symmetry_can_be_switched_off(run: Run) -> None:
+    """With and without, the time is the same, and proven."""
+    words = ("solve", "torus:4x4", "--method", "grouped", "--json")
+    found = [run(*words, *switch).json for switch in ((), ("--symmetry",), ("--no-symmetry",))]
+    assert [each["time"] for each in found] == pytest.approx([8.0] * 3)
+    assert all(each["gap"] <= 1e-6 for each in found)
+
+
+def test_the_first_order_method_reaches_the_gap_asked_for(run: Run, tmp_path: Path) -> None:
+    """Within the gap of the exact time, saved with its proof, whichever threads and symmetry."""
+    path = tmp_path / "flow.npz"
+    exact = run("solve", "jellyfish:n=16,d=3,seed=1", "--method", "grouped", "--json").json["time"]
+    words = ("solve", "jellyfish:n=16,d=3,seed=1", "--method", "first-order", "--gap", 1e-3)
+    for more in (("--threads", 1), ("--workers", 2), ("--threads", 1, "--no-symmetry")):
+        found = run(*words, *more, "--output", path, "--json").json
+        assert (found["method"], found["status"]) == ("first-order", "optimal")
+        assert exact * (1 - 1e-6) <= found["time"] <= exact * (1 + 1.1e-3)
+        assert run("verify", path).code == 0
+
+
+def test_threads_and_workers_are_one_option(run: Run) -> None:
+    """Both names are understood, and refuse the same numbers."""
+    for name in ("--threads", "--workers"):
+        assert run("solve", "ring:4", name, 1).code == 0
+        refused = run("solve", "ring:4", name, 0)
+        assert refused.code == 2
+        assert "0 workers; expected at least 1" in refused.err
+
+
+def test_a_compact_flow_is_saved_and_verified(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What stands for all sources by symmetry carries its proof too, and is found out if false."""
+    monkeypatch.setattr("a2aflow.solve.symmetry.MOST_ENTRIES", 50)
+    path = tmp_path / "flow.json"
+    saved = run("solve", "hypercube:5", "--method", "grouped", "-o", path, "--json")
+    assert saved.json["time"] == pytest.approx(16.0)
+    value = json.loads(path.read_text())
+    assert len(value["flows"]) == 1
+    assert value["generators"]
+    assert run("verify", path, "--json").json["time"] == pytest.approx(16.0)
+    first = value["generators"][0]
+    first[0], first[1] = first[1], first[0]
+    path.write_text(json.dumps(value))
+    broken = run("verify", path)
+    assert broken.code == 4
+    assert "generator 0 does not map links" in broken.err
+    value["generators"][0] = [0, 1]
+    path.write_text(json.dumps(value))
+    short = run("verify", path)
+    assert short.code == 3
+    assert "expected one for each of the 32 nodes" in short.err

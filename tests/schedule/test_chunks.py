@@ -1,18 +1,23 @@
 """Whole chunks: few of them, at little or no loss."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 
 from a2aflow.errors import InputError, UsageError
 from a2aflow.ir.demand import Demand
+from a2aflow.ir.flow import Flow, Status
 from a2aflow.ir.json import schedule_from_json, schedule_to_json
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.topology import Topology
 from a2aflow.ir.verify_schedule import check_schedule
+from a2aflow.schedule import chunks, search
 from a2aflow.schedule.chunks import rounded_to
-from a2aflow.schedule.search import ScheduleSettings, find_schedule
-from a2aflow.solve import SolveSettings
+from a2aflow.schedule.search import ScheduleSettings, choose_flow, find_schedule
+from a2aflow.solve import SolveSettings, solve, timestepped
+from a2aflow.solve.translations import find_translations
 from a2aflow.topologies.operators import (
     drop_links,
     drop_nodes,
@@ -168,3 +173,73 @@ def test_too_many_chunks_are_refused() -> None:
     problem = Problem(build("complete:2"), Demand(2, matrix))
     with pytest.raises(InputError, match="larger units"):
         find_schedule(problem, ScheduleSettings())
+
+
+@pytest.mark.parametrize("spec", ["hypercube:3", "torus:3x3x3", "torus:4x4x4", "hypercube:5"])
+def test_one_chunk_per_shard_is_enough_on_cubes_and_tori(spec: str) -> None:
+    """The paths of one source, translated, fill every link exactly."""
+    problem = Problem.all_to_all(build(spec))
+    schedule = find_schedule(problem, ScheduleSettings(chunks=1)).schedule
+    assert check_schedule(schedule).gap == pytest.approx(0.0, abs=1e-9)
+
+
+def test_schedules_of_translated_paths_look_alike_from_every_source() -> None:
+    """Every translation maps the sends of a torus of 64 nodes to themselves."""
+    problem = Problem.all_to_all(build("torus:4x4x4"))
+    schedule = find_schedule(problem, ScheduleSettings(chunks=1)).schedule
+    under = find_translations(problem)
+    sends = np.stack((schedule.step, schedule.source, schedule.destination, schedule.link))
+    known = set(map(tuple, sends.T.tolist()))
+    for nodes, links in zip(under.members[:9], under.link_members[:9], strict=True):
+        moved = (sends[0], nodes[sends[1]], nodes[sends[2]], links[sends[3]])
+        assert set(map(tuple, np.stack(moved).T.tolist())) == known
+
+
+def test_an_even_ring_needs_paths_that_are_not_images_of_each_other() -> None:
+    """Opposite nodes go round either way in turn, so one chunk is enough without loss."""
+    schedule = find_schedule(Problem.all_to_all(build("ring:8")), ScheduleSettings()).schedule
+    assert (schedule.chunks_per_shard, schedule.time) == (1, 8.0)
+
+
+@pytest.mark.parametrize("spec", ["genkautz:n=32,d=4", "jellyfish:n=16,d=4,seed=1", "fattree:k=4"])
+def test_the_means_for_large_cases_give_correct_schedules(
+    spec: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Primal-dual steps, no second form of the flow, few totals: within the loss all the same."""
+    monkeypatch.setattr(timestepped, "FIRST_ORDER_VARIABLES", 0)
+    monkeypatch.setattr(search, "WRITTEN_OUT_VARIABLES", 0)
+    monkeypatch.setattr(search, "MOST_WORK", 0)
+    monkeypatch.setattr(chunks, "CHEAP_WORK", 0)
+    settings = ScheduleSettings(loss=0.1, solve=SolveSettings(gap=1e-3))
+    schedule = find_schedule(Problem.all_to_all(build(spec)), settings).schedule
+    assert check_schedule(schedule).gap <= 0.11
+
+
+def test_symmetry_can_be_switched_off() -> None:
+    """Without it the answer is another one, and as good."""
+    problem = Problem.all_to_all(build("torus:3x3"))
+    settings = ScheduleSettings(solve=SolveSettings(symmetry=False))
+    assert find_schedule(problem, settings).schedule.gap == pytest.approx(0.0, abs=1e-9)
+
+
+def test_an_interrupt_of_the_plain_flow_ends_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A flow that Ctrl-C cut short is not turned into a schedule."""
+
+    def cut_short(problem: Problem, settings: SolveSettings) -> Flow:
+        return replace(solve(problem, "grouped", settings), status=Status.INTERRUPTED)
+
+    monkeypatch.setattr(search, "solve_master", cut_short)
+    with pytest.raises(KeyboardInterrupt):
+        find_schedule(Problem.all_to_all(build("ring:5")), ScheduleSettings())
+
+
+@pytest.mark.parametrize(("latency", "steps"), [(0.0, 3), (100.0, 2)])
+def test_large_cases_spare_a_step_only_if_steps_cost_something(
+    latency: float, steps: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The least number of steps is skipped where it is hard to solve for and steps are free."""
+    monkeypatch.setattr(timestepped, "FIRST_ORDER_VARIABLES", 0)
+    monkeypatch.setattr(timestepped, "COARSE_GAP", 0.05)
+    settings = ScheduleSettings(latency=latency, solve=SolveSettings(gap=0.05))
+    master = solve(Problem.all_to_all(build("genkautz:n=20,d=4")), "grouped")
+    assert choose_flow(master, settings).expansion.steps == steps

@@ -6,11 +6,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+from a2aflow.ir.arrays import Floats
+from a2aflow.ir.flow import Status
 from a2aflow.ir.problem import Problem
 from a2aflow.schedule.steps import best_flow, least_steps, timed_flows
-from a2aflow.solve import SolveSettings, solve
+from a2aflow.solve import SolveSettings, solve, timestepped
 from a2aflow.solve.expansion import Expansion
-from a2aflow.solve.timestepped import solve_timestepped
+from a2aflow.solve.timestepped import solve_timestepped, written_out
+from a2aflow.solve.translations import find_translations
 from a2aflow.topologies.operators import drop_links, with_host_bandwidth
 from a2aflow.topologies.spec import build
 from strategies import problems
@@ -87,3 +90,63 @@ def test_latency_trades_steps_for_bandwidth() -> None:
     flows = list(timed_flows(master, QUIET))
     assert best_flow(flows, master.bound, latency=0.0).expansion.steps == 3
     assert best_flow(flows, master.bound, latency=1.0).expansion.steps == 2
+
+
+@pytest.mark.parametrize("name", FABRICS)
+def test_translations_do_not_change_the_optimum(name: str) -> None:
+    """One source per orbit gives the time of all, and its flow written out takes as long."""
+    problem = Problem.all_to_all(FABRICS[name])
+    steps = least_steps(problem)
+    translations = find_translations(problem)
+    whole = solve_timestepped(problem, steps, QUIET)
+    reduced = solve_timestepped(problem, steps, QUIET, translations=translations)
+    assert len(reduced.groups.start) * translations.order == len(whole.groups.start)
+    assert reduced.time == pytest.approx(whole.time, rel=1e-6)
+    again = written_out(reduced)
+    assert again.durations == pytest.approx(reduced.durations, abs=1e-9)
+    assert _delivered(again) == pytest.approx(again.groups.wanted, abs=1e-9)
+
+
+def _delivered(flow: timestepped.TimedFlow) -> Floats:
+    """Return what stays at each node, by group, but for the start of the group."""
+    graph = flow.expansion.graph
+    stays = np.zeros((len(flow.groups.start), graph.nodes))
+    np.add.at(stays.T, graph.head, flow.volumes.T)
+    np.subtract.at(stays.T, graph.tail, flow.volumes.T)
+    stays[np.arange(len(stays)), flow.groups.start] = 0.0
+    return stays
+
+
+@pytest.mark.parametrize("name", ["torus", "generalized Kautz", "hosted torus", "mesh", "DGX-1"])
+def test_primal_dual_steps_reach_the_optimum_of_the_program(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With and without translations, within the gap, and the status says what is proven."""
+    problem = Problem.all_to_all(FABRICS[name])
+    steps = least_steps(problem) + 1
+    best = solve_timestepped(problem, steps, QUIET).time
+    monkeypatch.setattr(timestepped, "FIRST_ORDER_VARIABLES", 0)
+    for translations in (None, find_translations(problem)):
+        flow = solve_timestepped(problem, steps, SolveSettings(gap=1e-3), translations=translations)
+        assert best * (1 - 1e-6) <= flow.time <= best * (1 + 1e-3)
+        assert flow.status is Status.OPTIMAL
+        assert _delivered(flow) == pytest.approx(flow.groups.wanted, abs=1e-9)
+
+
+def test_a_coarse_answer_does_not_claim_to_be_optimal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Steps go to a coarse gap only; asked for a finer one, they say that it is not proven."""
+    problem = Problem.all_to_all(FABRICS["generalized Kautz"])
+    monkeypatch.setattr(timestepped, "FIRST_ORDER_VARIABLES", 0)
+    monkeypatch.setattr(timestepped, "COARSE_GAP", 0.3)
+    flow = solve_timestepped(problem, 3, SolveSettings(gap=1e-9))
+    assert flow.status is Status.GAP_NOT_REACHED
+    assert flow.exact == 0.3
+
+
+def test_out_of_time_steps_still_give_a_flow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A time limit of nothing gives exact volumes and says that time ran out."""
+    problem = Problem.all_to_all(FABRICS["generalized Kautz"])
+    monkeypatch.setattr(timestepped, "FIRST_ORDER_VARIABLES", 0)
+    flow = solve_timestepped(problem, 3, SolveSettings(time_limit=1e-9))
+    assert flow.status is Status.TIME_LIMIT
+    assert _delivered(flow) == pytest.approx(flow.groups.wanted, abs=1e-9)

@@ -30,6 +30,7 @@ from a2aflow.ir.verify_schedule import check_schedule
 from a2aflow.schedule.search import Found, ScheduleSettings, chunk_curve, find_schedule
 from a2aflow.schedule.steps import best_flow, timed_flows
 from a2aflow.solve import SolveSettings, solve
+from a2aflow.solve.translations import find_translations
 
 DEFAULTS = ScheduleSettings()
 
@@ -115,7 +116,8 @@ METHODS = {"tsmcf": find_schedule, "sccl": _synthesise}
 def _sweep(problem: Problem, settings: ScheduleSettings) -> dict[str, Any]:
     """Return time against steps, and for the best number of steps, loss against chunks."""
     master = solve(problem, "grouped", settings.solve)
-    flows = list(timed_flows(master, settings.solve, settings.step_tolerance))
+    translations = find_translations(problem, settings.solve.symmetry)
+    flows = list(timed_flows(master, settings.solve, settings.step_tolerance, translations))
     best = best_flow(flows, master.bound, settings.latency)
     losses = chunk_curve(best, range(1, settings.max_chunks + 1), settings.solve)
     return {

@@ -21,10 +21,13 @@ from a2aflow.cli.options import (
 )
 from a2aflow.cli.show import progress, show
 from a2aflow.cli.units import bytes_per_second
-from a2aflow.ir.artefacts import write_artefact
+from a2aflow.errors import UsageError
+from a2aflow.ir.artefacts import read_as, write_artefact
 from a2aflow.ir.flow import Flow, Status
+from a2aflow.ir.problem import Problem
 from a2aflow.ir.topology import Topology
 from a2aflow.solve import METHODS, SolveSettings, solve
+from a2aflow.solve.warm import repair, solve_from
 
 DEFAULTS = SolveSettings()
 INTERRUPTED_EXIT = 130
@@ -45,13 +48,29 @@ def solve_verb(
         str | None,
         typer.Option(metavar="RATE", help="Of a link of capacity 1, such as 25Gbps."),
     ] = None,
+    last: Annotated[
+        Path | None,
+        typer.Option(
+            "--from",
+            metavar="FILE",
+            help="Start from a saved flow, of this problem before links or nodes failed, or "
+            "capacities or demands changed.",
+        ),
+    ] = None,
+    repair_only: Annotated[
+        bool,
+        typer.Option(
+            "--repair", help="With --from: only reroute what cannot stay, and stop there."
+        ),
+    ] = False,
     output: Output = None,
     as_json: AsJson = False,
 ) -> None:
     """Find the best all-to-all rate and prove it.
 
     Prints the all-to-all time, the certified lower bound on the time of any schedule, and the gap
-    between the two. Time is in units of one shard over one link of capacity 1.
+    between the two. Time is in units of one shard over one link of capacity 1. After a failure,
+    `solve SPEC --remove-link 3-4 --from FILE` starts from what is left of the last answer.
 
     Example: a2aflow solve torus:3x3x3 --host-bandwidth 4 --link-bandwidth 25Gbps
     """
@@ -62,13 +81,29 @@ def solve_verb(
         settings = SolveSettings(
             gap, solver, time_limit, workers, report, cluster=cluster, symmetry=symmetry
         )
-        flow = solve(problem, method, settings)
+        flow = _solve(problem, method, settings, last, repair_only)
     summary = _summary(flow, time.monotonic() - started, rate)
     if output:
         write_artefact(output, flow)
     show(summary, as_json, _lines(summary, flow, output))
     if flow.status is Status.INTERRUPTED:
         raise typer.Exit(INTERRUPTED_EXIT)
+
+
+def _solve(
+    problem: Problem, method: str, settings: SolveSettings, last: Path | None, repair_only: bool
+) -> Flow:
+    """Solve from scratch, or from a saved flow."""
+    if last is None:
+        if repair_only:
+            raise UsageError("--repair without a flow to repair; add --from FILE")
+        return solve(problem, method, settings)
+    if method not in ("auto", "first-order"):
+        raise UsageError(
+            f"--from with --method {method}; only first-order starts from a flow, leave it out"
+        )
+    flow = read_as(last, Flow)
+    return repair(problem, flow, settings) if repair_only else solve_from(problem, flow, settings)
 
 
 def _summary(flow: Flow, seconds: float, link_bytes_per_second: float | None) -> dict[str, Any]:

@@ -17,7 +17,8 @@ from a2aflow.ir.flow import Flow
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.reach import reachable
 from a2aflow.ir.topology import Topology
-from a2aflow.ir.verify_symmetry import check_generators, orbits_of, sources_per_group
+from a2aflow.ir.verify_sums import entry_blocks, pair_balances, pair_demand
+from a2aflow.ir.verify_symmetry import Orbits, check_generators, orbits_of, sources_per_group
 
 TOLERANCE = 1e-9
 """Largest accepted error, relative to what is claimed: a demand, a capacity, a bound."""
@@ -57,18 +58,20 @@ def check_topology(topology: Topology) -> None:
 
 def check_flow(flow: Flow, tolerance: float = TOLERANCE) -> FlowReport:
     """Check that a flow is what it says: feasible, at its rate, with a bound that holds."""
+    orbits = None
     if flow.generators is not None:
         wrong = list(check_generators(flow.problem, flow.generators))
         _raise_if(f"flow on {flow.problem.topology.name}", wrong)
-    load = _mean_load(flow)
+        orbits = orbits_of(flow.problem.topology, flow.generators)
+    load = _mean_load(flow, orbits)
     violations = [
         *_check_values(flow),
-        *_check_groups(flow),
+        *_check_groups(flow, orbits),
         *_check_capacity(flow, load, tolerance),
         *_check_circulation(flow, tolerance),
         *_check_conservation(flow, tolerance),
     ]
-    bound, trouble = _flow_bound(flow, tolerance)
+    bound, trouble = _flow_bound(flow, orbits, tolerance)
     violations += trouble
     if not trouble:
         violations += _check_claims(flow, bound, tolerance)
@@ -77,12 +80,11 @@ def check_flow(flow: Flow, tolerance: float = TOLERANCE) -> FlowReport:
     return FlowReport(flow.time, bound, flow.time / bound - 1, utilisation, flow.groups)
 
 
-def _flow_bound(flow: Flow, tolerance: float) -> tuple[float, list[str]]:
+def _flow_bound(flow: Flow, orbits: Orbits | None, tolerance: float) -> tuple[float, list[str]]:
     """Return the bound of a flow's lengths: from one source per orbit, if it has symmetry."""
     lengths = flow.certificate.lengths
-    if flow.generators is None:
+    if orbits is None:
         return recompute_bound(flow.problem, lengths)
-    orbits = orbits_of(flow.problem.topology, flow.generators)
     weight = sources_per_group(flow.problem, flow.source, orbits)
     bound, trouble = recompute_bound(flow.problem, lengths, flow.source, weight)
     if not trouble and not orbits.even(lengths, tolerance):
@@ -144,25 +146,28 @@ def _check_values(flow: Flow) -> Iterator[str]:
         yield f"{len(bad)} amounts are not numbers >= 0; the first is {found}"
 
 
-def _check_groups(flow: Flow) -> Iterator[str]:
+def _check_groups(flow: Flow, orbits: Orbits | None) -> Iterator[str]:
     """Hold the groups against the demand: one per source, or per pair, and no other."""
-    terminals = len(flow.problem.topology.terminals)
-    if flow.generators is not None:
-        orbit = orbits_of(flow.problem.topology, flow.generators).of_node
-        starts = flow.problem.topology.terminals
-        found, wanted = orbit[starts[flow.source]], np.unique(orbit[starts[flow.problem.sources]])
-    elif flow.destination is None:
-        found, wanted = flow.source, flow.problem.sources
-    else:
+    terminals = flow.problem.topology.terminals
+    found, wanted = flow.source, flow.problem.sources
+    if orbits is not None:
+        found, wanted = orbits.of_node[terminals[found]], orbits.of_node[terminals[wanted]]
+    elif flow.destination is not None:
         source, destination = flow.problem.demand.pairs()
-        found = flow.source * terminals + flow.destination
-        wanted = source * terminals + destination
-    if not np.array_equal(np.sort(found), np.sort(wanted)):
+        found = found * len(terminals) + flow.destination
+        wanted = source * len(terminals) + destination
+    found, wanted = np.sort(found), _distinct(np.sort(wanted))
+    if not np.array_equal(found, wanted):
         kind = "source" if flow.destination is None else "pair"
         yield (
-            f"{len(found)} groups ({len(np.unique(found))} distinct) where the demand has "
+            f"{len(found)} groups ({len(_distinct(found))} distinct) where the demand has "
             f"{len(wanted)}; expected exactly one per {kind} with a positive demand, or per orbit"
         )
+
+
+def _distinct(ordered: Ints) -> Ints:
+    """Return what differs from its predecessor: far faster than `np.unique` on what is sorted."""
+    return np.asarray(ordered[np.diff(ordered, prepend=-1) != 0])
 
 
 def _check_capacity(flow: Flow, load: Floats, tolerance: float) -> Iterator[str]:
@@ -177,16 +182,25 @@ def _check_capacity(flow: Flow, load: Floats, tolerance: float) -> Iterator[str]
         )
 
 
-def _mean_load(flow: Flow) -> Floats:
+def _mean_load(flow: Flow, orbits: Orbits | None) -> Floats:
     """Sum what each link carries: under symmetry, what it does on average over all images."""
-    load = np.zeros(flow.problem.topology.links)
-    if flow.generators is None:
-        np.add.at(load, flow.link, flow.amount)
-        return load
-    orbits = orbits_of(flow.problem.topology, flow.generators)
+    links = flow.problem.topology.links
+    if orbits is None:
+        return np.bincount(flow.link, flow.amount, links).astype(np.float64, copy=False)
     weight = sources_per_group(flow.problem, flow.source, orbits)
-    np.add.at(load, flow.link, flow.amount * np.repeat(weight, np.diff(flow.start)))
-    return orbits.mean(load)
+    amount = flow.amount * np.repeat(weight, np.diff(flow.start))
+    return orbits.mean(np.bincount(flow.link, amount, links).astype(np.float64, copy=False))
+
+
+@dataclass(frozen=True)
+class _Offender:
+    """The error that is largest against what is allowed, and where it is."""
+
+    excess: float
+    node: int
+    start: int
+    net: float
+    wanted: float
 
 
 def _check_conservation(flow: Flow, tolerance: float) -> Iterator[str]:
@@ -195,34 +209,60 @@ def _check_conservation(flow: Flow, tolerance: float) -> Iterator[str]:
     An error is small if it is small against the demand of the node, or where the node has none,
     against the smallest demand of the group: a large flow must not hide a small demand.
     """
+    if flow.destination is None:
+        offenders = _offending_sources(flow, tolerance)
+    else:
+        offenders = _offending_pairs(flow, flow.destination, tolerance)
+    worst = max(offenders, key=lambda each: each.excess, default=None)
+    if worst is not None and worst.excess > 1:
+        yield (
+            "flow is not conserved or demand not met: "
+            f"node {worst.node} nets {worst.net:.12g} of the flow from node {worst.start}, "
+            f"expected {worst.wanted:.12g}"
+        )
+
+
+def _offending_sources(flow: Flow, tolerance: float) -> Iterator[_Offender]:
+    """Yield the worst of each block of sources, over all nodes."""
     topology = flow.problem.topology
-    worst, where = 0.0, ""
     for groups in _blocks(np.arange(flow.groups), topology.nodes):
         net, gross = _balance(flow, groups)
-        wanted = flow.rate * _wanted(flow, groups)
+        wanted = flow.rate * flow.problem.node_demand(flow.source[groups])
         smallest = np.where(wanted > 0, wanted, np.inf).min(axis=1, keepdims=True)
         allowed = tolerance * np.where(wanted > 0, wanted, smallest) + ROUNDING * gross
         starts = topology.terminals[flow.source[groups]]
         wanted[np.arange(len(groups)), starts] = -wanted.sum(axis=1)
-        error = np.abs(net - wanted)
-        excess = np.divide(error, allowed, out=np.zeros_like(error), where=error > 0)
-        place = np.unravel_index(int(np.argmax(excess)), excess.shape)
-        if excess[place] > worst:
-            worst = float(excess[place])
-            where = (
-                f"node {place[1]} nets {net[place]:.12g} of the flow from node {starts[place[0]]}, "
-                f"expected {wanted[place]:.12g}"
-            )
-    if worst > 1:
-        yield f"flow is not conserved or demand not met: {where}"
+        excess = _excess(net, wanted, allowed)
+        row, node = np.unravel_index(int(np.argmax(excess)), excess.shape)
+        found = float(net[row, node]), float(wanted[row, node])
+        yield _Offender(float(excess[row, node]), int(node), int(starts[row]), *found)
+
+
+def _offending_pairs(flow: Flow, destination: Ints, tolerance: float) -> Iterator[_Offender]:
+    """Yield the worst of each block of commodities, over the nodes that each of them touches."""
+    demand = flow.rate * pair_demand(flow, destination)
+    for begin, end in entry_blocks(flow, BLOCK):
+        at, amount = pair_balances(flow, destination, begin, end), demand[begin:end]
+        wanted = np.zeros(len(at.net))
+        wanted[at.ends[1]] = amount
+        wanted[at.ends[0]] = -amount
+        smallest = np.where(amount > 0, amount, np.inf)
+        excess = _excess(at.net, wanted, tolerance * smallest[at.group] + ROUNDING * at.gross)
+        place = int(np.argmax(excess))
+        start = flow.problem.topology.terminals[flow.source[begin + at.group[place]]]
+        found = float(at.net[place]), float(wanted[place])
+        yield _Offender(float(excess[place]), int(at.node[place]), int(start), *found)
+
+
+def _excess(net: Floats, wanted: Floats, allowed: Floats) -> Floats:
+    """Return errors as multiples of what is allowed."""
+    error = np.abs(net - wanted)
+    return np.divide(error, allowed, out=np.zeros_like(error), where=error > 0)
 
 
 def _check_circulation(flow: Flow, tolerance: float) -> Iterator[str]:
     """Refuse flow beyond what its group sends in all: it can only circulate, and hide errors."""
-    total = np.zeros(flow.groups)
-    for groups in _blocks(np.arange(flow.groups), flow.problem.topology.nodes):
-        total[groups] = flow.rate * _wanted(flow, groups).sum(axis=1)
-    most = np.repeat(total, np.diff(flow.start)) * (1 + tolerance)
+    most = np.repeat(_group_totals(flow), np.diff(flow.start)) * (1 + tolerance)
     wrong = np.flatnonzero(flow.amount > most)
     if len(wrong):
         name = flow.problem.topology.link_name(int(flow.link[wrong[0]]))
@@ -230,6 +270,16 @@ def _check_circulation(flow: Flow, tolerance: float) -> Iterator[str]:
             f"{len(wrong)} amounts exceed all that their group sends; the first is "
             f"{flow.amount[wrong[0]]:.12g} on {name}, where the group sends {most[wrong[0]]:.12g}"
         )
+
+
+def _group_totals(flow: Flow) -> Floats:
+    """Return what each group sends in all."""
+    if flow.destination is not None:
+        return flow.rate * pair_demand(flow, flow.destination)
+    total = np.zeros(flow.groups)
+    for groups in _blocks(np.arange(flow.groups), flow.problem.topology.nodes):
+        total[groups] = flow.rate * flow.problem.node_demand(flow.source[groups]).sum(axis=1)
+    return total
 
 
 def _balance(flow: Flow, groups: Ints) -> tuple[Floats, Floats]:
@@ -246,18 +296,6 @@ def _balance(flow: Flow, groups: Ints) -> tuple[Floats, Floats]:
 
     entering, leaving = summed(topology.head), summed(topology.tail)
     return entering - leaving, entering + leaving
-
-
-def _wanted(flow: Flow, groups: Ints) -> Floats:
-    """Return what each node is to receive from each group."""
-    wanted = flow.problem.node_demand(flow.source[groups])
-    if flow.destination is not None:
-        only = flow.problem.topology.terminals[flow.destination[groups]]
-        rows = np.arange(len(groups))
-        amount = wanted[rows, only]
-        wanted[:] = 0.0
-        wanted[rows, only] = amount
-    return wanted
 
 
 def _check_claims(flow: Flow, bound: float, tolerance: float) -> Iterator[str]:

@@ -93,18 +93,15 @@ def round_flow(
 
     if work(flow, chunks_per_shard) <= CHEAP_WORK:
         return next((each for each in map(attempt, totals) if each is not None), None)
-    return _bisected(totals, attempt)
+    return _few(totals, attempt)
 
 
-def _bisected(totals: list[int], attempt: Callable[[int], Rounded | None]) -> Rounded | None:
-    """Return the best of a few attempts: the largest total, then halving the range below it."""
+def _few(totals: list[int], attempt: Callable[[int], Rounded | None]) -> Rounded | None:
+    """Return the better of two attempts: the largest total, and if that works the middle one."""
     best = attempt(totals[-1]) if totals else None
-    low, high = 0, len(totals) - 1
-    while best is not None and low < high:
-        middle = (low + high) // 2
-        found = attempt(totals[middle])
-        best, low, high = (best, middle + 1, high) if found is None else (found, low, middle)
-    return best
+    if best is None or len(totals) == 1:
+        return best
+    return attempt(totals[(len(totals) - 1) // 2]) or best
 
 
 def work(flow: TimedFlow, chunks_per_shard: int) -> int:

@@ -1,6 +1,6 @@
 """From a problem to a verified chunk schedule: how many steps, how many chunks."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from a2aflow.errors import InputError, UsageError
 from a2aflow.ir.flow import Flow, Status
@@ -8,10 +8,17 @@ from a2aflow.ir.problem import Problem
 from a2aflow.ir.schedule import Schedule
 from a2aflow.ir.verify_schedule import check_schedule
 from a2aflow.schedule.chunks import Rounded, least_loss, round_flow, schedule_from, work
-from a2aflow.schedule.steps import TOLERANCE, best_flow, flow_of_steps, timed_flows
+from a2aflow.schedule.steps import (
+    TOLERANCE,
+    best_flow,
+    flow_of_steps,
+    least_steps,
+    share_without_delay,
+    timed_flows,
+)
 from a2aflow.solve.master import solve_master
 from a2aflow.solve.settings import SolveSettings
-from a2aflow.solve.timestepped import TimedFlow, written_out
+from a2aflow.solve.timestepped import COARSE_GAP, TimedFlow, is_large, written_out
 from a2aflow.solve.translations import find_translations
 
 WORST_LOSS = 1.0
@@ -19,6 +26,12 @@ WORST_LOSS = 1.0
 
 WRITTEN_OUT_VARIABLES = 50_000
 """Sources times links of all steps up to which chunks are routed without symmetry too."""
+
+EXACT_VARIABLES = 2_000_000
+"""Sources times links beyond which the bound is only as sharp as the fractional schedule."""
+
+TIGHT_SHARE = 0.05
+"""Share of pairs as far apart as any above which the least number of steps is a tight one."""
 
 MOST_WORK = 200_000_000
 """Chunks times links up to which more chunks are tried for no loss, or for the least one."""
@@ -78,7 +91,9 @@ def find_schedule(problem: Problem, settings: ScheduleSettings) -> Found:
     The numbers of chunks that divide the fractional time evenly are tried for a loss of nothing;
     failing that, the smallest number within the loss is taken, and failing that, the best found.
     """
-    master = solve_master(problem, settings.solve)
+    master = solve_master(problem, _plain_settings(problem, settings.solve))
+    if master.status is Status.INTERRUPTED:
+        raise KeyboardInterrupt
     flow = choose_flow(master, settings)
     rounded, curve = _search(flow, settings)
     schedule = schedule_from(rounded, master.certificate, "tsmcf")
@@ -88,12 +103,23 @@ def find_schedule(problem: Problem, settings: ScheduleSettings) -> Found:
     return Found(schedule, curve, floor, flow.status)
 
 
+def _plain_settings(problem: Problem, solving: SolveSettings) -> SolveSettings:
+    """Return what is asked of the plain flow, which only gives the bound and a number of steps."""
+    large = len(problem.sources) * problem.topology.links > EXACT_VARIABLES
+    return replace(solving, gap=max(solving.gap, COARSE_GAP)) if large else solving
+
+
 def choose_flow(master: Flow, settings: ScheduleSettings) -> TimedFlow:
     """Return the fractional schedule of the steps asked for, or of the best number of them."""
     translations = find_translations(master.problem, settings.solve.symmetry)
     if settings.steps is not None:
         return flow_of_steps(master, settings.steps, settings.solve, translations)
-    flows = timed_flows(master, settings.solve, settings.step_tolerance, translations)
+    steps = least_steps(master.problem)
+    tight = share_without_delay(master.problem) > TIGHT_SHARE
+    if settings.latency == 0 and tight and is_large(master.problem, steps, translations):
+        # So few steps do not reach the bound, and are the hardest for primal-dual steps.
+        steps += 1
+    flows = timed_flows(master, settings.solve, settings.step_tolerance, translations, steps)
     return best_flow(flows, master.bound, settings.latency)
 
 

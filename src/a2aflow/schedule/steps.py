@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from a2aflow.errors import InputError
+from a2aflow.ir.arrays import Floats
 from a2aflow.ir.flow import Flow
 from a2aflow.ir.problem import Problem
 from a2aflow.solve.paths import shortest_distances
@@ -18,11 +19,22 @@ TOLERANCE = 1e-3
 
 def least_steps(problem: Problem) -> int:
     """Return the diameter between terminals; passing a switch takes no step of its own."""
+    return int(_pair_steps(problem).max())
+
+
+def share_without_delay(problem: Problem) -> float:
+    """Return the share of pairs that the least number of steps leaves no step to wait."""
+    steps = _pair_steps(problem)
+    return float((steps == steps.max()).mean())
+
+
+def _pair_steps(problem: Problem) -> Floats:
+    """Return how many steps each pair with a demand needs."""
     topology = problem.topology
     arrives = np.isin(topology.head, topology.terminals).astype(np.float64)
     distance = shortest_distances(topology, arrives, topology.terminals)[:, topology.terminals]
     wanted = problem.demand.rows(np.arange(len(topology.terminals))) > 0
-    return int(distance[wanted].max())
+    return np.asarray(distance[wanted])
 
 
 def timed_flows(
@@ -30,14 +42,17 @@ def timed_flows(
     settings: SolveSettings,
     tolerance: float = TOLERANCE,
     translations: Translations | None = None,
+    first: int | None = None,
 ) -> Iterator[TimedFlow]:
     """Yield optimal flows of more and more steps, until one more gains less than `tolerance`.
 
     The plain optimum may need detours that take many steps to pay off, so the search goes on at
-    least until a step allows for the longest path of the plain flow `master`.
+    least until a step allows for the longest path of the plain flow `master`. It begins with the
+    `first` number of steps, the least that there can be if left out.
     """
     problem = master.problem
-    steps, last, enough = least_steps(problem), np.inf, longest_path(master)
+    steps = least_steps(problem) if first is None else first
+    last, enough = np.inf, longest_path(master)
     while True:
         settings.report(f"time-stepped flow over {steps} steps")
         flow = solve_timestepped(

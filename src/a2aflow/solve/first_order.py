@@ -31,13 +31,15 @@ from a2aflow.errors import InputError
 from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.flow import Certificate, Flow, Status
 from a2aflow.ir.problem import Problem
+from a2aflow.solve.certificate import program_bound
 from a2aflow.solve.concurrent import flow_from_entries, plain_flow, with_status
-from a2aflow.solve.exact import exact_flows
+from a2aflow.solve.exact import exact_flows, narrowness
+from a2aflow.solve.fill import fill_missing
 from a2aflow.solve.flow_program import FlowProgram
 from a2aflow.solve.groups import Groups
 from a2aflow.solve.parallel import using_threads
-from a2aflow.solve.paths import Adjacency, shortest_distances
-from a2aflow.solve.saddle import Network, Prices, State, Steps, evaluate, run_steps
+from a2aflow.solve.paths import Adjacency, distance_sums, shortest_distances
+from a2aflow.solve.saddle import Network, Prices, State, Steps, exact_load, run_steps
 from a2aflow.solve.settings import SolveSettings
 
 MOST_VARIABLES = 500_000_000
@@ -45,6 +47,9 @@ MOST_VARIABLES = 500_000_000
 
 BALANCE = 0.8
 """The share of the step condition that goes to the potentials; prices have the rest."""
+
+WARM = 0.3
+"""How much smaller the steps of flows are after a guess: its flows are nearer than its prices."""
 
 MARGIN = 0.998
 """Step sizes stay this much below what the condition allows, for rounding."""
@@ -59,8 +64,11 @@ BATCH_WORK = 40_000_000
 MOST_BATCH = 10
 """Steps in one compiled call: restarts are considered in between."""
 
-FIRST_CHECK, CHECK_SHARE = 100, 0.2
-"""Steps before the gap is first certified, and between checks, as a share of all steps."""
+CHECK = 50
+"""Steps between checks whether the flows' loads are near the bound; later an eighth of all."""
+
+CERTIFIED = 1.5
+"""Flows are made exact when they look good, and when there are this many times more steps."""
 
 SINGLE_GAP = 1e-4
 """Gaps from here on are reached in single precision."""
@@ -123,7 +131,10 @@ def answer_by_steps(
             status = search.run()
         except KeyboardInterrupt:
             status = Status.INTERRUPTED
-        return Answer(search.best_entries(), search.best_lengths, search.bound, status)
+            search.certify()
+        # Before the first check nothing is proven yet, but unit lengths always prove something.
+        bound = search.bound or program_bound(program, search.best_lengths)
+        return Answer(search.best_entries(), search.best_lengths, bound, status)
 
 
 class _Search:
@@ -143,11 +154,11 @@ class _Search:
             program.class_capacity,
         )
         self.time, self.bound = np.inf, 0.0
-        self.best_lengths = self.best_tree = np.ones(program.graph.links)
+        self.best_lengths = np.ones(program.graph.links)
         self.state = self._start(guess)
-        self.best_flow = self.state.flow.copy()
+        self.trial, self.best_flow = self.state.flow.copy(), np.zeros_like(self.state.flow)
         self.weight = 1.0
-        self.weight = self._natural_weight()
+        self.weight = self._natural_weight() * (1.0 if guess is None else WARM)
 
     def _network(self) -> Network:
         program = self.program
@@ -206,7 +217,7 @@ class _Search:
     def run(self) -> Status:
         """Step, restart and check until done; say how it ended."""
         steps, since, total = self._steps(), 0, 0
-        first_move, last_move, next_check = 0.0, np.inf, FIRST_CHECK
+        first_move, last_move, next_check, next_certified = 0.0, np.inf, CHECK, 0.0
         batch = int(np.clip(BATCH_WORK // self.program.variables, 1, MOST_BATCH))
         while total < MOST_STEPS:
             move = run_steps(self.network, self.prices, steps, self.state, since, batch)
@@ -214,12 +225,15 @@ class _Search:
             since, total = since + batch, total + batch
             late = self.settings.out_of_time()
             if total >= next_check or late:
-                self._check(total)
+                if self._promising() or total >= next_certified or late:
+                    self.certify()
+                    next_certified = CERTIFIED * total
+                    self._report(total)
                 if self.gap <= self.settings.gap:
                     return Status.OPTIMAL
                 if late:
                     return Status.TIME_LIMIT
-                next_check = total + max(FIRST_CHECK, int(CHECK_SHARE * total))
+                next_check = total + max(CHECK, total // 8)
             slower = move > last_move and move <= NECESSARY * first_move
             if move <= SUFFICIENT * first_move or slower or since >= max(64, LONGEST * total):
                 self._restart()
@@ -238,30 +252,43 @@ class _Search:
         state.potential_anchor[:] = state.potential
         state.price_anchor[:] = state.price
 
-    def _check(self, total: int) -> None:
-        """Certify the present iterate and keep what is better than before."""
+    def _promising(self) -> bool:
+        """Raise the bound by the present prices; say whether the flows' loads are within the gap.
+
+        The loads count what is still to be delivered as if it were free, so they are no proof.
+        """
         program, groups = self.program, self.program.groups
         lengths = program.link_lengths(np.maximum(self.state.price, 0.0))
+        sums = distance_sums(program.graph, lengths, groups.start, groups.wanted)
+        bound = float(program.weight @ sums) / program.spent(lengths)
+        if bound > self.bound:
+            # In this order: Ctrl-C in between must not leave a bound without its lengths.
+            self.best_lengths, self.bound = lengths, bound
+        load = self.network.share @ np.maximum(self.state.flow, 0)
+        time = float(program.durations(load.astype(np.float64)).sum())
+        return time <= self.bound * (1 + self.settings.gap)
+
+    def certify(self) -> None:
+        """Make the present flows exact, and keep them if they are the best so far."""
+        program, groups, trial = self.program, self.program.groups, self.trial
+        np.multiply(self.state.flow, self.scale[:, None], out=trial, casting="same_kind")
+        fill_missing(program, trial)
         adjacency = Adjacency(program.graph)
-        load, sums = evaluate(
+        load = exact_load(
             (program.graph.tail, program.graph.head),
             adjacency.outgoing,
             adjacency.incoming,
-            lengths,
+            narrowness(program.graph),
             groups.start,
             groups.wanted,
             program.weight,
-            self.state.flow,
-            self.scale,
+            trial,
         )
         time = float(program.durations(load.sum(axis=0)).sum())
-        bound = float(program.weight @ sums) / program.spent(lengths)
         if time < self.time:
-            self.time = time
-            self.best_flow[:] = self.state.flow
-            self.best_tree = lengths
-        if bound > self.bound:
-            self.bound, self.best_lengths = bound, lengths
+            self.time, self.trial, self.best_flow = time, self.best_flow, trial
+
+    def _report(self, total: int) -> None:
         self.settings.report(f"{total} steps: time {self.time:.6g}, certified gap {self.gap:.2e}")
 
     def best_entries(self) -> tuple[Ints, Ints, Floats]:
@@ -272,8 +299,7 @@ class _Search:
         for begin in range(0, len(program.weight), rows):
             part = slice(begin, begin + rows)
             some = Groups(groups.source[part], None, groups.start[part], groups.wanted[part])
-            flow = self.best_flow[part] * self.scale[part, None]
-            exact = exact_flows(program.graph, some, flow, self.best_tree)
+            exact = exact_flows(program.graph, some, self.best_flow[part].astype(np.float64))
             group, link = np.nonzero(exact)
             counts.append(np.bincount(group, minlength=len(exact)))
             links.append(link)

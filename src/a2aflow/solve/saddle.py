@@ -195,7 +195,7 @@ def _level(target: Floats, slope: Floats, width: Floats) -> float:
 
 
 @njit(cache=True, parallel=True)
-def evaluate(
+def exact_load(
     ends: tuple[Ints, Ints],
     out: tuple[Ints, Ints],
     into: tuple[Ints, Ints],
@@ -204,24 +204,15 @@ def evaluate(
     wanted: Floats,
     weight: Floats,
     flow: Reals,
-    scale: Floats,
-) -> tuple[Floats, Floats]:
-    """Return the load of all flows once made exact, and each group's demand times distance.
-
-    A row of `flow` counts in units of the group's `scale`.
-    """
-    links, groups = len(lengths), len(roots)
+) -> Floats:
+    """Return the load, by block, of flows [groups, links] once made exact; they stay as is."""
+    groups, links = flow.shape
     load = np.zeros((BLOCKS, links))
-    sums = np.zeros(groups)
     for block in prange(BLOCKS):
         exact, distance = np.empty(links), np.empty(wanted.shape[1])
         for group in range(groups * block // BLOCKS, groups * (block + 1) // BLOCKS):
-            for link in range(links):
-                exact[link] = scale[group] * flow[group, link]
+            exact[:] = flow[group]
             make_exact(ends, out, into, lengths, roots[group], wanted[group], exact, distance)
             for link in range(links):
                 load[block, link] += weight[group] * exact[link]
-            for node in range(wanted.shape[1]):
-                if wanted[group, node] > 0.0:
-                    sums[group] += wanted[group, node] * distance[node]
-    return load, sums
+    return load

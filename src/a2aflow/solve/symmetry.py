@@ -149,7 +149,8 @@ def _all_images(symmetry: Symmetry, flow: Flow) -> Flow | None:
 def _even(symmetry: Symmetry, flow: Flow, group: int, order: int) -> tuple[int, Ints, Floats]:
     """Return the node of a group's source, and its flow averaged over what fixes that node.
 
-    Only then do all ways to map the representative to a source give the same flow. An orbit as
+    Only then do all ways to map the representative to a source give the same flow. Generators may
+    claim less symmetry than there is, so what is averaged over keeps their orbits. An orbit as
     large as the `order` of the group of automorphisms says that none of them fixes the node. An
     average of acyclic flows may turn in circles, which `exact_flows` removes.
     """
@@ -159,7 +160,8 @@ def _even(symmetry: Symmetry, flow: Flow, group: int, order: int) -> tuple[int, 
     link, amount = flow.link[begin:end], flow.amount[begin:end]
     if int((symmetry.node_orbit == symmetry.node_orbit[node]).sum()) == order:
         return node, link, amount
-    fixing = find_generators(symmetry.problem, (np.arange(topology.nodes) == node).astype(np.int64))
+    kept = 2 * symmetry.node_orbit + (np.arange(topology.nodes) == node)
+    fixing = find_generators(symmetry.problem, kept)
     orbit = orbits(link_maps(topology, fixing), topology.links)
     total = np.bincount(orbit[link], amount, int(orbit.max()) + 1)
     mean = (total / np.bincount(orbit))[orbit] / flow.rate

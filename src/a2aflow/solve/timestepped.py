@@ -95,7 +95,7 @@ def solve_timestepped(
         program = expansion.reduced_program(under.symmetry)
     group, link = useful_variables(program)
     start = TimedFlow(expansion, program, np.zeros((0, 0)), Status.OPTIMAL, under)
-    if len(link) > FIRST_ORDER_VARIABLES and settings.solver == "auto":
+    if settings.solver == "auto" and len(link) > FIRST_ORDER_VARIABLES:
         return _by_steps(start, settings, lengths)
     return _by_lp(start, settings, group, link)
 
@@ -142,6 +142,12 @@ def _by_steps(start: TimedFlow, settings: SolveSettings, lengths: Floats | None)
     elif status is Status.OPTIMAL:
         status = Status.GAP_NOT_REACHED
     return replace(start, volumes=volumes, status=status, exact=gap)
+
+
+def is_large(problem: Problem, steps: int, translations: Translations) -> bool:
+    """Whether a schedule of so many steps is beyond solvers of linear programs."""
+    program = Expansion(problem, steps).reduced_program(translations.symmetry)
+    return len(useful_variables(program)[1]) > FIRST_ORDER_VARIABLES
 
 
 def useful_variables(program: FlowProgram) -> tuple[Ints, Ints]:
