@@ -159,6 +159,29 @@ def test_adversarial_cases_are_certified(name: str) -> None:
     assert check_flow(flow).gap <= 1e-3
 
 
+def hubs_and_spokes() -> Topology:
+    """Return a ring of six with a narrow and a wide switch between all, five orders apart."""
+    links = [(node, (node + 1) % 6, 1.0) for node in range(6)]
+    for hub, width in ((6, 3e-3), (7, 3e2)):
+        links += [pair for node in range(6) for pair in ((node, hub, width), (hub, node, width))]
+    return Topology.from_links("hubs", 8, links, list(range(6)))
+
+
+@pytest.mark.parametrize("symmetry", [False, True])
+def test_where_steps_are_slow_the_status_says_so(
+    symmetry: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A gap that is not reached is no wrong number, and `auto` has the linear program."""
+    monkeypatch.setattr(first_order, "MOST_STEPS", 300)
+    problem = Problem.all_to_all(hubs_and_spokes())
+    flow = solve(problem, "first-order", replace(COARSE, symmetry=symmetry))
+    optimum = solve(problem, "auto", ALONE)
+    assert flow.status is Status.GAP_NOT_REACHED
+    assert check_flow(flow).gap > 1e-3
+    assert flow.bound <= optimum.time <= flow.time * (1 + 1e-9)
+    assert check_flow(optimum).gap <= 1e-6
+
+
 @pytest.mark.parametrize("gap", [1e-2, 1e-3, 1e-4, 1e-5, 1e-6])
 def test_both_precisions_reach_their_gaps(gap: float) -> None:
     """Single precision down to 1e-4, double below."""
@@ -185,8 +208,10 @@ def test_the_gap_decides_the_precision(
 
 
 @pytest.mark.parametrize("gap", [1e-3, 1e-6])
-def test_the_number_of_threads_changes_nothing(gap: float) -> None:
-    """One thread and two give the same flow to the last bit."""
+def test_the_number_of_threads_changes_nothing(gap: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After some steps one thread and two have the same flow to the last bit."""
+    monkeypatch.setattr(first_order, "THREAD_VARIABLES", 1)
+    monkeypatch.setattr(first_order, "MOST_STEPS", 100)
     one, two = (by_steps(HARD, SolveSettings(gap=gap, workers=count)) for count in (1, 2))
     assert (one.rate, one.bound) == (two.rate, two.bound)
     for key in ("start", "link", "amount"):

@@ -70,6 +70,9 @@ CHECK = 50
 CERTIFIED = 1.5
 """Flows are made exact when they look good, and when there are this many times more steps."""
 
+THREAD_VARIABLES = 50_000
+"""Flows per further thread: short steps lose more by waiting for threads on a busy machine."""
+
 SINGLE_GAP = 1e-4
 """Gaps from here on are reached in single precision."""
 
@@ -126,7 +129,7 @@ def answer_by_steps(
             f"times {program.graph.links:,} links; expected at most {MOST_VARIABLES:,}"
         )
     search = _Search(program, settings, guess)
-    with using_threads(settings.workers):
+    with using_threads(min(settings.workers, 1 + program.variables // THREAD_VARIABLES)):
         try:
             status = search.run()
         except KeyboardInterrupt:

@@ -1,0 +1,189 @@
+"""Print one table of what the tool does at scale on this machine, each job against its goal.
+
+Every job is the command that a user would type, in a process of its own: seconds are those of the
+whole command, start-up included, and memory is the peak of its process. Kernels are compiled once
+before. Ratios are measured in the same run: against the fastest of HiGHS' solvers, which get
+`--patience` times as long as the first-order method took; against the child programs of the paper;
+and of a warm restart against a cold one.
+
+    python benchmarks/scale.py
+    python benchmarks/scale.py --only solve ratio
+"""
+
+import argparse
+import json
+import math
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Job:
+    """A command of a2aflow, what it may take in seconds and GiB, and which gap it must reach."""
+
+    kind: str
+    words: tuple[str, ...]
+    seconds: float
+    memory: float = math.inf
+    gap: float = 1e-6
+
+
+def job(kind: str, words: str, seconds: float, memory: float = math.inf, gap: float = 1e-6) -> Job:
+    """Return a job from a line of words."""
+    return Job(kind, tuple(words.split()), seconds, memory, gap)
+
+
+JOBS = (
+    job("solve", "solve genkautz:n=1000,d=4 --gap 1e-3", 20, 2, 1e-3),
+    job("solve", "solve genkautz:n=1000,d=4 --gap 1e-3 --no-symmetry", 100, 4, 1e-3),
+    job("solve", "solve jellyfish:n=1000,d=4,seed=1 --gap 1e-3", 180, gap=1e-3),
+    job("solve", "solve genkautz:n=4000,d=4 --gap 1e-2", 600, gap=1e-2),
+    job("solve", "solve torus:16x16x16", 5),
+    job("solve", "solve hypercube:12", 5),
+    job("solve", "solve torus:32x32x32", 60),
+    job("route", "route genkautz:n=1000,d=4 --method single --layers lash-sequential", 300, gap=1e-2),
+    job("schedule", "schedule torus:8x8x8", 60, gap=math.inf),
+    job("schedule", "schedule genkautz:n=100,d=4", 120, gap=math.inf),
+    job("beyond", "solve genkautz:n=10000,d=4 --gap 1e-2", 3600, gap=1e-2),
+)
+
+HIGHS = ("simplex", "ipm", "pdlp")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a command printed, and what it took."""
+
+    summary: dict[str, Any]
+    seconds: float
+    memory: float
+
+
+def run(*words: str) -> Outcome:
+    """Run a command of a2aflow to its end."""
+    command = [sys.executable, "-m", "a2aflow", *words, "--json"]
+    started = time.perf_counter()
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        assert process.stdout is not None
+        printed = process.stdout.read()
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    seconds = time.perf_counter() - started
+    if process.returncode != 0:
+        raise SystemExit(f"{' '.join(words)}: exit code {process.returncode}")
+    return Outcome(json.loads(printed), seconds, usage.ru_maxrss / 2**20)
+
+
+def goals(kinds: list[str]) -> Iterator[str]:
+    """Run every job of the given kinds and yield its line."""
+    for each in JOBS:
+        if each.kind not in kinds:
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            saved = Path(folder, "result.npz")
+            done = run(*each.words, "--output", str(saved))
+            checked = run("verify", str(saved)).seconds
+        gap = float(done.summary["gap"])
+        met = done.seconds <= each.seconds and done.memory <= each.memory and gap <= each.gap
+        yield (
+            f"{' '.join(each.words):58} {done.seconds:8.1f} s {done.memory:6.2f} GiB "
+            f"gap {gap:8.1e}  verified in {checked:5.1f} s   "
+            f"goal {each.seconds:g} s: {'met' if met else 'MISSED'}"
+        )
+
+
+def against_highs(patience: float) -> Iterator[str]:
+    """Compare the first-order method with HiGHS on the whole master program, to a gap of 1e-4."""
+    for nodes in (100, 200, 400):
+        spec = ("solve", f"genkautz:n={nodes},d=4", "--no-symmetry", "--gap", "1e-4")
+        ours = run(*spec, "--method", "first-order").seconds
+        limit = patience * ours + 5
+        theirs = {}
+        for solver in HIGHS:
+            words = (
+                *spec,
+                "--method",
+                "grouped",
+                "--solver",
+                solver,
+                "--time-limit",
+                f"{limit:.0f}",
+            )
+            done = run(*words)
+            finished = done.summary["gap"] <= 1e-4
+            theirs[solver] = done.seconds if finished else math.inf
+            shown = f"{done.seconds:.1f} s" if finished else f"no gap of 1e-4 in {limit:.0f} s"
+            yield f"  n={nodes} {solver}: {shown}"
+        best = min(theirs.values())
+        ratio = f"{best / ours:.1f}" if best < math.inf else f"more than {limit / ours:.1f}"
+        yield f"n={nodes}: first-order {ours:.1f} s, {ratio} times faster than the best of HiGHS"
+
+
+def against_cold() -> Iterator[str]:
+    """Compare a restart after one link failed with a cold solve of the same problem."""
+    for gap in ("1e-2", "1e-3"):
+        with tempfile.TemporaryDirectory() as folder:
+            saved = str(Path(folder, "last.npz"))
+            run("solve", "genkautz:n=200,d=4", "--gap", gap, "--output", saved)
+            broken = (
+                "solve",
+                "genkautz:n=200,d=4",
+                "--drop-links",
+                "1",
+                "--seed",
+                "1",
+                "--gap",
+                gap,
+            )
+            cold = run(*broken, "--method", "first-order").summary["seconds"]
+            warm = run(*broken, "--from", saved).summary["seconds"]
+            repaired = run(*broken, "--from", saved, "--repair").summary
+        yield (
+            f"one link of genkautz n=200 fails, gap {gap}: cold {cold:.2f} s, warm {warm:.2f} s, "
+            f"ratio {cold / warm:.1f}; repair alone {repaired['seconds']:.2f} s, "
+            f"certified gap {repaired['gap']:.2f}"
+        )
+
+
+def growth() -> Iterator[str]:
+    """Fit how the seconds of a solve without symmetry grow with the number of nodes."""
+    sizes, seconds = (200, 300, 400, 600, 1000), []
+    for nodes in sizes:
+        words = ("solve", f"genkautz:n={nodes},d=4", "--no-symmetry", "--gap", "1e-3")
+        seconds.append(run(*words, "--method", "first-order").summary["seconds"])
+        yield f"  n={nodes}: {seconds[-1]:.1f} s"
+    slope = float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0])
+    yield f"growth without symmetry, gap 1e-3: seconds ~ n^{slope:.2f}"
+
+
+def main() -> None:
+    """Print all lines as they come."""
+    kinds = ["solve", "route", "schedule", "ratio", "growth", "beyond"]
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--only", nargs="+", choices=kinds, default=kinds[:-1])
+    parser.add_argument("--patience", type=float, default=12.0)
+    options = parser.parse_args()
+    run("solve", "genkautz:n=40,d=4", "--gap", "1e-3", "--method", "first-order")
+    run("solve", "genkautz:n=40,d=4", "--gap", "1e-5", "--method", "first-order")
+    for line in goals(options.only):
+        print(line, flush=True)
+    if "ratio" in options.only:
+        for line in (*against_cold(), *against_highs(options.patience)):
+            print(line, flush=True)
+        subprocess.run([sys.executable, Path(__file__).with_name("children.py")], check=True)
+    if "growth" in options.only:
+        for line in growth():
+            print(line, flush=True)
+
+
+if __name__ == "__main__":
+    main()
