@@ -50,7 +50,9 @@ JOBS = (
     job("solve", "solve torus:16x16x16", 5),
     job("solve", "solve hypercube:12", 5),
     job("solve", "solve torus:32x32x32", 60),
-    job("route", "route genkautz:n=1000,d=4 --method single --layers lash-sequential", 300, gap=1e-2),
+    job(
+        "route", "route genkautz:n=1000,d=4 --method single --layers lash-sequential", 300, gap=1e-2
+    ),
     job("schedule", "schedule torus:8x8x8", 60, gap=math.inf),
     job("schedule", "schedule genkautz:n=100,d=4", 120, gap=math.inf),
     job("beyond", "solve genkautz:n=10000,d=4 --gap 1e-2", 3600, gap=1e-2),

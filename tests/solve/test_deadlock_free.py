@@ -16,7 +16,6 @@ from a2aflow.solve.deadlock_orders import improve_orders, order_bounds, up_down_
 from a2aflow.solve.deadlock_paths import routes_of_flow
 from a2aflow.solve.deadlock_program import least_time
 from a2aflow.solve.route_settings import RouteSettings
-from a2aflow.solve.symmetry import expand
 from strategies import problems
 
 SETTINGS = RouteSettings(solve=SolveSettings(workers=1))

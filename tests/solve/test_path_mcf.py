@@ -1,7 +1,5 @@
 """pMCF under symmetry: the paths of one source per orbit and their images, the same optimum."""
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -17,7 +15,7 @@ from a2aflow.solve import path_mcf, solve
 from a2aflow.solve.candidates import Candidates, candidate_paths
 from a2aflow.solve.path_mcf import path_program, route_pmcf
 from a2aflow.solve.route_settings import PATH_SETS, RouteSettings
-from a2aflow.solve.routing import join_paths
+from a2aflow.solve.routing import join_paths, select_paths
 from a2aflow.solve.settings import SolveSettings
 from a2aflow.solve.translations import Translations, find_translations
 from a2aflow.topologies.operators import with_host_bandwidth
@@ -64,7 +62,7 @@ PROBLEMS = {
 
 
 @pytest.fixture
-def sizes(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[int, int]]]:
+def sizes(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
     """Make use of symmetry at any size, and collect rows and columns of all programs solved."""
     found: list[tuple[int, int]] = []
 
@@ -75,7 +73,7 @@ def sizes(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[int, int]]]:
 
     monkeypatch.setattr(path_mcf, "MANY_PATHS", 0)
     monkeypatch.setattr(path_mcf, "solve_program", solve_and_tell)
-    yield found
+    return found
 
 
 @pytest.mark.usefixtures("sizes")
@@ -131,7 +129,7 @@ def test_the_path_set_is_that_of_the_representatives_and_its_images(
     every = candidate_paths(problem, asked)
     own = np.isin(every.source, sources)
     assert sizes[-1][1] == own.sum() + 1 < every.count + 1
-    part = path_mcf.select_paths(every, np.flatnonzero(own))
+    part = select_paths(every, np.flatnonzero(own))
     whole = images(part, under)
     program, _ = path_program(problem, whole)
     best = solve_program(program, "auto", LPSettings())

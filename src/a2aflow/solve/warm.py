@@ -51,7 +51,9 @@ def solve_from(problem: Problem, last: Flow, settings: SolveSettings) -> Flow:
         flow = _repaired(problem, program, guess)
     settings.report(f"repaired: time {flow.time:.6g}, certified gap {flow.gap:.2e}")
     if flow.gap > settings.gap:
-        flow = solve_by_steps(problem, program, settings, "first-order", guess)
+        # Where nothing is left of the last answer, there is nothing to start from.
+        start = guess if guess.volumes.any() else None
+        flow = solve_by_steps(problem, program, settings, "first-order", start)
     return flow if symmetry.trivial else replace(flow, generators=symmetry.generators)
 
 
