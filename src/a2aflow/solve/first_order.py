@@ -45,7 +45,7 @@ from a2aflow.solve.settings import SolveSettings
 MOST_VARIABLES = 500_000_000
 """Groups times links beyond which the arrays would not fit in memory."""
 
-BALANCE = 0.8
+BALANCE = 0.9
 """The share of the step condition that goes to the potentials; prices have the rest."""
 
 WARM = 0.3
