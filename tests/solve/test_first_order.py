@@ -15,7 +15,7 @@ from a2aflow.ir.flow import Flow, Status
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.topology import Topology
 from a2aflow.ir.verify import check_flow
-from a2aflow.solve import SolveSettings, first_order, master, solve
+from a2aflow.solve import SolveSettings, first_order, flow_program, master, solve
 from a2aflow.solve.certificate import program_bound
 from a2aflow.solve.expansion import Expansion
 from a2aflow.solve.first_order import Guess, answer_by_steps, solve_by_steps
@@ -285,7 +285,7 @@ def test_a_guess_near_the_optimum_saves_steps() -> None:
 
 def test_too_large_a_program_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """The message says how large it is and what would fit."""
-    monkeypatch.setattr(first_order, "MOST_VARIABLES", 100)
+    monkeypatch.setattr(flow_program, "MOST_FLOWS", 100)
     with pytest.raises(InputError, match=r"1,600 flows, 20 groups times 80 links; .* at most 100"):
         answer_by_steps(whole_program(HARD, by_source(HARD)), COARSE)
 

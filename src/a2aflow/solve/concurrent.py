@@ -37,6 +37,7 @@ MOST_VARIABLES = 30_000_000
 
 def plain_flow(problem: Problem, program: FlowProgram, method: str) -> Flow:
     """Return the flow on shortest paths: optimal where there is little to choose, as on K_n."""
+    program.require_memory()
     nothing = np.zeros((len(program.weight), problem.topology.links))
     volumes = exact_flows(problem.topology, program.groups, nothing)
     return flow_from_volumes(problem, program, volumes, certify_program(program, []), method)

@@ -27,7 +27,6 @@ from typing import Any
 
 import numpy as np
 
-from a2aflow.errors import InputError
 from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.flow import Certificate, Flow, Status
 from a2aflow.ir.problem import Problem
@@ -41,9 +40,6 @@ from a2aflow.solve.parallel import using_threads
 from a2aflow.solve.paths import Adjacency, distance_sums, shortest_distances
 from a2aflow.solve.saddle import Network, Prices, State, Steps, exact_load, run_steps
 from a2aflow.solve.settings import SolveSettings
-
-MOST_VARIABLES = 500_000_000
-"""Groups times links beyond which the arrays would not fit in memory."""
 
 BALANCE = 0.9
 """The share of the step condition that goes to the potentials; prices have the rest."""
@@ -123,11 +119,7 @@ def answer_by_steps(
     program: FlowProgram, settings: SolveSettings, guess: Guess | None = None
 ) -> Answer:
     """Step until the certified gap is the one asked for."""
-    if program.variables > MOST_VARIABLES:
-        raise InputError(
-            f"{program.graph.name}: {program.variables:,} flows, {len(program.weight):,} groups "
-            f"times {program.graph.links:,} links; expected at most {MOST_VARIABLES:,}"
-        )
+    program.require_memory()
     search = _Search(program, settings, guess)
     with using_threads(min(settings.workers, 1 + program.variables // THREAD_VARIABLES)):
         try:

@@ -23,11 +23,15 @@ from functools import cached_property
 
 import numpy as np
 
+from a2aflow.errors import InputError
 from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.topology import Topology
 from a2aflow.solve.groups import Groups, by_source
 from a2aflow.solve.symmetry import Symmetry
+
+MOST_FLOWS = 500_000_000
+"""Groups times links beyond which arrays of all flows would not fit in memory."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +56,14 @@ class FlowProgram:
     def variables(self) -> int:
         """The number of flow variables: one for every group and link."""
         return len(self.weight) * self.graph.links
+
+    def require_memory(self) -> None:
+        """Raise, before anything is allocated, if arrays of all flows would not fit in memory."""
+        if self.variables > MOST_FLOWS:
+            raise InputError(
+                f"{self.graph.name}: {self.variables:,} flows, {len(self.weight):,} groups times "
+                f"{self.graph.links:,} links; expected at most {MOST_FLOWS:,}"
+            )
 
     @cached_property
     def class_size(self) -> Floats:

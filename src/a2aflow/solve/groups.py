@@ -23,13 +23,19 @@ class Groups:
     wanted: Floats
 
 
-MOST_CELLS = 100_000_000
-"""Pairs times nodes beyond which a group per pair is refused rather than attempted in memory."""
+MOST_CELLS = 200_000_000
+"""Groups times nodes beyond which a problem is refused rather than attempted in memory."""
 
 
 def by_source(problem: Problem, sources: Ints | None = None) -> Groups:
     """Return one group per source: the paper's source-rooted grouped commodities."""
     source = problem.sources if sources is None else sources
+    if len(source) * problem.topology.nodes > MOST_CELLS:
+        raise InputError(
+            f"{problem.topology.name}: {len(source):,} sources times {problem.topology.nodes:,} "
+            f"nodes; expected at most {MOST_CELLS:,}. Where one source stands for many, symmetry "
+            "makes it fewer"
+        )
     return Groups(source, None, problem.topology.terminals[source], problem.node_demand(source))
 
 
