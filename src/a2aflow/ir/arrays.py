@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 Ints: TypeAlias = NDArray[np.int64]
 Floats: TypeAlias = NDArray[np.float64]
+Reals: TypeAlias = NDArray[np.float32] | NDArray[np.float64]
 Scalar = TypeVar("Scalar", bound=np.generic)
 
 

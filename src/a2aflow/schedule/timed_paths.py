@@ -14,10 +14,7 @@ from numba import njit
 
 from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.solve.expansion import Expansion
-from a2aflow.solve.negotiate import NOTHING, Chunks
-
-STALE = 40
-"""Rounds without progress after which a negotiation is given up."""
+from a2aflow.solve.negotiate import NOTHING, STALE, Chunks, write_path
 
 MOST_RELAXED = 200_000_000
 """Links that are looked at in one call of the compiled code, so that Ctrl-C is heard."""
@@ -136,7 +133,7 @@ def _reroute(
         else:
             _reprice(path, mine, load, prices, kind, cost)
         _cheapest(network, cost, start[chunk], distance, parent)
-        _write_path(path, parent, network[0], start[chunk], end[chunk])
+        write_path(path, parent, network[0], start[chunk], end[chunk])
         _add(load, path, mine, kind, share)
         _reprice(path, mine, load, prices, kind, cost)
     return len(order)
@@ -219,20 +216,3 @@ def _cheapest(
             if distance[at] + WAITING < distance[to]:
                 distance[to] = distance[at] + WAITING
                 parent[to] = link
-
-
-@njit(cache=True)
-def _write_path(path: Ints, parent: Ints, tail: Ints, start: int, end: int) -> None:
-    """Write the way from start to end; one that does not fit the table stays unwritten."""
-    length, node = 0, end
-    while node != start:
-        node = tail[parent[node]]
-        length += 1
-    path[:] = NOTHING
-    if length > len(path):
-        return
-    node = end
-    while node != start:
-        length -= 1
-        path[length] = parent[node]
-        node = tail[parent[node]]

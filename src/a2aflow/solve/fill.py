@@ -7,22 +7,17 @@ part adds to the load that the next one sees. `solve.exact` then removes what is
 
 import numpy as np
 from numba import njit, prange
-from numpy.typing import NDArray
 
-from a2aflow.ir.arrays import Floats, Ints
+from a2aflow.ir.arrays import Floats, Ints, Reals
 from a2aflow.solve.flow_program import FlowProgram
+from a2aflow.solve.parallel import BLOCKS
 from a2aflow.solve.paths import Adjacency, shortest_tree
-
-Reals = NDArray[np.float32] | NDArray[np.float64]
 
 PARTS = 8
 """Parts in which the missing flow is sent."""
 
 STEEPNESS = 1000.0
 """A link that is a thousandth fuller than another is e times as long."""
-
-BLOCKS = 16
-"""Blocks of groups with sums of their own, so that threads do not change the result."""
 
 
 def fill_missing(program: FlowProgram, flow: Reals, parts: int = PARTS) -> None:
@@ -49,8 +44,7 @@ def fill_missing(program: FlowProgram, flow: Reals, parts: int = PARTS) -> None:
 
 def crowding(program: FlowProgram, load: Floats) -> Floats:
     """Return a length per link that tells how full its class is, next to the fullest one."""
-    carried = np.bincount(program.link_class, load, program.classes)[: program.classes]
-    busy = carried / (program.class_size * program.class_capacity)
+    busy = program.busy(load)
     fullest = program.durations(load)[program.budget]
     share = np.divide(busy, fullest, out=np.zeros_like(busy), where=fullest > 0)
     return program.link_lengths(np.exp(STEEPNESS * (share - 1)) / program.class_capacity)

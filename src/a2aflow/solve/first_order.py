@@ -37,7 +37,7 @@ from a2aflow.solve.fill import fill_missing
 from a2aflow.solve.flow_program import FlowProgram
 from a2aflow.solve.groups import Groups
 from a2aflow.solve.parallel import using_threads
-from a2aflow.solve.paths import Adjacency, distance_sums, shortest_distances
+from a2aflow.solve.paths import Adjacency, shortest_distances
 from a2aflow.solve.saddle import Network, Prices, State, Steps, exact_load, run_steps
 from a2aflow.solve.settings import SolveSettings
 
@@ -252,10 +252,9 @@ class _Search:
 
         The loads count what is still to be delivered as if it were free, so they are no proof.
         """
-        program, groups = self.program, self.program.groups
+        program = self.program
         lengths = program.link_lengths(np.maximum(self.state.price, 0.0))
-        sums = distance_sums(program.graph, lengths, groups.start, groups.wanted)
-        bound = float(program.weight @ sums) / program.spent(lengths)
+        bound = program_bound(program, lengths)
         if bound > self.bound:
             # In this order: Ctrl-C in between must not leave a bound without its lengths.
             self.best_lengths, self.bound = lengths, bound

@@ -78,12 +78,15 @@ class FlowProgram:
         capacity[self.link_class] = self.graph.capacity
         return capacity[: self.classes]
 
+    def busy(self, load: Floats) -> Floats:
+        """Return how long each class is busy, given the weighted sum of flow on each link."""
+        total = np.bincount(self.link_class, load, self.classes)[: self.classes]
+        return np.asarray(total / (self.class_size * self.class_capacity))
+
     def durations(self, load: Floats) -> Floats:
         """Return the least value of each budget, given the weighted sum of flow on each link."""
-        total = np.bincount(self.link_class, load, self.classes)[: self.classes]
-        busy = total / (self.class_size * self.class_capacity)
         durations = np.zeros(int(self.budget.max()) + 1)
-        np.maximum.at(durations, self.budget, busy)
+        np.maximum.at(durations, self.budget, self.busy(load))
         return durations
 
     def time(self, volumes: Floats) -> float:
@@ -118,7 +121,7 @@ def reduced_program(symmetry: Symmetry) -> FlowProgram:
     """Return the program of one source per orbit; all sources if nothing is symmetric."""
     problem = symmetry.problem
     if symmetry.trivial:
-        return whole_program(problem, by_source(problem, problem.sources))
+        return whole_program(problem, by_source(problem))
     sources, size = symmetry.representatives()
     classes = int(symmetry.link_orbit.max()) + 1
     return FlowProgram(

@@ -164,7 +164,7 @@ def _reroute(
         else:
             _reprice(path, mine, load, prices, cost)
         shortest_tree(nodes, first, link, head, cost, start[chunk], distance, parent, settled)
-        _write_path(path, parent, tail, start[chunk], end[chunk])
+        write_path(path, parent, tail, start[chunk], end[chunk])
         _add(load, path, mine)
         _reprice(path, mine, load, prices, cost)
     return len(order)
@@ -216,7 +216,7 @@ def _add(load: Floats, path: Paths, size: float) -> None:
 
 
 @njit(cache=True)
-def _write_path(path: Paths, parent: Ints, tail: Ints, start: int, end: int) -> None:
+def write_path(path: Paths, parent: Ints, tail: Ints, start: int, end: int) -> None:
     """Write the tree's path from start to end; one that does not fit the table stays unwritten."""
     length, node = 0, end
     while node != start:

@@ -5,6 +5,10 @@ from contextlib import contextmanager
 
 import numba
 
+BLOCKS = 16
+"""Blocks of work that threads share out, each with sums of its own; a constant, so that results do
+not depend on the number of threads."""
+
 
 @contextmanager
 def using_threads(count: int) -> Iterator[int]:

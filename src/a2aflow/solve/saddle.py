@@ -10,13 +10,9 @@ import numpy as np
 from numba import njit, prange
 from numpy.typing import NDArray
 
-from a2aflow.ir.arrays import Floats, Ints
+from a2aflow.ir.arrays import Floats, Ints, Reals
 from a2aflow.solve.exact import make_exact
-
-Reals = NDArray[np.float32] | NDArray[np.float64]
-
-BLOCKS = 16
-"""Blocks of groups that threads share out; a constant, so that sums are always the same."""
+from a2aflow.solve.parallel import BLOCKS
 
 
 class Network(NamedTuple):
@@ -35,7 +31,7 @@ class Network(NamedTuple):
 class Prices(NamedTuple):
     """Classes of links in the order of their budgets: those of budget b are first[b]:first[b + 1].
 
-    `of_link` is the class of each link, `width` the capacity of a class in all, `size` its links.
+    `of_link` is the class of each link, `size` the links of a class, `capacity` that of each.
     """
 
     first: Ints

@@ -19,7 +19,8 @@ from a2aflow.solve.concurrent import flow_from_volumes, with_status
 from a2aflow.solve.exact import exact_flows
 from a2aflow.solve.fill import fill_missing
 from a2aflow.solve.first_order import Guess, solve_by_steps
-from a2aflow.solve.flow_program import FlowProgram, reduced_program
+from a2aflow.solve.flow_program import FlowProgram, reduced_program, whole_program
+from a2aflow.solve.groups import by_source
 from a2aflow.solve.parallel import using_threads
 from a2aflow.solve.settings import SolveSettings
 from a2aflow.solve.symmetry import expand, find_symmetry
@@ -36,7 +37,7 @@ NOWHERE = -1
 
 def repair(problem: Problem, last: Flow, settings: SolveSettings) -> Flow:
     """Return the last answer with only what cannot stay rerouted, and its certificate."""
-    program = reduced_program(find_symmetry(problem, wanted=False))
+    program = whole_program(problem, by_source(problem))
     with using_threads(settings.workers):
         flow = _repaired(problem, program, _carried_over(program, last))
     return with_status(flow, Status.GAP_NOT_REACHED, settings)

@@ -43,7 +43,7 @@ BROKEN = (
     zipfile.BadZipFile,
     zlib.error,
     struct.error,
-    RuntimeError,  # of which zipfile's NotImplementedError for exotic archives is one
+    RuntimeError,  # and what zipfile derives from it for archives that it cannot read
     EOFError,
     LookupError,
     OSError,
