@@ -29,7 +29,7 @@ class ScheduleReport:
 def check_schedule(schedule: Schedule, tolerance: float = TOLERANCE) -> ScheduleReport:
     """Check that a schedule is a correct all-to-all, and that its bound holds."""
     moves = _Moves(schedule)
-    violations = [*_check_sends(moves), *_check_delivery(moves)]
+    violations = [*_check_sends(moves), *_check_delivery(moves), *_check_use(moves)]
     bound, trouble = recompute_bound(schedule.problem, schedule.certificate.lengths)
     violations += trouble
     time = float(moves.step_times().sum())
@@ -132,3 +132,32 @@ def _check_delivery(moves: _Moves) -> Iterator[str]:
     if len(missing):
         first = moves.chunk_name(int(missing[0]))
         yield f"{len(missing)} of {moves.chunks} chunks never arrive; the first: {first}"
+
+
+def _check_use(moves: _Moves) -> Iterator[str]:
+    """Find sends that no delivery needs: together, the sends of a chunk must be one simple path.
+
+    A terminal is one place, a switch one in each step. Where no place is entered twice, nothing
+    enters the source or leaves the destination, and what enters any other place leaves it, the
+    sends of a chunk that starts at its source cannot branch, meet or end anywhere else.
+    """
+    s, entered, left = moves.schedule, _places(moves, moves.head), _places(moves, moves.tail)
+    first = np.unique(entered, return_index=True)[1]
+    again = moves.head == moves.start[moves.id]
+    again[np.delete(np.arange(s.sends), first)] = True
+    arrived = moves.tail == moves.end[moves.id]
+    lost = (moves.head != moves.end[moves.id]) & ~np.isin(entered, left)
+    for wrong, words in (
+        (again, "to a node that has the chunk already"),
+        (arrived, "of chunks that are at their destination already"),
+        (lost, "of chunks to a node that does not send them on"),
+    ):
+        found = np.flatnonzero(wrong)
+        if len(found):
+            yield f"{len(found)} useless sends {words}; the first: {moves.name(int(found[0]))}"
+
+
+def _places(moves: _Moves, node: Ints) -> Ints:
+    """Return a number for where each chunk is at a node: a terminal, or a switch in a step."""
+    moment = np.where(moves.stores[node], 0, moves.schedule.step + 1)
+    return np.asarray((moment * moves.chunks + moves.id) * moves.nodes + node)

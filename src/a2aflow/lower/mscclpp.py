@@ -1,9 +1,10 @@
 """MSCCL++ execution plans: JSON for ranks that write into each other's memory.
 
 A rank has one thread block per neighbour and channel. In every step of the schedule the block puts
-its chunks, signals, and waits for the neighbour's signal; if chunks have come that others forward,
-all blocks of the rank meet at a barrier. Scratch space is not used twice: with one-sided puts the
-owner of the space is not asked. A first exchange of signals tells that the neighbour has started.
+its chunks, signals, and waits for the neighbour's signal; if chunks have come into a buffer from
+which the rank sends on, all blocks of the rank meet at a barrier. Scratch space is not used twice:
+with one-sided puts the owner of the space is not asked. A first exchange of signals tells that the
+neighbour has started.
 """
 
 import json
@@ -125,7 +126,8 @@ def _operations(mine: Moves, rank: int, link: Link, blocks: int, first: bool) ->
     on_link = mine.channel == link[1]
     sends = on_link & (mine.sender == rank) & (mine.receiver == link[0])
     receives = on_link & (mine.receiver == rank) & (mine.sender == link[0])
-    stored = (mine.receiver == rank) & (mine.to_buffer == Buffer.SCRATCH)
+    sent_on = np.isin(mine.to_buffer, mine.from_buffer[mine.sender == rank])
+    stored = (mine.receiver == rank) & sent_on
     for step in np.unique(mine.step):
         now = mine.step == step
         which = np.flatnonzero(sends & now)

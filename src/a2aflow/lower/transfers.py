@@ -50,6 +50,7 @@ def transfers_of(schedule: Schedule) -> Transfers:
     sender, receiver = rank[topology.tail[schedule.link]], rank[topology.head[schedule.link]]
     receiver = _behind_switches(schedule, receiver)
     starts = np.flatnonzero(sender >= 0)
+    _refuse_returns(schedule, sender, receiver)
     order = starts[
         np.lexsort(
             (
@@ -73,6 +74,18 @@ def transfers_of(schedule: Schedule) -> Transfers:
         destination=schedule.destination[order],
         chunk=schedule.chunk[order],
     )
+
+
+def _refuse_returns(schedule: Schedule, sender: Ints, receiver: Ints) -> None:
+    """Raise if a chunk comes back to its sender within a step: no rank can wait for itself."""
+    returned = np.flatnonzero((sender == receiver) & (sender >= 0))
+    if len(returned):
+        send = int(returned[0])
+        raise InputError(
+            f"in step {schedule.step[send]} rank {sender[send]} sends chunk {schedule.chunk[send]} "
+            f"of the shard from rank {schedule.source[send]} to rank {schedule.destination[send]} "
+            "through a switch to itself; run `a2aflow verify` on the schedule"
+        )
 
 
 def _behind_switches(schedule: Schedule, receiver: Ints) -> Ints:

@@ -1,13 +1,16 @@
 """From fractions to whole chunks: the one place where floats become integers.
 
-With C chunks per shard a step of integer duration K[t] / C carries K[t] * cap[l] chunks on link l.
-So a schedule is: integers K[t], whose sum B makes the time B / C, and a timed path per chunk that
-respects them. For a given C the least conceivable B is C times the fractional time, rounded up.
-The search tries, for B from there on, to route all chunks within budgets that follow the fractional
-durations (`timed_paths`), starting from the paths of the fractional flow, so few chunks need to
+A schedule of C chunks per shard is a timed path per chunk. Its steps take as long as their loads
+demand, so any paths make a schedule; good ones are found by routing all chunks within budgets for
+the steps (`timed_paths`), starting from the paths of the fractional flow, so few chunks need to
 move. Under translations this happens for one source per orbit, and is then mapped to all.
 
-Rounding is thus an optimisation, and what it costs is known: B / C over the fractional time.
+Where all chunks are equally large, loads are whole, and so are the budgets worth trying: integers
+K[t], whose sum B makes the time B / C. The least conceivable B is C times the fractional time,
+rounded up, and `round_flow` tries totals from there on. Chunks of an uneven demand have sizes of
+all kinds: then budgets are the fractional durations and the least slack that `squeezed` finds.
+
+Rounding is thus an optimisation, and what it costs is known: the time over the fractional time.
 """
 
 from collections.abc import Callable, Iterator
@@ -21,7 +24,7 @@ from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.flow import Certificate
 from a2aflow.ir.schedule import Schedule, chunks_of
 from a2aflow.lp import LinearProgram, LPStatus, solve_program
-from a2aflow.schedule.timed_paths import Sharing, negotiate_steps
+from a2aflow.schedule.timed_paths import Sharing, negotiate_steps, without_detours
 from a2aflow.solve.exact import exact_flows
 from a2aflow.solve.negotiate import NOTHING, Chunks, trace_paths
 from a2aflow.solve.network import linear_program
@@ -50,9 +53,22 @@ REFINED_VARIABLES = 60_000
 """Up to this size the flow is solved again for the integer durations if the first try fails."""
 
 
+FINEST_GRID = 2.0**40
+"""Units of duration beyond which they are not counted, but measured."""
+
+LEAST_SLACK = 1e-3
+"""The slack over the fractional durations below which chunks of all sizes are not squeezed."""
+
+SQUEEZES = 6
+"""How often the slack is narrowed down."""
+
+
 @dataclass(frozen=True, eq=False)
 class Rounded:
-    """A timed path for each chunk of the sources that stand for all, and what whole chunks cost."""
+    """A timed path for each chunk of the sources that stand for all, and what whole chunks cost.
+
+    `fits` is whether the chunks are within the budgets that they were routed for.
+    """
 
     flow: TimedFlow
     chunks_per_shard: int
@@ -62,6 +78,11 @@ class Rounded:
     destination: Ints
     chunk: Ints
     paths: Ints
+    fits: bool
+
+    def within(self, most_loss: float) -> bool:
+        """Whether the loss is at most this, up to rounding."""
+        return self.loss <= most_loss + 1e-8
 
 
 def round_flow(
@@ -71,7 +92,7 @@ def round_flow(
     settings: SolveSettings,
     refine: bool = True,
 ) -> Rounded | None:
-    """Return a whole-chunk schedule with C chunks per shard, or None if it would lose too much.
+    """Return a schedule with C equal chunks per shard, or None if it would lose too much.
 
     With `refine`, small flows are solved again for the integer durations where rounding fails.
     """
@@ -83,15 +104,16 @@ def round_flow(
     totals = list(
         dict.fromkeys(np.linspace(least, most, min(most - least + 1, TOTALS)).astype(int).tolist())
     )
+    tries = TRIES if pieces.cheap else DEAR_TRIES
 
     def attempt(total: int) -> Rounded | None:
         for budgets, guide in _budgets(flow, chunks_per_shard, total, refine, settings):
-            paths = pieces.route(budgets, guide)
-            if paths is not None:
-                return pieces.rounded(paths)
+            found = pieces.route(budgets.astype(np.float64), guide, tries)
+            if found.within(most_loss):
+                return found
         return None
 
-    if work(flow, chunks_per_shard) <= CHEAP_WORK:
+    if pieces.cheap:
         return next((each for each in map(attempt, totals) if each is not None), None)
     return _few(totals, attempt)
 
@@ -104,10 +126,41 @@ def _few(totals: list[int], attempt: Callable[[int], Rounded | None]) -> Rounded
     return attempt(totals[(len(totals) - 1) // 2]) or best
 
 
+def squeezed(
+    flow: TimedFlow, chunks_per_shard: int, most_loss: float, settings: SolveSettings
+) -> Rounded:
+    """Return the best schedule found with chunks of any sizes; it ends early within `most_loss`.
+
+    Whatever the durations, there is one: that of the fractional paths, or of shortest ones.
+    """
+    pieces = _Pieces(flow, chunks_per_shard, settings)
+    unit = chunks_per_shard * capacity_unit(flow)
+    best = pieces.route(np.full(flow.expansion.steps, np.inf), flow.volumes)
+    low, high = LEAST_SLACK, best.loss
+    for _ in range(SQUEEZES):
+        if best.within(most_loss) or high <= low or settings.out_of_time():
+            break
+        slack = float(np.sqrt(low * high))
+        found = pieces.route(flow.durations * unit * (1 + slack), flow.volumes)
+        best = min(best, found, key=lambda each: each.loss)
+        low, high = (low, min(slack, best.loss)) if found.fits else (slack, min(high, best.loss))
+    if not np.isfinite(best.loss):
+        raise InputError(
+            f"{flow.expansion.problem.topology.name}: the paths of {len(best.paths):,} chunks are "
+            f"longer than {best.paths.shape[1]} links; use fewer chunks per shard"
+        )
+    return best
+
+
 def work(flow: TimedFlow, chunks_per_shard: int) -> int:
     """Return the size of rounding: the chunks to route times the links that a path may take."""
-    pairs = int(np.count_nonzero(flow.expansion.problem.demand.rows(flow.groups.source)))
-    return pairs * chunks_per_shard * flow.expansion.graph.links
+    counts = chunks_of(_amounts(flow), chunks_per_shard)
+    return int(counts.sum()) * flow.expansion.graph.links
+
+
+def _amounts(flow: TimedFlow) -> Floats:
+    """Return what the sources that stand for all are to send to each destination."""
+    return flow.expansion.problem.demand.rows(flow.groups.source)
 
 
 def capacity_unit(flow: TimedFlow) -> float:
@@ -119,13 +172,41 @@ def capacity_unit(flow: TimedFlow) -> float:
     return float(np.quantile(flow.expansion.problem.topology.capacity, 0.5, method="lower"))
 
 
-def least_loss(flow: TimedFlow, chunks_per_shard: int) -> float:
-    """Return the loss that no schedule with C chunks per shard can be below, by whole durations.
+def on_grid(flow: TimedFlow, chunks_per_shard: int) -> bool:
+    """Whether durations are to be whole: all chunks are as large, and a unit is not too long."""
+    amounts = _amounts(flow)
+    sizes = amounts[amounts > 0] / chunks_of(amounts[amounts > 0], chunks_per_shard)
+    units = chunks_per_shard * capacity_unit(flow) * flow.time
+    return bool(np.ptp(sizes) <= 1e-9 * sizes.max()) and 0.5 <= units <= FINEST_GRID
 
-    It is a bound only where all links are equally wide and all shards equally large.
+
+def choices_of(flow: TimedFlow, most: int) -> list[int]:
+    """Return the numbers of chunks per shard to try.
+
+    These are all up to `most` that make equal chunks, and those that cut a shard of mean size into
+    up to `most`, doubling: chunks of an uneven demand are never quite equal.
+    """
+    amounts = _amounts(flow)
+    mean = float(amounts[amounts > 0].mean())
+    doubling = {min(2**power, most) for power in range(most.bit_length() + 1)}
+    rough = {max(1, round(chunks / mean)) for chunks in doubling}
+    return sorted(rough | {chunks for chunks in range(1, most + 1) if on_grid(flow, chunks)})
+
+
+def least_loss(flow: TimedFlow, chunks_per_shard: int) -> float:
+    """Return the loss that whole durations cost with C equal chunks per shard.
+
+    No schedule can be below it where all links are equally wide.
     """
     exact = chunks_per_shard * capacity_unit(flow) * flow.time
     return float(np.ceil(exact * (1 - 1e-9)) / exact - 1)
+
+
+def floor_of(flow: TimedFlow, chunks_per_shard: int) -> float:
+    """Return a loss that no schedule with C chunks per shard can be below."""
+    capacity = flow.expansion.problem.topology.capacity
+    alike = np.ptp(capacity) == 0 and on_grid(flow, chunks_per_shard)
+    return max(0.0, least_loss(flow, chunks_per_shard)) if alike else 0.0
 
 
 def _budgets(
@@ -181,7 +262,7 @@ class _Pieces:
 
     def __init__(self, flow: TimedFlow, chunks_per_shard: int, settings: SolveSettings) -> None:
         self.flow, self.per_shard, self.settings = flow, chunks_per_shard, settings
-        rows = flow.expansion.problem.demand.rows(flow.groups.source)
+        rows = _amounts(flow)
         self.row, destination = np.nonzero(rows)
         demand = rows[self.row, destination]
         counts = chunks_of(demand, chunks_per_shard)
@@ -191,6 +272,7 @@ class _Pieces:
                 f"{total:,} chunks in all; expected at most {MOST_CHUNKS:,}: use fewer "
                 "chunks per shard, or a demand in larger units"
             )
+        self.cheap = work(flow, chunks_per_shard) <= CHEAP_WORK
         self.row = np.repeat(self.row, counts)
         self.source = flow.groups.source[self.row]
         self.destination = np.repeat(destination, counts)
@@ -199,41 +281,45 @@ class _Pieces:
         expansion = flow.expansion
         self.chunks = Chunks(expansion.starts[self.source], expansion.ends[self.destination], size)
 
-    def route(self, durations: Ints, volumes: Floats) -> Ints | None:
-        """Route every chunk within the durations, starting from volumes in shards."""
+    def route(self, durations: Floats, volumes: Floats, tries: int = 1) -> Rounded:
+        """Route every chunk, starting from volumes in shards, and within the durations if it can.
+
+        Of several tries, the first that fits is taken, or else the one of least loss.
+        """
         expansion, program = self.flow.expansion, self.flow.program
         width = program.class_capacity / capacity_unit(self.flow)
         sharing = Sharing(program.link_class, self._share, durations[program.budget] * width)
         guide = volumes * self.per_shard
         start = trace_paths(expansion.graph, self.chunks, guide, self.row, self._longest_path())
+        start = without_detours(expansion, start)
         late = self.settings.out_of_time
-        cheap = work(self.flow, self.per_shard) <= CHEAP_WORK
-        for seed in range(TRIES if cheap else DEAR_TRIES):
-            paths, done = negotiate_steps(
+        found: list[Rounded] = []
+        for seed in range(tries):
+            paths, fits = negotiate_steps(
                 expansion, self.chunks, start, sharing, ROUNDS, seed, late
             )
-            if done:
-                return paths
-            if late():
+            found.append(self._rounded(without_detours(expansion, paths), fits))
+            if fits or late():
                 break
-        return None
+        return found[-1] if fits else min(found, key=lambda each: each.loss)
 
     @property
     def _share(self) -> Floats:
         """What a chunk and all its images put on each link of a class, per link that it passes."""
         return np.asarray(self.flow.translations.order / self.flow.program.class_size)
 
-    def rounded(self, paths: Ints) -> Rounded:
-        """Return the result with its time, recomputed from the paths."""
+    def _rounded(self, paths: Ints, fits: bool) -> Rounded:
+        """Return the result with its time, from the paths; infinite if one is missing."""
         program = self.flow.program
         chunk, hop = np.nonzero(paths != NOTHING)
         size = self.flow.translations.order * self.chunks.size[chunk] / self.per_shard
         load: Floats = np.zeros(program.graph.links)
         np.add.at(load, paths[chunk, hop], size)
-        time = float(program.durations(load).sum())
+        complete = bool((paths[:, 0] != NOTHING).all())
+        time = float(program.durations(load).sum()) if complete else np.inf
         loss = time / self.flow.time - 1
         ends = (self.source, self.destination, self.chunk)
-        return Rounded(self.flow, self.per_shard, time, loss, *ends, paths)
+        return Rounded(self.flow, self.per_shard, time, loss, *ends, paths, fits)
 
     def _longest_path(self) -> int:
         """Return room for every link of a path: one hop per step, and all switches on the way."""

@@ -2,12 +2,22 @@
 
 from dataclasses import dataclass, field, replace
 
-from a2aflow.errors import InputError, UsageError
+from a2aflow.errors import UsageError
 from a2aflow.ir.flow import Flow, Status
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.schedule import Schedule
 from a2aflow.ir.verify_schedule import check_schedule
-from a2aflow.schedule.chunks import Rounded, least_loss, round_flow, schedule_from, work
+from a2aflow.schedule.chunks import (
+    Rounded,
+    choices_of,
+    floor_of,
+    least_loss,
+    on_grid,
+    round_flow,
+    schedule_from,
+    squeezed,
+    work,
+)
 from a2aflow.schedule.steps import (
     TOLERANCE,
     best_flow,
@@ -36,8 +46,8 @@ TIGHT_SHARE = 0.05
 MOST_WORK = 200_000_000
 """Chunks times links up to which more chunks are tried for no loss, or for the least one."""
 
-WIDENINGS = 20
-"""How often the loss is doubled before a number of chunks is given up."""
+WORST_WIDENED = 2.0
+"""The loss up to which whole durations are tried before they are given up."""
 
 
 @dataclass(frozen=True)
@@ -98,8 +108,7 @@ def find_schedule(problem: Problem, settings: ScheduleSettings) -> Found:
     rounded, curve = _search(flow, settings)
     schedule = schedule_from(rounded, master.certificate, "tsmcf")
     check_schedule(schedule)
-    choices = range(1, settings.max_chunks + 1)
-    floor = {chunks: max(0.0, least_loss(flow, chunks)) for chunks in choices}
+    floor = {chunks: floor_of(flow, chunks) for chunks in choices_of(flow, settings.max_chunks)}
     return Found(schedule, curve, floor, flow.status)
 
 
@@ -128,10 +137,13 @@ def _search(flow: TimedFlow, settings: ScheduleSettings) -> tuple[Rounded, dict[
     if settings.chunks is not None:
         only = _smallest_loss(flows, settings.chunks, settings.solve)
         return only, {settings.chunks: only.loss}
-    choices = range(1, settings.max_chunks + 1)
-    affordable = [chunks for chunks in choices if chunks == 1 or work(flow, chunks) <= MOST_WORK]
-    exact = [chunks for chunks in affordable if least_loss(flow, chunks) < 1e-6]
-    for most, several in ((0.0, exact), (settings.loss, choices)):
+    choices = choices_of(flow, settings.max_chunks)
+    whole = [chunks for chunks in choices if on_grid(flow, chunks)]
+    affordable = [
+        chunks for chunks in choices if chunks == choices[0] or work(flow, chunks) <= MOST_WORK
+    ]
+    exact = [chunks for chunks in whole if chunks in affordable and least_loss(flow, chunks) < 1e-6]
+    for most, several in ((0.0, exact), (settings.loss, whole)):
         for chunks in several:
             if settings.solve.out_of_time():
                 break
@@ -142,8 +154,8 @@ def _search(flow: TimedFlow, settings: ScheduleSettings) -> tuple[Rounded, dict[
     found = {}
     for chunks in affordable:
         settings.solve.report(f"{chunks} chunks per shard, at the least loss")
-        found[chunks] = _smallest_loss(flows, chunks, settings.solve)
-        if settings.solve.out_of_time():
+        found[chunks] = _smallest_loss(flows, chunks, settings.solve, settings.loss)
+        if found[chunks].within(settings.loss) or settings.solve.out_of_time():
             break
     best = min(found.values(), key=lambda each: (each.loss, each.chunks_per_shard))
     return best, {chunks: each.loss for chunks, each in found.items()}
@@ -177,15 +189,15 @@ def chunk_curve(flow: TimedFlow, choices: range, solving: SolveSettings) -> dict
     return {chunks: _smallest_loss(flows, chunks, solving).loss for chunks in choices}
 
 
-def _smallest_loss(flows: list[TimedFlow], chunks: int, solving: SolveSettings) -> Rounded:
-    """Return the best schedule found with a given number of chunks."""
+def _smallest_loss(
+    flows: list[TimedFlow], chunks: int, solving: SolveSettings, enough: float = 0.0
+) -> Rounded:
+    """Return the best schedule found with a given number of chunks; `enough` ends the search."""
     most, refine = 0.01, not solving.out_of_time()
-    for _ in range(WIDENINGS):
+    while most < WORST_WIDENED and on_grid(flows[0], chunks):
         rounded = _round(flows, chunks, most, solving, refine)
         if rounded is not None:
             return rounded
         most, refine = 2 * most + 1 / chunks, False
-    raise InputError(
-        f"no schedule of {chunks} chunks per shard was found on "
-        f"{flows[0].expansion.problem.topology.name}; try more chunks"
-    )
+    each = (squeezed(flow, chunks, enough, solving) for flow in flows)
+    return min(each, key=lambda rounded: rounded.loss)

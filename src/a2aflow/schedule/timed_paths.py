@@ -22,6 +22,9 @@ MOST_RELAXED = 200_000_000
 WAITING = 1e-3
 """What a step of waiting costs, where a hop over a link that is not contended costs 1."""
 
+FINEST = 1e-12
+"""The share of a chunk below which the budget of a link is as good as nothing."""
+
 
 @dataclass(frozen=True, eq=False)
 class Sharing:
@@ -72,7 +75,7 @@ def negotiate_steps(
         excess = float(over.sum())
         if excess == 0.0 and bool((table[:, 0] != NOTHING).all()):
             return table, True
-        history += 0.3 * np.minimum(3.0, over / (chunks.size[0] * sharing.share))
+        history += 0.3 * np.minimum(3.0, over / (np.median(chunks.size) * sharing.share))
         stale = 0 if excess < least else stale + 1
         least = min(least, excess)
         if stale == STALE or late():
@@ -156,10 +159,14 @@ def _needs_rerouting(path: Ints, load: Floats, budget: Floats, kind: Ints) -> bo
 def _cost(
     kind: int, size: float, load: Floats, prices: tuple[Floats, Floats, Floats, float]
 ) -> float:
-    """Return what a link of a class costs a chunk."""
+    """Return what a link of a class costs a chunk.
+
+    What is over the budget counts in chunks, and in budgets where not even one chunk fits: a link
+    that is a million times too narrow delays its step a million times.
+    """
     budget, share, history, pressure = prices
     mine = size * share[kind]
-    over = max(0.0, load[kind] + mine - budget[kind]) / mine
+    over = max(0.0, load[kind] + mine - budget[kind]) / max(min(mine, budget[kind]), FINEST * mine)
     return float((1.0 + history[kind]) * (1.0 + pressure * over))
 
 
@@ -216,3 +223,46 @@ def _cheapest(
             if distance[at] + WAITING < distance[to]:
                 distance[to] = distance[at] + WAITING
                 parent[to] = link
+
+
+def without_detours(expansion: Expansion, paths: Ints) -> Ints:
+    """Return the same paths without what leads back to where the chunk has been, or stays there.
+
+    A chunk that returns to a terminal could have waited there, and one that returns to a switch
+    within a step could have gone on at once. So no load grows, no chunk leaves its destination, and
+    what is left are the hops: waiting leads nowhere, and goes too.
+    """
+    terminals = len(expansion.starts)
+    node = np.arange(expansion.graph.nodes)
+    # All copies of a terminal are one place; a switch stores nothing, so each of its copies is one.
+    stored = node < (expansion.steps + 1) * terminals
+    place = np.where(stored, node % terminals, node)
+    found = np.full_like(paths, NOTHING)
+    _skip_detours(paths, place[expansion.graph.tail], place[expansion.graph.head], found)
+    return found
+
+
+@njit(cache=True)
+def _skip_detours(paths: Ints, tail: Ints, head: Ints, found: Ints) -> None:
+    nowhere = -1
+    depth = np.full(max(tail.max(), head.max()) + 1, nowhere)
+    for chunk in range(len(paths)):
+        length = 0
+        for hop, link in enumerate(paths[chunk]):
+            if link == NOTHING:
+                break
+            if hop == 0:
+                depth[tail[link]] = 0
+            if depth[head[link]] == nowhere:
+                found[chunk, length] = link
+                length += 1
+                depth[head[link]] = length
+                continue
+            while length > depth[head[link]]:
+                length -= 1
+                depth[head[found[chunk, length]]] = nowhere
+                found[chunk, length] = NOTHING
+        if paths[chunk, 0] != NOTHING:
+            depth[tail[paths[chunk, 0]]] = nowhere
+        for link in found[chunk, :length]:
+            depth[head[link]] = nowhere
