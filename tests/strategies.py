@@ -29,6 +29,41 @@ def topologies(draw: st.DrawFn, max_nodes: int = 7, switches: bool = True) -> To
     return Topology.from_links("random", nodes, links, terminals)
 
 
+RINGS = {
+    "first": [("first", "first")],
+    "each": [("first", "first"), ("last", "last")],
+    "switch": [("switch", "switch")],
+    "last to first": [("last", "first")],
+}
+"""What joins a host to the next one in a ring of hosts: pairs of ends."""
+
+
+def hosts_in_a_ring(hosts: int, each: int, fast: float, ring: str) -> Topology:
+    """Build hosts of `each` terminals behind a fast switch, and slow links from host to host."""
+    links = []
+    for host in range(hosts):
+        here, there = (_ends(number % hosts, hosts, each) for number in (host, host + 1))
+        for node in range(host * each, (host + 1) * each):
+            links += [(node, here["switch"], fast), (here["switch"], node, fast)]
+        for one, other in RINGS[ring]:
+            links += [(here[one], there[other], 1.0), (there[other], here[one], 1.0)]
+    terminals = list(range(hosts * each))
+    return Topology.from_links(f"{ring} ring", hosts * (each + 1), links, terminals)
+
+
+def _ends(host: int, hosts: int, each: int) -> dict[str, int]:
+    """Return the nodes of a host at which links to other hosts end."""
+    return {"first": host * each, "last": (host + 1) * each - 1, "switch": hosts * each + host}
+
+
+@st.composite
+def fabrics(draw: st.DrawFn) -> Topology:
+    """Draw a few hosts behind switches, in a ring."""
+    hosts, each = draw(st.integers(2, 3)), draw(st.integers(1, 3))
+    fast = draw(st.sampled_from([0.5, 1.0, 3.0, 10.0, 1e3]))
+    return hosts_in_a_ring(hosts, each, fast, draw(st.sampled_from(list(RINGS))))
+
+
 @st.composite
 def problems(draw: st.DrawFn, max_nodes: int = 7) -> Problem:
     """Draw a topology and a demand on it: uniform, or sparse and uneven."""

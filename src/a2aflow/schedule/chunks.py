@@ -164,12 +164,15 @@ def _amounts(flow: TimedFlow) -> Floats:
 
 
 def capacity_unit(flow: TimedFlow) -> float:
-    """Return the capacity that carries one chunk per unit of duration: that of the median link.
+    """Return the capacity that carries one chunk per unit of duration: that of a busy link.
 
-    Wider links carry proportionally more, so the result does not depend on the unit of capacity;
-    and a few links that are much narrower or wider than the others do not set the pace.
+    It is the median over links, each counted as long as it is busy. So the result does not depend
+    on the unit of capacity, and links that are wide enough to idle do not set the pace.
     """
-    return float(np.quantile(flow.expansion.problem.topology.capacity, 0.5, method="lower"))
+    capacity = flow.program.class_capacity
+    order = np.argsort(capacity, kind="stable")
+    busy = np.cumsum((flow.program.busy(flow.load) * flow.program.class_size)[order])
+    return float(capacity[order[np.searchsorted(busy, busy[-1] / 2 * (1 - 1e-9))]])
 
 
 def on_grid(flow: TimedFlow, chunks_per_shard: int) -> bool:

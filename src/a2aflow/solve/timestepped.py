@@ -19,6 +19,7 @@ gap that is smaller than what whole chunks cost.
 """
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -64,10 +65,15 @@ class TimedFlow:
         """Whose flows these are."""
         return self.program.groups
 
+    @cached_property
+    def load(self) -> Floats:
+        """What all groups together put on each link of the expanded graph."""
+        return np.asarray(self.program.weight @ self.volumes)
+
     @property
     def durations(self) -> Floats:
         """The duration of each step: its largest load over capacity."""
-        return self.program.durations(self.program.weight @ self.volumes)
+        return self.program.durations(self.load)
 
     @property
     def time(self) -> float:
