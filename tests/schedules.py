@@ -1,5 +1,8 @@
 """Plain schedules for tests of what comes after scheduling."""
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 
 from a2aflow.ir.flow import Certificate
@@ -7,6 +10,9 @@ from a2aflow.ir.problem import Problem
 from a2aflow.ir.schedule import Schedule
 from a2aflow.ir.topology import Topology
 from a2aflow.solve.paths import Adjacency, shortest_tree
+
+KEYS = ("step", "source", "destination", "chunk", "link")
+"""What a schedule says of every send."""
 
 
 def hop_schedule(topology: Topology, chunks_per_shard: int = 1) -> Schedule:
@@ -56,4 +62,22 @@ def hop_schedule(topology: Topology, chunks_per_shard: int = 1) -> Schedule:
         certificate=Certificate(np.ones(topology.links), 1.0),
         fractional_time=1.0,
         method="hops",
+    )
+
+
+def with_moves(schedule: Schedule, moves: list[tuple[int, int, int, int, int]]) -> Schedule:
+    """Return a schedule with more sends: step, source, destination, from node and to node.
+
+    It is chunk 0 that moves.
+    """
+    topology = schedule.problem.topology
+    rows = np.stack([getattr(schedule, key) for key in KEYS], axis=1).tolist()
+    for step, source, destination, tail, head in moves:
+        link = int(np.flatnonzero((topology.tail == tail) & (topology.head == head))[0])
+        rows.append([step, source, destination, 0, link])
+    columns: Any = np.array(sorted(rows)).T
+    return replace(
+        schedule,
+        steps=int(columns[0].max()) + 1,
+        **dict(zip(KEYS, columns, strict=True)),
     )

@@ -10,10 +10,11 @@ from a2aflow.errors import FormatError, InputError, VerificationError
 from a2aflow.ir.flow import Certificate
 from a2aflow.ir.json import schedule_from_json, schedule_to_json
 from a2aflow.ir.schedule import Schedule
+from a2aflow.ir.topology import Topology
 from a2aflow.ir.verify_schedule import check_schedule
 from a2aflow.topologies.operators import with_host_bandwidth
 from a2aflow.topologies.spec import build
-from schedules import hop_schedule
+from schedules import KEYS, hop_schedule, with_moves
 
 CUBE = hop_schedule(build("hypercube:3"), 2)
 HOSTED = hop_schedule(with_host_bandwidth(build("ring:4"), 2.0), 1)
@@ -47,6 +48,58 @@ def test_a_send_in_the_step_of_arrival_is_found() -> None:
     early = replace(CUBE, step=np.maximum(CUBE.step - 1, 0))
     with pytest.raises(VerificationError, match="not there; the first: step 0 sends chunk"):
         check_schedule(early)
+
+
+HUB = hop_schedule(
+    Topology.from_edges(
+        "hub",
+        5,
+        [(leaf, 4) for leaf in range(4)] + [(4, leaf) for leaf in range(4)] + [(0, 1), (1, 0)],
+        terminals=[0, 1, 2, 3],
+    )
+)
+HAS, ARRIVED, STRANDED = (
+    "of chunks to a node that has them already",
+    "of chunks that are at their destination already",
+    "of chunks to a node that does not send them on",
+)
+USELESS = {
+    "back to its sender by a switch": (HUB, [(1, 0, 1, 1, 4), (1, 0, 1, 4, 1)], HAS),
+    "back to its source": (CUBE, [(3, 0, 1, 1, 0)], HAS),
+    "there and back": (CUBE, [(3, 0, 1, 1, 3), (4, 0, 1, 3, 1)], HAS),
+    "the same send twice": (CUBE, [(0, 0, 1, 0, 1)], HAS),
+    "by two ways": (CUBE, [(0, 0, 1, 0, 2), (1, 0, 1, 2, 3), (2, 0, 1, 3, 1)], HAS),
+    "twice into a switch": (HUB, [(0, 0, 1, 0, 4), (0, 0, 1, 4, 1)], HAS),
+    "on from its destination": (CUBE, [(3, 0, 1, 1, 3)], ARRIVED),
+    "nowhere": (CUBE, [(0, 0, 1, 0, 2)], STRANDED),
+    "nowhere in a switch": (HUB, [(0, 0, 1, 0, 4)], STRANDED),
+    "nowhere by a switch": (HUB, [(0, 0, 2, 4, 3)], STRANDED),
+}
+"""Each way to send a chunk that no delivery needs: the sends to add, and what is said of them."""
+
+
+@pytest.mark.parametrize("kind", USELESS)
+def test_useless_sends_are_found(kind: str) -> None:
+    """They lose time, and runtimes may stumble over them."""
+    schedule, moves, words = USELESS[kind]
+    with pytest.raises(VerificationError, match=f"useless sends {words}; the first: step"):
+        check_schedule(with_moves(schedule, moves))
+
+
+def test_useless_sends_can_be_read() -> None:
+    """A file that has some still loads, so that its check can say what is wrong."""
+    wasteful = with_moves(*USELESS["there and back"][:2])
+    again = schedule_from_json(schedule_to_json(wasteful), "file")
+    assert again.sends == wasteful.sends
+
+
+def test_a_switch_may_be_passed_in_several_steps() -> None:
+    """From leaf to leaf and on to another: the hub stores nothing, and is passed twice."""
+    direct = np.flatnonzero((HUB.source == 2) & (HUB.destination == 3))
+    fewer = {key: np.delete(getattr(HUB, key), direct) for key in KEYS}
+    detour = [(0, 2, 3, 2, 4), (0, 2, 3, 4, 0), (1, 2, 3, 0, 4), (1, 2, 3, 4, 3)]
+    changes: dict[str, Any] = fewer
+    assert check_schedule(with_moves(replace(HUB, **changes), detour)).steps == 2
 
 
 def test_a_switch_that_stores_is_found() -> None:

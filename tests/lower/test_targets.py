@@ -11,10 +11,12 @@ from hypothesis import strategies as st
 from lowering_cases import TOPOLOGIES, schedule_named, topology_named
 
 from a2aflow.cli.lowered import verify_lowered, verify_text
-from a2aflow.errors import FormatError, LimitError, UsageError, VerificationError
+from a2aflow.errors import FormatError, InputError, LimitError, UsageError, VerificationError
 from a2aflow.ir.topology import Topology
 from a2aflow.lower import TARGETS, Options, kind_of, read_program
-from schedules import hop_schedule
+from a2aflow.runtime.plan import plan_of
+from a2aflow.topologies.spec import build
+from schedules import hop_schedule, with_moves
 from strategies import topologies
 
 
@@ -74,6 +76,31 @@ def test_chunks_that_wait_on_the_way(name: str, target: str) -> None:
     found = verify_text(text, target, plain.problem.topology)
     assert found["steps"] <= slow.steps
     assert found["time"] >= plain.bound
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("back", [False, True])
+def test_chunks_that_are_sent_on_from_where_they_belong(target: str, back: bool) -> None:
+    """A foreign schedule may send on what has arrived; it is ordered like all that is sent on."""
+    plain = hop_schedule(build("complete:4"))
+    ends = [(source, goal) for source in range(4) for goal in range(4) if source != goal]
+    others = [min({0, 1, 2, 3} - {source, goal}) for source, goal in ends]
+    on = [(1, *pair, pair[1], via) for pair, via in zip(ends, others, strict=True)]
+    there_and_back = [(2, source, goal, via, goal) for _, source, goal, _, via in on]
+    wasteful = with_moves(plain, on + there_and_back * back)
+    text = TARGETS[target].emit(wasteful, Options())
+    assert verify_text(text, target, plain.problem.topology)["correct"]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_chunk_that_returns_to_its_sender_is_refused(target: str) -> None:
+    """No rank can send to itself: the message says where, and how to find out more."""
+    hub = Topology.from_edges("hub", 4, [(0, 3), (1, 3), (2, 3), (3, 0), (3, 1), (3, 2)], [0, 1, 2])
+    wasteful = with_moves(hop_schedule(hub), [(1, 0, 2, 2, 3), (1, 0, 2, 3, 2)])
+    with pytest.raises(InputError, match=r"step 1 rank 2 sends chunk 0 .* to itself; run"):
+        TARGETS[target].emit(wasteful, Options())
+    with pytest.raises(InputError, match="to itself"):
+        plan_of(wasteful, 0)
 
 
 @pytest.mark.parametrize("target", TARGETS)

@@ -16,7 +16,10 @@ from a2aflow.ir.verify_schedule import check_schedule
 from a2aflow.schedule import chunks, search
 from a2aflow.schedule.chunks import rounded_to
 from a2aflow.schedule.search import ScheduleSettings, choose_flow, find_schedule
+from a2aflow.schedule.timed_paths import without_detours
 from a2aflow.solve import SolveSettings, solve, timestepped
+from a2aflow.solve.expansion import Expansion
+from a2aflow.solve.negotiate import NOTHING
 from a2aflow.solve.translations import find_translations
 from a2aflow.topologies.operators import (
     drop_links,
@@ -243,3 +246,28 @@ def test_large_cases_spare_a_step_only_if_steps_cost_something(
     settings = ScheduleSettings(latency=latency, solve=SolveSettings(gap=0.05))
     master = solve(Problem.all_to_all(build("genkautz:n=20,d=4")), "grouped")
     assert choose_flow(master, settings).expansion.steps == steps
+
+
+def test_paths_without_detours() -> None:
+    """A terminal once left is not returned to, nor a switch within a step; waiting goes too."""
+    links = [(0, 1), (1, 0), (1, 2), (2, 1), (1, 3), (3, 1), (3, 2)]
+    hub = Topology.from_edges("hub", 4, links, terminals=[0, 1, 2])
+    expansion = Expansion(Problem.all_to_all(hub), 5)
+    wait = expansion.timed_links
+
+    def timed(step: int, tail: int, head: int) -> int:
+        return step * hub.links + links.index((tail, head))
+
+    back_and_forth = [timed(0, 0, 1), timed(1, 1, 0), wait + 2 * 3, timed(3, 0, 1), timed(4, 1, 2)]
+    by_switch = [timed(0, 0, 1), timed(1, 1, 3), timed(1, 3, 1), timed(2, 1, 3), timed(2, 3, 2)]
+    on_and_on = [timed(0, 0, 1), timed(1, 1, 2), timed(2, 2, 1), timed(3, 1, 2), wait + 4 * 3 + 2]
+    nothing = [NOTHING] * 5
+    found = without_detours(
+        expansion, np.array([back_and_forth, by_switch, on_and_on, nothing], dtype=np.int64)
+    )
+    assert [[link for link in path if link != NOTHING] for path in found.tolist()] == [
+        [timed(3, 0, 1), timed(4, 1, 2)],
+        [timed(0, 0, 1), timed(2, 1, 3), timed(2, 3, 2)],
+        [timed(0, 0, 1), timed(1, 1, 2)],
+        [],
+    ]

@@ -141,18 +141,8 @@ def _check_use(moves: _Moves) -> Iterator[str]:
     enters the source or leaves the destination, and what enters any other place leaves it, the
     sends of a chunk that starts at its source cannot branch, meet or end anywhere else.
     """
-    s, entered, left = moves.schedule, _places(moves, moves.head), _places(moves, moves.tail)
-    first = np.unique(entered, return_index=True)[1]
-    again = moves.head == moves.start[moves.id]
-    again[np.delete(np.arange(s.sends), first)] = True
-    arrived = moves.tail == moves.end[moves.id]
-    lost = (moves.head != moves.end[moves.id]) & ~np.isin(entered, left)
-    for wrong, words in (
-        (again, "to a node that has the chunk already"),
-        (arrived, "of chunks that are at their destination already"),
-        (lost, "of chunks to a node that does not send them on"),
-    ):
-        found = np.flatnonzero(wrong)
+    for words, find in USELESS.items():
+        found = find(moves)
         if len(found):
             yield f"{len(found)} useless sends {words}; the first: {moves.name(int(found[0]))}"
 
@@ -161,3 +151,30 @@ def _places(moves: _Moves, node: Ints) -> Ints:
     """Return a number for where each chunk is at a node: a terminal, or a switch in a step."""
     moment = np.where(moves.stores[node], 0, moves.schedule.step + 1)
     return np.asarray((moment * moves.chunks + moves.id) * moves.nodes + node)
+
+
+def _returning(moves: _Moves) -> Ints:
+    """Return the sends to a source, or to a place that the chunk has entered before."""
+    again = moves.head == moves.start[moves.id]
+    first = np.unique(_places(moves, moves.head), return_index=True)[1]
+    again[np.delete(np.arange(len(again)), first)] = True
+    return np.flatnonzero(again)
+
+
+def _leaving(moves: _Moves) -> Ints:
+    """Return the sends from a destination."""
+    return np.flatnonzero(moves.tail == moves.end[moves.id])
+
+
+def _stranding(moves: _Moves) -> Ints:
+    """Return the sends to a place, other than the destination, that the chunk never leaves."""
+    left = np.isin(_places(moves, moves.head), _places(moves, moves.tail))
+    return np.flatnonzero(~left & (moves.head != moves.end[moves.id]))
+
+
+USELESS = {
+    "of chunks to a node that has them already": _returning,
+    "of chunks that are at their destination already": _leaving,
+    "of chunks to a node that does not send them on": _stranding,
+}
+"""The kinds of useless sends, and who finds them."""
