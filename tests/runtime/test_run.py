@@ -104,7 +104,6 @@ def test_processes_end_together(one: str, other: str, problem: str, tmp_path: Pa
     """If one ends badly or does not end, all are ended, and its last words are told."""
     scripts = enumerate((one, other))
     commands = [Command([sys.executable, "-c", s], {}, tmp_path / str(i)) for i, s in scripts]
-    with pytest.raises(A2AFlowError) as caught:
-        with grouped() as group:
-            group.run(commands, 2, "the test")
+    with pytest.raises(A2AFlowError) as caught, grouped() as group:
+        group.run(commands, 2, "the test")
     assert problem in str(caught.value)

@@ -1,9 +1,9 @@
 """The one who starts processes, owns their scratch directory, and ends both: `python -I guard.py`.
 
 It makes the directory and prints its name; reads one line of JSON, a list of commands; starts them
-and prints `INDEX CODE` whenever one has ended. When its standard input closes, which it does however
-the asker ends (done, failed, or killed by any signal), it ends all that still runs, whatever
-launchers and daemons are in between, removes the directory, and ends too.
+and prints `INDEX CODE` whenever one has ended. When its standard input closes, which it does
+however the asker ends (done, failed, or killed by any signal), it ends all that still runs,
+whatever launchers and daemons are in between, removes the directory, and ends too.
 
 Run by its path and on the standard library alone, so that it is there in milliseconds.
 """
@@ -11,6 +11,7 @@ Run by its path and on the standard library alone, so that it is there in millis
 import ctypes
 import json
 import os
+import re
 import select
 import shutil
 import signal
@@ -32,6 +33,9 @@ PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 """Of Linux's prctl: the signal at a parent's death; whose children orphans become."""
 
+_SEGMENT = re.compile(r"^\S+ rw-s .* (/dev/shm/[^/\s]+)$", re.MULTILINE)
+"""Shared memory in a process's map that can be written and still has a name."""
+
 _prctl = ctypes.CDLL(None).prctl
 
 
@@ -50,12 +54,15 @@ def main() -> None:
     except BrokenPipeError:
         pass  # nobody listens any more: the same as a closed input
     finally:
+        segments = _segments()
         _end(list(running.values()), bell)
+        for segment in segments:
+            Path(segment).unlink(missing_ok=True)
         shutil.rmtree(folder, ignore_errors=True)
 
 
 def _prepare() -> int:
-    """Outlive signals meant for others, adopt orphans; return a file that is ready when one dies."""
+    """Outlive signals meant for others, adopt orphans; return a file to read when one dies."""
     bell, clapper = os.pipe()
     os.set_blocking(bell, False)
     os.set_blocking(clapper, False)
@@ -82,12 +89,16 @@ def _start(
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                # Should we be killed: launchers then end their ranks.
-                preexec_fn=lambda: _prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0),
+                # Should we be killed, launchers end their ranks. Safe: we have no threads.
+                preexec_fn=_end_with_parent,  # noqa: PLW1509
             )
         except OSError as error:
             log.write(str(error).encode())
             print(index, NOT_STARTED, flush=True)
+
+
+def _end_with_parent() -> None:
+    _prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
 
 
 def _tell(running: "dict[int, subprocess.Popen[bytes]]") -> None:
@@ -108,20 +119,34 @@ def _end(running: "list[subprocess.Popen[bytes]]", bell: int) -> None:
     # Whoever dies leaves us its children, until there are none.
     with suppress(ChildProcessError):
         while True:
-            for each in _children():
-                os.kill(each, signal.SIGKILL)
+            for each in _offspring():
+                with suppress(ProcessLookupError):
+                    os.kill(each, signal.SIGKILL)
             os.wait()
 
 
-def _children() -> list[int]:
-    """Return our children, dead or alive; none of their numbers can become someone else's."""
-    found: list[int] = []
+def _segments() -> set[str]:
+    """Return our offspring's shared memory: MPICH's ranks leave it behind if they are killed."""
+    found: set[str] = set()
+    for each in _offspring():
+        with suppress(OSError):
+            maps = Path(f"/proc/{each}/maps").read_text(errors="replace")
+            found.update(_SEGMENT.findall(maps))
+    return found
+
+
+def _offspring() -> list[int]:
+    """Return all that descend from us; not by session or group, for launchers make their own."""
+    parents: dict[int, int] = {}
     for entry in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):
             # After the name, which may hold anything: state, then parent.
-            if int(entry.read_text(errors="replace").rpartition(")")[2].split()[1]) == os.getpid():
-                found.append(int(entry.parent.name))
-    return found
+            words = entry.read_text(errors="replace").rpartition(")")[2].split()
+            parents[int(entry.parent.name)] = int(words[1])
+    found = [os.getpid()]
+    for each in found:
+        found += [child for child, parent in parents.items() if parent == each]
+    return found[1:]
 
 
 if __name__ == "__main__":
