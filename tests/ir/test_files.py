@@ -13,12 +13,12 @@ from a2aflow.ir import files
 from a2aflow.ir.files import write_text
 
 WRITER = """
-import sys, threading
+import os, sys, threading
 from pathlib import Path
 from a2aflow.ir.files import write_text
 replace = Path.replace
 def wait(self, target):
-    print("written", flush=True)
+    os.write(1, b"written\\n")
     sys.stdin.readline()
     return replace(self, target)
 Path.replace = wait
