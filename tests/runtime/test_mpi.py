@@ -7,7 +7,7 @@ from saved import RANKS, save_all
 
 from a2aflow.errors import MissingComponentError, UsageError, VerificationError
 from a2aflow.runtime.mpiexec import Mpi, find_mpi
-from a2aflow.runtime.processes import Command, run_together
+from a2aflow.runtime.processes import Command, grouped
 
 HERE = Path(__file__).parent
 PREAMBLE = """
@@ -32,7 +32,8 @@ def start(mpi: Mpi, ranks: int, arguments: list[str], folder: Path, timeout: flo
     """Run a command as ranks and return what they said."""
     command = mpi.command(ranks, [sys.executable, *arguments])
     log = folder / "log"
-    run_together([Command(command, mpi.variables(ranks), log)], timeout, "the test")
+    with grouped() as group:
+        group.run([Command(command, mpi.variables(ranks), log)], timeout, "the test")
     return log.read_text()
 
 

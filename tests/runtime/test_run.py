@@ -12,7 +12,7 @@ from a2aflow.cli.run import parse_sizes, run_verb
 from a2aflow.errors import A2AFlowError, UsageError, VerificationError
 from a2aflow.ir.json import schedule_to_json, write_json
 from a2aflow.runtime.launch import RunSettings, run_schedule
-from a2aflow.runtime.processes import Command, run_together
+from a2aflow.runtime.processes import Command, grouped
 from a2aflow.topologies.spec import build
 from schedules import hop_schedule
 
@@ -104,6 +104,6 @@ def test_processes_end_together(one: str, other: str, problem: str, tmp_path: Pa
     """If one ends badly or does not end, all are ended, and its last words are told."""
     scripts = enumerate((one, other))
     commands = [Command([sys.executable, "-c", s], {}, tmp_path / str(i)) for i, s in scripts]
-    with pytest.raises(A2AFlowError) as caught:
-        run_together(commands, 2, "the test")
+    with pytest.raises(A2AFlowError) as caught, grouped() as group:
+        group.run(commands, 2, "the test")
     assert problem in str(caught.value)

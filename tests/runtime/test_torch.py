@@ -8,7 +8,7 @@ from saved import RANKS, save, save_all
 
 from a2aflow.errors import MissingComponentError, VerificationError
 from a2aflow.runtime.launch import RunSettings, run_schedule
-from a2aflow.runtime.processes import Command, run_together
+from a2aflow.runtime.processes import Command, grouped
 
 HERE = Path(__file__).parent
 INSTALLED = importlib.util.find_spec("torch") is not None
@@ -36,7 +36,8 @@ def start(arguments: list[str], ranks: int, files: list[str], folder: Path) -> s
         )
         for rank in range(ranks)
     ]
-    run_together(commands, 120, "the test")
+    with grouped() as group:
+        group.run(commands, 120, "the test")
     return commands[0].log.read_text()
 
 

@@ -3,7 +3,6 @@
 import importlib.util
 import os
 import sys
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from a2aflow.ir.schedule import Schedule
 from a2aflow.runtime.bench import Report, report_from_json
 from a2aflow.runtime.mpiexec import find_mpi
 from a2aflow.runtime.plan import placement_of
-from a2aflow.runtime.processes import Command, run_together
+from a2aflow.runtime.processes import Command, grouped
 from a2aflow.runtime.worker import RUNTIMES, Job
 
 SYNCS = ("dataflow", "step")
@@ -55,11 +54,10 @@ def run_schedule(
         raise UsageError(f"no runtime {on!r}; expected one of {', '.join(RUNTIMES)}")
     needed = _ranks_of(schedule, ranks)
     subject = f"the run of {schedule} on {on}"
-    with tempfile.TemporaryDirectory(prefix="a2aflow-run-") as name:
-        folder = Path(name)
-        job = _job(schedule, on, settings, folder)
-        commands = _commands(job, settings, needed, folder)
-        run_together(commands, settings.timeout, subject)
+    with grouped() as group:
+        job = _job(schedule, on, settings, group.folder)
+        commands = _commands(job, settings, needed, group.folder)
+        group.run(commands, settings.timeout, subject)
         report = report_from_json(_result(Path(job.results), commands[0], subject))
     if report.violations:
         raise VerificationError(subject, report.violations)

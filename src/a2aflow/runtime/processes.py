@@ -1,19 +1,20 @@
 """Processes that belong together: they end together, in time, whatever one of them does."""
 
+import json
 import os
+import select
+import shutil
 import signal
 import subprocess
+import sys
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
-from a2aflow.errors import MissingComponentError, VerificationError
-
-POLL_SECONDS = 0.02
-TERMINATE_SECONDS = 3.0
-"""How long mpiexec gets to end its ranks itself before all are killed."""
+from a2aflow.errors import MissingComponentError, UsageError, VerificationError
 
 TOLD_LINES = 25
 """How much of what the processes said is repeated in an error."""
@@ -28,57 +29,91 @@ class Command:
     log: Path
 
 
-def run_together(commands: Sequence[Command], timeout: float, subject: str) -> None:
-    """Run commands side by side until all have ended well.
+@dataclass(frozen=True)
+class Group:
+    """Processes and their scratch directory, both in the care of a guard; see `guard.py`."""
 
-    If one ends otherwise, or `timeout` seconds pass, all of them end, with all that they started.
-    """
-    running: list[subprocess.Popen[bytes]] = []
-    try:
-        running += [_start(command) for command in commands]
-        _wait(running, commands, time.monotonic() + timeout, timeout, subject)
-    finally:
-        for process in running:
-            _end(process)
+    folder: Path
+    orders: IO[bytes]
+    news: IO[bytes]
 
+    def run(self, commands: Sequence[Command], timeout: float, subject: str) -> None:
+        """Run commands side by side until all have ended well; once in the life of a group.
 
-def _start(command: Command) -> "subprocess.Popen[bytes]":
-    with command.log.open("wb") as log:
-        return subprocess.Popen(
-            command.arguments,
-            env=dict(command.environment),
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            # A session of its own: all that a process starts can be found by it, and ended.
-            start_new_session=True,
-        )
+        Raise if one ends otherwise, or if `timeout` seconds pass; the group then ends the others.
+        """
+        with suppress(BrokenPipeError):  # told below, where there are no news
+            self.orders.write(_orders(commands))
+            self.orders.flush()
+        waiting = dict(enumerate(commands))
+        deadline = time.monotonic() + timeout
+        while waiting:
+            if not select.select([self.news], [], [], max(deadline - time.monotonic(), 0.0))[0]:
+                raise _late(timeout, next(iter(waiting.values())), subject)
+            for index, code in self._news(subject):
+                command = waiting.pop(index)
+                if code:
+                    raise _ended(code, command, subject)
 
-
-def _wait(
-    running: "Sequence[subprocess.Popen[bytes]]",
-    commands: Sequence[Command],
-    deadline: float,
-    timeout: float,
-    subject: str,
-) -> None:
-    while True:
-        codes = [_code(process) for process in running]
-        for code, command in zip(codes, commands, strict=True):
-            if code:
-                raise _ended(code, command, subject)
-        if all(code == 0 for code in codes):
-            return
-        if time.monotonic() > deadline:
-            waiting = next(c for code, c in zip(codes, commands, strict=True) if code is None)
+    def _news(self, subject: str) -> list[tuple[int, int]]:
+        """Return which commands have ended, and how."""
+        # Past the buffer, which holds nothing, for `select` knows nothing of it.
+        lines = os.read(self.news.fileno(), select.PIPE_BUF).split(b"\n")[:-1]
+        if not lines:
             raise VerificationError(
-                subject,
-                [
-                    f"not done within {timeout:g} seconds: a rank hangs, or the time limit is too "
-                    f"short (--timeout); all ranks have been ended{_told(waiting.log)}"
-                ],
+                subject, ["the process that watches over the ranks was killed, and they with it"]
             )
-        time.sleep(POLL_SECONDS)
+        return [(int(index), int(code)) for index, code in (line.split() for line in lines)]
+
+
+@contextmanager
+def grouped() -> Iterator[Group]:
+    """Give a group; all that belongs to it ends with the context, and if this process is killed."""
+    guard = subprocess.Popen(
+        [sys.executable, "-I", "-S", str(Path(__file__).with_name("guard.py"))],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        # Ctrl-C in a terminal is for us alone: the guard ends because we do.
+        start_new_session=True,
+    )
+    assert guard.stdin is not None
+    assert guard.stdout is not None
+    folder = os.fsdecode(guard.stdout.readline().rstrip(b"\n"))
+    try:
+        if not folder:
+            raise UsageError(
+                "no scratch directory can be made; name one that is writable with TMPDIR"
+            )
+        yield Group(Path(folder), guard.stdin, guard.stdout)
+    finally:
+        with suppress(BrokenPipeError):
+            guard.stdin.close()
+        guard.stdout.close()
+        guard.wait()
+        # Only a guard that was killed itself has left it.
+        if folder:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _orders(commands: Sequence[Command]) -> bytes:
+    """Return commands as the one line that the guard reads."""
+    rows = [
+        {
+            "arguments": list(command.arguments),
+            "environment": dict(command.environment),
+            "log": str(command.log),
+        }
+        for command in commands
+    ]
+    return json.dumps(rows).encode() + b"\n"
+
+
+def _late(timeout: float, command: Command, subject: str) -> VerificationError:
+    problem = (
+        f"not done within {timeout:g} seconds: a rank hangs, or the time limit is too short "
+        f"(--timeout); all ranks have been ended{_told(command.log)}"
+    )
+    return VerificationError(subject, [problem])
 
 
 def _ended(code: int, command: Command, subject: str) -> MissingComponentError | VerificationError:
@@ -96,38 +131,3 @@ def _told(log: Path) -> str:
         return "; it said nothing"
     cut = ["[...]"] if len(lines) > TOLD_LINES else []
     return "; it said:\n" + "\n".join(f"    {line}" for line in cut + lines[-TOLD_LINES:])
-
-
-def _code(process: "subprocess.Popen[bytes]") -> int | None:
-    """Return how a process has ended, if it has, and leave its number taken.
-
-    As long as it is not reaped, neither its number nor its session's can become someone else's.
-    """
-    state = os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-    if state is None:
-        return None
-    return state.si_status if state.si_code == os.CLD_EXITED else -state.si_status
-
-
-def _end(process: "subprocess.Popen[bytes]") -> None:
-    """End a process and everything in its session, then let go of it."""
-    deadline = time.monotonic() + TERMINATE_SECONDS
-    if _code(process) is None:
-        os.kill(process.pid, signal.SIGTERM)
-    while _code(process) is None and time.monotonic() < deadline:
-        time.sleep(POLL_SECONDS)
-    # Not by process group: some launchers give each rank one of its own.
-    for each in _session(process.pid):
-        with suppress(ProcessLookupError):
-            os.kill(each, signal.SIGKILL)
-    process.wait()
-
-
-def _session(leader: int) -> list[int]:
-    """Return the processes of a session."""
-    found: list[int] = []
-    for entry in Path("/proc").iterdir():
-        with suppress(ValueError, ProcessLookupError, PermissionError):
-            if os.getsid(int(entry.name)) == leader:
-                found.append(int(entry.name))
-    return found
