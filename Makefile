@@ -44,6 +44,15 @@ types: $(READY)  ## mypy, strict
 tests: $(READY)  ## pytest
 	$(BIN)/pytest
 
+fuzz: $(READY)  ## hostile inputs for SECONDS (60) with SEED; failures go to out/fuzz
+	$(BIN)/python tests/fuzz/fuzz_drive.py --seconds $(or $(SECONDS),60) $(if $(SEED),--seed $(SEED))
+
+mutants: $(READY)  ## do the tests notice single changes? MODULES='src/a2aflow/ir ...' SAMPLE=40
+	$(BIN)/python tests/mutants/mutants.py --sample $(or $(SAMPLE),40) $(MODULES)
+
+docs: $(READY)  ## write the outputs of the commands in README and docs anew
+	$(BIN)/pytest -n 0 tests/docs --update-docs
+
 bench: $(READY)  ## link against decomposed, as a ratio over N
 	$(BIN)/python benchmarks/link_vs_decomposed.py
 

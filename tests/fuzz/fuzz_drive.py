@@ -1,7 +1,7 @@
 """`make fuzz`: run the fuzzers in processes of their own, save what fails, count.
 
-    python tests/fuzz/fuzz_drive.py --seconds 600 --jobs 2 --seed 1
-    python tests/fuzz/fuzz_drive.py --replay out/fuzz/files-1-17-traceback.json
+python tests/fuzz/fuzz_drive.py --seconds 600 --jobs 2 --seed 1
+python tests/fuzz/fuzz_drive.py --replay out/fuzz/files-1-17-traceback.json
 """
 
 import argparse
@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -83,7 +84,7 @@ def drive(
     return tally
 
 
-def _lines(stream: IO[bytes]) -> "list[bytes] | object":
+def _lines(stream: IO[bytes]) -> Iterator[bytes]:
     """Yield lines as they come, until the end, or until nothing has come for too long."""
     while select.select([stream], [], [], SILENCE)[0]:
         line = stream.readline()
@@ -101,7 +102,7 @@ def _count(
         saved = current.with_name(f"{name}-{seed}-{index}-{kind}.json")
         if current.exists():
             current.rename(saved)
-        tally.failures.append(f"{saved}: {message.strip()}")
+        tally.failures.append(f"{saved}: {message.strip().splitlines()[-1][:300]}")
 
 
 def table(tallies: dict[str, Tally]) -> str:

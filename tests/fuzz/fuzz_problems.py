@@ -37,7 +37,9 @@ def make_wild(rng: Random) -> Case:
 
 
 def _case(
-    rng: Random, capacities: tuple[float, ...], verbs: tuple[str, ...] = ("solve", "route", "schedule")
+    rng: Random,
+    capacities: tuple[float, ...],
+    verbs: tuple[str, ...] = ("solve", "route", "schedule"),
 ) -> Case:
     nodes, links, terminals = rng.choice((_digraph, _digraph, _hosts, _ring))(rng, capacities)
     uneven = rng.random() < 0.4

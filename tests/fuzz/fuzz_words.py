@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, get_args
 
-import click
 import typer.main
 from fuzz_case import Case, directory_of, run_case
 from fuzz_files import valid_files
@@ -31,7 +31,20 @@ SPECS = (
 INTEGERS = ("0", "1", "2", "3", "5", "-1", "1000000000", "99999999999999999999", "1.5", "x", "")
 FLOATS = ("0", "1", "0.5", "0.01", "1e-6", "2", "-1", "1e300", "1e-300", "inf", "nan", "x", "")
 TEXTS = (
-    *("auto", "x", "", "\x1b[31m", "ö", "a" * 300, "0-1", "1-0", "0-1=2", "0-1=-1", "0-1=nan", "0-9"),
+    *(
+        "auto",
+        "x",
+        "",
+        "\x1b[31m",
+        "ö",
+        "a" * 300,
+        "0-1",
+        "1-0",
+        "0-1=2",
+        "0-1=-1",
+        "0-1=nan",
+        "0-9",
+    ),
     *("25Gbps", "1B/s", "-1Gbps", "Gbps", "64", "1K", "1K:2K", "2K:1K", "0", "mpich", "reference"),
     *(METHODS, ROUTERS, LAYERINGS, FORMATS, TARGETS, ROUTE_TARGETS, PATH_SETS, solver_names()),
 )
@@ -43,30 +56,27 @@ NEVER = ("--cluster", "--mpi", "--on")
 
 
 @cache
-def verbs() -> dict[str, click.Command]:
+def verbs() -> dict[str, Any]:
     """Return the commands, as the command line itself knows them."""
     group: Any = typer.main.get_command(app)
     return dict(group.commands)
 
 
-@cache
-def words_of(kind: str) -> tuple[str, ...]:
-    """Return the values that options of a type are given."""
-    if kind in ("integer", "int"):
-        return INTEGERS
-    if kind == "float":
-        return FLOATS
-    if kind in ("path", "file"):
-        return PATHS
-    return tuple(word for each in TEXTS for word in ([each] if isinstance(each, str) else each))
+VALUES = {
+    int: INTEGERS,
+    float: FLOATS,
+    Path: PATHS,
+    str: tuple(word for each in TEXTS for word in ([each] if isinstance(each, str) else each)),
+}
+"""What options of a type are given."""
 
 
 def make_words(rng: Random) -> Case:
     """Choose a verb, what it is about, and up to six options with values for them."""
     name = rng.choice(sorted(verbs()))
-    about = [each for each in verbs()[name].params if isinstance(each, click.Argument)]
-    words = [name, *([_subject(rng, name)] if about else [])]
-    options = [each for each in verbs()[name].params if isinstance(each, click.Option)]
+    parameters = verbs()[name].params
+    words = [name, *(_subject(rng, name) for each in parameters if _is(each, "argument"))]
+    options = [each for each in parameters if _is(each, "option")]
     for option in rng.sample(options, min(len(options), rng.randrange(7))):
         words += _option(rng, option)
     if rng.random() < 0.05:
@@ -77,6 +87,11 @@ def make_words(rng: Random) -> Case:
     return Case([words], files)
 
 
+def _is(parameter: Any, kind: str) -> bool:
+    """Whether a parameter is an argument, or an option."""
+    return bool(parameter.param_type_name == kind)
+
+
 def _subject(rng: Random, verb: str) -> str:
     """Return a SPEC, or a file that somebody else made."""
     files = sorted(valid_files())
@@ -84,13 +99,19 @@ def _subject(rng: Random, verb: str) -> str:
     return rng.choice(files) if takes_file and rng.random() < 0.9 else rng.choice(SPECS)
 
 
-def _option(rng: Random, option: click.Option) -> Iterator[str]:
+def _option(rng: Random, option: Any) -> Iterator[str]:
     name = rng.choice([*option.opts, *option.secondary_opts])
     if name in NEVER:
         return
     yield name
     if not option.is_flag:
-        yield rng.choice(words_of(option.type.name))
+        yield rng.choice(VALUES[_type(option.type_descriptor.annotation)])
+
+
+def _type(annotation: Any) -> type:
+    """Return the type of one value of an option: `list[int] | None` takes integers."""
+    found = [each for each in get_args(annotation) if each is not type(None)]
+    return _type(found[0]) if found else annotation
 
 
 def check_words(case: Case) -> None:

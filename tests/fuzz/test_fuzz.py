@@ -9,15 +9,16 @@ from fuzz_table import FUZZERS, case_of
 
 CORPUS = Path(__file__).parent / "corpus"
 SAVED = sorted(CORPUS.rglob("*.json"))
-INPUTS = {"files": 400, "words": 120, "problems": 40, "scales": 40}
-"""Inputs of each fuzzer and seed: about ten seconds of one core."""
+INPUTS = {"files": 800, "words": 250, "problems": 60, "scales": 60}
+"""Inputs of each fuzzer: about fifteen seconds of one core."""
+
+SEED = 1
 
 
-@pytest.mark.parametrize("seed", [1, 2])
 @pytest.mark.parametrize("name", FUZZERS)
-def test_nothing_is_found(name: str, seed: int, tmp_path: Path) -> None:
+def test_nothing_is_found(name: str, tmp_path: Path) -> None:
     """No traceback, no crash, no hang, no memory beyond 2 GiB, no wrong answer."""
-    tally = drive(name, seed, tmp_path, inputs=INPUTS[name])
+    tally = drive(name, SEED, tmp_path, inputs=INPUTS[name])
     assert not tally.failures, "\n".join(tally.failures)
     assert tally.inputs == INPUTS[name]
 
