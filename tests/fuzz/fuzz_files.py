@@ -160,7 +160,7 @@ def optimum_of(problem: Problem) -> float | None:
 
 
 def require_between(bound: float, optimum: float, time: float, words: list[str]) -> None:
-    """A bound is at most the optimum, and no answer is faster than it."""
+    """Refuse a bound above the optimum, and an answer that is faster than it."""
     if not bound <= optimum * (1 + TOLERANCE) or not optimum <= time * (1 + TOLERANCE):
         raise FuzzFailureError(
             "wrong", f"{shown(words)}: bound {bound}, time {time}, but the optimum is {optimum}"

@@ -4,6 +4,7 @@ import io
 import json
 import re
 import zipfile
+import zlib
 from collections.abc import Callable
 from random import Random
 from typing import Any
@@ -142,7 +143,7 @@ def archive(rng: Random, data: bytes) -> bytes:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as found:
             members = {each: found.read(each) for each in found.namelist()}
-    except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError, EOFError, KeyError):
+    except (zipfile.BadZipFile, zlib.error, ValueError, OSError, RuntimeError, EOFError, KeyError):
         return flip(rng, data)
     name = rng.choice(sorted(members) or ["format.npy"])
     way = rng.randrange(6)

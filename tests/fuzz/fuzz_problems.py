@@ -18,6 +18,7 @@ Link = tuple[int, int, float]
 EVEN = (1.0, 1.0, 1.0, 2.0)
 MIXED = (0.25, 0.5, 1.0, 1.0, 3.0, 10.0)
 WILD = (1.0, 1e-3, 1e3, 1e6)
+VERBS = ("solve", "route", "schedule")
 AMOUNTS = (0.0, 0.0, 0.125, 1.0, 1.0, 5.0)
 GAP = 1e-6
 """The gap that is asked for by default, which every small problem has to reach."""
