@@ -6,6 +6,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from command_line import Run, runner
+from doc_pages import PAGES, read_page
 
 # Solving takes what it takes on a busy machine: no test judges by the clock.
 settings.register_profile(
@@ -40,3 +41,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
     """Return a function that calls a2aflow with words."""
     return runner(monkeypatch, capsys)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print the commands in the documentation that no test runs, with the reason."""
+    not_run = [each for path in PAGES for each in read_page(path).not_run]
+    if not_run:
+        terminalreporter.section("commands in the docs that are not run")
+        for each in not_run:
+            terminalreporter.line(each)
