@@ -3,16 +3,20 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
+BUILD := hatchling editables
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint types tests bench clean
+.PHONY: help setup demo test lint types tests fuzz mutants docs bench lock clean
 
 help:  ## list the commands
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
 
-$(READY): pyproject.toml
+# The build backend is installed first and used from there: an isolated build takes what is newest.
+$(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	$(BIN)/python $(PIP_INSTALL) -c constraints.txt $(BUILD)
+	$(BIN)/python $(PIP_INSTALL) -c constraints.txt --no-build-isolation -e '.[dev]'
 	@touch $@
 
 setup: $(READY)  ## create the virtual environment and install everything into it
@@ -40,8 +44,26 @@ types: $(READY)  ## mypy, strict
 tests: $(READY)  ## pytest
 	$(BIN)/pytest
 
+fuzz: $(READY)  ## hostile inputs for SECONDS (60) with SEED; failures go to out/fuzz
+	$(BIN)/python tests/fuzz/fuzz_drive.py --seconds $(or $(SECONDS),60) $(if $(SEED),--seed $(SEED))
+
+mutants: $(READY)  ## do the tests notice single changes? MODULES='src/a2aflow/ir ...' SAMPLE=40
+	$(BIN)/python tests/mutants/mutants.py --sample $(or $(SAMPLE),40) $(MODULES)
+
+docs: $(READY)  ## write the outputs of the commands in README and docs anew
+	$(BIN)/pytest -n 0 tests/docs --update-docs
+
 bench: $(READY)  ## link against decomposed, as a ratio over N
 	$(BIN)/python benchmarks/link_vs_decomposed.py
 
+lock:  ## pin the newest versions that pyproject.toml allows in constraints.txt
+	rm -rf $(VENV)-lock
+	$(PYTHON) -m venv $(VENV)-lock
+	$(VENV)-lock/bin/python $(PIP_INSTALL) $(BUILD)
+	$(VENV)-lock/bin/python $(PIP_INSTALL) --no-build-isolation -e '.[dev]'
+	@echo '# What make installs, exactly. Written by `make lock`; do not edit.' > constraints.txt
+	$(VENV)-lock/bin/python -m pip freeze --exclude-editable >> constraints.txt
+	rm -rf $(VENV)-lock
+
 clean:  ## remove the virtual environment and what the demo wrote
-	rm -rf $(VENV) out
+	rm -rf $(VENV) $(VENV)-lock out

@@ -1,9 +1,12 @@
 """Shared by all tests: the command line as a fixture, options, and how patient hypothesis is."""
 
+from collections.abc import Generator
+
 import pytest
 from hypothesis import HealthCheck, settings
 
 from command_line import Run, runner
+from doc_pages import PAGES, read_page
 
 # Solving takes what it takes on a busy machine: no test judges by the clock.
 settings.register_profile(
@@ -12,12 +15,38 @@ settings.register_profile(
 settings.load_profile("a2aflow")
 
 
+MAY_SKIP = ("torch", "gurobi")
+"""What `make` does not install: gigabytes of CUDA, and what needs a licence."""
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Turn a skip into a failure unless its reason names what `make` does not install."""
+    report = yield
+    if report.skipped and not hasattr(report, "wasxfail") and isinstance(report.longrepr, tuple):
+        reason = report.longrepr[2]
+        if not any(name in reason for name in MAY_SKIP):
+            report.outcome = "failed"
+            report.longrepr = f"{reason}: a test may skip for {' or '.join(MAY_SKIP)} only"
+    return report
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the option that writes golden files anew."""
+    """Add the options that write golden files, and the outputs in the docs, anew."""
     parser.addoption("--update-golden", action="store_true", help="write tests/golden anew")
+    parser.addoption("--update-docs", action="store_true", help="write the outputs in docs anew")
 
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
     """Return a function that calls a2aflow with words."""
     return runner(monkeypatch, capsys)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print the commands in the documentation that no test runs, with the reason."""
+    not_run = [each for path in PAGES for each in read_page(path).not_run]
+    if not_run:
+        terminalreporter.section("commands in the docs that are not run")
+        for each in not_run:
+            terminalreporter.line(each)

@@ -1,6 +1,5 @@
-"""Synthesis by SMT on a handful of nodes, where z3 is installed."""
+"""Synthesis by SMT on a handful of nodes."""
 
-import importlib.util
 import sys
 
 import numpy as np
@@ -15,10 +14,7 @@ from a2aflow.solve import SolveSettings
 from a2aflow.topologies.operators import set_capacities, with_host_bandwidth
 from a2aflow.topologies.spec import build
 
-needs_z3 = pytest.mark.skipif(importlib.util.find_spec("z3") is None, reason="z3 is not installed")
 
-
-@needs_z3
 @pytest.mark.parametrize(
     ("spec", "chunks", "steps", "time"),
     [
@@ -37,7 +33,6 @@ def test_fewest_steps_and_rounds(spec: str, chunks: int, steps: int, time: float
     assert report.time == pytest.approx(time)
 
 
-@needs_z3
 def test_uneven_demand_and_capacities() -> None:
     """Chunks of different sizes over links of different widths."""
     ring = set_capacities(build("ring:4"), {(0, 1): 2.0, (1, 2): 0.5})
@@ -45,7 +40,6 @@ def test_uneven_demand_and_capacities() -> None:
     assert check_schedule(synthesise(Problem(ring, Demand(4, matrix)))).steps == 2
 
 
-@needs_z3
 def test_too_few_rounds_or_steps_are_told() -> None:
     """What cannot be is said with what to allow."""
     problem = Problem.all_to_all(build("ring:4"))
@@ -57,7 +51,6 @@ def test_too_few_rounds_or_steps_are_told() -> None:
         synthesise(problem, chunks=0)
 
 
-@needs_z3
 def test_switches_are_refused() -> None:
     """Nodes that store nothing are not SCCL's."""
     hosted = with_host_bandwidth(build("ring:4"), 1.0)
@@ -65,7 +58,6 @@ def test_switches_are_refused() -> None:
         synthesise(Problem.all_to_all(hosted))
 
 
-@needs_z3
 def test_no_time_is_told() -> None:
     """A search that cannot even begin says so rather than returning nothing."""
     problem = Problem.all_to_all(build("hypercube:3"))

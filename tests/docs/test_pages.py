@@ -1,0 +1,96 @@
+"""Every command and every output in README and docs is true: all of them run here."""
+
+import contextlib
+import io
+import re
+import shlex
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from command_line import Run
+from doc_pages import PAGES, ROOT, Page, Step, plain, read_page, stray_commands
+
+MOST_NOT_RUN = 6
+"""Blocks that may say that they take too long, or need a machine that a test has not."""
+
+
+def name_of(path: Path) -> str:
+    """Return the path of a page in the repository."""
+    return str(path.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("path", PAGES, ids=name_of)
+def test_what_a_page_shows_is_what_one_gets(
+    path: Path,
+    run: Run,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
+) -> None:
+    """Run a page from top to bottom in an empty directory, and compare what it shows."""
+    monkeypatch.chdir(tmp_path)
+    page = read_page(path)
+    names: dict[str, Any] = {}
+    outputs = [(step, _output(step, run, names)) for step in page.steps]
+    shown = [(step, output) for step, output in outputs if step.begin < step.end]
+    if request.config.getoption("--update-docs"):
+        path.write_text(_rewritten(page, shown))
+        return
+    wrong = [
+        f"{page.name}:{step.line + 1}: {step.text}\nprints\n{output}"
+        for step, output in shown
+        if plain(output) != plain("\n".join(page.lines[step.begin : step.end]))
+    ]
+    assert not wrong, "\n".join([*wrong, "if this is right: `make docs`"])
+
+
+def _output(step: Step, run: Run, names: dict[str, Any]) -> str:
+    """Run one step; return what it prints."""
+    if step.kind == "python":
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            exec(compile(step.text, "page", "exec"), names)
+        return out.getvalue()
+    command, _, rest = step.text.removeprefix(".venv/bin/").partition(" | ")
+    words = shlex.split(command)
+    assert words[0] == "a2aflow", f"{step.text}: not a command of ours"
+    outcome = run(*words[1:])
+    assert outcome.code == 0, f"{step.text}\n{outcome.err}"
+    if not rest:
+        return outcome.out
+    return subprocess.run(
+        ["sh", "-c", rest], input=outcome.out, capture_output=True, text=True, check=True
+    ).stdout
+
+
+def _rewritten(page: Page, shown: list[tuple[Step, str]]) -> str:
+    """Return the page with every output as it came; where only timings differ, as it was."""
+    lines = list(page.lines)
+    for step, output in reversed(shown):
+        if plain(output) != plain("\n".join(lines[step.begin : step.end])):
+            lines[step.begin : step.end] = [line.rstrip() for line in output.strip().splitlines()]
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize("path", PAGES, ids=name_of)
+def test_no_command_goes_unseen(path: Path) -> None:
+    """Commands stand in ```console blocks after a prompt, or under a note why they are not run."""
+    assert not stray_commands(path)
+
+
+def test_few_blocks_are_not_run() -> None:
+    """What is not run is the exception; the summary of a test run lists it."""
+    assert len([each for path in PAGES for each in read_page(path).not_run]) <= MOST_NOT_RUN
+
+
+@pytest.mark.parametrize("path", PAGES, ids=name_of)
+def test_what_a_page_points_to_is_there(path: Path) -> None:
+    """Links lead to files, and benchmarks that are named exist."""
+    text = path.read_text()
+    targets = [target.partition("#")[0] for target in re.findall(r"\]\(([^)\s]+)\)", text)]
+    files = [path.parent / target for target in targets if target and "://" not in target]
+    files += [ROOT / each for each in re.findall(r"\b(?:benchmarks|tests)/[\w/]+\.\w+", text)]
+    missing = [str(each) for each in files if not each.exists()]
+    assert not missing

@@ -1,0 +1,167 @@
+"""Fuzzers of every reader: valid files of every format, damaged, and given to the verbs."""
+
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from random import Random
+
+from fuzz_case import Case, FuzzFailureError, Outcome, call, directory_of, run_case, shown
+from fuzz_mutate import mutate
+from fuzz_outside import best_time
+
+from a2aflow.errors import A2AFlowError
+from a2aflow.ir.artefacts import read_artefact
+from a2aflow.ir.problem import Problem
+from a2aflow.lower import TARGETS
+from a2aflow.lower.routed import ROUTE_TARGETS
+from a2aflow.topologies.formats import FORMATS
+
+TOLERANCE = 1e-6
+"""How far the certified numbers may be from those of the outside program."""
+
+MOST_PAIRS = 60
+"""Pairs up to which the outside program is asked; damaged files are seldom larger."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A valid file: the commands that make it, the last of which writes it, and its readers."""
+
+    name: str
+    make: tuple[str, ...]
+    readers: tuple[str, ...]
+
+
+SPEC = "bipartite:2x2"
+
+
+def _topologies() -> list[Sample]:
+    return [
+        Sample(
+            f"sample.{key}",
+            (f"topology {SPEC} -o sample.{key} --to {key}",),
+            (f"topology sample.{key} --format {key}", f"solve sample.{key} --format {key}")
+            + (("verify sample.json",) if key == "json" else ()),
+        )
+        for key, entry in FORMATS.items()
+        if entry.read is not None
+    ]
+
+
+def _artefacts() -> list[Sample]:
+    """Return flows, routes and schedules in both forms, for even and uneven demands."""
+    read = "verify {0}"
+    onward = {
+        "solve": (read, f"solve {SPEC} --from {{0}}", f"solve {SPEC} --from {{0}} --repair"),
+        "solve --method first-order": (read, f"solve {SPEC} --from {{0}}"),
+        "route": (read, *(f"lower {{0}} --to {target}" for target in ROUTE_TARGETS)),
+        "schedule": (
+            *(read, "run {0} --bytes 8 --iterations 1 --warmup 0"),
+            *(f"lower {{0}} --to {target}" for target in TARGETS),
+        ),
+    }
+    found = []
+    for verb, readers in onward.items():
+        for suffix in ("json", "npz"):
+            name = f"{verb.replace(' ', '')}.{suffix}"
+            verb_, *options = verb.split(" ")
+            words = " ".join([verb_, SPEC, *options, "-o", name])
+            found.append(Sample(name, (words,), tuple(each.format(name) for each in readers)))
+    return found
+
+
+def _lowered() -> list[Sample]:
+    made = [(f"schedule {SPEC} -o s.json", "s.json", TARGETS)]
+    made += [(f"route {SPEC} -o s.json", "s.json", ROUTE_TARGETS)]  # type: ignore[list-item]
+    return [
+        Sample(
+            f"lowered{target.suffix}",
+            (words, f"lower {file} --to {kind} -o lowered{target.suffix}"),
+            (f"verify lowered{target.suffix}", f"verify lowered{target.suffix} --topology {SPEC}"),
+        )
+        for words, file, targets in made
+        for kind, target in targets.items()
+    ]
+
+
+SAMPLES = [*_topologies(), *_artefacts(), *_lowered()]
+
+DEMANDS = {
+    "demand.csv": b"0,1,2,0.5\n1,0,1,1\n0,0,0,3\n1,1,1,0\n",
+    "demand.txt": b"0 1 2 0.5\n1 0 1 1\n0 0 0 3\n1 1 1 0\n",
+    "demand.json": b'{"format":"a2aflow.demand/1","entries":[[0,1,2.0],[2,3,1.5],[3,0,1]]}',
+    "matrix.json": b"[[0,1,1,1],[1,0,1,1],[1,1,0,1],[1,1,1,0]]",
+    "uniform.json": b'{"format":"a2aflow.demand/1","terminals":4,"uniform":true}',
+}
+
+
+@cache
+def valid_files() -> dict[str, tuple[bytes, tuple[str, ...]]]:
+    """Return the content of every valid file, and the commands that read it."""
+    found = {
+        name: (data, tuple(f"{verb} {SPEC} --demand {name}" for verb in ("solve", "route")))
+        for name, data in DEMANDS.items()
+    }
+    for sample in SAMPLES:
+        with directory_of(Case([])):
+            for words in sample.make:
+                outcome = call(words.split(" "))
+                if outcome.code:
+                    raise FuzzFailureError("wrong", f"{words}: {outcome.err}")
+            found[sample.name] = (Path(sample.name).read_bytes(), sample.readers)
+    return found
+
+
+def make_damaged(rng: Random) -> Case:
+    """Damage a file of some format, and give it to one of its readers."""
+    name = rng.choice(sorted(valid_files()))
+    data, readers = valid_files()[name]
+    words = rng.choice(readers).split(" ")
+    extra = ["--json"] if rng.random() < 0.5 else []
+    return Case([[*words, *extra]], {name: mutate(rng, name, data)})
+
+
+def check_damaged(case: Case) -> None:
+    """Run the command; what it accepts has to be possible."""
+    with directory_of(case):
+        for outcome in run_case(case):
+            words = outcome.words
+            if outcome.code == 0 and words[0] == "verify" and "--json" in words:
+                _require_possible(outcome, Path(words[1]))
+
+
+def _require_possible(outcome: Outcome, path: Path) -> None:
+    """Hold the time and the bound of a verified artefact against the optimum from outside."""
+    try:
+        problem = read_artefact(path).problem
+    except A2AFlowError:  # a topology, or a lowered file, which states no problem
+        return
+    found = outcome.json
+    optimum = optimum_of(problem)
+    if optimum is not None:
+        require_between(found["bound"], optimum, found["time"], outcome.words)
+
+
+def optimum_of(problem: Problem) -> float | None:
+    """Return the optimum from outside, of a problem that is small enough to ask for it."""
+    topology = problem.topology
+    nodes = topology.terminals.tolist()
+    rows = problem.demand.rows(problem.sources)
+    demand = {
+        (nodes[source], nodes[end]): amount
+        for source, row in zip(problem.sources.tolist(), rows.tolist(), strict=True)
+        for end, amount in enumerate(row)
+        if amount > 0 and source != end
+    }
+    if len(demand) * topology.links > MOST_PAIRS * MOST_PAIRS:
+        return None
+    columns = (topology.tail.tolist(), topology.head.tolist(), topology.capacity.tolist())
+    return best_time(topology.nodes, list(zip(*columns, strict=True)), demand)
+
+
+def require_between(bound: float, optimum: float, time: float, words: list[str]) -> None:
+    """Refuse a bound above the optimum, and an answer that is faster than it."""
+    if not bound <= optimum * (1 + TOLERANCE) or not optimum <= time * (1 + TOLERANCE):
+        raise FuzzFailureError(
+            "wrong", f"{shown(words)}: bound {bound}, time {time}, but the optimum is {optimum}"
+        )

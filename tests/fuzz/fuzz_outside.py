@@ -1,0 +1,40 @@
+"""The optimum from outside: the plain program per pair, by scipy, sharing no code with a2aflow."""
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linprog
+from scipy.sparse import block_diag, coo_array, csr_array, hstack, vstack
+
+Array = NDArray[np.float64]
+
+
+def best_time(
+    nodes: int, links: list[tuple[int, int, float]], demand: dict[tuple[int, int], float]
+) -> float:
+    """Return the least time in which a demand between nodes fits the capacities.
+
+    Minimise z with, for every pair, a flow of its demand, and on every link a load of at most z
+    times its capacity. Amounts are in units of the largest demand, capacities of the largest one.
+    """
+    tail, head, given = (np.array(column) for column in zip(*links, strict=True))
+    most, wide = max(demand.values()), float(given.max())
+    count, capacity = len(links), given / wide
+    ones, every = np.ones(count), np.arange(count)
+    incidence = coo_array((ones, (head, every)), shape=(nodes, count)) - coo_array(
+        (ones, (tail, every)), shape=(nodes, count)
+    )
+    wanted = np.zeros((len(demand), nodes))
+    for row, ((source, destination), amount) in zip(wanted, demand.items(), strict=True):
+        row[source], row[destination] = -amount / most, amount / most
+    conserve = hstack([block_diag([incidence] * len(demand)), csr_array((wanted.size, 1))])
+    # One row in z per link, divided by its capacity so that all rows are loads over capacity.
+    share = coo_array((1 / capacity, (every, every)), shape=(count, count))
+    fit = hstack([*[share] * len(demand), -np.ones((count, 1))])
+    cost = np.zeros(len(demand) * count + 1)
+    cost[-1] = 1.0
+    found = linprog(
+        cost, A_ub=fit, b_ub=np.zeros(count), A_eq=vstack([conserve]), b_eq=wanted.ravel()
+    )
+    if found.status != 0:
+        raise RuntimeError(f"the outside program failed: {found.message}")
+    return float(found.fun) * most / wide

@@ -1,0 +1,120 @@
+"""Fuzzer of the command line: any verb with any options, and any values for them."""
+
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from random import Random
+from typing import Any, get_args
+
+import typer.main
+from fuzz_case import Case, directory_of, run_case
+from fuzz_files import valid_files
+
+from a2aflow.cli import app
+from a2aflow.lower import TARGETS
+from a2aflow.lower.routed import ROUTE_TARGETS
+from a2aflow.lp import solver_names
+from a2aflow.route import ROUTERS
+from a2aflow.schedule.layers import LAYERINGS
+from a2aflow.solve import METHODS
+from a2aflow.solve.route_settings import PATH_SETS
+from a2aflow.topologies.formats import FORMATS
+
+SPECS = (
+    *("ring:3", "ring:4", "complete:3", "bipartite:2x2", "torus:2x3", "hypercube:2", "mesh:2x2"),
+    *("genkautz:n=5,d=2", "jellyfish:n=6,d=3,seed=1", "sample.json", "sample.edgelist"),
+    *("", "ring", "ring:", "ring:0", "ring:1", "ring:-3", "ring:x", "ring:99999999999", "torus:3x"),
+    *("torus:0x0", "genkautz:n=4", "genkautz:n=4,d=9,e=1", "nosuch:4", "missing.json", ".", "\x1b"),
+)
+"""Small topologies, and what is none."""
+
+INTEGERS = ("0", "1", "2", "3", "5", "-1", "1000000000", "99999999999999999999", "1.5", "x", "")
+FLOATS = ("0", "1", "0.5", "0.01", "1e-6", "2", "-1", "1e300", "1e-300", "inf", "nan", "x", "")
+TEXTS = (
+    *(
+        "auto",
+        "x",
+        "",
+        "\x1b[31m",
+        "ö",
+        "a" * 300,
+        "0-1",
+        "1-0",
+        "0-1=2",
+        "0-1=-1",
+        "0-1=nan",
+        "0-9",
+    ),
+    *("25Gbps", "1B/s", "-1Gbps", "Gbps", "64", "1K", "1K:2K", "2K:1K", "0", "mpich", "reference"),
+    *(METHODS, ROUTERS, LAYERINGS, FORMATS, TARGETS, ROUTE_TARGETS, PATH_SETS, solver_names()),
+)
+"""Values for options that take a word: some that mean something, some that do not."""
+
+PATHS = ("out.json", "out.npz", "missing/out.json", "sample.json", ".", "demand.csv", "out.xml")
+NEVER = ("--cluster", "--mpi", "--on")
+"""Options that reach for other machines or start other programs."""
+
+
+@cache
+def verbs() -> dict[str, Any]:
+    """Return the commands, as the command line itself knows them."""
+    group: Any = typer.main.get_command(app)
+    return dict(group.commands)
+
+
+VALUES = {
+    int: INTEGERS,
+    float: FLOATS,
+    Path: PATHS,
+    str: tuple(word for each in TEXTS for word in ([each] if isinstance(each, str) else each)),
+}
+"""What options of a type are given."""
+
+
+def make_words(rng: Random) -> Case:
+    """Choose a verb, what it is about, and up to six options with values for them."""
+    name = rng.choice(sorted(verbs()))
+    parameters = verbs()[name].params
+    words = [name, *(_subject(rng, name) for each in parameters if _is(each, "argument"))]
+    options = [each for each in parameters if _is(each, "option")]
+    for option in rng.sample(options, min(len(options), rng.randrange(7))):
+        words += _option(rng, option)
+    if rng.random() < 0.05:
+        words.insert(rng.randrange(len(words) + 1), rng.choice(("--nosuch", "-x", "--", "extra")))
+    if rng.random() < 0.5 and "--json" not in words:
+        words.append("--json")
+    files = {word: valid_files()[word][0] for word in words if word in valid_files()}
+    return Case([words], files)
+
+
+def _is(parameter: Any, kind: str) -> bool:
+    """Whether a parameter is an argument, or an option."""
+    return bool(parameter.param_type_name == kind)
+
+
+def _subject(rng: Random, verb: str) -> str:
+    """Return a SPEC, or a file that somebody else made."""
+    files = sorted(valid_files())
+    takes_file = verb in ("verify", "lower", "run", "simulate")
+    return rng.choice(files) if takes_file and rng.random() < 0.9 else rng.choice(SPECS)
+
+
+def _option(rng: Random, option: Any) -> Iterator[str]:
+    name = rng.choice([*option.opts, *option.secondary_opts])
+    if name in NEVER:
+        return
+    yield name
+    if not option.is_flag:
+        yield rng.choice(VALUES[_type(option.type_descriptor.annotation)])
+
+
+def _type(annotation: Any) -> type:
+    """Return the type of one value of an option: `list[int] | None` takes integers."""
+    found = [each for each in get_args(annotation) if each is not type(None)]
+    return _type(found[0]) if found else annotation
+
+
+def check_words(case: Case) -> None:
+    """Run the command; it may refuse, but only in the ways that are promised."""
+    with directory_of(case):
+        run_case(case)
