@@ -35,7 +35,7 @@ def route(problem: Problem, method: str = "extp", settings: RouteSettings | None
     """
     if method not in ROUTERS:
         raise UsageError(f"unknown method {method!r}; expected one of {', '.join(ROUTERS)}")
-    settings = settings or RouteSettings()
+    settings = (settings or RouteSettings()).begin()
     routes = ROUTERS[method](problem, settings)
     proven = method in CERTIFIED or routes.gap <= settings.solve.gap
     if proven or settings.solve.out_of_time():

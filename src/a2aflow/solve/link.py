@@ -15,5 +15,6 @@ from a2aflow.solve.settings import SolveSettings
 
 def solve_link(problem: Problem, settings: SolveSettings) -> Flow:
     """Solve the link-based program; the flow is per commodity."""
+    settings = settings.begin()
     program = whole_program(problem, by_commodity(problem))
     return solve_by_lp(problem, program, settings, "link")
