@@ -11,7 +11,7 @@ Rounding is thus an optimisation, and what it costs is known: B / C over the fra
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.sparse import csc_array
@@ -94,6 +94,19 @@ def round_flow(
     if work(flow, chunks_per_shard) <= CHEAP_WORK:
         return next((each for each in map(attempt, totals) if each is not None), None)
     return _few(totals, attempt)
+
+
+def round_at_any_cost(flow: TimedFlow, chunks_per_shard: int, settings: SolveSettings) -> Rounded:
+    """Return whole chunks on the paths of the flow, whatever the load: for when time is up."""
+    pieces = _Pieces(flow, chunks_per_shard, replace(settings, time_limit=None))
+    unlimited = np.full(flow.expansion.steps, len(pieces.source) * MOST_CHUNKS)
+    paths = pieces.route(unlimited, flow.volumes)
+    if paths is None:
+        raise InputError(
+            f"no paths of {chunks_per_shard} chunks per shard fit the table of paths on "
+            f"{flow.expansion.problem.topology.name}; use fewer chunks"
+        )
+    return pieces.rounded(paths)
 
 
 def _few(totals: list[int], attempt: Callable[[int], Rounded | None]) -> Rounded | None:

@@ -7,7 +7,14 @@ from a2aflow.ir.flow import Flow, Status
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.schedule import Schedule
 from a2aflow.ir.verify_schedule import check_schedule
-from a2aflow.schedule.chunks import Rounded, least_loss, round_flow, schedule_from, work
+from a2aflow.schedule.chunks import (
+    Rounded,
+    least_loss,
+    round_at_any_cost,
+    round_flow,
+    schedule_from,
+    work,
+)
 from a2aflow.schedule.steps import (
     TOLERANCE,
     best_flow,
@@ -35,6 +42,9 @@ TIGHT_SHARE = 0.05
 
 MOST_WORK = 200_000_000
 """Chunks times links up to which more chunks are tried for no loss, or for the least one."""
+
+SOLVING, STEPPING = 0.3, 0.5
+"""Shares of the time left: for the plain flow, then for flows in steps; the rest is for chunks."""
 
 WIDENINGS = 20
 """How often the loss is doubled before a number of chunks is given up."""
@@ -70,6 +80,10 @@ class ScheduleSettings:
         if self.steps is not None and self.steps < 1:
             raise UsageError(f"{self.steps} steps; expected at least 1")
 
+    def begin(self) -> "ScheduleSettings":
+        """Return the settings with the clock of their time limit running."""
+        return replace(self, solve=self.solve.begin())
+
 
 @dataclass(frozen=True, eq=False)
 class Found:
@@ -91,10 +105,11 @@ def find_schedule(problem: Problem, settings: ScheduleSettings) -> Found:
     The numbers of chunks that divide the fractional time evenly are tried for a loss of nothing;
     failing that, the smallest number within the loss is taken, and failing that, the best found.
     """
-    master = solve_master(problem, _plain_settings(problem, settings.solve))
+    settings = settings.begin()
+    master = solve_master(problem, _plain_settings(problem, settings.solve).sharing(SOLVING))
     if master.status is Status.INTERRUPTED:
         raise KeyboardInterrupt
-    flow = choose_flow(master, settings)
+    flow = choose_flow(master, replace(settings, solve=settings.solve.sharing(STEPPING)))
     rounded, curve = _search(flow, settings)
     schedule = schedule_from(rounded, master.certificate, "tsmcf")
     check_schedule(schedule)
@@ -179,8 +194,10 @@ def chunk_curve(flow: TimedFlow, choices: range, solving: SolveSettings) -> dict
 
 def _smallest_loss(flows: list[TimedFlow], chunks: int, solving: SolveSettings) -> Rounded:
     """Return the best schedule found with a given number of chunks."""
-    most, refine = 0.01, not solving.out_of_time()
+    most, refine = 0.01, True
     for _ in range(WIDENINGS):
+        if solving.out_of_time():
+            return round_at_any_cost(flows[0], chunks, solving)
         rounded = _round(flows, chunks, most, solving, refine)
         if rounded is not None:
             return rounded

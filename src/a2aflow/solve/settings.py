@@ -13,8 +13,16 @@ from a2aflow.lp.program import silent
 clock = time.monotonic
 """What every time limit is read from; tests put a clock of their own in its place."""
 
+Late = Callable[[], bool]
+"""Whether time is up, as `SolveSettings.out_of_time` tells loops that need nothing else of it."""
+
 LEAST_SECONDS = 1e-9
 """A share of no time is as good as none, but a time limit is above 0."""
+
+
+def never() -> bool:
+    """Say that time is not up: the `Late` of those without a time limit."""
+    return False
 
 
 @dataclass(frozen=True)

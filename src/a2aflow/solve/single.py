@@ -109,7 +109,9 @@ def _negotiated(
             if settings.solve.out_of_time():
                 return table
             start, seed = starts[attempt % len(starts)], settings.seed + attempt
-            paths, fits = negotiate(topology, pieces, start, budget, ROUNDS, seed)
+            paths, fits = negotiate(
+                topology, pieces, start, budget, ROUNDS, seed, settings.solve.out_of_time
+            )
             if fits:
                 return paths
     return table
