@@ -187,9 +187,14 @@ def _round(
 
 
 def chunk_curve(flow: TimedFlow, choices: range, solving: SolveSettings) -> dict[int, float]:
-    """Return the loss of each number of chunks."""
-    flows = _forms(flow)
-    return {chunks: _smallest_loss(flows, chunks, solving).loss for chunks in choices}
+    """Return the loss of each number of chunks, as far as time allows."""
+    flows, solving = _forms(flow), solving.begin()
+    curve: dict[int, float] = {}
+    for chunks in choices:
+        if curve and solving.out_of_time():
+            break
+        curve[chunks] = _smallest_loss(flows, chunks, solving).loss
+    return curve
 
 
 def _smallest_loss(flows: list[TimedFlow], chunks: int, solving: SolveSettings) -> Rounded:

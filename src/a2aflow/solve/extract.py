@@ -13,7 +13,6 @@ from a2aflow.solve.route_settings import RouteSettings
 from a2aflow.solve.routing import routes_from_weights
 from a2aflow.solve.workers import require_cluster
 
-
 SOLVING = 0.5
 """The share of the time for the program; the rest is for its paths."""
 

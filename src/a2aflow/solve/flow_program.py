@@ -67,7 +67,7 @@ class FlowProgram:
                 f"{self.graph.name}: {self.variables:,} flows, {len(self.weight):,} groups times "
                 f"{self.graph.links:,} links, which need about "
                 f"{self.variables * FLOW_BYTES / 2**30:.1f} GiB; expected at most {MOST_FLOWS:,} "
-                "flows. Use a smaller topology, or one whose symmetry lets few sources stand for all"
+                "flows. Use a smaller topology, or one so symmetric that few sources stand for all"
             )
 
     @cached_property
