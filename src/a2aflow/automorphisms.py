@@ -3,8 +3,13 @@
 BLISS (through igraph) finds them on a simple directed graph whose vertices have colours. Terminals
 have one colour, other nodes another. The links from u to v, however many, are one arc if they have
 the most frequent multiset of capacities, and go through a vertex with a colour for their multiset
-otherwise; so do pairs of terminals whose demand is not the most frequent one. Sparse graphs of
+otherwise; so do pairs of terminals whose demand is not the most frequent one. Where most pairs of
+nodes are linked, the arcs are the pairs that are not: a complete graph has none left. Graphs of
 thousands of nodes take well below a second.
+
+A group may come with hundreds of generators, each of which would be applied to all links. Random
+subproducts (Babai, Luks and Seress, "Fast management of permutation groups", SIAM J. Comput. 1997)
+generate the same group with a handful, or in the worst case a smaller one, which is symmetry too.
 """
 
 import sys
@@ -14,6 +19,7 @@ from dataclasses import dataclass
 
 import igraph
 import numpy as np
+from numpy.typing import NDArray
 
 from a2aflow.ir.arrays import Ints, inner_index
 from a2aflow.ir.demand import Demand
@@ -22,6 +28,13 @@ from a2aflow.ir.topology import Topology
 
 MOST_DEMANDS = 200_000
 """Pairs of another than the most frequent demand beyond which no symmetry is looked for."""
+
+
+MOST_LINKS = 1_000_000
+"""Links beyond which no symmetry is looked for: the search alone would take many seconds."""
+
+MOST_GENERATORS = 20
+"""Generators beyond which as many random products of them take their place."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,13 +61,26 @@ def find_generators(problem: Problem, kept: Ints | None = None) -> Ints:
     """
     topology = problem.topology
     demands = _demand_kinds(topology, problem.demand)
-    if demands is not None and len(demands.pairs) > MOST_DEMANDS:
+    many = demands is not None and len(demands.pairs) > MOST_DEMANDS
+    if many or topology.links > MOST_LINKS:
         return np.zeros((0, topology.nodes), dtype=np.int64)
     numbers = np.zeros(topology.nodes, dtype=np.int64) if kept is None else kept
     graph, colours = _coloured(topology, numbers, [] if demands is None else [demands])
     found = graph.automorphism_group(color=colours)
     maps = np.array(found, dtype=np.int64).reshape(len(found), len(colours))
-    return maps[:, : topology.nodes]
+    return _few(maps[:, : topology.nodes])
+
+
+def _few(generators: Ints) -> Ints:
+    """Return at most `MOST_GENERATORS` generators: random subproducts, where there are more."""
+    if len(generators) <= MOST_GENERATORS:
+        return generators
+    taken = np.random.default_rng(0).random((MOST_GENERATORS, len(generators))) < 0.5
+    products = np.tile(np.arange(generators.shape[1]), (MOST_GENERATORS, 1))
+    for row, which in enumerate(taken):
+        for each in generators[which]:
+            products[row] = products[row][each]
+    return products
 
 
 def _coloured(
@@ -66,7 +92,7 @@ def _coloured(
     passes_on = np.ones(topology.nodes, dtype=np.int64)
     passes_on[topology.terminals] = 0
     colours = [np.unique(2 * numbers + passes_on, return_inverse=True)[1]]
-    arcs = [pairs[usual]]
+    arcs = [_plain_arcs(topology.nodes, pairs, usual)]
     vertices, shade = topology.nodes, topology.nodes
     for each in (_Marked(pairs[~usual], kinds[~usual]), *marked):
         middle = vertices + np.arange(len(each.pairs), dtype=np.int64)
@@ -77,6 +103,15 @@ def _coloured(
         shade += int(each.kind.max(initial=0)) + 1
     every = np.concatenate(arcs).tolist()
     return igraph.Graph(vertices, every, directed=True), np.concatenate(colours).tolist()
+
+
+def _plain_arcs(nodes: int, pairs: Ints, usual: NDArray[np.bool_]) -> Ints:
+    """Return the pairs with the usual links, or those without any link if they are fewer."""
+    if 2 * int(usual.sum()) <= nodes * (nodes - 1):
+        return np.asarray(pairs[usual])
+    apart = ~np.eye(nodes, dtype=np.bool_)
+    apart[pairs[:, 0], pairs[:, 1]] = False
+    return np.argwhere(apart)
 
 
 def _demand_kinds(topology: Topology, demand: Demand) -> _Marked | None:
@@ -95,8 +130,9 @@ def _demand_kinds(topology: Topology, demand: Demand) -> _Marked | None:
 def _link_kinds(topology: Topology) -> tuple[Ints, Ints]:
     """Return the linked pairs of nodes, and a number for the capacities between each pair."""
     order = np.lexsort((topology.capacity, topology.head, topology.tail))
-    ends = np.stack([topology.tail, topology.head], axis=1)[order]
-    pairs, which, counts = np.unique(ends, axis=0, return_inverse=True, return_counts=True)
+    ends = (topology.tail * topology.nodes + topology.head)[order]
+    keys, which, counts = np.unique(ends, return_inverse=True, return_counts=True)
+    pairs = np.stack(np.divmod(keys, topology.nodes), axis=1)
     capacities = np.zeros((len(pairs), counts.max(initial=1)))
     capacities[which.ravel(), inner_index(counts)] = topology.capacity[order]
     kinds = np.unique(capacities, axis=0, return_inverse=True)[1]

@@ -3,13 +3,17 @@
 from collections.abc import Callable
 from dataclasses import replace
 
+import numpy as np
+
 from a2aflow.baselines import BASELINES
-from a2aflow.errors import UsageError
+from a2aflow.baselines.sssp import route_sssp
+from a2aflow.errors import InputError, UsageError
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
 from a2aflow.solve.extract import route_extp
 from a2aflow.solve.master import solve_master
 from a2aflow.solve.path_mcf import route_pmcf
+from a2aflow.solve.paths import shortest_distances
 from a2aflow.solve.route_settings import RouteSettings
 from a2aflow.solve.single import route_few, route_single
 
@@ -26,17 +30,30 @@ ROUTERS: dict[str, Router] = {
 CERTIFIED = ("extp", "single", "few")
 """Methods that solve the master program themselves; their certificate is the best there is."""
 
+HOP_BYTES = 100
+"""What a link of a route takes of memory until routes are made, layered, checked and saved."""
+
+MOST_BYTES = 8 << 30
+"""Memory beyond which routes are refused rather than made."""
+
 
 def route(problem: Problem, method: str = "extp", settings: RouteSettings | None = None) -> Routes:
     """Return routes by a method, with the best certificate that can be had.
 
     A method that proves little or nothing itself gets the certificate of the master program, so
-    that every gap is measured against the same bound.
+    that every gap is measured against the same bound. Where a time limit comes before a method has
+    any routes, they are those of `sssp`, which need a fraction of a second where others take
+    minutes.
     """
     if method not in ROUTERS:
         raise UsageError(f"unknown method {method!r}; expected one of {', '.join(ROUTERS)}")
-    settings = settings or RouteSettings()
-    routes = ROUTERS[method](problem, settings)
+    settings = (settings or RouteSettings()).begin()
+    _require_memory(problem)
+    try:
+        routes = ROUTERS[method](problem, settings)
+    except TimeoutError:
+        settings.solve.report(f"{method} did not end in time: shortest routes instead")
+        routes = route_sssp(problem, settings)
     proven = method in CERTIFIED or routes.gap <= settings.solve.gap
     if proven or settings.solve.out_of_time():
         return routes
@@ -44,3 +61,17 @@ def route(problem: Problem, method: str = "extp", settings: RouteSettings | None
     if certificate.bound > routes.bound:
         routes = replace(routes, certificate=certificate)
     return routes
+
+
+def _require_memory(problem: Problem) -> None:
+    """Raise, before any route is made, if one shortest route per pair would not fit in memory."""
+    topology, terminals = problem.topology, problem.topology.terminals
+    hops = shortest_distances(topology, np.ones(topology.links), terminals[:1])[0][terminals]
+    count = len(problem.sources) * len(terminals)
+    needed = HOP_BYTES * count * float(hops.mean())
+    if needed > MOST_BYTES:
+        raise InputError(
+            f"{topology.name}: routes of {count:,} pairs need about {needed / 2**30:.1f} GiB; "
+            f"expected at most {MOST_BYTES / 2**30:g} GiB. Use a smaller topology, or `solve`, "
+            "which lists no routes"
+        )

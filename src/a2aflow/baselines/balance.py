@@ -9,6 +9,7 @@ import numpy as np
 from numba import njit
 
 from a2aflow.ir.arrays import Floats, Ints
+from a2aflow.solve.settings import Late, never
 
 SHARPNESS = np.geomspace(5.0, 200.0, 40)
 """One round each; on genkautz no single value comes as near to the optimum as the whole range."""
@@ -18,12 +19,18 @@ LARGEST_EXPONENT = 600.0
 
 
 def balanced_choice(
-    start: Ints, link: Ints, first: Ints, amount: Floats, capacity: Floats, seed: int
+    start: Ints,
+    link: Ints,
+    first: Ints,
+    amount: Floats,
+    capacity: Floats,
+    seed: int,
+    late: Late = never,
 ) -> Ints:
     """Return the chosen path of each pair.
 
     Pair i of demand `amount[i]` chooses from the paths `first[i]..first[i + 1] - 1`; path p has
-    the links `link[start[p]:start[p + 1]]`.
+    the links `link[start[p]:start[p + 1]]`. When it is `late`, the best so far is returned.
     """
     order = np.random.default_rng(seed).permutation(len(amount))
     chosen = np.full(len(amount), -1, dtype=np.int64)
@@ -37,6 +44,8 @@ def balanced_choice(
         scale = float((load / capacity).max())
         if scale < peak:
             best, peak = chosen.copy(), scale
+        if late():
+            break
     return best
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from numba import njit
 
 from a2aflow.baselines.pool import Pool, new_pool, pooled_paths, store
+from a2aflow.errors import InputError
 from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
@@ -25,21 +26,70 @@ from a2aflow.solve.widest import split_flows
 LISTED = 64
 """Up to this many shortest paths of a pair are listed, each with the same weight."""
 
+MOST_ENTRIES = 40_000_000
+"""Links of all listed paths together beyond which they are counted, but not listed."""
 
-def route_ewsp(problem: Problem, _: RouteSettings) -> Routes:
-    """Return all shortest paths with equal weights, or fewer paths with the same link loads."""
+
+def route_ewsp(problem: Problem, settings: RouteSettings) -> Routes:
+    """Return all shortest paths with equal weights, or fewer paths with the same link loads.
+
+    Raise TimeoutError if the time limit comes first.
+    """
+    settings = settings.begin()
+    _require_few(problem)
     topology, near = problem.topology, Adjacency(problem.topology)
-    pool = _paths(
-        topology.nodes,
-        (topology.tail, topology.head),
-        near.outgoing,
-        near.incoming,
-        problem.sources,
-        topology.terminals[problem.sources],
-        problem.node_demand(problem.sources),
-        LISTED,
-    )
+    wanted = problem.node_demand(problem.sources)
+    pool: Pool = new_pool()
+    for row, source in enumerate(problem.sources):
+        settings.solve.check_time()
+        pool = _paths(
+            topology.nodes,
+            (topology.tail, topology.head),
+            near.outgoing,
+            near.incoming,
+            (int(source), int(topology.terminals[source])),
+            wanted[row],
+            LISTED,
+            pool,
+        )
     return routes_from_weights(problem, *pooled_paths(problem, pool), certify(problem, []), "ewsp")
+
+
+def _require_few(problem: Problem) -> None:
+    """Raise, from the numbers of paths alone, if too many would have to be listed."""
+    topology, near = problem.topology, Adjacency(problem.topology)
+    starts = topology.terminals[problem.sources]
+    wanted = problem.node_demand(problem.sources)
+    entries = _listed(
+        topology.nodes, topology.head, near.outgoing, starts, wanted > 0, float(LISTED)
+    )
+    if entries > MOST_ENTRIES:
+        time = float((equal_loads(problem) / topology.capacity).max())
+        raise InputError(
+            f"{topology.name}: the shortest paths of all pairs have about {entries:,.0f} links, "
+            f"at most {LISTED} paths of a pair counted; expected at most {MOST_ENTRIES:,} to list. "
+            f"With equal weights they would take the time {time:.9g}; the methods sssp and native "
+            "list one path per pair"
+        )
+
+
+@njit(cache=True)
+def _listed(
+    nodes: int, head: Ints, out: tuple[Ints, Ints], starts: Ints, wanted: Ints, listed: float
+) -> float:
+    """Count the links of the paths of all pairs, at most so many paths of each."""
+    hop, total = np.ones(len(head)), 0.0
+    distance, paths = np.empty(nodes), np.empty(nodes)
+    parent, order = np.empty(nodes, dtype=np.int64), np.empty(nodes, dtype=np.int64)
+    for row in range(len(starts)):
+        settled = shortest_tree(
+            nodes, out[0], out[1], head, hop, starts[row], distance, parent, order
+        )
+        _count(order[:settled], distance, out, head, paths)
+        for node in order[1:settled]:
+            if wanted[row, node]:
+                total += min(paths[node], listed) * distance[node]
+    return total
 
 
 def equal_loads(problem: Problem) -> Floats:
@@ -123,29 +173,28 @@ def _paths(
     ends: tuple[Ints, Ints],
     out: tuple[Ints, Ints],
     into: tuple[Ints, Ints],
-    sources: Ints,
-    starts: Ints,
+    source: tuple[int, int],
     wanted: Floats,
     listed: int,
+    pool: Pool,
 ) -> Pool:
+    """Store the paths of one source, given by its position and its node."""
     tail, head = ends
-    pool: Pool = new_pool()
     hop = np.ones(len(tail))
     distance, paths = np.empty(nodes), np.empty(nodes)
     parent, order = np.empty(nodes, dtype=np.int64), np.empty(nodes, dtype=np.int64)
-    for row in range(len(starts)):
-        start, owner = starts[row], sources[row] * nodes
-        settled = shortest_tree(nodes, out[0], out[1], head, hop, start, distance, parent, order)
-        _count(order[:settled], distance, out, head, paths)
-        for node in np.flatnonzero(wanted[row]):
-            if paths[node] <= listed:
-                weight = wanted[row, node] / paths[node]
-                pool = _list(pool, owner + node, weight, node, distance, tail, into)
-                continue
-            alone, flow = np.zeros(nodes), np.zeros(len(tail))
-            alone[node] = wanted[row, node]
-            _spread(order[:settled], distance, into, tail, paths, alone, flow)
-            pool = _split(pool, owner, flow, start, node, wanted[row, node], nodes, ends)
+    owner, start = source[0] * nodes, source[1]
+    settled = shortest_tree(nodes, out[0], out[1], head, hop, start, distance, parent, order)
+    _count(order[:settled], distance, out, head, paths)
+    for node in np.flatnonzero(wanted):
+        if paths[node] <= listed:
+            weight = wanted[node] / paths[node]
+            pool = _list(pool, owner + node, weight, node, distance, tail, into)
+            continue
+        alone, flow = np.zeros(nodes), np.zeros(len(tail))
+        alone[node] = wanted[node]
+        _spread(order[:settled], distance, into, tail, paths, alone, flow)
+        pool = _split(pool, owner, flow, start, node, wanted[node], nodes, ends)
     return pool
 
 

@@ -32,16 +32,22 @@ from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
 from a2aflow.solve.certificate import certify, length_bound
-from a2aflow.solve.decompose import block_paths
+from a2aflow.solve.decompose import paths_of_volumes
 from a2aflow.solve.exact import exact_flows
 from a2aflow.solve.groups import Groups, by_source
 from a2aflow.solve.paths import Adjacency, shortest_tree
 from a2aflow.solve.route_settings import RouteSettings
 from a2aflow.solve.routing import routes_from_weights
-from a2aflow.solve.widest import dense_block
+from a2aflow.solve.settings import SolveSettings
 
 PHASES_BETWEEN_BOUNDS = 8
 """A bound costs about as much as a phase."""
+
+SOLVING = 0.5
+"""The share of the time for the phases; the rest is for the paths of their flow."""
+
+SOURCES = 32
+"""Sources routed in one compiled call, so that a time limit is heard in between."""
 
 SHORTEST = 1e-200
 """Lengths do not sink to zero, from where no factor would bring them back."""
@@ -50,19 +56,23 @@ SHORTEST = 1e-200
 def route_fptas(problem: Problem, settings: RouteSettings) -> Routes:
     """Return routes within epsilon of the optimum, with the lengths that prove it.
 
-    A time limit returns what the phases so far amount to, with the gap that they prove.
+    A time limit returns what the phases so far amount to, with the gap that they prove; raise
+    TimeoutError if there are none yet, or their paths come too late.
     """
+    settings = settings.begin()
+    solving = settings.solve.sharing(SOLVING)
     search = _Search(problem, settings.epsilon)
     while not search.finished():
-        search.phase()
+        search.phase(solving)
         if search.phases % PHASES_BETWEEN_BOUNDS == 1:
             search.prove()
             settings.solve.report(f"fptas: {search.phases} phases, gap {search.gap:.2%}")
-        if settings.solve.out_of_time():
+        if solving.out_of_time():
             break
+    if search.phases == 0:
+        raise TimeoutError
     flows = exact_flows(problem.topology, search.groups, search.flows / search.routed)
-    block = dense_block(problem.topology, search.groups.start, flows, search.groups.wanted)
-    paths, weight = block_paths(block, search.groups.source, problem.topology.terminals)
+    paths, weight = paths_of_volumes(problem, search.groups, flows, settings.solve)
     certificate = certify(problem, [search.best_lengths])
     return routes_from_weights(problem, paths, weight, certificate, "fptas")
 
@@ -101,22 +111,30 @@ class _Search:
         enough = math.log(links / (1 - self.epsilon)) / self.epsilon - math.log(links)
         return self.gap <= self.epsilon or self.grown >= enough
 
-    def phase(self) -> None:
-        """Route the demand once more, over the best time so far, and scale the lengths back."""
+    def phase(self, settings: SolveSettings) -> None:
+        """Route the demand once more, over the best time so far, and scale the lengths back.
+
+        If time runs out on the way, some sources have delivered more than they count for, which
+        is cut off in the end.
+        """
         topology = self.problem.topology
         near = Adjacency(topology)
         share = 1.0 / self._guess()
         before = float(topology.capacity @ self.lengths)
-        _phase(
-            (topology.tail, topology.head),
-            near.outgoing,
-            topology.capacity,
-            self.groups.start,
-            self.groups.wanted * share,
-            self.epsilon,
-            self.lengths,
-            self.flows,
-        )
+        for begin in range(0, len(self.groups.start), SOURCES):
+            part = slice(begin, begin + SOURCES)
+            _phase(
+                (topology.tail, topology.head),
+                near.outgoing,
+                topology.capacity,
+                self.groups.start[part],
+                self.groups.wanted[part] * share,
+                self.epsilon,
+                self.lengths,
+                self.flows[part],
+            )
+            if settings.out_of_time() and begin + SOURCES < len(self.groups.start):
+                return
         after = float(topology.capacity @ self.lengths)
         self.grown += math.log(after / before)
         self.lengths = np.maximum(self.lengths / after, SHORTEST)

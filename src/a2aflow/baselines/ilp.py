@@ -17,7 +17,6 @@ never becomes the certificate of the routes, which bounds every all-to-all.
 """
 
 import math
-import time
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -137,6 +136,7 @@ def route_ilp_shortest(problem: Problem, settings: RouteSettings) -> Routes:
 
 
 def _route(problem: Problem, settings: RouteSettings) -> Routes:
+    settings = settings.begin()
     method = f"ilp-{settings.paths}"
     candidates = candidate_paths(problem, settings)
     choice = choose_paths(Choosing(problem, candidates), settings)
@@ -152,9 +152,12 @@ def _route(problem: Problem, settings: RouteSettings) -> Routes:
 def choose_paths(choosing: Choosing, settings: RouteSettings) -> Choice:
     """Return the best choice found within the time limit, at worst the heuristic's."""
     if settings.solve.time_limit is None:
-        patient = replace(settings.solve, time_limit=PATIENCE, started=time.monotonic())
+        patient = replace(settings.solve, time_limit=PATIENCE, started=None)
         settings = replace(settings, solve=patient)
-    quick = _quick_choice(choosing, settings.seed)
+    settings = settings.begin()
+    quick = _quick_choice(choosing, settings)
+    if settings.solve.out_of_time():
+        return replace(quick, status=LPStatus.TIME_LIMIT)
     program = choosing.program()
     bound = _relaxed_bound(choosing, program, settings.solve)
     if quick.time <= bound * (1 + settings.solve.gap):
@@ -162,10 +165,11 @@ def choose_paths(choosing: Choosing, settings: RouteSettings) -> Choice:
     return _search(choosing, program, replace(quick, bound=bound), settings.solve)
 
 
-def _quick_choice(choosing: Choosing, seed: int) -> Choice:
+def _quick_choice(choosing: Choosing, settings: RouteSettings) -> Choice:
     paths, first = choosing.candidates, choosing.first
     amount, capacity = choosing.amount[first[:-1]], choosing.problem.topology.capacity
-    chosen = balanced_choice(paths.start, paths.link, first, amount, capacity, seed)
+    late = settings.solve.out_of_time
+    chosen = balanced_choice(paths.start, paths.link, first, amount, capacity, settings.seed, late)
     return Choice(chosen, choosing.time(chosen))
 
 

@@ -52,7 +52,7 @@ def synthesise(
     number if left out; with `rounds`, any schedule within as many will do. A time limit returns
     the best schedule so far.
     """
-    settings = settings or SolveSettings()
+    settings = (settings or SolveSettings()).begin()
     z3 = _solver_module()
     _check(problem, chunks)
     moves = _Moves.of(problem, chunks)

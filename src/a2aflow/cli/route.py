@@ -1,6 +1,7 @@
 """`a2aflow route`: weighted or single routes, with deadlock-free layers."""
 
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -25,7 +26,7 @@ from a2aflow.ir.routes import Routes
 from a2aflow.ir.topology import Topology
 from a2aflow.ir.verify_routes import check_routes
 from a2aflow.route import ROUTERS, route
-from a2aflow.schedule.layers import LAYERINGS, assign_layers
+from a2aflow.schedule.layers import LAYERINGS, layers_in_time
 from a2aflow.schedule.phases import split_phases
 from a2aflow.schedule.route_chunks import bounded_chunks, common_factor_chunks, limit_routes
 from a2aflow.solve.deadlock_free import solve_deadlock_free
@@ -33,6 +34,9 @@ from a2aflow.solve.route_settings import PATH_SETS, RouteSettings
 from a2aflow.solve.settings import SolveSettings
 
 DEFAULTS = RouteSettings()
+
+ROUTING = 0.6
+"""The share of a time limit for routes that layers follow."""
 
 
 @takes_topology
@@ -92,24 +96,28 @@ def route_verb(
     with progress() as report:
         solving = SolveSettings(
             gap, solver, time_limit, workers, report, cluster=cluster, symmetry=symmetry
-        )
+        ).begin()
+        notes: tuple[str, ...] = ()
         settings = RouteSettings(paths, slack, k, max_routes, loss, epsilon, solve=solving)
         if deadlock_free is not None:
             routes = solve_deadlock_free(problem, deadlock_free, settings)
         else:
-            routes = route(problem, method, settings)
+            share = 1.0 if layers is None else ROUTING
+            routes = route(problem, method, replace(settings, solve=solving.sharing(share)))
             if max_routes is not None:
                 routes = limit_routes(routes, max_routes, settings)
             if chunks is not None:
                 routes = bounded_chunks(routes, chunks, settings)
             if layers is not None:
-                report("assigning layers")
-                routes = assign_layers(routes, layers, max_layers)
+                routes, notes = layers_in_time(routes, layers, max_layers, solving)
         check_routes(routes)
-        split = split_phases(routes, phases or None, phase_loss) if phases is not None else None
+        split = None
+        if phases is not None:
+            split = split_phases(routes, phases or None, phase_loss, solving.out_of_time)
     if output:
         write_artefact(output, routes)
     summary = _summary(routes, time.monotonic() - started)
+    summary["notes"] += notes
     if split is not None:
         summary["phases"] = split.summary()
     show(summary, as_json, _lines(summary, routes, output))
@@ -147,8 +155,8 @@ def _lines(summary: dict[str, Any], routes: Routes, output: Path | None) -> dict
         "layers": "not assigned" if routes.layers is None else str(routes.layers),
         "chunks": f"{summary['common_factor_chunks'] or 'more than 4096'} by common factor",
     }
-    if topology.notes:
-        lines["notes"] = "\n".join(topology.notes)
+    if summary["notes"]:
+        lines["notes"] = "\n".join(summary["notes"])
     if "phases" in summary:
         lines["phases"] = ", ".join(
             f"{key} {line_of(value)}" for key, value in summary["phases"].items()

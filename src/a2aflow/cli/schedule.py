@@ -82,7 +82,7 @@ def schedule_verb(
     started = time.monotonic()
     problem = load_problem(topology, demand)
     with progress() as report:
-        solving = SolveSettings(gap, solver, time_limit, workers, report, symmetry=symmetry)
+        solving = SolveSettings(gap, solver, time_limit, workers, report, symmetry=symmetry).begin()
         settings = ScheduleSettings(
             steps, chunks, latency, step_tolerance, loss, max_chunks, solving
         )

@@ -80,7 +80,7 @@ def solve_verb(
     with progress() as report:
         settings = SolveSettings(
             gap, solver, time_limit, workers, report, cluster=cluster, symmetry=symmetry
-        )
+        ).begin()
         flow = _solve(problem, method, settings, last, repair_only)
     summary = _summary(flow, time.monotonic() - started, rate)
     if output:

@@ -14,7 +14,8 @@ MAX_NODES = 1_000_000
 SMALLEST, LARGEST = 1e-100, 1e100
 """Capacities and demands outside this range overflow when they are multiplied."""
 
-MAX_LINKS = 50_000_000
+MAX_LINKS = 4_000_000
+"""More links than any method here takes; the complete graph on 2,000 nodes has as many."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -45,8 +45,10 @@ def require_solver(name: str) -> None:
 
 
 def solve_program(program: LinearProgram, solver: str, settings: LPSettings) -> LPResult:
-    """Solve `program` with the named solver."""
+    """Solve `program` with the named solver; without time left, say so and build nothing."""
     require_solver(solver)
+    if settings.time_limit is not None and settings.time_limit <= 0:
+        return LPResult(LPStatus.TIME_LIMIT, None, None)
     if solver == "auto":
         solver = next((name for limit, name in AUTO if program.size <= limit), "hipo")
     if solver in EXTRAS:

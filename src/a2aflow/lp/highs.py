@@ -1,6 +1,7 @@
 """HiGHS: simplex, two interior-point methods with crossover, PDLP, and branch and bound."""
 
 import threading
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +18,9 @@ THREAD_NAME = "a2aflow-solver"
 
 PATIENCE = 3.0
 """Seconds that a solver gets to stop by itself after Ctrl-C before its thread is abandoned."""
+
+OVERTIME = 1.0
+"""Seconds that a solver gets beyond its time limit, which it does not look at everywhere."""
 
 _STATUS = {
     highspy.HighsModelStatus.kOptimal: LPStatus.OPTIMAL,
@@ -71,6 +75,8 @@ def mip(program: LinearProgram, settings: LPSettings, start: Vector | None = Non
 def _solve(
     name: str, program: LinearProgram, settings: LPSettings, start: Vector | None = None
 ) -> LPResult:
+    if not _previous_ended(settings.time_limit):
+        return LPResult(LPStatus.TIME_LIMIT, None, None)
     # HiGHS keeps one thread pool per process and refuses a solve that wants another number.
     highspy.Highs.resetGlobalScheduler(True)
     solver = highspy.Highs()
@@ -84,11 +90,21 @@ def _solve(
         solver.run()
         return _result(solver)
     thread = threading.Thread(target=solver.run, name=THREAD_NAME, daemon=True)
-    interrupted = _watch(thread, solver, f"{name}: {program.size:,} variables", settings)
+    stopped = _watch(thread, solver, f"{name}: {program.size:,} variables", settings)
     if thread.is_alive():
-        return LPResult(LPStatus.INTERRUPTED, None, None)
+        return LPResult(stopped or LPStatus.STOPPED, None, None)
     result = _result(solver)
-    return replace(result, status=LPStatus.INTERRUPTED) if interrupted else result
+    return result if stopped is None else replace(result, status=stopped)
+
+
+def _previous_ended(seconds: float | None) -> bool:
+    """Wait for a solver that was abandoned, which holds the one thread pool; whether it ended."""
+    for thread in threading.enumerate():
+        if thread.name == THREAD_NAME:
+            thread.join(seconds)
+            if thread.is_alive():
+                return False
+    return True
 
 
 def _accuracy(name: str, settings: LPSettings) -> dict[str, Any]:
@@ -130,22 +146,36 @@ def _solution(values: Vector) -> highspy.HighsSolution:
     return solution
 
 
-def _watch(thread: threading.Thread, solver: Any, what: str, settings: LPSettings) -> bool:
-    """Run the solver's thread, report while it runs, cancel it on Ctrl-C; return whether it was."""
+def _watch(
+    thread: threading.Thread, solver: Any, what: str, settings: LPSettings
+) -> LPStatus | None:
+    """Run the solver's thread and report while it runs; say why it was cancelled, if it was.
+
+    Ctrl-C cancels it, and so does a time limit that the solver itself fails to hear.
+    """
     solver.HandleUserInterrupt = True
     thread.start()
-    seconds = 0
+    started = time.monotonic()
+    limit = np.inf if settings.time_limit is None else settings.time_limit + OVERTIME / 2
     try:
-        while thread.is_alive():
-            settings.report(f"{what}, {seconds} s")
-            thread.join(1.0)
-            seconds += 1
+        while thread.is_alive() and (spent := time.monotonic() - started) < limit:
+            settings.report(f"{what}, {spent:.0f} s")
+            thread.join(min(1.0, limit - spent))
+        if not thread.is_alive():
+            return None
+        return _cancelled(thread, solver, OVERTIME / 2, LPStatus.TIME_LIMIT)
     except KeyboardInterrupt:
         settings.report(f"{what}, stopping")
-        solver.cancelSolve()
-        thread.join(PATIENCE)
-        return True
-    return False
+        return _cancelled(thread, solver, PATIENCE, LPStatus.INTERRUPTED)
+
+
+def _cancelled(
+    thread: threading.Thread, solver: Any, patience: float, status: LPStatus
+) -> LPStatus:
+    """Ask the solver to stop and wait a little; return the status that this gives its result."""
+    solver.cancelSolve()
+    thread.join(patience)
+    return status
 
 
 def _result(solver: highspy.Highs) -> LPResult:

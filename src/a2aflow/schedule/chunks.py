@@ -28,7 +28,7 @@ from a2aflow.schedule.timed_paths import Sharing, negotiate_steps, without_detou
 from a2aflow.solve.exact import exact_flows
 from a2aflow.solve.negotiate import NOTHING, Chunks, trace_paths
 from a2aflow.solve.network import linear_program
-from a2aflow.solve.settings import SolveSettings
+from a2aflow.solve.settings import SolveSettings, never
 from a2aflow.solve.timestepped import TimedFlow, useful_variables
 
 ROUNDS = 300
@@ -131,11 +131,12 @@ def squeezed(
 ) -> Rounded:
     """Return the best schedule found with chunks of any sizes; it ends early within `most_loss`.
 
-    Whatever the durations, there is one: that of the fractional paths, or of shortest ones.
+    Whatever the durations, there is one: that of the fractional paths, or of shortest ones. It is
+    found even if time is up.
     """
     pieces = _Pieces(flow, chunks_per_shard, settings)
     unit = chunks_per_shard * capacity_unit(flow)
-    best = pieces.route(np.full(flow.expansion.steps, np.inf), flow.volumes)
+    best = pieces.route(np.full(flow.expansion.steps, np.inf), flow.volumes, late=never)
     low, high = LEAST_SLACK, best.loss
     for _ in range(SQUEEZES):
         if best.within(most_loss) or high <= low or settings.out_of_time():
@@ -284,7 +285,13 @@ class _Pieces:
         expansion = flow.expansion
         self.chunks = Chunks(expansion.starts[self.source], expansion.ends[self.destination], size)
 
-    def route(self, durations: Floats, volumes: Floats, tries: int = 1) -> Rounded:
+    def route(
+        self,
+        durations: Floats,
+        volumes: Floats,
+        tries: int = 1,
+        late: Callable[[], bool] | None = None,
+    ) -> Rounded:
         """Route every chunk, starting from volumes in shards, and within the durations if it can.
 
         Of several tries, the first that fits is taken, or else the one of least loss.
@@ -295,7 +302,7 @@ class _Pieces:
         guide = volumes * self.per_shard
         start = trace_paths(expansion.graph, self.chunks, guide, self.row, self._longest_path())
         start = without_detours(expansion, start)
-        late = self.settings.out_of_time
+        late = late or self.settings.out_of_time
         found: list[Rounded] = []
         for seed in range(tries):
             paths, fits = negotiate_steps(

@@ -6,30 +6,50 @@ the next layer. The search goes on where its path was broken, until the layer is
 next layer is searched. Ties go to the dependency that comes first along the cycle.
 """
 
+from typing import TypeAlias
+
 import numpy as np
 from numba import njit
 
 from a2aflow.ir.arrays import Ints
 from a2aflow.ir.routes import Routes
 from a2aflow.solve.channels import Dependencies, circular_route, dependencies_of
+from a2aflow.solve.settings import Late, never
 
 NEW, ON_PATH, FINISHED = 0, 1, 2
 
+MOST_CYCLES = 1_000
+"""Cycles broken in one compiled call, so that a time limit is heard in between."""
 
-def break_cycles(routes: Routes, _: int) -> Ints:
-    """Return a layer per route, by moving routes off cycles from layer to layer."""
+Search: TypeAlias = tuple[Ints, Ints, Ints, Ints, Ints, Ints, Ints]
+"""Routes per turn; state, next turn and place on the path of each link; the path: links, turns;
+the root of the search and the depth of the path."""
+
+
+def break_cycles(routes: Routes, _: int, late: Late = never) -> Ints:
+    """Return a layer per route, by moving routes off cycles from layer to layer.
+
+    Raise TimeoutError when it is `late`.
+    """
     dependencies = dependencies_of(routes)
     users, users_first = _users(dependencies)
     layer = np.zeros(routes.count, dtype=np.int64)
     level = 0
+    turns = (dependencies.start, dependencies.turn)
     while (layer == level).any():
-        _clear_layer(
-            level,
-            (dependencies.start, dependencies.turn),
-            (dependencies.out_first, dependencies.wanted),
-            (users_first, users),
-            layer,
-        )
+        search = _new_search(level, turns, layer, dependencies.out_first, dependencies.count)
+        done = False
+        while not done:
+            if late():
+                raise TimeoutError
+            done = _clear_layer(
+                level,
+                turns,
+                (dependencies.out_first, dependencies.wanted),
+                (users_first, users),
+                layer,
+                search,
+            )
         if not (layer == level).any():
             raise circular_route()
         level += 1
@@ -44,6 +64,18 @@ def _users(dependencies: Dependencies) -> tuple[Ints, Ints]:
     return route[order].astype(np.int64), first.astype(np.int64)
 
 
+def _new_search(
+    level: int, routes: tuple[Ints, Ints], layer: Ints, first: Ints, turns: int
+) -> Search:
+    """Return the state of a search that has not begun."""
+    links = len(first) - 1
+    count: Ints = _count_users(level, routes, layer, turns)
+    state, place = np.zeros((2, links), dtype=np.int64)
+    path, taken = np.zeros((2, links + 1), dtype=np.int64)
+    where = np.array([0, -1], dtype=np.int64)
+    return count, state, first[:-1].copy(), place, path, taken, where
+
+
 @njit(cache=True)
 def _clear_layer(
     level: int,
@@ -51,20 +83,23 @@ def _clear_layer(
     graph: tuple[Ints, Ints],
     users: tuple[Ints, Ints],
     layer: Ints,
-) -> None:
-    """Move routes to the next layer until this one has no cycle."""
+    search: Search,
+) -> bool:
+    """Move routes to the next layer until this one has no cycle; return whether that is so.
+
+    After `MOST_CYCLES` cycles it stops, to go on from the same state.
+    """
     first, wanted = graph
-    count = _count_users(level, routes, layer, len(wanted))
-    links = len(first) - 1
-    state = np.zeros(links, dtype=np.int64)
-    cursor = first[:-1].copy()
-    place = np.empty(links, dtype=np.int64)
-    path = np.empty(links + 1, dtype=np.int64)
-    turns = np.empty(links + 1, dtype=np.int64)
-    for root in range(links):
-        if state[root] == NEW:
-            path[0], place[root], state[root], depth = root, 0, ON_PATH, 0
+    count, state, cursor, place, path, turns, where = search
+    broken, depth = 0, where[1]
+    for root in range(where[0], len(first) - 1):
+        if state[root] == NEW or depth >= 0:
+            if depth < 0:
+                path[0], place[root], state[root], depth = root, 0, ON_PATH, 0
             while depth >= 0:
+                if broken == MOST_CYCLES:
+                    where[0], where[1] = root, depth
+                    return False
                 link = path[depth]
                 turn = cursor[link]
                 if turn == first[link + 1]:
@@ -84,6 +119,8 @@ def _clear_layer(
                         level, _rarest(turns, count, bottom, depth), routes, users, layer, count
                     )
                     depth = _broken_at(turns, count, path, state, depth)
+                    broken += 1
+    return True
 
 
 @njit(cache=True)

@@ -25,6 +25,7 @@ from a2aflow.solve.channels import (
     fill_layer,
     turn_weights,
 )
+from a2aflow.solve.settings import Late, SolveSettings, never
 
 Small = NDArray[np.int32]
 
@@ -39,6 +40,12 @@ ROUNDS = 12
 
 RISE = 1.15
 """By what the weight of a route that no layer takes grows in each round."""
+
+IMPROVING = 0.5
+"""The share of the time left for which orders are improved; the rest is for what they miss."""
+
+SWEPT = 100
+"""Links that are put in their place in one compiled call: a time limit is heard in between."""
 
 REST = 1e-3
 """No new order is made for less than this share of the routes until the others are improved."""
@@ -59,10 +66,18 @@ class Orders:
         return missed
 
 
-def pack_by_orders(dependencies: Dependencies, seed: int) -> Ints:
-    """Return a layer per route, found by improving the orders of the links."""
+def pack_by_orders(
+    dependencies: Dependencies, seed: int, settings: SolveSettings | None = None
+) -> Ints:
+    """Return a layer per route, found by improving the orders of the links.
+
+    With a time limit, orders are improved for half of the time left; raise TimeoutError if the
+    other half is too short for what they miss.
+    """
+    settings = settings or SolveSettings()
     rest = int(REST * dependencies.routes)
-    orders = layer_orders(dependencies, dependencies.routes, rest, seed)
+    enough = settings.sharing(IMPROVING).out_of_time
+    orders = layer_orders(dependencies, dependencies.routes, rest, seed, enough)
     layer = np.full(dependencies.routes, -1, dtype=np.int64)
     layer[dependencies.length == 0] = 0
     for level, flags in enumerate(orders.forward):
@@ -70,7 +85,9 @@ def pack_by_orders(dependencies: Dependencies, seed: int) -> Ints:
     level, left = 0, np.flatnonzero(layer < 0)
     while len(left):
         before = np.flatnonzero((layer == level) & (dependencies.length > 0))
-        layer[left[fill_layer(dependencies, np.concatenate((before, left)))[0][left]]] = level
+        offered = np.concatenate((before, left))
+        taken, _ = fill_layer(dependencies, offered, settings.out_of_time)
+        layer[left[taken[left]]] = level
         if not (layer == level).any():
             raise circular_route()
         level, left = level + 1, np.flatnonzero(layer < 0)
@@ -78,17 +95,23 @@ def pack_by_orders(dependencies: Dependencies, seed: int) -> Ints:
     return np.unique(layer, return_inverse=True)[1].astype(np.int64)
 
 
-def layer_orders(dependencies: Dependencies, most: int, rest: int, seed: int) -> Orders:
-    """Return orders, `most` at most, until at most `rest` routes go forward in none; improved."""
+def layer_orders(
+    dependencies: Dependencies, most: int, rest: int, seed: int, late: Late = never
+) -> Orders:
+    """Return orders, `most` at most, until at most `rest` routes go forward in none; improved.
+
+    There are fewer orders, and less improved ones, if it is `late` before.
+    """
     rng = np.random.default_rng(seed)
     orders = Orders([], [])
     missed = orders.missed(dependencies)
     while missed.any() and len(orders.rank) < most:
-        if orders.rank and missed.sum() <= rest:
+        if orders.rank and (missed.sum() <= rest or late()):
             break
         rank = _first_order(dependencies, missed)
         which = np.flatnonzero(missed)
-        rank = _sifted(dependencies, which, _hardness(dependencies)[which], rank, PATIENCE, rng)
+        weight = _hardness(dependencies)[which]
+        rank = _sifted(dependencies, which, weight, rank, PATIENCE, rng, late)
         orders.rank.append(rank)
         orders.forward.append(
             _goes_forward(dependencies.start, dependencies.turn, _turn_forward(dependencies, rank))
@@ -96,11 +119,13 @@ def layer_orders(dependencies: Dependencies, most: int, rest: int, seed: int) ->
         if not (orders.forward[-1] & missed).any():
             break
         missed = missed & ~orders.forward[-1]
-    _improve(dependencies, orders, rng)
+    _improve(dependencies, orders, rng, late)
     return orders
 
 
-def _improve(dependencies: Dependencies, orders: Orders, rng: np.random.Generator) -> None:
+def _improve(
+    dependencies: Dependencies, orders: Orders, rng: np.random.Generator, late: Late
+) -> None:
     """Improve each order for the routes that no other takes, round after round."""
     weight = _hardness(dependencies)
     takers = np.zeros(dependencies.routes, dtype=np.int64)
@@ -111,9 +136,12 @@ def _improve(dependencies: Dependencies, orders: Orders, rng: np.random.Generato
         if takers[waits].all():
             break
         for level in range(len(orders.rank)):
+            if late():
+                return
             others = takers - orders.forward[level]
             which = np.flatnonzero(waits & (others == 0))
-            rank = _sifted(dependencies, which, weight[which], orders.rank[level], AGAIN, rng)
+            rank = orders.rank[level]
+            rank = _sifted(dependencies, which, weight[which], rank, AGAIN, rng, late)
             flags = _goes_forward(
                 dependencies.start, dependencies.turn, _turn_forward(dependencies, rank)
             )
@@ -153,8 +181,9 @@ def _sifted(
     rank: Floats,
     patience: tuple[float, ...],
     rng: np.random.Generator,
+    late: Late,
 ) -> Floats:
-    """Return an order improved for some routes of some weight."""
+    """Return an order improved for some routes of some weight; less so if it is `late` before."""
     turns = (dependencies.held, dependencies.wanted)
     around = (dependencies.out_first, dependencies.into_first, dependencies.into)
     slot = np.empty(dependencies.count, dtype=np.int64)
@@ -163,9 +192,16 @@ def _sifted(
     routes = (dependencies.start, dependencies.turn)
     visits = _visits(routes, turns, around, slot, which)
     back = _backward(routes, _turn_forward(dependencies, rank), which)
+    longest = int(dependencies.length[which].max(initial=0))
     for share in patience:
         order = rng.permutation(dependencies.links)
-        _sweep(order, visits, (*turns, *around), rank, back, weight, share)
+        # What so many backward places leave of a route's weight.
+        powers = share ** np.arange(longest + 2.0)
+        for begin in range(0, len(order), SWEPT):
+            if late():
+                break
+            part = order[begin : begin + SWEPT]
+            _sweep(part, visits, (*turns, *around), rank, back, weight, powers)
         # Whole places again, before halving the distances between them runs out of digits.
         rank = np.argsort(np.argsort(rank, kind="stable")).astype(np.float64)
     return rank
@@ -234,7 +270,7 @@ def _sweep(
     rank: Floats,
     back: Small,
     weight: Floats,
-    patience: float,
+    powers: Floats,
 ) -> None:
     """Put each link, in the given order, where the routes over it gain most."""
     held, wanted, out_first, into_first, into = turns
@@ -244,8 +280,8 @@ def _sweep(
         before = rank[held[into[into_first[link] : into_first[link + 1]]]]
         after = rank[wanted[out_first[link] : out_first[link + 1]]]
         here = rank[link]
-        tally = _tally(link, here, visits, before, after, back, weight, patience)
-        there = _best_place(here, before, after, tally, patience)
+        tally = _tally(link, here, visits, before, after, back, weight, powers)
+        there = _best_place(here, before, after, tally, powers[1])
         if there != here:
             rank[link] = there
             _, who, inward, outward = visits
@@ -267,7 +303,7 @@ def _tally(
     after: Floats,
     back: Small,
     weight: Floats,
-    patience: float,
+    powers: Floats,
 ) -> Floats:
     """Return the weight of the routes by the turns into and out of the link, the last for none.
 
@@ -283,7 +319,7 @@ def _tally(
         if far >= 0 and after[far] <= here:
             others -= 1
         # Slot -1, no turn, is the last row or column.
-        tally[near, far] += weight[mine] * patience**others
+        tally[near, far] += weight[mine] * powers[others]
     return tally
 
 

@@ -17,6 +17,7 @@ All algorithms share one signature and sit in `LAYERINGS`:
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -33,8 +34,9 @@ from a2aflow.solve.channels import (
     fill_layer,
     turn_weights,
 )
+from a2aflow.solve.settings import Late, SolveSettings
 
-Layering = Callable[[Routes, int], Ints]
+Layering = Callable[[Routes, int, SolveSettings], Ints]
 Order = Callable[[Routes, Dependencies, Ints], Floats]
 
 SHUFFLES = 30
@@ -42,6 +44,9 @@ SHUFFLES = 30
 
 SHUFFLE_WORK = 1_000_000
 """Dependencies of all routes, times shuffles, that are worth the time."""
+
+OFFERING = 0.5
+"""The share of the time left for which routes are offered in other orders."""
 
 OFFERED_WORK = 500_000
 """Dependencies of all routes up to which routes are offered to layers one by one."""
@@ -52,12 +57,18 @@ def assign_layers(
     algorithm: str = "lash-sequential",
     max_layers: int | None = None,
     seed: int = 0,
+    settings: SolveSettings | None = None,
 ) -> Routes:
-    """Return the routes with a virtual layer each, so that no layer can deadlock."""
+    """Return the routes with a virtual layer each, so that no layer can deadlock.
+
+    A time limit in the settings shortens the search for few layers; raise TimeoutError if not even
+    a first assignment ends in time.
+    """
     if algorithm not in LAYERINGS:
         known = ", ".join(LAYERINGS)
         raise UsageError(f"unknown layering {algorithm!r}; expected one of {known}")
-    layered = replace(routes, layer=LAYERINGS[algorithm](routes, seed))
+    settings = (settings or SolveSettings()).begin()
+    layered = replace(routes, layer=LAYERINGS[algorithm](routes, seed, settings))
     needed = layered.layers or 0
     if max_layers is not None and needed > max_layers:
         raise InputError(
@@ -68,25 +79,55 @@ def assign_layers(
     return layered
 
 
-def lash(routes: Routes, _: int) -> Ints:
+def layers_in_time(
+    routes: Routes, algorithm: str, max_layers: int | None, settings: SolveSettings
+) -> tuple[Routes, tuple[str, ...]]:
+    """Return the routes with layers, or without and a note that says so if time runs out."""
+    settings.report("assigning layers")
+    try:
+        return assign_layers(routes, algorithm, max_layers, settings=settings), ()
+    except TimeoutError:
+        return routes, (
+            f"the time limit of {settings.time_limit:g} s came before all {routes.count:,} routes "
+            "had a layer, so they have none and may deadlock; allow more time, or leave out layers "
+            "on fabrics that need none",
+        )
+
+
+def lash(routes: Routes, _: int, settings: SolveSettings) -> Ints:
     """Put each route, in the order given, into the first layer that it cannot deadlock."""
-    return _first_fit(routes, dependencies_of(routes))
+    return _first_fit(routes, dependencies_of(routes), settings.out_of_time)
 
 
-def lash_sequential(routes: Routes, seed: int) -> Ints:
+def df_sssp(routes: Routes, seed: int, settings: SolveSettings) -> Ints:
+    """Move routes that close cycles to the next layer: see `schedule.layer_cycles`."""
+    return break_cycles(routes, seed, settings.out_of_time)
+
+
+def lash_sequential(routes: Routes, seed: int, settings: SolveSettings) -> Ints:
     """Fill layer after layer, in several orders, and return the packing of fewest layers."""
     dependencies = dependencies_of(routes)
     if len(dependencies.turn) > OFFERED_WORK:
-        return pack_by_orders(dependencies, seed)
-    best = _first_fit(routes, dependencies)
-    for orders in _attempts(routes, dependencies, seed):
-        # Two layers cannot be improved on: that one would do is seen at the first attempt.
-        if best.max() < 2:
-            break
-        packing = _pack(routes, dependencies, orders, limit=int(best.max()))
-        best = best if packing is None else packing
-    by_orders = pack_by_orders(dependencies, seed) if best.max() > 1 else best
-    return min(best, by_orders, key=lambda layer: int(layer.max()))
+        return pack_by_orders(dependencies, seed, settings)
+    best = _first_fit(routes, dependencies, settings.out_of_time)
+    return _improved(best, routes, dependencies, seed, settings)
+
+
+def _improved(
+    best: Ints, routes: Routes, dependencies: Dependencies, seed: int, settings: SolveSettings
+) -> Ints:
+    """Return the packing of fewest layers that other orders lead to in time."""
+    late = settings.sharing(OFFERING).out_of_time
+    with suppress(TimeoutError):
+        for orders in _attempts(routes, dependencies, seed):
+            # Two layers cannot be improved on: that one would do is seen at the first attempt.
+            if best.max() < 2 or late():
+                break
+            packing = _pack(routes, dependencies, orders, int(best.max()), settings.out_of_time)
+            best = best if packing is None else packing
+        by_orders = pack_by_orders(dependencies, seed, settings) if best.max() > 1 else best
+        return min(best, by_orders, key=lambda layer: int(layer.max()))
+    return best
 
 
 def _attempts(routes: Routes, dependencies: Dependencies, seed: int) -> Iterator[Sequence[Order]]:
@@ -99,16 +140,16 @@ def _attempts(routes: Routes, dependencies: Dependencies, seed: int) -> Iterator
         yield [_by(place[routes.source])]
 
 
-def _first_fit(routes: Routes, dependencies: Dependencies) -> Ints:
+def _first_fit(routes: Routes, dependencies: Dependencies, late: Late) -> Ints:
     """Put each route into the first layer that takes it: the same as filling layer by layer."""
-    layer = _pack(routes, dependencies, [_as_given], limit=routes.count)
+    layer = _pack(routes, dependencies, [_as_given], routes.count, late)
     if layer is None:
         raise circular_route()
     return layer
 
 
 def _pack(
-    routes: Routes, dependencies: Dependencies, orders: Sequence[Order], limit: int
+    routes: Routes, dependencies: Dependencies, orders: Sequence[Order], limit: int, late: Late
 ) -> Ints | None:
     """Fill layers until all routes have one; of several orders, each layer takes the fullest.
 
@@ -117,7 +158,7 @@ def _pack(
     layer = np.zeros(routes.count, dtype=np.int64)
     left = np.flatnonzero(dependencies.length)
     for level in range(limit):
-        fillings = [_filled(routes, dependencies, left, order) for order in orders]
+        fillings = [_filled(routes, dependencies, left, order, late) for order in orders]
         taken = max(fillings, key=lambda mine: int(dependencies.length[mine].sum()))
         layer[taken] = level
         left = np.setdiff1d(left, taken, assume_unique=True)
@@ -126,10 +167,12 @@ def _pack(
     return None
 
 
-def _filled(routes: Routes, dependencies: Dependencies, left: Ints, order: Order) -> Ints:
+def _filled(
+    routes: Routes, dependencies: Dependencies, left: Ints, order: Order, late: Late
+) -> Ints:
     """Return the routes that one layer takes if they are offered in a certain order."""
     offered = left[np.argsort(order(routes, dependencies, left), kind="stable")]
-    taken, _ = fill_layer(dependencies, offered)
+    taken, _ = fill_layer(dependencies, offered, late)
     return np.flatnonzero(taken)
 
 
@@ -169,6 +212,6 @@ ORDERS: Sequence[Order] = (_longest_first, _by_source, _by_destination, _beaten_
 LAYERINGS: dict[str, Layering] = {
     "lash": lash,
     "lash-sequential": lash_sequential,
-    "df-sssp": break_cycles,
+    "df-sssp": df_sssp,
 }
 """Every layer assignment, by its name on the command line."""

@@ -19,6 +19,7 @@ from a2aflow.errors import InputError, UsageError
 from a2aflow.ir.arrays import Floats, Ints, frozen
 from a2aflow.ir.routes import Routes
 from a2aflow.schedule.settle import UNPLACED, Items, Places, first_found, loads, settle
+from a2aflow.solve.settings import Late, never
 
 ROUNDS = 200
 """Rounds of negotiation for one try."""
@@ -101,32 +102,36 @@ class Phases:
         }
 
 
-def split_phases(routes: Routes, phases: int | None, loss: float) -> Phases:
-    """Split routes into `phases` phases, or into as many as the stated loss allows if None."""
+def split_phases(routes: Routes, phases: int | None, loss: float, late: Late = never) -> Phases:
+    """Split routes into `phases` phases, or into as many as the stated loss allows if None.
+
+    When it is `late`, the search for more phases, or for a smaller loss, ends.
+    """
     if not 0 <= loss <= 10:
         raise UsageError(f"loss {loss:g}; expected a share from 0 to 10")
     if phases is None:
-        return _most_phases(routes, loss)
+        return _most_phases(routes, loss, late)
     if not 1 <= phases <= routes.count:
         raise UsageError(
             f"{phases} phases for {routes.count} routes; expected 1 to {routes.count} phases"
         )
-    found = first_found(TARGETS, lambda step: _try(routes, phases, loss * step / TARGETS))
+    found = first_found(TARGETS, lambda step: _try(routes, phases, loss * step / TARGETS, late))
     if found is None:
         raise InputError(
             f"no {phases} phases of these {routes.count} routes within a loss of {loss:.4g} "
-            "were found; allow a larger loss, fewer phases, or cut the shards into more chunks"
+            "were found; allow more time, a larger loss, fewer phases, or cut the shards into more "
+            "chunks"
         )
     return found
 
 
-def _most_phases(routes: Routes, loss: float) -> Phases:
+def _most_phases(routes: Routes, loss: float, late: Late) -> Phases:
     """Try as many phases as can be, then double their number while that works, then bisect."""
     most = min(routes.count, int(routes.time * (1 + loss) / float(_own_time(routes).max())))
     best, low, high = _all_at_once(routes), 1, most + 1
     middle = most
     while low < middle < high:
-        found = _try(routes, middle, loss)
+        found = _try(routes, middle, loss, late)
         if found is None:
             high = middle
         else:
@@ -139,7 +144,7 @@ def _all_at_once(routes: Routes) -> Phases:
     return Phases(routes, np.zeros(routes.count, dtype=np.int64))
 
 
-def _try(routes: Routes, phases: int, loss: float) -> Phases | None:
+def _try(routes: Routes, phases: int, loss: float, late: Late) -> Phases | None:
     """Return exactly this many phases within the loss, if they are found."""
     if phases == 1:
         return _all_at_once(routes)
@@ -148,7 +153,7 @@ def _try(routes: Routes, phases: int, loss: float) -> Phases | None:
     tries = min(MOST_TRIES, max(1, EFFORT // (routes.count * phases)))
     for budget in _budgets(routes, phases, loss):
         for seed in range(tries):
-            places = settle(routes.problem.topology, items, nowhere, budget, ROUNDS, seed)
+            places = settle(routes.problem.topology, items, nowhere, budget, ROUNDS, seed, late)
             if places is not None:
                 phase = _evened(routes, places, budget)
                 # A phase that nothing needed would be a number only.

@@ -24,6 +24,7 @@ from a2aflow.solve.negotiate import NOTHING, Chunks, negotiate
 from a2aflow.solve.path_mcf import path_program
 from a2aflow.solve.route_settings import RouteSettings
 from a2aflow.solve.routing import merge_equal, routes_from_weights, select_paths
+from a2aflow.solve.settings import Late
 
 EXACT = 1e-7
 """How far from a whole number of chunks a weight may be and still count as one."""
@@ -74,7 +75,8 @@ def bounded_chunks(routes: Routes, chunks: int, settings: RouteSettings) -> Rout
     """
     if chunks < 1:
         raise UsageError(f"{chunks} chunks per shard; expected at least 1")
-    pieces = _Pieces(routes, chunks)
+    settings = settings.begin()
+    pieces = _Pieces(routes, chunks, settings.solve.out_of_time)
     first = pieces.rounded()
     least, step, last = pieces.targets(first)
     found = first_found(last, lambda index: pieces.on_own_paths(first, least + index * step))
@@ -91,8 +93,8 @@ def bounded_chunks(routes: Routes, chunks: int, settings: RouteSettings) -> Rout
 class _Pieces:
     """All chunks of the routes, each on one of the paths of its pair."""
 
-    def __init__(self, routes: Routes, chunks: int) -> None:
-        self.problem, self.routes, self.chunks = routes.problem, routes, chunks
+    def __init__(self, routes: Routes, chunks: int, late: Late) -> None:
+        self.problem, self.routes, self.chunks, self.late = routes.problem, routes, chunks, late
         terminals = len(self.problem.topology.terminals)
         pair = routes.source * terminals + routes.destination
         order = np.argsort(pair, kind="stable")
@@ -137,7 +139,7 @@ class _Pieces:
         """Return places on the pairs' own paths within a time, if they are found."""
         budget = np.array([target * (1 + 1e-12)])
         tries = (
-            settle(self.problem.topology, self.items, first, budget, ROUNDS, seed)
+            settle(self.problem.topology, self.items, first, budget, ROUNDS, seed, self.late)
             for seed in range(TRIES)
         )
         return next((places for places in tries if places is not None), None)
@@ -149,7 +151,11 @@ class _Pieces:
         pieces = Chunks(topology.terminals[ends[0]], topology.terminals[ends[1]], self.size)
         budget = target * topology.capacity * (1 + 1e-12)
         for seed in range(min(MOST_TRIES, max(1, EFFORT // len(self.size)))):
-            table, fits = negotiate(topology, pieces, self._table(first), budget, REROUTES, seed)
+            if self.late():
+                break
+            table, fits = negotiate(
+                topology, pieces, self._table(first), budget, REROUTES, seed, self.late
+            )
             if fits:
                 taken = table != NOTHING
                 start = np.concatenate(([0], np.cumsum(taken.sum(axis=1))))
@@ -194,6 +200,7 @@ def limit_routes(routes: Routes, most_per_pair: int, settings: RouteSettings) ->
     """
     if most_per_pair < 1:
         raise UsageError(f"{most_per_pair} routes per pair; expected at least 1")
+    settings = settings.begin()
     if int(routes.routes_per_pair().max()) <= most_per_pair:
         return routes
     best = _reweighted(routes, _candidates(routes), settings)

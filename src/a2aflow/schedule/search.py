@@ -49,6 +49,9 @@ MOST_WORK = 200_000_000
 WORST_WIDENED = 2.0
 """The loss up to which whole durations are tried before they are given up."""
 
+SOLVING, STEPPING = 0.3, 0.5
+"""Shares of the time left: for the plain flow, then for flows in steps; the rest is for chunks."""
+
 
 @dataclass(frozen=True)
 class ScheduleSettings:
@@ -80,6 +83,10 @@ class ScheduleSettings:
         if self.steps is not None and self.steps < 1:
             raise UsageError(f"{self.steps} steps; expected at least 1")
 
+    def begin(self) -> "ScheduleSettings":
+        """Return the settings with the clock of their time limit running."""
+        return replace(self, solve=self.solve.begin())
+
 
 @dataclass(frozen=True, eq=False)
 class Found:
@@ -101,10 +108,11 @@ def find_schedule(problem: Problem, settings: ScheduleSettings) -> Found:
     The numbers of chunks that divide the fractional time evenly are tried for a loss of nothing;
     failing that, the smallest number within the loss is taken, and failing that, the best found.
     """
-    master = solve_master(problem, _plain_settings(problem, settings.solve))
+    settings = settings.begin()
+    master = solve_master(problem, _plain_settings(problem, settings.solve).sharing(SOLVING))
     if master.status is Status.INTERRUPTED:
         raise KeyboardInterrupt
-    flow = choose_flow(master, settings)
+    flow = choose_flow(master, replace(settings, solve=settings.solve.sharing(STEPPING)))
     rounded, curve = _search(flow, settings)
     schedule = schedule_from(rounded, master.certificate, "tsmcf")
     check_schedule(schedule)
@@ -184,17 +192,22 @@ def _round(
 
 
 def chunk_curve(flow: TimedFlow, choices: range, solving: SolveSettings) -> dict[int, float]:
-    """Return the loss of each number of chunks."""
-    flows = _forms(flow)
-    return {chunks: _smallest_loss(flows, chunks, solving).loss for chunks in choices}
+    """Return the loss of each number of chunks, as far as time allows."""
+    flows, solving = _forms(flow), solving.begin()
+    curve: dict[int, float] = {}
+    for chunks in choices:
+        if curve and solving.out_of_time():
+            break
+        curve[chunks] = _smallest_loss(flows, chunks, solving).loss
+    return curve
 
 
 def _smallest_loss(
     flows: list[TimedFlow], chunks: int, solving: SolveSettings, enough: float = 0.0
 ) -> Rounded:
     """Return the best schedule found with a given number of chunks; `enough` ends the search."""
-    most, refine = 0.01, not solving.out_of_time()
-    while most < WORST_WIDENED and on_grid(flows[0], chunks):
+    most, refine = 0.01, True
+    while most < WORST_WIDENED and on_grid(flows[0], chunks) and not solving.out_of_time():
         rounded = _round(flows, chunks, most, solving, refine)
         if rounded is not None:
             return rounded

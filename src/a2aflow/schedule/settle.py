@@ -15,6 +15,7 @@ from numba import njit
 
 from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.topology import Topology
+from a2aflow.solve.settings import Late, never
 
 UNPLACED = -1
 """The phase of an item that has no place yet."""
@@ -53,20 +54,43 @@ class Places:
 
 
 def settle(
-    topology: Topology, items: Items, begin: Places, budget: Floats, rounds: int, seed: int
+    topology: Topology,
+    items: Items,
+    begin: Places,
+    budget: Floats,
+    rounds: int,
+    seed: int,
+    late: Late = never,
 ) -> Places | None:
-    """Return places in which no link of phase k is used for longer than `budget[k]`, if found."""
+    """Return places in which no link of phase k is used for longer than `budget[k]`, if found.
+
+    It is given up when it is `late`.
+    """
     order = np.random.default_rng(seed).permutation(items.count).astype(np.int64)
     path, phase = np.array(begin.path), np.array(begin.phase)
-    done = _settle(
-        (items.start, items.link, 1.0 / topology.capacity),
-        (items.low, items.high, items.size, order),
-        budget,
-        rounds,
-        path,
-        phase,
-    )
-    return Places(path, phase) if done else None
+    paths = (items.start, items.link, 1.0 / topology.capacity)
+    load, history = np.zeros((2, len(budget), topology.links))
+    _place_all(paths, items.size, path, phase, load)
+    pressure, least, stale = 1.0, np.inf, 0
+    for _ in range(rounds):
+        if late():
+            break
+        over = _round(
+            paths,
+            (items.low, items.high, items.size, order),
+            (load, history, budget),
+            pressure,
+            path,
+            phase,
+        )
+        if over == 0.0:
+            return Places(path, phase)
+        stale = 0 if over < least else stale + 1
+        least = min(least, over)
+        if stale > PATIENCE:
+            break
+        pressure = min(1.2 * pressure, 1e3)
+    return None
 
 
 def loads(topology: Topology, items: Items, places: Places, phases: int) -> Floats:
@@ -99,44 +123,40 @@ def first_found(last: int, attempt: Callable[[int], Found | None]) -> Found | No
 
 
 @njit(cache=True)
-def _settle(
-    paths: tuple[Ints, Ints, Floats],
-    items: tuple[Ints, Ints, Floats, Ints],
-    budget: Floats,
-    rounds: int,
-    path: Ints,
-    phase: Ints,
-) -> bool:
-    start, link, width = paths
-    low, high, size, order = items
-    grain = size.mean()
-    least, stale = np.inf, 0
-    load = np.zeros((len(budget), len(width)))
-    history = np.zeros((len(budget), len(width)))
+def _place_all(
+    paths: tuple[Ints, Ints, Floats], size: Floats, path: Ints, phase: Ints, load: Floats
+) -> None:
+    """Add up what the items with a place put on the links."""
     for item in range(len(size)):
         if phase[item] != UNPLACED:
-            _add(load[phase[item]], start, link, width, path[item], size[item])
-    pressure = 1.0
-    for _ in range(rounds):
-        for item in order:
-            if phase[item] != UNPLACED:
-                used = load[phase[item]]
-                if _fits(used, start, link, path[item], budget[phase[item]]):
-                    continue
-                _add(used, start, link, width, path[item], -size[item])
-            path[item], phase[item] = _cheapest(
-                (load, history, budget), paths, low[item], high[item], size[item], pressure / grain
-            )
-            _add(load[phase[item]], start, link, width, path[item], size[item])
-        over = _learn(load, history, width, budget, grain)
-        if over == 0.0:
-            return True
-        stale = 0 if over < least else stale + 1
-        least = min(least, over)
-        if stale > PATIENCE:
-            return False
-        pressure = min(1.2 * pressure, 1e3)
-    return False
+            _add(load[phase[item]], paths[0], paths[1], paths[2], path[item], size[item])
+
+
+@njit(cache=True)
+def _round(
+    paths: tuple[Ints, Ints, Floats],
+    items: tuple[Ints, Ints, Floats, Ints],
+    phases: tuple[Floats, Floats, Floats],
+    pressure: float,
+    path: Ints,
+    phase: Ints,
+) -> float:
+    """Let every item look for a place once; return by how much links are over their budgets."""
+    start, link, width = paths
+    low, high, size, order = items
+    load, history, budget = phases
+    grain = size.mean()
+    for item in order:
+        if phase[item] != UNPLACED:
+            used = load[phase[item]]
+            if _fits(used, start, link, path[item], budget[phase[item]]):
+                continue
+            _add(used, start, link, width, path[item], -size[item])
+        path[item], phase[item] = _cheapest(
+            phases, paths, low[item], high[item], size[item], pressure / grain
+        )
+        _add(load[phase[item]], start, link, width, path[item], size[item])
+    return _learn(load, history, width, budget, grain)
 
 
 @njit(cache=True)

@@ -60,6 +60,8 @@ def negotiate_steps(
     for _ in range(rounds):
         done = 0
         while done < len(order):
+            if late():
+                return table, False
             done = _reroute(
                 network,
                 graph.nodes,

@@ -29,7 +29,7 @@ def solve(problem: Problem, method: str = "auto", settings: SolveSettings | None
     if method != "auto" and method not in METHODS:
         raise UsageError(f"unknown method {method!r}; expected one of auto, {', '.join(METHODS)}")
     chosen = _auto(problem) if method == "auto" else METHODS[method]
-    return chosen(problem, settings or SolveSettings())
+    return chosen(problem, (settings or SolveSettings()).begin())
 
 
 def _auto(problem: Problem) -> Method:

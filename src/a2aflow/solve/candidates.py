@@ -43,11 +43,14 @@ class Candidates:
 
 
 def candidate_paths(problem: Problem, settings: RouteSettings) -> Candidates:
-    """Return the path set that the settings name, for every pair with a positive demand."""
+    """Return the path set that the settings name, for every pair with a positive demand.
+
+    Raise TimeoutError if the time limit comes first.
+    """
     return PATH_FINDERS[settings.paths](problem, settings)
 
 
-def _disjoint(problem: Problem, _: RouteSettings) -> Candidates:
+def _disjoint(problem: Problem, settings: RouteSettings) -> Candidates:
     topology = problem.topology
     out, into = Adjacency(topology).outgoing, Adjacency(topology).incoming
 
@@ -58,10 +61,10 @@ def _disjoint(problem: Problem, _: RouteSettings) -> Candidates:
         )
         return found
 
-    return _collect(problem, find)
+    return _collect(problem, find, settings)
 
 
-def _simple(problem: Problem, slack: int, most: int) -> Candidates:
+def _simple(problem: Problem, slack: int, most: int, settings: RouteSettings) -> Candidates:
     topology = problem.topology
     out = Adjacency(topology).outgoing
     hops = shortest_distances(topology, np.ones(topology.links), np.arange(topology.nodes))
@@ -73,21 +76,23 @@ def _simple(problem: Problem, slack: int, most: int) -> Candidates:
         )
         return found
 
-    return _collect(problem, find)
+    return _collect(problem, find, settings)
 
 
 PATH_FINDERS: dict[str, Callable[[Problem, RouteSettings], Candidates]] = {
     "disjoint": _disjoint,
-    "shortest": lambda problem, _: _simple(problem, 0, MOST_ENTRIES),
-    "bounded": lambda problem, settings: _simple(problem, settings.slack, MOST_ENTRIES),
-    "k-shortest": lambda problem, settings: _simple(problem, problem.topology.nodes, settings.k),
+    "shortest": lambda problem, settings: _simple(problem, 0, MOST_ENTRIES, settings),
+    "bounded": lambda problem, settings: _simple(problem, settings.slack, MOST_ENTRIES, settings),
+    "k-shortest": lambda problem, settings: _simple(
+        problem, problem.topology.nodes, settings.k, settings
+    ),
 }
 
 
 Find = Callable[[int, Ints, tuple[Ints, Ints, Ints]], tuple[int, int]]
 
 
-def _collect(problem: Problem, find: Find) -> Candidates:
+def _collect(problem: Problem, find: Find, settings: RouteSettings) -> Candidates:
     """Run a search from every source to all its destinations and put the paths together."""
     terminals = problem.topology.terminals
     position = np.zeros(problem.topology.nodes, dtype=np.int64)
@@ -95,6 +100,7 @@ def _collect(problem: Problem, find: Find) -> Candidates:
     sources, destinations, lengths, links = [], [], [], []
     total = 0
     for source in problem.sources:
+        settings.solve.check_time()
         goals = terminals[problem.demand.rows(np.array([source]))[0] > 0]
         length, link, goal = _with_room(find, int(terminals[source]), goals, problem.topology.nodes)
         total += len(link)

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from a2aflow.errors import InputError
 from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.routes import Routes
+from a2aflow.solve.settings import Late, never
 
 Flags = NDArray[np.bool_]
 
@@ -96,22 +97,31 @@ def circular_route() -> InputError:
     )
 
 
-def fill_layer(dependencies: Dependencies, order: Ints) -> tuple[Flags, Ints]:
+OFFERED = 2_000
+"""Routes offered to a layer in one compiled call, so that a time limit is heard in between."""
+
+
+def fill_layer(dependencies: Dependencies, order: Ints, late: Late = never) -> tuple[Flags, Ints]:
     """Offer routes to an empty layer, in the given order; it takes what closes no cycle.
 
     Return a flag for every route that it took, and the place of each link in an order of the links
-    in which all of these go forward.
+    in which all of these go forward. Raise TimeoutError when it is `late`.
     """
     taken = np.zeros(dependencies.routes, dtype=np.bool_)
     rank = np.arange(dependencies.links, dtype=np.int64)
-    _fill(
-        order,
-        (dependencies.start, dependencies.turn),
-        (dependencies.held, dependencies.wanted),
-        (dependencies.out_first, dependencies.into_first, dependencies.into),
-        taken,
-        rank,
-    )
+    present, closed = np.zeros((2, dependencies.count), dtype=np.bool_)
+    for begin in range(0, len(order), OFFERED):
+        if late():
+            raise TimeoutError
+        _fill(
+            order[begin : begin + OFFERED],
+            (dependencies.start, dependencies.turn),
+            (dependencies.held, dependencies.wanted),
+            (dependencies.out_first, dependencies.into_first, dependencies.into),
+            (present, closed),
+            taken,
+            rank,
+        )
     return taken, rank
 
 
@@ -121,12 +131,13 @@ def _fill(
     routes: tuple[Ints, Ints],
     ends: tuple[Ints, Ints],
     around: tuple[Ints, Ints, Ints],
+    turns: tuple[Flags, Flags],
     taken: Flags,
     rank: Ints,
 ) -> None:
+    """Offer some routes; `turns` are present, or would close a cycle with those that are."""
     start, turn = routes
-    present = np.zeros(len(ends[0]), dtype=np.bool_)
-    closed = np.zeros(len(ends[0]), dtype=np.bool_)  # would close a cycle with what is present
+    present, closed = turns
     seen = np.zeros(len(rank), dtype=np.int64)
     for route in order:
         mine = turn[start[route] : start[route + 1]]

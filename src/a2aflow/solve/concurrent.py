@@ -24,6 +24,7 @@ from a2aflow.errors import InputError
 from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.flow import Certificate, Flow, Status
 from a2aflow.ir.problem import Problem
+from a2aflow.ir.topology import Topology
 from a2aflow.lp import LPResult, LPStatus, solve_program
 from a2aflow.solve.certificate import certify_program
 from a2aflow.solve.exact import exact_flows
@@ -31,8 +32,14 @@ from a2aflow.solve.flow_program import FlowProgram
 from a2aflow.solve.network import all_variables, linear_program
 from a2aflow.solve.settings import SolveSettings
 
-MOST_VARIABLES = 30_000_000
-"""Groups times links beyond which a program is refused rather than attempted in memory."""
+VARIABLE_BYTES = 750
+"""What a variable takes of memory until the program is solved: arrays, matrix, solver's copies."""
+
+MOST_BYTES = 4 << 30
+"""Memory beyond which a program is refused rather than built."""
+
+VARIABLE_SECONDS = 2e-6
+"""What it takes to build and hand over a variable: a program that would come too late is not."""
 
 
 def plain_flow(problem: Problem, program: FlowProgram, method: str) -> Flow:
@@ -46,16 +53,17 @@ def plain_flow(problem: Problem, program: FlowProgram, method: str) -> Flow:
 def solve_by_lp(
     problem: Problem, program: FlowProgram, settings: SolveSettings, method: str
 ) -> Flow:
-    """Solve the program and return an exact flow with its certificate."""
+    """Solve the program and return an exact flow with its certificate.
+
+    Where the time left is too short to build the program, that is the flow on shortest paths.
+    """
+    require_program_memory(program.graph, len(program.weight))
     plain = plain_flow(problem, program, method)
     if plain.gap <= settings.gap:
         return plain
-    if program.variables > MOST_VARIABLES:
-        raise InputError(
-            f"{problem.topology.name}: a program of {program.variables:,} variables, "
-            f"{len(program.weight):,} groups times {problem.topology.links:,} links; expected at "
-            f"most {MOST_VARIABLES:,}. The method first-order can do more"
-        )
+    left = settings.seconds_left()
+    if left is not None and left <= VARIABLE_SECONDS * program.variables:
+        return with_status(plain, Status.TIME_LIMIT, settings)
     group, link = all_variables(program.graph, program.groups)
     lp = linear_program(program, group, link)
     result = solve_program(lp, settings.solver, settings.lp_settings())
@@ -63,6 +71,18 @@ def solve_by_lp(
     certificate = certify_program(program, _duals(program, result))
     flow = flow_from_volumes(problem, program, volumes, certificate, method)
     return with_status(flow, ENDED.get(result.status, Status.GAP_NOT_REACHED), settings)
+
+
+def require_program_memory(graph: Topology, groups: int) -> None:
+    """Raise, before anything is built, if the linear program would not fit in memory."""
+    needed = groups * graph.links * VARIABLE_BYTES
+    if needed > MOST_BYTES:
+        raise InputError(
+            f"{graph.name}: a linear program of {groups * graph.links:,} variables, "
+            f"{groups:,} groups times {graph.links:,} links, needs about "
+            f"{needed / 2**30:.1f} GiB; expected at most {MOST_BYTES / 2**30:g} GiB. The method "
+            "first-order needs a fraction of it"
+        )
 
 
 ENDED = {LPStatus.TIME_LIMIT: Status.TIME_LIMIT, LPStatus.INTERRUPTED: Status.INTERRUPTED}

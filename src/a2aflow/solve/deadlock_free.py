@@ -33,7 +33,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from a2aflow.errors import InputError, UsageError
+from a2aflow.errors import A2AFlowError, InputError, UsageError
 from a2aflow.ir.arrays import Ints
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
@@ -45,8 +45,12 @@ from a2aflow.solve.deadlock_program import solve_layered
 from a2aflow.solve.deadlock_search import search_orders
 from a2aflow.solve.master import solve_sources
 from a2aflow.solve.route_settings import RouteSettings
+from a2aflow.solve.settings import Late
 
 METHOD = "deadlock-free"
+
+SOLVING = 0.3
+"""The share of the time for the unrestricted optimum; the rest is for orders and their routes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,9 +70,16 @@ def solve_deadlock_free(problem: Problem, layers: int, settings: RouteSettings) 
     """Return the fastest routes found that need at most so many virtual layers."""
     if layers < 1:
         raise UsageError(f"{layers} virtual layers; expected at least 1")
-    best = None
-    for each in deadlock_free_by_layers(problem, layers, settings):
-        best = each
+    settings, best = settings.begin(), None
+    try:
+        for each in deadlock_free_by_layers(problem, layers, settings):
+            best = each
+    except TimeoutError:
+        if best is None:
+            raise A2AFlowError(
+                f"{problem.topology.name}: no deadlock-free routes within {layers} virtual "
+                f"layer(s) in {settings.solve.time_limit:g} s; allow more time"
+            ) from None
     if best is None:
         raise InputError(
             f"found no order of the links of {problem.topology.name} in {layers} virtual layer(s) "
@@ -85,8 +96,10 @@ def deadlock_free_by_layers(
     problem: Problem, layers: int, settings: RouteSettings
 ) -> Iterator[DeadlockFree | None]:
     """Yield the best answer with 1, 2, ... layers; None where no order connects all pairs."""
-    flow = solve_sources(problem, settings.solve)
-    packed, orders = _pack(routes_of_flow(flow, settings.solve))
+    settings = settings.begin()
+    flow = solve_sources(problem, settings.solve.sharing(SOLVING))
+    routes = routes_of_flow(flow, settings.solve)
+    packed, orders = _pack(routes, settings.solve.out_of_time)
     optimum = DeadlockFree(packed, orders, flow.bound)
     best: DeadlockFree | None = None
     for count in range(1, layers + 1):
@@ -104,14 +117,14 @@ def _reached(answer: DeadlockFree, optimum: DeadlockFree, settings: RouteSetting
     return _time(answer) <= _time(optimum) * (1 + settings.solve.gap)
 
 
-def _pack(routes: Routes) -> tuple[Routes, Ints]:
+def _pack(routes: Routes, late: Late) -> tuple[Routes, Ints]:
     """Fill layers with the longest routes first; return the layered routes and the orders."""
     dependencies = dependencies_of(routes)
     layer = np.zeros(routes.count, dtype=np.int64)
     left = np.argsort(-dependencies.length, kind="stable")
     orders: list[Ints] = []
     while len(left):
-        taken, rank = fill_layer(dependencies, left)
+        taken, rank = fill_layer(dependencies, left, late)
         layer[taken] = len(orders)
         left = left[~taken[left]]
         orders.append(np.argsort(rank))

@@ -5,8 +5,6 @@ a route by leaving out the free links and the loops that it makes in the topolog
 become the same route are one.
 """
 
-from dataclasses import replace
-
 import numpy as np
 from numba import njit
 
@@ -22,9 +20,11 @@ from a2aflow.solve.widest import dense_block
 
 
 def routes_of_flow(flow: Flow, settings: SolveSettings | None = None) -> Routes:
-    """Return the routes of a flow; the load of no link grows."""
-    unlimited = replace(settings or SolveSettings(), time_limit=None)
-    paths, weight = widest_paths(flow, unlimited)
+    """Return the routes of a flow; the load of no link grows.
+
+    Raise TimeoutError if the time limit comes first.
+    """
+    paths, weight = widest_paths(flow, (settings or SolveSettings()).begin())
     return Routes(
         problem=flow.problem,
         source=paths.source,

@@ -55,7 +55,8 @@ def search_orders(
     trail = _Trail(starts[0])
     goal = target * (1 + settings.solve.gap)
     for orders in starts:
-        _judge(problem, orders, trail, settings)
+        if trail.best is None or not settings.solve.out_of_time():
+            _judge(problem, orders, trail, settings)
     work = starts[0].size * len(problem.sources)
     for number in range(max(3, min(ROUNDS, ROUND_WORK // work))):
         if trail.time <= goal or settings.solve.out_of_time():

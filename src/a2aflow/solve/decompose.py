@@ -15,8 +15,10 @@ import numpy as np
 from numba import njit
 
 from a2aflow.ir.arrays import Floats, Ints
-from a2aflow.ir.flow import Flow
+from a2aflow.ir.flow import Certificate, Flow
+from a2aflow.ir.problem import Problem
 from a2aflow.solve.candidates import Candidates
+from a2aflow.solve.groups import Groups
 from a2aflow.solve.settings import SolveSettings
 from a2aflow.solve.symmetry import expand
 from a2aflow.solve.widest import Block, Csr, split
@@ -60,6 +62,20 @@ def block_paths(block: Block, source: Ints, ends: Ints) -> tuple[Candidates, Flo
     group = np.searchsorted(block.pairs, pieces.pair, side="right") - 1
     destination = position[block.end[pieces.pair]]
     return Candidates(source[group], destination, pieces.start, pieces.link), pieces.width
+
+
+def paths_of_volumes(
+    problem: Problem, groups: Groups, volumes: Floats, settings: SolveSettings
+) -> tuple[Candidates, Floats]:
+    """Return the widest paths of exact volumes [sources, links], and their widths as volumes.
+
+    Raise TimeoutError if the time limit comes first.
+    """
+    group, link = np.nonzero(volumes)
+    start = np.searchsorted(group, np.arange(len(volumes) + 1))
+    nothing = Certificate(np.ones(problem.topology.links), 0.0)
+    flow = Flow(problem, 1.0, groups.source, None, start, link, volumes[group, link], nothing, "")
+    return widest_paths(flow, settings)
 
 
 def per_commodity(flow: Flow, settings: SolveSettings) -> Flow:

@@ -40,6 +40,7 @@ def _solve_and_split(
     If time runs out, or the user stops it, during the splitting, the master's flow is returned as
     it is: same rate, same certificate, but per source.
     """
+    settings = settings.begin()
     require_cluster(settings)
     master = replace(solve_sources(problem, settings), method=method)
     if settings.out_of_time() or master.status is Status.INTERRUPTED:

@@ -5,8 +5,6 @@ repeat until nothing is left. The flow conserves exactly, so the widths add up t
 link carries more than the optimal flow put on it.
 """
 
-from dataclasses import replace
-
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
 from a2aflow.solve.decompose import widest_paths
@@ -15,13 +13,18 @@ from a2aflow.solve.route_settings import RouteSettings
 from a2aflow.solve.routing import routes_from_weights
 from a2aflow.solve.workers import require_cluster
 
+SOLVING = 0.5
+"""The share of the time for the program; the rest is for its paths."""
+
 
 def route_extp(problem: Problem, settings: RouteSettings) -> Routes:
     """Solve the master program and extract widest paths.
 
-    A time limit ends the program early; without the paths of what it found there is no answer.
+    A time limit ends the program early enough to find the paths of what it has; raise TimeoutError
+    if even those come too late.
     """
+    settings = settings.begin()
     require_cluster(settings.solve)
-    flow = solve_sources(problem, settings.solve)
-    paths, weight = widest_paths(flow, replace(settings.solve, time_limit=None))
+    flow = solve_sources(problem, settings.solve.sharing(SOLVING))
+    paths, weight = widest_paths(flow, settings.solve)
     return routes_from_weights(problem, paths, weight, flow.certificate, "extp")

@@ -30,8 +30,11 @@ from a2aflow.ir.topology import Topology
 from a2aflow.solve.groups import Groups, by_source
 from a2aflow.solve.symmetry import Symmetry
 
-MOST_FLOWS = 500_000_000
-"""Groups times links beyond which arrays of all flows would not fit in memory."""
+FLOW_BYTES = 20
+"""What a flow takes of memory: its value, anchor, and the best so far, in single precision."""
+
+MOST_FLOWS = 200_000_000
+"""Groups times links beyond which arrays of all flows, 4 GB, are refused."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +65,9 @@ class FlowProgram:
         if self.variables > MOST_FLOWS:
             raise InputError(
                 f"{self.graph.name}: {self.variables:,} flows, {len(self.weight):,} groups times "
-                f"{self.graph.links:,} links; expected at most {MOST_FLOWS:,}"
+                f"{self.graph.links:,} links, which need about "
+                f"{self.variables * FLOW_BYTES / 2**30:.1f} GiB; expected at most {MOST_FLOWS:,} "
+                "flows. Use a smaller topology, or one so symmetric that few sources stand for all"
             )
 
     @cached_property

@@ -7,7 +7,7 @@ times as many variables as there are links, so it is the reference for small cas
 
 from a2aflow.ir.flow import Flow
 from a2aflow.ir.problem import Problem
-from a2aflow.solve.concurrent import solve_by_lp
+from a2aflow.solve.concurrent import require_program_memory, solve_by_lp
 from a2aflow.solve.flow_program import whole_program
 from a2aflow.solve.groups import by_commodity
 from a2aflow.solve.settings import SolveSettings
@@ -15,5 +15,7 @@ from a2aflow.solve.settings import SolveSettings
 
 def solve_link(problem: Problem, settings: SolveSettings) -> Flow:
     """Solve the link-based program; the flow is per commodity."""
+    settings = settings.begin()
+    require_program_memory(problem.topology, len(problem.demand.pairs()[0]))
     program = whole_program(problem, by_commodity(problem))
     return solve_by_lp(problem, program, settings, "link")

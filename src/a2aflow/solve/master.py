@@ -52,6 +52,7 @@ def solve_master(problem: Problem, settings: SolveSettings) -> Flow:
 
 def solve_sources(problem: Problem, settings: SolveSettings) -> Flow:
     """Solve the master program and return the flow of every source, written out."""
+    settings = settings.begin()
     variables = len(problem.sources) * problem.topology.links
     small = variables < SYMMETRY_VARIABLES
     return expand(solve_master(problem, replace(settings, symmetry=False) if small else settings))
@@ -74,6 +75,7 @@ def _by_size(problem: Problem, program: FlowProgram, settings: SolveSettings, me
 
 
 def _solve(problem: Problem, settings: SolveSettings, solver: Solver, method: str) -> Flow:
+    settings = settings.begin()
     symmetry = find_symmetry(problem, settings.symmetry)
     program = reduced_program(symmetry)
     flow = solver(problem, program, settings, method)

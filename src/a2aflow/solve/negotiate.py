@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.topology import Topology
 from a2aflow.solve.paths import Adjacency, shortest_tree
+from a2aflow.solve.settings import Late, never
 
 NOTHING = -1
 """Marks the end of a path in the kernels' path table."""
@@ -86,9 +87,17 @@ def _trace(
 
 
 def negotiate(
-    graph: Topology, chunks: Chunks, paths: Paths, budget: Floats, rounds: int, seed: int
+    graph: Topology,
+    chunks: Chunks,
+    paths: Paths,
+    budget: Floats,
+    rounds: int,
+    seed: int,
+    late: Late = never,
 ) -> tuple[Paths, bool]:
     """Return paths within the budgets of the links and True, or the last try and False.
+
+    It ends early when it is `late`.
 
     A link with an infinite budget is free; any other costs 1 a chunk, and more when contended.
     """
@@ -101,7 +110,9 @@ def negotiate(
     for _ in range(rounds):
         done = 0
         while done < len(order):
-            # A part of a round at a time, so that Ctrl-C is heard in between.
+            # A part of a round at a time, so that Ctrl-C and the time limit are heard in between.
+            if late():
+                return table, False
             done = _reroute(
                 (graph.nodes, first, link, graph.tail, graph.head),
                 (chunks.start, chunks.end, chunks.size, order),

@@ -31,6 +31,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.sparse import block_array, coo_array
 
+from a2aflow.errors import InputError
 from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.demand import Demand
 from a2aflow.ir.flow import Certificate
@@ -39,6 +40,7 @@ from a2aflow.ir.routes import Routes
 from a2aflow.lp import LinearProgram, LPResult, solve_program
 from a2aflow.solve.candidates import Candidates, candidate_paths
 from a2aflow.solve.certificate import certify_program
+from a2aflow.solve.concurrent import MOST_BYTES
 from a2aflow.solve.flow_program import reduced_program
 from a2aflow.solve.path_search import tree_paths
 from a2aflow.solve.paths import Adjacency
@@ -50,6 +52,9 @@ MOST_COLUMN_ROUNDS = 200
 """Rounds of column generation before the best answer so far is returned."""
 
 
+ENTRY_BYTES = 250
+"""What an entry of the matrix takes of memory until the program is solved."""
+
 MANY_PATHS = 20_000
 """Candidate paths of all pairs from which on symmetry is made use of."""
 
@@ -59,6 +64,7 @@ def route_pmcf(problem: Problem, settings: RouteSettings) -> Routes:
 
     Under symmetry the set is that of one source per orbit and its images.
     """
+    settings = settings.begin()
     under = find_translations(problem, settings.solve.symmetry and _many(problem, settings))
     part = _representatives(under)
     if settings.paths == "columns":
@@ -76,6 +82,7 @@ def path_program(
 
     Rows are pairs, then orbits of links, which are the links unless there are translations.
     """
+    _require_memory(problem, paths)
     terminals = len(problem.topology.terminals)
     link_class, room = _capacity_rows(under or find_translations(problem, wanted=False))
     pair = paths.source * terminals + paths.destination
@@ -99,6 +106,17 @@ def path_program(
         row_upper=np.concatenate((demand, np.zeros(len(room)))),
     )
     return program, row.astype(np.int64)
+
+
+def _require_memory(problem: Problem, paths: Candidates) -> None:
+    """Raise, before the program is built, if it would not fit in memory."""
+    needed = ENTRY_BYTES * (paths.count + len(paths.link))
+    if needed > MOST_BYTES:
+        raise InputError(
+            f"{problem.topology.name}: a program over {paths.count:,} paths of "
+            f"{len(paths.link):,} links needs about {needed / 2**30:.1f} GiB; expected at most "
+            f"{MOST_BYTES / 2**30:g} GiB. Choose fewer paths, or the method extp or single"
+        )
 
 
 def _capacity_rows(under: Translations) -> tuple[Ints, Floats]:

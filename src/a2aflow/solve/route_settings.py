@@ -1,6 +1,6 @@
 """What a caller may ask of any routing method."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from a2aflow.errors import UsageError
 from a2aflow.solve.settings import SolveSettings
@@ -39,3 +39,7 @@ class RouteSettings:
             raise UsageError(f"loss {self.loss:g}; expected a share from 0 to below 1")
         if not 0 < self.epsilon < 1:
             raise UsageError(f"epsilon {self.epsilon:g}; expected a number above 0 and below 1")
+
+    def begin(self) -> "RouteSettings":
+        """Return the settings with the clock of their time limit running."""
+        return replace(self, solve=self.solve.begin())

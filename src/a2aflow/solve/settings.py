@@ -4,18 +4,33 @@ import os
 import re
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from a2aflow.errors import UsageError
 from a2aflow.lp import LPSettings, require_solver
 from a2aflow.lp.program import silent
+
+clock = time.monotonic
+"""What every time limit is read from; tests put a clock of their own in its place."""
+
+Late = Callable[[], bool]
+"""Whether time is up, as `SolveSettings.out_of_time` tells loops that need nothing else of it."""
+
+LEAST_SECONDS = 1e-9
+"""A share of no time is as good as none, but a time limit is above 0."""
+
+
+def never() -> bool:
+    """Say that time is not up: the `Late` of those without a time limit."""
+    return False
 
 
 @dataclass(frozen=True)
 class SolveSettings:
     """Settings shared by all methods; they are passed in, never global.
 
-    `time_limit` counts from the creation of the settings, so that all stages of one call share it.
+    `time_limit` counts from the call that the settings are passed to: every public function begins
+    with `begin`, and all stages of one call share the clock that it `started`.
     `cluster` is the address of a Dask scheduler, on which the work per source then runs; it runs
     code, so it has to be one that you trust. `symmetry` lets one source stand for all that
     automorphisms map it to.
@@ -26,7 +41,7 @@ class SolveSettings:
     time_limit: float | None = None
     workers: int = field(default_factory=lambda: os.cpu_count() or 1)
     report: Callable[[str], None] = silent
-    started: float = field(default_factory=time.monotonic)
+    started: float | None = None
     cluster: str | None = None
     symmetry: bool = True
 
@@ -44,11 +59,29 @@ class SolveSettings:
                 "tcp://localhost:8786"
             )
 
+    def begin(self) -> "SolveSettings":
+        """Return the settings with their clock running: themselves, if a caller started it."""
+        return self if self.started is not None else replace(self, started=clock())
+
+    def sharing(self, share: float) -> "SolveSettings":
+        """Return settings that stop after a share of the time left, for what others follow."""
+        left = self.seconds_left()
+        if left is None:
+            return self
+        return replace(self, time_limit=max(share * left, LEAST_SECONDS), started=clock())
+
     def seconds_left(self) -> float | None:
         """Return what is left of the time limit, or None if there is none."""
         if self.time_limit is None:
             return None
-        return max(0.0, self.time_limit - (time.monotonic() - self.started))
+        if self.started is None:
+            return self.time_limit
+        return max(0.0, self.time_limit - (clock() - self.started))
+
+    def check_time(self) -> None:
+        """Raise TimeoutError if the time limit has passed."""
+        if self.out_of_time():
+            raise TimeoutError
 
     def out_of_time(self) -> bool:
         """Whether the time limit has passed."""

@@ -49,6 +49,7 @@ MOST_ROUTES = 8
 
 def route_single(problem: Problem, settings: RouteSettings) -> Routes:
     """Return one route per pair."""
+    settings = settings.begin()
     return route_chunks(_master(problem, settings), 1, settings, "single")
 
 
@@ -57,6 +58,7 @@ def route_few(problem: Problem, settings: RouteSettings) -> Routes:
 
     If `max_routes` is reached first, the best found within it.
     """
+    settings = settings.begin()
     flow = _master(problem, settings)
     tried: list[Routes] = []
     for chunks in range(1, (settings.max_routes or MOST_ROUTES) + 1):
@@ -107,7 +109,9 @@ def _negotiated(
             if settings.solve.out_of_time():
                 return table
             start, seed = starts[attempt % len(starts)], settings.seed + attempt
-            paths, fits = negotiate(topology, pieces, start, budget, ROUNDS, seed)
+            paths, fits = negotiate(
+                topology, pieces, start, budget, ROUNDS, seed, settings.solve.out_of_time
+            )
             if fits:
                 return paths
     return table

@@ -90,9 +90,12 @@ def link_maps(topology: Topology, node_maps: Ints) -> Ints:
 
 def orbits(maps: Ints, count: int) -> Ints:
     """Return the number of the orbit of each of `count` items under permutations of them."""
-    start = np.tile(np.arange(count), len(maps))
-    edges = coo_array((np.ones(len(start)), (start, maps.ravel())), shape=(count, count))
-    return np.asarray(connected_components(edges, directed=False)[1], dtype=np.int64)
+    orbit = np.arange(count, dtype=np.int64)
+    for each in maps:
+        ends = (orbit, orbit[each])
+        merged = coo_array((np.ones(count, dtype=np.bool_), ends), shape=(count, count))
+        orbit = connected_components(merged, directed=False)[1].astype(np.int64)[orbit]
+    return orbit
 
 
 def expand(flow: Flow) -> Flow:

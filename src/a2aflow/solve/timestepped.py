@@ -99,6 +99,7 @@ def solve_timestepped(
         program = expansion.program(expansion.groups(by_commodity(problem)))
     else:
         program = expansion.reduced_program(under.symmetry)
+    program.require_memory()
     group, link = useful_variables(program)
     start = TimedFlow(expansion, program, np.zeros((0, 0)), Status.OPTIMAL, under)
     if settings.solver == "auto" and len(link) > FIRST_ORDER_VARIABLES:

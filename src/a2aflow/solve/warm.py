@@ -37,6 +37,7 @@ NOWHERE = -1
 
 def repair(problem: Problem, last: Flow, settings: SolveSettings) -> Flow:
     """Return the last answer with only what cannot stay rerouted, and its certificate."""
+    settings = settings.begin()
     program = whole_program(problem, by_source(problem))
     with using_threads(settings.workers):
         flow = _repaired(problem, program, _carried_over(program, last))
@@ -45,6 +46,7 @@ def repair(problem: Problem, last: Flow, settings: SolveSettings) -> Flow:
 
 def solve_from(problem: Problem, last: Flow, settings: SolveSettings) -> Flow:
     """Solve a problem by the first-order method, from the answer to a similar one."""
+    settings = settings.begin()
     symmetry = find_symmetry(problem, settings.symmetry)
     program = reduced_program(symmetry)
     guess = _carried_over(program, last)

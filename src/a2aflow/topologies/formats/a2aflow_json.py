@@ -4,11 +4,17 @@ import json
 
 from a2aflow.errors import FormatError
 from a2aflow.ir.json import parse_json, topology_from_json, topology_to_json
-from a2aflow.ir.topology import MAX_NODES, Topology
+from a2aflow.ir.topology import MAX_LINKS, MAX_NODES, Topology
+
+OTHER_ARRAYS = 1_000
+"""Brackets that are not those of a link: of lists, and in names and notes."""
 
 
 def read(text: str, where: str, name: str) -> Topology:
     """Read the JSON form; `name` is used if the file has none."""
+    # Before anything of that size is parsed; every link is an array.
+    if text.count("[") > MAX_LINKS + OTHER_ARRAYS:
+        raise FormatError(f"{where}: more links than the limit of {MAX_LINKS:,}")
     obj = parse_json(text, where)
     if not isinstance(obj, dict):
         raise FormatError(f"{where}: expected a JSON object that describes a topology")

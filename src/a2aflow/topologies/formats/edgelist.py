@@ -42,6 +42,8 @@ class _Lines:
 def read(text: str, where: str, name: str, directed: bool = False) -> Topology:
     """Read an edge list; `name` is used if the file has none."""
     lines = _Lines(name, directed)
+    if text.count("\n") - text.count("#") > MAX_LINKS:
+        raise FormatError(f"{where}: more than the limit of {MAX_LINKS:,} edges")
     for number, line in enumerate(io.StringIO(text), start=1):
         place = f"{where}: line {number}"
         stripped = line.strip()
