@@ -1,11 +1,11 @@
 """`a2aflow route`: weighted or single routes, with deadlock-free layers."""
 
-import time
-from pathlib import Path
+from functools import partial
 from typing import Annotated, Any
 
 import typer
 
+from a2aflow.cli.compiling import clock
 from a2aflow.cli.options import (
     AsJson,
     Cluster,
@@ -19,8 +19,9 @@ from a2aflow.cli.options import (
     load_problem,
     takes_topology,
 )
-from a2aflow.cli.show import line_of, progress, show
-from a2aflow.ir.artefacts import write_artefact
+from a2aflow.cli.show import deliver, line_of, progress, require_room
+from a2aflow.cli.signals import searching
+from a2aflow.ir.artefacts import file_bytes
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.topology import Topology
 from a2aflow.ir.verify_routes import check_routes
@@ -87,11 +88,19 @@ def route_verb(
 
     Example: a2aflow route genkautz:n=64,d=4 --method single --output routes.json
     """
-    started = time.monotonic()
+    started = clock()
+    require_room(as_json, output)
     problem = load_problem(topology, demand)
-    with progress() as report:
+    with progress() as report, searching() as stopped:
         solving = SolveSettings(
-            gap, solver, time_limit, workers, report, cluster=cluster, symmetry=symmetry
+            gap,
+            solver,
+            time_limit,
+            workers,
+            report,
+            cluster=cluster,
+            symmetry=symmetry,
+            stopped=stopped,
         )
         settings = RouteSettings(paths, slack, k, max_routes, loss, epsilon, solve=solving)
         if deadlock_free is not None:
@@ -107,12 +116,11 @@ def route_verb(
                 routes = assign_layers(routes, layers, max_layers)
         check_routes(routes)
         split = split_phases(routes, phases or None, phase_loss) if phases is not None else None
-    if output:
-        write_artefact(output, routes)
-    summary = _summary(routes, time.monotonic() - started)
+    summary = _summary(routes, clock() - started)
     if split is not None:
         summary["phases"] = split.summary()
-    show(summary, as_json, _lines(summary, routes, output))
+    files = {output: partial(file_bytes, output, routes)}
+    deliver(summary, as_json, _lines(summary, routes), files)
 
 
 def _summary(routes: Routes, seconds: float) -> dict[str, Any]:
@@ -135,7 +143,7 @@ def _summary(routes: Routes, seconds: float) -> dict[str, Any]:
     }
 
 
-def _lines(summary: dict[str, Any], routes: Routes, output: Path | None) -> dict[str, str]:
+def _lines(summary: dict[str, Any], routes: Routes) -> dict[str, str]:
     topology = routes.problem.topology
     lines = {
         "topology": f"{topology.name}: {summary['terminals']} terminals, {topology.nodes} nodes, "
@@ -154,6 +162,4 @@ def _lines(summary: dict[str, Any], routes: Routes, output: Path | None) -> dict
             f"{key} {line_of(value)}" for key, value in summary["phases"].items()
         )
     lines["method"] = f"{routes.method}, {summary['seconds']:.2f} s"
-    if output:
-        lines["saved"] = str(output)
     return lines

@@ -1,6 +1,7 @@
 """HiGHS: simplex, two interior-point methods with crossover, PDLP, and branch and bound."""
 
 import threading
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -10,13 +11,17 @@ import numpy as np
 from a2aflow.lp.program import LinearProgram, LPResult, LPSettings, LPStatus, Vector
 
 INTERRUPTIBLE_SIZE = 20_000
-"""Above this many variables a solve can take seconds, and watching it is worth a thread."""
+"""Above this many variables, or with whole ones, a solve can take seconds, and watching it is worth
+a thread."""
 
 THREAD_NAME = "a2aflow-solver"
 """A process that leaves such a thread running must end without tearing it down: see `cli.main`."""
 
 PATIENCE = 3.0
 """Seconds that a solver gets to stop by itself after Ctrl-C before its thread is abandoned."""
+
+POLL = 0.2
+"""Seconds between looks at a solver that runs."""
 
 _STATUS = {
     highspy.HighsModelStatus.kOptimal: LPStatus.OPTIMAL,
@@ -80,15 +85,15 @@ def _solve(
     solver.passModel(_model(program, whole=name == "mip"))
     if start is not None:
         solver.setSolution(_solution(start))
-    if program.size <= INTERRUPTIBLE_SIZE:
+    if name != "mip" and program.size <= INTERRUPTIBLE_SIZE:
         solver.run()
         return _result(solver)
     thread = threading.Thread(target=solver.run, name=THREAD_NAME, daemon=True)
-    interrupted = _watch(thread, solver, f"{name}: {program.size:,} variables", settings)
+    stopped = _watch(thread, solver, f"{name}: {program.size:,} variables", settings)
     if thread.is_alive():
-        return LPResult(LPStatus.INTERRUPTED, None, None)
+        return LPResult(stopped or LPStatus.STOPPED, None, None)
     result = _result(solver)
-    return replace(result, status=LPStatus.INTERRUPTED) if interrupted else result
+    return result if stopped is None else replace(result, status=stopped)
 
 
 def _accuracy(name: str, settings: LPSettings) -> dict[str, Any]:
@@ -130,22 +135,25 @@ def _solution(values: Vector) -> highspy.HighsSolution:
     return solution
 
 
-def _watch(thread: threading.Thread, solver: Any, what: str, settings: LPSettings) -> bool:
-    """Run the solver's thread, report while it runs, cancel it on Ctrl-C; return whether it was."""
+def _watch(
+    thread: threading.Thread, solver: Any, what: str, settings: LPSettings
+) -> LPStatus | None:
+    """Run the solver's thread, report while it runs, cancel it if asked to; return how it was."""
     solver.HandleUserInterrupt = True
     thread.start()
-    seconds = 0
+    began, status = time.monotonic(), LPStatus.TIME_LIMIT
     try:
-        while thread.is_alive():
-            settings.report(f"{what}, {seconds} s")
-            thread.join(1.0)
-            seconds += 1
+        while thread.is_alive() and not settings.stopped():
+            settings.report(f"{what}, {time.monotonic() - began:.0f} s")
+            thread.join(POLL)
+        if not thread.is_alive():
+            return None
     except KeyboardInterrupt:
-        settings.report(f"{what}, stopping")
-        solver.cancelSolve()
-        thread.join(PATIENCE)
-        return True
-    return False
+        status = LPStatus.INTERRUPTED
+    settings.report(f"{what}, stopping")
+    solver.cancelSolve()
+    thread.join(PATIENCE)
+    return status
 
 
 def _result(solver: highspy.Highs) -> LPResult:

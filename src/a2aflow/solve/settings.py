@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from a2aflow.errors import UsageError
 from a2aflow.lp import LPSettings, require_solver
-from a2aflow.lp.program import silent
+from a2aflow.lp.program import never, silent
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class SolveSettings:
     `time_limit` counts from the creation of the settings, so that all stages of one call share it.
     `cluster` is the address of a Dask scheduler, on which the work per source then runs; it runs
     code, so it has to be one that you trust. `symmetry` lets one source stand for all that
-    automorphisms map it to.
+    automorphisms map it to. Once `stopped` says so, the time limit is over.
     """
 
     gap: float = 1e-6
@@ -29,6 +29,7 @@ class SolveSettings:
     started: float = field(default_factory=time.monotonic)
     cluster: str | None = None
     symmetry: bool = True
+    stopped: Callable[[], bool] = never
 
     def __post_init__(self) -> None:
         if not 0 < self.gap < 1:
@@ -46,6 +47,8 @@ class SolveSettings:
 
     def seconds_left(self) -> float | None:
         """Return what is left of the time limit, or None if there is none."""
+        if self.stopped():
+            return 0.0
         if self.time_limit is None:
             return None
         return max(0.0, self.time_limit - (time.monotonic() - self.started))
@@ -65,4 +68,5 @@ class SolveSettings:
             time_limit=self.seconds_left(),
             threads=min(self.workers, os.cpu_count() or 1),
             report=self.report,
+            stopped=self.stopped,
         )
