@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from a2aflow.cli import main
+from a2aflow.cli.app import run as run_words
 
 
 @dataclass(frozen=True)
@@ -28,16 +28,11 @@ class Outcome:
 Run = Callable[..., Outcome]
 
 
-def runner(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+def runner(capsys: pytest.CaptureFixture[str]) -> Run:
     """Return a function that calls a2aflow with words."""
 
     def call(*words: object) -> Outcome:
-        monkeypatch.setattr("sys.argv", ["a2aflow", *map(str, words)])
-        try:
-            main()
-            code = 0
-        except SystemExit as stop:
-            code = int(stop.code or 0)
+        code = run_words([str(word) for word in words])
         captured = capsys.readouterr()
         return Outcome(code, captured.out, captured.err)
 

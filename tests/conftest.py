@@ -38,9 +38,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
     """Return a function that calls a2aflow with words."""
-    return runner(monkeypatch, capsys)
+    return runner(capsys)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

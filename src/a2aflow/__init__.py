@@ -5,42 +5,29 @@
 >>> flow = a2aflow.solve_flow(problem)
 >>> round(flow.time, 6), round(flow.bound, 6)
 (9.0, 9.0)
+
+The names are those of `a2aflow.api`, which is imported when the first of them is used: the command
+line has to hear Ctrl-C before it imports anything that takes long.
 """
 
-from a2aflow.errors import A2AFlowError
-from a2aflow.ir.demand import Demand
-from a2aflow.ir.flow import Certificate, Flow, Status
-from a2aflow.ir.problem import Problem
-from a2aflow.ir.topology import Topology
-from a2aflow.ir.verify import check_flow, check_topology
-from a2aflow.solve import SolveSettings
-from a2aflow.solve import solve as solve_flow
-from a2aflow.solve.bounds import cut_bound, distance_bound, regular_bound
-from a2aflow.topologies.formats import from_networkx, read_topology, to_networkx, write_topology
-from a2aflow.topologies.operators import drop_links, drop_nodes, with_host_bandwidth
-from a2aflow.topologies.spec import build
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "A2AFlowError",
-    "Certificate",
-    "Demand",
-    "Flow",
-    "Problem",
-    "SolveSettings",
-    "Status",
-    "Topology",
-    "build",
-    "check_flow",
-    "check_topology",
-    "cut_bound",
-    "distance_bound",
-    "drop_links",
-    "drop_nodes",
-    "from_networkx",
-    "read_topology",
-    "regular_bound",
-    "solve_flow",
-    "to_networkx",
-    "with_host_bandwidth",
-    "write_topology",
-]
+if TYPE_CHECKING:
+    from a2aflow.api import *  # noqa: F403
+
+
+def __getattr__(name: str) -> object:
+    """Import everything public when some of it is asked for."""
+    if name.startswith("__") and name != "__all__":
+        raise AttributeError(name)
+    api = _import_module("a2aflow.api")
+    globals().update({each: getattr(api, each) for each in api.__all__}, __all__=api.__all__)
+    if name not in globals():
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return globals()[name]
+
+
+def __dir__() -> list[str]:
+    """List what is public, whether imported yet or not."""
+    return sorted({*globals(), *_import_module("a2aflow.api").__all__})

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from a2aflow.cli import VERBS
+from a2aflow.cli.app import VERBS
 from a2aflow.cli.units import bytes_per_second
 from a2aflow.errors import UsageError
 from a2aflow.topologies.formats import FORMATS

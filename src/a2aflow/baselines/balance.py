@@ -9,7 +9,8 @@ import numpy as np
 from numba import njit
 
 from a2aflow.ir.arrays import Floats, Ints
-from a2aflow.solve.settings import Late, never
+from a2aflow.lp.program import never
+from a2aflow.solve.settings import Late
 
 SHARPNESS = np.geomspace(5.0, 200.0, 40)
 """One round each; on genkautz no single value comes as near to the optimum as the whole range."""

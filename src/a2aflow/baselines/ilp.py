@@ -29,7 +29,7 @@ from a2aflow.baselines.tables import pair_amounts
 from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
-from a2aflow.lp import LinearProgram, LPSettings, LPStatus, solve_program
+from a2aflow.lp import LinearProgram, LPStatus, solve_program
 from a2aflow.lp.highs import mip
 from a2aflow.solve.candidates import Candidates, candidate_paths
 from a2aflow.solve.certificate import certify
@@ -176,7 +176,7 @@ def _quick_choice(choosing: Choosing, settings: RouteSettings) -> Choice:
 def _relaxed_bound(choosing: Choosing, program: LinearProgram, settings: SolveSettings) -> float:
     """Return what the duals of the relaxation prove, however far its solver got."""
     left = settings.seconds_left() or 0.0
-    relaxed = LPSettings(1e-8, left / 2, settings.workers, vertex=False, report=settings.report)
+    relaxed = replace(settings.lp_settings(), tolerance=1e-8, time_limit=left / 2, vertex=False)
     dual = solve_program(program, settings.solver, relaxed).row_dual
     capacity = choosing.problem.topology.capacity
     return 0.0 if dual is None else choosing.bound(-dual[: len(capacity)] / capacity)
@@ -189,7 +189,7 @@ def _search(
     start = np.zeros(program.size)
     start[quick.path], start[-1] = 1.0, quick.time / choosing.scale
     left = settings.seconds_left() or 0.0
-    limits = LPSettings(settings.gap, left, settings.workers, report=settings.report)
+    limits = replace(settings.lp_settings(), tolerance=settings.gap, time_limit=left)
     result = mip(program, limits, start)
     proven = (result.bound or 0.0) * choosing.scale
     found = replace(quick, bound=max(quick.bound, proven), status=result.status)

@@ -1,18 +1,18 @@
 """`a2aflow lower`: runtime and fabric files from a schedule or routes."""
 
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from a2aflow.cli.compiling import clock
 from a2aflow.cli.lowered import verify_text
 from a2aflow.cli.options import AsJson
-from a2aflow.cli.show import line_of, show
+from a2aflow.cli.show import STANDARD_OUTPUT, deliver, require_room, write_out
+from a2aflow.cli.wording import lines_of
 from a2aflow.errors import FormatError, UsageError
 from a2aflow.ir.artefacts import FORMATS, read_artefact
-from a2aflow.ir.files import write_text
 from a2aflow.ir.flow import Flow
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.schedule import Schedule
@@ -78,7 +78,9 @@ def lower_verb(
     phase_loss: Annotated[float, _option(ROUTES, "What the phases may cost.")] = 0.05,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Where to; else standard output."),
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="Where to; else standard output, as with -."
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -89,7 +91,8 @@ def lower_verb(
 
     Example: a2aflow lower torus.schedule.json --to msccl --runtime rccl -o torus.xml
     """
-    started = time.monotonic()
+    started = clock()
+    require_room(as_json, output)
     artefact, name = read_artefact(file), str(output or f"the {to} file")
     if isinstance(artefact, Flow):
         raise FormatError(
@@ -104,14 +107,11 @@ def lower_verb(
     else:
         settings = Options(channels, runtime, protocol, max_bytes)
         text, summary = _lower_schedule(artefact, to, settings, name)
-    summary |= {"bytes": len(text), "seconds": round(time.monotonic() - started, 3)}
-    if output is not None:
-        write_text(output, text)
-        summary["output"] = str(output)
-    elif not as_json:
-        print(text, end="")
-        return
-    show(summary, as_json, {key: line_of(value) for key, value in summary.items()})
+    summary |= {"bytes": len(text.encode()), "seconds": round(clock() - started, 3)}
+    if output is None and not as_json:
+        write_out(STANDARD_OUTPUT, text)
+    else:
+        deliver(summary, as_json, lines_of(summary), {output: lambda: text})
 
 
 def _lower_schedule(

@@ -11,9 +11,11 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from a2aflow.cli.signals import heard
 from a2aflow.errors import FormatError, UsageError
 from a2aflow.ir.demand import Demand
 from a2aflow.ir.files import read_text
+from a2aflow.ir.flow import Status
 from a2aflow.ir.json import demand_from_json, demand_from_matrix, parse_json
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.topology import Topology
@@ -63,7 +65,10 @@ DemandFile = Annotated[
 Output = Annotated[
     Path | None,
     typer.Option(
-        "--output", "-o", metavar="FILE", help="Save as JSON, or compactly if FILE ends in .npz."
+        "--output",
+        "-o",
+        metavar="FILE",
+        help="Save as JSON, or compactly if FILE ends in .npz; - is standard output.",
     ),
 ]
 
@@ -127,14 +132,18 @@ def chosen_topology(
 
 
 def takes_topology(verb: Callable[..., None]) -> Callable[..., None]:
-    """Give a verb the parameters of `chosen_topology` in the place of its parameter `topology`."""
+    """Give a verb the parameters of `chosen_topology` in the place of its parameter `topology`.
+
+    If that has a default, the SPEC may be left out.
+    """
     own = inspect.signature(verb).parameters
-    shared = inspect.signature(chosen_topology).parameters
+    shared = dict(inspect.signature(chosen_topology).parameters)
+    shared["spec"] = shared["spec"].replace(default=own["topology"].default)
 
     @wraps(verb)
     def wrapper(**given: Any) -> None:
         choice = {key: given.pop(key) for key in shared}
-        verb(topology=chosen_topology(**choice), **given)
+        verb(topology=_topology_or_none(choice), **given)
 
     added = [shared["spec"], *(each for key, each in own.items() if key != "topology")]
     added += [each for key, each in shared.items() if key != "spec"]
@@ -142,6 +151,14 @@ def takes_topology(verb: Callable[..., None]) -> Callable[..., None]:
     wrapper.__signature__ = inspect.Signature(by_keyword)  # type: ignore[attr-defined]
     wrapper.__annotations__ = {each.name: each.annotation for each in added}
     return wrapper
+
+
+def _topology_or_none(choice: dict[str, Any]) -> Topology | None:
+    if choice["spec"] is not None:
+        return chosen_topology(**choice)
+    if any(choice.values()):
+        raise UsageError("options that change a topology, but no SPEC; name one to change")
+    return None
 
 
 def load_topology(spec: str, input_format: str | None = None, directed: bool = False) -> Topology:
@@ -170,6 +187,16 @@ def _names_file(spec: str) -> bool:
         return path.exists()
     except OSError:  # such as a name that is too long for any file
         return False
+
+
+def how_ended(status: Status) -> Status:
+    """Say of a search that ran out of time if that was because of a signal."""
+    return Status.INTERRUPTED if heard() and status is Status.TIME_LIMIT else status
+
+
+def in_words(status: Status) -> str:
+    """Return how a search ended as people read it."""
+    return status.value.replace("_", " ")
 
 
 def load_problem(topology: Topology, demand: Path | None) -> Problem:

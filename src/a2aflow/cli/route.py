@@ -1,12 +1,12 @@
 """`a2aflow route`: weighted or single routes, with deadlock-free layers."""
 
-import time
 from dataclasses import replace
-from pathlib import Path
+from functools import partial
 from typing import Annotated, Any
 
 import typer
 
+from a2aflow.cli.compiling import clock
 from a2aflow.cli.options import (
     AsJson,
     Cluster,
@@ -20,8 +20,9 @@ from a2aflow.cli.options import (
     load_problem,
     takes_topology,
 )
-from a2aflow.cli.show import line_of, progress, show
-from a2aflow.ir.artefacts import write_artefact
+from a2aflow.cli.show import deliver, line_of, progress, require_room
+from a2aflow.cli.signals import searching
+from a2aflow.ir.artefacts import file_bytes
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.topology import Topology
 from a2aflow.ir.verify_routes import check_routes
@@ -91,11 +92,19 @@ def route_verb(
 
     Example: a2aflow route genkautz:n=64,d=4 --method single --output routes.json
     """
-    started = time.monotonic()
+    started = clock()
+    require_room(as_json, output)
     problem = load_problem(topology, demand)
-    with progress() as report:
+    with progress() as report, searching() as stopped:
         solving = SolveSettings(
-            gap, solver, time_limit, workers, report, cluster=cluster, symmetry=symmetry
+            gap,
+            solver,
+            time_limit,
+            workers,
+            report,
+            cluster=cluster,
+            symmetry=symmetry,
+            stopped=stopped,
         ).begin()
         notes: tuple[str, ...] = ()
         settings = RouteSettings(paths, slack, k, max_routes, loss, epsilon, solve=solving)
@@ -114,13 +123,12 @@ def route_verb(
         split = None
         if phases is not None:
             split = split_phases(routes, phases or None, phase_loss, solving.out_of_time)
-    if output:
-        write_artefact(output, routes)
-    summary = _summary(routes, time.monotonic() - started)
+    summary = _summary(routes, clock() - started)
     summary["notes"] += notes
     if split is not None:
         summary["phases"] = split.summary()
-    show(summary, as_json, _lines(summary, routes, output))
+    files = {output: partial(file_bytes, output, routes)}
+    deliver(summary, as_json, _lines(summary, routes), files)
 
 
 def _summary(routes: Routes, seconds: float) -> dict[str, Any]:
@@ -143,7 +151,7 @@ def _summary(routes: Routes, seconds: float) -> dict[str, Any]:
     }
 
 
-def _lines(summary: dict[str, Any], routes: Routes, output: Path | None) -> dict[str, str]:
+def _lines(summary: dict[str, Any], routes: Routes) -> dict[str, str]:
     topology = routes.problem.topology
     lines = {
         "topology": f"{topology.name}: {summary['terminals']} terminals, {topology.nodes} nodes, "
@@ -162,6 +170,4 @@ def _lines(summary: dict[str, Any], routes: Routes, output: Path | None) -> dict
             f"{key} {line_of(value)}" for key, value in summary["phases"].items()
         )
     lines["method"] = f"{routes.method}, {summary['seconds']:.2f} s"
-    if output:
-        lines["saved"] = str(output)
     return lines

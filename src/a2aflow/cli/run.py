@@ -67,9 +67,7 @@ def run_verb(
     """
     settings = RunSettings(parse_sizes(sizes), iterations, warmup, sync, mpi, timeout)
     report = run_schedule(file, on, settings, ranks)
-    show(_summary(file, on, settings, report), as_json, {})
-    if not as_json:
-        typer.echo("\n".join(table(report)))
+    show(_summary(file, on, settings, report), as_json, {"": "\n".join(table(report))})
 
 
 def parse_sizes(text: str) -> tuple[int, ...]:

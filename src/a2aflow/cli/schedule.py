@@ -1,13 +1,13 @@
 """`a2aflow schedule`: a time-stepped chunk schedule."""
 
-import time
 from dataclasses import replace
-from pathlib import Path
+from functools import partial
 from typing import Annotated, Any
 
 import typer
 
 from a2aflow.baselines.sccl import synthesise
+from a2aflow.cli.compiling import clock
 from a2aflow.cli.options import (
     AsJson,
     DemandFile,
@@ -17,12 +17,15 @@ from a2aflow.cli.options import (
     TimeLimit,
     UseSymmetry,
     Workers,
+    how_ended,
+    in_words,
     load_problem,
     takes_topology,
 )
-from a2aflow.cli.show import progress, show
+from a2aflow.cli.show import deliver, progress, require_room, show
+from a2aflow.cli.signals import searching
 from a2aflow.errors import UsageError
-from a2aflow.ir.artefacts import write_artefact
+from a2aflow.ir.artefacts import file_bytes
 from a2aflow.ir.flow import Status
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.topology import Topology
@@ -79,10 +82,13 @@ def schedule_verb(
 
     Example: a2aflow schedule torus:3x3x3 --host-bandwidth 4 --output torus.schedule.json
     """
-    started = time.monotonic()
+    started = clock()
+    require_room(as_json, output)
     problem = load_problem(topology, demand)
-    with progress() as report:
-        solving = SolveSettings(gap, solver, time_limit, workers, report, symmetry=symmetry).begin()
+    with progress() as report, searching() as stopped:
+        solving = SolveSettings(
+            gap, solver, time_limit, workers, report, symmetry=symmetry, stopped=stopped
+        ).begin()
         settings = ScheduleSettings(
             steps, chunks, latency, step_tolerance, loss, max_chunks, solving
         )
@@ -95,10 +101,10 @@ def schedule_verb(
     if sweep:
         show(curves, as_json, _sweep_lines(curves))
         return
-    if output:
-        write_artefact(output, found.schedule)
-    summary = _summary(found, time.monotonic() - started)
-    show(summary, as_json, _lines(summary, found, output))
+    found = replace(found, status=how_ended(found.status))
+    summary = _summary(found, clock() - started)
+    files = {output: partial(file_bytes, output, found.schedule)}
+    deliver(summary, as_json, _lines(summary, found), files)
 
 
 def _synthesise(problem: Problem, settings: ScheduleSettings) -> Found:
@@ -169,29 +175,29 @@ def _summary(found: Found, seconds: float) -> dict[str, Any]:
     }
 
 
-def _lines(summary: dict[str, Any], found: Found, output: Path | None) -> dict[str, str]:
+def _lines(summary: dict[str, Any], found: Found) -> dict[str, str]:
     topology = found.schedule.problem.topology
     lines = {
         "topology": f"{topology.name}: {summary['terminals']} terminals, {topology.nodes} nodes, "
         f"{topology.links} links",
         "time": f"{summary['time']:.9g} in {summary['steps']} steps, verified",
         "bound": f"{summary['bound']:.9g}, certified",
-        "gap": f"{max(0.0, summary['gap']):.2e} (fractional schedule {summary['status']})",
-        "chunks": f"{summary['chunks_per_shard']} per shard, loss {summary['loss']:.3%} "
-        f"against the fractional {summary['fractional_time']:.9g}",
+        "gap": f"{max(0.0, summary['gap']):.2e} ({in_words(found.status)})",
+        "fractional": f"{summary['fractional_time']:.9g}, which chunks may divide a shard to reach",
+        "chunks": _chunks(found),
     }
-    if found.floor:
-        lines["curve"] = _curve(found)
     if topology.notes:
         lines["notes"] = "\n".join(topology.notes)
     lines["method"] = f"{summary['method']}, {summary['seconds']:.2f} s"
-    if output:
-        lines["saved"] = str(output)
     return lines
 
 
-def _curve(found: Found) -> str:
-    """Show the loss by number of chunks: found, or what it cannot be below (--sweep finds all)."""
-    known = {chunks: f"{max(0.0, loss):.2%}" for chunks, loss in found.curve.items()}
-    floor = {chunks: f">={loss:.2%}" for chunks, loss in found.floor.items()}
-    return ", ".join(f"{chunks}: {loss}" for chunks, loss in (floor | known).items())
+def _chunks(found: Found) -> str:
+    """Say what this number of chunks costs, and what fewer would at least (--sweep finds all)."""
+    chunks, loss = found.schedule.chunks_per_shard, max(0.0, found.schedule.loss)
+    text = f"{chunks} per shard, {loss:.3%} above the fractional time"
+    fewer = {each: least for each, least in found.floor.items() if each < chunks}
+    if not fewer:
+        return text
+    best = min(fewer, key=lambda each: (fewer[each], each))
+    return f"{text}; {best} would be at least {fewer[best]:.3%} above"

@@ -1,32 +1,146 @@
-"""What the verbs print: one JSON object, or lines for people; progress on stderr."""
+"""What the verbs print: one JSON object, or lines for people; progress and errors on stderr.
+
+Everything printed passes through `say`, which writes as escapes what a terminal would obey or
+cannot show. Answers pass through `deliver`, which saves and prints so that neither loses the other.
+"""
 
 import json
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from typing import Any
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, TextIO
 
+import typer
 from rich.console import Console
+from rich.markup import escape
 
+from a2aflow.cli.failures import FAILURES, described
+from a2aflow.cli.signals import Stopped, printing
 from a2aflow.errors import UsageError
+from a2aflow.ir.files import write_bytes
 
 QUIET_SECONDS = 5.0
 """Without a terminal, at most one line of progress in this many seconds."""
 
+STANDARD_OUTPUT = Path("-")
+"""The file name that stands for standard output."""
 
-def show(summary: Mapping[str, Any], as_json: bool, lines: Mapping[str, str]) -> None:
-    """Print `summary` as one JSON object, or `lines` as aligned label and text."""
-    if sys.stdout is None:
+SHARES = ("gap", "loss")
+"""What rounding can push a last digit below the nothing that it is."""
+
+Render = Callable[[], str | bytes]
+Files = Mapping[Path | None, Render]
+"""What to save where; nowhere if the path is None."""
+
+
+def printable(text: str, encoding: str | None = None) -> str:
+    """Return a text with escapes for control characters, and for what an encoding does not have."""
+    encoding = encoding or "utf-8"
+    if not text.isprintable():
+        text = "".join(
+            each if each.isprintable() or each == "\n" else each.encode("unicode_escape").decode()
+            for each in text
+        )
+    return text.encode(encoding, "backslashreplace").decode(encoding)
+
+
+def say(text: str, stream: TextIO | None) -> None:
+    """Print a text and a line's end."""
+    if stream is None:
         raise UsageError("standard output is closed; expected somewhere to print to")
-    if as_json:
-        print(json.dumps(summary, allow_nan=False), flush=True)
+    stream.write(printable(text, stream.encoding) + "\n")
+    stream.flush()
+
+
+def show(
+    summary: Mapping[str, Any],
+    as_json: bool,
+    lines: Mapping[str, str],
+    stream: TextIO | None = None,
+) -> None:
+    """Print `summary` as one JSON object, or `lines` as aligned label and text."""
+    stream = stream or sys.stdout
+    with printing():
+        if as_json:
+            say(json.dumps(_tidy(summary), allow_nan=False), stream)
+            return
+        width = max(map(len, lines), default=0)
+        for label, text in lines.items():
+            for index, line in enumerate(text.split("\n")):
+                say(f"{label if index == 0 else '':<{width}}  {line}".rstrip(), stream)
+
+
+def _tidy(summary: Mapping[str, Any]) -> dict[str, Any]:
+    shares = {key: max(0.0, summary[key]) for key in SHARES if summary.get(key) is not None}
+    return {**summary, **shares}
+
+
+def deliver(
+    summary: Mapping[str, Any], as_json: bool, lines: Mapping[str, str], files: Files
+) -> None:
+    """Save, then print, then say what could not be saved: neither loses the other.
+
+    A file named `-` is standard output, and the lines for people then go to standard error.
+    """
+    wanted = {path: render for path, render in files.items() if path is not None}
+    piped = STANDARD_OUTPUT in wanted
+    saved, failure = _save(wanted)
+    if wanted:
+        summary = {**summary, "saved": saved}
+    if saved and not piped:
+        lines = {**lines, "saved": "\n".join(saved)}
+    if failure is not None:
+        summary = {**summary, "error": described(failure)}
+    show(summary, as_json, lines, sys.stderr if piped else sys.stdout)
+    if failure is not None:
+        complain(failure)
+        raise typer.Exit(described(failure)["code"])
+
+
+def require_room(as_json: bool, *files: Path | None) -> None:
+    """Raise if more than one thing is to go to standard output: better now than after the work."""
+    if files.count(STANDARD_OUTPUT) + as_json * (STANDARD_OUTPUT in files) > 1:
+        raise UsageError("more than one thing for standard output; give a file a name but -")
+
+
+def complain(failure: BaseException) -> None:
+    """Say on standard error what failed, if anybody listens there."""
+    about = described(failure)["message"]
+    warn(about if isinstance(failure, Stopped) else f"error: {about}")
+
+
+def warn(text: str) -> None:
+    """Say something on standard error, if anybody listens there."""
+    if sys.stderr is not None:
+        with suppress(OSError):
+            say(text, sys.stderr)
+
+
+def _save(files: Mapping[Path, Render]) -> tuple[list[str], BaseException | None]:
+    """Write files; return those that were, and the first failure."""
+    saved: list[str] = []
+    failure: BaseException | None = None
+    for path, render in files.items():
+        try:
+            write_out(path, render())
+            saved.append(str(path))
+        except FAILURES as error:
+            failure = failure or error
+    return saved, failure
+
+
+def write_out(path: Path, content: str | bytes) -> None:
+    """Write a file, or its content to standard output if its name is `-`."""
+    data = content.encode() if isinstance(content, str) else content
+    if path != STANDARD_OUTPUT:
+        write_bytes(path, data)
         return
-    width = max(map(len, lines), default=0)
-    for label, text in lines.items():
-        for index, line in enumerate(text.splitlines() or [""]):
-            shown = line.encode("utf-8", "backslashreplace").decode()
-            print(f"{label if index == 0 else '':<{width}}  {shown}", flush=True)
+    with printing():
+        sys.stdout.flush()
+        sys.stdout.buffer.write(data)
+        sys.stdout.flush()
 
 
 def line_of(value: object) -> str:
@@ -42,7 +156,7 @@ def progress() -> Iterator[Callable[[str], None]]:
     console = Console(stderr=True)
     if console.is_terminal:
         with console.status("starting") as status:
-            yield status.update
+            yield lambda message: status.update(escape(printable(message)))
         return
     last = time.monotonic()
 
@@ -50,6 +164,6 @@ def progress() -> Iterator[Callable[[str], None]]:
         nonlocal last
         if time.monotonic() - last >= QUIET_SECONDS:
             last = time.monotonic()
-            sys.stderr.write(f"{message}\n")
+            warn(message)
 
     yield sparse

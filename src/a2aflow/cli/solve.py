@@ -1,11 +1,13 @@
 """`a2aflow solve`: the flow value, with its certificate."""
 
-import time
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from a2aflow.cli.compiling import clock
 from a2aflow.cli.options import (
     AsJson,
     Cluster,
@@ -16,21 +18,23 @@ from a2aflow.cli.options import (
     TimeLimit,
     UseSymmetry,
     Workers,
+    how_ended,
+    in_words,
     load_problem,
     takes_topology,
 )
-from a2aflow.cli.show import progress, show
+from a2aflow.cli.show import deliver, progress, require_room
+from a2aflow.cli.signals import searching
 from a2aflow.cli.units import bytes_per_second
 from a2aflow.errors import UsageError
-from a2aflow.ir.artefacts import read_as, write_artefact
-from a2aflow.ir.flow import Flow, Status
+from a2aflow.ir.artefacts import file_bytes, read_as
+from a2aflow.ir.flow import Flow
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.topology import Topology
 from a2aflow.solve import METHODS, SolveSettings, solve
 from a2aflow.solve.warm import repair, solve_from
 
 DEFAULTS = SolveSettings()
-INTERRUPTED_EXIT = 130
 
 
 @takes_topology
@@ -74,20 +78,25 @@ def solve_verb(
 
     Example: a2aflow solve torus:3x3x3 --host-bandwidth 4 --link-bandwidth 25Gbps
     """
-    started = time.monotonic()
+    started = clock()
+    require_room(as_json, output)
     rate = bytes_per_second(link_bandwidth) if link_bandwidth else None
     problem = load_problem(topology, demand)
-    with progress() as report:
+    with progress() as report, searching() as stopped:
         settings = SolveSettings(
-            gap, solver, time_limit, workers, report, cluster=cluster, symmetry=symmetry
+            gap,
+            solver,
+            time_limit,
+            workers,
+            report,
+            cluster=cluster,
+            symmetry=symmetry,
+            stopped=stopped,
         ).begin()
         flow = _solve(problem, method, settings, last, repair_only)
-    summary = _summary(flow, time.monotonic() - started, rate)
-    if output:
-        write_artefact(output, flow)
-    show(summary, as_json, _lines(summary, flow, output))
-    if flow.status is Status.INTERRUPTED:
-        raise typer.Exit(INTERRUPTED_EXIT)
+    flow = replace(flow, status=how_ended(flow.status))
+    summary = _summary(flow, clock() - started, rate)
+    deliver(summary, as_json, _lines(summary, flow), {output: partial(file_bytes, output, flow)})
 
 
 def _solve(
@@ -130,14 +139,14 @@ def _summary(flow: Flow, seconds: float, link_bytes_per_second: float | None) ->
     return summary
 
 
-def _lines(summary: dict[str, Any], flow: Flow, output: Path | None) -> dict[str, str]:
+def _lines(summary: dict[str, Any], flow: Flow) -> dict[str, str]:
     topology = flow.problem.topology
     lines = {
         "topology": f"{topology.name}: {summary['terminals']} terminals, {topology.nodes} nodes, "
         f"{topology.links} links",
         "time": f"{flow.time:.9g} (flow {flow.rate:.9g})",
         "bound": f"{flow.bound:.9g}, certified",
-        "gap": f"{max(flow.gap, 0.0):.2e} ({flow.status.value})",
+        "gap": f"{max(flow.gap, 0.0):.2e} ({in_words(flow.status)})",
     }
     if topology.notes:
         lines["notes"] = "\n".join(topology.notes)
@@ -147,6 +156,4 @@ def _lines(summary: dict[str, Any], flow: Flow, output: Path | None) -> dict[str
             f"at most {summary['throughput_bound_GBps']:.3f}"
         )
     lines["method"] = f"{flow.method}, {summary['seconds']:.2f} s"
-    if output:
-        lines["saved"] = str(output)
     return lines

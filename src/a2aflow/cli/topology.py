@@ -7,31 +7,19 @@ from typing import Annotated, Any
 import typer
 
 from a2aflow.automorphisms import count_automorphisms
-from a2aflow.cli.options import takes_topology
-from a2aflow.cli.show import show
-from a2aflow.ir.files import write_text
+from a2aflow.cli.options import AsJson, takes_topology
+from a2aflow.cli.show import STANDARD_OUTPUT, deliver, require_room, show
+from a2aflow.errors import UsageError
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.topology import Topology
 from a2aflow.solve.bounds import cut_bound, distance_bound, regular_bound
 from a2aflow.topologies.draw import draw_svg
-from a2aflow.topologies.formats import FORMATS, write_topology
+from a2aflow.topologies.formats import FORMATS, topology_text
 from a2aflow.topologies.properties import diameter, girth, mean_distance
 from a2aflow.topologies.spec import FAMILIES
 
 MAX_COUNT = 10**300
 """Automorphisms are counted in full below this, and by their logarithm from here on."""
-
-
-def _list_if_asked(context: typer.Context, option: typer.CallbackParam, value: bool) -> bool:
-    """Print the choices and stop, if --list is given and --json is known to be given or not.
-
-    Both options call this before a SPEC is missed, in the order of the command line.
-    """
-    known = {**context.params, option.name: value}
-    if known.get("families") and "as_json" in known:
-        _show_choices(known["as_json"])
-        raise typer.Exit
-    return value
 
 
 def _show_choices(as_json: bool) -> None:
@@ -60,10 +48,15 @@ def _show_choices(as_json: bool) -> None:
 
 @takes_topology
 def topology_verb(
-    topology: Topology,
+    topology: Topology | None = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Write the topology to a file."),
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Write the topology to a file; - is standard output.",
+        ),
     ] = None,
     to: Annotated[
         str | None, typer.Option(metavar="FORMAT", help="Format of that file, if not by its name.")
@@ -72,31 +65,26 @@ def topology_verb(
         Path | None, typer.Option(metavar="FILE.svg", help="Draw the topology.")
     ] = None,
     families: Annotated[
-        bool,
-        typer.Option("--list", is_eager=True, callback=_list_if_asked, help="List the families."),
+        bool, typer.Option("--list", help="List the families, as without a SPEC.")
     ] = False,
-    as_json: Annotated[
-        bool,
-        typer.Option(
-            "--json",
-            is_eager=True,
-            callback=_list_if_asked,
-            help="Print one JSON object and nothing else.",
-        ),
-    ] = False,
+    as_json: AsJson = False,
 ) -> None:
-    """Describe a topology, and convert or draw it.
+    """Describe a topology, and convert or draw it; list all families if there is no SPEC.
 
     Example: a2aflow topology genkautz:n=12,d=3 --output genkautz.graphml --draw genkautz.svg
     """
-    problem = Problem.all_to_all(topology)
-    if output:
-        write_topology(topology, output, to)
-    if draw:
-        write_text(draw, draw_svg(topology))
-    summary = describe(problem)
-    written = [str(path) for path in (output, draw) if path]
-    show(summary, as_json, _lines(summary, topology, written))
+    if topology is None or families:
+        _show_choices(as_json)
+        return
+    require_room(as_json, output, draw)
+    if draw not in (None, STANDARD_OUTPUT) and draw.suffix.lower() != ".svg":
+        raise UsageError(f"{draw}: drawings are SVG; expected a file name that ends in .svg")
+    summary = describe(Problem.all_to_all(topology))
+    files = {
+        output: lambda: topology_text(topology, output or STANDARD_OUTPUT, to),
+        draw: lambda: draw_svg(topology),
+    }
+    deliver(summary, as_json, _lines(summary, topology), files)
 
 
 def describe(problem: Problem) -> dict[str, Any]:
@@ -128,7 +116,7 @@ def describe(problem: Problem) -> dict[str, Any]:
     }
 
 
-def _lines(summary: dict[str, Any], topology: Topology, written: list[str]) -> dict[str, str]:
+def _lines(summary: dict[str, Any], topology: Topology) -> dict[str, str]:
     bounds = ", ".join(f"{name} {value:.6g}" for name, value in summary["bounds"].items())
     lines = {
         "topology": topology.name,
@@ -143,8 +131,6 @@ def _lines(summary: dict[str, Any], topology: Topology, written: list[str]) -> d
     }
     if topology.notes:
         lines["notes"] = "\n".join(topology.notes)
-    if written:
-        lines["written"] = "\n".join(written)
     return lines
 
 

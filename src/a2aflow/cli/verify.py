@@ -8,7 +8,8 @@ import typer
 
 from a2aflow.cli.lowered import verify_text
 from a2aflow.cli.options import AsJson, load_topology
-from a2aflow.cli.show import line_of, show
+from a2aflow.cli.show import show
+from a2aflow.cli.wording import lines_of
 from a2aflow.errors import UsageError
 from a2aflow.ir.artefacts import FORMATS, Artefact, artefact_from_json, is_artefact
 from a2aflow.ir.binary import artefact_from_bytes, is_archive
@@ -53,8 +54,7 @@ def verify_verb(
     if not 0 <= tolerance < 1:
         raise UsageError(f"tolerance {tolerance:g}; expected a number from 0 to below 1")
     kind, found = _verify(file, topology, tolerance)
-    lines = {key: line_of(value) for key, value in found.items()}
-    show({"valid": True, **found, "format": kind}, as_json, {"valid": kind, **lines})
+    show({"valid": True, **found, "format": kind}, as_json, {"valid": kind, **lines_of(found)})
 
 
 def _verify(file: Path, spec: str | None, tolerance: float) -> tuple[str, dict[str, Any]]:

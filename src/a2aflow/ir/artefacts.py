@@ -15,12 +15,12 @@ from a2aflow.ir.json import (
     flow_from_json,
     flow_to_json,
     format_of,
+    json_text,
     parse_json,
     routes_from_json,
     routes_to_json,
     schedule_from_json,
     schedule_to_json,
-    write_json,
 )
 from a2aflow.ir.json.values import short
 from a2aflow.ir.routes import Routes
@@ -51,10 +51,14 @@ _FROM_JSON: dict[str, Callable[[object, str], Artefact]] = {
 
 def write_artefact(path: Path, noun: Artefact) -> None:
     """Save an artefact: in the compact form if the path ends in .npz, else as JSON."""
-    if path.name.lower().endswith(BINARY_SUFFIX):
-        write_bytes(path, artefact_to_bytes(noun))
-    else:
-        write_json(path, _TO_JSON[type(noun)](noun))
+    write_bytes(path, file_bytes(path, noun))
+
+
+def file_bytes(path: Path | None, noun: Artefact) -> bytes:
+    """Return what the file of an artefact holds: by the path's suffix, as `write_artefact` says."""
+    if path is not None and path.name.lower().endswith(BINARY_SUFFIX):
+        return artefact_to_bytes(noun)
+    return json_text(_TO_JSON[type(noun)](noun)).encode()
 
 
 def read_artefact(path: Path) -> Artefact:
@@ -75,7 +79,8 @@ def read_as(path: Path, kind: type[Kind]) -> Kind:
 
 def is_artefact(value: object) -> bool:
     """Whether parsed JSON says that it is a flow, routes or a schedule."""
-    return isinstance(value, dict) and value.get("format") in _FROM_JSON
+    found = value.get("format") if isinstance(value, dict) else None
+    return isinstance(found, str) and found in _FROM_JSON
 
 
 def artefact_from_json(value: object, where: str) -> Artefact:

@@ -23,6 +23,7 @@ from a2aflow.lower.route_files import (
 )
 from a2aflow.lower.route_options import RouteOptions
 from a2aflow.lower.steering import addresses, dotted, find_ports
+from a2aflow.topologies.formats.safety import one_line
 
 VERSION = 1
 FIRST_QUEUE_PAIR = 16
@@ -150,8 +151,9 @@ def _document(
     topology = routes.problem.topology
     yield '<?xml version="1.0" encoding="UTF-8"?>'
     yield (
-        f'<alltoall version="{VERSION}" name={quoteattr(topology.name)} ranks="{len(address)}" '
-        f'hash="{options.hash}" routes-per-destination="{options.max_routes}" '
+        f'<alltoall version="{VERSION}" name={quoteattr(one_line(topology.name))} '
+        f'ranks="{len(address)}" hash="{options.hash}" '
+        f'routes-per-destination="{options.max_routes}" '
         f'layers="{routes.layers}" phases="{int(phase.max()) + 1}">'
     )
     sends = _sends(routes, counts, phase, queues)

@@ -14,6 +14,7 @@ from a2aflow.lower.compile import moves_of
 from a2aflow.lower.moves import Moves
 from a2aflow.lower.options import Options
 from a2aflow.lower.streams import own_shard
+from a2aflow.topologies.formats.safety import one_line
 
 VERSION = 1
 BUFFERS = {Buffer.INPUT: "input", Buffer.OUTPUT: "output", Buffer.SCRATCH: "scratch"}
@@ -32,7 +33,7 @@ def emit_oneccl(schedule: Schedule, options: Options) -> str:
 def _document(moves: Moves, name: str) -> Iterator[str]:
     yield '<?xml version="1.0" encoding="UTF-8"?>'
     yield (
-        f'<schedule version="{VERSION}" name={quoteattr(name)} collective="alltoall" '
+        f'<schedule version="{VERSION}" name={quoteattr(one_line(name))} collective="alltoall" '
         f'ranks="{moves.ranks}" chunks-per-shard="{moves.chunks_per_shard}">'
     )
     lines = _instructions(moves)

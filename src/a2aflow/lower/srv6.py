@@ -17,6 +17,7 @@ from a2aflow.ir.topology import Topology
 from a2aflow.lower.route_files import check_room, in_file_order, pair_sizes, ports_of
 from a2aflow.lower.route_options import RouteOptions
 from a2aflow.lower.routes_table import weights_as_text
+from a2aflow.topologies.formats.safety import one_line
 
 VERSION = 1
 MOST = 0xFFFF
@@ -43,10 +44,9 @@ def emit_srv6(routes: Routes, options: RouteOptions) -> str:
     address = _route_addresses(ordered)
     _add_routes(sections, ordered, address)
     _MODES[options.steering](sections, ordered, address, options)
-    name = "".join(letter for letter in topology.name if letter.isprintable())
     head = (
         f"# a2aflow srv6/{VERSION} steering={options.steering} device={options.device} "
-        f"nodes={topology.nodes} routes={routes.count}\n# name {' '.join(name.split())}\n"
+        f"nodes={topology.nodes} routes={routes.count}\n# name {one_line(topology.name)}\n"
     )
     body = "\n".join(line for section in sections for line in section)
     return f"{head}{body}\n# end\n"

@@ -11,7 +11,8 @@ import numpy as np
 from a2aflow.lp.program import LinearProgram, LPResult, LPSettings, LPStatus, Vector
 
 INTERRUPTIBLE_SIZE = 20_000
-"""Above this many variables a solve can take seconds, and watching it is worth a thread."""
+"""Above this many variables, or with whole ones, a solve can take seconds, and watching it is worth
+a thread."""
 
 THREAD_NAME = "a2aflow-solver"
 """A process that leaves such a thread running must end without tearing it down: see `cli.main`."""
@@ -21,6 +22,9 @@ PATIENCE = 3.0
 
 OVERTIME = 1.0
 """Seconds that a solver gets beyond its time limit, which it does not look at everywhere."""
+
+POLL = 0.2
+"""Seconds between looks at a solver that runs."""
 
 _STATUS = {
     highspy.HighsModelStatus.kOptimal: LPStatus.OPTIMAL,
@@ -86,7 +90,7 @@ def _solve(
     solver.passModel(_model(program, whole=name == "mip"))
     if start is not None:
         solver.setSolution(_solution(start))
-    if program.size <= INTERRUPTIBLE_SIZE:
+    if name != "mip" and program.size <= INTERRUPTIBLE_SIZE:
         solver.run()
         return _result(solver)
     thread = threading.Thread(target=solver.run, name=THREAD_NAME, daemon=True)
@@ -151,19 +155,25 @@ def _watch(
 ) -> LPStatus | None:
     """Run the solver's thread and report while it runs; say why it was cancelled, if it was.
 
-    Ctrl-C cancels it, and so does a time limit that the solver itself fails to hear.
+    Ctrl-C cancels it, a caller that has heard it does, and so does a time limit that the solver
+    itself fails to hear.
     """
     solver.HandleUserInterrupt = True
     thread.start()
     started = time.monotonic()
     limit = np.inf if settings.time_limit is None else settings.time_limit + OVERTIME / 2
     try:
-        while thread.is_alive() and (spent := time.monotonic() - started) < limit:
+        while (
+            thread.is_alive()
+            and not settings.stopped()
+            and (spent := time.monotonic() - started) < limit
+        ):
             settings.report(f"{what}, {spent:.0f} s")
-            thread.join(min(1.0, limit - spent))
+            thread.join(min(POLL, limit - spent))
         if not thread.is_alive():
             return None
-        return _cancelled(thread, solver, OVERTIME / 2, LPStatus.TIME_LIMIT)
+        patience = PATIENCE if settings.stopped() else OVERTIME / 2
+        return _cancelled(thread, solver, patience, LPStatus.TIME_LIMIT)
     except KeyboardInterrupt:
         settings.report(f"{what}, stopping")
         return _cancelled(thread, solver, PATIENCE, LPStatus.INTERRUPTED)

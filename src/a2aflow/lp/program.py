@@ -16,6 +16,11 @@ def silent(_: str) -> None:
     """Report nothing."""
 
 
+def never() -> bool:
+    """Whether to stop: no."""
+    return False
+
+
 class LPStatus(StrEnum):
     """How a solver ended, in the same words for all solvers."""
 
@@ -53,7 +58,8 @@ class LPSettings:
     """What a caller may ask of any solver.
 
     `tolerance` is the relative accuracy wanted from solvers that approach the optimum from the
-    inside; `vertex` asks for a basic (sparse) solution where the solver can give one.
+    inside; `vertex` asks for a basic (sparse) solution where the solver can give one; a solver that
+    runs for long asks `stopped` now and then, and ends if it says so.
     """
 
     tolerance: float = 1e-9
@@ -61,6 +67,7 @@ class LPSettings:
     threads: int | None = None
     vertex: bool = True
     report: Report = silent
+    stopped: Callable[[], bool] = never
 
 
 @dataclass(frozen=True, eq=False)

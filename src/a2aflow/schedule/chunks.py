@@ -24,11 +24,12 @@ from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.flow import Certificate
 from a2aflow.ir.schedule import Schedule, chunks_of
 from a2aflow.lp import LinearProgram, LPStatus, solve_program
+from a2aflow.lp.program import never
 from a2aflow.schedule.timed_paths import Sharing, negotiate_steps, without_detours
 from a2aflow.solve.exact import exact_flows
 from a2aflow.solve.negotiate import NOTHING, Chunks, trace_paths
 from a2aflow.solve.network import linear_program
-from a2aflow.solve.settings import SolveSettings, never
+from a2aflow.solve.settings import SolveSettings
 from a2aflow.solve.timestepped import TimedFlow, useful_variables
 
 ROUNDS = 300

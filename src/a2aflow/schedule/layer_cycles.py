@@ -13,8 +13,9 @@ from numba import njit
 
 from a2aflow.ir.arrays import Ints
 from a2aflow.ir.routes import Routes
+from a2aflow.lp.program import never
 from a2aflow.solve.channels import Dependencies, circular_route, dependencies_of
-from a2aflow.solve.settings import Late, never
+from a2aflow.solve.settings import Late
 
 NEW, ON_PATH, FINISHED = 0, 1, 2
 

@@ -18,6 +18,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from a2aflow.ir.arrays import Floats, Ints
+from a2aflow.lp.program import never
 from a2aflow.solve.channels import (
     Dependencies,
     Flags,
@@ -25,7 +26,7 @@ from a2aflow.solve.channels import (
     fill_layer,
     turn_weights,
 )
-from a2aflow.solve.settings import Late, SolveSettings, never
+from a2aflow.solve.settings import Late, SolveSettings
 
 Small = NDArray[np.int32]
 

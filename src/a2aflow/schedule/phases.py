@@ -18,8 +18,9 @@ from numba import njit
 from a2aflow.errors import InputError, UsageError
 from a2aflow.ir.arrays import Floats, Ints, frozen
 from a2aflow.ir.routes import Routes
+from a2aflow.lp.program import never
 from a2aflow.schedule.settle import UNPLACED, Items, Places, first_found, loads, settle
-from a2aflow.solve.settings import Late, never
+from a2aflow.solve.settings import Late
 
 ROUNDS = 200
 """Rounds of negotiation for one try."""

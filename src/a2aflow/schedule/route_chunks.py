@@ -17,7 +17,7 @@ from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.schedule import chunks_of
-from a2aflow.lp import LPSettings, solve_program
+from a2aflow.lp import solve_program
 from a2aflow.schedule.settle import Items, Places, first_found, loads, settle
 from a2aflow.solve.candidates import Candidates
 from a2aflow.solve.negotiate import NOTHING, Chunks, negotiate
@@ -228,8 +228,7 @@ def _heaviest(routes: Routes, most: int) -> Ints:
 def _reweighted(routes: Routes, paths: Candidates, settings: RouteSettings) -> Routes:
     """Return the best weights on some paths; equal ones if the solver ran out of time."""
     program, row = path_program(routes.problem, paths)
-    limits = LPSettings(1e-8, settings.solve.seconds_left(), vertex=True)
-    result = solve_program(program, settings.solve.solver, limits)
+    result = solve_program(program, settings.solve.solver, settings.solve.lp_settings())
     weight = 1.0 / np.bincount(row)[row]
     if result.x is not None:
         weight = np.maximum(result.x[:-1], 0.0)

@@ -15,7 +15,8 @@ from numba import njit
 
 from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.topology import Topology
-from a2aflow.solve.settings import Late, never
+from a2aflow.lp.program import never
+from a2aflow.solve.settings import Late
 
 UNPLACED = -1
 """The phase of an item that has no place yet."""

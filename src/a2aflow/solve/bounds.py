@@ -144,19 +144,19 @@ def _best_prefix(problem: Problem, order: Ints) -> Mask:
     topology = problem.topology
     position = np.empty(topology.nodes, dtype=np.int64)
     position[order] = np.arange(topology.nodes)
-    capacity = _crossing(position[topology.tail], position[topology.head], topology.capacity)
+    ends = position[topology.tail], position[topology.head]
+    capacity = _crossing(*ends, topology.capacity, topology.nodes)
     demand = _crossing_demand(problem, position[topology.terminals])
     bound = np.divide(demand, capacity, out=np.zeros_like(demand), where=capacity > 0)
     inside: Mask = position <= int(np.argmax(bound))
     return inside
 
 
-def _crossing(begin: Ints, end: Ints, weight: Floats) -> Floats:
-    """Return, for every prefix, the weight of what begins in it and ends beyond it."""
+def _crossing(begin: Ints, end: Ints, weight: Floats, nodes: int) -> Floats:
+    """Return, for every prefix of the nodes, the weight of what begins in it and ends beyond it."""
     forward = begin < end
-    size = int(max(begin.max(), end.max())) + 1
-    enters = np.bincount(begin[forward], weight[forward], size)
-    leaves = np.bincount(end[forward], weight[forward], size)
+    enters = np.bincount(begin[forward], weight[forward], nodes)
+    leaves = np.bincount(end[forward], weight[forward], nodes)
     return np.asarray(np.cumsum(enters - leaves), dtype=np.float64)
 
 
@@ -168,8 +168,7 @@ def _crossing_demand(problem: Problem, position: Ints) -> Floats:
         return np.asarray(inside * (terminals - inside), dtype=np.float64)
     source, destination = np.nonzero(problem.demand.matrix)
     amount = problem.demand.matrix[source, destination]
-    crossing = _crossing(position[source], position[destination], amount)
-    return np.append(crossing, np.zeros(nodes - len(crossing)))
+    return _crossing(position[source], position[destination], amount, nodes)
 
 
 def _slow_modes(topology: Topology) -> Floats:

@@ -1,10 +1,12 @@
 """The concurrent flow program on the layered graph; `solve.deadlock_free` opens with it."""
 
+from dataclasses import replace
+
 import numpy as np
 from scipy.sparse import block_array, coo_array
 
 from a2aflow.ir.arrays import Floats, Ints
-from a2aflow.lp import LinearProgram, LPResult, LPSettings, solve_program
+from a2aflow.lp import LinearProgram, LPResult, solve_program
 from a2aflow.solve.deadlock_graph import LayeredGraph
 from a2aflow.solve.exact import exact_flows
 from a2aflow.solve.groups import Groups
@@ -43,13 +45,7 @@ def _solve(
     vertex: bool,
 ) -> LPResult:
     solver = "ipm" if settings.solver == "auto" else settings.solver
-    wanted = LPSettings(
-        tolerance=min(1e-8, settings.gap / 100),
-        time_limit=settings.seconds_left(),
-        threads=settings.workers,
-        vertex=vertex,
-        report=settings.report,
-    )
+    wanted = replace(settings.lp_settings(), vertex=vertex)
     return solve_program(_program(layered, groups, *variables), solver, wanted)
 
 

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.topology import Topology
+from a2aflow.lp.program import never
 from a2aflow.solve.paths import Adjacency, shortest_tree
-from a2aflow.solve.settings import Late, never
+from a2aflow.solve.settings import Late
 
 NOTHING = -1
 """Marks the end of a path in the kernels' path table."""

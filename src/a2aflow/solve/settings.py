@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from a2aflow.errors import UsageError
 from a2aflow.lp import LPSettings, require_solver
-from a2aflow.lp.program import silent
+from a2aflow.lp.program import never, silent
 
 clock = time.monotonic
 """What every time limit is read from; tests put a clock of their own in its place."""
@@ -20,11 +20,6 @@ LEAST_SECONDS = 1e-9
 """A share of no time is as good as none, but a time limit is above 0."""
 
 
-def never() -> bool:
-    """Say that time is not up: the `Late` of those without a time limit."""
-    return False
-
-
 @dataclass(frozen=True)
 class SolveSettings:
     """Settings shared by all methods; they are passed in, never global.
@@ -33,7 +28,7 @@ class SolveSettings:
     with `begin`, and all stages of one call share the clock that it `started`.
     `cluster` is the address of a Dask scheduler, on which the work per source then runs; it runs
     code, so it has to be one that you trust. `symmetry` lets one source stand for all that
-    automorphisms map it to.
+    automorphisms map it to. Once `stopped` says so, the time limit is over.
     """
 
     gap: float = 1e-6
@@ -44,6 +39,7 @@ class SolveSettings:
     started: float | None = None
     cluster: str | None = None
     symmetry: bool = True
+    stopped: Callable[[], bool] = never
 
     def __post_init__(self) -> None:
         if not 0 < self.gap < 1:
@@ -72,6 +68,8 @@ class SolveSettings:
 
     def seconds_left(self) -> float | None:
         """Return what is left of the time limit, or None if there is none."""
+        if self.stopped():
+            return 0.0
         if self.time_limit is None:
             return None
         if self.started is None:
@@ -98,4 +96,5 @@ class SolveSettings:
             time_limit=self.seconds_left(),
             threads=min(self.workers, os.cpu_count() or 1),
             report=self.report,
+            stopped=self.stopped,
         )

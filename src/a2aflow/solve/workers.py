@@ -40,6 +40,9 @@ PATIENCE = 10.0
 WORKER_PATIENCE = 10.0
 """Seconds that a scheduler gets to have a worker."""
 
+POLL = 0.2
+"""Seconds between looks whether to stop waiting for a result."""
+
 AHEAD = 4
 """Items under way for each that can run at once: enough that nobody waits for the next."""
 
@@ -115,7 +118,15 @@ def _in_order(
 
 
 def _result(future: Any, settings: SolveSettings) -> Any:
-    result = future.result(timeout=settings.seconds_left())
+    while not future.done():
+        left = settings.seconds_left()
+        try:
+            # Unlike the result, this raises only what concerns the waiting.
+            future.exception(timeout=POLL if left is None else min(POLL, left))
+        except TimeoutError:
+            if settings.out_of_time():
+                raise
+    result = future.result()
     if settings.out_of_time():
         raise TimeoutError
     return result

@@ -5,7 +5,15 @@ from numpy.typing import NDArray
 
 from a2aflow.ir.arrays import Ints
 from a2aflow.ir.topology import Topology
-from a2aflow.topologies.parts import check_size, from_arcs, from_pairs, power, require, shape_name
+from a2aflow.topologies.parts import (
+    check_size,
+    counted,
+    from_arcs,
+    from_pairs,
+    power,
+    require,
+    shape_name,
+)
 
 _SHOWN = 5  # a note names this many nodes
 
@@ -115,7 +123,7 @@ def _loop_notes(nodes: int, tail: Ints, head: Ints) -> tuple[str, ...]:
 def _loops_at(loops: Ints) -> str:
     where = np.unique(loops)
     shown = ", ".join(map(str, where[:_SHOWN])) + (", ..." if len(where) > _SHOWN else "")
-    return f"{len(loops)} self-loop(s) at {len(where)} node(s) ({shown})"
+    return f"{counted(len(loops), 'self-loop')} at {counted(len(where), 'node')} ({shown})"
 
 
 def _rewired(tail: Ints, head: Ints, loops: Ints) -> tuple[Ints, Ints, str]:

@@ -7,6 +7,7 @@ import numpy as np
 
 from a2aflow.ir.arrays import Floats
 from a2aflow.ir.topology import Topology
+from a2aflow.topologies.formats.safety import one_line
 
 SIZE, MARGIN = 640.0, 32.0
 ARROW = (
@@ -27,7 +28,7 @@ def draw_svg(topology: Topology) -> str:
         (
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {SIZE:g} {SIZE:g}" '
             f'width="{SIZE:g}" height="{SIZE:g}" font-family="sans-serif">',
-            f"<title>{escape(topology.name)}</title>",
+            f"<title>{escape(one_line(topology.name))}</title>",
             ARROW,
             '<rect width="100%" height="100%" fill="white"/>',
             *links,

@@ -10,6 +10,7 @@ from a2aflow.errors import TopologyError
 from a2aflow.ir.arrays import Ints
 from a2aflow.ir.reach import reachable
 from a2aflow.ir.topology import Topology
+from a2aflow.topologies.parts import counted
 
 MAX_DRAWS = 1000
 MAX_NAMED = 50
@@ -235,13 +236,13 @@ def _check_positive(topology: Topology, what: str, value: float) -> None:
 
 
 def _links_in_words(topology: Topology, links: Ints) -> str:
-    arrow, noun = ("-", "cables") if topology.bidirectional else ("->", "links")
+    arrow, noun = ("-", "cable") if topology.bidirectional else ("->", "link")
     ends = (f"{topology.tail[link]}{arrow}{topology.head[link]}" for link in links)
-    return f"{len(links)} {noun} {_listed(ends)}"
+    return f"{counted(len(links), noun)} {_listed(ends)}"
 
 
 def _nodes_in_words(nodes: Ints) -> str:
-    return f"{len(nodes)} nodes {_listed(map(str, nodes))}"
+    return f"{counted(len(nodes), 'node')} {_listed(map(str, nodes))}"
 
 
 def _listed(words: Iterable[str]) -> str:

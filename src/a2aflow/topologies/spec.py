@@ -12,6 +12,7 @@ import re
 import reprlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import get_type_hints
 
 from a2aflow.errors import UsageError
@@ -61,9 +62,17 @@ FAMILIES: dict[str, Family] = {
 
 
 def build(spec: str) -> Topology:
-    """Build the topology that `spec` names; see the module for how it is written."""
-    name, _, text = spec.strip().partition(":")
+    """Build the topology that `spec` names; see the module for how it is written.
+
+    A file of a topology is read by `read_topology`.
+    """
+    name, _, text = str(spec).strip().partition(":")
     if name not in FAMILIES:
+        if Path(name).suffix or "/" in name:
+            raise UsageError(
+                f"{reprlib.repr(name)} is written like a file, which `read_topology` reads; "
+                f"expected a family: {', '.join(FAMILIES)}"
+            )
         raise UsageError(_unknown_family(name))
     family = FAMILIES[name]
     words = _match_parameters(family, text.split(",") if text else [])

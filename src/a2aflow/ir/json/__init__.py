@@ -10,7 +10,7 @@ from a2aflow.ir.json.flow import FLOW_FORMAT, flow_from_json, flow_to_json
 from a2aflow.ir.json.routes import ROUTES_FORMAT, routes_from_json, routes_to_json
 from a2aflow.ir.json.schedule import SCHEDULE_FORMAT, schedule_from_json, schedule_to_json
 from a2aflow.ir.json.topology import TOPOLOGY_FORMAT, topology_from_json, topology_to_json
-from a2aflow.ir.json.values import format_of, parse_json, read_json, write_json
+from a2aflow.ir.json.values import format_of, json_text, parse_json, read_json, write_json
 
 __all__ = [
     "DEMAND_FORMAT",
@@ -24,6 +24,7 @@ __all__ = [
     "flow_from_json",
     "flow_to_json",
     "format_of",
+    "json_text",
     "parse_json",
     "read_json",
     "routes_from_json",

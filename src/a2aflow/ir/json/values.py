@@ -55,9 +55,14 @@ def read_json(path: Path) -> object:
     return parse_json(read_text(path), str(path))
 
 
+def json_text(value: dict[str, Any]) -> str:
+    """Return one artefact as compact JSON."""
+    return json.dumps(value, separators=(",", ":"), allow_nan=False) + "\n"
+
+
 def write_json(path: Path, value: dict[str, Any]) -> None:
     """Write one artefact, compactly, in one step."""
-    write_text(path, json.dumps(value, separators=(",", ":"), allow_nan=False) + "\n")
+    write_text(path, json_text(value))
 
 
 def format_of(value: object, where: str) -> str:

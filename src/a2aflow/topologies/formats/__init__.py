@@ -79,12 +79,13 @@ _GPU_ROW = re.compile(r"^[ \t]*GPU0[ \t]+X\b", re.MULTILINE)
 _SNIFFED = 1 << 16
 
 
-def read_topology(path: Path, format: str | None = None, directed: bool = False) -> Topology:
+def read_topology(path: Path | str, format: str | None = None, directed: bool = False) -> Topology:
     """Read a topology in the named format, or in the one that suffix and content suggest.
 
     `directed` makes every line of an edge list one link. Where a file gives no name, the topology
     gets that of the file.
     """
+    path = Path(path)
     text = _text(path, MAX_BYTES if format is None else _format(format).limit)
     key = format or _guess(path, text)
     chosen = _format(key)
@@ -106,12 +107,17 @@ def read_topology(path: Path, format: str | None = None, directed: bool = False)
         raise FormatError(f"{path}: not {chosen.summary}: {error}") from None
 
 
-def write_topology(topology: Topology, path: Path, format: str | None = None) -> None:
+def write_topology(topology: Topology, path: Path | str, format: str | None = None) -> None:
     """Write a topology in the named format, or in the one that the suffix stands for."""
+    write_text(Path(path), topology_text(topology, Path(path), format))
+
+
+def topology_text(topology: Topology, path: Path, format: str | None = None) -> str:
+    """Return what `write_topology` writes."""
     key = format or _by_suffix(path, reading=False)
     if key is None:
         raise UsageError(f"{path}: no format has this suffix; name one of {_names(reading=False)}")
-    write_text(path, _format(key).write(topology))
+    return _format(key).write(topology)
 
 
 def _text(path: Path, limit: int) -> str:

@@ -1,0 +1,148 @@
+"""Ctrl-C and SIGTERM: one line and an exit code, from the first import to the last byte.
+
+What the first signal does depends on the moment; a second one never waits.
+
+| moment | the first signal | the second |
+|---|---|---|
+| imports, and when all is said | ends the process at once | |
+| work | raises `Stopped`: files and processes are cleaned up behind it | the same |
+| a search | ends it as if its time were up, with the best so far | raises `Stopped` |
+| printing | waits until the answer is out | ends the process at once |
+
+A signal that the process was started to ignore, as background jobs are, stays ignored. This module
+imports nothing of weight, so that it can come before everything else.
+"""
+
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+EXIT_CODES: dict[int, int] = {signal.SIGINT: 130, signal.SIGTERM: 143}
+"""128 and the number of the signal, as shells have it."""
+
+LINE = "stopped"
+"""What is said where there is no answer to show."""
+
+SOON = 0.001
+"""Seconds after which a signal comes again whose exception was lost."""
+
+
+class Stopped(BaseException):
+    """A signal ended the work; no `KeyboardInterrupt`, which the parser of words would swallow."""
+
+    def __init__(self, exit_code: int) -> None:
+        super().__init__(LINE)
+        self.exit_code = exit_code
+
+
+class _Now:
+    """What has been heard, and what the first and a further signal do at this moment."""
+
+    exit_code: int | None = None
+    first: Callable[[], None]
+    further: Callable[[], None]
+
+
+def _ignore() -> None:
+    """Let what is under way come to its end."""
+
+
+def _raise() -> None:
+    raise Stopped(_Now.exit_code or EXIT_CODES[signal.SIGINT])
+
+
+def _end() -> None:
+    """End the process without another line of Python."""
+    _write(2, f"{LINE}\n")
+    os._exit(_Now.exit_code or EXIT_CODES[signal.SIGINT])
+
+
+def _end_unsaid() -> None:
+    """End the process before there was anything to print."""
+    if "--json" in sys.argv:
+        _write(1, f'{{"error": {{"code": {_Now.exit_code}, "message": "{LINE}"}}}}\n')
+    _end()
+
+
+_Now.first = _Now.further = _end_unsaid
+
+
+def _write(descriptor: int, text: str) -> None:
+    with suppress(OSError):  # If nobody listens, there is nobody left to tell.
+        os.write(descriptor, text.encode())
+
+
+def listen() -> None:
+    """Hear the signals from now on; until something else is said, they end the process at once."""
+    for number in EXIT_CODES:
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _hear)
+    signal.signal(signal.SIGALRM, _hear_again)
+    sys.unraisablehook = _unraisable
+
+
+def all_is_said() -> None:
+    """Let signals end the process at once from now on."""
+    _Now.first = _Now.further = _end
+
+
+def heard() -> int | None:
+    """Return the exit code of the first signal that came, if any did."""
+    return _Now.exit_code
+
+
+def _hear(number: int, _frame: object) -> None:
+    act = _Now.first if _Now.exit_code is None else _Now.further
+    _Now.exit_code = _Now.exit_code or EXIT_CODES[number]
+    act()
+
+
+def _hear_again(_number: int, _frame: object) -> None:
+    if _Now.exit_code is not None:
+        _Now.further()
+
+
+def _unraisable(lost: Any) -> None:
+    """Raise `Stopped` again where Python had to drop it, as in `__del__` or a callback from C."""
+    if issubclass(lost.exc_type, Stopped):
+        signal.setitimer(signal.ITIMER_REAL, SOON)
+    else:
+        sys.__unraisablehook__(lost)
+
+
+@contextmanager
+def _moment(first: Callable[[], None], further: Callable[[], None]) -> Iterator[None]:
+    before = _Now.first, _Now.further
+    _Now.first, _Now.further = first, further
+    try:
+        yield
+    finally:
+        _Now.first, _Now.further = before
+
+
+def working() -> Any:
+    """Give a context in which signals raise `Stopped`."""
+    return _moment(_raise, _raise)
+
+
+def printing() -> Any:
+    """Give a context that a signal does not cut in two."""
+    return _moment(_ignore, _end)
+
+
+@contextmanager
+def searching() -> Iterator[Callable[[], bool]]:
+    """Give a function that says whether to stop, for a search that asks it now and then.
+
+    A search that was stopped before it had anything to show may fail; that is then no error.
+    """
+    with _moment(_ignore, _raise):
+        try:
+            yield lambda: _Now.exit_code is not None
+        except Exception:
+            if _Now.exit_code is None:
+                raise
+            raise Stopped(_Now.exit_code) from None

@@ -1,0 +1,107 @@
+"""`a2aflow warmup`: compile every kernel now, so that no later call has to.
+
+Kernels are compiled for the types that they are first called with, and kept on disk. So every
+method that has kernels does a small job here, as it would for a user.
+"""
+
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from numba.core.dispatcher import Dispatcher
+
+from a2aflow.cli.compiling import kernels_compiled
+from a2aflow.cli.options import AsJson
+from a2aflow.cli.show import progress, show
+from a2aflow.cli.topology import describe
+from a2aflow.ir.problem import Problem
+from a2aflow.route import ROUTERS, route
+from a2aflow.schedule.layers import LAYERINGS, assign_layers
+from a2aflow.schedule.phases import split_phases
+from a2aflow.schedule.route_chunks import bounded_chunks, limit_routes
+from a2aflow.schedule.search import ScheduleSettings, find_schedule
+from a2aflow.solve import METHODS, SolveSettings, solve
+from a2aflow.solve.deadlock_free import solve_deadlock_free
+from a2aflow.solve.route_settings import PATH_SETS, RouteSettings
+from a2aflow.solve.warm import repair, solve_from
+from a2aflow.topologies.operators import drop_links
+from a2aflow.topologies.spec import build
+
+UNEVEN, EVEN = "jellyfish:n=8,d=3,seed=1", "torus:3x3"
+"""A network without symmetry, on which no method is done at once, and one that all methods take."""
+
+Job = Callable[[], object]
+
+
+def warmup_verb(as_json: AsJson = False) -> None:
+    """Compile all kernels, which otherwise happens when they are first needed.
+
+    They are kept beside the installed package, or in NUMBA_CACHE_DIR, or in the user's own cache
+    where the package cannot be written to.
+
+    Example: a2aflow warmup
+    """
+    jobs = small_jobs()
+    with progress() as report:
+        for done, (name, job) in enumerate(jobs.items()):
+            report(f"{name} ({done} of {len(jobs)})")
+            job()
+    compiled, seconds = kernels_compiled()
+    summary = {"kernels": len(kernels()), "compiled": compiled, "seconds": round(seconds, 3)}
+    show(summary, as_json, {"kernels": _in_words(summary)})
+
+
+def _in_words(summary: dict[str, Any]) -> str:
+    if not summary["compiled"]:
+        return f"all {summary['kernels']} were compiled before"
+    return f"{summary['kernels']}, ready; compiled in {summary['seconds']:.1f} s"
+
+
+def kernels() -> dict[str, Dispatcher]:
+    """Return every kernel of the modules imported so far, by its full name."""
+    modules = [module for name, module in sys.modules.items() if name.startswith("a2aflow.")]
+    found = (each for module in modules for each in vars(module).values())
+    return {
+        f"{each.py_func.__module__}.{each.py_func.__name__}": each
+        for each in found
+        if isinstance(each, Dispatcher)
+    }
+
+
+def small_jobs() -> dict[str, Job]:
+    """Return a small job for each method that has kernels."""
+    problem, even = (Problem.all_to_all(build(spec)) for spec in (UNEVEN, EVEN))
+    return {
+        "topology": partial(describe, problem),
+        **{f"solve by {name}": partial(solve, problem, name) for name in METHODS},
+        "solve to a coarse gap": partial(solve, problem, "first-order", SolveSettings(gap=1e-3)),
+        "solve from the last answer": partial(_solve_again, problem),
+        **{f"route by {name}": partial(route, even, name) for name in ROUTERS},
+        **{f"route on {paths} paths": partial(_route_on, problem, paths) for paths in PATH_SETS},
+        "layers, chunks and phases": partial(_refine, problem),
+        "routes without deadlock": partial(solve_deadlock_free, problem, 1, RouteSettings()),
+        "schedule": partial(find_schedule, problem, ScheduleSettings(max_chunks=2)),
+    }
+
+
+def _route_on(problem: Problem, paths: str) -> None:
+    route(problem, "pmcf", RouteSettings(paths=paths))
+
+
+def _solve_again(problem: Problem) -> None:
+    last = solve(problem, "first-order")
+    fewer = replace(problem, topology=drop_links(problem.topology, 1, seed=0))
+    repair(fewer, last, SolveSettings())
+    solve_from(fewer, last, SolveSettings())
+
+
+def _refine(problem: Problem) -> None:
+    settings = RouteSettings()
+    routes = route(problem, "few", settings)
+    for name in LAYERINGS:
+        assign_layers(routes, name)
+    limit_routes(routes, 1, settings)
+    bounded_chunks(routes, 2, settings)
+    split_phases(routes, None, 0.05)
