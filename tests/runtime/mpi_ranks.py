@@ -62,7 +62,7 @@ def refusals(schedule: Schedule, alltoall: Alltoall) -> None:
     """Buffers and communicators that do not fit are refused before anything is sent."""
     good, twice, fixed = np.zeros(ranks), np.zeros(2 * ranks), np.zeros(ranks)
     fixed.setflags(write=False)
-    bad = [
+    bad: list[tuple[Any, Any, str]] = [
         (np.zeros(ranks + 1), np.zeros(ranks + 1), "expected a multiple"),
         (good, twice, "expected as many in both"),
         (good, np.zeros(ranks, np.int64), "expected one type"),
