@@ -4,8 +4,10 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -92,16 +94,17 @@ def test_a_file_swept_away_before_it_was_locked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whoever sweeps between the making and the locking of a file makes its writer try again."""
-    target, make, swept = tmp_path / "file", files.tempfile.mkstemp, []
+    target, make = tmp_path / "file", tempfile.mkstemp
+    swept: list[tuple[int, str]] = []
 
-    def sweep_at_once(**options: str) -> tuple[int, str]:
+    def sweep_at_once(**options: Any) -> tuple[int, str]:
         made = make(**options)
         if len(swept) < 2:
             files._sweep(target)
             swept.append(made)
         return made
 
-    monkeypatch.setattr(files.tempfile, "mkstemp", sweep_at_once)
+    monkeypatch.setattr(tempfile, "mkstemp", sweep_at_once)
     write_text(target, "text")
     assert len(swept) == 2
     assert target.read_text() == "text"
@@ -113,7 +116,8 @@ def test_a_file_swept_away_before_it_was_locked(
 
 def test_many_writers_at_once(tmp_path: Path) -> None:
     """Threads that write and sweep the same file all succeed, and leave one whole file."""
-    target, failures = tmp_path / "file", []
+    target = tmp_path / "file"
+    failures: list[Exception] = []
 
     def write(text: str) -> None:
         try:
@@ -138,6 +142,6 @@ def test_a_folder_that_cannot_be_listed(tmp_path: Path, monkeypatch: pytest.Monk
     def refuse(_: Path) -> None:
         raise PermissionError
 
-    monkeypatch.setattr(files.os, "scandir", refuse)
+    monkeypatch.setattr(os, "scandir", refuse)
     write_text(tmp_path / "file", "text")
     assert (tmp_path / "file").read_text() == "text"

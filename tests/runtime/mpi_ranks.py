@@ -49,22 +49,40 @@ def many_buffers(alltoall: Alltoall) -> None:
             check(same_bytes(recv, received(rank, ranks, 5, np.uint8, seed)), f"buffer {seed}")
 
 
+def halves(alltoall: Alltoall) -> None:
+    """Two halves of one array are apart, and what is read only may be sent."""
+    both = np.concatenate([sent(rank, ranks, 3, np.float64, 5), np.zeros((ranks, 3))])
+    given = both[:ranks]
+    given.setflags(write=False)
+    alltoall(given, both[ranks:])
+    check(same_bytes(both[ranks:], received(rank, ranks, 3, np.float64, 5)), "halves")
+
+
 def refusals(schedule: Schedule, alltoall: Alltoall) -> None:
     """Buffers and communicators that do not fit are refused before anything is sent."""
-    good = np.zeros(ranks)
-    bad = [
-        (np.zeros(ranks + 1), np.zeros(ranks + 1)),
-        (good, np.zeros(2 * ranks)),
-        (good, good),
-        (np.zeros(2 * ranks)[::2], np.zeros(ranks)),
-        (np.array([None] * ranks), np.zeros(ranks)),
+    good, twice, fixed = np.zeros(ranks), np.zeros(2 * ranks), np.zeros(ranks)
+    fixed.setflags(write=False)
+    bad: list[tuple[Any, Any, str]] = [
+        (np.zeros(ranks + 1), np.zeros(ranks + 1), "expected a multiple"),
+        (good, twice, "expected as many in both"),
+        (good, np.zeros(ranks, np.int64), "expected one type"),
+        (good, np.zeros(ranks, ">f8"), "expected one type"),
+        (np.zeros(2 * ranks, np.float32), good, "expected one type"),
+        (good, good, "apart from the send buffer"),
+        (twice[:ranks], twice[ranks - 1 : -1], "apart from the send buffer"),
+        (good, fixed, "must be writable"),
+        (twice[::2], good, "send buffer is not contiguous"),
+        (good, twice[::2], "receive buffer is not contiguous"),
+        (np.array([None] * ranks), good, "send buffer is not a numpy array of plain"),
+        (good, [0.0] * ranks, "receive buffer is not a numpy array of plain"),
     ]
-    for send, recv in bad:
+    for send, recv, problem in bad:
         try:
             alltoall(send, recv)
-        except UsageError:
-            continue
-        check(False, f"took {send.dtype} {send.shape} and {recv.shape}")
+        except UsageError as error:
+            check(problem in str(error), f"said {error!r}, not {problem!r}")
+        else:
+            check(False, f"took what must be refused: {problem}")
     try:
         Alltoall(schedule, MPI.COMM_SELF)
     except UsageError:
@@ -86,6 +104,7 @@ def main(files: list[str]) -> None:
             exchange(alltoall, 7, np.float64, f"{name} by step", calls=2)
     with Alltoall(schedule, comm) as alltoall:
         many_buffers(alltoall)
+        halves(alltoall)
         refusals(schedule, alltoall)
         exchange(alltoall, 3, np.float64, "after refusals")
     if rank == 0:

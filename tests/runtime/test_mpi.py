@@ -49,7 +49,7 @@ def running(folder: Path) -> list[str]:
 
 def test_every_byte_arrives(mpi: Mpi, tmp_path: Path) -> None:
     """All schedules, types, sizes, buffers and ways to synchronise move the right bytes."""
-    said = start(mpi, RANKS, [str(HERE / "mpi_ranks.py"), *save_all(tmp_path)], tmp_path, 120)
+    said = start(mpi, RANKS, [str(HERE / "mpi_ranks.py"), *save_all(tmp_path)], tmp_path, 300)
     assert "all as it must be" in said
 
 

@@ -1,5 +1,6 @@
 import importlib.util
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -8,9 +9,10 @@ import typer
 from saved import save, without_last_send
 from typer.testing import CliRunner
 
-from a2aflow.cli.run import parse_sizes, run_verb
+from a2aflow.cli.run import parse_sizes, run_verb, table
 from a2aflow.errors import A2AFlowError, UsageError, VerificationError
 from a2aflow.ir.json import schedule_to_json, write_json
+from a2aflow.runtime.bench import Report, Row, Times
 from a2aflow.runtime.launch import RunSettings, run_schedule
 from a2aflow.runtime.processes import Command, grouped
 from a2aflow.topologies.spec import build
@@ -28,15 +30,32 @@ RUNTIMES = ["reference", pytest.param("mpi", marks=needs_mpi)]
 
 @pytest.mark.parametrize("on", RUNTIMES)
 def test_times_and_throughput(on: str, tmp_path: Path) -> None:
-    """Every size has times in order, and the throughput that follows from them."""
+    """Every size has times in order, and the figures that follow from them."""
     report = run_schedule(save(tmp_path, chunks=3), on, QUICK, ranks=8)
-    assert [row.bytes for row in report.rows] == [5, 64]
+    assert [(row.bytes, row.size) for row in report.rows] == [(5, 40), (64, 512)]
     assert report.ranks == 8
+    assert not report.links_emulated
     for row in report.rows:
-        for times in (row.ours, row.native):
+        for times in filter(None, (row.ours, row.native)):
             assert 0 < times.least <= times.mean <= times.most
-            assert times.throughput == pytest.approx(7 * row.bytes / times.mean)
+            assert times.throughput == times.busbw == pytest.approx(7 * row.bytes / times.mean)
+            assert times.algbw == pytest.approx(8 * row.bytes / times.mean)
+    assert (report.native is None) == (on == "reference")
+
+
+@needs_mpi
+def test_the_ratio_is_that_of_throughputs(tmp_path: Path) -> None:
+    """It is above one where the schedule is faster than the library."""
+    for row in run_schedule(save(tmp_path, "hypercube:2"), "mpi", QUICK).rows:
+        assert row.native is not None
         assert row.ratio == pytest.approx(row.ours.throughput / row.native.throughput)
+
+
+def test_one_process_is_compared_with_nothing(tmp_path: Path) -> None:
+    """The reference has no all-to-all of its own, and so no ratio."""
+    report = run_schedule(save(tmp_path), "reference", QUICK)
+    assert report.native is None
+    assert [(row.native, row.ratio) for row in report.rows] == [(None, None), (None, None)]
 
 
 @pytest.mark.parametrize("on", RUNTIMES)
@@ -56,10 +75,44 @@ def test_the_command_line(tmp_path: Path) -> None:
     path = str(save(tmp_path))
     options = ["--bytes", "1:4", "--iterations", "1", "--warmup", "0"]
     found = CliRunner().invoke(APP, [path, *options, "--json"])
-    assert [row["bytes"] for row in json.loads(found.stdout)["rows"]] == [1, 2, 4]
+    told = json.loads(found.stdout)
+    assert [row["bytes"] for row in told["rows"]] == [1, 2, 4]
+    assert told["links_emulated"] is False
     found = CliRunner().invoke(APP, [path, *options])
     assert found.exit_code == 0
-    assert [line.split()[0] for line in found.stdout.splitlines()[3:]] == ["1", "2", "4"]
+    assert "no link is emulated" in found.stdout
+    assert [line.split()[0] for line in found.stdout.splitlines()[4:]] == ["1", "2", "4"]
+
+
+TIMES = Times(2e-6, 1e-6, 3e-6, 4e9, 3e9, 3e9)
+OTHER = Times(4e-6, 1e-6, 3e-6, 2e9, 1.5e9, 1.5e9)
+
+
+def test_the_table() -> None:
+    """The columns of OSU and nccl-tests stand under their names, then the library's own."""
+    row = Row(2000, 8000, TIMES, OTHER, 2.0)
+    *words, header, line = table(Report("MPICH", "MPI_Alltoall", 4, False, (row,), ()))
+    assert all(word.startswith("# ") for word in words)
+    assert "4 ranks, MPICH" in words[0]
+    assert "MPI_Alltoall" in words[-1]
+    names = re.findall(r"[a-z]+(?: B| us| GB/s)?|\|", header)
+    assert dict(zip(names[:7], line.split(), strict=False)) == {
+        "shard B": "2000", "size B": "8000", "time us": "2.0", "min us": "1.0", "max us": "3.0",
+        "algbw GB/s": "4.000", "busbw GB/s": "3.000",
+    }  # fmt: skip
+    assert names[7:] == ["|", "time us", "algbw GB/s", "busbw GB/s", "ratio"]
+    assert line.split()[7:] == ["|", "4.0", "2.000", "1.500", "2.00"]
+    assert [at for at, each in enumerate(header) if each == "|"] == [line.index("|")]
+
+
+def test_the_table_of_one_process() -> None:
+    """What has nothing to be compared with has neither a bar nor a ratio."""
+    row = Row(2000, 8000, TIMES, None, None)
+    found = "\n".join(table(Report("reference", None, 4, False, (row,), ())))
+    assert "no link is emulated" in found
+    assert "|" not in found
+    assert "ratio" not in found
+    assert found.splitlines()[-1].split()[-1] == "3.000"
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ def start(arguments: list[str], ranks: int, files: list[str], folder: Path) -> s
         for rank in range(ranks)
     ]
     with grouped() as group:
-        group.run(commands, 120, "the test")
+        group.run(commands, 300, "the test")
     return commands[0].log.read_text()
 
 

@@ -34,7 +34,7 @@ def exchange(
     rank, ranks = dist.get_rank(group), dist.get_world_size(group)
     send = torch.from_numpy(sent(rank, ranks, items, dtype, seed))
     recv = torch.zeros_like(send)
-    alltoall(send, recv)
+    alltoall(recv, send)
     same = same_bytes(recv.numpy(), received(rank, ranks, items, dtype, seed))
     check(same, f"{what} {items} of {dtype.__name__}, {seed}")
 
@@ -42,19 +42,49 @@ def exchange(
 def refusals(alltoall: Alltoall) -> None:
     """Buffers that do not fit are refused before anything is sent."""
     ranks = world_ranks
-    good = torch.zeros(ranks)
+    good, twice = torch.zeros(ranks), torch.zeros(2 * ranks)
     bad = [
-        (torch.zeros(ranks + 1), torch.zeros(ranks + 1)),
-        (good, torch.zeros(2 * ranks)),
-        (good, good),
-        (torch.zeros(2 * ranks)[::2], torch.zeros(ranks)),
-    ]
-    for send, recv in bad:
+        (good, np.zeros(ranks), "`input` of type torch.Tensor, got ndarray"),
+        ([0] * ranks, good, "`output` of type torch.Tensor, got list"),
+        (torch.zeros(ranks), twice[::2], "the input is not"),
+        (twice[::2], torch.zeros(ranks), "the output is not"),
+        (torch.zeros(ranks, dtype=torch.cfloat), torch.zeros(ranks, dtype=torch.cfloat).conj(),
+         "the input is not"),
+        (good, twice, "not equal in size"),
+        (good, torch.zeros(ranks, dtype=torch.int32), "data type"),
+        (torch.zeros(ranks, dtype=torch.float64), twice, "data type"),
+        (good, torch.zeros(ranks, device="meta"), "or device"),
+        (torch.zeros(ranks + 1), torch.zeros(ranks + 1), "dimension 0 does not divide"),
+        (torch.zeros(1, ranks), torch.zeros(ranks), "dimension 0 does not divide"),
+        (torch.zeros(ranks), torch.zeros(1, ranks), "dimension 0 does not divide"),
+        (torch.zeros(()), torch.zeros(()), "dimension 0 does not divide"),
+        (torch.zeros(ranks, requires_grad=True), good, "the order is (output, input)"),
+        (good, good, "overlaps"),
+        (twice[1 : ranks + 1], twice[:ranks], "overlaps"),
+        (twice[:ranks], twice[ranks - 1 : -1], "overlaps"),
+    ]  # fmt: skip
+    for output, given, problem in bad:
         try:
-            alltoall(send, recv)
-        except UsageError:
-            continue
-        check(False, f"took {send.shape} and {recv.shape}")
+            alltoall(output, given)
+        except UsageError as error:
+            check(problem in str(error), f"said {error!r}, not {problem!r}")
+        else:
+            check(False, f"took what must be refused: {problem}")
+
+
+def accepted(alltoall: Alltoall) -> None:
+    """Take what PyTorch's all-to-all takes, with the same result: its order, names, views."""
+    ranks, rank = world_ranks, world_rank
+    both = torch.zeros(2 * ranks, 3)
+    both[:ranks] = torch.arange(rank, rank + 3 * ranks).reshape(ranks, 3)
+    given = both[:ranks].requires_grad_()
+    expected = torch.zeros(ranks, 3)
+    dist.all_to_all_single(expected, given.detach())
+    alltoall(both.detach()[ranks:], given)
+    check(torch.equal(both.detach()[ranks:], expected), "the other half of one tensor")
+    output = torch.zeros(3 * ranks)
+    alltoall(output=output, input=given.reshape(-1))
+    check(torch.equal(output, expected.reshape(-1)), "by name, and flat")
 
 
 def in_a_group(file: str) -> None:
@@ -75,6 +105,7 @@ def main(group_file: str, files: list[str]) -> None:
             for items in ITEMS:
                 exchange(alltoall, items, dtype, seed, Path(file).name)
     refusals(alltoall)
+    accepted(alltoall)
     exchange(alltoall, 3, np.float64, 9, "after refusals")
     in_a_group(group_file)
     dist.barrier()

@@ -1,6 +1,7 @@
 """`a2aflow run`: real bytes between real processes, checked and timed."""
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,6 +16,16 @@ from a2aflow.runtime.worker import RUNTIMES
 
 DEFAULTS = RunSettings()
 MAX_BYTES = 1 << 40
+HEADER = ("shard B", "size B", "time us", "min us", "max us", "algbw GB/s", "busbw GB/s")
+NATIVE_HEADER = ("time us", "algbw GB/s", "busbw GB/s", "ratio")
+"""The columns of OSU (shard, time, min, max) and of nccl-tests (size, time, algbw, busbw)."""
+
+WIDTH = 11
+NOT_EMULATED = (
+    "ranks share this machine's memory and no link is emulated: this times software, not a topology"
+)
+"""What is said above every table, for the times invite to wrong conclusions."""
+
 _SIZE = re.compile(r"\s*([0-9]+)\s*([KMG]?)(?:i?B)?\s*", re.IGNORECASE)
 _SHIFT = {"": 0, "K": 10, "M": 20, "G": 30}
 
@@ -60,8 +71,9 @@ def run_verb(
 ) -> None:
     """Run a schedule: start its ranks, check every byte, time it beside the runtime's own.
 
-    Times are those of the slowest rank. Throughput is (N-1) times the shard size over the mean
-    time. Exit code 4 if a byte is wrong, a rank dies, or the time is up.
+    Ranks are processes of this machine; no link is emulated. Times are those of the slowest rank;
+    algbw is the size of a rank's buffer over the mean time, busbw (N-1)/N of that, which is the
+    paper's throughput. Exit code 4 if a byte is wrong, a rank dies, or the time is up.
 
     Example: a2aflow run torus.schedule.json --on mpi --bytes 1K:1M
     """
@@ -94,28 +106,31 @@ def _bytes(size: str, text: str) -> int:
 
 def table(report: Report) -> list[str]:
     """Return the lines of the table for people."""
-    lines = [
+    beside = f"; right of the bar is {report.native}" if report.native else ""
+    return [
         f"# {report.ranks} ranks, {report.runtime}; every byte of every size is as it must be",
-        f"# times in microseconds, of the slowest rank; ratio: throughput over {report.native}'s",
-        f"{'bytes/shard':>12} {'mean':>10} {'min':>10} {'max':>10} {'throughput':>12} "
-        f"{report.native + ' mean':>22} {'throughput':>12} {'ratio':>6}",
+        f"# {NOT_EMULATED}",
+        f"# times of the slowest rank; busbw is the paper's throughput, (N-1) shard/time{beside}",
+        _joined(HEADER, NATIVE_HEADER if report.native else ()),
+        *(_line(row) for row in report.rows),
     ]
-    return lines + [_line(row) for row in report.rows]
 
 
 def _line(row: Row) -> str:
     ours, native = row.ours, row.native
-    return (
-        f"{row.bytes:>12} {ours.mean * 1e6:>10.1f} {ours.least * 1e6:>10.1f} "
-        f"{ours.most * 1e6:>10.1f} {_rate(ours.throughput):>12} "
-        f"{native.mean * 1e6:>22.1f} {_rate(native.throughput):>12} {row.ratio:>6.2f}"
-    )
+    cells = [str(row.bytes), str(row.size)]
+    cells += [f"{seconds * 1e6:.1f}" for seconds in (ours.mean, ours.least, ours.most)]
+    cells += [f"{rate / 1e9:.3f}" for rate in (ours.algbw, ours.busbw)]
+    if native is None:
+        return _joined(cells, ())
+    rates = [f"{rate / 1e9:.3f}" for rate in (native.algbw, native.busbw)]
+    return _joined(cells, [f"{native.mean * 1e6:.1f}", *rates, f"{row.ratio:.2f}"])
 
 
-def _rate(bytes_per_second: float) -> str:
-    if bytes_per_second >= 1e9:
-        return f"{bytes_per_second / 1e9:.3f} GB/s"
-    return f"{bytes_per_second / 1e6:.3f} MB/s"
+def _joined(ours: Sequence[str], native: Sequence[str]) -> str:
+    """Return one line: what is ours, and beside it what is the runtime's own."""
+    left, right = ("".join(f"{cell:>{WIDTH}}" for cell in cells) for cells in (ours, native))
+    return f"{left} |{right}" if native else left
 
 
 def _summary(file: Path, on: str, settings: RunSettings, report: Report) -> dict[str, Any]:

@@ -1,8 +1,9 @@
 """Check every byte of an all-to-all, and time it beside the runtime's own.
 
 The time of an iteration is that of its slowest rank, after a barrier. The two all-to-alls take
-turns, so that what else the machine does meets both alike. Throughput is the paper's: (N - 1) m / T
-for N ranks, shards of m bytes and the mean time T.
+turns, so that what else the machine does meets both alike. For N ranks, shards of m bytes and the
+mean time T, the figures are those of nccl-tests: the size is that of a rank's buffer, N m; algbw is
+N m / T; busbw is algbw (N - 1) / N, the throughput (N - 1) m / T of the paper.
 """
 
 import time
@@ -24,13 +25,13 @@ class Endpoint(Protocol):
     ranks: int
     here: tuple[int, ...]
     name: str
-    native_name: str
+    native_name: str | None
 
     def exchange(self, send: Bytes, recv: Bytes) -> None:
         """All-to-all by the schedule."""
 
     def native(self, send: Bytes, recv: Bytes) -> None:
-        """All-to-all by the runtime itself."""
+        """All-to-all by the runtime itself; never called if that has no name."""
 
     def barrier(self) -> None:
         """Wait for all processes."""
@@ -44,31 +45,41 @@ class Endpoint(Protocol):
 
 @dataclass(frozen=True)
 class Times:
-    """Seconds of one all-to-all over the iterations, and the mean throughput in bytes a second."""
+    """Seconds of one all-to-all over the iterations, and bytes a second by the mean."""
 
     mean: float
     least: float
     most: float
+    algbw: float
+    busbw: float
     throughput: float
 
 
 @dataclass(frozen=True)
 class Row:
-    """What was measured for one shard size; `ratio` is our throughput over the runtime's own."""
+    """What was measured for shards of `bytes`, buffers of `size`.
+
+    `ratio` is our throughput over the runtime's own, if it has an all-to-all of its own.
+    """
 
     bytes: int
+    size: int
     ours: Times
-    native: Times
-    ratio: float
+    native: Times | None
+    ratio: float | None
 
 
 @dataclass(frozen=True)
 class Report:
-    """What one run found: rows by size, and every violation; valid if there is none."""
+    """What one run found: rows by size, and every violation; valid if there is none.
+
+    `links_emulated` is whether bytes took as long as they would on the links of the topology.
+    """
 
     runtime: str
-    native: str
+    native: str | None
     ranks: int
+    links_emulated: bool
     rows: tuple[Row, ...]
     violations: tuple[str, ...]
 
@@ -79,12 +90,13 @@ class Report:
 
 def report_from_json(value: dict[str, Any]) -> Report:
     """Return the report that a rank wrote."""
-    rows = tuple(
-        Row(row["bytes"], Times(**row["ours"]), Times(**row["native"]), row["ratio"])
-        for row in value["rows"]
-    )
-    violations = tuple(value["violations"])
-    return Report(value["runtime"], value["native"], value["ranks"], rows, violations)
+    rows = tuple(_row_from_json(row) for row in value["rows"])
+    return Report(**{**value, "rows": rows, "violations": tuple(value["violations"])})
+
+
+def _row_from_json(row: dict[str, Any]) -> Row:
+    native = row["native"] and Times(**row["native"])
+    return Row(**{**row, "ours": Times(**row["ours"]), "native": native})
 
 
 def measure(endpoint: Endpoint, sizes: list[int], iterations: int, warmup: int) -> Report:
@@ -100,6 +112,7 @@ def measure(endpoint: Endpoint, sizes: list[int], iterations: int, warmup: int) 
         runtime=endpoint.name,
         native=endpoint.native_name,
         ranks=endpoint.ranks,
+        links_emulated=False,
         rows=tuple(rows),
         violations=tuple(violations),
     )
@@ -114,12 +127,14 @@ def _measure_size(
     ours, native = [], []
     for _ in range(warmup + iterations):
         ours.append(_timed(endpoint, endpoint.exchange, send, recv))
-        native.append(_timed(endpoint, endpoint.native, send, other))
+        if endpoint.native_name:
+            native.append(_timed(endpoint, endpoint.native, send, other))
     # Once more after many calls, on buffers that requests have been bound to for long.
     violations += _check(endpoint, send, recv, size)
     mine = _times(endpoint, ours[warmup:], size)
-    theirs = _times(endpoint, native[warmup:], size)
-    return Row(size, mine, theirs, theirs.mean / mine.mean), violations
+    theirs = _times(endpoint, native[warmup:], size) if native else None
+    ratio = theirs.mean / mine.mean if theirs else None
+    return Row(size, endpoint.ranks * size, mine, theirs, ratio), violations
 
 
 def _timed(
@@ -135,8 +150,15 @@ def _times(endpoint: Endpoint, seconds: list[float], size: int) -> Times:
     """Return the figures of the slowest rank in each iteration."""
     slowest = np.max(endpoint.gather(seconds), axis=0)
     mean = float(slowest.mean())
-    throughput = (endpoint.ranks - 1) * size / mean
-    return Times(mean, float(slowest.min()), float(slowest.max()), throughput)
+    busbw = (endpoint.ranks - 1) * size / mean
+    return Times(
+        mean=mean,
+        least=float(slowest.min()),
+        most=float(slowest.max()),
+        algbw=endpoint.ranks * size / mean,
+        busbw=busbw,
+        throughput=busbw,
+    )
 
 
 def _check(endpoint: Endpoint, send: Bytes, recv: Bytes, size: int) -> list[str]:

@@ -22,6 +22,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 TERMINATE_SECONDS = 3.0
 """How long launchers get to end their ranks, and to tidy up, before all are killed."""
@@ -79,7 +80,7 @@ def _go_on(_number: int, _frame: FrameType | None) -> None:
 
 
 def _start(
-    index: int, command: dict[str, str], running: "dict[int, subprocess.Popen[bytes]]"
+    index: int, command: dict[str, Any], running: "dict[int, subprocess.Popen[bytes]]"
 ) -> None:
     with Path(command["log"]).open("wb") as log:
         try:
@@ -94,6 +95,7 @@ def _start(
             )
         except OSError as error:
             log.write(str(error).encode())
+            log.flush()
             print(index, NOT_STARTED, flush=True)
 
 

@@ -12,6 +12,7 @@ from a2aflow.ir.json import read_json
 from a2aflow.ir.schedule import Schedule
 from a2aflow.runtime.bench import Report, report_from_json
 from a2aflow.runtime.mpiexec import find_mpi
+from a2aflow.runtime.needs import require_memory
 from a2aflow.runtime.plan import placement_of
 from a2aflow.runtime.processes import Command, grouped
 from a2aflow.runtime.worker import RUNTIMES, Job
@@ -52,7 +53,7 @@ def run_schedule(
     settings = settings or RunSettings()
     if on not in RUNTIMES:
         raise UsageError(f"no runtime {on!r}; expected one of {', '.join(RUNTIMES)}")
-    needed = _ranks_of(schedule, ranks)
+    needed = _ranks_of(schedule, ranks, settings)
     subject = f"the run of {schedule} on {on}"
     with grouped() as group:
         job = _job(schedule, on, settings, group.folder)
@@ -64,14 +65,16 @@ def run_schedule(
     return report
 
 
-def _ranks_of(path: Path, ranks: int | None) -> int:
+def _ranks_of(path: Path, ranks: int | None, settings: RunSettings) -> int:
     """Return the number of ranks of a schedule that can be run."""
-    found = placement_of(read_as(path, Schedule)).transfers.ranks
+    placement = placement_of(read_as(path, Schedule))
+    found = placement.transfers.ranks
     if ranks is not None and ranks != found:
         raise UsageError(
             f"{path}: a schedule for {found} ranks, one per terminal, and {ranks} were asked for; "
             f"leave out the number, or ask for {found}"
         )
+    require_memory(placement, settings.sizes)
     return found
 
 

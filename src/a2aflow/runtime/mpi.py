@@ -68,9 +68,15 @@ class Alltoall:
     def __call__(self, send: NDArray[Any], recv: NDArray[Any]) -> None:
         """Send shard d of `send` to rank d, and receive the shard from rank s as shard s of `recv`.
 
-        Arrays of any type and shape, contiguous, of one size, a multiple of the number of ranks.
+        In mpi4py's order. Contiguous arrays of one type and size, a multiple of the number of
+        ranks, that do not overlap.
         """
         given, taken = _bytes_of(send, "send"), _bytes_of(recv, "receive")
+        if send.dtype != recv.dtype:
+            raise UsageError(
+                f"the send buffer is of {send.dtype}, the receive buffer of {recv.dtype}; expected "
+                "one type (view one of them as the other's)"
+            )
         if not recv.flags.writeable or np.may_share_memory(given, taken):
             raise UsageError("the receive buffer must be writable, and apart from the send buffer")
         shard = shard_bytes_of(self._plan.ranks, given.nbytes, send.size, taken.nbytes)

@@ -126,7 +126,9 @@ def _ended(code: int, command: Command, subject: str) -> MissingComponentError |
 
 def _told(log: Path) -> str:
     """Return the last lines of what a process said."""
-    lines = log.read_text(encoding="utf-8", errors="replace").rstrip().splitlines()
+    # There is no log yet of what was late before it started.
+    said = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
+    lines = said.rstrip().splitlines()
     if not lines:
         return "; it said nothing"
     cut = ["[...]"] if len(lines) > TOLD_LINES else []

@@ -1,7 +1,7 @@
 """All-to-all by a schedule over torch.distributed; the only file that imports torch.
 
     alltoall = Alltoall(schedule)          # or Alltoall(schedule, group)
-    alltoall(send, recv)                   # as dist.all_to_all_single(recv, send)
+    alltoall(output, input)                # as dist.all_to_all_single(output, input)
 
 Every step is one batch of point-to-point operations, which all backends have: gloo, NCCL, MPI.
 A rank goes on to its next step when its own messages of this one are done.
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from a2aflow.errors import MissingComponentError, UsageError
 from a2aflow.ir.schedule import Schedule
 from a2aflow.runtime.plan import plan_of
-from a2aflow.runtime.spans import Spans, shard_bytes_of, spans_of
+from a2aflow.runtime.spans import Spans, spans_of
 
 try:
     import torch
@@ -51,21 +51,19 @@ class Alltoall:
         self._spans: tuple[int, Spans] | None = None
         self._scratch: Tensor = None
 
-    def __call__(self, send: Tensor, recv: Tensor) -> None:
-        """Send shard d of `send` to rank d, and receive the shard from rank s as shard s of `recv`.
+    def __call__(self, output: Tensor, input: Tensor) -> None:
+        """Send shard d of `input` to rank d; what rank s sends becomes shard s of `output`.
 
-        Tensors of any type and shape, contiguous, on one device, of one size, a multiple of the
-        number of ranks.
+        In PyTorch's order, and with its rules: contiguous tensors of one type and size on one
+        device, whose first dimension is a multiple of the number of ranks. They must not overlap.
         """
-        given, taken = _bytes_of(send, "send"), _bytes_of(recv, "receive")
-        shard = shard_bytes_of(self._plan.ranks, given.numel(), send.numel(), taken.numel())
-        apart = abs(given.data_ptr() - taken.data_ptr()) >= given.numel()
-        if send.device != recv.device or not apart:
-            raise UsageError("expected two separate buffers on one device")
+        taken, given = _bytes_of(output, "output"), _bytes_of(input, "input")
+        _require_fit(output, input, self._plan.ranks)
+        shard = given.numel() // self._plan.ranks
         own = slice(self._plan.rank * shard, (self._plan.rank + 1) * shard)
         taken[own] = given[own]
         spans = self._layout(shard)
-        buffers = (given, taken, self._scratch_on(send.device, spans.scratch_bytes))
+        buffers = (given, taken, self._scratch_on(given.device, spans.scratch_bytes))
         for messages in self._plan.by_step:
             operations = [
                 each for one in messages for each in self._operations(one, spans, buffers)
@@ -101,10 +99,35 @@ def _global_rank(group: Group, rank: int) -> int:
 
 def _bytes_of(tensor: Tensor, name: str) -> Tensor:
     """Return a buffer as bytes, in place."""
-    if not isinstance(tensor, torch.Tensor) or not tensor.is_contiguous():
-        raise UsageError(f"the {name} buffer is not a contiguous tensor; give one that is")
+    if not isinstance(tensor, torch.Tensor):
+        raise UsageError(
+            f"expected parameter `{name}` of type torch.Tensor, got {type(tensor).__name__}"
+        )
+    # Of a conjugate or negative view, memory holds something else than its values.
+    if not tensor.is_contiguous() or tensor.is_conj() or tensor.is_neg():
+        raise UsageError(f"tensors must be contiguous: the {name} is not; give one that is")
     flat = tensor.detach().reshape(-1)
     return (torch.view_as_real(flat).reshape(-1) if flat.is_complex() else flat).view(torch.uint8)
+
+
+def _require_fit(output: Tensor, input: Tensor, ranks: int) -> None:
+    """Refuse what `all_to_all_single` would, and what is more likely a mistake than meant."""
+    kinds = [(each.numel(), each.dtype, each.device) for each in (output, input)]
+    if kinds[0] != kinds[1]:
+        told = " and ".join(f"{count} of {dtype} on {device}" for count, dtype, device in kinds)
+        raise UsageError(f"tensors are not equal in size, data type or device: found {told}")
+    if any(each.ndim == 0 or each.shape[0] % ranks for each in (output, input)):
+        raise UsageError(
+            f"dimension 0 does not divide equally across group size {ranks}: found shapes "
+            f"{tuple(output.shape)} and {tuple(input.shape)}; one equal shard per rank (pad it)"
+        )
+    if output.requires_grad:
+        raise UsageError(
+            "the output requires grad, so it is not one to write to; the order is (output, input)"
+        )
+    size = input.numel() * input.element_size()
+    if abs(output.data_ptr() - input.data_ptr()) < size:
+        raise UsageError("the output overlaps with the input; expected two separate tensors")
 
 
 class Endpoint:
@@ -125,7 +148,7 @@ class Endpoint:
 
     def exchange(self, send: Bytes, recv: Bytes) -> None:
         """All-to-all by the schedule."""
-        self._alltoall(torch.from_numpy(send[0]), torch.from_numpy(recv[0]))
+        self._alltoall(torch.from_numpy(recv[0]), torch.from_numpy(send[0]))
 
     def native(self, send: Bytes, recv: Bytes) -> None:
         """All-to-all by gloo itself."""

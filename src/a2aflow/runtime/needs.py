@@ -1,0 +1,57 @@
+"""How much memory a run takes, held against what there is before anything starts."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from a2aflow.errors import LimitError
+from a2aflow.lower.placement import Placement
+
+BUFFERS = 5
+"""Buffers of a rank at once: sent, received by either all-to-all, expected, and compared."""
+
+PATTERN_BYTES = 12
+"""Bytes for every byte of a shard while the pattern of its bytes is made."""
+
+KEPT = 2
+"""Scratch of all smaller sizes, which double, is no more than that of the largest once again."""
+
+RANK_BYTES = 64 << 20
+"""What a rank takes before it has any buffer: Python, numpy, an MPI or torch."""
+
+MEMORY = Path("/proc/meminfo")
+LIMIT, USED = Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory.current")
+"""Where Linux tells the memory of the machine, and of the container if we are in one."""
+
+
+def require_memory(placement: Placement, sizes: Sequence[int]) -> None:
+    """Refuse shards whose buffers do not fit into memory, with all ranks on this machine."""
+    size, ranks = max(sizes), placement.transfers.ranks
+    needed, available = needed_bytes(placement, size), available_bytes()
+    if available is not None and sum(needed) > available:
+        raise LimitError(
+            f"shards of {size:,} bytes take {_in_words(max(needed))} of memory in each of {ranks} "
+            f"ranks, {_in_words(sum(needed))} together, and {_in_words(available)} is free; "
+            "use smaller shards (--bytes)"
+        )
+
+
+def needed_bytes(placement: Placement, size: int) -> list[int]:
+    """Return about what each rank takes for shards of `size` bytes."""
+    ranks, chunks = placement.transfers.ranks, placement.transfers.chunks_per_shard
+    fixed = RANK_BYTES + (BUFFERS * ranks + PATTERN_BYTES) * size
+    return [fixed + KEPT * slots * -(-size // chunks) for slots in placement.scratch.tolist()]
+
+
+def available_bytes() -> int | None:
+    """Return how much memory can be had, as far as the system tells."""
+    found: list[int] = []
+    if MEMORY.exists():
+        lines = (line.split() for line in MEMORY.read_text().splitlines())
+        found += [int(words[1]) << 10 for words in lines if words[0] == "MemAvailable:"]
+    if LIMIT.exists() and (limit := LIMIT.read_text().strip()).isdigit():
+        found.append(int(limit) - int(USED.read_text()))
+    return min(found, default=None)
+
+
+def _in_words(count: int) -> str:
+    return f"{count / (1 << 30):,.1f} GiB"
