@@ -30,6 +30,9 @@ ROUTERS: dict[str, Router] = {
 CERTIFIED = ("extp", "single", "few")
 """Methods that solve the master program themselves; their certificate is the best there is."""
 
+SEARCHING = ("extp", "pmcf", "single", "few", "fptas", "ilp-disjoint", "ilp-shortest")
+"""Methods that search: what a time limit leaves of them may be worse than shortest routes."""
+
 HOP_BYTES = 100
 """What a link of a route takes of memory until routes are made, layered, checked and saved."""
 
@@ -42,18 +45,14 @@ def route(problem: Problem, method: str = "extp", settings: RouteSettings | None
 
     A method that proves little or nothing itself gets the certificate of the master program, so
     that every gap is measured against the same bound. Where a time limit comes before a method has
-    any routes, they are those of `sssp`, which need a fraction of a second where others take
-    minutes.
+    any routes, or better ones, they are those of `sssp`, and say so: these need a fraction of a
+    second where others take minutes.
     """
     if method not in ROUTERS:
         raise UsageError(f"unknown method {method!r}; expected one of {', '.join(ROUTERS)}")
     settings = (settings or RouteSettings()).begin()
     _require_memory(problem)
-    try:
-        routes = ROUTERS[method](problem, settings)
-    except TimeoutError:
-        settings.solve.report(f"{method} did not end in time: shortest routes instead")
-        routes = route_sssp(problem, settings)
+    routes = _best_in_time(problem, method, settings)
     proven = method in CERTIFIED or routes.gap <= settings.solve.gap
     if proven or settings.solve.out_of_time():
         return routes
@@ -61,6 +60,17 @@ def route(problem: Problem, method: str = "extp", settings: RouteSettings | None
     if certificate.bound > routes.bound:
         routes = replace(routes, certificate=certificate)
     return routes
+
+
+def _best_in_time(problem: Problem, method: str, settings: RouteSettings) -> Routes:
+    """Return the routes of a method; if its search is cut short, those of `sssp` if better."""
+    try:
+        routes = ROUTERS[method](problem, settings)
+        if method not in SEARCHING or not settings.solve.out_of_time():
+            return routes
+    except TimeoutError:
+        return route_sssp(problem, settings)
+    return min(routes, route_sssp(problem, settings), key=lambda each: each.time)
 
 
 def _require_memory(problem: Problem) -> None:

@@ -77,7 +77,7 @@ def test_wide_links_take_the_load_of_narrow_ones() -> None:
 def test_out_of_time_still_gives_every_chunk_a_path() -> None:
     """The paths of fewest hops, at worst."""
     problem = Problem.all_to_all(build("genkautz:n=32,d=4"))
-    late = SolveSettings(time_limit=1e-9)
+    late = SolveSettings(time_limit=1e-9).begin()
     time_of(
         problem, chunks_of(problem), spread_chunks(problem.topology, chunks_of(problem), 1, late)
     )
@@ -100,7 +100,7 @@ def test_negotiation_heals_what_is_over_budget_and_leaves_its_input_alone() -> N
     """All pairs of the 3-cube on paths of fewest hops, then within the optimum of 4."""
     problem = Problem.all_to_all(build("hypercube:3"))
     chunks = chunks_of(problem)
-    late = SolveSettings(time_limit=1e-9)
+    late = SolveSettings(time_limit=1e-9).begin()
     start = spread_chunks(problem.topology, chunks, 4.0, late)
     kept = start.copy()
     assert time_of(problem, chunks, start) > 4

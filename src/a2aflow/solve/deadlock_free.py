@@ -49,6 +49,9 @@ from a2aflow.solve.settings import Late
 
 METHOD = "deadlock-free"
 
+QUICK_PAIRS = 20_000
+"""Pairs up to which the first routes are made whatever the time: there is no answer without."""
+
 SOLVING = 0.3
 """The share of the time for the unrestricted optimum; the rest is for orders and their routes."""
 
@@ -98,8 +101,9 @@ def deadlock_free_by_layers(
     """Yield the best answer with 1, 2, ... layers; None where no order connects all pairs."""
     settings = settings.begin()
     flow = solve_sources(problem, settings.solve.sharing(SOLVING))
-    routes = routes_of_flow(flow, settings.solve)
-    packed, orders = _pack(routes, settings.solve.out_of_time)
+    small = len(problem.sources) * len(problem.topology.terminals) <= QUICK_PAIRS
+    patient = replace(settings.solve, time_limit=None) if small else settings.solve
+    packed, orders = _pack(routes_of_flow(flow, patient), patient.out_of_time)
     optimum = DeadlockFree(packed, orders, flow.bound)
     best: DeadlockFree | None = None
     for count in range(1, layers + 1):

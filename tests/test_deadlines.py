@@ -1,0 +1,303 @@
+"""A time limit starts with the call, is heard at every stage, and still gives a checked answer.
+
+No test here looks at the wall clock: the clock of all time limits is replaced by one that advances
+by a second whenever it is read, so a limit of 20 strikes at the twentieth look at it, wherever that
+is, and what is done after it shows in the number of further looks.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from a2aflow.baselines.ewsp import route_ewsp
+from a2aflow.errors import FormatError, InputError, TopologyError
+from a2aflow.ir.flow import Status
+from a2aflow.ir.problem import Problem
+from a2aflow.ir.verify import check_flow
+from a2aflow.ir.verify_routes import check_routes
+from a2aflow.lp import LinearProgram, LPSettings, LPStatus, solve_program
+from a2aflow.route import ROUTERS, route
+from a2aflow.schedule.layers import LAYERINGS, assign_layers, layers_in_time
+from a2aflow.schedule.search import ScheduleSettings, find_schedule
+from a2aflow.solve import METHODS, solve
+from a2aflow.solve.deadlock_free import solve_deadlock_free
+from a2aflow.solve.route_settings import RouteSettings
+from a2aflow.solve.settings import SolveSettings
+from a2aflow.solve.warm import repair, solve_from
+from a2aflow.topologies.formats import read_topology
+from a2aflow.topologies.spec import build
+from command_line import Run
+
+SPEC = "genkautz:n=16,d=3"
+"""Large enough that methods look at the clock many times, small enough for any linear program."""
+
+TINY = "ring:4"
+"""For branch and bound, which has a clock of its own, and for annealing, which takes seconds."""
+
+LIMITS = (1, 12)
+"""Looks at the clock after which time is up: at once, and on the way."""
+
+MOST_LATE = 60
+"""Looks at the clock that a call may take after its time limit: a few for each stage that ends."""
+
+
+class Clock:
+    """A clock that advances by one second whenever it is read."""
+
+    def __init__(self) -> None:
+        self.now = 1e6
+
+    def __call__(self) -> float:
+        """Return the time, later than ever before."""
+        self.now += 1.0
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """Put a clock that counts in the place of the real one."""
+    mine = Clock()
+    monkeypatch.setattr("a2aflow.solve.settings.clock", mine)
+    return mine
+
+
+def problem(method: str = "") -> Problem:
+    """Return the problem of these tests."""
+    return tiny() if method.startswith("ilp") else Problem.all_to_all(build(SPEC))
+
+
+def tiny() -> Problem:
+    """Return the problem for methods that take long."""
+    return Problem.all_to_all(build(TINY))
+
+
+def limited(seconds: float) -> SolveSettings:
+    """Return settings with a time limit, on one thread."""
+    return SolveSettings(gap=1e-9, workers=1, time_limit=seconds)
+
+
+CALLS: dict[str, Callable[[SolveSettings], object]] = {
+    **{
+        f"solve {name}": lambda each, name=name: solve(problem(), name, each)
+        for name in ("auto", *METHODS)
+    },
+    **{
+        f"route {name}": lambda each, name=name: route(
+            problem(name), name, RouteSettings(solve=each)
+        )
+        for name in sorted(ROUTERS.keys() - {"dor", "deadlock-free"})
+    },
+    "schedule": lambda each: find_schedule(problem(), ScheduleSettings(solve=each)),
+    "deadlock-free": lambda each: solve_deadlock_free(tiny(), 3, RouteSettings(solve=each)),
+    "warm restart": lambda each: solve_from(problem(), solve(problem(), "grouped"), each),
+    "repair": lambda each: repair(problem(), solve(problem(), "grouped"), each),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_the_clock_starts_with_the_call(name: str, clock: Clock) -> None:
+    """Settings made long ago, or used before, have all their time."""
+    settings = limited(1e4)
+    clock.now += 1e6
+    for _ in range(2):
+        found = CALLS[name](settings)
+        assert getattr(found, "status", Status.OPTIMAL) is not Status.TIME_LIMIT
+    assert settings.started is None
+
+
+def test_stages_share_the_clock(clock: Clock) -> None:
+    """What has begun does not begin again, nor do copies of it; a share ends before the whole."""
+    settings = limited(100.0).begin()
+    assert settings.begin() is settings
+    assert replace(settings, gap=0.5).begin().started == settings.started
+    clock.now += 60.0
+    part = settings.sharing(0.5)
+    left = part.seconds_left()
+    assert left is not None
+    assert 15 <= left <= 20
+    clock.now += 20.0
+    assert part.out_of_time()
+    assert not settings.out_of_time()
+    clock.now += 20.0
+    assert settings.out_of_time()
+    with pytest.raises(TimeoutError):
+        settings.check_time()
+
+
+@pytest.mark.parametrize("limit", LIMITS)
+@pytest.mark.parametrize("method", ["auto", *METHODS])
+def test_solve_ends_in_time(method: str, limit: int, clock: Clock) -> None:
+    """Wherever a time limit strikes, there is a flow that the checker passes."""
+    began = clock.now
+    flow = solve(problem(), method, limited(limit))
+    assert clock.now <= began + limit + MOST_LATE
+    check_flow(flow)
+    assert flow.status is not Status.OPTIMAL or flow.gap <= 1e-9
+
+
+@pytest.mark.parametrize("limit", LIMITS)
+@pytest.mark.parametrize("method", sorted(ROUTERS.keys() - {"dor", "deadlock-free"}))
+def test_route_ends_in_time(method: str, limit: int, clock: Clock) -> None:
+    """Wherever a time limit strikes, there are routes that the checker passes."""
+    began = clock.now
+    routes = route(problem(method), method, RouteSettings(solve=limited(limit)))
+    assert clock.now <= began + limit + MOST_LATE
+    assert check_routes(routes).time >= routes.bound * (1 - 1e-9)
+    assert routes.method in (method, "sssp")
+
+
+@pytest.mark.parametrize("paths", ["shortest", "bounded", "k-shortest", "columns"])
+def test_candidates_end_in_time(paths: str, clock: Clock) -> None:
+    """Path sets are searched source by source, and the search ends with the limit."""
+    began = clock.now
+    routes = route(problem(), "pmcf", RouteSettings(paths=paths, solve=limited(10)))
+    assert clock.now <= began + 10 + MOST_LATE
+    check_routes(routes)
+
+
+@pytest.mark.parametrize("limit", [1, 30, 3000])
+@pytest.mark.parametrize("algorithm", LAYERINGS)
+def test_layers_end_in_time(
+    algorithm: str, limit: int, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Layers are valid, or there are none and a note says why."""
+    monkeypatch.setattr("a2aflow.solve.channels.OFFERED", 20)
+    routes = route(problem(), "native")
+    began = clock.now
+    layered, notes = layers_in_time(routes, algorithm, None, limited(limit).begin())
+    assert clock.now <= began + limit + MOST_LATE
+    assert (layered.layer is None) == bool(notes)
+    assert (limit, layered.layer is None) in ((1, True), (30, True), (30, False), (3000, False))
+    check_routes(layered)
+
+
+def test_late_layers_by_orders(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Orders that had no time to improve only cost layers: what they miss is offered anyway."""
+    monkeypatch.setattr("a2aflow.schedule.layers.OFFERED_WORK", 0)
+    routes = route(problem(), "native")
+    calm = assign_layers(routes)
+    hurried = assign_layers(routes, settings=limited(60))
+    check_routes(hurried)
+    assert hurried.layers is not None
+    assert calm.layers is not None
+    assert hurried.layers >= calm.layers
+
+
+VERBS = [
+    *(("solve", "--method", method) for method in ("auto", *METHODS)),
+    *(("route", "--method", method) for method in sorted(ROUTERS.keys() - {"dor"})),
+    ("route", "--chunks", 3),
+    ("route", "--max-routes", 2),
+    ("route", "--phases", 0),
+    ("route", "--deadlock-free", 3),
+    ("schedule",),
+    ("schedule", "--chunks", 2),
+    ("schedule", "--sweep"),
+]
+
+
+@pytest.mark.parametrize("words", VERBS, ids=lambda words: " ".join(map(str, words)))
+@pytest.mark.parametrize("limit", LIMITS)
+def test_every_verb_ends_in_time(
+    words: tuple[object, ...], limit: int, run: Run, clock: Clock, tmp_path: Path
+) -> None:
+    """Every verb and method saves what `verify` passes, or says clearly why it has nothing."""
+    verb, *options = words
+    saved = tmp_path / "answer.json"
+    began = clock.now
+    output = () if "--sweep" in words else ("--output", saved)
+    spec = TINY if "ilp" in str(words) else SPEC
+    found = run(verb, spec, *options, "--time-limit", limit, "--json", *output)
+    assert clock.now <= began + limit + 2 * MOST_LATE
+    if found.code == 0:
+        assert found.json["topology"] == spec
+        assert "--sweep" in words or run("verify", saved).code == 0
+    else:
+        assert found.code in (1, 3)
+        assert "Traceback" not in found.err
+        assert "time" in found.err + found.out
+
+
+def test_a_program_without_time_is_not_built() -> None:
+    """With no time left no solver is asked."""
+    program = LinearProgram(np.ones(1), None, np.ones(1), np.ones(1))  # type: ignore[arg-type]
+    assert solve_program(program, "auto", LPSettings(time_limit=0.0)).status is LPStatus.TIME_LIMIT
+
+
+@pytest.mark.parametrize("method", ["link", "grouped"])
+def test_programs_that_would_come_too_late(
+    method: str, monkeypatch: pytest.MonkeyPatch, clock: Clock
+) -> None:
+    """If building alone would exceed the limit, the flow on shortest paths is the answer."""
+    monkeypatch.setattr("a2aflow.solve.concurrent.VARIABLE_SECONDS", 1.0)
+    monkeypatch.setattr("a2aflow.solve.concurrent.linear_program", None)
+    flow = solve(problem(), method, limited(50))
+    assert flow.status is Status.TIME_LIMIT
+    check_flow(flow)
+
+
+def test_programs_beyond_memory_are_refused() -> None:
+    """The message has the estimate, the limit and what to use instead; nothing is built."""
+    large = Problem.all_to_all(build("jellyfish:n=150,d=4,seed=1"))
+    with pytest.raises(InputError, match=r"13,410,000 variables.* 9\.4 GiB.*4 GiB.*first-order"):
+        solve(large, "link", SolveSettings(time_limit=5))
+
+
+def test_paths_beyond_memory_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Path programs too are estimated before they are built."""
+    monkeypatch.setattr("a2aflow.solve.path_mcf.MOST_BYTES", 1 << 10)
+    with pytest.raises(InputError, match=r"paths of .* links needs about .* GiB"):
+        route(problem(), "pmcf")
+
+
+def test_routes_beyond_memory_are_refused() -> None:
+    """Twenty thousand nodes have four hundred million routes."""
+    with pytest.raises(InputError, match="routes of 400,000,000 pairs need about"):
+        route(Problem.all_to_all(build("genkautz:n=20000,d=4")), "native")
+
+
+def test_equal_weights_are_counted_before_they_are_listed() -> None:
+    """Where shortest paths are too many to list, their time is known all the same."""
+    torus = Problem.all_to_all(build("torus:10x10x10"))
+    with pytest.raises(InputError, match=r"404,826,000 links.* time 1250;.*sssp"):
+        route_ewsp(torus, RouteSettings())
+
+
+@pytest.mark.parametrize(
+    "spec", ["complete:2237", "genkautz:n=1000000,d=5", "torus:100x100x100", "hyperx:1000x1000"]
+)
+def test_five_million_links_are_refused_at_once(spec: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Families are refused from their counts: not one array is made."""
+    monkeypatch.setattr("a2aflow.topologies.parts.np", None)
+    with pytest.raises(TopologyError, match="at most 4,000,000"):
+        build(spec)
+
+
+@pytest.mark.parametrize("name", ["large.edges", "large.json"])
+def test_files_of_five_million_links_are_refused_at_once(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Files are refused from the number of their lines or brackets, before they are parsed."""
+    formats = "a2aflow.topologies.formats"
+    for reader in ("edgelist", "a2aflow_json"):
+        monkeypatch.setattr(f"{formats}.{reader}.MAX_LINKS", 100)
+    monkeypatch.setattr(f"{formats}.edgelist._read_edge", None)
+    monkeypatch.setattr(f"{formats}.a2aflow_json.parse_json", None)
+    monkeypatch.setattr(f"{formats}.a2aflow_json.OTHER_ARRAYS", 10)
+    path = tmp_path / name
+    path.write_text("{[0,1,1]" * 200 if name.endswith("json") else "0 1\n" * 200)
+    with pytest.raises(FormatError, match="limit of 100"):
+        read_topology(path)
+
+
+def test_a_complete_graph_is_known_by_symmetry() -> None:
+    """Of the complete graph on 500 nodes one source is solved, and few generators are kept."""
+    flow = solve(Problem.all_to_all(build("complete:500")))
+    assert flow.groups == 1
+    assert flow.time == pytest.approx(1.0)
+    assert flow.generators is not None
+    assert len(flow.generators) <= 20
+    check_flow(flow)
