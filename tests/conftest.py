@@ -31,6 +31,15 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
     return report
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print the commands in the documentation that no test runs, with the reason."""
+    not_run = [each for path in PAGES for each in read_page(path).not_run]
+    if not_run:
+        terminalreporter.section("commands in the docs that are not run")
+        for each in not_run:
+            terminalreporter.line(each)
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options that write golden files, and the outputs in the docs, anew."""
     parser.addoption("--update-golden", action="store_true", help="write tests/golden anew")
@@ -41,12 +50,3 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def run(capsys: pytest.CaptureFixture[str]) -> Run:
     """Return a function that calls a2aflow with words."""
     return runner(capsys)
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print the commands in the documentation that no test runs, with the reason."""
-    not_run = [each for path in PAGES for each in read_page(path).not_run]
-    if not_run:
-        terminalreporter.section("commands in the docs that are not run")
-        for each in not_run:
-            terminalreporter.line(each)

@@ -4,7 +4,6 @@ import base64
 import io
 import json
 import os
-import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout
@@ -12,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from a2aflow.cli import main
+from a2aflow.cli.app import run
 
 CODES = (0, 2, 3, 4, 5)
 """How a command may end: done, usage, invalid input, failed verification, missing component."""
@@ -108,17 +107,10 @@ def run_case(case: Case) -> list[Outcome]:
 
 
 def call(words: list[str]) -> Outcome:
-    """Call the command line in this process; what it raises, beyond ending, comes through."""
-    before, sys.argv = sys.argv, ["a2aflow", *words]
+    """Call the command line in this process; what is not raised on purpose comes through."""
     out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
-    try:
-        with redirect_stdout(out), redirect_stderr(err):
-            main()
-        code = 0
-    except SystemExit as stop:
-        code = stop.code if isinstance(stop.code, int) else int(stop.code is not None)
-    finally:
-        sys.argv = before
+    with redirect_stdout(out), redirect_stderr(err):
+        code = run(words)
     return Outcome(words, code, _text(out), _text(err))
 
 

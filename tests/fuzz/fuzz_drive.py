@@ -54,33 +54,32 @@ def drive(
 ) -> Tally:
     """Try inputs of a fuzzer; a process that dies is a finding, and another one goes on."""
     out.mkdir(parents=True, exist_ok=True)
-    tally, current = Tally(), out / f"{name}-{seed}-current.json"
+    tally = Tally()
     end, index, last = time.monotonic() + seconds, first, first + inputs
     while index < last and time.monotonic() < end:
         words = [name, str(seed), str(index), str(last - index), str(end - time.monotonic())]
         with subprocess.Popen(
-            [sys.executable, str(WORKER), *words, str(current)], stdout=subprocess.PIPE
+            [sys.executable, str(WORKER), *words, str(out)], stdout=subprocess.PIPE
         ) as worker:
             assert worker.stdout is not None
             for line in _lines(worker.stdout):
                 index, kind, message = json.loads(line)
-                _count(tally, (name, seed, index), kind, message, current)
+                _count(tally, (name, seed, index), kind, message, out)
                 index += 1
             code = worker.poll()
             if code is None and select.select([worker.stdout], [], [], 0)[0]:
                 code = worker.wait()
             if code is None:
                 worker.kill()
-                _count(tally, (name, seed, index), "hang", "silent, killed", current)
+                _count(tally, (name, seed, index), "hang", "silent, killed", out)
                 index += 1
         if code:
             # A solver that would not stop is left behind by ending the process: not a crash.
             kind = "ok" if code in CODES else "crash"
-            _count(tally, (name, seed, index), kind, f"the process ended with {code}", current)
+            _count(tally, (name, seed, index), kind, f"the process ended with {code}", out)
             index += 1
         elif code == 0:
             break
-    current.unlink(missing_ok=True)
     return tally
 
 
@@ -93,16 +92,15 @@ def _lines(stream: IO[bytes]) -> Iterator[bytes]:
         yield line
 
 
-def _count(
-    tally: Tally, where: tuple[str, int, int], kind: str, message: str, current: Path
-) -> None:
+def _count(tally: Tally, where: tuple[str, int, int], kind: str, message: str, out: Path) -> None:
+    """Count an input; beside one that failed, which its process has left, write why."""
     tally.counts[kind] += 1
-    if kind != "ok":
-        name, seed, index = where
-        saved = current.with_name(f"{name}-{seed}-{index}-{kind}.json")
-        if current.exists():
-            current.rename(saved)
-        tally.failures.append(f"{saved}: {message.strip().splitlines()[-1][:300]}")
+    saved = out / "{}-{}-{}.json".format(*where)
+    if kind == "ok":
+        saved.unlink(missing_ok=True)
+        return
+    saved.with_suffix(".txt").write_text(f"{kind}\n{message}\n")
+    tally.failures.append(f"{saved}: {kind}: {message.strip().splitlines()[-1][:300]}")
 
 
 def table(tallies: dict[str, Tally]) -> str:

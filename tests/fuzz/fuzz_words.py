@@ -10,7 +10,7 @@ import typer.main
 from fuzz_case import Case, directory_of, run_case
 from fuzz_files import valid_files
 
-from a2aflow.cli import app
+from a2aflow.cli.app import app
 from a2aflow.lower import TARGETS
 from a2aflow.lower.routed import ROUTE_TARGETS
 from a2aflow.lp import solver_names

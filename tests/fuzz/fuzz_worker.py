@@ -12,8 +12,8 @@ import traceback
 from pathlib import Path
 from types import FrameType
 
-from fuzz_case import FuzzFailureError
-from fuzz_table import FUZZERS, case_of
+from fuzz_case import Case, FuzzFailureError
+from fuzz_table import FUZZERS, Fuzzer, case_of
 
 MEMORY = 2 << 30
 """Bytes of address space that an input may add to what the process has after a first one."""
@@ -34,11 +34,19 @@ def limit_memory() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (most, most))
 
 
-def attempt(name: str, seed: int, index: int, current: Path) -> tuple[str, str]:
-    """Try one input; return the column that it is counted in, and what was seen."""
-    fuzzer = FUZZERS[name]
+def attempt(name: str, seed: int, index: int, out: Path) -> tuple[str, str]:
+    """Try one input, which stays in `out` unless all is well; say what it was."""
     case = case_of(name, seed, index)
-    current.write_bytes(case.to_bytes())
+    saved = out / f"{name}-{seed}-{index}.json"
+    saved.write_bytes(case.to_bytes())
+    kind, message = outcome_of(FUZZERS[name], case)
+    if kind == "ok":
+        saved.unlink()
+    return kind, message
+
+
+def outcome_of(fuzzer: Fuzzer, case: Case) -> tuple[str, str]:
+    """Check one input; return the column that it is counted in, and what was seen."""
     # Time of the CPU, not of the clock: a busy machine is no hang.
     signal.setitimer(signal.ITIMER_PROF, fuzzer.seconds)
     try:
@@ -58,7 +66,7 @@ def attempt(name: str, seed: int, index: int, current: Path) -> tuple[str, str]:
 
 def main() -> None:
     """Try inputs from a first index on, until their number or the time is reached."""
-    name, seed, first, inputs, seconds, current = sys.argv[1:]
+    name, seed, first, inputs, seconds, out = sys.argv[1:]
     say = sys.stdout
     signal.signal(signal.SIGPROF, _hang)
     started = time.monotonic()
@@ -66,7 +74,7 @@ def main() -> None:
     for index in range(int(first), int(first) + int(inputs)):
         if time.monotonic() - started >= float(seconds):
             break
-        kind, message = attempt(name, int(seed), index, Path(current))
+        kind, message = attempt(name, int(seed), index, Path(out))
         say.write(json.dumps([index, kind, message]) + "\n")
         say.flush()
         if not limited:  # kernels are loaded and samples made by now

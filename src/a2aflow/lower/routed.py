@@ -104,7 +104,7 @@ def _problem(file: RoutedFile, reference: Reference | None) -> tuple[Problem, Ce
         if file.problem is None:
             raise UsageError(
                 f"{file.name}: a file of the target {file.kind} has no topology in it; "
-                "give the topology or the routes that it is for"
+                "give the topology that it is for (--topology SPEC)"
             )
         return file.problem, file.certificate
     problem = _problem_of(reference)
