@@ -15,16 +15,12 @@ class Scripted:
     """All ranks in one process; every call takes a known time, and bytes can be made wrong."""
 
     ranks: int = 3
+    here: tuple[int, ...] = (0, 1, 2)
     name: str = "scripted"
     native_name: str | None = "its own"
     wrong: dict[int, tuple[int, int]] = field(default_factory=dict)
     now: float = 0.0
     calls: list[str] = field(default_factory=list)
-
-    @property
-    def here(self) -> tuple[int, ...]:
-        """All ranks."""
-        return tuple(range(self.ranks))
 
     def clock(self) -> float:
         """Tell the time."""
@@ -127,7 +123,7 @@ def test_bytes_that_never_came_are_found(
 ) -> None:
     """An all-to-all that does nothing leaves every byte wrong, and not all of them are told."""
     monkeypatch.setattr(Scripted, "_move", lambda self, call, *_: self.calls.append(call))
-    scripted.ranks = 12
+    scripted.ranks, scripted.here = 12, tuple(range(12))
     report = measure(scripted, [4], iterations=1, warmup=0)
     # Ten of each rank, in the check before and the one after.
     assert len(report.violations) == 2 * 12 * bench.MAX_TOLD == 240
