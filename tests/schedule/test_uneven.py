@@ -34,7 +34,7 @@ def wild_problems(draw: st.DrawFn) -> Problem:
 
 
 @given(problem=wild_problems(), chunks=st.none() | st.integers(1, 3))
-@settings(max_examples=40)
+@settings(max_examples=30)
 def test_every_problem_has_a_schedule(problem: Problem, chunks: int | None) -> None:
     """Whatever the capacities and demands: a correct schedule, and an honest time."""
     wanted = ScheduleSettings(chunks=chunks, max_chunks=4, loss=0.1)

@@ -57,7 +57,7 @@ def schedule_verb(
         int | None, typer.Option(help="Chunks per shard; the fewest that do if left out.")
     ] = None,
     max_chunks: Annotated[
-        int, typer.Option(help="Most chunks per shard to try.")
+        int, typer.Option(help="Most chunks to try per shard of mean size.")
     ] = DEFAULTS.max_chunks,
     loss: Annotated[
         float, typer.Option(help="How much longer than the fractional optimum it may take.")

@@ -7,17 +7,9 @@ from a2aflow.ir.flow import Flow, Status
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.schedule import Schedule
 from a2aflow.ir.verify_schedule import check_schedule
-from a2aflow.schedule.chunks import (
-    Rounded,
-    choices_of,
-    floor_of,
-    least_loss,
-    on_grid,
-    round_flow,
-    schedule_from,
-    squeezed,
-    work,
-)
+from a2aflow.schedule.chunk_numbers import choices_of, floor_of, least_loss, on_grid
+from a2aflow.schedule.chunks import round_flow, schedule_from, squeezed
+from a2aflow.schedule.pieces import Rounded, work
 from a2aflow.schedule.steps import (
     TOLERANCE,
     best_flow,
@@ -59,7 +51,8 @@ class ScheduleSettings:
 
     `steps` and `chunks` fix what is otherwise searched for; `latency` is the cost of a step in
     shard times; a further step must save a share of more than `step_tolerance`; `loss` is how much
-    longer than the fractional optimum whole chunks may take.
+    longer than the fractional optimum whole chunks may take, and `max_chunks` into how many of them
+    a shard of mean size is cut at most.
     """
 
     steps: int | None = None
