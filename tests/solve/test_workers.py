@@ -211,9 +211,7 @@ def test_a_scheduler_without_workers_is_refused(
     pytest.importorskip("distributed")
     with running_cluster(tmp_path, workers=0) as cluster:
         monkeypatch.setattr(workers, "WORKER_PATIENCE", 0.1)
-        with pytest.raises(
-            MissingComponentError, match="has no workers; start some with `dask worker tcp"
-        ):
+        with pytest.raises(MissingComponentError, match="start some with `dask worker tcp"):
             require_cluster(SolveSettings(cluster=cluster.address))
 
 
