@@ -10,10 +10,10 @@ The names are those of `a2aflow.api`, which is imported when the first of them i
 line has to hear Ctrl-C before it imports anything that takes long.
 """
 
-from importlib import import_module as _import_module
-from typing import TYPE_CHECKING
+import importlib as _importlib
+import typing as _typing
 
-if TYPE_CHECKING:
+if _typing.TYPE_CHECKING:
     from a2aflow.api import *  # noqa: F403
 
 
@@ -21,7 +21,7 @@ def __getattr__(name: str) -> object:
     """Import everything public when some of it is asked for."""
     if name.startswith("__") and name != "__all__":
         raise AttributeError(name)
-    api = _import_module("a2aflow.api")
+    api = _importlib.import_module("a2aflow.api")
     globals().update({each: getattr(api, each) for each in api.__all__}, __all__=api.__all__)
     if name not in globals():
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -30,4 +30,4 @@ def __getattr__(name: str) -> object:
 
 def __dir__() -> list[str]:
     """List what is public, whether imported yet or not."""
-    return sorted({*globals(), *_import_module("a2aflow.api").__all__})
+    return sorted({*globals(), *_importlib.import_module("a2aflow.api").__all__})

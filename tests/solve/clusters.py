@@ -19,8 +19,9 @@ PATIENCE = 300
 
 @dataclass(frozen=True)
 class Cluster:
-    """The address of a scheduler, and its workers."""
+    """A scheduler, its address, and its workers."""
 
+    scheduler: subprocess.Popen[bytes]
     address: str
     workers: list[subprocess.Popen[bytes]]
 
@@ -52,7 +53,7 @@ def running_cluster(
         start("scheduler", "--host", "127.0.0.1", "--port", "0")
         for _ in range(workers):
             start("worker", "--no-nanny", "--nthreads", "1", "--host", "127.0.0.1")
-        yield Cluster(_address(where, workers), processes[1:])
+        yield Cluster(processes[0], _address(where, workers), processes[1:])
     finally:
         for process in processes:
             process.kill()

@@ -14,7 +14,7 @@ import pytest
 from cluster_tasks import die, double, double_or_die, refuse
 from clusters import Cluster, running_cluster
 
-from a2aflow.errors import A2AFlowError, MissingComponentError, UsageError
+from a2aflow.errors import MissingComponentError, UsageError
 from a2aflow.ir.problem import Problem
 from a2aflow.solve import SolveSettings, decompose, solve, workers
 from a2aflow.solve.extract import route_extp
@@ -168,8 +168,24 @@ def test_work_that_kills_every_worker_is_given_up(tmp_path: Path) -> None:
     pytest.importorskip("distributed")
     with running_cluster(tmp_path, workers=1, failures=0) as cluster:
         asked = SolveSettings(cluster=cluster.address)
-        with pytest.raises(A2AFlowError, match=f"cluster at {cluster.address} gave up"):
+        with pytest.raises(MissingComponentError, match=f"cluster at {cluster.address} is gone"):
             list(run_all(die, range(2), 2, asked, Local.PROCESSES, "things"))
+
+
+def test_a_scheduler_killed_at_work_is_missed(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A component that the work needs is not there any more, wherever that is noticed."""
+    monkeypatch.setattr(decompose, "BLOCK", 20)
+    monkeypatch.setattr(workers, "PATIENCE", 3.0)
+
+    def kill_at_the_first(message: str) -> None:
+        if ": 1 of " in message:
+            cluster.scheduler.kill()
+
+    there = SolveSettings(cluster=cluster.address, report=kill_at_the_first)
+    with pytest.raises(MissingComponentError, match=f"at {cluster.address}"):
+        solve(PROBLEM, "decomposed", there)
 
 
 def test_a_cluster_that_lacks_the_package_is_told_so(tmp_path: Path) -> None:
@@ -177,7 +193,7 @@ def test_a_cluster_that_lacks_the_package_is_told_so(tmp_path: Path) -> None:
     pytest.importorskip("distributed")
     with running_cluster(tmp_path, workers=1, sources=[]) as cluster:
         asked = SolveSettings(cluster=cluster.address)
-        with pytest.raises(A2AFlowError, match="No module named 'cluster_tasks'; install the same"):
+        with pytest.raises(MissingComponentError, match="'cluster_tasks'; install the same"):
             list(run_all(double, range(2), 2, asked, Local.THREADS, "things"))
 
 
@@ -195,7 +211,7 @@ def test_a_scheduler_without_workers_is_refused(
     pytest.importorskip("distributed")
     with running_cluster(tmp_path, workers=0) as cluster:
         monkeypatch.setattr(workers, "WORKER_PATIENCE", 0.1)
-        with pytest.raises(UsageError, match="has no workers; start some with `dask worker tcp"):
+        with pytest.raises(MissingComponentError, match="start some with `dask worker tcp"):
             require_cluster(SolveSettings(cluster=cluster.address))
 
 
@@ -207,9 +223,9 @@ def test_a_scheduler_that_does_not_answer_is_refused(monkeypatch: pytest.MonkeyP
         taken.bind(("127.0.0.1", 0))
         asked = SolveSettings(cluster=f"tcp://127.0.0.1:{taken.getsockname()[1]}")
         for method in ("decomposed", "decomposed-lp"):
-            with pytest.raises(UsageError, match="no Dask scheduler answers at tcp://127"):
+            with pytest.raises(MissingComponentError, match="no Dask scheduler answers at tcp"):
                 solve(PROBLEM, method, asked)
-        with pytest.raises(UsageError, match="start one with `dask scheduler`"):
+        with pytest.raises(MissingComponentError, match="start one with `dask scheduler`"):
             route_extp(PROBLEM, RouteSettings(solve=asked))
 
 

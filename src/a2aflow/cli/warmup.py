@@ -29,8 +29,9 @@ from a2aflow.solve.warm import repair, solve_from
 from a2aflow.topologies.operators import drop_links
 from a2aflow.topologies.spec import build
 
-UNEVEN, EVEN = "jellyfish:n=8,d=3,seed=1", "torus:3x3"
-"""A network without symmetry, on which no method is done at once, and one that all methods take."""
+NETWORKS = ("jellyfish:n=8,d=3,seed=1", "genkautz:n=16,d=2", "torus:3x3")
+"""One on which no solver is done at once; one of one-way links, which needs several layers and
+paths that are not disjoint; and one that every router takes."""
 
 Job = Callable[[], object]
 
@@ -72,15 +73,16 @@ def kernels() -> dict[str, Dispatcher]:
 
 def small_jobs() -> dict[str, Job]:
     """Return a small job for each method that has kernels."""
-    problem, even = (Problem.all_to_all(build(spec)) for spec in (UNEVEN, EVEN))
+    problem, one_way, even = (Problem.all_to_all(build(spec)) for spec in NETWORKS)
     return {
         "topology": partial(describe, problem),
+        "topology of one-way links": partial(describe, one_way),
         **{f"solve by {name}": partial(solve, problem, name) for name in METHODS},
         "solve to a coarse gap": partial(solve, problem, "first-order", SolveSettings(gap=1e-3)),
         "solve from the last answer": partial(_solve_again, problem),
         **{f"route by {name}": partial(route, even, name) for name in ROUTERS},
-        **{f"route on {paths} paths": partial(_route_on, problem, paths) for paths in PATH_SETS},
-        "layers, chunks and phases": partial(_refine, problem),
+        **{f"route on {paths} paths": partial(_route_on, one_way, paths) for paths in PATH_SETS},
+        "layers, chunks and phases": partial(_refine, one_way),
         "routes without deadlock": partial(solve_deadlock_free, problem, 1, RouteSettings()),
         "schedule": partial(find_schedule, problem, ScheduleSettings(max_chunks=2)),
     }
@@ -99,7 +101,7 @@ def _solve_again(problem: Problem) -> None:
 
 def _refine(problem: Problem) -> None:
     settings = RouteSettings()
-    routes = route(problem, "few", settings)
+    routes = route(problem, "single", settings)
     for name in LAYERINGS:
         assign_layers(routes, name)
     limit_routes(routes, 1, settings)

@@ -130,13 +130,18 @@ def _orders(problem: Problem) -> Iterator[Ints]:
     for values in np.hstack((modes, modes @ mixtures)).T:
         yield np.argsort(values, kind="stable")
     starts = topology.terminals[:: -(-len(topology.terminals) // SWEEP_STARTS)]
-    hops = np.ones(topology.links)
-    for start, distance in zip(starts, shortest_distances(topology, hops, starts), strict=True):
+    for start, distance in zip(starts, _hops(topology, starts), strict=True):
         yield np.argsort(distance, kind="stable")
         # Nearer to this end of a link or to that one: the straight cuts of grids and cubes.
         ends = topology.head[topology.tail == start][:MOST_NEIGHBOURS]
-        for other in shortest_distances(topology, hops, ends):
+        for other in _hops(topology, ends):
             yield np.argsort(distance - other, kind="stable")
+
+
+def _hops(topology: Topology, starts: Ints) -> Floats:
+    """Return the hops from some nodes to every node; what cannot be reached is farthest."""
+    hops = shortest_distances(topology, np.ones(topology.links), starts)
+    return np.minimum(hops, topology.nodes)
 
 
 def _best_prefix(problem: Problem, order: Ints) -> Mask:

@@ -25,7 +25,7 @@ from enum import Enum
 from importlib import import_module
 from typing import Any, TypeVar
 
-from a2aflow.errors import A2AFlowError, MissingComponentError, UsageError
+from a2aflow.errors import MissingComponentError
 from a2aflow.solve.settings import SolveSettings
 
 Item = TypeVar("Item")
@@ -175,29 +175,29 @@ def _leave_interrupts_to_the_parent() -> None:
 def _cluster(address: str, alone: bool) -> Iterator[_Engine]:
     """Give an engine that submits to a Dask cluster; what goes wrong there has one clear error."""
     distributed = _distributed()
-    with _client(distributed, address) as client:
-        threads = sum(client.nthreads().values())
+    try:
+        with _client(distributed, address) as client:
+            threads = sum(client.nthreads().values())
 
-        def submit(function: Callable[[Any], Any], item: Any) -> Any:
-            work = (_alone, function, item) if alone else (function, item)
-            return client.submit(*work, pure=False, retries=RETRIES)
+            def submit(function: Callable[[Any], Any], item: Any) -> Any:
+                work = (_alone, function, item) if alone else (function, item)
+                return client.submit(*work, pure=False, retries=RETRIES)
 
-        try:
             yield _Engine(submit, AHEAD * max(threads, AHEAD))
-        except TimeoutError:
+    except TimeoutError:
+        raise
+    except (distributed.KilledWorker, CancelledError, OSError) as error:
+        raise MissingComponentError(
+            f"the Dask cluster at {address} is gone: {error}; see the logs of its scheduler and "
+            "workers, or work without a cluster"
+        ) from error
+    except RuntimeError as error:
+        if not isinstance(error.__cause__, ImportError):
             raise
-        except (distributed.KilledWorker, CancelledError, OSError) as error:
-            raise A2AFlowError(
-                f"the Dask cluster at {address} gave up: {error}; see the logs of its workers, or "
-                "work without a cluster"
-            ) from error
-        except RuntimeError as error:
-            if not isinstance(error.__cause__, ImportError):
-                raise
-            raise A2AFlowError(
-                f"the Dask cluster at {address} cannot run a2aflow: {error.__cause__}; install the "
-                "same version, with the same Python, on its scheduler and workers"
-            ) from error
+        raise MissingComponentError(
+            f"the Dask cluster at {address} cannot run a2aflow: {error.__cause__}; install the "
+            "same version, with the same Python, on its scheduler and workers"
+        ) from error
 
 
 @contextmanager
@@ -206,7 +206,7 @@ def _client(distributed: Any, address: str) -> Iterator[Any]:
     try:
         client = distributed.Client(address, timeout=PATIENCE, set_as_default=False)
     except (OSError, ValueError) as error:
-        raise UsageError(
+        raise MissingComponentError(
             f"no Dask scheduler answers at {address} ({error}); start one with `dask scheduler`, "
             "or check the address"
         ) from error
@@ -214,7 +214,7 @@ def _client(distributed: Any, address: str) -> Iterator[Any]:
         try:
             client.wait_for_workers(1, timeout=WORKER_PATIENCE)
         except TimeoutError:
-            raise UsageError(
+            raise MissingComponentError(
                 f"the Dask scheduler at {address} has no workers; start some with "
                 f"`dask worker {address}`"
             ) from None

@@ -67,12 +67,14 @@ def write_json(path: Path, value: dict[str, Any]) -> None:
 
 def format_of(value: object, where: str) -> str:
     """Return the `format` of an artefact."""
-    if not isinstance(value, dict) or not isinstance(value.get("format"), str):
+    found = value.get("format") if isinstance(value, dict) else None
+    if not isinstance(found, str):
+        what = 'no "format" key' if found is None else f"format is {short(found)}"
         raise FormatError(
-            f'{where}: no "format" key; expected an a2aflow artefact such as '
+            f"{where}: {what}; expected an a2aflow artefact such as "
             f'{{"format": "a2aflow.topology/1", ...}}'
         )
-    return str(value["format"])
+    return found
 
 
 def artefact(value: object, expected: str, where: str) -> dict[str, Any]:
