@@ -6,6 +6,7 @@ is, and what is done after it shows in the number of further looks.
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +14,7 @@ import numpy as np
 import pytest
 
 from a2aflow.baselines.ewsp import route_ewsp
-from a2aflow.errors import FormatError, InputError, TopologyError
+from a2aflow.errors import A2AFlowError, FormatError, InputError, TopologyError
 from a2aflow.ir.flow import Status
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.verify import check_flow
@@ -106,6 +107,18 @@ def test_the_clock_starts_with_the_call(name: str, clock: Clock) -> None:
         found = CALLS[name](settings)
         assert getattr(found, "status", Status.OPTIMAL) is not Status.TIME_LIMIT
     assert settings.started is None
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_stop_is_heard_without_a_time_limit(name: str) -> None:
+    """Who is told to stop, and has no time limit, ends with an answer or says what is missing."""
+    with suppress(A2AFlowError):
+        CALLS[name](SolveSettings(workers=1, stopped=lambda: True))
+    layered, notes = layers_in_time(
+        route(tiny(), "native"), "lash", None, SolveSettings(stopped=lambda: True)
+    )
+    assert layered.layer is None
+    assert "Ctrl-C came before" in notes[0]
 
 
 def test_stages_share_the_clock(clock: Clock) -> None:

@@ -88,9 +88,9 @@ def layers_in_time(
         return assign_layers(routes, algorithm, max_layers, settings=settings), ()
     except TimeoutError:
         return routes, (
-            f"the time limit of {settings.time_limit:g} s came before all {routes.count:,} routes "
-            "had a layer, so they have none and may deadlock; allow more time, or leave out layers "
-            "on fabrics that need none",
+            f"{settings.why_late()} came before all {routes.count:,} routes had a layer, so they "
+            "have none and may deadlock; allow more time, or leave out layers on fabrics that need "
+            "none",
         )
 
 

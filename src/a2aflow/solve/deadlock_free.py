@@ -80,8 +80,8 @@ def solve_deadlock_free(problem: Problem, layers: int, settings: RouteSettings) 
     except TimeoutError:
         if best is None:
             raise A2AFlowError(
-                f"{problem.topology.name}: no deadlock-free routes within {layers} virtual "
-                f"layer(s) in {settings.solve.time_limit:g} s; allow more time"
+                f"{problem.topology.name}: {settings.solve.why_late()} came before any "
+                f"deadlock-free routes within {layers} virtual layer(s); allow more time"
             ) from None
     if best is None:
         raise InputError(

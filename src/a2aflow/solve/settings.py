@@ -76,6 +76,10 @@ class SolveSettings:
             return self.time_limit
         return max(0.0, self.time_limit - (clock() - self.started))
 
+    def why_late(self) -> str:
+        """Name what ended the time, for a message."""
+        return "Ctrl-C" if self.stopped() else f"the time limit of {self.time_limit:g} s"
+
     def check_time(self) -> None:
         """Raise TimeoutError if the time limit has passed."""
         if self.out_of_time():
