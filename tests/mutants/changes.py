@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 SWAPS: dict[type[ast.AST], type[ast.AST]] = {
     ast.Lt: ast.LtE,
@@ -118,7 +119,7 @@ def _expressions(node: ast.expr) -> Iterator[ast.expr]:
             yield ast.Constant(value + 1)
 
 
-def _swapped(op: ast.AST) -> ast.AST:  # the type of an operator depends on where it stands
+def _swapped(op: ast.AST) -> Any:  # the type of an operator depends on where it stands
     return SWAPS[type(op)]()
 
 
