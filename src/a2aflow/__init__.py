@@ -15,6 +15,7 @@ import typing as _typing
 
 if _typing.TYPE_CHECKING:
     from a2aflow.api import *  # noqa: F403
+    from a2aflow.api import __all__ as __all__
 
 
 def __getattr__(name: str) -> object:

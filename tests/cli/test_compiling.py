@@ -1,5 +1,8 @@
 """Kernels: compiled once, announced, not charged, and all of them by `warmup`."""
 
+import itertools
+from typing import Any
+
 import pytest
 from numba import njit
 from numba.core.dispatcher import Dispatcher
@@ -18,15 +21,15 @@ def test_compilation_is_announced_once_and_not_charged(
 ) -> None:
     """Two kernels, one of which compiles a third; the clock stands still meanwhile."""
     monkeypatch.setattr(compiling, "_COMPILER", compiling._Compiler())
-    now = [0.0]
-    monkeypatch.setattr(compiling.time, "monotonic", lambda: now.append(now[-1] + 1) or now[-1])
+    ticks = itertools.count()
+    monkeypatch.setattr("a2aflow.cli.compiling.time.monotonic", lambda: float(next(ticks)))
 
     @njit
-    def inner(x: int) -> int:
+    def inner(x: Any) -> Any:
         return x + 1
 
     @njit
-    def outer(x: int) -> int:
+    def outer(x: Any) -> Any:
         return inner(x) * 2
 
     with listen_to_compiler():

@@ -108,8 +108,8 @@ def test_a_terminal_of_few_characters(tmp_path: Path) -> None:
         (("verify", "wrong.json"), 4),
         (("topology", "ring:5", "-o", "x.nosuch"), 2),
         (("topology", "ring:5", "-o", "-", "--to", "json"), 2),
-        (("run", "schedule.json", "--bytes", "1024G"), 2),
-        (("run", "schedule.json", "--on", "mpi", "--bytes", "1024G"), 2),
+        (("run", "schedule.json", "--bytes", "1024G"), 3),
+        (("run", "schedule.json", "--on", "mpi", "--bytes", "1024G"), 3),
     ],
 )
 def test_every_failure_is_one_object(

@@ -183,7 +183,7 @@ def _lines(summary: dict[str, Any], found: Found) -> dict[str, str]:
         "time": f"{summary['time']:.9g} in {summary['steps']} steps, verified",
         "bound": f"{summary['bound']:.9g}, certified",
         "gap": f"{max(0.0, summary['gap']):.2e} ({in_words(found.status)})",
-        "fractional": f"{summary['fractional_time']:.9g}, which chunks may divide a shard to reach",
+        "fractional": f"{summary['fractional_time']:.9g} if shards could be cut at will",
         "chunks": _chunks(found),
     }
     if topology.notes:

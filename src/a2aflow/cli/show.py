@@ -66,10 +66,10 @@ def show(
         if as_json:
             say(json.dumps(_tidy(summary), allow_nan=False), stream)
             return
-        width = max(map(len, lines), default=0)
+        width = max((len(label) + 2 for label in lines if label), default=0)
         for label, text in lines.items():
             for index, line in enumerate(text.split("\n")):
-                say(f"{label if index == 0 else '':<{width}}  {line}".rstrip(), stream)
+                say(f"{label if index == 0 else '':<{width}}{line}".rstrip(), stream)
 
 
 def _tidy(summary: Mapping[str, Any]) -> dict[str, Any]:
