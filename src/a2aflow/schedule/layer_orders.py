@@ -109,7 +109,10 @@ def layer_orders(
     while missed.any() and len(orders.rank) < most:
         if orders.rank and (missed.sum() <= rest or late()):
             break
-        rank = _first_order(dependencies, missed)
+        try:
+            rank = _first_order(dependencies, missed, late)
+        except TimeoutError:
+            break
         which = np.flatnonzero(missed)
         weight = _hardness(dependencies)[which]
         rank = _sifted(dependencies, which, weight, rank, PATIENCE, rng, late)
@@ -156,7 +159,7 @@ def _hardness(dependencies: Dependencies) -> Floats:
     return dependencies.length.astype(np.float64) ** 2
 
 
-def _first_order(dependencies: Dependencies, which: Flags) -> Floats:
+def _first_order(dependencies: Dependencies, which: Flags, late: Late) -> Floats:
     """Return an order in which the dependencies of most routes go forward, greedily."""
     popular = turn_weights(dependencies, which.astype(np.float64))
     each = np.arange(dependencies.count, dtype=np.int64)
@@ -167,7 +170,7 @@ def _first_order(dependencies: Dependencies, which: Flags) -> Floats:
         np.arange(dependencies.count + 1, dtype=np.int64),
         each,
     )
-    _, rank = fill_layer(alone, each[np.argsort(-popular, kind="stable")])
+    _, rank = fill_layer(alone, each[np.argsort(-popular, kind="stable")], late)
     return rank.astype(np.float64)
 
 

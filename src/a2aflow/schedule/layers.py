@@ -68,6 +68,7 @@ def assign_layers(
         known = ", ".join(LAYERINGS)
         raise UsageError(f"unknown layering {algorithm!r}; expected one of {known}")
     settings = (settings or SolveSettings()).begin()
+    settings.check_time()
     layered = replace(routes, layer=LAYERINGS[algorithm](routes, seed, settings))
     needed = layered.layers or 0
     if max_layers is not None and needed > max_layers:
