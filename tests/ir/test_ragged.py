@@ -1,6 +1,7 @@
 """Rows of different lengths: numbers moved from one row to its neighbour are never overlooked."""
 
 import copy
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -66,7 +67,7 @@ def boundaries(value: Any, place: Place = ()) -> Iterator[tuple[Place, Place]]:
         if isinstance(child, dict | list):
             yield from boundaries(child, (*place, key))
     if isinstance(value, list):
-        for index, (one, two) in enumerate(zip(value, value[1:], strict=False)):
+        for index, (one, two) in enumerate(itertools.pairwise(value)):
             here, there = (*place, index), (*place, index + 1)
             if isinstance(one, list) and isinstance(two, list):
                 yield here, there

@@ -69,6 +69,14 @@ def parse_dialect(text: str, where: str) -> list[Node]:
     return top.children
 
 
+def attributes_of(name: str, text: str, where: str) -> dict[str, str]:
+    """Return the attributes of the first element of a name; none if there is no such element."""
+    found = (
+        node.attributes for opens, _, node in _tags(text, where) if opens and node.name == name
+    )
+    return next(found, {})
+
+
 def _check_close(open_nodes: list[Node], node: Node, where: str) -> None:
     if len(open_nodes) == 1 or open_nodes[-1].name != node.name:
         expected = f"</{open_nodes[-1].name}>" if len(open_nodes) > 1 else "no closing tag"

@@ -106,7 +106,7 @@ def test_a_weight_is_not_silently_left_out() -> None:
 
 def test_an_attribute_that_no_edge_has_is_refused() -> None:
     """A misspelt name must not become a capacity of 1 everywhere."""
-    with pytest.raises(TopologyError, match="the attribute 'width'.*found bw, name"):
+    with pytest.raises(TopologyError, match=r"the attribute 'width'.*found bw, name"):
         from_networkx(weighted(bw=2, name=1), capacity="width")
     with pytest.raises(TopologyError, match="found none"):
         from_networkx(weighted(), capacity="capacity")
