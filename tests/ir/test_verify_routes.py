@@ -119,7 +119,7 @@ def test_layers_that_deadlock_are_counted() -> None:
 
 def test_a_detour_over_a_visited_node_is_found() -> None:
     """A route that leaves a node and comes back is not simple."""
-    topology = build("ring:3")
+    topology = build("ring:4")
     forth = {
         (int(u), int(v)): i
         for i, (u, v) in enumerate(zip(topology.tail, topology.head, strict=True))
@@ -127,7 +127,7 @@ def test_a_detour_over_a_visited_node_is_found() -> None:
     value = routes_to_json(route_single(Problem.all_to_all(topology), RouteSettings()))
     for row in value["routes"]:
         if (row["src"], row["dst"]) == (0, 1):
-            row["links"] = [forth[0, 2], forth[2, 0], forth[0, 1]]
+            row["links"] = [forth[0, 3], forth[3, 0], forth[0, 1]]
     del value["time"], value["gap"]
     with pytest.raises(VerificationError, match="visits a node twice"):
         check_routes(routes_from_json(value, "file"))
