@@ -63,10 +63,9 @@ def check_flow(flow: Flow, tolerance: float = TOLERANCE) -> FlowReport:
         _raise_if(subject, list(check_generators(flow.problem, flow.generators)))
         orbits = orbits_of(flow.problem.topology, flow.generators)
     # What a few numbers claim of many must be found before there is work or room for all of them.
-    _raise_if(subject, [*_check_entries(flow), *_check_groups(flow, orbits)])
+    _raise_if(subject, [*_check_values(flow), *_check_entries(flow), *_check_groups(flow, orbits)])
     load = _mean_load(flow, orbits)
     violations = [
-        *_check_values(flow),
         *_check_capacity(flow, load, tolerance),
         *_check_circulation(flow, tolerance),
         *_check_conservation(flow, tolerance),
