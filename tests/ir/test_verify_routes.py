@@ -9,6 +9,7 @@ import pytest
 
 from a2aflow.errors import FormatError, InputError, VerificationError
 from a2aflow.ir import verify_routes
+from a2aflow.ir.demand import Demand
 from a2aflow.ir.flow import Certificate
 from a2aflow.ir.json import routes_from_json, routes_to_json
 from a2aflow.ir.problem import Problem
@@ -67,7 +68,9 @@ def test_correct_routes_pass(routes: Routes) -> None:
     """The report repeats time and bound from the routes alone."""
     report = check_routes(routes)
     assert report.time == pytest.approx(routes.time)
+    assert report.gap == pytest.approx(report.time / report.bound - 1)
     assert report.routes == routes.count
+    assert report.max_routes_per_pair == routes.routes_per_pair().max()
 
 
 @pytest.mark.parametrize("block", [1, 7, 4_000_000])
@@ -96,6 +99,36 @@ def test_all_wrong_routes_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     found = r"15 routes: the first, route 5 from node \d to node \d, does not start"
     with pytest.raises(VerificationError, match=found):
         check_routes(replace(RING, source=source))
+
+
+def test_weights_are_multiples_of_one_over_the_denominator() -> None:
+    """Halves are multiples of a half and of a sixth, not of a third."""
+    half = replace(
+        RING,
+        problem=Problem(RING.problem.topology, Demand(6, (1 - np.eye(6)) / 2)),
+        weight=RING.weight / 2,
+        certificate=Certificate(np.ones(12), 0.1),
+    )
+    for denominator in (2, 6):
+        assert check_routes(replace(half, denominator=denominator)).time == RING.time / 2
+    with pytest.raises(VerificationError, match="not a multiple of 1/3"):
+        check_routes(replace(half, denominator=3))
+
+
+@pytest.mark.parametrize("block", [1, 3, 50, 4_000_000])
+def test_layers_are_found_in_any_block(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two layers that deadlock beside some that do not, however the routes are cut."""
+    monkeypatch.setattr(verify_routes, "BLOCK", block)
+    forward = RING.problem.topology.head[RING.link[RING.start[:-1]]] == (RING.source + 1) % 6
+    layer = np.where(forward, 5, 2)
+    layer[forward & (RING.source == 3)] = 7
+    layer[~forward & (RING.source == 3)] = 1
+    words = r"layer 2 can deadlock: .* near link \d+ \(\d -> \d\) \(and 1 more layers\)$"
+    with pytest.raises(VerificationError, match=words) as caught:
+        check_routes(replace(RING, layer=layer))
+    link = int(str(caught.value).partition("near link ")[2].partition(" ")[0])
+    topology = RING.problem.topology
+    assert (topology.tail[link] - topology.head[link]) % 6 == 1
 
 
 @pytest.mark.parametrize("at_once", [1, 2, 100])
