@@ -131,6 +131,19 @@ def test_layers_are_found_in_any_block(block: int, monkeypatch: pytest.MonkeyPat
     assert (topology.tail[link] - topology.head[link]) % 6 == 1
 
 
+def test_blocks_hold_whole_routes_and_whole_layers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many as fit; a route, or a layer, that is longer than a block is one by itself."""
+    monkeypatch.setattr(verify_routes, "BLOCK", 5)
+    runs = verify_routes._runs(np.array([2, 3, 1, 7, 1, 4, 1]))
+    assert [(run.start, run.stop) for run in runs] == [(0, 2), (2, 3), (3, 4), (4, 6), (6, 7)]
+    layer = np.zeros(RING.count, dtype=np.int64)
+    layer[[3, 8, 9]] = 2, 2, 1
+    hops = np.diff(RING.start)
+    blocks = [these.tolist() for these in verify_routes._whole_layers(RING, layer)]
+    assert blocks[0] == np.flatnonzero(layer == 0).tolist()
+    assert blocks[1:] == ([[9, 3, 8]] if hops[[3, 8, 9]].sum() <= 5 else [[9], [3, 8]])
+
+
 @pytest.mark.parametrize("at_once", [1, 2, 100])
 def test_every_layer_is_looked_at(at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """A cycle in one of many layers is found in that layer, however many are taken at a time."""
