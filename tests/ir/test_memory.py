@@ -32,10 +32,10 @@ SCHEDULE = hop_schedule(RING)
 
 SCRIPT = """
 import resource, sys
-from a2aflow.cli.app import run_words
+from a2aflow.cli.app import run
 resource.setrlimit(resource.RLIMIT_AS, (int(sys.argv[1]),) * 2)
 for path in sys.argv[2:]:
-    print(path, "exit code", run_words(["verify", path]))
+    print(path, "exit code", run(["verify", path]))
 """
 
 
