@@ -1,8 +1,20 @@
 """`verify` on MSCCL files that we did not write: the layout that RCCL ships its algorithms in."""
 
+import re
 from pathlib import Path
 
+import pytest
+
+from a2aflow.errors import UsageError
+from a2aflow.lower import TARGETS
+from a2aflow.lower.limits import NEEDED, RUNTIMES
+from a2aflow.lower.msccl import emit_msccl
+from a2aflow.lower.msccl_complete import complete_msccl
+from a2aflow.lower.msccl_read import read_msccl
+from a2aflow.lower.options import Options
+from a2aflow.topologies.spec import build
 from command_line import Run
+from schedules import hop_schedule
 
 STEP = (
     '      <step s="0" type="{kind}" srcbuf="i" srcoff="{src}" dstbuf="o" dstoff="{dst}" cnt="1" '
@@ -60,3 +72,85 @@ def test_the_first_wrong_chunk_is_named(run: Run, tmp_path: Path) -> None:
     outcome = run("verify", path)
     assert outcome.code == 4
     assert "rank 7" in outcome.err
+
+
+def lacking(*attributes: str) -> str:
+    """Return the direct all-to-all without some attributes, as msccl-tools leaves them out."""
+    text = direct_alltoall(4)
+    for key in attributes:
+        text = re.sub(rf' {key}="[^"]*"', "", text, count=1)
+    return text
+
+
+@pytest.mark.parametrize("key", sorted({key for keys in NEEDED.values() for key in keys}))
+def test_a_runtime_is_claimed_only_if_its_parser_takes_the_file(
+    run: Run, tmp_path: Path, key: str
+) -> None:
+    """What is missing is named for each runtime that requires it, and for no other."""
+    path = tmp_path / "foreign.xml"
+    path.write_text(lacking(key))
+    found = run("verify", path, "--json").json
+    rejecting = {name for name in RUNTIMES if key in NEEDED[name]}
+    assert set(found["refused_by"]) == rejecting
+    assert set(found["runtimes"]) == set(RUNTIMES) - rejecting
+    for reason in found["refused_by"].values():
+        assert f"its parser requires {key}, which the file does not have" in reason
+    lines = run("verify", path).out
+    assert all(f"{name}: its parser requires {key}" in lines for name in rejecting)
+
+
+def test_a_limit_is_told_per_runtime(run: Run, tmp_path: Path) -> None:
+    """A file that only some runtimes have room for says of the others what is too much."""
+    path = tmp_path / "wide.xml"
+    path.write_text(emit_msccl(hop_schedule(build("hypercube:3")), Options(channels=12)))
+    found = run("verify", path, "--json").json
+    assert found["runtimes"] == ["msccl", "executor"]
+    assert "73 thread blocks per gpu" in found["refused_by"]["rccl"]
+
+
+def test_a_foreign_file_is_completed(run: Run, tmp_path: Path) -> None:
+    """All three parsers take what comes out; what the file said, it still says."""
+    path, output = tmp_path / "foreign.xml", tmp_path / "complete.xml"
+    path.write_text(lacking("outofplace", "minBytes", "maxBytes"))
+    summary = run("lower", path, "--to", "msccl", "--max-bytes", 4096, "-o", output, "--json").json
+    assert summary["runtimes"] == list(RUNTIMES)
+    assert "refused_by" not in summary
+    text = output.read_text()
+    for attribute in ('proto="LL"', 'outofplace="1"', 'minBytes="0"', 'maxBytes="4096"'):
+        assert attribute in text
+    assert read_msccl(text, "complete") == read_msccl(path.read_text(), "foreign")
+    found = run("verify", output, "--topology", "complete:4", "--json").json
+    assert (found["correct"], found["time"]) == (True, 1.0)
+
+
+def test_bounds_of_the_file_stay() -> None:
+    """Options fill in what is missing and change nothing that is there."""
+    text = direct_alltoall(4).replace('minBytes="0"', 'minBytes="64"')
+    found = complete_msccl(text, Options(max_bytes=1), "file")
+    assert 'minBytes="64" maxBytes="9216"' in found
+    assert 'proto="LL"' in complete_msccl(text, Options(protocol="LL"), "file")
+
+
+@pytest.mark.parametrize("options", [Options(channels=2), Options(protocol="LL128")])
+def test_what_a_lowered_file_cannot_change_is_refused(options: Options) -> None:
+    """Channels and protocol are chosen when a schedule is lowered."""
+    with pytest.raises(UsageError, match=r"--(channels 2|protocol LL128) for a file that is"):
+        complete_msccl(direct_alltoall(4), options, "file")
+
+
+def test_a_completed_file_must_be_right_and_fit(run: Run, tmp_path: Path) -> None:
+    """Other targets, wrong programs, other XML and programs that do not fit are never written."""
+    path, output = tmp_path / "foreign.xml", tmp_path / "never.xml"
+    wide = emit_msccl(hop_schedule(build("hypercube:3")), Options(channels=12))
+    oneccl = TARGETS["oneccl"].emit(hop_schedule(build("ring:4")), Options())
+    for text, words, code, message in (
+        (lacking(), ("--to", "oneccl"), 2, "target 'oneccl' for an MSCCL file; expected msccl"),
+        (direct_alltoall(8, wrong=True), ("--to", "msccl"), 4, "rank 7, output chunk 2"),
+        (wide, ("--to", "msccl", "--runtime", "rccl"), 3, "rccl takes at most 64"),
+        (oneccl, ("--to", "msccl"), 3, "a lowered program; expected 'a2aflow.schedule/1'"),
+        ("\ufeff <graphml/>", ("--to", "msccl"), 3, "XML; expected 'a2aflow.schedule/1'"),
+    ):
+        path.write_text(text)
+        outcome = run("lower", path, *words, "-o", output)
+        assert (outcome.code, message in outcome.err) == (code, True), outcome.err
+        assert not output.exists()

@@ -4,6 +4,7 @@ import math
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
+import networkx as nx
 import pytest
 
 from a2aflow.cli.app import VERBS
@@ -126,3 +127,27 @@ def test_bad_bandwidths(text: str) -> None:
     """A number without a unit is not guessed at."""
     with pytest.raises(UsageError, match="such as 25Gbps"):
         bytes_per_second(text)
+
+
+def test_the_capacity_attribute_is_named(run: Run, tmp_path: Path) -> None:
+    """Weights of GraphML are capacities if the user says so, and nothing is guessed if not."""
+    path = tmp_path / "net.graphml"
+    graph: nx.Graph[int] = nx.cycle_graph(4)
+    nx.set_edge_attributes(graph, 4.0, "weight")
+    nx.write_graphml(graph, path)
+    refused = run("topology", path)
+    assert refused.code == 3
+    assert "--capacity-attribute weight" in refused.err
+    taken = run("topology", path, "--capacity-attribute", "weight", "--json").json
+    assert taken["capacity"] == [4.0, 4.0]
+    for spec in ("ring:4", write_edges(tmp_path)):
+        stray = run("topology", spec, "--capacity-attribute", "weight")
+        assert stray.code == 2
+        assert "GraphML" in stray.err
+
+
+def write_edges(folder: Path) -> Path:
+    """Return the path of an edge list."""
+    path = folder / "net.edges"
+    path.write_text("0 1\n1 2\n2 0\n")
+    return path

@@ -123,7 +123,7 @@ def test_bad_demand_files(value: object, words: str) -> None:
         ({"flows": [3]}, r"flows\[0\] is 3"),
         ({"flows": [{"src": 99, "links": [], "amounts": []}]}, r"flows\[0\].src is 99"),
         ({"flows": [{"src": 0, "links": ["a"], "amounts": [1]}]}, r"flows\[0\].links"),
-        ({"flows": [{"src": 0, "links": [0, 1], "amounts": [1]}]}, "do not fit together"),
+        ({"flows": [{"src": 0, "links": [0, 1], "amounts": [1]}]}, "2 links and 1 amounts"),
         ({"flows": [{"src": 0, "links": [999], "amounts": [1]}]}, "link 999"),
         ({"lengths": [1.0]}, "do not fit together"),
         ({"rate": 0}, "rate is 0"),

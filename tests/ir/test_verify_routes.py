@@ -9,6 +9,7 @@ import pytest
 
 from a2aflow.errors import FormatError, InputError, VerificationError
 from a2aflow.ir import verify_routes
+from a2aflow.ir.demand import Demand
 from a2aflow.ir.flow import Certificate
 from a2aflow.ir.json import routes_from_json, routes_to_json
 from a2aflow.ir.problem import Problem
@@ -67,7 +68,9 @@ def test_correct_routes_pass(routes: Routes) -> None:
     """The report repeats time and bound from the routes alone."""
     report = check_routes(routes)
     assert report.time == pytest.approx(routes.time)
+    assert report.gap == pytest.approx(report.time / report.bound - 1)
     assert report.routes == routes.count
+    assert report.max_routes_per_pair == routes.routes_per_pair().max()
 
 
 @pytest.mark.parametrize("block", [1, 7, 4_000_000])
@@ -98,6 +101,49 @@ def test_all_wrong_routes_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
         check_routes(replace(RING, source=source))
 
 
+def test_weights_are_multiples_of_one_over_the_denominator() -> None:
+    """Halves are multiples of a half and of a sixth, not of a third."""
+    half = replace(
+        RING,
+        problem=Problem(RING.problem.topology, Demand(6, (1 - np.eye(6)) / 2)),
+        weight=RING.weight / 2,
+        certificate=Certificate(np.ones(12), 0.1),
+    )
+    for denominator in (2, 6):
+        assert check_routes(replace(half, denominator=denominator)).time == RING.time / 2
+    with pytest.raises(VerificationError, match="not a multiple of 1/3"):
+        check_routes(replace(half, denominator=3))
+
+
+@pytest.mark.parametrize("block", [1, 3, 50, 4_000_000])
+def test_layers_are_found_in_any_block(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two layers that deadlock beside some that do not, however the routes are cut."""
+    monkeypatch.setattr(verify_routes, "BLOCK", block)
+    forward = RING.problem.topology.head[RING.link[RING.start[:-1]]] == (RING.source + 1) % 6
+    layer = np.where(forward, 5, 2)
+    layer[forward & (RING.source == 3)] = 7
+    layer[~forward & (RING.source == 3)] = 1
+    words = r"layer 2 can deadlock: .* near link \d+ \(\d -> \d\) \(and 1 more layers\)$"
+    with pytest.raises(VerificationError, match=words) as caught:
+        check_routes(replace(RING, layer=layer))
+    link = int(str(caught.value).partition("near link ")[2].partition(" ")[0])
+    topology = RING.problem.topology
+    assert (topology.tail[link] - topology.head[link]) % 6 == 1
+
+
+def test_blocks_hold_whole_routes_and_whole_layers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many as fit; a route, or a layer, that is longer than a block is one by itself."""
+    monkeypatch.setattr(verify_routes, "BLOCK", 5)
+    runs = verify_routes._runs(np.array([2, 3, 1, 7, 1, 4, 1]))
+    assert [(run.start, run.stop) for run in runs] == [(0, 2), (2, 3), (3, 4), (4, 6), (6, 7)]
+    layer = np.zeros(RING.count, dtype=np.int64)
+    layer[[3, 8, 9]] = 2, 2, 1
+    hops = np.diff(RING.start)
+    blocks = [these.tolist() for these in verify_routes._whole_layers(RING, layer)]
+    assert blocks[0] == np.flatnonzero(layer == 0).tolist()
+    assert blocks[1:] == ([[9, 3, 8]] if hops[[3, 8, 9]].sum() <= 5 else [[9], [3, 8]])
+
+
 @pytest.mark.parametrize("at_once", [1, 2, 100])
 def test_every_layer_is_looked_at(at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """A cycle in one of many layers is found in that layer, however many are taken at a time."""
@@ -119,7 +165,7 @@ def test_layers_that_deadlock_are_counted() -> None:
 
 def test_a_detour_over_a_visited_node_is_found() -> None:
     """A route that leaves a node and comes back is not simple."""
-    topology = build("ring:3")
+    topology = build("ring:4")
     forth = {
         (int(u), int(v)): i
         for i, (u, v) in enumerate(zip(topology.tail, topology.head, strict=True))
@@ -127,7 +173,7 @@ def test_a_detour_over_a_visited_node_is_found() -> None:
     value = routes_to_json(route_single(Problem.all_to_all(topology), RouteSettings()))
     for row in value["routes"]:
         if (row["src"], row["dst"]) == (0, 1):
-            row["links"] = [forth[0, 2], forth[2, 0], forth[0, 1]]
+            row["links"] = [forth[0, 3], forth[3, 0], forth[0, 1]]
     del value["time"], value["gap"]
     with pytest.raises(VerificationError, match="visits a node twice"):
         check_routes(routes_from_json(value, "file"))

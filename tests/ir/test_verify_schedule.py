@@ -7,8 +7,11 @@ import numpy as np
 import pytest
 
 from a2aflow.errors import FormatError, InputError, VerificationError
+from a2aflow.ir import verify_schedule
+from a2aflow.ir.demand import Demand
 from a2aflow.ir.flow import Certificate
 from a2aflow.ir.json import schedule_from_json, schedule_to_json
+from a2aflow.ir.problem import Problem
 from a2aflow.ir.schedule import Schedule
 from a2aflow.ir.topology import Topology
 from a2aflow.ir.verify_schedule import check_schedule
@@ -32,7 +35,96 @@ def test_a_correct_schedule_passes(schedule: Schedule) -> None:
     """The time is the sum of the largest loads."""
     report = check_schedule(schedule)
     assert report.time == pytest.approx(schedule.time)
-    assert report.gap >= 0
+    assert report.time == pytest.approx(float(dense_times(schedule).sum()))
+    assert report.gap == pytest.approx(report.time / report.bound - 1)
+    assert (report.steps, report.sends) == (schedule.steps, schedule.sends)
+
+
+def dense_times(schedule: Schedule) -> Any:
+    """Return the time of each step from a table of all steps and links, send by send."""
+    topology = schedule.problem.topology
+    table = np.zeros((schedule.steps, topology.links))
+    counts = schedule.chunk_counts()
+    demand = schedule.problem.demand.rows(np.arange(len(topology.terminals)))
+    for step, link, *pair in zip(
+        schedule.step, schedule.link, schedule.source, schedule.destination, strict=True
+    ):
+        table[step, link] += demand[tuple(pair)] / counts[tuple(pair)] / topology.capacity[link]
+    return table.max(axis=1)
+
+
+def uneven() -> Schedule:
+    """Return a schedule of shards of different sizes, over links of different capacities."""
+    ends = [(u, (u + 1) % 5) for u in range(5)]
+    edges = [(*pair, 1.0 + 0.5 * index) for index, pair in enumerate(ends)]
+    plain = hop_schedule(Topology.from_edges("uneven", 5, edges), 4)
+    matrix = np.round(np.random.default_rng(5).uniform(0, 1, (5, 5)), 1)
+    matrix[matrix < 0.3] = 0.0
+    np.fill_diagonal(matrix, 0.0)
+    counts = np.where(matrix > 0, np.maximum(np.rint(matrix * 4), 1), 0)
+    kept = plain.chunk < counts[plain.source, plain.destination]
+    keys = ("step", "source", "destination", "chunk", "link")
+    fewer: dict[str, Any] = {key: getattr(plain, key)[kept] for key in keys}
+    problem = Problem(plain.problem.topology, Demand(5, matrix))
+    certificate = Certificate(np.ones(10), 1e-9)
+    return replace(plain, problem=problem, certificate=certificate, **fewer)
+
+
+@pytest.mark.parametrize("block", [1, 2, 7, 4_000_000])
+@pytest.mark.parametrize("schedule", [CUBE, HOSTED, uneven()], ids=["cube", "hosted", "uneven"])
+def test_blocks_do_not_change_what_is_found(
+    schedule: Schedule, block: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The report, and the words for what is wrong, are those of the whole."""
+    whole = check_schedule(schedule)
+    assert whole.time == pytest.approx(float(dense_times(schedule).sum()))
+    late = replace(schedule, step=np.full(schedule.sends, schedule.steps - 1))
+    with pytest.raises(VerificationError) as at_once:
+        check_schedule(late)
+    monkeypatch.setattr(verify_schedule, "BLOCK", block)
+    assert check_schedule(schedule).time == pytest.approx(whole.time)
+    with pytest.raises(VerificationError) as in_blocks:
+        check_schedule(late)
+    assert in_blocks.value.violations == at_once.value.violations
+
+
+def test_every_send_that_is_too_early_and_every_lost_chunk_is_counted() -> None:
+    """By hand, over all sends of a schedule in which everything goes in the first step."""
+    schedule = uneven()
+    together = replace(schedule, step=np.zeros(schedule.sends))
+    start = schedule.problem.topology.tail[schedule.link]
+    early = np.flatnonzero(start != schedule.problem.topology.terminals[schedule.source])
+    with pytest.raises(VerificationError) as caught:
+        check_schedule(together)
+    first = early[0]
+    assert caught.value.violations == (
+        f"{len(early)} sends of chunks that are not there; the first: step 0 sends chunk "
+        f"{schedule.chunk[first]} from node {schedule.source[first]} to node "
+        f"{schedule.destination[first]} over "
+        f"{schedule.problem.topology.link_name(int(schedule.link[first]))}",
+    )
+    pair = (schedule.source == schedule.source[early[-1]]) & (
+        schedule.destination == schedule.destination[early[-1]]
+    )
+    ends = schedule.problem.topology.head[schedule.link] == schedule.destination
+    gone = np.flatnonzero(pair & ends)
+    keys = ("step", "source", "destination", "chunk", "link")
+    fewer: dict[str, Any] = {key: np.delete(getattr(schedule, key), gone) for key in keys}
+    with pytest.raises(VerificationError) as caught:
+        check_schedule(replace(schedule, **fewer))
+    assert caught.value.violations[-1:] == (
+        f"{len(gone)} of {schedule.chunk_counts().sum()} chunks never arrive; the first: chunk 0 "
+        f"from node {schedule.source[early[-1]]} to node {schedule.destination[early[-1]]}",
+    )
+
+
+def test_as_many_sends_as_chunks_are_enough() -> None:
+    """Where every terminal reaches every other one directly, each chunk moves once."""
+    direct = hop_schedule(build("complete:4"), 3)
+    assert direct.sends == 36
+    assert check_schedule(direct).time == pytest.approx(1.0)
+    with pytest.raises(VerificationError, match="35 sends cannot deliver 3 chunks"):
+        check_schedule(without(direct, 3))
 
 
 @pytest.mark.parametrize("schedule", [CUBE, HOSTED], ids=["cube", "hosted"])

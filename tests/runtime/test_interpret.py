@@ -323,6 +323,46 @@ def test_first_wrong_of_right_outputs_is_none() -> None:
     assert first_wrong(outputs, 2) is None
 
 
+def test_a_wrong_chunk_is_told_by_its_shard() -> None:
+    """Rank, place, what was found and what was expected, of any rank and chunk."""
+    inputs = numbered_inputs(3, 2).reshape(3, 3, 2, 8)
+    outputs = [np.array(inputs[:, rank].reshape(6, 8)) for rank in range(3)]
+    outputs[1][3] = inputs[2, 0, 1]
+    wrong = first_wrong(tuple(outputs), 2)
+    assert str(wrong) == (
+        "rank 1, output chunk 3: found chunk 1 of the shard from rank 2 to rank 0; "
+        "expected chunk 1 of the shard from rank 1 to rank 1"
+    )
+
+
+def test_blocked_threads_are_counted_beyond_some() -> None:
+    """Twenty are named and the others counted."""
+    threads = [Thread(channel, None, 1, (receive(0),)) for channel in range(23)]
+    report = check_all_to_all(Program("starved", 1, (rank_of(*threads), rank_of())))
+    stuck = [each for each in report.violations if each.startswith("deadlock")]
+    assert len(stuck) == 21
+    assert stuck[0] == (
+        "deadlock: rank 0, thread block 0, step 0 (receive of 1) waits for a chunk from rank 1, "
+        "which never comes"
+    )
+    assert stuck[-1] == "deadlock: 3 more thread blocks are blocked"
+
+
+@pytest.mark.parametrize("slots", [None, 1, 3])
+def test_chunks_are_counted_by_depth(slots: int | None) -> None:
+    """A send after a receive, waited for from another thread, is one deeper than what came."""
+    onward = Instruction(Op.SEND, 2, source=at(Buffer.OUTPUT, 0), after=(Step(0, 0),))
+    one = rank_of(
+        Thread(0, 1, None, (send(0, count=2),)), Thread(1, None, 1, (receive(0, count=2),))
+    )
+    two = rank_of(Thread(0, None, 0, (receive(0, count=2),)), Thread(1, 0, None, (onward,)))
+    found = interpret(Program("there and back", 1, (one, two)), numbered_inputs(2, 1), slots)
+    assert found.violations == ()
+    assert found.loads == {(1, 0, 1): 2, (2, 1, 0): 2}
+    assert found.steps == 2
+    assert found.sends(2).tolist() == [[0, 2], [2, 0]]
+
+
 @pytest.mark.parametrize(
     ("thread", "message"),
     [

@@ -2,6 +2,7 @@
 
 import pytest
 
+from a2aflow.ir.program import Buffer, Instruction, Op, Place, Program, RankProgram, Step, Thread
 from a2aflow.ir.topology import Topology
 from a2aflow.lower.compile import program_of
 from a2aflow.runtime.levels import Levels
@@ -38,3 +39,81 @@ def test_sends_have_room_between_first_and_last_step() -> None:
     assert all(earliest[node] <= latest[node] for node in earliest)
     assert any(earliest[node] < latest[node] for node in earliest)
     assert any(latest[node] == 1 for node in earliest)
+
+
+def relay(direct: int = 1) -> Program:
+    """Return three ranks in a row: 0 sends two chunks to 1, which sends its own and one of them on.
+
+    Rank 1 sends `direct` chunks of its own, and then the second chunk that it has received.
+    """
+    own = (
+        Instruction(Op.SEND, source=Place(Buffer.INPUT, 1)),
+        Instruction(Op.SEND, source=Place(Buffer.INPUT, 2)),
+    )
+    taken = (
+        Instruction(Op.RECEIVE, target=Place(Buffer.OUTPUT, 0)),
+        Instruction(Op.RECEIVE, target=Place(Buffer.SCRATCH, 0)),
+    )
+    onward = (
+        Instruction(Op.SEND, direct, source=Place(Buffer.INPUT, 0)),
+        Instruction(Op.SEND, source=Place(Buffer.SCRATCH, 0), after=(Step(0, 1),)),
+    )
+    last = Instruction(Op.RECEIVE, direct + 1, target=Place(Buffer.OUTPUT, 0))
+    ranks = (
+        RankProgram(3, 3, 0, (Thread(0, 1, None, own),)),
+        RankProgram(3, 3, 1, (Thread(0, None, 0, taken), Thread(0, 2, None, onward))),
+        RankProgram(3, 3, 0, (Thread(0, None, 1, (last,)),)),
+    )
+    return Program("relay", 1, ranks)
+
+
+FIRST, SECOND, DIRECT, RELAYED = (0, 0, 0), (0, 0, 1), (1, 1, 0), (1, 1, 1)
+
+
+def test_first_and_last_steps_follow_the_chain() -> None:
+    """What is relayed comes a step after it was sent; what is before it comes no later."""
+    levels = Levels(relay())
+    assert levels.earliest() == {FIRST: 1, SECOND: 1, DIRECT: 1, RELAYED: 2}
+    assert levels.latest(2) == {FIRST: 1, SECOND: 1, DIRECT: 2, RELAYED: 2}
+    assert levels.latest(3) == {FIRST: 2, SECOND: 2, DIRECT: 3, RELAYED: 3}
+
+
+def test_what_is_fixed_moves_the_rest() -> None:
+    """A fixed send is where it is, those after it not before it, and others not before `least`."""
+    levels = Levels(relay())
+    assert levels.earliest({FIRST: 2}) == {FIRST: 2, SECOND: 2, DIRECT: 1, RELAYED: 3}
+    assert levels.earliest({SECOND: 1, FIRST: 1}, least=3) == {
+        FIRST: 1,
+        SECOND: 1,
+        DIRECT: 3,
+        RELAYED: 3,
+    }
+
+
+@pytest.mark.parametrize(
+    ("near", "far", "direct", "time"),
+    [
+        (1.0, 1.0, 1, 3.0),  # two chunks over the first link, meanwhile one over the second; one
+        (2.0, 1.0, 1, 2.0),
+        (1.0, 0.5, 1, 4.0),  # the direct chunk takes as long as the first step
+        (1.0, 0.4, 1, 7.0),  # or longer, and has to wait for the second
+        (1.0, 1.0, 2, 3.0),
+        (1.0, 0.5, 2, 6.0),  # a send of two chunks goes in two steps
+    ],
+)
+def test_chunks_go_ahead_as_far_as_the_step_is_long(
+    near: float, far: float, direct: int, time: float
+) -> None:
+    """By hand: the step is as long as what must go in it, and others go along if they fit."""
+    hops = {(0, 1): [(0, 1)], (1, 2): [(1, 2)]}
+    found = paced_time(relay(direct), hops, {(0, 1): near, (1, 2): far})
+    assert found == pytest.approx(time)
+
+
+def test_what_is_due_first_goes_ahead_first() -> None:
+    """Where two FIFOs share a link, the one whose chunks are due earlier has the room."""
+    hops = {(0, 1): [(0, 9), (9, 1)], (1, 2): [(1, 9), (9, 2)]}
+    wide = dict.fromkeys([(0, 9), (9, 1), (1, 9), (9, 2)], 1.0)
+    assert paced_time(relay(), hops, wide) == pytest.approx(3.0)
+    shared = {(0, 1): [(0, 9)], (1, 2): [(0, 9)]}
+    assert paced_time(relay(), shared, {(0, 9): 1.0}) == pytest.approx(4.0)

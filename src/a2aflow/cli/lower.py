@@ -12,17 +12,20 @@ from a2aflow.cli.options import AsJson
 from a2aflow.cli.show import STANDARD_OUTPUT, deliver, require_room, write_out
 from a2aflow.cli.wording import lines_of
 from a2aflow.errors import FormatError, UsageError
-from a2aflow.ir.artefacts import FORMATS, read_artefact
+from a2aflow.ir.artefacts import FORMATS, Artefact, artefact_of
+from a2aflow.ir.files import decode, read_bytes, require_size
 from a2aflow.ir.flow import Flow
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.schedule import Schedule
-from a2aflow.lower import PROTOCOLS, RUNTIMES, TARGETS, Options
+from a2aflow.lower import MAX_FILE_BYTES, PROTOCOLS, RUNTIMES, TARGETS, Options, kind_of
+from a2aflow.lower.msccl_complete import complete_msccl
 from a2aflow.lower.route_options import QUEUE_PAIRS, STEERING, RouteOptions
 from a2aflow.lower.routed import ROUTE_TARGETS, verify_routed_text
 from a2aflow.lower.steering import HASHES
 from a2aflow.schedule.phases import split_phases
 
 DEFAULTS, ROUTE_DEFAULTS = Options(), RouteOptions()
+SNIFFED = 1 << 10
 SCHEDULES, ROUTES = "Targets for schedules", "Targets for routes"
 
 
@@ -33,7 +36,9 @@ def _option(panel: str, help_text: str, metavar: str | None = None) -> Any:
 def lower_verb(
     file: Annotated[
         Path,
-        typer.Argument(metavar="FILE", help="A saved schedule, or routes.", show_default=False),
+        typer.Argument(
+            metavar="FILE", help="A saved schedule, routes, or an MSCCL file.", show_default=False
+        ),
     ],
     to: Annotated[
         str,
@@ -87,31 +92,54 @@ def lower_verb(
     """Lower a saved schedule or saved routes to the file of a runtime or a fabric.
 
     Before the file is written it is parsed back: a program is executed on real bytes, routes are
-    checked against the topology. What is wrong, or does not fit, is never written.
+    checked against the topology. What is wrong, or does not fit, is never written. An MSCCL file
+    of another tool is lowered to msccl again, with all attributes that any runtime requires.
 
     Example: a2aflow lower torus.schedule.json --to msccl --runtime rccl -o torus.xml
     """
     started = clock()
     require_room(as_json, output)
-    artefact, name = read_artefact(file), str(output or f"the {to} file")
-    if isinstance(artefact, Flow):
-        raise FormatError(
-            f"{file}: format is {FORMATS[Flow]!r}; expected {FORMATS[Schedule]!r} or "
-            f"{FORMATS[Routes]!r}, which `a2aflow schedule` and `a2aflow route` save"
-        )
+    artefact, name = _read(file), str(output or f"the {to} file")
+    settings = Options(channels, runtime, protocol, max_bytes)
     if isinstance(artefact, Routes):
         options = RouteOptions(max_routes, hash_name, queue_pairs=queue_pairs, steering=steering)
         if phases is not None:
             options = replace(options, phase=split_phases(artefact, phases, phase_loss).phase)
         text, summary = _lower_routes(artefact, to, options, name)
-    else:
-        settings = Options(channels, runtime, protocol, max_bytes)
+    elif isinstance(artefact, Schedule):
         text, summary = _lower_schedule(artefact, to, settings, name)
+    else:
+        if to != "msccl":
+            raise UsageError(
+                f"target {to!r} for an MSCCL file; expected msccl, which completes it; other "
+                "targets are lowered from the schedule that `a2aflow schedule` saves"
+            )
+        text = complete_msccl(artefact, settings, str(file))
+        summary = verify_text(text, name)
     summary |= {"bytes": len(text.encode()), "seconds": round(clock() - started, 3)}
     if output is None and not as_json:
         write_out(STANDARD_OUTPUT, text)
     else:
         deliver(summary, as_json, lines_of(summary), {output: lambda: text})
+
+
+def _read(file: Path) -> Schedule | Routes | str:
+    """Return what a file holds: an artefact, or the text of an MSCCL file."""
+    data, where = read_bytes(file), str(file)
+    artefact: Artefact | str
+    if data[:SNIFFED].lstrip(b"\xef\xbb\xbf \n\r\t").startswith(b"<"):
+        require_size(data, where, MAX_FILE_BYTES)
+        artefact = decode(data, where)
+        found = {"msccl": None, None: "XML"}.get(kind_of(artefact), "a lowered program")
+    else:
+        artefact = artefact_of(data, where)
+        found = f"format is {FORMATS[Flow]!r}" if isinstance(artefact, Flow) else None
+    if found or isinstance(artefact, Flow):
+        raise FormatError(
+            f"{file}: {found}; expected {FORMATS[Schedule]!r} or {FORMATS[Routes]!r}, which "
+            "`a2aflow schedule` and `a2aflow route` save, or MSCCL XML"
+        )
+    return artefact
 
 
 def _lower_schedule(

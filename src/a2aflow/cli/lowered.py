@@ -12,7 +12,7 @@ from a2aflow.ir.files import read_text
 from a2aflow.ir.program import Program
 from a2aflow.ir.topology import Topology
 from a2aflow.lower import MAX_FILE_BYTES, RUNTIMES, Lowered, parse_program
-from a2aflow.lower.limits import excesses
+from a2aflow.lower.msccl_complete import refusals
 from a2aflow.runtime.alltoall import AllToAllReport, check_all_to_all
 from a2aflow.runtime.interpret_plan import check_plan
 from a2aflow.runtime.memory import MAX_NAMED
@@ -41,6 +41,10 @@ def verify_text(
     if not report.correct:
         raise VerificationError(where, report.problems())
     found = _summary(kind, lowered, report)
+    if kind == "msccl" and isinstance(lowered, Program):
+        refused = refusals(lowered, text, where)
+        found["runtimes"] = [name for name in RUNTIMES if name not in refused]
+        found |= {"refused_by": refused} if refused else {}
     if topology is not None:
         found |= {"topology": topology.name, "time": _time(lowered, report, topology, where)}
         if bound is not None:
@@ -62,8 +66,6 @@ def _summary(kind: str, lowered: Lowered, report: AllToAllReport) -> dict[str, A
     }
     if isinstance(lowered, Program):
         found["thread_blocks"] = max(len(each.threads) for each in lowered.ranks)
-        if kind == "msccl":
-            found["runtimes"] = [name for name in RUNTIMES if not any(excesses(lowered, name))]
     else:
         found["thread_blocks"] = max(len(each.blocks) for each in lowered.ranks)
     return found

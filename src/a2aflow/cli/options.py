@@ -85,6 +85,10 @@ def chosen_topology(
     directed: Annotated[
         bool, _option("--directed", "Take the lines of an edge list as one-way links.")
     ] = False,
+    capacity_attribute: Annotated[
+        str | None,
+        _option("--capacity-attribute", "The attribute of GraphML edges to take.", "NAME"),
+    ] = None,
     remove_link: Annotated[
         list[str] | None, _option("--remove-link", "Remove a link; may be repeated.", "U-V")
     ] = None,
@@ -113,7 +117,7 @@ def chosen_topology(
     """Build or read the topology, then change it in the order of these options."""
     if seed < 0:
         raise UsageError(f"seed {seed}; expected 0 or more")
-    topology = load_topology(spec, input_format, directed)
+    topology = load_topology(spec, input_format, directed, capacity_attribute)
     if remove_link:
         topology = operators.remove_links(topology, [_link(text) for text in remove_link])
     if remove_node:
@@ -161,19 +165,29 @@ def _topology_or_none(choice: dict[str, Any]) -> Topology | None:
     return None
 
 
-def load_topology(spec: str, input_format: str | None = None, directed: bool = False) -> Topology:
+def load_topology(
+    spec: str,
+    input_format: str | None = None,
+    directed: bool = False,
+    capacity_attribute: str | None = None,
+) -> Topology:
     """Build a family if SPEC begins with the name of one, else read a file.
 
     A file that is called like a family is read as `./ring`, or with a format.
     """
     family = spec.strip().partition(":")[0]
     if input_format or (family not in FAMILIES and _names_file(spec)):
-        return read_topology(Path(spec), input_format, directed)
+        return read_topology(Path(spec), input_format, directed, capacity_attribute)
     topology = build(spec)
     if directed:
         raise UsageError(
             f"--directed with {spec!r}, which is built; expected an edge-list file, "
             "whose lines --directed takes as one-way links; leave it out"
+        )
+    if capacity_attribute is not None:
+        raise UsageError(
+            f"--capacity-attribute with {spec!r}, which is built; expected a GraphML file, whose "
+            "edges have attributes; leave it out"
         )
     return topology
 

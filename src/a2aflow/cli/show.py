@@ -147,6 +147,8 @@ def line_of(value: object) -> str:
     """Return a value of a summary as people read it."""
     if isinstance(value, list):
         return ", ".join(map(str, value))
+    if isinstance(value, dict):
+        return "\n".join(f"{key}: {line_of(each)}" for key, each in value.items())
     return f"{value:.9g}" if isinstance(value, float) else str(value)
 
 

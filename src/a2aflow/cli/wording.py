@@ -19,6 +19,7 @@ WORDING = {
     "scratch_chunks": ("scratch", "{:,} chunks at most on a rank"),
     "thread_blocks": ("thread blocks", "{} at most on a rank"),
     "runtimes": ("accepted by", "{}"),
+    "refused_by": ("refused by", "{}"),
     "queue_pairs": ("queue pairs", "{:,}"),
     "bytes": ("size", "{:,} bytes"),
     "seconds": ("took", "{:.2f} s"),

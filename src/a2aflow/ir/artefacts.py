@@ -62,8 +62,12 @@ def file_bytes(path: Path | None, noun: Artefact) -> bytes:
 
 
 def read_artefact(path: Path) -> Artefact:
-    """Read a flow, routes or a schedule in either form; its first bytes say which."""
-    data, where = read_bytes(path), str(path)
+    """Read a flow, routes or a schedule in either form."""
+    return artefact_of(read_bytes(path), str(path))
+
+
+def artefact_of(data: bytes, where: str) -> Artefact:
+    """Build a flow, routes or a schedule from the bytes of a file; the first of them say which."""
     if is_archive(data):
         return artefact_from_bytes(data, where)
     return artefact_from_json(parse_json(decode(data, where), where), where)

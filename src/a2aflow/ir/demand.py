@@ -57,6 +57,12 @@ class Demand:
         rows[np.arange(len(sources)), sources] = 0.0
         return rows
 
+    def of(self, sources: Ints, destinations: Ints) -> Floats:
+        """Return the amount of each of some pairs, without a table of all there are."""
+        if self.matrix is not None:
+            return np.asarray(self.matrix[sources, destinations])
+        return np.asarray(sources != destinations, dtype=np.float64)
+
     def sources(self) -> Ints:
         """Return the terminals that send anything."""
         if self.matrix is None:

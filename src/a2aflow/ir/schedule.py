@@ -75,8 +75,7 @@ class Schedule:
 
     def sizes(self) -> Floats:
         """Return the size of what each send moves, in shards."""
-        terminals = np.arange(len(self.problem.topology.terminals), dtype=np.int64)
-        demand = self.problem.demand.rows(terminals)[self.source, self.destination]
+        demand = self.problem.demand.of(self.source, self.destination)
         return demand / np.maximum(chunks_of(demand, self.chunks_per_shard), 1)
 
     def loads(self) -> Floats:
@@ -87,8 +86,17 @@ class Schedule:
         return flat.reshape(self.steps, links)
 
     def step_times(self) -> Floats:
-        """Return the time of each step: its largest load over capacity."""
-        return np.asarray((self.loads() / self.problem.topology.capacity).max(axis=1))
+        """Return the time of each step in which anything is sent: its largest load over capacity.
+
+        A step that is claimed and never used takes no time, and here no memory either.
+        """
+        links = self.problem.topology.links
+        key = (np.cumsum(np.diff(self.step, prepend=-1) != 0) - 1) * links + self.link
+        used, place = np.unique(key, return_inverse=True)
+        load = np.bincount(place, self.sizes(), len(used))
+        times = np.zeros(int(used[-1]) // links + 1 if len(used) else 0)
+        np.maximum.at(times, used // links, load / self.problem.topology.capacity[used % links])
+        return times
 
 
 def chunks_of(demand: Floats, chunks_per_shard: int) -> Ints:
@@ -125,7 +133,8 @@ def _check_shape(schedule: Schedule) -> None:
         raise InputError(f"{len(schedule.certificate.lengths)} lengths for {topology.links} links")
     if np.any(np.diff(schedule.step) < 0):
         raise InputError("the sends of the schedule are not ordered by step")
-    counts = schedule.chunk_counts()[schedule.source, schedule.destination]
+    demand = schedule.problem.demand.of(schedule.source, schedule.destination)
+    counts = chunks_of(demand, schedule.chunks_per_shard)
     wrong = np.flatnonzero((schedule.chunk < 0) | (schedule.chunk >= counts))
     if len(wrong):
         send = int(wrong[0])

@@ -58,15 +58,14 @@ def check_topology(topology: Topology) -> None:
 
 def check_flow(flow: Flow, tolerance: float = TOLERANCE) -> FlowReport:
     """Check that a flow is what it says: feasible, at its rate, with a bound that holds."""
-    orbits = None
+    subject, orbits = f"flow on {flow.problem.topology.name}", None
     if flow.generators is not None:
-        wrong = list(check_generators(flow.problem, flow.generators))
-        _raise_if(f"flow on {flow.problem.topology.name}", wrong)
+        _raise_if(subject, list(check_generators(flow.problem, flow.generators)))
         orbits = orbits_of(flow.problem.topology, flow.generators)
+    # What a few numbers claim of many must be found before there is work or room for all of them.
+    _raise_if(subject, [*_check_values(flow), *_check_entries(flow), *_check_groups(flow, orbits)])
     load = _mean_load(flow, orbits)
     violations = [
-        *_check_values(flow),
-        *_check_groups(flow, orbits),
         *_check_capacity(flow, load, tolerance),
         *_check_circulation(flow, tolerance),
         *_check_conservation(flow, tolerance),
@@ -75,7 +74,7 @@ def check_flow(flow: Flow, tolerance: float = TOLERANCE) -> FlowReport:
     violations += trouble
     if not trouble:
         violations += _check_claims(flow, bound, tolerance)
-    _raise_if(f"flow on {flow.problem.topology.name}", violations)
+    _raise_if(subject, violations)
     utilisation = float((load / flow.problem.topology.capacity).max())
     return FlowReport(flow.time, bound, flow.time / bound - 1, utilisation, flow.groups)
 
@@ -109,7 +108,7 @@ def recompute_bound(
     lengths = lengths / lengths.max()  # only ratios matter, and these cannot overflow
     weighted = 0.0
     every = problem.sources if sources is None else sources
-    for rows in _blocks(np.arange(len(every)), topology.links):
+    for rows in _blocks(np.arange(len(every)), max(topology.links, topology.nodes)):
         some = every[rows]
         starts = topology.terminals[some]
         distance = shortest_distances(topology.nodes, topology.tail, topology.head, lengths, starts)
@@ -136,6 +135,15 @@ def shortest_distances(nodes: int, tail: Ints, head: Ints, lengths: Floats, star
         distance[entered] = better
 
 
+def _check_entries(flow: Flow) -> Iterator[str]:
+    """Refuse a group of more entries than there are links: blocks of groups are then small."""
+    sizes, links = np.diff(flow.start), flow.problem.topology.links
+    longest = int(sizes.max(initial=0))
+    if longest > links:
+        start = flow.problem.topology.terminals[flow.source[int(np.argmax(sizes))]]
+        yield f"a flow from node {start} has {longest} entries for {links} links; one each suffices"
+
+
 def _check_values(flow: Flow) -> Iterator[str]:
     if not np.isfinite(flow.rate) or flow.rate <= 0:
         yield f"the rate is {flow.rate:g}; expected a positive number"
@@ -149,20 +157,29 @@ def _check_values(flow: Flow) -> Iterator[str]:
 def _check_groups(flow: Flow, orbits: Orbits | None) -> Iterator[str]:
     """Hold the groups against the demand: one per source, or per pair, and no other."""
     terminals = flow.problem.topology.terminals
-    found, wanted = flow.source, flow.problem.sources
-    if orbits is not None:
-        found, wanted = orbits.of_node[terminals[found]], orbits.of_node[terminals[wanted]]
-    elif flow.destination is not None:
-        source, destination = flow.problem.demand.pairs()
-        found = found * len(terminals) + flow.destination
-        wanted = source * len(terminals) + destination
-    found, wanted = np.sort(found), _distinct(np.sort(wanted))
-    if not np.array_equal(found, wanted):
-        kind = "source" if flow.destination is None else "pair"
+    kind, found = "source", flow.source
+    if flow.destination is not None:
+        kind, found = "pair", found * len(terminals) + flow.destination
+        amount = pair_demand(flow, flow.destination)
+        served, wanted = int((amount > 0).sum()), _pairs_wanted(flow.problem)
+    else:
+        every = flow.problem.sources
+        if orbits is not None:
+            kind = "orbit of sources"
+            found, every = orbits.of_node[terminals[found]], orbits.of_node[terminals[every]]
+        served, wanted = int(np.isin(found, every).sum()), len(_distinct(np.sort(every)))
+    distinct = len(_distinct(np.sort(found)))
+    if not len(found) == distinct == served == wanted:
         yield (
-            f"{len(found)} groups ({len(_distinct(found))} distinct) where the demand has "
-            f"{len(wanted)}; expected exactly one per {kind} with a positive demand, or per orbit"
+            f"{len(found)} groups ({distinct} distinct, {served} with a demand) where the demand "
+            f"has {wanted}; expected exactly one per {kind} with a positive demand"
         )
+
+
+def _pairs_wanted(problem: Problem) -> int:
+    """Count the pairs with a demand; a list of all could be larger than any file."""
+    matrix, terminals = problem.demand.matrix, len(problem.topology.terminals)
+    return terminals * (terminals - 1) if matrix is None else int(np.count_nonzero(matrix))
 
 
 def _distinct(ordered: Ints) -> Ints:
@@ -262,7 +279,7 @@ def _excess(net: Floats, wanted: Floats, allowed: Floats) -> Floats:
 
 def _check_circulation(flow: Flow, tolerance: float) -> Iterator[str]:
     """Refuse flow beyond what its group sends in all: it can only circulate, and hide errors."""
-    most = np.repeat(_group_totals(flow), np.diff(flow.start)) * (1 + tolerance)
+    most = np.repeat(_group_totals(flow) * (1 + tolerance), np.diff(flow.start))
     wrong = np.flatnonzero(flow.amount > most)
     if len(wrong):
         name = flow.problem.topology.link_name(int(flow.link[wrong[0]]))

@@ -35,6 +35,9 @@ def check_routes(routes: Routes, tolerance: float = TOLERANCE) -> RoutesReport:
 
     If layers are assigned, the channel dependency graph of each must be acyclic.
     """
+    violations = list(_check_hops(routes))
+    if violations:  # a block holds whole routes: these come first
+        raise VerificationError(f"routes on {routes.problem.topology.name}", violations)
     violations = [*_check_paths(routes), *_check_weights(routes, tolerance)]
     if routes.layer is not None:
         violations += _check_layers(routes, routes.layer)
@@ -87,16 +90,12 @@ class _Block:
 
 
 def _blocks(routes: Routes) -> Iterator[_Block]:
-    """Cut the routes into blocks of at most `BLOCK` links, or of one route if that has more."""
-    first = 0
-    while first < routes.count:
-        begin = int(routes.start[first])
-        last = int(np.searchsorted(routes.start, begin + BLOCK, side="right")) - 1
-        last = max(last, first + 1)
-        hops = np.diff(routes.start[first : last + 1])
-        link = routes.link[begin : int(routes.start[last])]
-        yield _Block(first, last, link, np.repeat(np.arange(last - first), hops))
-        first = last
+    """Cut the routes into blocks of links."""
+    hops = np.diff(routes.start)
+    for run in _runs(hops):
+        link = routes.link[int(routes.start[run.start]) : int(routes.start[run.stop])]
+        route = np.repeat(np.arange(run.stop - run.start), hops[run])
+        yield _Block(run.start, run.stop, link, route)
 
 
 def _load(routes: Routes) -> Floats:
@@ -106,6 +105,14 @@ def _load(routes: Routes) -> Floats:
         weight = routes.weight[block.first : block.last][block.route]
         load += np.bincount(block.link, weight, len(load))
     return load
+
+
+def _check_hops(routes: Routes) -> Iterator[str]:
+    hops, nodes = np.diff(routes.start), routes.problem.topology.nodes
+    longest = int(np.argmax(hops))
+    if hops[longest] >= nodes:
+        name = _name(routes, longest)
+        yield f"{name} has {hops[longest]} links; a path in {nodes} nodes has at most {nodes - 1}"
 
 
 def _check_paths(routes: Routes) -> Iterator[str]:
@@ -179,40 +186,66 @@ def _check_demand(routes: Routes, tolerance: float) -> Iterator[str]:
 
 
 def _check_layers(routes: Routes, layer: Ints) -> Iterator[str]:
-    """Look for a cycle in the channel dependency graph of each layer.
-
-    A dependency is one number, made of its layer, the link held and the link wanted; where there
-    are so many layers that it would not fit into 64 bits, they are taken in turns.
-    """
-    links = routes.problem.topology.links
-    names = _distinct(layer)
-    layer = np.searchsorted(names, layer)
-    size = LARGEST_KEY // links**2
-    for first in range(0, len(names), size):
-        keys = _dependencies(routes, layer - first, min(size, len(names) - first))
+    """Look for a cycle in the channel dependency graph of each layer."""
+    links, found = routes.problem.topology.links, []
+    for these in _whole_layers(routes, layer):
+        names = _distinct(layer[these])
+        keys = _dependencies(routes, these, np.searchsorted(names, layer[these]))
         held, wanted = keys // links, keys // links**2 * links + keys % links
         circular = _circular(held, wanted)
-        if len(circular):
-            where = names[first + circular // links]
-            name = routes.problem.topology.link_name(int(circular[0] % links))
-            others = len(_distinct(where)) - 1
-            more = f" (and {others} more layers)" if others else ""
-            yield (
-                f"layer {where[0]} can deadlock: its channel dependencies have a cycle near "
-                f"{name}{more}"
-            )
+        where = names[circular // links]
+        found += [(int(each), int(circular[where == each][0] % links)) for each in _distinct(where)]
+    if found:
+        more = f" (and {len(found) - 1} more layers)" if len(found) > 1 else ""
+        name = routes.problem.topology.link_name(found[0][1])
+        yield (
+            f"layer {found[0][0]} can deadlock: its channel dependencies have a cycle near "
+            f"{name}{more}"
+        )
 
 
-def _dependencies(routes: Routes, layer: Ints, layers: int) -> Ints:
-    """Return the distinct dependencies of the layers 0..layers-1, as (layer, held, wanted)."""
+def _whole_layers(routes: Routes, layer: Ints) -> Iterator[Ints]:
+    """Yield all routes, layer after layer: a block of links, or one layer if that has more.
+
+    A dependency is one number, made of its layer, the link held and the link wanted; of so many
+    layers that it would not fit into 64 bits, some are left for the next block.
+    """
+    order = np.argsort(layer, kind="stable")
+    first = np.flatnonzero(np.diff(layer[order], prepend=-1))
+    first = np.append(first, len(order))
+    before = np.append(0, np.cumsum(np.diff(routes.start)[order]))[first]
+    most = LARGEST_KEY // routes.problem.topology.links**2
+    at = 0
+    while at + 1 < len(first):
+        last = int(np.searchsorted(before, before[at] + BLOCK, side="right")) - 1
+        last = min(max(last, at + 1), at + most)
+        yield order[first[at] : first[last]]
+        at = last
+
+
+def _dependencies(routes: Routes, these: Ints, layer: Ints) -> Ints:
+    """Return the distinct dependencies of some routes, as (layer, held, wanted)."""
     links = routes.problem.topology.links
     distinct = np.zeros(0, dtype=np.int64)
-    for block in _blocks(routes):
-        which = layer[block.first : block.last][block.route[:-1]]
-        wanted = block.turns() & (which >= 0) & (which < layers)
-        keys = (which[wanted] * links + block.link[:-1][wanted]) * links + block.link[1:][wanted]
-        distinct = _distinct(np.concatenate((distinct, _distinct(keys))))
+    hops = np.diff(routes.start)[these]
+    for some in _runs(hops):
+        route = np.repeat(np.arange(len(hops[some])), hops[some])
+        link = routes.link[routes.start[these[some]][route] + inner_index(hops[some])]
+        turn = route[1:] == route[:-1]
+        keys = (layer[some][route[:-1]] * links + link[:-1]) * links + link[1:]
+        distinct = _distinct(np.concatenate((distinct, _distinct(keys[turn]))))
     return distinct
+
+
+def _runs(hops: Ints) -> Iterator[slice]:
+    """Cut routes of so many hops each into runs of at most `BLOCK`, or of one route."""
+    before = np.append(0, np.cumsum(hops))
+    first = 0
+    while first < len(hops):
+        last = int(np.searchsorted(before, before[first] + BLOCK, side="right")) - 1
+        last = max(last, first + 1)
+        yield slice(first, last)
+        first = last
 
 
 def _circular(held: Ints, wanted: Ints) -> Ints:

@@ -30,9 +30,7 @@ class Balances:
 
 def pair_demand(flow: Flow, destination: Ints) -> Floats:
     """Return what each group of a flow per commodity is to deliver, at rate 1."""
-    matrix = flow.problem.demand.matrix
-    amount = flow.source != destination if matrix is None else matrix[flow.source, destination]
-    return np.asarray(amount, dtype=np.float64)
+    return flow.problem.demand.of(flow.source, destination)
 
 
 def entry_blocks(flow: Flow, size: int) -> Iterator[tuple[int, int]]:

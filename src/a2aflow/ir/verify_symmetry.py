@@ -74,25 +74,29 @@ def orbits_of(topology: Topology, generators: Ints) -> Orbits:
     Of parallel links the k-th by capacity is mapped to the k-th by capacity.
     """
     order = np.lexsort((topology.capacity, topology.head, topology.tail))
-    links = np.empty((len(generators), topology.links), dtype=np.int64)
-    for row, nodes in zip(links, generators, strict=True):
+    of_node, of_link = np.arange(topology.nodes), np.arange(topology.links)
+    image = np.empty(topology.links, dtype=np.int64)
+    for nodes in generators:
         tail, head = nodes[topology.tail[order]], nodes[topology.head[order]]
-        row[order[np.lexsort((topology.capacity[order], head, tail))]] = order
-    return Orbits(_labels(generators, topology.nodes), _labels(links, topology.links))
+        image[order[np.lexsort((topology.capacity[order], head, tail))]] = order
+        of_node, of_link = _joined(of_node, nodes), _joined(of_link, image)
+    return Orbits(_numbered(of_node), _numbered(of_link))
 
 
-def _labels(maps: Ints, count: int) -> Ints:
-    """Return the smallest member of each item's orbit, numbered: labels spread until none falls."""
-    label = np.arange(count)
+def _joined(label: Ints, image: Ints) -> Ints:
+    """Join the class of each item with that of its image: the lower label wins until all agree."""
     while True:
-        before = label.copy()
-        for image in maps:
-            lower = np.minimum(label, label[image])
-            label = lower.copy()
-            np.minimum.at(label, image, lower)
-        label = label[label]
-        if np.array_equal(label, before):
-            return np.asarray(np.unique(label, return_inverse=True)[1], dtype=np.int64)
+        other = label[image]
+        if np.array_equal(label, other):
+            return label
+        winner = np.arange(len(label))
+        np.minimum.at(winner, np.maximum(label, other), np.minimum(label, other))
+        label = winner[label]
+
+
+def _numbered(label: Ints) -> Ints:
+    """Return labels that are consecutive numbers."""
+    return np.asarray(np.unique(label, return_inverse=True)[1], dtype=np.int64)
 
 
 def sources_per_group(problem: Problem, sources: Ints, orbits: Orbits) -> Floats:

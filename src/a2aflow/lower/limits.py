@@ -35,6 +35,14 @@ RUNTIMES = {
     "rccl": Limits(steps_per_thread_block=64, thread_blocks_per_gpu=64, channels=128),
 }
 
+NEEDED = {
+    "msccl": ("name", "inplace"),
+    "executor": ("inplace", "outofplace", "minBytes", "maxBytes"),
+    "rccl": ("inplace", "outofplace", "minBytes", "maxBytes"),
+}
+"""The attributes of <algo> without which each runtime's parser rejects a file, besides those that
+all of them, and our reader, insist on. Files of msccl-tools lack some of them."""
+
 MAX_COUNT = min(limits.chunks_per_step for limits in RUNTIMES.values())
 
 WAYS_OUT = {

@@ -68,7 +68,7 @@ def _algo(program: Program, options: Options) -> Iterator[str]:
         coll="alltoall",
         inplace=0,
         outofplace=1,
-        minBytes=0,
+        minBytes=options.min_bytes,
         maxBytes=options.max_bytes,
     )
     for rank, code in enumerate(program.ranks):

@@ -6,6 +6,7 @@ entities, at most 16 attributes of up to 255 characters. Elements they do not kn
 """
 
 import re
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -14,7 +15,8 @@ from a2aflow.errors import FormatError
 MAX_ATTRIBUTES = 16
 MAX_STRING = 255
 MAX_DEPTH = 8
-MAX_ELEMENTS = 4_000_000
+MAX_ELEMENTS = 2_000_000
+"""Most tags of a file; an element takes half a kilobyte of memory."""
 
 _GAP = re.compile(r"[ \n\r]*")
 _TAG = re.compile(
@@ -31,7 +33,7 @@ _HINTS = {
 }
 
 
-@dataclass
+@dataclass(slots=True)
 class Node:
     """An element: its name, attributes, line in the file, and the elements in it."""
 
@@ -67,6 +69,14 @@ def parse_dialect(text: str, where: str) -> list[Node]:
             "check that the file is complete"
         )
     return top.children
+
+
+def attributes_of(name: str, text: str, where: str) -> dict[str, str]:
+    """Return the attributes of the first element of a name; none if there is no such element."""
+    found = (
+        node.attributes for opens, _, node in _tags(text, where) if opens and node.name == name
+    )
+    return next(found, {})
 
 
 def _check_close(open_nodes: list[Node], node: Node, where: str) -> None:
@@ -115,7 +125,8 @@ def _attributes(match: re.Match[str], where: str) -> dict[str, str]:
     # The parsers count a blank before the end of the tag as one more attribute.
     if len(pairs) + match["end"].startswith(" ") > MAX_ATTRIBUTES:
         raise FormatError(f"{where}: <{match['name']}> has more than {MAX_ATTRIBUTES} attributes")
-    attributes = dict(pairs)
+    # The same few words and numbers fill a file: each is kept in memory once.
+    attributes = {sys.intern(key): sys.intern(value) for key, value in pairs}
     if len(attributes) < len(pairs):
         raise FormatError(f"{where}: <{match['name']}> has an attribute twice")
     for key, value in pairs:

@@ -17,6 +17,8 @@ class Options:
     """How the runtime moves data: `Simple`, `LL` or `LL128`."""
     max_bytes: int = 1 << 30
     """The largest send buffer an MSCCL file is used for; scratch memory is in proportion to it."""
+    min_bytes: int = 0
+    """The smallest send buffer an MSCCL file is used for."""
 
 
 def chosen(kind: str, name: str, known: tuple[str, ...]) -> str:

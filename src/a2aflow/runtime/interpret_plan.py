@@ -213,11 +213,12 @@ class _PlanMachine:
 
 def _blocks(plan: ExecutionPlan) -> Iterator[_Block]:
     blocks = sum(len(own.blocks) for own in plan.ranks)
+    nothing: Clock = np.zeros(blocks, dtype=np.int32)  # replaced, never written to
+    nothing.setflags(write=False)
     number = 0
     for rank, own in enumerate(plan.ranks):
         for index, operations in enumerate(own.blocks):
-            clocks = np.zeros((2, blocks), dtype=np.int32)
-            yield _Block(number, rank, index, operations, clocks[0], clocks[1])
+            yield _Block(number, rank, index, operations, nothing, nothing)
             number += 1
 
 

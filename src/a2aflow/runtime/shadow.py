@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from a2aflow.errors import InputError
 
-MAX_THREADS = 16_384
-"""Every thread has a clock with an entry for every thread."""
+MAX_THREADS = 11_585
+"""Every thread has a clock with an entry for every thread: 512 MiB for all of them."""
 
 Clock: TypeAlias = NDArray[np.int32]
 Mask: TypeAlias = NDArray[np.bool_]

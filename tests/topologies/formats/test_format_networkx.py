@@ -88,6 +88,30 @@ def test_a_capacity_that_is_no_number_is_refused() -> None:
         from_networkx(graph)
 
 
+def weighted(**attributes: float) -> "nx.Graph[int]":
+    """Return a triangle, one edge of which has some attributes."""
+    graph: nx.Graph[int] = nx.Graph([(0, 1), (1, 2)])
+    graph.add_edge(0, 2, **attributes)
+    return graph
+
+
+def test_a_weight_is_not_silently_left_out() -> None:
+    """Whether it is a capacity only its author knows; the message says how to say so."""
+    with pytest.raises(TopologyError, match=r"edge 0 -> 2 has the weight 5.*--capacity-attribute"):
+        from_networkx(weighted(weight=5))
+    assert from_networkx(weighted(weight=5), capacity="weight").capacity.max() == 5
+    assert from_networkx(weighted(weight=5, capacity=3)).capacity.max() == 3
+    assert from_networkx(weighted(weight=1)).capacity.max() == 1  # either way the same
+
+
+def test_an_attribute_that_no_edge_has_is_refused() -> None:
+    """A misspelt name must not become a capacity of 1 everywhere."""
+    with pytest.raises(TopologyError, match=r"the attribute 'width'.*found bw, name"):
+        from_networkx(weighted(bw=2, name=1), capacity="width")
+    with pytest.raises(TopologyError, match="found none"):
+        from_networkx(weighted(), capacity="capacity")
+
+
 GRAPHML = """<?xml version="1.0" encoding="UTF-8"?>
 <graphml xmlns="http://graphml.graphdrawing.org/xmlns">
   <key id="c" for="edge" attr.name="capacity" attr.type="double"/>

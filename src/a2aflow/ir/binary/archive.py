@@ -20,6 +20,7 @@ from a2aflow.ir.binary.npy import (
     MAGIC,
     MAX_HEADER,
     MAX_NUMBERS,
+    MAX_TEXT,
     WIDTHS,
     Array,
     Header,
@@ -66,8 +67,10 @@ class Member:
 
 def pack(arrays: Mapping[str, Array | str]) -> bytes:
     """Return the archive of some arrays and texts, each in the smallest type that holds it."""
-    total = sum(len(each) if isinstance(each, str) else each.size for each in arrays.values())
-    _require_at_most(MAX_NUMBERS, total, "numbers")
+    texts = [len(each) for each in arrays.values() if isinstance(each, str)]
+    numbers = [each.size for each in arrays.values() if not isinstance(each, str)]
+    _require_at_most(MAX_NUMBERS, sum(texts + numbers), "numbers")
+    _require_at_most(MAX_TEXT, max(texts, default=0), "characters")
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=LEVEL) as archive:
         for key, value in arrays.items():

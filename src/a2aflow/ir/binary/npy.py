@@ -9,12 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from a2aflow.errors import FormatError
-from a2aflow.ir.files import MAX_FILE_BYTES
 
 Array: TypeAlias = NDArray[Any]
 
-MAX_NUMBERS = 4 * MAX_FILE_BYTES // 8
-"""Most numbers in one file. In memory they take eight bytes each, however few they take in it."""
+MAX_NUMBERS = 1 << 26
+"""Most numbers in one file. In memory they take eight bytes each, however few they take in it; with
+what the checkers need besides, 2 GiB are enough for any file."""
+
+MAX_TEXT = 1 << 20
+"""Most characters of a text: a name, a method, notes."""
 
 MAGIC = b"\x93NUMPY\x01\x00"
 MAX_HEADER = 1024
@@ -66,10 +69,9 @@ def parse_header(start: bytes, where: str) -> Header:
         raise FormatError(f"{where} is no .npy file of integers, floats or text")
     shape = tuple(int(size) for size in re.findall(rb"[0-9]+", match[2]))
     header = Header(match[1].decode(), shape, begin + length)
-    if header.numbers > MAX_NUMBERS:
-        raise FormatError(
-            f"{where} has {header.numbers:,} numbers; expected at most {MAX_NUMBERS:,}"
-        )
+    limit, words = (MAX_TEXT, "characters") if header.is_text else (MAX_NUMBERS, "numbers")
+    if header.numbers > limit:
+        raise FormatError(f"{where} has {header.numbers:,} {words}; expected at most {limit:,}")
     return header
 
 

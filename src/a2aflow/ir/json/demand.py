@@ -1,5 +1,6 @@
 """Demands as JSON."""
 
+import math
 from typing import Any, cast
 
 import numpy as np
@@ -11,6 +12,8 @@ from a2aflow.ir.json.values import artefact, is_number, is_triple, short, take
 from a2aflow.ir.topology import Topology
 
 DEMAND_FORMAT = "a2aflow.demand/1"
+MAX_CELLS = 1 << 25
+"""Most cells of a demand of which only some entries are given."""
 
 
 def demand_to_json(demand: Demand) -> dict[str, Any]:
@@ -54,6 +57,11 @@ def demand_from_matrix(matrix: Floats, topology: Topology, where: str) -> Demand
 
 
 def _demand_from_entries(entries: list[object], topology: Topology, where: str) -> Demand:
+    if len(topology.terminals) ** 2 > MAX_CELLS:
+        raise DemandError(
+            f"{where}: a demand between {len(topology.terminals):,} terminals; expected at most "
+            f"{math.isqrt(MAX_CELLS):,}, or a uniform demand"
+        )
     matrix = np.zeros((len(topology.terminals),) * 2)
     position = {int(node): index for index, node in enumerate(topology.terminals)}
     for index, row in enumerate(entries):

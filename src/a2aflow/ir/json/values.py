@@ -8,18 +8,29 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from a2aflow.errors import FormatError, VerificationError
-from a2aflow.ir.files import read_text, write_text
+from a2aflow.errors import FormatError, UsageError, VerificationError
+from a2aflow.ir.files import MAX_FILE_BYTES, read_text, write_text
 
 MAX_INTEGER = 2**53
 """Integers beyond this are not exact in every JSON reader, and larger than any index here."""
+
+MAX_PARSED = 768 << 20
+"""Most bytes that the values of a JSON text may take in memory: over a million routes."""
+
+VALUE_BYTES = {"{": 240, "[": 64, ",": 40}
+"""What an object, an array and a further value take, found by the sign of each in a text."""
 
 Kind = TypeVar("Kind")
 KIND_NAMES = {dict: "an object", list: "an array", str: "a string", int: "an integer"}
 
 
 def parse_json(text: str, where: str) -> object:
-    """Parse JSON; NaN, Infinity, bad syntax and absurd nesting are `FormatError`s."""
+    """Parse JSON; NaN, Infinity, bad syntax, absurd nesting and size are `FormatError`s."""
+    if parsed_bytes(text) > MAX_PARSED:
+        raise FormatError(
+            f"{where}: parsing it would take some {parsed_bytes(text):,} bytes of memory; expected "
+            f"at most {MAX_PARSED:,}, use the compact form (.npz) or split the file"
+        )
     try:
         with many_objects():
             return json.loads(text, parse_constant=_refuse_constant)
@@ -32,6 +43,11 @@ def parse_json(text: str, where: str) -> object:
         raise FormatError(f"{where}: nested too deeply to be an a2aflow artefact") from None
     except ValueError as error:
         raise FormatError(f"{where}: {error}") from None
+
+
+def parsed_bytes(text: str) -> int:
+    """Estimate what the values of a JSON text take in memory: up to twenty times the text."""
+    return sum(size * text.count(sign) for sign, size in VALUE_BYTES.items())
 
 
 @contextmanager
@@ -56,8 +72,11 @@ def read_json(path: Path) -> object:
 
 
 def json_text(value: dict[str, Any]) -> str:
-    """Return one artefact as compact JSON."""
-    return json.dumps(value, separators=(",", ":"), allow_nan=False) + "\n"
+    """Return one artefact as compact JSON; refuse what no reader would take."""
+    text = json.dumps(value, separators=(",", ":"), allow_nan=False) + "\n"
+    if parsed_bytes(text) > MAX_PARSED or len(text) > MAX_FILE_BYTES:
+        raise UsageError("the answer is too large for JSON; save it in the compact form, as .npz")
+    return text
 
 
 def write_json(path: Path, value: dict[str, Any]) -> None:

@@ -5,6 +5,7 @@ import stat
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from a2aflow.errors import FormatError, TopologyError, UsageError
 from a2aflow.ir.files import read_text, write_text
@@ -79,11 +80,16 @@ _GPU_ROW = re.compile(r"^[ \t]*GPU0[ \t]+X\b", re.MULTILINE)
 _SNIFFED = 1 << 16
 
 
-def read_topology(path: Path | str, format: str | None = None, directed: bool = False) -> Topology:
+def read_topology(
+    path: Path | str,
+    format: str | None = None,
+    directed: bool = False,
+    capacity: str | None = None,
+) -> Topology:
     """Read a topology in the named format, or in the one that suffix and content suggest.
 
-    `directed` makes every line of an edge list one link. Where a file gives no name, the topology
-    gets that of the file.
+    `directed` makes every line of an edge list one link; `capacity` names the attribute of GraphML
+    edges that is their capacity. Where a file gives no name, the topology gets that of the file.
     """
     path = Path(path)
     text = _text(path, MAX_BYTES if format is None else _format(format).limit)
@@ -93,9 +99,12 @@ def read_topology(path: Path | str, format: str | None = None, directed: bool = 
         raise UsageError(f"{path}: {key} is only written; read one of {_names(reading=True)}")
     if directed and key != "edgelist":
         raise UsageError(f"{path}: only edge lists can be read as directed; this is {key}")
+    if capacity is not None and key != "graphml":
+        raise UsageError(f"{path}: only edges of GraphML have attributes; this is {key}")
     if len(text) > chosen.limit:
         raise FormatError(f"{path}: larger than the limit of {chosen.limit:,} bytes for {key}")
-    options = {"directed": True} if directed else {}
+    options: dict[str, Any] = {"directed": True} if directed else {}
+    options |= {"capacity": capacity} if capacity is not None else {}
     try:
         return chosen.read(text, str(path), path.stem, **options)
     except TopologyError as error:

@@ -14,8 +14,8 @@ from a2aflow.topologies.formats.networkx_graph import from_networkx, to_networkx
 from a2aflow.topologies.formats.safety import local_name, one_line, parse_xml
 
 
-def read(text: str, where: str, name: str) -> Topology:
-    """Read GraphML; `name` is used if the graph has none."""
+def read(text: str, where: str, name: str, capacity: str | None = None) -> Topology:
+    """Read GraphML; `name` is used if the graph has none, `capacity` is that of `from_networkx`."""
     root = parse_xml(text, where)
     if local_name(root) != "graphml":
         raise FormatError(f"{where}: the root is <{local_name(root)}>; expected <graphml>")
@@ -25,7 +25,7 @@ def read(text: str, where: str, name: str) -> Topology:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         graph = _parse(text, where, graphs[0])
-    topology = from_networkx(graph, str(graph.graph.get("name") or name))
+    topology = from_networkx(graph, str(graph.graph.get("name") or name), capacity)
     remarks = dict.fromkeys(f"GraphML: {warning.message}" for warning in caught)
     return replace(topology, notes=(*topology.notes, *remarks))
 

@@ -1,7 +1,7 @@
 """networkx graphs: `capacity` on edges, `terminal` on nodes."""
 
 from collections.abc import Hashable
-from typing import Any
+from typing import Any, TypeAlias
 
 import networkx as nx
 
@@ -9,24 +9,30 @@ from a2aflow.errors import TopologyError
 from a2aflow.ir.topology import Topology
 
 MAX_NAMED = 10
+Edge: TypeAlias = tuple[Hashable, Hashable, dict[str, Any]]
+
+CAPACITY, WEIGHT = "capacity", "weight"
+"""The edge attribute that is a capacity, and the one that may be one: a cost, or a width."""
 
 
 def from_networkx(
-    graph: "nx.Graph[Any]", name: str | None = None, capacity: str = "capacity"
+    graph: "nx.Graph[Any]", name: str | None = None, capacity: str | None = None
 ) -> Topology:
     """Build a topology from any kind of networkx graph.
 
     Nodes labelled 0..n-1 keep their ids; other labels are numbered in the graph's order. A false
-    node attribute `terminal` marks a switch. The edge attribute that `capacity` names counts as
-    1 where it is missing. Undirected edges become a link in either direction.
+    node attribute `terminal` marks a switch. The edge attribute that `capacity` names, "capacity"
+    if it names none, counts as 1 where it is missing; but a `weight` in its place may be meant as
+    one or not, so it has to be named. Undirected edges become a link in either direction.
     """
+    edges = _edges(graph)
+    _check_attributes(edges, capacity)
+    key = CAPACITY if capacity is None else capacity
     ids, notes = _numbering(list(graph.nodes))
     terminals = [
         ids[label] for label, mark in graph.nodes(data="terminal", default=True) if _is_true(mark)
     ]
-    rows = [
-        (ids[u], ids[v], _capacity(u, v, data.get(capacity, 1.0))) for u, v, data in _edges(graph)
-    ]
+    rows = [(ids[u], ids[v], _capacity(u, v, data.get(key, 1.0))) for u, v, data in edges]
     build = Topology.from_links if graph.is_directed() else Topology.from_edges
     return build(name or graph.name or "networkx", len(ids), rows, terminals, notes)
 
@@ -52,7 +58,25 @@ def _numbering(labels: list[Hashable]) -> tuple[dict[Hashable, int], tuple[str, 
     return ids, (f"nodes numbered in the order of the graph: {shown}{more}",)
 
 
-def _edges(graph: "nx.Graph[Any]") -> list[tuple[Hashable, Hashable, dict[str, Any]]]:
+def _check_attributes(edges: list[Edge], capacity: str | None) -> None:
+    """Refuse to guess: a weight without a capacity, or a named attribute that no edge has."""
+    if capacity is None:
+        for u, v, data in edges:
+            if CAPACITY not in data and data.get(WEIGHT, 1) != 1:
+                raise TopologyError(
+                    f"edge {u} -> {v} has the weight {data[WEIGHT]!r} and no capacity; if weights "
+                    "are capacities say so: --capacity-attribute weight, in Python "
+                    'capacity="weight"; if not, leave them out'
+                )
+    elif edges and not any(capacity in data for *_, data in edges):
+        found = sorted({str(key) for *_, data in edges for key in data})[:MAX_NAMED]
+        raise TopologyError(
+            f"no edge has the attribute {capacity!r} that is to be its capacity; "
+            f"found {', '.join(found) or 'none'}"
+        )
+
+
+def _edges(graph: "nx.Graph[Any]") -> list[Edge]:
     """Return the edges in the graph's order, or by key if the keys are link indices."""
     if not isinstance(graph, nx.MultiDiGraph):
         return list(graph.edges(data=True))
