@@ -11,6 +11,7 @@ from importlib import import_module
 from a2aflow.errors import MissingComponentError, UsageError
 from a2aflow.lp import highs
 from a2aflow.lp.program import LinearProgram, LPResult, LPSettings, LPStatus
+from a2aflow.lp.scaling import find_scaling
 
 Solver = Callable[[LinearProgram, LPSettings], LPResult]
 
@@ -45,13 +46,13 @@ def require_solver(name: str) -> None:
 
 
 def solve_program(program: LinearProgram, solver: str, settings: LPSettings) -> LPResult:
-    """Solve `program` with the named solver."""
+    """Solve `program` with the named solver, in units in which its numbers are near 1."""
     require_solver(solver)
     if solver == "auto":
         solver = next((name for limit, name in AUTO if program.size <= limit), "hipo")
-    if solver in EXTRAS:
-        return _extra(solver)(program, settings)
-    return SOLVERS[solver](program, settings)
+    chosen = _extra(solver) if solver in EXTRAS else SOLVERS[solver]
+    scaling = find_scaling(program)
+    return scaling.invert(chosen(scaling.apply(program), settings))
 
 
 def _extra(name: str) -> Solver:
