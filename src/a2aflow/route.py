@@ -7,6 +7,7 @@ from a2aflow.baselines import BASELINES
 from a2aflow.errors import UsageError
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
+from a2aflow.ir.units import normal_units
 from a2aflow.solve.extract import route_extp
 from a2aflow.solve.master import solve_master
 from a2aflow.solve.path_mcf import route_pmcf
@@ -35,7 +36,12 @@ def route(problem: Problem, method: str = "extp", settings: RouteSettings | None
     """
     if method not in ROUTERS:
         raise UsageError(f"unknown method {method!r}; expected one of {', '.join(ROUTERS)}")
-    settings = settings or RouteSettings()
+    units = normal_units(problem)
+    return units.restored(_certified(units.problem, method, settings or RouteSettings()))
+
+
+def _certified(problem: Problem, method: str, settings: RouteSettings) -> Routes:
+    """Return routes of a problem in normal units, with the best certificate."""
     routes = ROUTERS[method](problem, settings)
     proven = method in CERTIFIED or routes.gap <= settings.solve.gap
     if proven or settings.solve.out_of_time():

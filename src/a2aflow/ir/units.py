@@ -9,17 +9,19 @@ exactly 1, whatever they were. The unit of demand is a power of two, so that amo
 stay exact. Times are in units of demand over capacity.
 """
 
+import math
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
 
+from a2aflow.ir.arrays import Floats
 from a2aflow.ir.demand import Demand
 from a2aflow.ir.flow import Certificate, Flow
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.schedule import Schedule
-from a2aflow.ir.topology import Topology
+from a2aflow.ir.topology import LARGEST, SMALLEST, Topology
 
 Answer = TypeVar("Answer", Flow, Routes, Schedule)
 
@@ -67,9 +69,8 @@ def normal_units(problem: Problem, demand: bool = True) -> Units:
 
     What is cut into chunks has a unit of demand already, the shard.
     """
-    capacity = _median(problem.topology)
-    matrix = problem.demand.matrix
-    amount = 1.0 if matrix is None or not demand else _power_of_two(float(matrix.max()))
+    capacity, matrix = _capacity_unit(problem.topology), problem.demand.matrix
+    amount = 1.0 if matrix is None or not demand else _demand_unit(matrix)
     if capacity == amount == 1.0:
         return Units(problem, problem, 1.0, 1.0)
     topology = replace(problem.topology, capacity=problem.topology.capacity / capacity)
@@ -78,10 +79,14 @@ def normal_units(problem: Problem, demand: bool = True) -> Units:
     return Units(problem, normal, capacity, amount)
 
 
-def _median(topology: Topology) -> float:
-    return float(np.quantile(topology.capacity, 0.5, method="lower"))
+def _capacity_unit(topology: Topology) -> float:
+    """Return the capacity of the median link, or 1 where that would bring others out of range."""
+    median = float(np.quantile(topology.capacity, 0.5, method="lower"))
+    extremes = topology.capacity.min(), topology.capacity.max()
+    return median if all(median * SMALLEST <= each <= median * LARGEST for each in extremes) else 1.0
 
 
-def _power_of_two(value: float) -> float:
-    """Return the largest power of two that is not above a value."""
-    return float(np.ldexp(1.0, int(np.frexp(value)[1]) - 1))
+def _demand_unit(matrix: Floats) -> float:
+    """Return the power of two next to the largest demand, if the smallest stays within range."""
+    smallest = float(matrix[matrix > 0].min())
+    return 2.0 ** math.floor(math.log2(min(float(matrix.max()), smallest / SMALLEST)))

@@ -283,7 +283,7 @@ class _Search:
             self.time, self.trial, self.best_flow = time, self.best_flow, trial
 
     def _report(self, total: int) -> None:
-        self.settings.report(f"{total} steps: time {self.time:.6g}, certified gap {self.gap:.2e}")
+        self.settings.report(f"{total} steps: certified gap {self.gap:.2e}")
 
     def best_entries(self) -> tuple[Ints, Ints, Floats]:
         """Return the best flow, exact, as (start, link, volume) by group; a block at a time."""
