@@ -7,6 +7,7 @@ imported when it is asked for and not before. `auto` picks by size.
 import threading
 from collections.abc import Callable
 from importlib import import_module
+from importlib.util import find_spec
 
 from a2aflow.errors import MissingComponentError, UsageError
 from a2aflow.lp import highs
@@ -27,6 +28,18 @@ EXTRAS = {"gurobi": "gurobipy", "clarabel": "clarabel"}
 
 AUTO = ((2_000, "simplex"), (400_000, "ipm"))
 """Largest number of variables for which `auto` takes a solver; above the last, `hipo`."""
+
+
+SMALL_SIZE = AUTO[0][0]
+"""Variables up to which there is time to try one solver after the other."""
+
+
+def solvers_to_try(solver: str, size: int) -> list[str]:
+    """Return the solvers for a program of a size, one to take over where another fails."""
+    if solver != "auto" or size > SMALL_SIZE:
+        return [solver]
+    extra = ["clarabel"] if find_spec(EXTRAS["clarabel"]) else []
+    return ["simplex", "ipm", *extra]
 
 
 def solver_is_running() -> bool:
@@ -70,6 +83,7 @@ def _extra(name: str) -> Solver:
 __all__ = [
     "AUTO",
     "EXTRAS",
+    "SMALL_SIZE",
     "SOLVERS",
     "LPResult",
     "LPSettings",
@@ -80,4 +94,5 @@ __all__ = [
     "solve_program",
     "solver_is_running",
     "solver_names",
+    "solvers_to_try",
 ]

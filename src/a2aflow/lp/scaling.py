@@ -1,4 +1,4 @@
-r"""Scaling of linear programs: solvers judge errors by absolute tolerances, so numbers must be near 1.
+r"""Scaling of linear programs: solvers have absolute tolerances, so numbers must be near 1.
 
 With positive diagonal matrices R of the rows and C of the columns, and numbers b and c,
 

@@ -79,7 +79,8 @@ def _repaired(problem: Problem, program: FlowProgram, guess: Guess) -> Flow:
 def _carried_over(program: FlowProgram, last: Flow, unit: float) -> Guess:
     """Return the volumes and lengths of the last answer on the links of the new graph.
 
-    The new graph's demands are in units of `unit`. Symmetric links of the new graph get the mean of their lengths, and new links the mean of all.
+    The new graph's demands are in units of `unit`. Its symmetric links get the mean of their
+    lengths, and new links the mean of all.
     """
     last = expand(last)
     old, new = last.problem.topology, program.graph
