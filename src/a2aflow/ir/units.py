@@ -82,10 +82,8 @@ def normal_units(problem: Problem, demand: bool = True) -> Units:
 def _capacity_unit(topology: Topology) -> float:
     """Return the capacity of the median link, or 1 where that would bring others out of range."""
     median = float(np.quantile(topology.capacity, 0.5, method="lower"))
-    extremes = topology.capacity.min(), topology.capacity.max()
-    return (
-        median if all(median * SMALLEST <= each <= median * LARGEST for each in extremes) else 1.0
-    )
+    least, most = topology.capacity.min() / median, topology.capacity.max() / median
+    return median if least >= SMALLEST and most <= LARGEST else 1.0
 
 
 def _demand_unit(matrix: Floats) -> float:

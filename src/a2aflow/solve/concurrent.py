@@ -60,11 +60,17 @@ def solve_by_lp(
     return polished(problem, program, flow, settings)
 
 
+def goal(program: FlowProgram, settings: SolveSettings) -> float:
+    """Return the gap to solve a program to: a small one to the end, whatever is asked for."""
+    small = program.variables < SMALL_SIZE
+    return min(settings.gap, SMALL_GAP) if small else settings.gap
+
+
 def polished(problem: Problem, program: FlowProgram, flow: Flow, settings: SolveSettings) -> Flow:
     """Return the flow with what a linear program's solver, or one after the other, does better."""
-    goal = min(settings.gap, SMALL_GAP) if program.variables < SMALL_SIZE else settings.gap
-    if flow.gap <= goal:
-        return flow
+    enough = goal(program, settings)
+    if flow.gap <= enough:
+        return with_status(flow, Status.GAP_NOT_REACHED, settings)
     lp = linear_program(program, *all_variables(program.graph, program.groups))
     ended = LPStatus.STOPPED
     for solver in solvers_to_try(settings.solver, lp.size):
@@ -74,7 +80,7 @@ def polished(problem: Problem, program: FlowProgram, flow: Flow, settings: Solve
         proof = max(flow.certificate, found.certificate, key=lambda each: each.bound)
         flow = replace(min(found, flow, key=lambda each: each.time), certificate=proof)
         ended = result.status
-        if flow.gap <= goal or ended in ENDED:
+        if flow.gap <= enough or ended in ENDED:
             break
     return with_status(flow, ENDED.get(ended, Status.GAP_NOT_REACHED), settings)
 

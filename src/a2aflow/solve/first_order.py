@@ -18,9 +18,9 @@ linear programming" (2024). Two dual blocks share the step condition
 
 for steps T of flows, S_p of potentials, S_y of prices. T[l] = w t[l],
 S_p[v] = a / (2 w sum of t[l] over the links l at v) and S_y[l] = (1 - a) / (w t[l] sum of the
-groups' weights) satisfy it, with any w > 0 and any t[l] > 0. Flows are as different as the links are
-wide, so t[l] is the width of a link: its capacity, or what all demand together could use of it if
-that is less. A w that makes flows and lengths equally large in the norms of their steps does well
+groups' weights) satisfy it, with any w > 0 and any t[l] > 0. Flows differ as much as the widths of
+the links, so t[l] is the width: the capacity, or what all demand together could use of it if that
+is less. A w that makes flows and lengths equally large in the norms of their steps does well
 everywhere, if the first lengths are those of links that are all equally full, 1 / capacity.
 """
 
@@ -35,8 +35,8 @@ from a2aflow.ir.problem import Problem
 from a2aflow.lp import SMALL_SIZE
 from a2aflow.solve.certificate import program_bound
 from a2aflow.solve.concurrent import (
-    SMALL_GAP,
     flow_from_entries,
+    goal,
     plain_flow,
     polished,
     with_status,
@@ -129,12 +129,12 @@ def solve_by_steps(
     """
     with using_threads(settings.workers):
         plain = plain_flow(problem, program, method)
-        if plain.gap <= settings.gap:
+        if plain.gap <= goal(program, settings):
             return plain
         answer = answer_by_steps(program, settings, guess)
     certificate = Certificate(answer.lengths, answer.bound)
     flow = flow_from_entries(problem, program, answer.entries, certificate, method)
-    if program.variables < SMALL_SIZE and answer.status in FINISHED and flow.gap > SMALL_GAP:
+    if program.variables < SMALL_SIZE and answer.status in FINISHED:
         return polished(problem, program, flow, settings)
     return with_status(flow, answer.status, settings)
 
