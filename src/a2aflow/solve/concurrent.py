@@ -60,17 +60,20 @@ def solve_by_lp(
     return polished(problem, program, flow, settings)
 
 
-def goal(program: FlowProgram, settings: SolveSettings) -> float:
-    """Return the gap to solve a program to: a small one to the end, whatever is asked for."""
-    small = program.variables < SMALL_SIZE
-    return min(settings.gap, SMALL_GAP) if small else settings.gap
+def finished(problem: Problem, program: FlowProgram, flow: Flow, settings: SolveSettings) -> Flow:
+    """Return the flow if its program is not small or was stopped, else solved to the end."""
+    small = program.variables < SMALL_SIZE and flow.status in (
+        Status.OPTIMAL,
+        Status.GAP_NOT_REACHED,
+    )
+    return polished(problem, program, flow, settings) if small else flow
 
 
 def polished(problem: Problem, program: FlowProgram, flow: Flow, settings: SolveSettings) -> Flow:
     """Return the flow with what a linear program's solver, or one after the other, does better."""
-    enough = goal(program, settings)
+    enough = min(settings.gap, SMALL_GAP) if program.variables < SMALL_SIZE else settings.gap
     if flow.gap <= enough:
-        return with_status(flow, Status.GAP_NOT_REACHED, settings)
+        return flow
     lp = linear_program(program, *all_variables(program.graph, program.groups))
     ended = LPStatus.STOPPED
     for solver in solvers_to_try(settings.solver, lp.size):

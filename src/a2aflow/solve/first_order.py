@@ -36,9 +36,7 @@ from a2aflow.lp import SMALL_SIZE
 from a2aflow.solve.certificate import program_bound
 from a2aflow.solve.concurrent import (
     flow_from_entries,
-    goal,
     plain_flow,
-    polished,
     with_status,
 )
 from a2aflow.solve.exact import exact_flows, narrowness
@@ -94,9 +92,6 @@ BLOCK_CELLS = 8_000_000
 SMALL_STEPS = 20_000
 """The same for programs so small that a linear program's solver finishes them at once."""
 
-FINISHED = (Status.OPTIMAL, Status.GAP_NOT_REACHED)
-"""How steps end that nobody stopped."""
-
 
 @dataclass(frozen=True, eq=False)
 class Guess:
@@ -123,19 +118,14 @@ def solve_by_steps(
     method: str,
     guess: Guess | None = None,
 ) -> Flow:
-    """Return a flow within the gap asked for, or the best when time runs out or the user stops.
-
-    A small program is then solved to the end as a linear program.
-    """
+    """Return a flow within the gap asked for, or the best when time runs out or the user stops."""
     with using_threads(settings.workers):
         plain = plain_flow(problem, program, method)
-        if plain.gap <= goal(program, settings):
+        if plain.gap <= settings.gap:
             return plain
         answer = answer_by_steps(program, settings, guess)
     certificate = Certificate(answer.lengths, answer.bound)
     flow = flow_from_entries(problem, program, answer.entries, certificate, method)
-    if program.variables < SMALL_SIZE and answer.status in FINISHED:
-        return polished(problem, program, flow, settings)
     return with_status(flow, answer.status, settings)
 
 
@@ -260,7 +250,8 @@ class _Search:
         steps, since, total = self._steps(), 0, 0
         first_move, last_move, next_check, next_certified = 0.0, np.inf, CHECK, 0.0
         batch = int(np.clip(BATCH_WORK // self.program.variables, 1, MOST_BATCH))
-        most = SMALL_STEPS if self.program.variables < SMALL_SIZE else MOST_STEPS
+        small = self.program.variables < SMALL_SIZE
+        most = min(SMALL_STEPS, MOST_STEPS) if small else MOST_STEPS
         while total < most:
             move = run_steps(self.network, self.prices, steps, self.state, since, batch)
             first_move = move if since == 0 else first_move

@@ -16,7 +16,7 @@ from a2aflow.ir.problem import Problem
 from a2aflow.ir.topology import Topology
 from a2aflow.ir.units import Units, normal_units
 from a2aflow.solve.certificate import certify_program
-from a2aflow.solve.concurrent import flow_from_volumes, with_status
+from a2aflow.solve.concurrent import finished, flow_from_volumes, with_status
 from a2aflow.solve.exact import exact_flows
 from a2aflow.solve.fill import fill_missing
 from a2aflow.solve.first_order import Guess, solve_by_steps
@@ -64,6 +64,7 @@ def _solve_from(units: Units, last: Flow, settings: SolveSettings) -> Flow:
         # Where nothing is left of the last answer, there is nothing to start from.
         start = guess if guess.volumes.any() else None
         flow = solve_by_steps(problem, program, settings, "first-order", start)
+    flow = finished(problem, program, flow, settings)
     return flow if symmetry.trivial else replace(flow, generators=symmetry.generators)
 
 
