@@ -10,6 +10,7 @@ from a2aflow.baselines.sssp import route_sssp
 from a2aflow.errors import InputError, UsageError
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
+from a2aflow.ir.units import normal_units
 from a2aflow.solve.extract import route_extp
 from a2aflow.solve.master import solve_master
 from a2aflow.solve.path_mcf import route_pmcf
@@ -52,6 +53,12 @@ def route(problem: Problem, method: str = "extp", settings: RouteSettings | None
         raise UsageError(f"unknown method {method!r}; expected one of {', '.join(ROUTERS)}")
     settings = (settings or RouteSettings()).begin()
     _require_memory(problem)
+    units = normal_units(problem)
+    return units.restored(_certified(units.problem, method, settings))
+
+
+def _certified(problem: Problem, method: str, settings: RouteSettings) -> Routes:
+    """Return routes of a problem in normal units, with the best certificate."""
     routes = _best_in_time(problem, method, settings)
     proven = method in CERTIFIED or routes.gap <= settings.solve.gap
     if proven or settings.solve.out_of_time():

@@ -15,7 +15,7 @@ from a2aflow.ir.flow import Flow, Status
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.topology import Topology
 from a2aflow.ir.verify import check_flow
-from a2aflow.solve import SolveSettings, first_order, flow_program, master, solve
+from a2aflow.solve import SolveSettings, concurrent, first_order, flow_program, master, solve
 from a2aflow.solve.certificate import program_bound
 from a2aflow.solve.expansion import Expansion
 from a2aflow.solve.first_order import Guess, answer_by_steps, solve_by_steps
@@ -172,7 +172,8 @@ def test_where_steps_are_slow_the_status_says_so(
     symmetry: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A gap that is not reached is no wrong number, and `auto` has the linear program."""
-    monkeypatch.setattr(first_order, "MOST_STEPS", 300)
+    monkeypatch.setattr(first_order, "MOST_STEPS", 20)
+    monkeypatch.setattr(concurrent, "SMALL_SIZE", 0)
     problem = Problem.all_to_all(hubs_and_spokes())
     flow = solve(problem, "first-order", replace(COARSE, symmetry=symmetry))
     optimum = solve(problem, "auto", ALONE)

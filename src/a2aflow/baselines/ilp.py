@@ -53,6 +53,11 @@ class Choice:
     bound: float = 0.0
     status: LPStatus = LPStatus.OPTIMAL
 
+    @property
+    def gap(self) -> float:
+        """How far the time can be from that of the best choice at most."""
+        return max(0.0, self.time / self.bound - 1.0) if self.bound > 0 else math.inf
+
 
 @dataclass(frozen=True, eq=False)
 class Choosing:
@@ -141,8 +146,7 @@ def _route(problem: Problem, settings: RouteSettings) -> Routes:
     candidates = candidate_paths(problem, settings)
     choice = choose_paths(Choosing(problem, candidates), settings)
     settings.solve.report(
-        f"{method}: {choice.status}, time {choice.time:g}, "
-        f"no choice of these paths below {choice.bound:g}"
+        f"{method}: {choice.status}, within {choice.gap:.2%} of the best choice of these paths"
     )
     chosen = select_paths(candidates, choice.path)
     weight = pair_amounts(problem, chosen.source, chosen.destination)

@@ -31,12 +31,13 @@ from a2aflow.errors import A2AFlowError, InputError, MissingComponentError
 from a2aflow.ir.arrays import Floats, Ints, inner_index
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.schedule import Schedule, chunks_of
+from a2aflow.ir.units import normal_units
 from a2aflow.solve.certificate import certify
 from a2aflow.solve.paths import shortest_distances
 from a2aflow.solve.settings import SolveSettings
 
 FINEST = 1000
-"""Sizes and capacities are told to the solver as fractions with denominators up to this."""
+"""Sizes and capacities, or their reciprocals, are told as fractions of denominators up to this."""
 
 
 def synthesise(
@@ -48,13 +49,20 @@ def synthesise(
 ) -> Schedule:
     """Return a schedule of `chunks` chunks per shard in the fewest rounds found.
 
-    A round is the time of one chunk over a link of capacity 1. `steps` is the least possible
+    A round is the time of one chunk over the median link. `steps` is the least possible
     number if left out; with `rounds`, any schedule within as many will do. A time limit returns
     the best schedule so far.
     """
-    settings = (settings or SolveSettings()).begin()
-    z3 = _solver_module()
     _check(problem, chunks)
+    units = normal_units(problem, demand=False)
+    settings = (settings or SolveSettings()).begin()
+    return units.restored(_synthesise(units.problem, chunks, steps, rounds, settings))
+
+
+def _synthesise(
+    problem: Problem, chunks: int, steps: int | None, rounds: int | None, settings: SolveSettings
+) -> Schedule:
+    z3 = _solver_module()
     moves = _Moves.of(problem, chunks)
     least = int(moves.hops[moves.start, moves.end].max())
     if steps is not None and steps < least:
@@ -114,8 +122,8 @@ class _Moves:
             source=source,
             destination=destination,
             chunk=inner_index(counts.ravel()),
-            size=[Fraction(each).limit_denominator(FINEST) for each in size],
-            capacity=[Fraction(each).limit_denominator(FINEST) for each in topology.capacity],
+            size=[_fraction(each) for each in size],
+            capacity=[_fraction(each) for each in topology.capacity],
             hops=shortest_distances(topology, np.ones(topology.links), np.arange(topology.nodes)),
         )
 
@@ -128,6 +136,12 @@ class _Moves:
     def end(self) -> Ints:
         """The node at which each chunk is wanted."""
         return self.problem.topology.terminals[self.destination]
+
+
+def _fraction(value: float) -> Fraction:
+    """Return a simple fraction near a value; near a small one, the reciprocal of one."""
+    simple = Fraction(max(value, 1 / value)).limit_denominator(FINEST)
+    return simple if value >= 1 else 1 / simple
 
 
 class _Encoding:

@@ -29,8 +29,14 @@ from a2aflow.ir.artefacts import file_bytes
 from a2aflow.ir.flow import Status
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.topology import Topology
-from a2aflow.ir.verify_schedule import check_schedule
-from a2aflow.schedule.search import Found, ScheduleSettings, chunk_curve, find_schedule
+from a2aflow.ir.units import normal_units
+from a2aflow.schedule.search import (
+    Found,
+    ScheduleSettings,
+    chunk_curve,
+    find_schedule,
+    proven_status,
+)
 from a2aflow.schedule.steps import best_flow, timed_flows
 from a2aflow.solve import SolveSettings, solve
 from a2aflow.solve.translations import find_translations
@@ -112,8 +118,9 @@ def _synthesise(problem: Problem, settings: ScheduleSettings) -> Found:
     schedule = synthesise(problem, settings.chunks or 1, settings.steps, settings=settings.solve)
     certificate = solve(problem, "grouped", settings.solve).certificate
     schedule = replace(schedule, certificate=certificate)
-    check_schedule(schedule)
-    return Found(schedule, {schedule.chunks_per_shard: schedule.loss}, {}, Status.OPTIMAL)
+    status = proven_status(schedule, Status.GAP_NOT_REACHED, settings.solve)
+    curve = {schedule.chunks_per_shard: schedule.loss}
+    return Found(schedule, curve, {}, status, certificate.bound)
 
 
 METHODS = {"tsmcf": find_schedule, "sccl": _synthesise}
@@ -121,15 +128,18 @@ METHODS = {"tsmcf": find_schedule, "sccl": _synthesise}
 
 def _sweep(problem: Problem, settings: ScheduleSettings) -> dict[str, Any]:
     """Return time against steps, and for the best number of steps, loss against chunks."""
-    master = solve(problem, "grouped", settings.solve)
-    translations = find_translations(problem, settings.solve.symmetry)
+    units = normal_units(problem, demand=False)
+    master = solve(units.problem, "grouped", settings.solve)
+    translations = find_translations(units.problem, settings.solve.symmetry)
     flows = list(timed_flows(master, settings.solve, settings.step_tolerance, translations))
-    best = best_flow(flows, master.bound, settings.latency)
+    best = best_flow(flows, master.bound, settings.latency / units.time)
     losses = chunk_curve(best, range(1, settings.max_chunks + 1), settings.solve)
     return {
         "topology": problem.topology.name,
-        "bound": master.bound,
-        "by_steps": [{"steps": flow.expansion.steps, "time": flow.time} for flow in flows],
+        "bound": master.bound * units.time,
+        "by_steps": [
+            {"steps": flow.expansion.steps, "time": flow.time * units.time} for flow in flows
+        ],
         "steps": best.expansion.steps,
         "by_chunks": [{"chunks_per_shard": c, "loss": max(0.0, x)} for c, x in losses.items()],
     }
@@ -160,6 +170,7 @@ def _summary(found: Found, seconds: float) -> dict[str, Any]:
         "links": topology.links,
         "time": schedule.time,
         "fractional_time": schedule.fractional_time,
+        "fractional_bound": found.fractional_bound,
         "bound": schedule.bound,
         "gap": schedule.gap,
         "loss": schedule.loss,

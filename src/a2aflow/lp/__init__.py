@@ -7,10 +7,12 @@ imported when it is asked for and not before. `auto` picks by size.
 import threading
 from collections.abc import Callable
 from importlib import import_module
+from importlib.util import find_spec
 
 from a2aflow.errors import MissingComponentError, UsageError
 from a2aflow.lp import highs
 from a2aflow.lp.program import LinearProgram, LPResult, LPSettings, LPStatus
+from a2aflow.lp.scaling import find_scaling
 
 Solver = Callable[[LinearProgram, LPSettings], LPResult]
 
@@ -26,6 +28,18 @@ EXTRAS = {"gurobi": "gurobipy", "clarabel": "clarabel"}
 
 AUTO = ((2_000, "simplex"), (400_000, "ipm"))
 """Largest number of variables for which `auto` takes a solver; above the last, `hipo`."""
+
+
+SMALL_SIZE = AUTO[0][0]
+"""Variables up to which there is time to try one solver after the other."""
+
+
+def solvers_to_try(solver: str, size: int) -> list[str]:
+    """Return the solvers for a program of a size, one to take over where another fails."""
+    if solver != "auto" or size > SMALL_SIZE:
+        return [solver]
+    extra = ["clarabel"] if find_spec(EXTRAS["clarabel"]) else []
+    return ["simplex", "ipm", *extra]
 
 
 def solver_is_running() -> bool:
@@ -45,15 +59,18 @@ def require_solver(name: str) -> None:
 
 
 def solve_program(program: LinearProgram, solver: str, settings: LPSettings) -> LPResult:
-    """Solve `program` with the named solver; without time left, say so and build nothing."""
+    """Solve `program` with the named solver, in units in which its numbers are near 1.
+
+    Without time left, say so and build nothing.
+    """
     require_solver(solver)
     if settings.time_limit is not None and settings.time_limit <= 0:
         return LPResult(LPStatus.TIME_LIMIT, None, None)
     if solver == "auto":
         solver = next((name for limit, name in AUTO if program.size <= limit), "hipo")
-    if solver in EXTRAS:
-        return _extra(solver)(program, settings)
-    return SOLVERS[solver](program, settings)
+    chosen = _extra(solver) if solver in EXTRAS else SOLVERS[solver]
+    scaling = find_scaling(program)
+    return scaling.invert(chosen(scaling.apply(program), settings))
 
 
 def _extra(name: str) -> Solver:
@@ -71,6 +88,7 @@ def _extra(name: str) -> Solver:
 __all__ = [
     "AUTO",
     "EXTRAS",
+    "SMALL_SIZE",
     "SOLVERS",
     "LPResult",
     "LPSettings",
@@ -81,4 +99,5 @@ __all__ = [
     "solve_program",
     "solver_is_running",
     "solver_names",
+    "solvers_to_try",
 ]

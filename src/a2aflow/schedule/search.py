@@ -6,6 +6,7 @@ from a2aflow.errors import UsageError
 from a2aflow.ir.flow import Flow, Status
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.schedule import Schedule
+from a2aflow.ir.units import normal_units
 from a2aflow.ir.verify_schedule import check_schedule
 from a2aflow.schedule.chunk_numbers import choices_of, floor_of, least_loss, on_grid
 from a2aflow.schedule.chunks import round_flow, schedule_from, squeezed
@@ -86,13 +87,16 @@ class Found:
     """A schedule, and what was learnt about numbers of chunks on the way to it.
 
     `curve` has the loss of every number of chunks that was tried to the end, `floor` the loss that
-    no schedule with so many chunks can be below, because durations are whole.
+    no schedule with so many chunks can be below, because durations are whole. `status` is that of
+    the schedule against the certified bound of any all-to-all; `fractional_bound` is what is proven
+    about the fractional schedules of as many steps.
     """
 
     schedule: Schedule
     curve: dict[int, float]
     floor: dict[int, float]
     status: Status
+    fractional_bound: float
 
 
 def find_schedule(problem: Problem, settings: ScheduleSettings) -> Found:
@@ -102,15 +106,36 @@ def find_schedule(problem: Problem, settings: ScheduleSettings) -> Found:
     failing that, the smallest number within the loss is taken, and failing that, the best found.
     """
     settings = settings.begin()
+    units = normal_units(problem, demand=False)
+    found = _find(units.problem, replace(settings, latency=settings.latency / units.time))
+    schedule = units.restored(found.schedule)
+    return replace(
+        found,
+        schedule=schedule,
+        status=proven_status(schedule, found.status, settings.solve),
+        fractional_bound=found.fractional_bound * units.time,
+    )
+
+
+def proven_status(schedule: Schedule, otherwise: Status, settings: SolveSettings) -> Status:
+    """Check a schedule; return optimal if what the check finds proves it, else how it ended."""
+    if check_schedule(schedule).gap <= settings.gap:
+        return Status.OPTIMAL
+    if settings.out_of_time():
+        return Status.TIME_LIMIT
+    return Status.GAP_NOT_REACHED if otherwise is Status.OPTIMAL else otherwise
+
+
+def _find(problem: Problem, settings: ScheduleSettings) -> Found:
+    """Find a schedule for a problem in normal units."""
     master = solve_master(problem, _plain_settings(problem, settings.solve).sharing(SOLVING))
     if master.status is Status.INTERRUPTED:
         raise KeyboardInterrupt
     flow = choose_flow(master, replace(settings, solve=settings.solve.sharing(STEPPING)))
     rounded, curve = _search(flow, settings)
     schedule = schedule_from(rounded, master.certificate, "tsmcf")
-    check_schedule(schedule)
     floor = {chunks: floor_of(flow, chunks) for chunks in choices_of(flow, settings.max_chunks)}
-    return Found(schedule, curve, floor, flow.status)
+    return Found(schedule, curve, floor, flow.status, max(flow.bound, master.bound))
 
 
 def _plain_settings(problem: Problem, solving: SolveSettings) -> SolveSettings:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from a2aflow.errors import UsageError
 from a2aflow.ir.flow import Flow
 from a2aflow.ir.problem import Problem
+from a2aflow.ir.units import normal_units
 from a2aflow.solve.decomposed import solve_decomposed, solve_decomposed_lp
 from a2aflow.solve.link import solve_link
 from a2aflow.solve.master import solve_first_order, solve_grouped, solve_master
@@ -29,7 +30,8 @@ def solve(problem: Problem, method: str = "auto", settings: SolveSettings | None
     if method != "auto" and method not in METHODS:
         raise UsageError(f"unknown method {method!r}; expected one of auto, {', '.join(METHODS)}")
     chosen = _auto(problem) if method == "auto" else METHODS[method]
-    return chosen(problem, (settings or SolveSettings()).begin())
+    units = normal_units(problem)
+    return units.restored(chosen(units.problem, (settings or SolveSettings()).begin()))
 
 
 def _auto(problem: Problem) -> Method:

@@ -25,7 +25,7 @@ from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.flow import Certificate, Flow, Status
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.topology import Topology
-from a2aflow.lp import LPResult, LPStatus, solve_program
+from a2aflow.lp import SMALL_SIZE, LPResult, LPStatus, solve_program, solvers_to_try
 from a2aflow.solve.certificate import certify_program
 from a2aflow.solve.exact import exact_flows
 from a2aflow.solve.flow_program import FlowProgram
@@ -41,6 +41,9 @@ MOST_BYTES = 4 << 30
 VARIABLE_SECONDS = 2e-6
 """What it takes to build and hand over a variable: a program that would come too late is not."""
 
+SMALL_GAP = 1e-9
+"""The gap to which small programs are solved, whatever larger one is asked for."""
+
 
 def plain_flow(problem: Problem, program: FlowProgram, method: str) -> Flow:
     """Return the flow on shortest paths: optimal where there is little to choose, as on K_n."""
@@ -53,24 +56,49 @@ def plain_flow(problem: Problem, program: FlowProgram, method: str) -> Flow:
 def solve_by_lp(
     problem: Problem, program: FlowProgram, settings: SolveSettings, method: str
 ) -> Flow:
-    """Solve the program and return an exact flow with its certificate.
-
-    Where the time left is too short to build the program, that is the flow on shortest paths.
-    """
+    """Solve the program and return an exact flow with its certificate."""
     require_program_memory(program.graph, len(program.weight))
-    plain = plain_flow(problem, program, method)
-    if plain.gap <= settings.gap:
-        return plain
+    return polished(problem, program, plain_flow(problem, program, method), settings)
+
+
+def finished(problem: Problem, program: FlowProgram, flow: Flow, settings: SolveSettings) -> Flow:
+    """Return the flow if its program is not small or was stopped, else solved to the end."""
+    small = program.variables < SMALL_SIZE and flow.status in (
+        Status.OPTIMAL,
+        Status.GAP_NOT_REACHED,
+    )
+    return polished(problem, program, flow, settings) if small else flow
+
+
+def polished(problem: Problem, program: FlowProgram, flow: Flow, settings: SolveSettings) -> Flow:
+    """Return the flow with what a linear program's solver, or one after the other, does better.
+
+    Where the time left is too short to build the program, it is the flow as it came.
+    """
+    enough = min(settings.gap, SMALL_GAP) if program.variables < SMALL_SIZE else settings.gap
+    if flow.gap <= enough:
+        return flow
     left = settings.seconds_left()
     if left is not None and left <= VARIABLE_SECONDS * program.variables:
-        return with_status(plain, Status.TIME_LIMIT, settings)
-    group, link = all_variables(program.graph, program.groups)
-    lp = linear_program(program, group, link)
-    result = solve_program(lp, settings.solver, settings.lp_settings())
-    volumes = _feasible(program, result)
+        return with_status(flow, Status.TIME_LIMIT, settings)
+    lp = linear_program(program, *all_variables(program.graph, program.groups))
+    ended = LPStatus.STOPPED
+    for solver in solvers_to_try(settings.solver, lp.size):
+        result = solve_program(lp, solver, settings.lp_settings())
+        found = _flow_of(problem, program, result, flow.method)
+        # The proof of one may be better than that of the other whose flow is.
+        proof = max(flow.certificate, found.certificate, key=lambda each: each.bound)
+        flow = replace(min(found, flow, key=lambda each: each.time), certificate=proof)
+        ended = result.status
+        if flow.gap <= enough or ended in ENDED:
+            break
+    return with_status(flow, ENDED.get(ended, Status.GAP_NOT_REACHED), settings)
+
+
+def _flow_of(problem: Problem, program: FlowProgram, result: LPResult, method: str) -> Flow:
+    """Return the exact flow of a solver's answer, with the certificate of its duals."""
     certificate = certify_program(program, _duals(program, result))
-    flow = flow_from_volumes(problem, program, volumes, certificate, method)
-    return with_status(flow, ENDED.get(result.status, Status.GAP_NOT_REACHED), settings)
+    return flow_from_volumes(problem, program, _feasible(program, result), certificate, method)
 
 
 def require_program_memory(graph: Topology, groups: int) -> None:
@@ -131,13 +159,10 @@ def with_status(flow: Flow, otherwise: Status, settings: SolveSettings) -> Flow:
 
 
 def _feasible(program: FlowProgram, result: LPResult) -> Floats:
-    """Return exact volumes: the solver's, repaired, unless plain shortest paths beat them."""
+    """Return exact volumes: the solver's, repaired; shortest paths if it has none to show."""
     shape = (len(program.weight), program.graph.links)
-    answers = [] if result.x is None else [result.x[:-1].reshape(shape)]
-    if result.status is not LPStatus.OPTIMAL:
-        answers.append(np.zeros(shape))
-    repaired = [exact_flows(program.graph, program.groups, answer) for answer in answers]
-    return min(repaired, key=program.time)
+    answer = np.zeros(shape) if result.x is None else result.x[:-1].reshape(shape)
+    return exact_flows(program.graph, program.groups, answer)
 
 
 def _duals(program: FlowProgram, result: LPResult) -> list[Floats]:

@@ -37,6 +37,7 @@ from a2aflow.errors import A2AFlowError, InputError, UsageError
 from a2aflow.ir.arrays import Ints
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
+from a2aflow.ir.units import normal_units
 from a2aflow.solve.channels import dependencies_of, fill_layer
 from a2aflow.solve.deadlock_graph import layered_graph
 from a2aflow.solve.deadlock_orders import order_bounds, up_down_orders
@@ -73,9 +74,9 @@ def solve_deadlock_free(problem: Problem, layers: int, settings: RouteSettings) 
     """Return the fastest routes found that need at most so many virtual layers."""
     if layers < 1:
         raise UsageError(f"{layers} virtual layers; expected at least 1")
-    settings, best = settings.begin(), None
+    settings, best, units = settings.begin(), None, normal_units(problem)
     try:
-        for each in deadlock_free_by_layers(problem, layers, settings):
+        for each in deadlock_free_by_layers(units.problem, layers, settings):
             best = each
     except TimeoutError:
         if best is None:
@@ -89,10 +90,10 @@ def solve_deadlock_free(problem: Problem, layers: int, settings: RouteSettings) 
             "in which every pair has a route; allow more layers"
         )
     settings.solve.report(
-        f"deadlock-free in {layers} layers: time {best.routes.time:.6g}, at least "
-        f"{best.order_bound:.6g} in these orders and {best.routes.bound:.6g} in any"
+        f"deadlock-free in {layers} layers: within {best.routes.time / best.order_bound - 1:.2%} "
+        f"of the best in these orders, {best.routes.gap:.2%} of the best in any"
     )
-    return best.routes
+    return units.restored(best.routes)
 
 
 def deadlock_free_by_layers(

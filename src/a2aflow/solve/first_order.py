@@ -16,10 +16,12 @@ linear programming" (2024). Two dual blocks share the step condition
 
     |S_p^(1/2) B T^(1/2)|^2 + |S_y^(1/2) A T^(1/2)|^2  <=  1,
 
-for steps T of flows, S_p of potentials, S_y of prices: T = w, S_p[v] = a / (2 w degree(v)) and
-S_y = (1 - a) / (w sum of the groups' weights) satisfy it, with any w > 0. A w that makes flows and
-lengths equally large in the norms of their steps does well everywhere, if the first lengths are
-those of links that are all equally full, 1 / capacity.
+for steps T of flows, S_p of potentials, S_y of prices. T[l] = w t[l],
+S_p[v] = a / (2 w sum of t[l] over the links l at v) and S_y[l] = (1 - a) / (w t[l] sum of the
+groups' weights) satisfy it, with any w > 0 and any t[l] > 0. Flows differ as much as the widths of
+the links, so t[l] is the width: the capacity, or what all demand together could use of it if that
+is less. A w that makes flows and lengths equally large in the norms of their steps does well
+everywhere, if the first lengths are those of links that are all equally full, 1 / capacity.
 """
 
 from dataclasses import dataclass
@@ -30,8 +32,13 @@ import numpy as np
 from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.flow import Certificate, Flow, Status
 from a2aflow.ir.problem import Problem
+from a2aflow.lp import SMALL_SIZE
 from a2aflow.solve.certificate import program_bound
-from a2aflow.solve.concurrent import flow_from_entries, plain_flow, with_status
+from a2aflow.solve.concurrent import (
+    flow_from_entries,
+    plain_flow,
+    with_status,
+)
 from a2aflow.solve.exact import exact_flows, narrowness
 from a2aflow.solve.fill import fill_missing
 from a2aflow.solve.flow_program import FlowProgram
@@ -72,11 +79,18 @@ THREAD_VARIABLES = 50_000
 SINGLE_GAP = 1e-4
 """Gaps from here on are reached in single precision."""
 
+SINGLE_RANGE = 1e3
+"""Capacities further apart than this need double precision: narrow links carry little."""
+
 MOST_STEPS = 1_000_000
 """Steps after which the method gives up."""
 
 BLOCK_CELLS = 8_000_000
 """Flows that are made exact at once when the answer is written out."""
+
+
+SMALL_STEPS = 20_000
+"""The same for programs so small that a linear program's solver finishes them at once."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,15 +146,36 @@ def answer_by_steps(
         return Answer(search.best_entries(), search.best_lengths, bound, status)
 
 
+def _shortest_paths(program: FlowProgram) -> Guess:
+    """Return where to start without a guess: shortest paths, and links that are equally full."""
+    nothing = np.zeros((len(program.weight), program.graph.links))
+    volumes = exact_flows(program.graph, program.groups, nothing)
+    return Guess(volumes, 1 / program.graph.capacity)
+
+
+def _widths(program: FlowProgram, volumes: Floats) -> Floats:
+    """Return how much of each link there is to use, next to that of a median one.
+
+    In the time that some volumes take, all demand together needs no more than a certain width.
+    """
+    wanted = float(program.weight @ program.groups.wanted.sum(axis=1))
+    time, capacity = program.time(volumes), program.graph.capacity
+    useful = np.minimum(capacity, wanted / time) if time > 0 else capacity
+    return np.asarray(useful / np.quantile(useful, 0.5, method="lower"))
+
+
 class _Search:
     """The state of one solve: iterates, step sizes, and the best flow and bound so far."""
 
     def __init__(self, program: FlowProgram, settings: SolveSettings, guess: Guess | None) -> None:
         self.program = program
         self.settings = settings
+        warm = guess is not None
         total = program.groups.wanted.sum(axis=1)
         self.scale = total / total.mean()
-        self.real: Any = np.float32 if settings.gap >= SINGLE_GAP else np.float64
+        uneven = program.graph.capacity.max() > SINGLE_RANGE * program.graph.capacity.min()
+        single = settings.gap >= SINGLE_GAP and not uneven
+        self.real: Any = np.float32 if single else np.float64
         self.network = self._network()
         self.prices = Prices(
             np.searchsorted(program.budget, np.arange(int(program.budget.max()) + 2)),
@@ -150,10 +185,12 @@ class _Search:
         )
         self.time, self.bound = np.inf, 0.0
         self.best_lengths = np.ones(program.graph.links)
+        guess = guess or _shortest_paths(program)
+        self.width = _widths(program, guess.volumes)
         self.state = self._start(guess)
         self.trial, self.best_flow = self.state.flow.copy(), np.zeros_like(self.state.flow)
         self.weight = 1.0
-        self.weight = self._natural_weight() * (1.0 if guess is None else WARM)
+        self.weight = self._natural_weight() * (WARM if warm else 1.0)
 
     def _network(self) -> Network:
         program = self.program
@@ -165,18 +202,12 @@ class _Search:
             (program.weight * self.scale).astype(self.real),
         )
 
-    def _start(self, guess: Guess | None) -> State:
-        """Start from the guess, or from shortest paths: flows, prices and potentials."""
+    def _start(self, guess: Guess) -> State:
+        """Start from the guess: flows, prices and potentials."""
         program = self.program
-        lengths = 1 / program.graph.capacity if guess is None else guess.lengths
-        if guess is None:
-            nothing = np.zeros((len(program.weight), program.graph.links))
-            volumes = exact_flows(program.graph, program.groups, nothing)
-        else:
-            volumes = guess.volumes
-        price = self._within_budget(lengths)
+        price = self._within_budget(guess.lengths)
         length = program.link_lengths(price)
-        flow = (volumes / self.scale[:, None]).astype(self.real)
+        flow = (guess.volumes / self.scale[:, None]).astype(self.real)
         distance = shortest_distances(program.graph, length, program.groups.start)
         distance[~np.isfinite(distance)] = 0.0
         potential = distance.astype(self.real)
@@ -194,19 +225,24 @@ class _Search:
 
     def _steps(self) -> Steps:
         """Return step sizes for the present weight of flows against lengths."""
-        graph, flow = self.program.graph, MARGIN * self.weight
-        degree = np.maximum(graph.in_degree + graph.out_degree, 1)
-        total = float((self.program.weight * self.scale).sum())
-        potential = BALANCE / (2 * flow * degree)
-        return Steps(flow, potential.astype(self.real), (1 - BALANCE) / (flow * total))
+        program, graph = self.program, self.program.graph
+        flow = MARGIN * self.weight * self.width
+        near = np.bincount(graph.tail, flow, graph.nodes)
+        near += np.bincount(graph.head, flow, graph.nodes)
+        near[near == 0] = 1.0  # what no link touches wants nothing
+        total = float((program.weight * self.scale).sum())
+        size = np.bincount(program.link_class, flow, program.classes)[: program.classes]
+        price = (1 - BALANCE) / (size / program.class_size * total)
+        per_link = flow.astype(self.real), (1 / flow).astype(self.real)
+        return Steps(*per_link, (BALANCE / (2 * near)).astype(self.real), price)
 
     def _natural_weight(self) -> float:
         """Return the weight that makes flows and lengths as far from zero as each other."""
         steps, state = self._steps(), self.state
         share = self.network.share.astype(np.float64)
-        flow = share @ (state.flow**2).sum(axis=1, dtype=np.float64) / steps.flow
+        flow = share @ (state.flow**2 * steps.inverse).sum(axis=1, dtype=np.float64)
         squares = (state.potential**2 / steps.potential).sum(axis=1, dtype=np.float64)
-        price = float((self.prices.size * state.price**2).sum()) / steps.price
+        price = float((self.prices.size * state.price**2 / steps.price).sum())
         return float(np.sqrt(flow / (share @ squares + price)))
 
     def run(self) -> Status:
@@ -214,7 +250,9 @@ class _Search:
         steps, since, total = self._steps(), 0, 0
         first_move, last_move, next_check, next_certified = 0.0, np.inf, CHECK, 0.0
         batch = int(np.clip(BATCH_WORK // self.program.variables, 1, MOST_BATCH))
-        while total < MOST_STEPS:
+        small = self.program.variables < SMALL_SIZE
+        most = min(SMALL_STEPS, MOST_STEPS) if small else MOST_STEPS
+        while total < most:
             move = run_steps(self.network, self.prices, steps, self.state, since, batch)
             first_move = move if since == 0 else first_move
             since, total = since + batch, total + batch
@@ -283,7 +321,7 @@ class _Search:
             self.time, self.trial, self.best_flow = time, self.best_flow, trial
 
     def _report(self, total: int) -> None:
-        self.settings.report(f"{total} steps: time {self.time:.6g}, certified gap {self.gap:.2e}")
+        self.settings.report(f"{total} steps: certified gap {self.gap:.2e}")
 
     def best_entries(self) -> tuple[Ints, Ints, Floats]:
         """Return the best flow, exact, as (start, link, volume) by group; a block at a time."""

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from a2aflow.ir.flow import Flow, Status
 from a2aflow.ir.problem import Problem
-from a2aflow.solve.concurrent import solve_by_lp
+from a2aflow.solve.concurrent import finished, solve_by_lp
 from a2aflow.solve.first_order import solve_by_steps
 from a2aflow.solve.flow_program import FlowProgram, reduced_program
 from a2aflow.solve.settings import SolveSettings
@@ -39,7 +39,7 @@ def solve_grouped(problem: Problem, settings: SolveSettings) -> Flow:
 
 def solve_first_order(problem: Problem, settings: SolveSettings) -> Flow:
     """Solve the master program by primal-dual steps; the flow is per source."""
-    return expand_if_small(_solve(problem, settings, solve_by_steps, "first-order"))
+    return expand_if_small(_solve(problem, settings, _by_steps, "first-order"))
 
 
 def solve_master(problem: Problem, settings: SolveSettings) -> Flow:
@@ -56,6 +56,12 @@ def solve_sources(problem: Problem, settings: SolveSettings) -> Flow:
     variables = len(problem.sources) * problem.topology.links
     small = variables < SYMMETRY_VARIABLES
     return expand(solve_master(problem, replace(settings, symmetry=False) if small else settings))
+
+
+def _by_steps(problem: Problem, program: FlowProgram, settings: SolveSettings, method: str) -> Flow:
+    """Take primal-dual steps; what is small is then solved to the end."""
+    flow = solve_by_steps(problem, program, settings, method)
+    return finished(problem, program, flow, settings)
 
 
 def _by_size(problem: Problem, program: FlowProgram, settings: SolveSettings, method: str) -> Flow:

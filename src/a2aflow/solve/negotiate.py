@@ -26,6 +26,9 @@ Table: TypeAlias = NDArray[np.int32]
 
 Paths = TypeVar("Paths", Ints, Table)
 
+ROUNDING = 1e-9
+"""A load above its budget by less than this share of it is within it."""
+
 STALE = 40
 """Rounds without progress after which a negotiation is given up."""
 
@@ -123,7 +126,7 @@ def negotiate(
                 load,
             )
         over = np.maximum(load - budget, 0.0)
-        over[over <= 1e-9] = 0.0
+        over[load <= budget * (1 + ROUNDING)] = 0.0
         excess = float(over.sum())
         if excess == 0.0 and bool((table[:, 0] != NOTHING).all()):
             return table, True
@@ -214,7 +217,7 @@ def _needs_rerouting(path: Paths, load: Floats, budget: Floats) -> bool:
     for link in path:
         if link == NOTHING:
             break
-        if load[link] > budget[link] + 1e-9:
+        if load[link] > budget[link] * (1 + ROUNDING):
             return True
     return False
 

@@ -41,11 +41,12 @@ class Prices(NamedTuple):
 
 
 class Steps(NamedTuple):
-    """Step sizes: of flows, of potentials per node, of prices."""
+    """Step sizes: of flows per link, also inverted, of potentials per node, of prices per class."""
 
-    flow: float
+    flow: Reals
+    inverse: Reals
     potential: Reals
-    price: float
+    price: Floats
 
 
 class State(NamedTuple):
@@ -107,7 +108,7 @@ def _flow_step(
     """
     groups, links = len(network.root), len(length)
     zero, two = length.dtype.type(0.0), length.dtype.type(2.0)
-    stride = length.dtype.type(steps.flow)
+    stride, inverse = steps.flow, steps.inverse
     a, b = length.dtype.type(keep), length.dtype.type(1.0 - keep)
     for block in prange(BLOCKS):
         carried, missing, passed = load[block], lacking[block], passing[block]
@@ -122,14 +123,13 @@ def _flow_step(
                 passed[link] = length[link] + potential[tail] - potential[head]
             for link in range(links):
                 old = flow[link]
-                new = max(old - stride * passed[link], zero)
+                new = max(old - stride[link] * passed[link], zero)
                 step = new - old
-                change += step * step
+                change += step * step * inverse[link]
                 passed[link] = new + step
                 flow[link] = a * (new + step) + b * anchor[link]
             for link in range(links):
                 carried[link] += share * passed[link]
-            change = change / stride
             missing[:] = network.wanted[group]
             for link in range(links):
                 missing[network.head[link]] -= passed[link]
@@ -151,19 +151,19 @@ def _price_step(prices: Prices, steps: Steps, state: State, load: Reals, keep: f
         for link in range(load.shape[1]):
             raised[prices.of_link[link]] += load[block, link]
     price, anchor = state.price, state.price_anchor
+    slope = steps.price * prices.capacity
     target = np.empty(len(price))
     for kind in range(len(price)):
-        target[kind] = price[kind] + steps.price * raised[kind] / prices.size[kind]
+        target[kind] = price[kind] + steps.price[kind] * raised[kind] / prices.size[kind]
     distance = 0.0
     for budget in range(len(prices.first) - 1):
         part = slice(prices.first[budget], prices.first[budget + 1])
-        slope = steps.price * prices.capacity[part]
         width = prices.size[part] * prices.capacity[part]
-        level = _level(target[part], slope, width)
+        level = _level(target[part], slope[part], width)
         for kind in range(prices.first[budget], prices.first[budget + 1]):
-            new = max(0.0, target[kind] - steps.price * prices.capacity[kind] * level)
+            new = max(0.0, target[kind] - slope[kind] * level)
             step = new - price[kind]
-            distance += prices.size[kind] * step * step / steps.price
+            distance += prices.size[kind] * step * step / steps.price[kind]
             price[kind] = keep * (new + step) + (1 - keep) * anchor[kind]
     return distance
 

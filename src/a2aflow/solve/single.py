@@ -83,7 +83,8 @@ def route_chunks(flow: Flow, chunks: int, settings: RouteSettings, method: str) 
     problem = flow.problem
     pieces, source, destination = _pieces(problem, chunks)
     goal = next(_targets(problem, flow.bound, chunks))
-    settings.solve.report(f"{method}: {chunks} per pair, aiming at {goal:.6g}")
+    above = goal / flow.bound - 1
+    settings.solve.report(f"{method}: {chunks} per pair, aiming at {above:.2%} above the bound")
     table = spread_chunks(problem.topology, pieces, goal, settings.solve)
     table = _negotiated(flow, chunks, pieces, table, settings)
     return _as_routes(flow, chunks, source, destination, table, method)
@@ -103,7 +104,8 @@ def _negotiated(
     for target in _targets(flow.problem, flow.bound, chunks):
         if target >= reached or tries == 0:
             break
-        settings.solve.report(f"{len(pieces.start)} chunks negotiate, aiming at {target:.6g}")
+        above = target / flow.bound - 1
+        settings.solve.report(f"{len(pieces.start)} chunks negotiate: {above:.2%} above the bound")
         budget = target * topology.capacity * (1 + 1e-12)
         for attempt in range(tries):
             if settings.solve.out_of_time():

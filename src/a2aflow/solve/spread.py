@@ -76,7 +76,8 @@ def spread_chunks(graph: Topology, chunks: Chunks, goal: float, settings: SolveS
         if time <= goal * (1 + 1e-9) or settings.out_of_time():
             break
         moved = _pass(state, steepness / (max(goal, time) * graph.capacity), steepness)
-        settings.report(f"spreading chunks: pass {index + 1}, time {state.time:.6g}")
+        above = state.time / goal - 1
+        settings.report(f"spreading chunks: pass {index + 1}, {above:.2%} above the goal")
         if not moved and index >= passes:
             break
     return state.table

@@ -49,8 +49,9 @@ COARSE_GAP = 5e-4
 class TimedFlow:
     """A fractional schedule: exact volumes [groups, links of the expanded graph].
 
-    A group stands for all sources that the translations map it to. `exact` is how near to the
-    optimum of as many steps it is meant to be.
+    A group stands for all sources that the translations map it to. `bound` is what lengths of the
+    expanded graph prove about every schedule of as many steps; `exact` is how near to the optimum
+    it is meant to be.
     """
 
     expansion: Expansion
@@ -58,6 +59,7 @@ class TimedFlow:
     volumes: Floats
     status: Status
     translations: Translations
+    bound: float = 0.0
     exact: float = 1e-9
 
     @property
@@ -107,6 +109,14 @@ def solve_timestepped(
     return _by_lp(start, settings, group, link)
 
 
+def _judged(flow: TimedFlow, otherwise: Status, gap: float) -> TimedFlow:
+    """Say how the solve ended: optimal only if the bound proves it, whatever the solver says."""
+    if otherwise is Status.OPTIMAL:
+        otherwise = Status.GAP_NOT_REACHED
+    proven = flow.time <= flow.bound * (1 + gap)
+    return replace(flow, status=Status.OPTIMAL if proven else otherwise)
+
+
 def _by_lp(start: TimedFlow, settings: SolveSettings, group: Ints, link: Ints) -> TimedFlow:
     """Solve the linear program over the variables given."""
     program = start.program
@@ -118,13 +128,13 @@ def _by_lp(start: TimedFlow, settings: SolveSettings, group: Ints, link: Ints) -
     approximate = np.zeros((len(program.weight), program.graph.links))
     if result.x is not None:
         approximate[group, link] = result.x[: len(link)]
-    volumes = exact_flows(program.graph, program.groups, approximate)
-    status = ENDED.get(result.status, Status.GAP_NOT_REACHED)
-    return replace(start, volumes=volumes, status=status)
-
-
-ENDED = {LPStatus.OPTIMAL: Status.OPTIMAL, LPStatus.TIME_LIMIT: Status.TIME_LIMIT}
-"""How a time-stepped solve ended, by how its program did."""
+    volumes, bound = exact_flows(program.graph, program.groups, approximate), 0.0
+    if result.row_dual is not None:
+        prices = np.maximum(-result.row_dual[-program.classes :], 0.0)
+        bound = program_bound(program, program.link_lengths(prices))
+    late = result.status is LPStatus.TIME_LIMIT
+    ended = Status.TIME_LIMIT if late else Status.GAP_NOT_REACHED
+    return _judged(replace(start, volumes=volumes, bound=bound), ended, settings.gap)
 
 
 def _by_steps(start: TimedFlow, settings: SolveSettings, lengths: Floats | None) -> TimedFlow:
@@ -143,12 +153,8 @@ def _by_steps(start: TimedFlow, settings: SolveSettings, lengths: Floats | None)
     first, link, volume = answer.entries
     volumes[np.repeat(np.arange(len(program.weight)), np.diff(first)), link] = volume
     bound = max(answer.bound, program_bound(program, tiled))
-    status = answer.status
-    if program.time(volumes) <= bound * (1 + settings.gap):
-        status = Status.OPTIMAL
-    elif status is Status.OPTIMAL:
-        status = Status.GAP_NOT_REACHED
-    return replace(start, volumes=volumes, status=status, exact=gap)
+    found = replace(start, volumes=volumes, bound=bound, exact=gap)
+    return _judged(found, answer.status, settings.gap)
 
 
 def is_large(problem: Problem, steps: int, translations: Translations) -> bool:

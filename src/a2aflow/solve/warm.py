@@ -14,8 +14,9 @@ from a2aflow.ir.arrays import Floats, Ints, inner_index
 from a2aflow.ir.flow import Flow, Status
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.topology import Topology
+from a2aflow.ir.units import Units, normal_units
 from a2aflow.solve.certificate import certify_program
-from a2aflow.solve.concurrent import flow_from_volumes, with_status
+from a2aflow.solve.concurrent import finished, flow_from_volumes, with_status
 from a2aflow.solve.exact import exact_flows
 from a2aflow.solve.fill import fill_missing
 from a2aflow.solve.first_order import Guess, solve_by_steps
@@ -38,25 +39,33 @@ NOWHERE = -1
 def repair(problem: Problem, last: Flow, settings: SolveSettings) -> Flow:
     """Return the last answer with only what cannot stay rerouted, and its certificate."""
     settings = settings.begin()
-    program = whole_program(problem, by_source(problem))
+    units = normal_units(problem)
+    program = whole_program(units.problem, by_source(units.problem))
     with using_threads(settings.workers):
-        flow = _repaired(problem, program, _carried_over(program, last))
-    return with_status(flow, Status.GAP_NOT_REACHED, settings)
+        flow = _repaired(units.problem, program, _carried_over(program, last, units.demand))
+    return units.restored(with_status(flow, Status.GAP_NOT_REACHED, settings))
 
 
 def solve_from(problem: Problem, last: Flow, settings: SolveSettings) -> Flow:
     """Solve a problem by the first-order method, from the answer to a similar one."""
-    settings = settings.begin()
+    units = normal_units(problem)
+    return units.restored(_solve_from(units, last, settings.begin()))
+
+
+def _solve_from(units: Units, last: Flow, settings: SolveSettings) -> Flow:
+    """Solve a problem in normal units, from the answer to a similar one in units of its own."""
+    problem = units.problem
     symmetry = find_symmetry(problem, settings.symmetry)
     program = reduced_program(symmetry)
-    guess = _carried_over(program, last)
+    guess = _carried_over(program, last, units.demand)
     with using_threads(settings.workers):
         flow = _repaired(problem, program, guess)
-    settings.report(f"repaired: time {flow.time:.6g}, certified gap {flow.gap:.2e}")
+    settings.report(f"repaired: certified gap {flow.gap:.2e}")
     if flow.gap > settings.gap:
         # Where nothing is left of the last answer, there is nothing to start from.
         start = guess if guess.volumes.any() else None
         flow = solve_by_steps(problem, program, settings, "first-order", start)
+    flow = finished(problem, program, flow, settings)
     return flow if symmetry.trivial else replace(flow, generators=symmetry.generators)
 
 
@@ -69,10 +78,11 @@ def _repaired(problem: Problem, program: FlowProgram, guess: Guess) -> Flow:
     return flow_from_volumes(problem, program, volumes, certificate, "repair")
 
 
-def _carried_over(program: FlowProgram, last: Flow) -> Guess:
+def _carried_over(program: FlowProgram, last: Flow, unit: float) -> Guess:
     """Return the volumes and lengths of the last answer on the links of the new graph.
 
-    Symmetric links of the new graph get the mean of their lengths, and new links the mean of all.
+    The new graph's demands are in units of `unit`. Its symmetric links get the mean of their
+    lengths, and new links the mean of all.
     """
     last = expand(last)
     old, new = last.problem.topology, program.graph
@@ -85,7 +95,7 @@ def _carried_over(program: FlowProgram, last: Flow) -> Guess:
     volumes = np.zeros((len(program.weight), new.links))
     for row, start in enumerate(program.groups.start):
         volumes[row, known] = _volumes_of(last, node[start])[link[known]]
-    return Guess(volumes, program.link_lengths(total / program.class_size))
+    return Guess(volumes / unit, program.link_lengths(total / program.class_size))
 
 
 def _volumes_of(flow: Flow, node: int) -> Floats:

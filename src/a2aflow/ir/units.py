@@ -1,0 +1,92 @@
+"""Normal units: every problem is solved with capacities and demands of about 1.
+
+Capacities come in Gbit/s or in bit/s, demands in shards or in bytes, and solvers have tolerances of
+their own. So whoever produces an answer solves the problem in other units, and gives the answer
+back in those of the caller: a reduction, `normal_units` to apply it and `restored` to invert it.
+
+The unit of capacity is the capacity of the median link: where all links are equal, every one is
+exactly 1, whatever they were. The unit of demand is a power of two, so that amounts that are exact
+stay exact. Times are in units of demand over capacity.
+"""
+
+import math
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+import numpy as np
+
+from a2aflow.ir.arrays import Floats
+from a2aflow.ir.demand import Demand
+from a2aflow.ir.flow import Certificate, Flow
+from a2aflow.ir.problem import Problem
+from a2aflow.ir.routes import Routes
+from a2aflow.ir.schedule import Schedule
+from a2aflow.ir.topology import LARGEST, SMALLEST, Topology
+
+Answer = TypeVar("Answer", Flow, Routes, Schedule)
+
+
+@dataclass(frozen=True, eq=False)
+class Units:
+    """A problem as it was posed, the same in normal units, and how large those are."""
+
+    posed: Problem
+    problem: Problem
+    capacity: float
+    demand: float
+
+    @property
+    def time(self) -> float:
+        """The unit of time: that of demand over that of capacity."""
+        return self.demand / self.capacity
+
+    def restored(self, answer: Answer) -> Answer:
+        """Return an answer to the normal problem as one to the problem as it was posed."""
+        if self.posed is self.problem:
+            return answer
+        bound = answer.certificate.bound * self.time
+        proof = Certificate(answer.certificate.lengths, bound)
+        if isinstance(answer, Routes):
+            return self._restored_routes(answer, proof)
+        if isinstance(answer, Schedule):
+            time = answer.fractional_time * self.time
+            return replace(answer, problem=self.posed, certificate=proof, fractional_time=time)
+        amount, rate = answer.amount * self.capacity, answer.rate / self.time
+        return replace(answer, problem=self.posed, certificate=proof, amount=amount, rate=rate)
+
+    def _restored_routes(self, routes: Routes, proof: Certificate) -> Routes:
+        """Scale the weights; a smaller unit of demand makes their common denominator larger."""
+        finer = max(1, round(1 / self.demand))
+        common = None if routes.denominator is None else routes.denominator * finer
+        weight = routes.weight * self.demand
+        return replace(
+            routes, problem=self.posed, certificate=proof, weight=weight, denominator=common
+        )
+
+
+def normal_units(problem: Problem, demand: bool = True) -> Units:
+    """Return a problem in normal units; without `demand`, amounts stay as they are.
+
+    What is cut into chunks has a unit of demand already, the shard.
+    """
+    capacity, matrix = _capacity_unit(problem.topology), problem.demand.matrix
+    amount = 1.0 if matrix is None or not demand else _demand_unit(matrix)
+    if capacity == amount == 1.0:
+        return Units(problem, problem, 1.0, 1.0)
+    topology = replace(problem.topology, capacity=problem.topology.capacity / capacity)
+    scaled = None if matrix is None else matrix / amount
+    normal = Problem(topology, Demand(problem.demand.terminals, scaled))
+    return Units(problem, normal, capacity, amount)
+
+
+def _capacity_unit(topology: Topology) -> float:
+    """Return the capacity of the median link, or 1 where that would bring others out of range."""
+    median = float(np.quantile(topology.capacity, 0.5, method="lower"))
+    least, most = topology.capacity.min() / median, topology.capacity.max() / median
+    return median if least >= SMALLEST and most <= LARGEST else 1.0
+
+
+def _demand_unit(matrix: Floats) -> float:
+    """Return the power of two next to the largest demand, if the smallest stays within range."""
+    smallest = float(matrix[matrix > 0].min())
+    return 2.0 ** math.floor(math.log2(min(float(matrix.max()), smallest / SMALLEST)))
