@@ -1,6 +1,6 @@
 """What is measured and found, by endpoints that do as they are told."""
 
-from dataclasses import dataclass, field
+from dataclasses import FrozenInstanceError, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -102,6 +102,14 @@ def test_a_report_survives_its_file(scripted: Scripted, native: str | None) -> N
     written = report.to_json()
     written["rows"], written["violations"] = list(written["rows"]), list(written["violations"])
     assert report_from_json(written) == report
+
+
+def test_reports_cannot_be_changed(scripted: Scripted) -> None:
+    """What was measured stays as it was."""
+    report = measure(scripted, [1], iterations=1, warmup=0)
+    for noun, name in ((report, "ranks"), (report.rows[0], "bytes"), (report.rows[0].ours, "mean")):
+        with pytest.raises(FrozenInstanceError):
+            setattr(noun, name, 1)
 
 
 @pytest.mark.parametrize("call", [1, 4])

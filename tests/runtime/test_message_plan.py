@@ -1,13 +1,15 @@
+from dataclasses import FrozenInstanceError
+
 import numpy as np
 import pytest
 from saved import with_sends
 
-from a2aflow.errors import InputError
+from a2aflow.errors import InputError, UsageError
 from a2aflow.ir.program import Buffer
 from a2aflow.ir.schedule import Schedule
 from a2aflow.runtime.plan import Plan, placement_of, plan_of, plan_rank
 from a2aflow.runtime.progress import Progress
-from a2aflow.runtime.spans import spans_of
+from a2aflow.runtime.spans import Span, shard_bytes_of, spans_of
 from a2aflow.topologies.operators import with_host_bandwidth
 from a2aflow.topologies.spec import build
 from schedules import hop_schedule
@@ -148,3 +150,89 @@ def test_a_chunk_lost_in_a_switch() -> None:
     lost = with_sends(schedule, np.flatnonzero(enters)[:1])
     with pytest.raises(InputError, match="does not leave it"):
         plan_of(lost, 0)
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_every_message_is_in_its_step(spec: str) -> None:
+    """The steps share out all messages, the last one too, receives before sends."""
+    for plan in plans_of(hop_schedule(build(spec), 2)):
+        assert len(plan.by_step) == plan.steps
+        assert [each for messages in plan.by_step for each in messages] == list(
+            range(plan.messages)
+        )
+        for step, messages in enumerate(plan.by_step):
+            assert plan.step[messages].tolist() == [step] * len(messages)
+            order = [(bool(plan.sends[each]), int(plan.peer[each])) for each in messages]
+            assert order == sorted(order)
+
+
+def test_plans_and_spans_cannot_be_changed() -> None:
+    """What all calls share is read only."""
+    plan = plans_of(hop_schedule(build("ring:4")))[0]
+    with pytest.raises(ValueError, match="read-only"):
+        plan.step[0] = 1
+    with pytest.raises(FrozenInstanceError):
+        plan.rank = 1  # type: ignore[misc]
+    with pytest.raises(FrozenInstanceError):
+        spans_of(plan, 1).scratch_bytes = 1  # type: ignore[misc]
+
+
+def test_a_rank_without_messages() -> None:
+    """Where nothing is sent there is nothing to wait for, and no byte to lay out."""
+    schedule = hop_schedule(build("ring:4"))
+    plan = plan_of(with_sends(schedule, np.flatnonzero(schedule.source < 0)), 1)
+    assert (plan.messages, plan.waits.tolist(), plan.first.tolist()) == (0, [], [0])
+    assert all(len(messages) == 0 for messages in plan.by_step)
+    assert spans_of(plan, 5).first.tolist() == [0]
+
+
+def runs_by_hand(plan: Plan, message: int, shard: int) -> list[Span]:
+    """Lay out a message chunk by chunk; join what is adjacent at both of its ends."""
+    slot = -(-shard // plan.chunks_per_shard)
+    found: list[tuple[int, ...]] = []
+    for piece in range(plan.first[message], plan.first[message + 1]):
+        chunk = int(plan.chunk[piece])
+        begin, end = (each * shard // plan.chunks_per_shard for each in (chunk, chunk + 1))
+        places = []
+        for buffer, offset in (
+            (int(plan.buffer[piece]), int(plan.offset[piece])),
+            (int(plan.peer_buffer[piece]), int(plan.peer_offset[piece])),
+        ):
+            whole = offset // plan.chunks_per_shard * shard + begin
+            places += [buffer, offset * slot if buffer == Buffer.SCRATCH else whole]
+        last = found[-1] if found else None
+        if end == begin:
+            continue
+        if last and [last[0], last[1] + last[4], last[2], last[3] + last[4]] == places:
+            found[-1] = (*last[:4], last[4] + end - begin)
+        else:
+            found.append((*places, end - begin))
+    runs = [(Buffer(buffer), begin, count) for buffer, begin, _, _, count in found]
+    return runs or [(Buffer.INPUT, 0, 0)]
+
+
+@pytest.mark.parametrize("spec", SPECS)
+@pytest.mark.parametrize(("chunks", "shard"), [(1, 4), (2, 7), (3, 2), (4, 12), (4, 11)])
+def test_runs_are_as_long_as_both_ends_allow(spec: str, chunks: int, shard: int) -> None:
+    """Bytes are where they are by hand, and what lies together travels together."""
+    lengths = set()
+    for plan in plans_of(hop_schedule(build(spec), chunks)):
+        spans = spans_of(plan, shard)
+        assert spans.scratch_bytes == plan.scratch * -(-shard // chunks)
+        for message in range(plan.messages):
+            runs = spans.of(message)
+            assert runs == runs_by_hand(plan, message, shard)
+            lengths.update(count for _, _, count in runs)
+    assert max(lengths) >= shard or spec == "ring:11"
+
+
+def test_one_shard_per_rank() -> None:
+    """Both buffers are as large, and have one equal shard for each rank."""
+    assert shard_bytes_of(4, 96, 12, 96) == 24
+    assert shard_bytes_of(4, 0, 0, 0) == 0
+    for received in (95, 97):
+        with pytest.raises(UsageError, match=f"has 96 bytes, the receive buffer {received}"):
+            shard_bytes_of(4, 96, 12, received)
+    for items in (11, 13, 1):
+        with pytest.raises(UsageError, match=f"{items} elements for 4 ranks"):
+            shard_bytes_of(4, 96, items, 96)

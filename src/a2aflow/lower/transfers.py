@@ -95,7 +95,7 @@ def _behind_switches(schedule: Schedule, receiver: Ints) -> Ints:
     terminals = len(topology.terminals)
     shard = schedule.source * terminals + schedule.destination
     where = (
-        (schedule.step * terminals**2 + shard) * int(schedule.chunk.max() + 1)
+        (schedule.step * terminals**2 + shard) * int(schedule.chunk.max(initial=0) + 1)
     ) + schedule.chunk
     tail, head = topology.tail[schedule.link], topology.head[schedule.link]
     next_send = {(key, int(node)): i for i, (key, node) in enumerate(zip(where, tail, strict=True))}

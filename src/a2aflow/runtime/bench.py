@@ -176,7 +176,7 @@ def _wrong(found: Bytes, expected: Bytes, rank: int, size: int) -> list[str]:
     """Name the shards with wrong bytes."""
     bad = found != expected
     told: list[str] = []
-    for source in np.flatnonzero(bad.reshape(-1, max(size, 1)).any(axis=1))[:MAX_TOLD]:
+    for source in np.flatnonzero(bad.reshape(-1, size).any(axis=1))[:MAX_TOLD]:
         shard = slice(source * size, (source + 1) * size)
         first = int(np.argmax(bad[shard]))
         told.append(
