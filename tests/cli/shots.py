@@ -24,16 +24,24 @@ def count(*_):
     if seen == at:
         signal.raise_signal(number)
 leave = os._exit
-def tell(code):
-    if at == 0:
-        os.write(1, b"\\n%d" % seen)
+def last(code):
+    global seen
+    if seen < at:
+        seen = at
+        signal.raise_signal(number)
     leave(code)
-os._exit = tell
+os._exit = last
 sys.argv = ["a2aflow", *sys.argv[3:]]
 sys.addaudithook(count)
 main()
 """
-"""A process of its own: number of the signal, the event at which it comes, words."""
+"""A process of its own: number of the signal, the event at which it comes, words.
+
+If there are fewer events, the signal comes with the last thing that the process does.
+"""
+
+EVENTS = 30_000
+"""About as many as a call has: nine tenths of them are imports."""
 
 WORDS = {
     "topology": "topology torus:3x3 --json",
@@ -76,7 +84,7 @@ def default_signals() -> None:
 
 
 def shoot(words: str, number: int, at: int) -> Shot:
-    """Run words and send a signal at an event; at 0, none, and the number of events is told."""
+    """Run words and send a signal at an event."""
     command = [sys.executable, "-c", CHILD, str(number), str(at), *words.split()]
     done = subprocess.run(
         command, capture_output=True, text=True, check=False, timeout=300, env=os.environ
@@ -84,21 +92,15 @@ def shoot(words: str, number: int, at: int) -> Shot:
     return Shot(done.returncode, done.stdout, done.stderr)
 
 
-def events(words: str) -> int:
-    """Return how many events a call has from its first line to its last."""
-    return int(shoot(words, 0, 0).out.rpartition("\n")[2])
-
-
 def main() -> None:
     """Shoot at seeded moments of every verb, and print what came of it."""
     default_signals()
     counts: Counter[str] = Counter()
     generator = random.Random(0)
-    total = {words: events(words) for words in WORDS.values()}
     for _ in range(int(sys.argv[1])):
-        words = generator.choice(list(total))
+        words = generator.choice(list(WORDS.values()))
         number = generator.choice([signal.SIGINT, signal.SIGTERM])
-        shot = shoot(words, number, generator.randint(1, total[words]))
+        shot = shoot(words, number, generator.randint(1, EVENTS))
         verdict = shot.verdict(number, words)
         counts[verdict] += 1
         if verdict != "one line":

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from shots import WORDS, default_signals, events, shoot
+from shots import EVENTS, WORDS, default_signals, shoot
 
 from a2aflow.cli import signals
 from a2aflow.cli.signals import Stopped, printing, searching, working
@@ -62,14 +62,12 @@ def test_ctrl_c_gives_the_best_so_far(name: str) -> None:
     assert 0 < found["bound"] <= found["time"]
 
 
-@pytest.mark.parametrize("number", BOTH)
 @pytest.mark.parametrize("verb", WORDS)
-def test_from_the_first_import_to_the_last_byte(verb: str, number: int) -> None:
+def test_from_the_first_import_to_the_last_byte(verb: str) -> None:
     """Whatever the moment: one line, the signal's exit code, and never half an object."""
     default_signals()
-    moments = random.Random(f"{verb} {number}")
-    last = events(WORDS[verb])
-    for at in (moments.randint(1, last), last):
+    moments = {signal.SIGINT: random.Random(verb).randint(1, EVENTS), signal.SIGTERM: 10 * EVENTS}
+    for number, at in moments.items():
         shot = shoot(WORDS[verb], number, at)
         assert shot.verdict(number, WORDS[verb]) == "one line", (at, shot)
 
