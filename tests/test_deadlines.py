@@ -80,16 +80,20 @@ def limited(seconds: float) -> SolveSettings:
     return SolveSettings(gap=1e-9, workers=1, time_limit=seconds)
 
 
+def solving(method: str) -> Callable[[SolveSettings], object]:
+    """Return a call of `solve` by a method."""
+    return lambda each: solve(problem(), method, each)
+
+
+def routing(method: str) -> Callable[[SolveSettings], object]:
+    """Return a call of `route` by a method."""
+    return lambda each: route(problem(method), method, RouteSettings(solve=each))
+
+
 CALLS: dict[str, Callable[[SolveSettings], object]] = {
+    **{f"solve {name}": solving(name) for name in ("auto", *METHODS)},
     **{
-        f"solve {name}": lambda each, name=name: solve(problem(), name, each)
-        for name in ("auto", *METHODS)
-    },
-    **{
-        f"route {name}": lambda each, name=name: route(
-            problem(name), name, RouteSettings(solve=each)
-        )
-        for name in sorted(ROUTERS.keys() - {"dor", "deadlock-free"})
+        f"route {name}": routing(name) for name in sorted(ROUTERS.keys() - {"dor", "deadlock-free"})
     },
     "schedule": lambda each: find_schedule(problem(), ScheduleSettings(solve=each)),
     "deadlock-free": lambda each: solve_deadlock_free(tiny(), 3, RouteSettings(solve=each)),

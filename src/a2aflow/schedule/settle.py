@@ -157,7 +157,8 @@ def _round(
             phases, paths, low[item], high[item], size[item], pressure / grain
         )
         _add(load[phase[item]], start, link, width, path[item], size[item])
-    return _learn(load, history, width, budget, grain)
+    over: float = _learn(load, history, width, budget, grain)
+    return over
 
 
 @njit(cache=True)
