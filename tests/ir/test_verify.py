@@ -12,7 +12,7 @@ from a2aflow.ir.flow import Certificate, Flow
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.topology import Topology
 from a2aflow.ir.verify import check_flow, check_topology, shortest_distances
-from a2aflow.solve import solve
+from a2aflow.solve import SolveSettings, solve
 from a2aflow.topologies.spec import build
 
 
@@ -163,3 +163,18 @@ def test_lengths_that_overflow_prove_only_what_their_ratios_do(flow: Flow) -> No
     huge = Certificate(np.full(flow.problem.topology.links, 1e308), 1e9)
     with pytest.raises(VerificationError, match="claims the bound"):
         check_flow(replace(flow, certificate=huge))
+
+
+@pytest.mark.parametrize("method", ["decomposed", "grouped"])
+def test_uneven_demands_are_held_each_against_its_own(method: str) -> None:
+    """What a group may carry and must deliver follows its demand, be it large or small."""
+    matrix = np.ones((4, 4)) - np.eye(4)
+    matrix[0, 1], matrix[2, 3] = 3.0, 0.25
+    found = solve(
+        Problem(build("ring:4"), Demand(4, matrix)), method, SolveSettings(symmetry=False)
+    )
+    check_flow(found)
+    largest = int(np.argmax(found.amount))
+    more = changed(found.amount, largest, found.amount[largest] * 1.001)
+    with pytest.raises(VerificationError, match="demand not met"):
+        check_flow(replace(found, amount=more))
