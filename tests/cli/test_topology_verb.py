@@ -132,8 +132,8 @@ def test_bad_bandwidths(text: str) -> None:
 def test_the_capacity_attribute_is_named(run: Run, tmp_path: Path) -> None:
     """Weights of GraphML are capacities if the user says so, and nothing is guessed if not."""
     path = tmp_path / "net.graphml"
-    graph: nx.Graph[int] = nx.cycle_graph(4)
-    nx.set_edge_attributes(graph, 4.0, "weight")
+    graph: nx.Graph[int] = nx.Graph()
+    graph.add_weighted_edges_from((node, (node + 1) % 4, 4.0) for node in range(4))
     nx.write_graphml(graph, path)
     refused = run("topology", path)
     assert refused.code == 3

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from a2aflow.ir.flow import Certificate, Flow
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.topology import Topology
 from a2aflow.ir.verify import check_flow, check_topology, shortest_distances
-from a2aflow.solve import solve
+from a2aflow.solve import SolveSettings, solve
 from a2aflow.topologies.spec import build
 
 
@@ -163,3 +164,72 @@ def test_lengths_that_overflow_prove_only_what_their_ratios_do(flow: Flow) -> No
     huge = Certificate(np.full(flow.problem.topology.links, 1e308), 1e9)
     with pytest.raises(VerificationError, match="claims the bound"):
         check_flow(replace(flow, certificate=huge))
+
+
+@pytest.mark.parametrize("method", ["decomposed", "grouped"])
+def test_uneven_demands_are_held_each_against_its_own(method: str) -> None:
+    """What a group may carry and must deliver follows its demand, be it large or small."""
+    matrix = np.ones((4, 4)) - np.eye(4)
+    matrix[0, 1], matrix[2, 3] = 3.0, 0.25
+    found = solve(
+        Problem(build("ring:4"), Demand(4, matrix)), method, SolveSettings(symmetry=False)
+    )
+    check_flow(found)
+    largest = int(np.argmax(found.amount))
+    more = changed(found.amount, largest, found.amount[largest] * 1.001)
+    with pytest.raises(VerificationError, match="demand not met"):
+        check_flow(replace(found, amount=more))
+
+
+def through_a_switch(amount: float, per_commodity: bool, capacity: float = 1.0) -> Flow:
+    """Return a flow of two terminals by a switch; one link carries another amount than it gets."""
+    ends = [(0, 2), (2, 1), (1, 2), (2, 0)]
+    links = [(u, v, capacity) for u, v in ends]
+    return Flow(
+        problem=Problem.all_to_all(Topology.from_links("switch", 3, links, [0, 1])),
+        rate=1.0,
+        source=np.array([0, 1]),
+        destination=np.array([1, 0]) if per_commodity else None,
+        start=np.array([0, 2, 4]),
+        link=np.arange(4),
+        amount=np.array([1.0, amount, 1.0, 1.0]),
+        certificate=Certificate(np.ones(4), 1e-3),
+        method="by hand",
+    )
+
+
+@pytest.mark.parametrize("per_commodity", [False, True])
+def test_errors_up_to_the_tolerance_are_none(per_commodity: bool) -> None:
+    """Against the demand, at switches too, and against the capacity; beyond it they are."""
+    check_flow(through_a_switch(1.0, per_commodity), tolerance=0.0)
+    for amount in (1 + 5e-10, 1 - 5e-10):
+        check_flow(through_a_switch(amount, per_commodity))
+    with pytest.raises(VerificationError, match="not conserved"):
+        check_flow(through_a_switch(1 + 3e-9, per_commodity, capacity=2.0))
+    with pytest.raises(VerificationError, match="1 links carry more than their capacity"):
+        check_flow(through_a_switch(1 + 3e-9, per_commodity), tolerance=2e-9)
+
+
+@pytest.mark.parametrize("destination", [None, np.array([1])])
+def test_a_flow_does_not_jump_between_switches(destination: Any) -> None:
+    """What enters one and leaves another, at nodes that ask for nothing, is not conserved."""
+    links = [(0, 2), (2, 3), (3, 1), (1, 0)]
+    problem = Problem(
+        Topology.from_links("switches", 4, links, [0, 1]),
+        Demand(2, np.array([[0.0, 0.5], [0.0, 0.0]])),
+    )
+    jumping = Flow(
+        problem=problem,
+        rate=1.0,
+        source=np.array([0]),
+        destination=destination,
+        start=np.array([0, 2]),
+        link=np.array([0, 2]),
+        amount=np.array([0.5, 0.5]),
+        certificate=Certificate(np.ones(4), 1e-3),
+        method="forged",
+    )
+    with pytest.raises(VerificationError, match=r"node [23] nets -?0\.5 of .* expected 0"):
+        check_flow(jumping)
+    whole = replace(jumping, start=np.array([0, 3]), link=np.arange(3), amount=np.full(3, 0.5))
+    assert check_flow(whole).time == 1.0

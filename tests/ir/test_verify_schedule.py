@@ -91,7 +91,7 @@ def test_blocks_do_not_change_what_is_found(
 def test_every_send_that_is_too_early_and_every_lost_chunk_is_counted() -> None:
     """By hand, over all sends of a schedule in which everything goes in the first step."""
     schedule = uneven()
-    together = replace(schedule, step=np.zeros(schedule.sends))
+    together = replace(schedule, step=np.zeros_like(schedule.step))
     start = schedule.problem.topology.tail[schedule.link]
     early = np.flatnonzero(start != schedule.problem.topology.terminals[schedule.source])
     with pytest.raises(VerificationError) as caught:

@@ -1,5 +1,7 @@
 """The interpreter of plans: what signals, waits, barriers and nops order, and what they do not."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from a2aflow.errors import InputError
@@ -36,7 +38,7 @@ def barrier(parties: int, number: int = 0) -> Operation:
 
 
 def plan_of(
-    one: list[Block], two: list[Block], channels: tuple[int, int] = (1, 1), scratch: int = 1
+    one: Sequence[Block], two: Sequence[Block], channels: tuple[int, int] = (1, 1), scratch: int = 1
 ) -> ExecutionPlan:
     """Return a plan of two ranks with so many channels to each other."""
     ranks = (

@@ -67,6 +67,31 @@ def relay(direct: int = 1) -> Program:
     return Program("relay", 1, ranks)
 
 
+def test_what_follows_a_receive_follows_all_that_it_took() -> None:
+    """A receive of two chunks from two sends ends with the later one; only sends are sends."""
+    program = relay()
+    (last,) = program.ranks[2].threads[0].instructions
+    echo = Instruction(Op.SEND, source=Place(Buffer.OUTPUT, 0))
+    both = RankProgram(3, 3, 0, (Thread(0, 0, 1, (last, echo)),))
+    end = RankProgram(
+        3,
+        3,
+        0,
+        (
+            *program.ranks[0].threads,
+            Thread(0, None, 2, (Instruction(Op.RECEIVE, target=Place(Buffer.OUTPUT, 0)),)),
+        ),
+    )
+    levels = Levels(Program("echo", 1, (end, program.ranks[1], both)))
+    assert levels.earliest()[2, 0, 1] == 3
+    assert levels.latest(3)[DIRECT] == levels.latest(3)[RELAYED] == 2
+    assert {fifo: len(queue) for fifo, queue in levels.sends.items()} == {
+        (0, 1, 0): 2,
+        (1, 2, 0): 2,
+        (2, 0, 0): 1,
+    }
+
+
 FIRST, SECOND, DIRECT, RELAYED = (0, 0, 0), (0, 0, 1), (1, 1, 0), (1, 1, 1)
 
 

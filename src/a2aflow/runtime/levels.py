@@ -85,10 +85,8 @@ def _matches(
     matches: dict[Node, list[Node]] = {}
     for fifo, taken in receives.items():
         pushed = _chunks(sends.get(fifo, []))
-        for receiver, sender in zip(_chunks(taken), pushed, strict=False):
-            found = matches.setdefault(receiver, [])
-            if not found or found[-1] != sender:
-                found.append(sender)
+        for receiver, sender in dict.fromkeys(zip(_chunks(taken), pushed, strict=False)):
+            matches.setdefault(receiver, []).append(sender)
     return matches
 
 
