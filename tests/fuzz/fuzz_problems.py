@@ -45,16 +45,17 @@ def _case(
     nodes, links, terminals = rng.choice((_digraph, _digraph, _hosts, _ring))(rng, capacities)
     uneven = rng.random() < 0.4
     pairs = [(a, b) for a in terminals for b in terminals if a != b]
-    entries = [[a, b, rng.choice(AMOUNTS) if uneven else 1.0] for a, b in pairs]
-    entries[0][2] = 1.0
+    amounts = {pair: rng.choice(AMOUNTS) if uneven else 1.0 for pair in pairs}
+    amounts[pairs[0]] = 1.0
     topology = {"format": "a2aflow.topology/1", "name": "fuzz", "nodes": nodes, "links": links}
     files = {"t.json": _json(topology | {"terminals": terminals})}
     demand = []
     if uneven:
+        entries = [[*pair, amount] for pair, amount in amounts.items()]
         files["d.json"] = _json({"format": "a2aflow.demand/1", "entries": entries})
         demand = ["--demand", "d.json"]
     commands = _commands(rng, demand, rng.choice(verbs))
-    optimum = best_time(nodes, links, {(a, b): x for a, b, x in entries if x > 0})
+    optimum = best_time(nodes, links, {pair: x for pair, x in amounts.items() if x > 0})
     return Case(commands, files, 0, {"optimum": optimum})
 
 
