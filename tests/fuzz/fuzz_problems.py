@@ -24,7 +24,9 @@ GAP = 1e-6
 """The gap that is asked for by default, which every small problem has to reach."""
 
 LEFT_OUT = ("ilp-disjoint", "ilp-shortest", "fptas", "dor")
-"""Baselines that take seconds on what others do at once, and one that knows meshes and tori only."""
+"""Baselines that take seconds on what others do at once, and one for meshes and tori only."""
+
+CHOICE = sorted(set(ROUTERS) - set(LEFT_OUT))
 
 
 def make_problem(rng: Random) -> Case:
@@ -108,7 +110,7 @@ def _commands(rng: Random, demand: list[str], verb: str) -> list[list[str]]:
     if verb == "solve":
         first += ["--method", rng.choice(sorted(METHODS)), *rng.choice(([], ["--no-symmetry"]))]
     elif verb == "route":
-        first += ["--method", rng.choice([each for each in sorted(ROUTERS) if each not in LEFT_OUT])]
+        first += ["--method", rng.choice(CHOICE)]
         kind = rng.choice(sorted(ROUTE_TARGETS))
         if not demand:
             lowered = ["lower", out, "--to", kind, "--max-routes", "4096", "-o", "l", "--json"]
