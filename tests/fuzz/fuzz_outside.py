@@ -1,11 +1,10 @@
 """The optimum from outside: the plain program per pair, by scipy, sharing no code with a2aflow."""
 
-import numpy as np
-from numpy.typing import NDArray
-from scipy.optimize import linprog
-from scipy.sparse import block_diag, coo_array, csr_array, hstack, vstack
+from typing import Any
 
-Array = NDArray[np.float64]
+import numpy as np
+from scipy.optimize import linprog
+from scipy.sparse import block_diag, coo_array, csr_array, hstack
 
 
 def best_time(
@@ -26,15 +25,13 @@ def best_time(
     wanted = np.zeros((len(demand), nodes))
     for row, ((source, destination), amount) in zip(wanted, demand.items(), strict=True):
         row[source], row[destination] = -amount / most, amount / most
-    conserve = hstack([block_diag([incidence] * len(demand)), csr_array((wanted.size, 1))])
+    conserve: Any = hstack([block_diag([incidence] * len(demand)), csr_array((wanted.size, 1))])
     # One row in z per link, divided by its capacity so that all rows are loads over capacity.
-    share = coo_array((1 / capacity, (every, every)), shape=(count, count))
-    fit = hstack([*[share] * len(demand), -np.ones((count, 1))])
+    share: Any = coo_array((1 / capacity, (every, every)), shape=(count, count))
+    fit: Any = hstack([*[share] * len(demand), csr_array(-np.ones((count, 1)))])
     cost = np.zeros(len(demand) * count + 1)
     cost[-1] = 1.0
-    found = linprog(
-        cost, A_ub=fit, b_ub=np.zeros(count), A_eq=vstack([conserve]), b_eq=wanted.ravel()
-    )
-    if found.status != 0:
+    found = linprog(cost, A_ub=fit, b_ub=np.zeros(count), A_eq=conserve, b_eq=wanted.ravel())
+    if found.status != 0 or found.fun is None:
         raise RuntimeError(f"the outside program failed: {found.message}")
-    return float(found.fun) * most / wide
+    return found.fun * most / wide

@@ -55,11 +55,15 @@ NEVER = ("--cluster", "--mpi", "--on")
 """Options that reach for other machines or start other programs."""
 
 
+LONG = ("warmup",)
+"""Verbs whose purpose is to take long: it compiles all that others compile when they need it."""
+
+
 @cache
 def verbs() -> dict[str, Any]:
     """Return the commands, as the command line itself knows them."""
     group: Any = typer.main.get_command(app)
-    return dict(group.commands)
+    return {name: verb for name, verb in group.commands.items() if name not in LONG}
 
 
 VALUES = {

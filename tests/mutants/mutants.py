@@ -163,7 +163,7 @@ def survey(
             process = _start(tree, tests, limit, jit)
             running[process.sentinel] = process, change, tree
         for sentinel in wait(list(running), timeout=SILENCE) or list(running):
-            process, change, tree = running.pop(sentinel)  # type: ignore[index]
+            process, change, tree = running.pop(sentinel)
             process.kill()
             process.join()
             yield change, process.exitcode != 0
