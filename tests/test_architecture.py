@@ -21,7 +21,7 @@ INTERNAL = {
     "solve": {"automorphisms", "errors", "ir", "lp", "solve"},
     "runtime": {"errors", "ir", "lower", "runtime"},
     "baselines": {"errors", "ir", "lp", "solve", "baselines"},
-    "route": {"errors", "ir", "solve", "baselines"},
+    "route": {"errors", "ir", "solve", "schedule", "baselines"},
 }
 """What the modules of a folder may import of a2aflow; `cli` and the package itself may all."""
 

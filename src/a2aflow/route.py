@@ -8,9 +8,13 @@ import numpy as np
 from a2aflow.baselines import BASELINES
 from a2aflow.baselines.sssp import route_sssp
 from a2aflow.errors import InputError, UsageError
+from a2aflow.ir.flow import Status
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.units import normal_units
+from a2aflow.schedule.exact_weights import exact_weights, fewest_chunks
+from a2aflow.solve.candidates import candidate_paths
+from a2aflow.solve.deadlock_free import route_deadlock_free
 from a2aflow.solve.extract import route_extp
 from a2aflow.solve.master import solve_master
 from a2aflow.solve.path_mcf import route_pmcf
@@ -25,10 +29,11 @@ ROUTERS: dict[str, Router] = {
     "pmcf": route_pmcf,
     "single": route_single,
     "few": route_few,
+    "deadlock-free": route_deadlock_free,
     **BASELINES,
 }
 
-CERTIFIED = ("extp", "single", "few")
+CERTIFIED = ("extp", "single", "few", "deadlock-free")
 """Methods that solve the master program themselves; their certificate is the best there is."""
 
 SEARCHING = ("extp", "pmcf", "single", "few", "fptas", "ilp-disjoint", "ilp-shortest")
@@ -40,9 +45,25 @@ HOP_BYTES = 100
 MOST_BYTES = 8 << 30
 """Memory beyond which routes are refused rather than made."""
 
+SPLITTING = ("extp", "pmcf", "deadlock-free", "few", "dor", "ewsp", "fptas")
+"""Methods that may give a pair several routes; the others give it one."""
+
+USED_BY: dict[str, tuple[str, ...]] = {
+    "paths": ("pmcf",),
+    "slack": ("pmcf",),
+    "k": ("pmcf",),
+    "max_routes": tuple(each for each in SPLITTING if each != "deadlock-free"),
+    "loss": ("few",),
+    "epsilon": ("fptas",),
+    "chunks": SPLITTING,
+    "layers": tuple(each for each in ROUTERS if each != "deadlock-free"),
+    "cluster": ("extp", "deadlock-free"),
+}
+"""The methods to which a setting means anything; all settings that are not here, to all."""
+
 
 def route(problem: Problem, method: str = "extp", settings: RouteSettings | None = None) -> Routes:
-    """Return routes by a method, with the best certificate that can be had.
+    """Return routes by a method, with exact weights and the best certificate that can be had.
 
     A method that proves little or nothing itself gets the certificate of the master program, so
     that every gap is measured against the same bound. Where a time limit comes before a method has
@@ -54,7 +75,7 @@ def route(problem: Problem, method: str = "extp", settings: RouteSettings | None
     settings = (settings or RouteSettings()).begin()
     _require_memory(problem)
     units = normal_units(problem)
-    return units.restored(_certified(units.problem, method, settings))
+    return _exact(units.restored(_certified(units.problem, method, settings)), settings)
 
 
 def _certified(problem: Problem, method: str, settings: RouteSettings) -> Routes:
@@ -67,6 +88,30 @@ def _certified(problem: Problem, method: str, settings: RouteSettings) -> Routes
     if certificate.bound > routes.bound:
         routes = replace(routes, certificate=certificate)
     return routes
+
+
+def route_status(routes: Routes, settings: RouteSettings) -> Status:
+    """Return whether the certified bound proves the routes optimal within the gap, or why not."""
+    if routes.gap <= settings.solve.gap:
+        return Status.OPTIMAL
+    if settings.solve.stopped():
+        return Status.INTERRUPTED
+    return Status.TIME_LIMIT if settings.solve.out_of_time() else Status.GAP_NOT_REACHED
+
+
+def _exact(routes: Routes, settings: RouteSettings) -> Routes:
+    """Return the routes with weights that are fractions, small ones where the method may choose.
+
+    It may choose among equally good routes: all of them for extp and pmcf's columns, those of its
+    path set for pmcf else, and the layered ones that it found for deadlock-free.
+    """
+    if routes.method == "extp" or (routes.method == "pmcf" and settings.paths == "columns"):
+        return fewest_chunks(routes, settings, anywhere=True)
+    if routes.method == "pmcf":
+        return fewest_chunks(routes, settings, lambda: candidate_paths(routes.problem, settings))
+    if routes.method == "deadlock-free":
+        return fewest_chunks(routes, settings)
+    return exact_weights(routes)
 
 
 def _best_in_time(problem: Problem, method: str, settings: RouteSettings) -> Routes:

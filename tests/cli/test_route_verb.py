@@ -56,7 +56,7 @@ def test_deadlock_freedom_by_construction(run: Run) -> None:
     ("words", "code", "expected"),
     [
         (("--method", "magic"), 2, "extp"),
-        (("--paths", "magic"), 2, "disjoint"),
+        (("--method", "pmcf", "--paths", "magic"), 2, "disjoint"),
         (("--layers", "magic"), 2, "lash"),
         (("--method", "single", "--max-layers", "1"), 3, "layers"),
         (("--deadlock-free", "0"), 2, "0"),

@@ -52,6 +52,10 @@ FAULTS: dict[str, tuple[Callable[[Routes], Routes], str]] = {
         lambda r: replace(r, denominator=1, weight=changed(r.weight, 3, 1 + 1e-4)),
         r"not a multiple of 1/1",
     ),
+    "fractions that do not quite add up": (
+        lambda r: replace(r, denominator=2**30, weight=changed(r.weight, 3, 1 - 2.0**-30)),
+        r"carry 0\.999999999\d* of the demand 1",
+    ),
     "all routes in one layer": (
         lambda r: replace(r, layer=np.zeros(r.count, dtype=np.int64)),
         r"layer 0 can deadlock",

@@ -215,9 +215,9 @@ def test_layers_that_can_deadlock_are_refused(kind: str) -> None:
 @pytest.mark.parametrize("target", ["routes", "ompi"])
 def test_what_the_fabric_cannot_take_is_refused(target: str) -> None:
     """The limit on routes is named with a way out, and so are missing layers."""
-    with pytest.raises(LimitError, match="at most 1 routes per destination; limit the routes"):
+    with pytest.raises(LimitError, match="at most 1 routes per destination; route again"):
         ROUTE_TARGETS[target].emit(SMALL, RouteOptions(max_routes=1))
-    with pytest.raises(InputError, match="have no layers; assign"):
+    with pytest.raises(InputError, match="have no layers; route again with"):
         ROUTE_TARGETS[target].emit(weighted("bipartite:4x4"), RouteOptions())
 
 
@@ -225,7 +225,7 @@ def test_weights_that_are_no_chunks_are_refused() -> None:
     """Queue pairs carry whole chunks; the message says what to do."""
     routes = weighted("torus:3x3x3")
     loose = replace(routes, layer=np.arange(routes.count))
-    with pytest.raises(InputError, match="bounded number of chunks first"):
+    with pytest.raises(InputError, match="route again with --chunks 8"):
         ROUTE_TARGETS["ompi"].emit(loose, RouteOptions())
 
 

@@ -11,7 +11,8 @@ from a2aflow.errors import UsageError
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.verify_routes import check_routes
-from a2aflow.schedule.route_chunks import bounded_chunks, common_factor_chunks, limit_routes
+from a2aflow.schedule.exact_weights import common_factor_chunks
+from a2aflow.schedule.route_chunks import bounded_chunks, limit_routes
 from a2aflow.solve.extract import route_extp
 from a2aflow.solve.route_settings import RouteSettings
 from a2aflow.solve.settings import SolveSettings

@@ -165,6 +165,16 @@ def _topology_or_none(choice: dict[str, Any]) -> Topology | None:
     return None
 
 
+def given_options(context: typer.Context) -> dict[str, Any]:
+    """Return the values of the parameters that the command line states, by name."""
+    sources = {name: context.get_parameter_source(name) for name in context.params}
+    return {
+        name: context.params[name]
+        for name, source in sources.items()
+        if source is not None and source.name == "COMMANDLINE"
+    }
+
+
 def load_topology(
     spec: str,
     input_format: str | None = None,

@@ -35,6 +35,12 @@ MOST_QUEUE_PAIRS = 1 << 24
 MOST_CHUNKS = 4096
 """Chunks per shard beyond which weights are not taken for whole chunks."""
 
+MOST_COMMON = 256
+"""Chunks per shard up to which all shards are cut alike, if their weights allow."""
+
+USUAL_CHUNKS = 8
+"""Chunks per shard that are proposed where weights are no whole chunks."""
+
 EXACT = 1e-7
 """How far from whole a number of chunks may be and still count as whole."""
 
@@ -77,10 +83,10 @@ def _phases(routes: Routes, phase: Ints) -> Ints:
 def chunk_counts(routes: Routes) -> Ints:
     """Return the chunks of each route; all chunks of a shard are equal.
 
-    With a common denominator all chunks of all shards are. Without, each shard has as few chunks
-    as its weights allow.
+    With a common denominator all chunks of all shards are. Without, or if it is large, each shard
+    has as few chunks as its weights allow.
     """
-    if routes.denominator is not None:
+    if routes.denominator is not None and routes.denominator <= MOST_COMMON:
         return np.rint(routes.weight * routes.denominator).astype(np.int64)
     sizes = pair_sizes(routes.source, routes.destination)
     first = np.cumsum(sizes) - sizes
@@ -92,9 +98,16 @@ def chunk_counts(routes: Routes) -> Ints:
         ends = routes.problem.topology.terminals[[routes.source[at], routes.destination[at]]]
         raise InputError(
             f"the weights from node {ends[0]} to node {ends[1]} are no whole chunks, of at most "
-            f"{MOST_CHUNKS} per shard; cut the routes into a bounded number of chunks first"
+            f"{MOST_CHUNKS} per shard; route again with {_way_out(total)}"
         )
     return np.asarray(np.rint(share * np.repeat(chunks, sizes)), dtype=np.int64)
+
+
+def _way_out(demand: Floats) -> str:
+    """Return the option that makes whole chunks of all shards: few enough, or the shards."""
+    if USUAL_CHUNKS * demand.max() <= MOST_CHUNKS:
+        return f"--chunks {USUAL_CHUNKS}"
+    return "--method single"
 
 
 def _least_chunks(share: Floats, first: Ints, sizes: Ints) -> Ints:
@@ -126,7 +139,7 @@ def _queues(routes: Routes, counts: Ints, address: Ints, options: RouteOptions) 
     if number.max() >= MOST_QUEUE_PAIRS:
         raise InputError(
             f"{number.max() + 1 - FIRST_QUEUE_PAIR} queue pairs on a rank; their numbers have 24 "
-            "bits; cut the shards into fewer chunks, or use one queue pair per route"
+            "bits; lower with --queue-pairs route, or route again with --chunks 8"
         )
     wanted = inner_index(sizes)
     port = find_ports(

@@ -89,7 +89,7 @@ def require_layers(routes: Routes) -> Ints:
     if routes.layer is None:
         raise InputError(
             f"the routes on {routes.problem.topology.name} have no layers; "
-            "assign deadlock-free layers before lowering them"
+            "route again with --layers lash-sequential"
         )
     return routes.layer
 
@@ -103,8 +103,14 @@ def check_room(routes: Routes, most: int) -> None:
         ends = routes.problem.topology.terminals[[routes.source[first], routes.destination[first]]]
         raise LimitError(
             f"{sizes[worst]} routes from node {ends[0]} to node {ends[1]}, but the fabric takes at "
-            f"most {most} routes per destination; limit the routes per pair, or raise the limit"
+            f"most {most} routes per destination; route again with {_fewer(routes)} {most}, or, if "
+            f"it takes more, lower with --max-routes {sizes[worst]}"
         )
+
+
+def _fewer(routes: Routes) -> str:
+    """Return the option that limits the routes per pair; layers only survive the cut in chunks."""
+    return "--chunks" if routes.method == "deadlock-free" else "--max-routes"
 
 
 def rebuild(file: RoutedFile, problem: Problem, certificate: Certificate | None) -> Routes:

@@ -77,7 +77,7 @@ def _check(topology: Topology, options: RouteOptions) -> None:
     if topology.nodes > MOST or int(topology.out_degree.max()) > MOST:
         raise LimitError(
             f"{topology.name}: {topology.nodes} nodes of up to {topology.out_degree.max()} ports; "
-            f"an address holds at most {MOST} of each; use the target routes"
+            f"an address holds at most {MOST} of each; use --to routes"
         )
     device = options.device
     if not device or len(device) > LONGEST_DEVICE or set(device) - set(DEVICE_LETTERS):
@@ -122,7 +122,7 @@ def _add_encap(
         if len(segments) > LONGEST_SEGMENTS:
             raise LimitError(
                 f"{ends[route + 1] - ends[route]} hops from node {node}, but `ip` takes at most "
-                f"{LONGEST_SEGMENTS} characters of segments; use shorter routes or plain steering"
+                f"{LONGEST_SEGMENTS} characters of segments; use --steering plain"
             )
         sections[node].append(
             f"route add {address[route]}/128 encap seg6 mode encap segs {segments} "

@@ -87,7 +87,8 @@ def find_ports(
     raise InputError(
         f"no source port {FIRST_PORT}..{LAST_PORT} makes the hash {name} pick route "
         f"{wanted[left[0]]} of {routes[left[0]]} from {dotted(int(source[left[0]]))} to "
-        f"{dotted(int(destination[left[0]]))}; use another hash or fewer routes"
+        f"{dotted(int(destination[left[0]]))}; lower with another --hash, or route again with "
+        f"--max-routes {max(1, int(routes[left[0]]) // 2)}"
     )
 
 

@@ -75,7 +75,7 @@ def assign_layers(
         raise InputError(
             f"{algorithm} needs {needed} virtual layers for these {routes.count} routes and "
             f"{max_layers} are allowed; allow {needed}, try another of {', '.join(LAYERINGS)}, or "
-            "compute routes for so many layers (solve_deadlock_free)"
+            "compute routes for so many layers (--method deadlock-free)"
         )
     return layered
 

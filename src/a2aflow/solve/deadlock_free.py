@@ -56,6 +56,9 @@ QUICK_PAIRS = 20_000
 SOLVING = 0.3
 """The share of the time for the unrestricted optimum; the rest is for orders and their routes."""
 
+LAYERS = 4
+"""Virtual layers unless told otherwise: what all but the smallest cards have."""
+
 
 @dataclass(frozen=True, eq=False)
 class DeadlockFree:
@@ -68,6 +71,11 @@ class DeadlockFree:
     routes: Routes
     orders: Ints
     order_bound: float
+
+
+def route_deadlock_free(problem: Problem, settings: RouteSettings) -> Routes:
+    """Return the fastest routes found within `max_layers` virtual layers."""
+    return solve_deadlock_free(problem, settings.max_layers or LAYERS, settings)
 
 
 def solve_deadlock_free(problem: Problem, layers: int, settings: RouteSettings) -> Routes:

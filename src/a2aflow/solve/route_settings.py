@@ -15,7 +15,8 @@ class RouteSettings:
 
     `paths` names the candidate paths of pmcf and the ILPs; `slack` is how many hops a bounded path
     may be longer than a shortest one; `k` is the number of k-shortest paths; `max_routes` limits
-    the routes of a pair; `loss` is what limiting them may cost; `epsilon` is the FPTAS' accuracy.
+    the routes of a pair; `loss` is what limiting them may cost; `epsilon` is the FPTAS' accuracy;
+    `max_layers` is what deadlock-free routes may take.
     """
 
     paths: str = "disjoint"
@@ -25,6 +26,7 @@ class RouteSettings:
     loss: float = 0.01
     epsilon: float = 0.05
     seed: int = 0
+    max_layers: int | None = None
     solve: SolveSettings = field(default_factory=SolveSettings)
 
     def __post_init__(self) -> None:
@@ -35,6 +37,8 @@ class RouteSettings:
             raise UsageError(f"slack {self.slack}, k {self.k}; expected slack >= 0 and k >= 1")
         if self.max_routes is not None and self.max_routes < 1:
             raise UsageError(f"{self.max_routes} routes per pair; expected at least 1")
+        if self.max_layers is not None and self.max_layers < 1:
+            raise UsageError(f"{self.max_layers} virtual layers; expected at least 1")
         if not 0 <= self.loss < 1:
             raise UsageError(f"loss {self.loss:g}; expected a share from 0 to below 1")
         if not 0 < self.epsilon < 1:

@@ -20,6 +20,7 @@ def routes_from_weights(
     certificate: Certificate,
     method: str,
     denominator: int | None = None,
+    layer: Ints | None = None,
 ) -> Routes:
     """Return routes of the paths with weight, scaled so that each pair carries its demand."""
     demand = _demand_of(problem, paths)
@@ -37,6 +38,7 @@ def routes_from_weights(
         weight=weight[kept] / total[kept] * demand[kept],
         certificate=certificate,
         method=method,
+        layer=None if layer is None else layer[kept],
         denominator=denominator,
     )
 
@@ -55,13 +57,18 @@ def select_paths(paths: Candidates, which: Ints) -> Candidates:
 
 def join_paths(parts: list[Candidates]) -> Candidates:
     """Return all paths of several sets, without duplicates, ordered by pair."""
-    joined = Candidates(
+    joined = concatenated(parts)
+    return merge_equal(joined, np.zeros(joined.count))[0]
+
+
+def concatenated(parts: list[Candidates]) -> Candidates:
+    """Return the paths of several sets, one after the other."""
+    return Candidates(
         source=np.concatenate([part.source for part in parts]),
         destination=np.concatenate([part.destination for part in parts]),
         start=np.concatenate(([0], np.cumsum(np.concatenate([np.diff(p.start) for p in parts])))),
         link=np.concatenate([part.link for part in parts]),
     )
-    return merge_equal(joined, np.zeros(joined.count))[0]
 
 
 def merge_equal(paths: Candidates, weight: Floats) -> tuple[Candidates, Floats]:
