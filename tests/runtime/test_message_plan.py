@@ -113,6 +113,7 @@ def test_waits_are_for_earlier_steps() -> None:
     waited = 0
     for plan in plans_of(hop_schedule(build("ring:11"), 2)):
         waiting = np.repeat(np.arange(plan.messages), np.diff(plan.waits_first))
+        assert (plan.waits_first[0], plan.waits_first[-1]) == (0, len(plan.waits))
         assert np.all(plan.step[plan.waits] < plan.step[waiting])
         waited += len(plan.waits)
     assert waited > 0
