@@ -41,6 +41,9 @@ TINY = "ring:4"
 LIMITS = (1, 12)
 """Looks at the clock after which time is up: at once, and on the way."""
 
+ANYWHERE = sorted(ROUTERS.keys() - {"dor", "deadlock-free"})
+"""Routing methods for any topology and any number of layers."""
+
 MOST_LATE = 60
 """Looks at the clock that a call may take after its time limit: a few for each stage that ends."""
 
@@ -92,9 +95,7 @@ def routing(method: str) -> Callable[[SolveSettings], object]:
 
 CALLS: dict[str, Callable[[SolveSettings], object]] = {
     **{f"solve {name}": solving(name) for name in ("auto", *METHODS)},
-    **{
-        f"route {name}": routing(name) for name in sorted(ROUTERS.keys() - {"dor", "deadlock-free"})
-    },
+    **{f"route {name}": routing(name) for name in ANYWHERE},
     "schedule": lambda each: find_schedule(problem(), ScheduleSettings(solve=each)),
     "deadlock-free": lambda each: solve_deadlock_free(tiny(), 3, RouteSettings(solve=each)),
     "warm restart": lambda each: solve_from(problem(), solve(problem(), "grouped"), each),
@@ -156,7 +157,7 @@ def test_solve_ends_in_time(method: str, limit: int, clock: Clock) -> None:
 
 
 @pytest.mark.parametrize("limit", LIMITS)
-@pytest.mark.parametrize("method", sorted(ROUTERS.keys() - {"dor", "deadlock-free"}))
+@pytest.mark.parametrize("method", ANYWHERE)
 def test_route_ends_in_time(method: str, limit: int, clock: Clock) -> None:
     """Wherever a time limit strikes, there are routes that the checker passes."""
     began = clock.now
