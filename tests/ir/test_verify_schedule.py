@@ -120,6 +120,7 @@ def test_every_send_that_is_too_early_and_every_lost_chunk_is_counted() -> None:
 
 def test_as_many_sends_as_chunks_are_enough() -> None:
     """Where every terminal reaches every other one directly, each chunk moves once."""
+    assert check_schedule(hop_schedule(build("complete:4"), 1)).sends == 12
     direct = hop_schedule(build("complete:4"), 3)
     assert direct.sends == 36
     assert check_schedule(direct).time == pytest.approx(1.0)
