@@ -118,8 +118,19 @@ def test_every_send_that_is_too_early_and_every_lost_chunk_is_counted() -> None:
     )
 
 
+@pytest.mark.parametrize("block", [1, 2, 4_000_000])
+@pytest.mark.parametrize("slow", [0, 1])
+def test_every_send_counts(slow: int, block: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Be it the first or the last one that takes the longest."""
+    monkeypatch.setattr(verify_schedule, "BLOCK", block)
+    links = [(0, 1, 1.0), (1, 0, 1.0)]
+    links[slow] = (*links[slow][:2], 0.25)
+    assert check_schedule(hop_schedule(Topology.from_links("pair", 2, links))).time == 4.0
+
+
 def test_as_many_sends_as_chunks_are_enough() -> None:
     """Where every terminal reaches every other one directly, each chunk moves once."""
+    assert check_schedule(hop_schedule(build("complete:4"), 1)).sends == 12
     direct = hop_schedule(build("complete:4"), 3)
     assert direct.sends == 36
     assert check_schedule(direct).time == pytest.approx(1.0)

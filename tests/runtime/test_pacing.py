@@ -7,6 +7,7 @@ from a2aflow.ir.topology import Topology
 from a2aflow.lower.compile import program_of
 from a2aflow.runtime.levels import Levels
 from a2aflow.runtime.pacing import paced_time
+from a2aflow.topologies.operators import with_host_bandwidth
 from a2aflow.topologies.spec import build
 from schedules import hop_schedule
 
@@ -39,6 +40,31 @@ def test_sends_have_room_between_first_and_last_step() -> None:
     assert all(earliest[node] <= latest[node] for node in earliest)
     assert any(earliest[node] < latest[node] for node in earliest)
     assert any(latest[node] == 1 for node in earliest)
+
+
+@pytest.mark.parametrize(
+    ("spec", "bandwidth", "chunks", "time"),
+    [("ring:6", 1.5, 1, 25 / 3), ("mesh:3x3", 0.7, 2, 425 / 7), ("mesh:3x3", 1.5, 2, 85 / 3)],
+)
+def test_of_what_is_due_together_the_busier_path_goes_first(
+    spec: str, bandwidth: float, chunks: int, time: float
+) -> None:
+    """Behind hosts many FIFOs share a link; the times as they are, to notice if they change."""
+    topology = with_host_bandwidth(build(spec), bandwidth)
+    program = program_of(hop_schedule(topology, chunks))
+    nodes, ranks = len(topology.terminals), range(len(topology.terminals))
+    ends = zip(topology.tail.tolist(), topology.head.tolist(), strict=True)
+    capacity = dict(zip(ends, topology.capacity.tolist(), strict=True))
+    into, out = nodes, 2 * nodes
+    if (0, out) not in capacity:
+        into, out = out, into
+    hops = {
+        (u, v): [(u, out + u), (out + u, into + v), (into + v, v)]
+        for u in ranks
+        for v in ranks
+        if (out + u, into + v) in capacity
+    }
+    assert paced_time(program, hops, capacity) == pytest.approx(time)
 
 
 def relay(direct: int = 1) -> Program:

@@ -32,11 +32,11 @@ class _Line:
 
 @dataclass
 class _Pace:
-    """What has gone in which step, the load of each hop in the present one, and what is left."""
+    """What has gone in which step, the load of each hop in the present one, and in all of them."""
 
     capacity: Mapping[Hop, float]
     chunk: float
-    left: dict[Hop, float]
+    total: dict[Hop, float]
     fixed: dict[Node, int] = field(default_factory=dict)
     loads: dict[Hop, float] = field(default_factory=dict)
 
@@ -51,7 +51,6 @@ class _Pace:
         """Let one chunk go; a send belongs to the step of its last chunk."""
         for hop in line.path:
             self.loads[hop] = self.loads.get(hop, 0.0) + self.chunk / self.capacity[hop]
-            self.left[hop] -= self.chunk / self.capacity[hop]
         line.gone += 1
         if line.gone == line.sends[line.at][1]:
             self.fixed[line.head] = step
@@ -77,14 +76,14 @@ def paced_time(
     for line in lines:
         for hop in line.path:
             load = sum(chunks for _, chunks in line.sends) * pace.chunk / capacity[hop]
-            pace.left[hop] = pace.left.get(hop, 0.0) + load
+            pace.total[hop] = pace.total.get(hop, 0.0) + load
     total = 0.0
     for step in range(1, steps + 1):
         pace.loads.clear()
         for line in lines:
             while not line.done and latest[line.head] <= step:
                 pace.send(line, step)
-        length = max(pace.loads.values(), default=0.0)
+        length = max(pace.loads.values())  # of the longest chain, one send is due in every step
         _go_ahead(lines, pace, step, length, latest, levels.earliest(pace.fixed, least=step))
         total += length
     return total
@@ -101,7 +100,7 @@ def _go_ahead(
     """Let chunks that could go later go in this step, one by one, as far as its length allows."""
 
     def urgency(line: _Line) -> tuple[int, float]:
-        return latest[line.head], -sum(pace.left[hop] for hop in line.path)
+        return latest[line.head], -sum(pace.total[hop] for hop in line.path)
 
     ready = lines
     while ready:
