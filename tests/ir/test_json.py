@@ -1,6 +1,7 @@
 """Files: exact round trips, and a clear error for everything that is not an artefact."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -177,6 +178,14 @@ def test_an_edited_gap_is_found() -> None:
     value = flow_to_json(solve(Problem.all_to_all(build("ring:4"))))
     with pytest.raises(VerificationError, match="gap is"):
         flow_from_json(value | {"bound": 0.001}, "file")
+
+
+def test_an_edited_time_is_found_in_any_unit() -> None:
+    """In bit/s times are tiny, and still have to be right."""
+    fast = replace(build("ring:4"), capacity=np.full(8, 2.5e10))
+    value = flow_to_json(solve(Problem.all_to_all(fast)))
+    with pytest.raises(VerificationError, match="time is"):
+        flow_from_json(value | {"time": 2 * value["time"]}, "file")
 
 
 def test_links_and_devices_are_written_through(tmp_path: Path) -> None:

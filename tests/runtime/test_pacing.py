@@ -1,5 +1,7 @@
 """The time of a program in steps."""
 
+from dataclasses import replace
+
 import pytest
 
 from a2aflow.ir.program import Buffer, Instruction, Op, Place, Program, RankProgram, Step, Thread
@@ -168,3 +170,10 @@ def test_what_is_due_first_goes_ahead_first() -> None:
     assert paced_time(relay(), hops, wide) == pytest.approx(3.0)
     shared = {(0, 1): [(0, 9)], (1, 2): [(0, 9)]}
     assert paced_time(relay(), shared, {(0, 9): 1.0}) == pytest.approx(4.0)
+
+
+def test_the_unit_of_capacity_does_not_matter() -> None:
+    """Links of 25 Gbit/s pace like links of 1."""
+    topology = build("genkautz:n=16,d=4")
+    fast = replace(topology, capacity=topology.capacity * 2.5e10)
+    assert time_of(fast, 2, 1) * 2.5e10 == pytest.approx(time_of(topology, 2, 1))

@@ -1,5 +1,6 @@
 """Bounds hold, and are tight where they should be."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -95,3 +96,12 @@ def test_any_lengths_prove_a_bound_that_the_checker_confirms(problem: Problem) -
     assert proven == pytest.approx(checked, rel=1e-12)
     assert certify(problem, [lengths]).bound >= proven * (1 - 1e-12)
     assert certify(problem, [-lengths]).bound == pytest.approx(distance_bound(problem))
+
+
+@pytest.mark.parametrize("scale", [1e-15, 2.5e10])
+def test_cuts_have_no_unit(scale: float) -> None:
+    """The cut that is found is the same in any unit of capacity."""
+    topology = build("dragonfly:a=4,h=1")
+    scaled = replace(topology, capacity=topology.capacity * scale)
+    found, plain = (cut_bound(Problem.all_to_all(each)) for each in (scaled, topology))
+    assert found.bound * scale == pytest.approx(plain.bound)

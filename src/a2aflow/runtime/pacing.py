@@ -8,6 +8,7 @@ from a2aflow.runtime.levels import Levels, Node
 
 Hop = tuple[int, int]
 SLACK = 1e-9
+"""What rounding may add to the length of a step, as a share of it."""
 
 
 @dataclass
@@ -43,7 +44,7 @@ class _Pace:
     def fits(self, line: _Line, length: float) -> bool:
         """Whether one more chunk leaves the step no longer than `length`."""
         return all(
-            self.loads.get(hop, 0.0) + self.chunk / self.capacity[hop] <= length + SLACK
+            self.loads.get(hop, 0.0) + self.chunk / self.capacity[hop] <= length * (1 + SLACK)
             for hop in line.path
         )
 

@@ -30,6 +30,9 @@ Mask = NDArray[np.bool_]
 ENUMERATED_NODES = 14
 """Up to this many nodes every cut is tried."""
 
+ROUNDING = 1e-12
+"""A capacity below this share of all is what rounding left of links that cancel."""
+
 MIXTURES = 16
 """How many mixtures of eigenvectors are swept."""
 
@@ -199,7 +202,8 @@ def _improved(problem: Problem, cut: Cut) -> Cut:
             topology.tail, topology.head, topology.capacity, cut.inside
         )
         demand = cut.demand + _moved_demand(problem, cut.inside)
-        bound = np.divide(demand, capacity, out=np.zeros_like(demand), where=capacity > 1e-12)
+        real = capacity > ROUNDING * topology.capacity.sum()
+        bound = np.divide(demand, capacity, out=np.zeros_like(demand), where=real)
         node = int(np.argmax(bound))
         if bound[node] <= cut.bound * (1 + 1e-9):
             return cut
