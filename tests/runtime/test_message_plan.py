@@ -216,7 +216,7 @@ def runs_by_hand(plan: Plan, message: int, shard: int) -> list[Span]:
 @pytest.mark.parametrize(("chunks", "shard"), [(1, 4), (2, 7), (3, 2), (4, 12), (4, 11)])
 def test_runs_are_as_long_as_both_ends_allow(spec: str, chunks: int, shard: int) -> None:
     """Bytes are where they are by hand, and what lies together travels together."""
-    lengths = set()
+    lengths: set[int] = set()
     for plan in plans_of(hop_schedule(build(spec), chunks)):
         spans = spans_of(plan, shard)
         assert spans.scratch_bytes == plan.scratch * -(-shard // chunks)
