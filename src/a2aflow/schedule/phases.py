@@ -120,8 +120,8 @@ def split_phases(routes: Routes, phases: int | None, loss: float, late: Late = n
     if found is None:
         raise InputError(
             f"no {phases} phases of these {routes.count} routes within a loss of {loss:.4g} "
-            f"were found; allow {'more time, ' if late() else ''}a larger loss, fewer phases, or cut "
-            "the shards into more chunks"
+            f"were found; allow {'more time, ' if late() else ''}a larger loss, fewer phases, "
+            "or cut the shards into more chunks"
         )
     return found
 
