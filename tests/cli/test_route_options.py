@@ -39,12 +39,18 @@ def test_every_option_is_in_a_table() -> None:
         assert set(users) < set(ROUTERS)
 
 
-@pytest.mark.parametrize("method", ROUTERS)
-@pytest.mark.parametrize("option", WORDS)
+# With a cluster these run in tests/solve/test_workers.py.
+CALLS = [
+    (option, method)
+    for option in WORDS
+    for method in ROUTERS
+    if option != "cluster" or method not in USED_BY[option]
+]
+
+
+@pytest.mark.parametrize(("option", "method"), CALLS)
 def test_an_option_is_used_or_refused(run: Run, option: str, method: str) -> None:
     """Refused with exit code 2 and the methods that use it, else obeyed."""
-    if option == "cluster" and method in USED_BY[option]:
-        pytest.xfail("needs a cluster; tests/solve/test_workers.py has one")
     outcome = run("route", "torus:3x3", "--method", method, *WORDS[option], "--json")
     if method not in USED_BY[option]:
         assert outcome.code == 2
