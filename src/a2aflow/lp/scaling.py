@@ -76,7 +76,8 @@ def _middle(group: Vector, value: Vector, count: int) -> Vector:
     least, largest = np.full(count, np.inf), np.full(count, -np.inf)
     np.minimum.at(least, group, value)
     np.maximum.at(largest, group, value)
-    return np.where(least <= largest, (least + largest) / 2, 0.0)
+    some = least <= largest
+    return np.add(least, largest, out=np.zeros(count), where=some) / 2
 
 
 def _unit(values: Vector) -> float:
