@@ -77,7 +77,7 @@ def _middle(group: Vector, value: Vector, count: int) -> Vector:
     np.minimum.at(least, group, value)
     np.maximum.at(largest, group, value)
     some = least <= largest
-    return np.add(least, largest, out=np.zeros(count), where=some) / 2
+    return np.asarray(np.add(least, largest, out=np.zeros(count), where=some) / 2)
 
 
 def _unit(values: Vector) -> float:
