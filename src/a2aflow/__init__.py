@@ -11,11 +11,12 @@ line has to hear Ctrl-C before it imports anything that takes long.
 """
 
 import importlib as _importlib
-import typing as _typing
 
-if _typing.TYPE_CHECKING:
+MYPY = False  # What checkers of types take for true; `typing` has it too, but is slow to import.
+if MYPY:
     from a2aflow.api import *  # noqa: F403
     from a2aflow.api import __all__ as __all__
+del MYPY
 
 
 def __getattr__(name: str) -> object:

@@ -218,9 +218,9 @@ def how_ended(status: Status) -> Status:
     return Status.INTERRUPTED if heard() and status is Status.TIME_LIMIT else status
 
 
-def in_words(status: Status) -> str:
+def in_words(status: str) -> str:
     """Return how a search ended as people read it."""
-    return status.value.replace("_", " ")
+    return status.replace("_", " ")
 
 
 def load_problem(topology: Topology, demand: Path | None) -> Problem:

@@ -18,6 +18,8 @@ from a2aflow.cli.options import (
     UseSymmetry,
     Workers,
     given_options,
+    how_ended,
+    in_words,
     load_problem,
     takes_topology,
 )
@@ -142,7 +144,7 @@ def route_verb(
         split = None
         if phases is not None:
             split = split_phases(routes, phases or None, phase_loss, solving.out_of_time)
-    summary = _summary(routes, route_status(routes, settings), clock() - started)
+    summary = _summary(routes, how_ended(route_status(routes, settings)), clock() - started)
     summary["notes"] += notes
     if split is not None:
         summary["phases"] = split.summary()
@@ -210,7 +212,7 @@ def _lines(summary: dict[str, Any], routes: Routes) -> dict[str, str]:
         f"{topology.links} links",
         "time": f"{routes.time:.9g}, verified",
         "bound": f"{routes.bound:.9g}, certified",
-        "gap": f"{max(0.0, routes.gap):.2e} ({summary['status']})",
+        "gap": f"{max(0.0, routes.gap):.2e} ({in_words(summary['status'])})",
         "routes": f"{routes.count}, at most {summary['max_routes_per_pair']} per pair",
         "layers": "not assigned" if routes.layers is None else str(routes.layers),
         "chunks": f"{summary['common_factor_chunks']} by common factor"

@@ -17,8 +17,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from typing import Any
+from contextlib import AbstractContextManager, contextmanager, suppress
 
 EXIT_CODES: dict[int, int] = {signal.SIGINT: 130, signal.SIGTERM: 143}
 """128 and the number of the signal, as shells have it."""
@@ -105,7 +104,7 @@ def _hear_again(_number: int, _frame: object) -> None:
         _Now.further()
 
 
-def _unraisable(lost: Any) -> None:
+def _unraisable(lost: "sys.UnraisableHookArgs") -> None:
     """Raise `Stopped` again where Python had to drop it, as in `__del__` or a callback from C."""
     if issubclass(lost.exc_type, Stopped):
         signal.setitimer(signal.ITIMER_REAL, SOON)
@@ -123,12 +122,12 @@ def _moment(first: Callable[[], None], further: Callable[[], None]) -> Iterator[
         _Now.first, _Now.further = before
 
 
-def working() -> Any:
+def working() -> AbstractContextManager[None]:
     """Give a context in which signals raise `Stopped`."""
     return _moment(_raise, _raise)
 
 
-def printing() -> Any:
+def printing() -> AbstractContextManager[None]:
     """Give a context that a signal does not cut in two."""
     return _moment(_ignore, _end)
 
