@@ -76,7 +76,9 @@ def _middle(group: Vector, value: Vector, count: int) -> Vector:
     least, largest = np.full(count, np.inf), np.full(count, -np.inf)
     np.minimum.at(least, group, value)
     np.maximum.at(largest, group, value)
-    return np.where(least <= largest, (least + largest) / 2, 0.0)
+    empty = least > largest
+    least[empty] = largest[empty] = 0.0
+    return np.asarray((least + largest) / 2)
 
 
 def _unit(values: Vector) -> float:
