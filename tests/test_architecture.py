@@ -68,7 +68,7 @@ def test_the_checkers_import_no_producer() -> None:
         assert all(
             each.startswith(("a2aflow.ir.", "a2aflow.errors.", "numpy")) or "." not in each
             for each in found
-            if not each.startswith(("collections.", "dataclasses.", "itertools."))
+            if not each.startswith(("collections.", "dataclasses.", "functools.", "itertools."))
         )
 
 
