@@ -1,7 +1,8 @@
 """Print how near to the optimum each method comes on small problems of badly mixed capacities.
 
 Random digraphs of two to six nodes, every other one with switches, some with uneven demand; the
-capacities are drawn from a few powers of ten, or log-uniformly over up to eight orders. The table
+capacities are drawn from a few powers of ten, or log-uniformly over up to eight orders, every third
+time in another unit. The table
 counts the problems whose certified gap misses 1e-9 and 1e-3, and the worst gap.
 
     python benchmarks/scaled_fuzz.py --count 500 --seed 1
@@ -15,7 +16,7 @@ import numpy as np
 from a2aflow import Demand, Problem, SolveSettings, Topology, check_flow
 from a2aflow.solve import METHODS, solve
 
-KINDS = ("1, 1e6", "1, 1e3, 1e6", "1e-3 to 1e3", "1e-4 to 1e4")
+KINDS = ("1, 1e6", "1, 1e3, 1e6, 1e9", "1e-3 to 1e3", "1e-4 to 1e4")
 """How capacities are drawn: from powers of ten, or log-uniformly."""
 
 
@@ -36,15 +37,16 @@ def random_problem(seed: int) -> tuple[str, Problem]:
     for _ in range(int(random.integers(0, 3 * nodes))):
         tail, head = random.choice(nodes, 2, replace=False)
         pairs.append((tail, head))
+    unit = 10.0 ** int(random.integers(-9, 12)) if seed % 3 == 0 else 1.0
     widths = random_capacities(kind, len(pairs), random)
-    links = [(int(u), int(v), width) for (u, v), width in zip(pairs, widths, strict=True)]
+    links = [(int(u), int(v), unit * width) for (u, v), width in zip(pairs, widths, strict=True)]
     some = random.choice(nodes, int(random.integers(2, nodes + 1)), replace=False)
     terminals = sorted(some.tolist()) if seed // len(KINDS) % 2 else None
     topology = Topology.from_links(f"fuzz {seed}", nodes, links, terminals)
     if random.random() < 0.5:
         return kind, Problem.all_to_all(topology)
     count = len(topology.terminals)
-    matrix = random.choice([0.0, 0.125, 1.0, 5.0, 1000.0], (count, count))
+    matrix = random.choice([0.0, 1e-6, 0.125, 1.0, 5.0, 1e6], (count, count))
     np.fill_diagonal(matrix, 0.0)
     matrix[0, 1] = 1.0
     return kind, Problem(topology, Demand(count, matrix))

@@ -80,3 +80,10 @@ def test_small_programs_have_more_than_one_solver() -> None:
     assert solvers_to_try("auto", 100)[:2] == ["simplex", "ipm"]
     assert solvers_to_try("auto", 1_000_000) == ["auto"]
     assert solvers_to_try("ipm", 100) == ["ipm"]
+
+
+def test_rows_and_columns_without_entries_are_no_trouble() -> None:
+    """A row that nothing enters and a variable in no row have no scale of their own."""
+    matrix = csc_array(np.array([[4.0, 0.0], [0.0, 0.0]]))
+    program = LinearProgram(np.ones(2), matrix, np.array([8.0, 0.0]), np.array([8.0, 0.0]))
+    assert solve_program(program, "simplex", LPSettings()).x == pytest.approx([2.0, 0.0])

@@ -11,7 +11,7 @@ from a2aflow.ir.problem import Problem
 from a2aflow.ir.topology import Topology
 from a2aflow.ir.units import normal_units
 from a2aflow.ir.verify import check_flow
-from a2aflow.lp import LPResult, LPStatus
+from a2aflow.lp import LinearProgram, LPResult, LPSettings, LPStatus, solve_program
 from a2aflow.solve import METHODS, SolveSettings, concurrent, solve
 from a2aflow.solve.first_order import solve_by_steps
 from a2aflow.solve.flow_program import whole_program
@@ -74,12 +74,12 @@ def test_steps_alone_reach_their_gap(name: str) -> None:
 def test_another_solver_takes_over(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the first one gives up, the second one finishes."""
     problem = Problem.all_to_all(wide_and_narrow())
-    asked, real = [], concurrent.solve_program
+    asked: list[str] = []
 
-    def first_fails(program, solver, settings):  # type: ignore[no-untyped-def]
+    def first_fails(program: LinearProgram, solver: str, settings: LPSettings) -> LPResult:
         asked.append(solver)
         lost = LPResult(LPStatus.STOPPED, None, None)
-        return lost if len(asked) == 1 else real(program, solver, settings)
+        return lost if len(asked) == 1 else solve_program(program, solver, settings)
 
     monkeypatch.setattr(concurrent, "solve_program", first_fails)
     flow = solve(problem, "link", QUIET)

@@ -3,7 +3,7 @@
 import importlib.util
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 import pytest
@@ -87,10 +87,10 @@ def timed(problem: Problem) -> Schedule:
 
 Answer = Flow | Routes | Schedule
 PRODUCERS: dict[str, tuple[Callable[[], Problem], Callable[[Problem], Answer]]] = {
-    **{f"solve {name}": (mixed, lambda p, name=name: solve(p, name, QUIET)) for name in METHODS},
+    **{f"solve {name}": (mixed, partial(solve, method=name, settings=QUIET)) for name in METHODS},
     "solve --from": (mixed, warm),
     "solve --repair": (mixed, repaired),
-    **{f"route {name}": (torus, lambda p, name=name: route(p, name, ROUTED)) for name in ROUTERS},
+    **{f"route {name}": (torus, partial(route, method=name, settings=ROUTED)) for name in ROUTERS},
     "route extp, mixed": (mixed, lambda p: route(p, "extp", ROUTED)),
     "route few, mixed": (mixed, lambda p: route(p, "few", ROUTED)),
     "route --deadlock-free": (torus, lambda p: solve_deadlock_free(p, 2, ROUTED)),

@@ -47,21 +47,20 @@ class Units:
         bound = answer.certificate.bound * self.time
         proof = Certificate(answer.certificate.lengths, bound)
         if isinstance(answer, Routes):
-            return self._restored_routes(answer, proof)
+            weight, common = answer.weight * self.demand, self._denominator(answer)
+            return replace(
+                answer, problem=self.posed, certificate=proof, weight=weight, denominator=common
+            )
         if isinstance(answer, Schedule):
             time = answer.fractional_time * self.time
             return replace(answer, problem=self.posed, certificate=proof, fractional_time=time)
         amount, rate = answer.amount * self.capacity, answer.rate / self.time
         return replace(answer, problem=self.posed, certificate=proof, amount=amount, rate=rate)
 
-    def _restored_routes(self, routes: Routes, proof: Certificate) -> Routes:
-        """Scale the weights; a smaller unit of demand makes their common denominator larger."""
+    def _denominator(self, routes: Routes) -> int | None:
+        """Return the common denominator of the weights: a smaller unit of demand makes it larger."""
         finer = max(1, round(1 / self.demand))
-        common = None if routes.denominator is None else routes.denominator * finer
-        weight = routes.weight * self.demand
-        return replace(
-            routes, problem=self.posed, certificate=proof, weight=weight, denominator=common
-        )
+        return None if routes.denominator is None else routes.denominator * finer
 
 
 def normal_units(problem: Problem, demand: bool = True) -> Units:

@@ -13,6 +13,7 @@ powers of two: nothing is rounded on the way there or back, and numbers that are
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csc_array
 
 from a2aflow.lp.program import LinearProgram, LPResult, Vector
@@ -71,13 +72,14 @@ def find_scaling(program: LinearProgram) -> Scaling:
     return Scaling(row_scale, column_scale, _unit(sides), _unit(program.cost * column_scale))
 
 
-def _middle(group: Vector, value: Vector, count: int) -> Vector:
+def _middle(group: NDArray[np.integer], value: Vector, count: int) -> Vector:
     """Return halfway between the least and the largest value of each group; 0 if it has none."""
     least, largest = np.full(count, np.inf), np.full(count, -np.inf)
     np.minimum.at(least, group, value)
     np.maximum.at(largest, group, value)
-    some = least <= largest
-    return np.asarray(np.add(least, largest, out=np.zeros(count), where=some) / 2)
+    empty = least > largest
+    least[empty] = largest[empty] = 0.0
+    return np.asarray((least + largest) / 2)
 
 
 def _unit(values: Vector) -> float:
