@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from layer_cases import random_routes, routes_over, short_paths, walk
 
-from a2aflow import Problem, Topology, build
+from a2aflow import Problem, SolveSettings, Topology, build
 from a2aflow.errors import InputError, UsageError, VerificationError
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.verify_routes import check_routes
@@ -151,6 +151,30 @@ def test_the_same_seed_gives_the_same_layers() -> None:
     first, second = (assign_layers(routes, seed=3) for _ in range(2))
     assert first.layer is not None
     assert np.array_equal(first.layer, second.layer)  # type: ignore[arg-type]
+
+
+def test_the_seed_is_zero_unless_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By orders of the links another seed leads to other layers."""
+    monkeypatch.setattr(layers, "OFFERED_WORK", 0)
+    routes = random_routes(Problem.all_to_all(build("genkautz:n=24,d=3")), 1, 2)
+    given, zero, one = (
+        assign_layers(routes, **seed).layer.tolist()  # type: ignore[arg-type, union-attr]
+        for seed in ({}, {"seed": 0}, {"seed": 1})
+    )
+    assert given == zero
+    assert given != one
+
+
+def test_layers_say_that_they_are_assigned_and_hear_the_clock() -> None:
+    """A word before the work; no layer at all once time is up."""
+    said: list[str] = []
+    routes = random_routes(Problem.all_to_all(build("ring:5")), 1, 1)
+    found, notes = layers.layers_in_time(routes, "lash", None, SolveSettings(report=said.append))
+    assert said[0] == "assigning layers"
+    assert found.layers == 2
+    assert notes == ()
+    with pytest.raises(TimeoutError):
+        assign_layers(routes, settings=SolveSettings(stopped=lambda: True))
 
 
 def test_too_few_layers_are_an_input_error() -> None:
