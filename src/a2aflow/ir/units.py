@@ -11,7 +11,7 @@ stay exact. Times are in units of demand over capacity.
 
 import math
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -44,23 +44,19 @@ class Units:
         """Return an answer to the normal problem as one to the problem as it was posed."""
         if self.posed is self.problem:
             return answer
-        bound = answer.certificate.bound * self.time
-        proof = Certificate(answer.certificate.lengths, bound)
-        if isinstance(answer, Routes):
-            weight, common = answer.weight * self.demand, self._denominator(answer)
-            return replace(
-                answer, problem=self.posed, certificate=proof, weight=weight, denominator=common
-            )
-        if isinstance(answer, Schedule):
-            time = answer.fractional_time * self.time
-            return replace(answer, problem=self.posed, certificate=proof, fractional_time=time)
-        amount, rate = answer.amount * self.capacity, answer.rate / self.time
-        return replace(answer, problem=self.posed, certificate=proof, amount=amount, rate=rate)
+        proof = Certificate(answer.certificate.lengths, answer.certificate.bound * self.time)
+        return replace(answer, problem=self.posed, certificate=proof, **self._scaled(answer))
 
-    def _denominator(self, routes: Routes) -> int | None:
-        """Return the common denominator of the weights: a smaller unit of demand makes it larger."""
+    def _scaled(self, answer: Flow | Routes | Schedule) -> dict[str, Any]:
+        """Return the fields of an answer that have a unit, in that of the caller."""
+        if isinstance(answer, Flow):
+            return {"amount": answer.amount * self.capacity, "rate": answer.rate / self.time}
+        if isinstance(answer, Schedule):
+            return {"fractional_time": answer.fractional_time * self.time}
+        # A smaller unit of demand makes the common denominator of the weights larger.
         finer = max(1, round(1 / self.demand))
-        return None if routes.denominator is None else routes.denominator * finer
+        common = None if answer.denominator is None else answer.denominator * finer
+        return {"weight": answer.weight * self.demand, "denominator": common}
 
 
 def normal_units(problem: Problem, demand: bool = True) -> Units:
