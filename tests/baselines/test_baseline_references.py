@@ -110,12 +110,15 @@ def test_sssp_counts_loads_over_capacities_after_hops() -> None:
     assert [found[0, end][0][0] for end in (3, 4, 5)] == [0, 1, 0]
 
 
-def test_a_hop_outweighs_all_loads() -> None:
-    """However much lies on the short way, a longer one is never taken."""
-    links = [(0, 1, 1e-3), (1, 0, 1.0), (1, 2, 1.0), (2, 1, 1.0), (0, 2, 1.0), (2, 0, 1.0)]
-    matrix = np.array([[0, 1e6, 1e6], [1e6, 0, 1.0], [1.0, 1.0, 0]])
-    problem = Problem(Topology.from_links("thin", 3, links), Demand(3, matrix))
-    assert (np.diff(BASELINES["sssp"](problem, settings()).start) == 1).all()
+@pytest.mark.parametrize(("narrowest", "demand"), [(1e-3, 1.0), (1.0, 1e6), (1e-3, 1e6)])
+def test_a_hop_outweighs_all_loads(narrowest: float, demand: float) -> None:
+    """However much lies on the short way from 0 over 1 to 3, the way over 2 and 4 is not taken."""
+    ring = [(0, 2, 1.0), (2, 4, 1.0), (4, 3, 1.0), (3, 0, 1.0)]
+    links = [(0, 1, narrowest), (1, 3, 1.0), (1, 0, 1.0), *ring]
+    matrix = np.zeros((5, 5))
+    matrix[0, 1], matrix[0, 3] = demand, 1.0
+    problem = Problem(Topology.from_links("two ways", 5, links), Demand(5, matrix))
+    assert paths_of(BASELINES["sssp"](problem, settings()))[0, 3] == [[0, 1]]
 
 
 @pytest.mark.parametrize("spec", ["torus:4x3", "torus:2x4", "mesh:3x4", "torus:5x2x3"])
