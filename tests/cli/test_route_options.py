@@ -135,4 +135,4 @@ def test_the_status_says_what_is_proven(run: Run, words: tuple[str, ...], status
     found = run("route", "ring:6", *words, "--json").json
     assert found["status"] == status
     assert (found["gap"] <= (0.9 if "0.9" in words else 1e-6)) == (status == "optimal")
-    assert f"({status})" in run("route", "ring:6", *words).out
+    assert f"({status.replace('_', ' ')})" in run("route", "ring:6", *words).out

@@ -287,7 +287,7 @@ def test_a_guess_near_the_optimum_saves_steps() -> None:
 def test_too_large_a_program_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """The message says how large it is and what would fit."""
     monkeypatch.setattr(flow_program, "MOST_FLOWS", 100)
-    with pytest.raises(InputError, match=r"1,600 flows, 20 groups times 80 links; .* at most 100"):
+    with pytest.raises(InputError, match=r"1,600 flows, 20 groups times 80 links, .* at most 100"):
         answer_by_steps(whole_program(HARD, by_source(HARD)), COARSE)
 
 

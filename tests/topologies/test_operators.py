@@ -73,7 +73,7 @@ def test_drop_links_of_a_directed_topology_counts_links() -> None:
     links = [(u, v) for u in range(4) for v in range(4) if u != v and (u, v) != (0, 3)]
     dropped = operators.drop_links(Topology.from_links("directed", 4, links), 1, seed=0)
     assert dropped.links == len(links) - 1
-    assert "1 links" in dropped.notes[-1]
+    assert "1 link " in dropped.notes[-1]
 
 
 def test_drop_links_gives_up_when_every_draw_disconnects() -> None:
