@@ -40,6 +40,7 @@ from a2aflow.schedule.search import (
 from a2aflow.schedule.steps import best_flow, timed_flows
 from a2aflow.solve import SolveSettings, solve
 from a2aflow.solve.translations import find_translations
+from a2aflow.topologies.parts import counted
 
 DEFAULTS = ScheduleSettings()
 
@@ -191,7 +192,7 @@ def _lines(summary: dict[str, Any], found: Found) -> dict[str, str]:
     lines = {
         "topology": f"{topology.name}: {summary['terminals']} terminals, {topology.nodes} nodes, "
         f"{topology.links} links",
-        "time": f"{summary['time']:.9g} in {summary['steps']} steps, verified",
+        "time": f"{summary['time']:.9g} in {counted(summary['steps'], 'step')}, verified",
         "bound": f"{summary['bound']:.9g}, certified",
         "gap": f"{max(0.0, summary['gap']):.2e} ({in_words(found.status)})",
         "fractional": f"{summary['fractional_time']:.9g} if shards could be cut at will",
@@ -207,7 +208,7 @@ def _chunks(found: Found) -> str:
     """Say what this number of chunks costs, and what fewer would at least (--sweep finds all)."""
     chunks, loss = found.schedule.chunks_per_shard, max(0.0, found.schedule.loss)
     text = f"{chunks} per shard, {loss:.3%} above the fractional time"
-    fewer = {each: least for each, least in found.floor.items() if each < chunks}
+    fewer = {each: least for each, least in found.floor.items() if each < chunks and least > 0}
     if not fewer:
         return text
     best = min(fewer, key=lambda each: (fewer[each], each))
