@@ -43,7 +43,8 @@ def exact_weights(routes: Routes) -> Routes:
     terminals = len(routes.problem.topology.terminals)
     pair = routes.source * terminals + routes.destination
     wanted = demand_of(routes.problem).ravel() * common
-    if (np.abs(np.bincount(pair, units, len(wanted)) - wanted) > EXACT).any():
+    missed = np.abs(np.bincount(pair, units, len(wanted)) - wanted) > EXACT
+    if missed.any() or (units < 1).any():
         return routes
     exact = routes_from_weights(
         routes.problem,
