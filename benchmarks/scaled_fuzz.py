@@ -2,8 +2,8 @@
 
 Random digraphs of two to six nodes, every other one with switches, some with uneven demand; the
 capacities are drawn from a few powers of ten, or log-uniformly over up to eight orders, every third
-time in another unit. The table
-counts the problems whose certified gap misses 1e-9 and 1e-3, and the worst gap.
+time in another unit. The table counts the problems whose certified gap misses 1e-9 and 1e-3, and
+gives the worst gap.
 
     python benchmarks/scaled_fuzz.py --count 500 --seed 1
 """

@@ -75,7 +75,7 @@ def route(problem: Problem, method: str = "extp", settings: RouteSettings | None
     settings = (settings or RouteSettings()).begin()
     _require_memory(problem)
     units = normal_units(problem)
-    return _exact(units.restored(_certified(units.problem, method, settings)), settings)
+    return units.restored(_exact(_certified(units.problem, method, settings), settings))
 
 
 def _certified(problem: Problem, method: str, settings: RouteSettings) -> Routes:

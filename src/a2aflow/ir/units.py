@@ -11,6 +11,7 @@ stay exact. Times are in units of demand over capacity.
 
 import math
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any, TypeVar
 
 import numpy as np
@@ -53,9 +54,9 @@ class Units:
             return {"amount": answer.amount * self.capacity, "rate": answer.rate / self.time}
         if isinstance(answer, Schedule):
             return {"fractional_time": answer.fractional_time * self.time}
-        # A smaller unit of demand makes the common denominator of the weights larger.
-        finer = max(1, round(1 / self.demand))
-        common = None if answer.denominator is None else answer.denominator * finer
+        # Weights were multiples of 1 / denominator in a unit of demand that is a power of two.
+        multiple = Fraction(self.demand) / (answer.denominator or 1)
+        common = None if answer.denominator is None else multiple.denominator
         return {"weight": answer.weight * self.demand, "denominator": common}
 
 

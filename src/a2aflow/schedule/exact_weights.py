@@ -43,7 +43,10 @@ def exact_weights(routes: Routes) -> Routes:
     terminals = len(routes.problem.topology.terminals)
     pair = routes.source * terminals + routes.destination
     wanted = demand_of(routes.problem).ravel() * common
-    if (np.abs(np.bincount(pair, units, len(wanted)) - wanted) > EXACT).any():
+    carried = np.bincount(pair, units, len(wanted))
+    missed = np.abs(carried - wanted) > EXACT
+    # However small a demand is, it is one.
+    if (missed | ((carried == 0) & (wanted > 0))).any():
         return routes
     exact = routes_from_weights(
         routes.problem,
