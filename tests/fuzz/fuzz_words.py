@@ -54,6 +54,9 @@ PATHS = ("out.json", "out.npz", "missing/out.json", "sample.json", ".", "demand.
 NEVER = ("--cluster", "--mpi", "--on")
 """Options that reach for other machines or start other programs."""
 
+BOUNDED = {"run": ["--timeout", "5"]}
+"""What keeps a verb short that does as much as it is told to, such as a billion iterations."""
+
 
 LONG = ("warmup",)
 """Verbs whose purpose is to take long: it compiles all that others compile when they need it."""
@@ -85,6 +88,7 @@ def make_words(rng: Random) -> Case:
         words += _option(rng, option)
     if rng.random() < 0.05:
         words.insert(rng.randrange(len(words) + 1), rng.choice(("--nosuch", "-x", "--", "extra")))
+    words += BOUNDED.get(name, [])
     if rng.random() < 0.5 and "--json" not in words:
         words.append("--json")
     files = {word: valid_files()[word][0] for word in words if word in valid_files()}

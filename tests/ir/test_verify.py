@@ -181,33 +181,36 @@ def test_uneven_demands_are_held_each_against_its_own(method: str) -> None:
         check_flow(replace(found, amount=more))
 
 
-def through_a_switch(amount: float, per_commodity: bool, capacity: float = 1.0) -> Flow:
+def through_a_switch(
+    amount: float, per_commodity: bool, rate: float = 1.0, capacity: float = 1.0
+) -> Flow:
     """Return a flow of two terminals by a switch; one link carries another amount than it gets."""
     ends = [(0, 2), (2, 1), (1, 2), (2, 0)]
-    links = [(u, v, capacity) for u, v in ends]
+    links = [(u, v, rate * capacity) for u, v in ends]
     return Flow(
         problem=Problem.all_to_all(Topology.from_links("switch", 3, links, [0, 1])),
-        rate=1.0,
+        rate=rate,
         source=np.array([0, 1]),
         destination=np.array([1, 0]) if per_commodity else None,
         start=np.array([0, 2, 4]),
         link=np.arange(4),
-        amount=np.array([1.0, amount, 1.0, 1.0]),
+        amount=rate * np.array([1.0, amount, 1.0, 1.0]),
         certificate=Certificate(np.ones(4), 1e-3),
         method="by hand",
     )
 
 
+@pytest.mark.parametrize("rate", [1.0, 1e-3])
 @pytest.mark.parametrize("per_commodity", [False, True])
-def test_errors_up_to_the_tolerance_are_none(per_commodity: bool) -> None:
+def test_errors_up_to_the_tolerance_are_none(per_commodity: bool, rate: float) -> None:
     """Against the demand, at switches too, and against the capacity; beyond it they are."""
-    check_flow(through_a_switch(1.0, per_commodity), tolerance=0.0)
+    check_flow(through_a_switch(1.0, per_commodity, rate), tolerance=1e-15)
     for amount in (1 + 5e-10, 1 - 5e-10):
-        check_flow(through_a_switch(amount, per_commodity))
+        check_flow(through_a_switch(amount, per_commodity, rate))
     with pytest.raises(VerificationError, match="not conserved"):
-        check_flow(through_a_switch(1 + 3e-9, per_commodity, capacity=2.0))
+        check_flow(through_a_switch(1 + 3e-9, per_commodity, rate, capacity=2.0))
     with pytest.raises(VerificationError, match="1 links carry more than their capacity"):
-        check_flow(through_a_switch(1 + 3e-9, per_commodity), tolerance=2e-9)
+        check_flow(through_a_switch(1 + 3e-9, per_commodity, rate), tolerance=2e-9)
 
 
 @pytest.mark.parametrize("destination", [None, np.array([1])])
