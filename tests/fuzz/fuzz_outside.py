@@ -9,8 +9,8 @@ from scipy.sparse import block_diag, coo_array, csr_array, hstack
 
 def best_time(
     nodes: int, links: list[tuple[int, int, float]], demand: dict[tuple[int, int], float]
-) -> float:
-    """Return the least time in which a demand between nodes fits the capacities.
+) -> float | None:
+    """Return the least time in which a demand fits the capacities; None if scipy loses its way.
 
     Minimise z with, for every pair, a flow of its demand, and on every link a load of at most z
     times its capacity. Amounts are in units of the largest demand, capacities of the largest one.
@@ -31,7 +31,15 @@ def best_time(
     fit: Any = hstack([*[share] * len(demand), csr_array(-np.ones((count, 1)))])
     cost = np.zeros(len(demand) * count + 1)
     cost[-1] = 1.0
-    found = linprog(cost, A_ub=fit, b_ub=np.zeros(count), A_eq=conserve, b_eq=wanted.ravel())
-    if found.status != 0 or found.fun is None:
-        raise RuntimeError(f"the outside program failed: {found.message}")
-    return found.fun * most / wide
+    for method in ("highs", "highs-ipm"):
+        found = linprog(
+            cost,
+            A_ub=fit,
+            b_ub=np.zeros(count),
+            A_eq=conserve,
+            b_eq=wanted.ravel(),
+            method=method,
+        )
+        if found.status == 0:
+            return float(found.fun * most / wide)
+    return None

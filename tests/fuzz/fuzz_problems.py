@@ -58,6 +58,8 @@ def _case(
         demand = ["--demand", "d.json"]
     commands = _commands(rng, demand, rng.choice(verbs))
     optimum = best_time(nodes, links, {pair: x for pair, x in amounts.items() if x > 0})
+    if optimum is None:
+        return _case(rng, capacities, verbs)
     return Case(commands, files, 0, {"optimum": optimum})
 
 

@@ -124,7 +124,8 @@ def test_the_table_of_one_process() -> None:
         (["--bytes", "0"], "sizes '0'"),
         (["--bytes", "1M:1K"], "smaller one first"),
         (["--iterations", "0"], "0 iterations"),
-        (["--timeout", "nan"], "positive time"),
+        (["--timeout", "nan"], "a time above 0"),
+        (["--timeout", "inf"], "at most 1e+06"),
     ],
 )
 def test_wrong_words(words: list[str], problem: str, tmp_path: Path) -> None:

@@ -18,6 +18,8 @@ from a2aflow.runtime.processes import Command, grouped
 from a2aflow.runtime.worker import RUNTIMES, Job
 
 SYNCS = ("dataflow", "step")
+LONGEST = 1e6
+"""Seconds that a run may be given; the system cannot wait for as long as a number can say."""
 
 
 @dataclass(frozen=True)
@@ -34,10 +36,10 @@ class RunSettings:
     def __post_init__(self) -> None:
         if not self.sizes or min(self.sizes) < 1:
             raise UsageError(f"shard sizes {list(self.sizes)}; expected at least one byte each")
-        if self.iterations < 1 or self.warmup < 0 or not self.timeout > 0:
+        if self.iterations < 1 or self.warmup < 0 or not 0 < self.timeout <= LONGEST:
             raise UsageError(
                 f"{self.iterations} iterations after {self.warmup}, for {self.timeout:g} seconds; "
-                "expected at least 1 after at least 0, and a positive time"
+                f"expected at least 1 after at least 0, and a time above 0, at most {LONGEST:g}"
             )
         if self.sync not in SYNCS:
             raise UsageError(f"sync {self.sync!r}; expected one of {', '.join(SYNCS)}")
