@@ -19,11 +19,11 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import shortest_path
 
 from a2aflow import Problem, build
-from a2aflow.ir.artefacts import read_artefact, write_artefact
+from a2aflow.check.flow import recompute_bound
+from a2aflow.check.routes import check_routes
+from a2aflow.ir.files.artefacts import read_artefact, write_artefact
 from a2aflow.ir.flow import Certificate
 from a2aflow.ir.routes import Routes
-from a2aflow.ir.verify import recompute_bound
-from a2aflow.ir.verify_routes import check_routes
 
 
 def shortest_routes(problem: Problem) -> Routes:

@@ -14,8 +14,8 @@ import time
 from collections.abc import Callable
 
 from a2aflow import Flow, Problem, SolveSettings, build, check_flow, solve_flow
-from a2aflow.solve.children import split_by_programs
-from a2aflow.solve.decompose import per_commodity
+from a2aflow.flows.children import split_by_programs
+from a2aflow.flows.decompose import per_commodity
 
 Split = Callable[[Flow, SolveSettings], Flow]
 

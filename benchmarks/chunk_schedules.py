@@ -12,9 +12,10 @@ import time
 from pathlib import Path
 
 from a2aflow import Problem, build
-from a2aflow.ir.artefacts import write_artefact
-from a2aflow.schedule.search import ScheduleSettings, find_schedule
-from a2aflow.solve import SolveSettings
+from a2aflow.flows import SolveSettings
+from a2aflow.ir.files.artefacts import write_artefact
+from a2aflow.schedules.search import find_schedule
+from a2aflow.settings import ScheduleSettings
 
 SPECS = ["torus:3x3x3", "genkautz:n=32,d=4", "genkautz:n=100,d=4", "torus:8x8x8"]
 

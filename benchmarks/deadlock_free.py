@@ -12,12 +12,12 @@ import time
 from collections.abc import Sequence
 
 from a2aflow import Problem, SolveSettings, build
-from a2aflow.ir.verify_routes import check_routes
-from a2aflow.schedule.layers import assign_layers
-from a2aflow.solve import solve
-from a2aflow.solve.deadlock_free import deadlock_free_by_layers
-from a2aflow.solve.deadlock_paths import routes_of_flow
-from a2aflow.solve.route_settings import RouteSettings
+from a2aflow.check.routes import check_routes
+from a2aflow.flows import solve
+from a2aflow.routes.deadlock_free.best import deadlock_free_by_layers
+from a2aflow.routes.deadlock_free.paths import routes_of_flow
+from a2aflow.routes.layers.assign import assign_layers
+from a2aflow.settings import RouteSettings
 
 SPECS = (
     "torus:4x4",

@@ -13,12 +13,12 @@ from collections.abc import Callable
 import numpy as np
 
 from a2aflow import Certificate, Problem, SolveSettings, build
+from a2aflow.check.routes import check_routes
+from a2aflow.flows import solve
 from a2aflow.ir.routes import Routes
-from a2aflow.ir.verify_routes import check_routes
-from a2aflow.schedule.layers import LAYERINGS, assign_layers
-from a2aflow.solve import solve
-from a2aflow.solve.deadlock_paths import routes_of_flow
-from a2aflow.solve.paths import Adjacency, shortest_tree
+from a2aflow.paths.shortest import Adjacency, shortest_tree
+from a2aflow.routes.deadlock_free.paths import routes_of_flow
+from a2aflow.routes.layers.assign import LAYERINGS, assign_layers
 
 SPECS = (
     "ring:8",

@@ -13,12 +13,12 @@ import time
 from collections.abc import Iterator
 
 from a2aflow import Problem, Topology, build, drop_links, drop_nodes
+from a2aflow.check.routes import check_routes
 from a2aflow.errors import A2AFlowError
-from a2aflow.ir.verify_routes import check_routes
-from a2aflow.route import ROUTERS, route
-from a2aflow.schedule.layers import assign_layers
-from a2aflow.solve import SolveSettings, solve
-from a2aflow.solve.route_settings import RouteSettings
+from a2aflow.flows import SolveSettings, solve
+from a2aflow.routes import ROUTERS, route
+from a2aflow.routes.layers.assign import assign_layers
+from a2aflow.settings import RouteSettings
 
 
 def fabrics(sizes: list[int]) -> Iterator[tuple[str, Topology]]:

@@ -15,11 +15,11 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from a2aflow import Problem, SolveSettings, build
-from a2aflow.ir.verify_routes import check_routes
-from a2aflow.schedule.layers import assign_layers
-from a2aflow.solve.master import solve_master
-from a2aflow.solve.route_settings import RouteSettings
-from a2aflow.solve.single import COARSE, route_chunks
+from a2aflow.check.routes import check_routes
+from a2aflow.flows.master import solve_master
+from a2aflow.routes.layers.assign import assign_layers
+from a2aflow.routes.single import COARSE, route_chunks
+from a2aflow.settings import RouteSettings
 
 Result = TypeVar("Result")
 

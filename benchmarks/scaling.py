@@ -9,7 +9,8 @@ that is called optimal.
 import argparse
 
 from a2aflow import Problem, build
-from a2aflow.schedule.search import ScheduleSettings, find_schedule
+from a2aflow.schedules.search import find_schedule
+from a2aflow.settings import ScheduleSettings
 from a2aflow.topologies.operators import scale_capacities
 
 SCALES = (1.0, 1e-9, 1e3, 3e6, 1e7, 1e8, 2.5e10, 1e12)

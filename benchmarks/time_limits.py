@@ -61,8 +61,8 @@ class Run:
 
 BY_PROCESSOR = """
 import time
-import a2aflow.solve.settings
-a2aflow.solve.settings.clock = time.process_time
+import a2aflow.settings
+a2aflow.settings.clock = time.process_time
 from a2aflow.cli import main
 main()
 """

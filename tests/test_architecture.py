@@ -1,8 +1,11 @@
-"""The folders import only what the design allows, and the package exports what it says."""
+"""The rooms import only what the plan of the house allows, and the package exports what it says."""
 
 import ast
 import doctest
+import subprocess
+import sys
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -10,31 +13,48 @@ import pytest
 import a2aflow
 
 PACKAGE = Path(a2aflow.__file__).parent
-INTERNAL = {
+
+NOUNS = {"errors", "ir"}
+SOLVING = NOUNS | {"lp", "settings", "paths"}
+ROOMS: dict[str, set[str]] = {
     "errors": set(),
-    "automorphisms": {"errors", "ir"},
-    "ir": {"errors", "ir"},
-    "topologies": {"errors", "ir", "topologies"},
-    "schedule": {"errors", "ir", "lp", "solve", "schedule"},
-    "lower": {"errors", "ir", "lower", "topologies"},
-    "lp": {"errors", "lp"},
-    "solve": {"automorphisms", "errors", "ir", "lp", "solve"},
-    "runtime": {"errors", "ir", "lower", "runtime"},
-    "baselines": {"errors", "ir", "lp", "solve", "baselines"},
-    "route": {"errors", "ir", "solve", "schedule", "baselines"},
+    "ir": {"errors"},
+    "check": NOUNS,
+    "lp": {"errors"},
+    "settings": {"errors", "lp"},
+    "topologies": NOUNS,
+    "paths": NOUNS | {"lp", "settings"},
+    "flows": SOLVING,
+    "routes": SOLVING | {"flows"},
+    "schedules": SOLVING | {"flows", "check"},
+    "lowering": NOUNS | {"check"},
+    "runtime": NOUNS | {"lowering"},
+    "verification": NOUNS | {"check", "lowering", "topologies"},
 }
-"""What the modules of a folder may import of a2aflow; `cli` and the package itself may all."""
+"""What the modules of a room may import of other rooms; an import never goes back."""
+
+DOORS = {"__init__", "__main__", "api", "cli"}
+"""Where the rooms meet: these may import all of them."""
+
+APART = (("ir", "ir/files"), ("lowering/programs", "lowering/tables"))
+"""Folders within a room that never import each other: the files of the first, not its folders."""
 
 OWNERS = {
     "highspy": "lp/highs.py",
     "gurobipy": "lp/gurobi.py",
     "clarabel": "lp/clarabel.py",
     "mpi4py": "runtime/mpi.py",
-    "torch": "runtime/torch_dist.py",
-    "z3": "baselines/sccl.py",
-    "distributed": "solve/workers.py",
+    "torch": "runtime/torch.py",
+    "z3": "schedules/sccl.py",
+    "distributed": "flows/workers.py",
 }
 """Solvers and optional dependencies, each imported in exactly one file."""
+
+HEAVY = ("numba", "scipy", "networkx", "igraph", "highspy")
+"""What neither a checker nor a rank may load: it takes a second and a hundred megabytes."""
+
+EVIDENCE = ("a2aflow.check", "a2aflow.ir", "a2aflow.errors", "numpy")
+"""What a checker may import besides the standard library."""
 
 
 def imports(path: Path) -> Iterator[str]:
@@ -49,27 +69,68 @@ def imports(path: Path) -> Iterator[str]:
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
 
+def room_of(path: Path) -> str:
+    """Return the room that a file is in: its folder, or itself."""
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def module_of(name: str) -> Path | None:
+    """Return the file that an imported name of a2aflow lives in."""
+    base = PACKAGE.joinpath(*name.split(".")[1:])
+    found = [base / "__init__.py", base.with_suffix(".py"), base.parent / "__init__.py"]
+    found.append(base.parent.with_suffix(".py"))
+    return next((each for each in found if each.is_file()), None)
+
+
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_imports_follow_the_pipeline(path: Path) -> None:
-    """A folder imports only the folders before it, and a dependency has one owner."""
-    here = path.relative_to(PACKAGE)
-    allowed = INTERNAL.get(here.parts[0].removesuffix(".py"))
+def test_imports_follow_the_way_of_the_data(path: Path) -> None:
+    """A room is known, imports only rooms before it, and a dependency has one owner."""
+    here, room = str(path.relative_to(PACKAGE)), room_of(path)
+    assert room in ROOMS or room in DOORS, f"{here}: {room} is no room of the house"
     for name in imports(path):
         top, *rest = name.split(".")
-        if top == "a2aflow" and allowed is not None:
-            assert rest[0] in allowed, f"{here} imports {name}"
-        assert OWNERS.get(top, str(here)) == str(here), f"{here} imports {name}"
+        if top == "a2aflow" and room in ROOMS:
+            assert rest[0] in ROOMS[room] | {room}, f"{here} imports {name}"
+        assert OWNERS.get(top, here) == here, f"{here} imports {name}"
 
 
-def test_the_checkers_import_no_producer() -> None:
+@pytest.mark.parametrize(("one", "other"), [*APART, APART[1][::-1]])
+def test_folders_that_stay_apart(one: str, other: str) -> None:
+    """Nouns do not know their files, and programs not the tables."""
+    within = (PACKAGE / one).glob("*.py") if one == "ir" else (PACKAGE / one).rglob("*.py")
+    for path in within:
+        for name in imports(path):
+            found = module_of(name) if name.startswith("a2aflow.") else None
+            assert found is None or not found.is_relative_to(PACKAGE / other), f"{path}: {name}"
+
+
+@pytest.mark.parametrize("path", sorted((PACKAGE / "check").rglob("*.py")), ids=lambda p: p.stem)
+def test_the_checkers_import_no_producer(path: Path) -> None:
     """What makes a check evidence: it shares no code with what it checks."""
-    for name in ("verify", "verify_schedule", "verify_routes", "verify_sums", "verify_symmetry"):
-        found = set(imports(PACKAGE / "ir" / f"{name}.py"))
-        assert all(
-            each.startswith(("a2aflow.ir.", "a2aflow.errors.", "numpy")) or "." not in each
-            for each in found
-            if not each.startswith(("collections.", "dataclasses.", "functools.", "itertools."))
-        )
+    for name in imports(path):
+        top = name.split(".")[0]
+        assert top in sys.stdlib_module_names or name.startswith(EVIDENCE), f"{path}: {name}"
+
+
+def test_no_circles() -> None:
+    """The modules have an order in which each imports only those before it."""
+    graph = {
+        path: {module_of(each) for each in imports(path) if "a2aflow." in each} for path in MODULES
+    }
+    known = {
+        path: {each for each in found if each not in (None, path)} for path, found in graph.items()
+    }
+    list(TopologicalSorter(known).static_order())
+
+
+@pytest.mark.parametrize("module", ["a2aflow.check.flow", "a2aflow.runtime.worker"])
+def test_checkers_and_ranks_are_light(module: str) -> None:
+    """They load no solver and no compiler: a rank starts at once, and a check needs no trust."""
+    program = f"import {module}, sys; print([each for each in {HEAVY} if each in sys.modules])"
+    found = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert found.stdout.strip() == "[]"
 
 
 def test_public_names_are_what_is_exported() -> None:

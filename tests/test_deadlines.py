@@ -13,21 +13,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from a2aflow.baselines.ewsp import route_ewsp
+from a2aflow.check.flow import check_flow
+from a2aflow.check.routes import check_routes
 from a2aflow.errors import A2AFlowError, FormatError, InputError, TopologyError
+from a2aflow.flows import METHODS, solve
+from a2aflow.flows.warm import repair, solve_from
 from a2aflow.ir.flow import Status
 from a2aflow.ir.problem import Problem
-from a2aflow.ir.verify import check_flow
-from a2aflow.ir.verify_routes import check_routes
 from a2aflow.lp import LinearProgram, LPSettings, LPStatus, solve_program
-from a2aflow.route import ROUTERS, route
-from a2aflow.schedule.layers import LAYERINGS, assign_layers, layers_in_time
-from a2aflow.schedule.search import ScheduleSettings, find_schedule
-from a2aflow.solve import METHODS, solve
-from a2aflow.solve.deadlock_free import solve_deadlock_free
-from a2aflow.solve.route_settings import RouteSettings
-from a2aflow.solve.settings import SolveSettings
-from a2aflow.solve.warm import repair, solve_from
+from a2aflow.routes import ROUTERS, route
+from a2aflow.routes.baselines.ewsp import route_ewsp
+from a2aflow.routes.deadlock_free.best import solve_deadlock_free
+from a2aflow.routes.layers.assign import LAYERINGS, assign_layers, layers_in_time
+from a2aflow.schedules.search import find_schedule
+from a2aflow.settings import RouteSettings, ScheduleSettings, SolveSettings
 from a2aflow.topologies.formats import read_topology
 from a2aflow.topologies.spec import build
 from command_line import Run
@@ -64,7 +63,7 @@ class Clock:
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     """Put a clock that counts in the place of the real one."""
     mine = Clock()
-    monkeypatch.setattr("a2aflow.solve.settings.clock", mine)
+    monkeypatch.setattr("a2aflow.settings.clock", mine)
     return mine
 
 
@@ -182,7 +181,7 @@ def test_layers_end_in_time(
     algorithm: str, limit: int, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Layers are valid, or there are none and a note says why."""
-    monkeypatch.setattr("a2aflow.solve.channels.OFFERED", 20)
+    monkeypatch.setattr("a2aflow.routes.layers.dependencies.OFFERED", 20)
     routes = route(problem(), "native")
     began = clock.now
     layered, notes = layers_in_time(routes, algorithm, None, limited(limit).begin())
@@ -194,7 +193,7 @@ def test_layers_end_in_time(
 
 def test_late_layers_by_orders(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     """Orders that had no time to improve only cost layers: what they miss is offered anyway."""
-    monkeypatch.setattr("a2aflow.schedule.layers.OFFERED_WORK", 0)
+    monkeypatch.setattr("a2aflow.routes.layers.assign.OFFERED_WORK", 0)
     routes = route(problem(), "native")
     calm = assign_layers(routes)
     hurried = assign_layers(routes, settings=limited(60))
@@ -250,8 +249,8 @@ def test_programs_that_would_come_too_late(
     method: str, monkeypatch: pytest.MonkeyPatch, clock: Clock
 ) -> None:
     """If building alone would exceed the limit, the flow on shortest paths is the answer."""
-    monkeypatch.setattr("a2aflow.solve.concurrent.VARIABLE_SECONDS", 1.0)
-    monkeypatch.setattr("a2aflow.solve.concurrent.linear_program", None)
+    monkeypatch.setattr("a2aflow.flows.by_lp.VARIABLE_SECONDS", 1.0)
+    monkeypatch.setattr("a2aflow.flows.by_lp.linear_program", None)
     flow = solve(problem(), method, limited(50))
     assert flow.status is Status.TIME_LIMIT
     check_flow(flow)
@@ -266,7 +265,7 @@ def test_programs_beyond_memory_are_refused() -> None:
 
 def test_paths_beyond_memory_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Path programs too are estimated before they are built."""
-    monkeypatch.setattr("a2aflow.solve.path_mcf.MOST_BYTES", 1 << 10)
+    monkeypatch.setattr("a2aflow.routes.pmcf.MOST_BYTES", 1 << 10)
     with pytest.raises(InputError, match=r"paths of .* links needs about .* GiB"):
         route(problem(), "pmcf")
 

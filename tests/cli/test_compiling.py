@@ -12,7 +12,7 @@ from a2aflow.cli.compiling import MESSAGE, clock, kernels_compiled, listen_to_co
 from a2aflow.cli.warmup import kernels
 from command_line import Run
 
-UNUSED = {"a2aflow.baselines.ewsp._loads"}
+UNUSED = {"a2aflow.routes.baselines.ewsp._loads"}
 """Kernels that no verb needs: they are for comparisons."""
 
 

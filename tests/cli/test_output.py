@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 import a2aflow
 from a2aflow.cli.show import printable, show
 from a2aflow.errors import UsageError
-from a2aflow.lower import TARGETS
-from a2aflow.lower.routed import ROUTE_TARGETS
+from a2aflow.lowering import TARGETS
+from a2aflow.lowering.tables.targets import ROUTE_TARGETS
 from a2aflow.topologies.formats import FORMATS
 from command_line import Run, without_compiling
 

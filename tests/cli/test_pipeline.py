@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from a2aflow.lower import TARGETS
+from a2aflow.lowering import TARGETS
 from command_line import Run
 
 FABRICS = {

@@ -6,7 +6,7 @@ import pytest
 
 from a2aflow.cli.options import chosen_topology
 from a2aflow.cli.route import NEEDS, route_verb
-from a2aflow.route import ROUTERS, USED_BY
+from a2aflow.routes import ROUTERS, USED_BY
 from command_line import Run
 
 WORDS: dict[str, tuple[str, ...]] = {
@@ -39,7 +39,7 @@ def test_every_option_is_in_a_table() -> None:
         assert set(users) < set(ROUTERS)
 
 
-# With a cluster these run in tests/solve/test_workers.py.
+# With a cluster these run in tests/flows/test_workers.py.
 CALLS = [
     (option, method)
     for option in WORDS

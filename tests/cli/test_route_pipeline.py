@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from a2aflow.lower.routed import ROUTE_TARGETS
+from a2aflow.lowering.tables.targets import ROUTE_TARGETS
 from command_line import Run
 
 FABRICS = {

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from a2aflow.lower.routed import ROUTE_TARGETS
-from a2aflow.route import ROUTERS
+from a2aflow.lowering.tables.targets import ROUTE_TARGETS
+from a2aflow.routes import ROUTERS
 from command_line import Run
 
 KEYS = {

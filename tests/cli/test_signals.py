@@ -139,7 +139,7 @@ def test_a_search_with_nothing_to_show_is_just_stopped(
     def nothing(*_: object) -> None:
         raise InputError("no schedule was found")
 
-    monkeypatch.setattr("a2aflow.schedule.search._search", nothing)
+    monkeypatch.setattr("a2aflow.schedules.search._search", nothing)
     found = run("schedule", "bipartite:2x3", "--json")
     assert (found.code, found.err) == (130, "stopped\n")
     assert found.json == {"error": {"code": 130, "message": "stopped"}}

@@ -129,7 +129,7 @@ def test_a_compact_flow_is_saved_and_verified(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What stands for all sources by symmetry carries its proof too, and is found out if false."""
-    monkeypatch.setattr("a2aflow.solve.symmetry.MOST_ENTRIES", 50)
+    monkeypatch.setattr("a2aflow.flows.symmetry.orbits.MOST_ENTRIES", 50)
     path = tmp_path / "flow.json"
     saved = run("solve", "hypercube:5", "--method", "grouped", "-o", path, "--json")
     assert saved.json["time"] == pytest.approx(16.0)

@@ -10,10 +10,10 @@ from fuzz_mutate import mutate
 from fuzz_outside import best_time
 
 from a2aflow.errors import A2AFlowError
-from a2aflow.ir.artefacts import read_artefact
+from a2aflow.ir.files.artefacts import read_artefact
 from a2aflow.ir.problem import Problem
-from a2aflow.lower import TARGETS
-from a2aflow.lower.routed import ROUTE_TARGETS
+from a2aflow.lowering import TARGETS
+from a2aflow.lowering.tables.targets import ROUTE_TARGETS
 from a2aflow.topologies.formats import FORMATS
 
 TOLERANCE = 1e-6

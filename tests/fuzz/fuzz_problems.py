@@ -9,10 +9,10 @@ from fuzz_case import Case, FuzzFailureError, Outcome, directory_of, run_case, s
 from fuzz_files import require_between
 from fuzz_outside import best_time
 
-from a2aflow.lower import TARGETS
-from a2aflow.lower.routed import ROUTE_TARGETS
-from a2aflow.route import ROUTERS
-from a2aflow.solve import METHODS
+from a2aflow.flows import METHODS
+from a2aflow.lowering import TARGETS
+from a2aflow.lowering.tables.targets import ROUTE_TARGETS
+from a2aflow.routes import ROUTERS
 
 Link = tuple[int, int, float]
 EVEN = (1.0, 1.0, 1.0, 2.0)

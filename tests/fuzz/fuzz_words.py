@@ -11,13 +11,13 @@ from fuzz_case import Case, directory_of, run_case
 from fuzz_files import valid_files
 
 from a2aflow.cli.app import app
-from a2aflow.lower import TARGETS
-from a2aflow.lower.routed import ROUTE_TARGETS
+from a2aflow.flows import METHODS
+from a2aflow.lowering import TARGETS
+from a2aflow.lowering.tables.targets import ROUTE_TARGETS
 from a2aflow.lp import solver_names
-from a2aflow.route import ROUTERS
-from a2aflow.schedule.layers import LAYERINGS
-from a2aflow.solve import METHODS
-from a2aflow.solve.route_settings import PATH_SETS
+from a2aflow.routes import ROUTERS
+from a2aflow.routes.layers.assign import LAYERINGS
+from a2aflow.settings import PATH_SETS
 from a2aflow.topologies.formats import FORMATS
 
 SPECS = (

@@ -17,14 +17,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from a2aflow.errors import FormatError, InputError, UsageError
-from a2aflow.ir.artefacts import Artefact, read_artefact, read_as, write_artefact
-from a2aflow.ir.binary import archive, artefact_from_bytes, artefact_to_bytes, npy
+from a2aflow.ir.files.artefacts import Artefact, read_artefact, read_as, write_artefact
+from a2aflow.ir.files.npz import archive, artefact_from_bytes, artefact_to_bytes, npy
 from a2aflow.ir.flow import Certificate, Flow
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.schedule import Schedule
 from a2aflow.ir.topology import Topology
-from schedules import hop_schedule
+from hop_schedules import hop_schedule
 from strategies import flows, routes, schedules
 
 TOPOLOGY = Topology.from_edges("triangle", 3, [(0, 1), (1, 2), (0, 2)], notes=["by hand"])
@@ -285,7 +285,7 @@ def test_numbers_are_counted_before_anything_is_inflated(monkeypatch: pytest.Mon
 
 def _members() -> dict[str, archive.Member]:
     """Return what a file of routes has."""
-    from a2aflow.ir.binary.nouns import COMMON, FORMATS
+    from a2aflow.ir.files.npz.nouns import COMMON, FORMATS
 
     return COMMON | FORMATS["a2aflow.routes/1"].members
 

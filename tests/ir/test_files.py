@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from a2aflow.ir import files
-from a2aflow.ir.files import write_text
+from a2aflow.ir.files import text as files
+from a2aflow.ir.files.text import write_text
 
 WRITER = """
 import os, sys, threading
 from pathlib import Path
-from a2aflow.ir.files import write_text
+from a2aflow.ir.files.text import write_text
 replace = Path.replace
 def wait(self, target):
     os.write(1, b"written\\n")

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 
 from a2aflow.errors import DemandError, FormatError, InputError, UsageError, VerificationError
-from a2aflow.ir.files import read_text, write_text
-from a2aflow.ir.json import (
+from a2aflow.flows import solve
+from a2aflow.ir.files.json import (
     demand_from_json,
     flow_from_json,
     flow_to_json,
@@ -19,9 +19,9 @@ from a2aflow.ir.json import (
     topology_from_json,
     topology_to_json,
 )
+from a2aflow.ir.files.text import read_text, write_text
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.topology import Topology
-from a2aflow.solve import solve
 from a2aflow.topologies.operators import with_host_bandwidth
 from a2aflow.topologies.spec import build
 from strategies import topologies

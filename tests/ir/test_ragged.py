@@ -10,22 +10,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from a2aflow.check.flow import check_flow
+from a2aflow.check.routes import check_routes
+from a2aflow.check.schedule import check_schedule
 from a2aflow.errors import FormatError, InputError, VerificationError
-from a2aflow.ir.artefacts import Artefact, artefact_from_json
-from a2aflow.ir.binary import artefact_from_bytes, artefact_to_bytes
+from a2aflow.flows import SolveSettings, solve
 from a2aflow.ir.demand import Demand
+from a2aflow.ir.files.artefacts import Artefact, artefact_from_json
+from a2aflow.ir.files.json import flow_from_json, flow_to_json, routes_to_json, schedule_to_json
+from a2aflow.ir.files.npz import artefact_from_bytes, artefact_to_bytes
 from a2aflow.ir.flow import Flow
-from a2aflow.ir.json import flow_from_json, flow_to_json, routes_to_json, schedule_to_json
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
-from a2aflow.ir.verify import check_flow
-from a2aflow.ir.verify_routes import check_routes
-from a2aflow.ir.verify_schedule import check_schedule
-from a2aflow.solve import SolveSettings, solve
-from a2aflow.solve.route_settings import RouteSettings
-from a2aflow.solve.single import route_single
+from a2aflow.routes.single import route_single
+from a2aflow.settings import RouteSettings
 from a2aflow.topologies.spec import build
-from schedules import hop_schedule
+from hop_schedules import hop_schedule
 
 MESH = Problem.all_to_all(build("mesh:2x3"))
 SKEWED = Problem(build("ring:4"), Demand(4, np.ones((4, 4)) - np.eye(4)))

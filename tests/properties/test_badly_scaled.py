@@ -7,15 +7,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from a2aflow.check.flow import check_flow
+from a2aflow.flows import METHODS, SolveSettings, solve
+from a2aflow.flows import by_lp as concurrent
+from a2aflow.flows.first_order import solve_by_steps
+from a2aflow.flows.groups import by_source
+from a2aflow.flows.program import whole_program
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.topology import Topology
 from a2aflow.ir.units import normal_units
-from a2aflow.ir.verify import check_flow
 from a2aflow.lp import LinearProgram, LPResult, LPSettings, LPStatus, solve_program
-from a2aflow.solve import METHODS, SolveSettings, concurrent, solve
-from a2aflow.solve.first_order import solve_by_steps
-from a2aflow.solve.flow_program import whole_program
-from a2aflow.solve.groups import by_source
 from strategies import problems
 
 QUIET = SolveSettings(workers=1)

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from a2aflow.check.flow import check_flow
+from a2aflow.flows import METHODS, solve
 from a2aflow.ir.demand import Demand
-from a2aflow.ir.json import flow_from_json, flow_to_json, parse_json
+from a2aflow.ir.files.json import flow_from_json, flow_to_json, parse_json
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.topology import Topology
-from a2aflow.ir.verify import check_flow
-from a2aflow.solve import METHODS, solve
 from a2aflow.topologies.operators import scale_capacities
 from strategies import problems
 

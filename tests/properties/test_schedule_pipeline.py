@@ -5,15 +5,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from a2aflow.cli.lowered import verify_text
+from a2aflow.check.schedule import check_schedule
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.schedule import Schedule
 from a2aflow.ir.topology import Topology
-from a2aflow.ir.verify_schedule import check_schedule
-from a2aflow.lower import TARGETS, Options
-from a2aflow.runtime.reference import Alltoall
-from a2aflow.schedule.search import ScheduleSettings, find_schedule
+from a2aflow.lowering import TARGETS, Options
+from a2aflow.runtime.in_process import Alltoall
+from a2aflow.schedules.search import find_schedule
+from a2aflow.settings import ScheduleSettings
 from a2aflow.topologies.spec import build
+from a2aflow.verification import verify_text
 from strategies import fabrics, hosts_in_a_ring, topologies
 
 

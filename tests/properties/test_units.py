@@ -10,7 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from a2aflow.baselines.sccl import synthesise
+from a2aflow.check.flow import check_flow
+from a2aflow.check.routes import check_routes
+from a2aflow.check.schedule import check_schedule
+from a2aflow.flows import METHODS, SolveSettings, solve
+from a2aflow.flows.warm import repair, solve_from
 from a2aflow.ir.demand import Demand
 from a2aflow.ir.flow import Flow, Status
 from a2aflow.ir.problem import Problem
@@ -18,15 +22,11 @@ from a2aflow.ir.routes import Routes
 from a2aflow.ir.schedule import Schedule
 from a2aflow.ir.topology import Topology
 from a2aflow.ir.units import normal_units
-from a2aflow.ir.verify import check_flow
-from a2aflow.ir.verify_routes import check_routes
-from a2aflow.ir.verify_schedule import check_schedule
-from a2aflow.route import ROUTERS, route
-from a2aflow.schedule.search import ScheduleSettings, find_schedule
-from a2aflow.solve import METHODS, SolveSettings, solve
-from a2aflow.solve.deadlock_free import solve_deadlock_free
-from a2aflow.solve.route_settings import RouteSettings
-from a2aflow.solve.warm import repair, solve_from
+from a2aflow.routes import ROUTERS, route
+from a2aflow.routes.deadlock_free.best import solve_deadlock_free
+from a2aflow.schedules.sccl import synthesise
+from a2aflow.schedules.search import find_schedule
+from a2aflow.settings import RouteSettings, ScheduleSettings
 from a2aflow.topologies.operators import scale_capacities
 from a2aflow.topologies.spec import build
 from strategies import problems

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from rank_data import DTYPES, ITEMS, received, same_bytes, sent
 
 from a2aflow.errors import UsageError
-from a2aflow.ir.json import read_json, schedule_from_json
+from a2aflow.ir.files.json import read_json, schedule_from_json
 from a2aflow.ir.schedule import Schedule
 from a2aflow.runtime.mpi import MAX_BINDINGS, Alltoall
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from saved import save
 
 from a2aflow.errors import MissingComponentError, UsageError, VerificationError
 from a2aflow.runtime import launch
@@ -16,6 +15,7 @@ from a2aflow.runtime.bench import Report
 from a2aflow.runtime.launch import RunSettings, run_schedule
 from a2aflow.runtime.mpiexec import Mpi
 from a2aflow.runtime.processes import Command
+from saved import save
 
 REPORT = Report("fake", "its own", 8, False, (), ())
 

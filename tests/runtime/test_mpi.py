@@ -3,11 +3,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from saved import RANKS, save_all
 
 from a2aflow.errors import MissingComponentError, UsageError, VerificationError
 from a2aflow.runtime.mpiexec import Mpi, find_mpi
 from a2aflow.runtime.processes import Command, grouped
+from saved import RANKS, save_all
 
 HERE = Path(__file__).parent
 PREAMBLE = """

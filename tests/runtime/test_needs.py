@@ -3,14 +3,14 @@
 from pathlib import Path
 
 import pytest
-from saved import save
 
 from a2aflow.errors import LimitError
+from a2aflow.lowering.programs.messages import placement_of
 from a2aflow.runtime import launch, needs
 from a2aflow.runtime.launch import RunSettings, run_schedule
-from a2aflow.runtime.plan import placement_of
 from a2aflow.topologies.spec import build
-from schedules import hop_schedule
+from hop_schedules import hop_schedule
+from saved import save
 
 GIB = 1 << 30
 

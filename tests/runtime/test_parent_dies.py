@@ -9,10 +9,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from saved import save
 
 from a2aflow.errors import MissingComponentError
 from a2aflow.runtime.mpiexec import find_mpi
+from saved import save
 
 RANKS = 2
 ANNOUNCE = """

@@ -4,11 +4,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from saved import RANKS, save, save_all
 
 from a2aflow.errors import MissingComponentError, VerificationError
 from a2aflow.runtime.launch import RunSettings, run_schedule
 from a2aflow.runtime.processes import Command, grouped
+from saved import RANKS, save, save_all
 
 HERE = Path(__file__).parent
 INSTALLED = importlib.util.find_spec("torch") is not None
@@ -71,4 +71,4 @@ def test_without_torch(tmp_path: Path) -> None:
     with pytest.raises(MissingComponentError, match=r"a2aflow\[torch\]"):
         run_schedule(save(tmp_path), "torch")
     with pytest.raises(MissingComponentError, match=r"a2aflow\[torch\]"):
-        importlib.import_module("a2aflow.runtime.torch_dist")
+        importlib.import_module("a2aflow.runtime.torch")

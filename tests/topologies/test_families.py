@@ -4,7 +4,7 @@ from math import factorial
 
 import pytest
 
-from a2aflow.automorphisms import count_automorphisms
+from a2aflow.flows.symmetry.automorphisms import count_automorphisms
 from a2aflow.topologies.properties import diameter, girth
 from a2aflow.topologies.spec import FAMILIES, build
 

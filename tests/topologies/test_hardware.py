@@ -2,8 +2,8 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from a2aflow.automorphisms import count_automorphisms
 from a2aflow.errors import TopologyError
+from a2aflow.flows.symmetry.automorphisms import count_automorphisms
 from a2aflow.ir.topology import Topology
 from a2aflow.topologies.grids import torus
 from a2aflow.topologies.hardware import dgx1, dgx2, ndv2, tpuv4

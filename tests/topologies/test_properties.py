@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import shortest_path
 
-from a2aflow.automorphisms import count_automorphisms
 from a2aflow.errors import TopologyError
+from a2aflow.flows.symmetry.automorphisms import count_automorphisms
 from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.topology import Topology
 from a2aflow.topologies import properties

@@ -7,22 +7,22 @@ from typing import Annotated, Any
 import typer
 
 from a2aflow.cli.compiling import clock
-from a2aflow.cli.lowered import verify_text
 from a2aflow.cli.options import AsJson
 from a2aflow.cli.show import STANDARD_OUTPUT, deliver, require_room, write_out
 from a2aflow.cli.wording import lines_of
 from a2aflow.errors import FormatError, UsageError
-from a2aflow.ir.artefacts import FORMATS, Artefact, artefact_of
-from a2aflow.ir.files import decode, read_bytes, require_size
+from a2aflow.ir.files.artefacts import FORMATS, Artefact, artefact_of
+from a2aflow.ir.files.text import decode, read_bytes, require_size
 from a2aflow.ir.flow import Flow
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.schedule import Schedule
-from a2aflow.lower import MAX_FILE_BYTES, PROTOCOLS, RUNTIMES, TARGETS, Options, kind_of
-from a2aflow.lower.msccl_complete import complete_msccl
-from a2aflow.lower.route_options import QUEUE_PAIRS, STEERING, RouteOptions
-from a2aflow.lower.routed import ROUTE_TARGETS, verify_routed_text
-from a2aflow.lower.steering import HASHES
-from a2aflow.schedule.phases import split_phases
+from a2aflow.lowering import MAX_FILE_BYTES, PROTOCOLS, RUNTIMES, TARGETS, Options, kind_of
+from a2aflow.lowering.programs.msccl.complete import complete_msccl
+from a2aflow.lowering.tables.hashes import HASHES
+from a2aflow.lowering.tables.options import QUEUE_PAIRS, STEERING, RouteOptions
+from a2aflow.lowering.tables.targets import ROUTE_TARGETS, verify_routed_text
+from a2aflow.routes.phases import split_phases
+from a2aflow.verification import verify_text
 
 DEFAULTS, ROUTE_DEFAULTS = Options(), RouteOptions()
 SNIFFED = 1 << 10

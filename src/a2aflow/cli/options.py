@@ -14,9 +14,9 @@ import typer
 from a2aflow.cli.signals import heard
 from a2aflow.errors import FormatError, UsageError
 from a2aflow.ir.demand import Demand
-from a2aflow.ir.files import read_text
+from a2aflow.ir.files.json import demand_from_json, demand_from_matrix, parse_json
+from a2aflow.ir.files.text import read_text
 from a2aflow.ir.flow import Status
-from a2aflow.ir.json import demand_from_json, demand_from_matrix, parse_json
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.topology import Topology
 from a2aflow.lp import solver_names

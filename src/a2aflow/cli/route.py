@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from a2aflow.check.routes import check_routes
 from a2aflow.cli.compiling import clock
 from a2aflow.cli.options import (
     AsJson,
@@ -26,19 +27,17 @@ from a2aflow.cli.options import (
 from a2aflow.cli.show import deliver, line_of, progress, require_room
 from a2aflow.cli.signals import searching
 from a2aflow.errors import UsageError
-from a2aflow.ir.artefacts import file_bytes
+from a2aflow.ir.files.artefacts import file_bytes
 from a2aflow.ir.flow import Status
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.topology import Topology
-from a2aflow.ir.verify_routes import check_routes
-from a2aflow.route import ROUTERS, USED_BY, route, route_status
-from a2aflow.schedule.exact_weights import MOST_CHUNKS, common_factor_chunks
-from a2aflow.schedule.layers import LAYERINGS, layers_in_time
-from a2aflow.schedule.phases import split_phases
-from a2aflow.schedule.route_chunks import bounded_chunks, limit_routes
-from a2aflow.solve.deadlock_free import LAYERS, METHOD
-from a2aflow.solve.route_settings import PATH_SETS, RouteSettings
-from a2aflow.solve.settings import SolveSettings
+from a2aflow.routes import ROUTERS, USED_BY, route, route_status
+from a2aflow.routes.deadlock_free.best import LAYERS, METHOD
+from a2aflow.routes.exact import MOST_CHUNKS, common_factor_chunks
+from a2aflow.routes.layers.assign import LAYERINGS, layers_in_time
+from a2aflow.routes.phases import split_phases
+from a2aflow.routes.whole_chunks import bounded_chunks, limit_routes
+from a2aflow.settings import PATH_SETS, RouteSettings, SolveSettings
 
 DEFAULTS = RouteSettings()
 

@@ -6,7 +6,6 @@ from typing import Annotated, Any
 
 import typer
 
-from a2aflow.baselines.sccl import synthesise
 from a2aflow.cli.compiling import clock
 from a2aflow.cli.options import (
     AsJson,
@@ -25,21 +24,22 @@ from a2aflow.cli.options import (
 from a2aflow.cli.show import deliver, progress, require_room, show
 from a2aflow.cli.signals import searching
 from a2aflow.errors import UsageError
-from a2aflow.ir.artefacts import file_bytes
+from a2aflow.flows import SolveSettings, solve
+from a2aflow.flows.symmetry.translations import find_translations
+from a2aflow.ir.files.artefacts import file_bytes
 from a2aflow.ir.flow import Status
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.topology import Topology
 from a2aflow.ir.units import normal_units
-from a2aflow.schedule.search import (
+from a2aflow.schedules.sccl import synthesise
+from a2aflow.schedules.search import (
     Found,
-    ScheduleSettings,
     chunk_curve,
     find_schedule,
     proven_status,
 )
-from a2aflow.schedule.steps import best_flow, timed_flows
-from a2aflow.solve import SolveSettings, solve
-from a2aflow.solve.translations import find_translations
+from a2aflow.schedules.steps import best_flow, timed_flows
+from a2aflow.settings import ScheduleSettings
 from a2aflow.topologies.parts import counted
 
 DEFAULTS = ScheduleSettings()

@@ -19,7 +19,7 @@ from rich.markup import escape
 from a2aflow.cli.failures import FAILURES, described
 from a2aflow.cli.signals import Stopped, printing
 from a2aflow.errors import UsageError
-from a2aflow.ir.files import write_bytes
+from a2aflow.ir.files.text import write_bytes
 
 QUIET_SECONDS = 5.0
 """Without a terminal, at most one line of progress in this many seconds."""

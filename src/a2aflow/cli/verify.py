@@ -6,26 +6,26 @@ from typing import Annotated, Any
 
 import typer
 
-from a2aflow.cli.lowered import verify_text
+from a2aflow.check.flow import TOLERANCE, FlowReport, check_flow, check_topology
+from a2aflow.check.routes import RoutesReport, check_routes
+from a2aflow.check.schedule import ScheduleReport, check_schedule
 from a2aflow.cli.options import AsJson, load_topology
 from a2aflow.cli.show import show
 from a2aflow.cli.wording import lines_of
 from a2aflow.errors import UsageError
-from a2aflow.ir.artefacts import FORMATS, Artefact, artefact_from_json, is_artefact
-from a2aflow.ir.binary import artefact_from_bytes, is_archive
-from a2aflow.ir.files import decode, read_bytes, require_size
+from a2aflow.flows import solve
+from a2aflow.ir.files.artefacts import FORMATS, Artefact, artefact_from_json, is_artefact
+from a2aflow.ir.files.json import parse_json
+from a2aflow.ir.files.npz import artefact_from_bytes, is_archive
+from a2aflow.ir.files.text import decode, read_bytes, require_size
 from a2aflow.ir.flow import Flow
-from a2aflow.ir.json import parse_json
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.topology import Topology
-from a2aflow.ir.verify import TOLERANCE, FlowReport, check_flow, check_topology
-from a2aflow.ir.verify_routes import RoutesReport, check_routes
-from a2aflow.ir.verify_schedule import ScheduleReport, check_schedule
-from a2aflow.lower import MAX_FILE_BYTES, kind_of
-from a2aflow.lower.routed import routed_kind, verify_routed_text
-from a2aflow.solve import solve
+from a2aflow.lowering import MAX_FILE_BYTES, kind_of
+from a2aflow.lowering.tables.targets import routed_kind, verify_routed_text
 from a2aflow.topologies.formats import read_topology
+from a2aflow.verification import verify_text
 
 
 def verify_verb(

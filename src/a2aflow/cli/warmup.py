@@ -16,16 +16,16 @@ from a2aflow.cli.compiling import kernels_compiled
 from a2aflow.cli.options import AsJson
 from a2aflow.cli.show import progress, show
 from a2aflow.cli.topology import describe
+from a2aflow.flows import METHODS, SolveSettings, solve
+from a2aflow.flows.warm import repair, solve_from
 from a2aflow.ir.problem import Problem
-from a2aflow.route import ROUTERS, route
-from a2aflow.schedule.layers import LAYERINGS, assign_layers
-from a2aflow.schedule.phases import split_phases
-from a2aflow.schedule.route_chunks import bounded_chunks, limit_routes
-from a2aflow.schedule.search import ScheduleSettings, find_schedule
-from a2aflow.solve import METHODS, SolveSettings, solve
-from a2aflow.solve.deadlock_free import solve_deadlock_free
-from a2aflow.solve.route_settings import PATH_SETS, RouteSettings
-from a2aflow.solve.warm import repair, solve_from
+from a2aflow.routes import ROUTERS, route
+from a2aflow.routes.deadlock_free.best import solve_deadlock_free
+from a2aflow.routes.layers.assign import LAYERINGS, assign_layers
+from a2aflow.routes.phases import split_phases
+from a2aflow.routes.whole_chunks import bounded_chunks, limit_routes
+from a2aflow.schedules.search import find_schedule
+from a2aflow.settings import PATH_SETS, RouteSettings, ScheduleSettings
 from a2aflow.topologies.operators import drop_links
 from a2aflow.topologies.spec import build
 

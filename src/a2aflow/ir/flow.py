@@ -109,7 +109,7 @@ class Flow:
 
 
 def _check_shape(flow: Flow) -> None:
-    """Refuse arrays that do not describe groups at all; `ir.verify` judges what they say."""
+    """Refuse arrays that do not describe groups at all; `check.flow` judges what they say."""
     groups, start = len(flow.source), flow.start
     sound = (
         start.shape == (groups + 1,)

@@ -1,6 +1,6 @@
 """`Program`: what each rank executes, as threads of instructions over three buffers.
 
-The meaning of a program, which `runtime.interpret` carries out:
+The meaning of a program, which `check.program.interpret` carries out:
 
 - A rank has an input, an output and a scratch buffer, counted in chunks. In an all-to-all of N
   ranks with C chunks per shard the shard for rank d lies at `d * C` in the input, and the shard

@@ -85,7 +85,7 @@ class Routes:
 
 
 def _check_shape(routes: Routes) -> None:
-    """Refuse arrays that do not describe routes at all; `ir.verify_routes` judges what they say."""
+    """Refuse arrays that do not describe routes at all; `check.routes` judges what they say."""
     count, topology = len(routes.source), routes.problem.topology
     sound = (
         routes.destination.shape == routes.weight.shape == (count,)

@@ -1,1 +1,1 @@
-"""Interpreters that move real bytes."""
+"""Bytes between processes."""

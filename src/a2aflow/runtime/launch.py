@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from a2aflow.errors import MissingComponentError, UsageError, VerificationError
-from a2aflow.ir.artefacts import read_as
-from a2aflow.ir.json import read_json
+from a2aflow.ir.files.artefacts import read_as
+from a2aflow.ir.files.json import read_json
 from a2aflow.ir.schedule import Schedule
+from a2aflow.lowering.programs.messages import placement_of
 from a2aflow.runtime.bench import Report, report_from_json
 from a2aflow.runtime.mpiexec import find_mpi
 from a2aflow.runtime.needs import require_memory
-from a2aflow.runtime.plan import placement_of
 from a2aflow.runtime.processes import Command, grouped
 from a2aflow.runtime.worker import RUNTIMES, Job
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from a2aflow.errors import MissingComponentError, UsageError
 from a2aflow.ir.program import Buffer
 from a2aflow.ir.schedule import Schedule
-from a2aflow.runtime.plan import Plan, plan_of
+from a2aflow.lowering.programs.messages import Plan, plan_of
 from a2aflow.runtime.progress import Progress
 from a2aflow.runtime.spans import Span, Spans, shard_bytes_of, spans_of
 

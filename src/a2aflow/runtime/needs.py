@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from a2aflow.errors import LimitError
-from a2aflow.lower.placement import Placement
+from a2aflow.lowering.programs.placement import Placement
 
 BUFFERS = 5
 """Buffers of a rank at once: sent, received by either all-to-all, expected, and compared."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from a2aflow.runtime.plan import Plan
+from a2aflow.lowering.programs.messages import Plan
 
 
 class Progress:

@@ -11,7 +11,7 @@ import numpy as np
 from a2aflow.errors import UsageError
 from a2aflow.ir.arrays import Ints
 from a2aflow.ir.program import Buffer
-from a2aflow.runtime.plan import Plan
+from a2aflow.lowering.programs.messages import Plan
 
 Span = tuple[Buffer, int, int]
 """Buffer, byte offset and number of bytes of one contiguous run."""

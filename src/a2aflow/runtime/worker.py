@@ -14,8 +14,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from a2aflow.errors import A2AFlowError
-from a2aflow.ir.artefacts import read_as
-from a2aflow.ir.json import write_json
+from a2aflow.ir.files.artefacts import read_as
+from a2aflow.ir.files.json import write_json
 from a2aflow.ir.schedule import Schedule
 from a2aflow.runtime.bench import Endpoint, measure
 

@@ -6,8 +6,8 @@ import igraph
 import numpy as np
 
 from a2aflow.ir.arrays import Floats
+from a2aflow.ir.files.xml import one_line
 from a2aflow.ir.topology import Topology
-from a2aflow.topologies.formats.safety import one_line
 
 SIZE, MARGIN = 640.0, 32.0
 ARROW = (

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from a2aflow.errors import FormatError, TopologyError, UsageError
-from a2aflow.ir.files import read_text, write_text
+from a2aflow.ir.files.text import read_text, write_text
+from a2aflow.ir.files.xml import MAX_XML_BYTES
 from a2aflow.ir.topology import Topology
 from a2aflow.topologies.formats import (
     a2aflow_json,
@@ -21,7 +22,6 @@ from a2aflow.topologies.formats import (
     simgrid,
 )
 from a2aflow.topologies.formats.networkx_graph import from_networkx, to_networkx
-from a2aflow.topologies.formats.safety import MAX_XML_BYTES
 
 __all__ = [
     "FORMATS",

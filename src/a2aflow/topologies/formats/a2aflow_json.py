@@ -3,7 +3,7 @@
 import json
 
 from a2aflow.errors import FormatError
-from a2aflow.ir.json import parse_json, topology_from_json, topology_to_json
+from a2aflow.ir.files.json import parse_json, topology_from_json, topology_to_json
 from a2aflow.ir.topology import MAX_LINKS, MAX_NODES, Topology
 
 OTHER_ARRAYS = 1_000

@@ -9,7 +9,7 @@ import json
 import numpy as np
 
 from a2aflow.errors import FormatError, TopologyError
-from a2aflow.ir.json import parse_json
+from a2aflow.ir.files.json import parse_json
 from a2aflow.ir.topology import Topology
 from a2aflow.topologies.formats.msccl_hubs import Links, Switch, expand
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from xml.etree.ElementTree import Element
 
 from a2aflow.errors import FormatError
+from a2aflow.ir.files.xml import MAX_XML_ELEMENTS, local_name, parse_xml
 from a2aflow.ir.topology import Topology
 from a2aflow.topologies.formats.nvlinks import require, whole_links
-from a2aflow.topologies.formats.safety import MAX_XML_ELEMENTS, local_name, parse_xml
 
 Pair = tuple[int, int]
 

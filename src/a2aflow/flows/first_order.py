@@ -1,0 +1,340 @@
+r"""`first-order`: the master program by primal-dual steps, without a matrix or a factorisation.
+
+The program (`flows.program`) as a game between flows and lengths:
+
+    min over x >= 0  of  max over y, p  of
+        sum over g of weight[g] ( y . x[g]  +  p[g] . (wanted[g] - B x[g]) )
+
+where prices y >= 0 cost no more than 1 per budget (sum of cap[l] y[l] = 1) and the potentials p[g]
+are free. Its answer holds both proofs: y are lengths whose shortest paths bound the time from below
+(`flows.certificate`), x are flows that become exact by routing the little that is missing along a
+tree (`flows.exact`). So the gap is known at any moment, and the method stops at the one asked for.
+
+Steps are those of the primal-dual hybrid gradient method, reflected and pulled back to an anchor
+(Halpern), which restarts where progress slows: r2HPDHG of Lu and Yang, "Restarted Halpern PDHG for
+linear programming" (2024). Two dual blocks share the step condition
+
+    |S_p^(1/2) B T^(1/2)|^2 + |S_y^(1/2) A T^(1/2)|^2  <=  1,
+
+for steps T of flows, S_p of potentials, S_y of prices. T[l] = w t[l],
+S_p[v] = a / (2 w sum of t[l] over the links l at v) and S_y[l] = (1 - a) / (w t[l] sum of the
+groups' weights) satisfy it, with any w > 0 and any t[l] > 0. Flows differ as much as the widths of
+the links, so t[l] is the width: the capacity, or what all demand together could use of it if that
+is less. A w that makes flows and lengths equally large in the norms of their steps does well
+everywhere, if the first lengths are those of links that are all equally full, 1 / capacity.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from a2aflow.flows.by_lp import (
+    flow_from_entries,
+    plain_flow,
+    with_status,
+)
+from a2aflow.flows.certificate import program_bound
+from a2aflow.flows.exact import exact_flows, narrowness
+from a2aflow.flows.fill import fill_missing
+from a2aflow.flows.first_order_loops import Network, Prices, State, Steps, exact_load, run_steps
+from a2aflow.flows.groups import Groups
+from a2aflow.flows.program import FlowProgram
+from a2aflow.flows.threads import using_threads
+from a2aflow.ir.arrays import Floats, Ints
+from a2aflow.ir.flow import Certificate, Flow, Status
+from a2aflow.ir.problem import Problem
+from a2aflow.lp import SMALL_SIZE
+from a2aflow.paths.shortest import Adjacency, shortest_distances
+from a2aflow.settings import SolveSettings
+
+BALANCE = 0.9
+"""The share of the step condition that goes to the potentials; prices have the rest."""
+
+WARM = 0.3
+"""How much smaller the steps of flows are after a guess: its flows are nearer than its prices."""
+
+MARGIN = 0.998
+"""Step sizes stay this much below what the condition allows, for rounding."""
+
+SUFFICIENT, NECESSARY, LONGEST = 0.2, 0.8, 0.36
+"""Restart when the move is this share of the first one; or this one and rising; or after this share
+of all steps."""
+
+BATCH_WORK = 40_000_000
+"""Flow variables stepped in one compiled call, so that Ctrl-C is heard within a second."""
+
+MOST_BATCH = 10
+"""Steps in one compiled call: restarts are considered in between."""
+
+CHECK = 50
+"""Steps between checks whether the flows' loads are near the bound; later an eighth of all."""
+
+CERTIFIED = 1.5
+"""Flows are made exact when they look good, and when there are this many times more steps."""
+
+THREAD_VARIABLES = 50_000
+"""Flows per further thread: short steps lose more by waiting for threads on a busy machine."""
+
+SINGLE_GAP = 1e-4
+"""Gaps from here on are reached in single precision."""
+
+SINGLE_RANGE = 1e3
+"""Capacities further apart than this need double precision: narrow links carry little."""
+
+MOST_STEPS = 1_000_000
+"""Steps after which the method gives up."""
+
+BLOCK_CELLS = 8_000_000
+"""Flows that are made exact at once when the answer is written out."""
+
+
+SMALL_STEPS = 20_000
+"""The same for programs so small that a linear program's solver finishes them at once."""
+
+
+@dataclass(frozen=True, eq=False)
+class Guess:
+    """Where to start: volumes [groups, links] and a length per link, near to optimal or not."""
+
+    volumes: Floats
+    lengths: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """Exact volumes (start, link, volume) by group, lengths that bound them, how it ended."""
+
+    entries: tuple[Ints, Ints, Floats]
+    lengths: Floats
+    bound: float
+    status: Status
+
+
+def solve_by_steps(
+    problem: Problem,
+    program: FlowProgram,
+    settings: SolveSettings,
+    method: str,
+    guess: Guess | None = None,
+) -> Flow:
+    """Return a flow within the gap asked for, or the best when time runs out or the user stops."""
+    with using_threads(settings.workers):
+        plain = plain_flow(problem, program, method)
+        if plain.gap <= settings.gap:
+            return plain
+        answer = answer_by_steps(program, settings, guess)
+    certificate = Certificate(answer.lengths, answer.bound)
+    flow = flow_from_entries(problem, program, answer.entries, certificate, method)
+    return with_status(flow, answer.status, settings)
+
+
+def answer_by_steps(
+    program: FlowProgram, settings: SolveSettings, guess: Guess | None = None
+) -> Answer:
+    """Step until the certified gap is the one asked for."""
+    program.require_memory()
+    search = _Search(program, settings, guess)
+    with using_threads(min(settings.workers, 1 + program.variables // THREAD_VARIABLES)):
+        try:
+            status = search.run()
+        except KeyboardInterrupt:
+            status = Status.INTERRUPTED
+            search.certify()
+        # Before the first check nothing is proven yet, but unit lengths always prove something.
+        bound = search.bound or program_bound(program, search.best_lengths)
+        return Answer(search.best_entries(), search.best_lengths, bound, status)
+
+
+def _shortest_paths(program: FlowProgram) -> Guess:
+    """Return where to start without a guess: shortest paths, and links that are equally full."""
+    nothing = np.zeros((len(program.weight), program.graph.links))
+    volumes = exact_flows(program.graph, program.groups, nothing)
+    return Guess(volumes, 1 / program.graph.capacity)
+
+
+def _widths(program: FlowProgram, volumes: Floats) -> Floats:
+    """Return how much of each link there is to use, next to that of a median one.
+
+    In the time that some volumes take, all demand together needs no more than a certain width.
+    """
+    wanted = float(program.weight @ program.groups.wanted.sum(axis=1))
+    time, capacity = program.time(volumes), program.graph.capacity
+    useful = np.minimum(capacity, wanted / time) if time > 0 else capacity
+    return np.asarray(useful / np.quantile(useful, 0.5, method="lower"))
+
+
+class _Search:
+    """The state of one solve: iterates, step sizes, and the best flow and bound so far."""
+
+    def __init__(self, program: FlowProgram, settings: SolveSettings, guess: Guess | None) -> None:
+        self.program = program
+        self.settings = settings
+        warm = guess is not None
+        total = program.groups.wanted.sum(axis=1)
+        self.scale = total / total.mean()
+        uneven = program.graph.capacity.max() > SINGLE_RANGE * program.graph.capacity.min()
+        single = settings.gap >= SINGLE_GAP and not uneven
+        self.real: Any = np.float32 if single else np.float64
+        self.network = self._network()
+        self.prices = Prices(
+            np.searchsorted(program.budget, np.arange(int(program.budget.max()) + 2)),
+            program.link_class,
+            program.class_size,
+            program.class_capacity,
+        )
+        self.time, self.bound = np.inf, 0.0
+        self.best_lengths = np.ones(program.graph.links)
+        guess = guess or _shortest_paths(program)
+        self.width = _widths(program, guess.volumes)
+        self.state = self._start(guess)
+        self.trial, self.best_flow = self.state.flow.copy(), np.zeros_like(self.state.flow)
+        self.weight = 1.0
+        self.weight = self._natural_weight() * (WARM if warm else 1.0)
+
+    def _network(self) -> Network:
+        program = self.program
+        return Network(
+            program.graph.tail.astype(np.uint32),
+            program.graph.head.astype(np.uint32),
+            program.groups.start,
+            (program.groups.wanted / self.scale[:, None]).astype(self.real),
+            (program.weight * self.scale).astype(self.real),
+        )
+
+    def _start(self, guess: Guess) -> State:
+        """Start from the guess: flows, prices and potentials."""
+        program = self.program
+        price = self._within_budget(guess.lengths)
+        length = program.link_lengths(price)
+        flow = (guess.volumes / self.scale[:, None]).astype(self.real)
+        distance = shortest_distances(program.graph, length, program.groups.start)
+        distance[~np.isfinite(distance)] = 0.0
+        potential = distance.astype(self.real)
+        return State(flow, potential, price, flow.copy(), potential.copy(), price.copy())
+
+    def _within_budget(self, lengths: Floats) -> Floats:
+        """Return the mean length of each class, scaled so that each budget is spent."""
+        program = self.program
+        counted = np.bincount(program.link_class, lengths, program.classes)[: program.classes]
+        price = counted / program.class_size
+        spent = np.bincount(program.budget, program.class_size * program.class_capacity * price)
+        even = 1 / np.bincount(program.budget, program.class_size * program.class_capacity)
+        share = np.divide(1.0, spent, out=np.zeros_like(spent), where=spent > 0)[program.budget]
+        return np.where(share > 0, price * share, even[program.budget])
+
+    def _steps(self) -> Steps:
+        """Return step sizes for the present weight of flows against lengths."""
+        program, graph = self.program, self.program.graph
+        flow = MARGIN * self.weight * self.width
+        near = np.bincount(graph.tail, flow, graph.nodes)
+        near += np.bincount(graph.head, flow, graph.nodes)
+        near[near == 0] = 1.0  # what no link touches wants nothing
+        total = float((program.weight * self.scale).sum())
+        size = np.bincount(program.link_class, flow, program.classes)[: program.classes]
+        price = (1 - BALANCE) / (size / program.class_size * total)
+        per_link = flow.astype(self.real), (1 / flow).astype(self.real)
+        return Steps(*per_link, (BALANCE / (2 * near)).astype(self.real), price)
+
+    def _natural_weight(self) -> float:
+        """Return the weight that makes flows and lengths as far from zero as each other."""
+        steps, state = self._steps(), self.state
+        share = self.network.share.astype(np.float64)
+        flow = share @ (state.flow**2 * steps.inverse).sum(axis=1, dtype=np.float64)
+        squares = (state.potential**2 / steps.potential).sum(axis=1, dtype=np.float64)
+        price = float((self.prices.size * state.price**2 / steps.price).sum())
+        return float(np.sqrt(flow / (share @ squares + price)))
+
+    def run(self) -> Status:
+        """Step, restart and check until done; say how it ended."""
+        steps, since, total = self._steps(), 0, 0
+        first_move, last_move, next_check, next_certified = 0.0, np.inf, CHECK, 0.0
+        batch = int(np.clip(BATCH_WORK // self.program.variables, 1, MOST_BATCH))
+        small = self.program.variables < SMALL_SIZE
+        most = min(SMALL_STEPS, MOST_STEPS) if small else MOST_STEPS
+        while total < most:
+            move = run_steps(self.network, self.prices, steps, self.state, since, batch)
+            first_move = move if since == 0 else first_move
+            since, total = since + batch, total + batch
+            late = self.settings.out_of_time()
+            if total >= next_check or late:
+                if self._promising() or total >= next_certified or late:
+                    self.certify()
+                    next_certified = CERTIFIED * total
+                    self._report(total)
+                if self.gap <= self.settings.gap:
+                    return Status.OPTIMAL
+                if late:
+                    return Status.TIME_LIMIT
+                next_check = total + max(CHECK, total // 8)
+            slower = move > last_move and move <= NECESSARY * first_move
+            if move <= SUFFICIENT * first_move or slower or since >= max(64, LONGEST * total):
+                self._restart()
+                since, move = 0, np.inf
+            last_move = move
+        return Status.GAP_NOT_REACHED
+
+    @property
+    def gap(self) -> float:
+        """The certified gap of the best flow and the best bound."""
+        return self.time / self.bound - 1 if self.bound > 0 else np.inf
+
+    def _restart(self) -> None:
+        state = self.state
+        state.flow_anchor[:] = state.flow
+        state.potential_anchor[:] = state.potential
+        state.price_anchor[:] = state.price
+
+    def _promising(self) -> bool:
+        """Raise the bound by the present prices; say whether the flows' loads are within the gap.
+
+        The loads count what is still to be delivered as if it were free, so they are no proof.
+        """
+        program = self.program
+        lengths = program.link_lengths(np.maximum(self.state.price, 0.0))
+        bound = program_bound(program, lengths)
+        if bound > self.bound:
+            # In this order: Ctrl-C in between must not leave a bound without its lengths.
+            self.best_lengths, self.bound = lengths, bound
+        load = self.network.share @ np.maximum(self.state.flow, 0)
+        time = float(program.durations(load.astype(np.float64)).sum())
+        return time <= self.bound * (1 + self.settings.gap)
+
+    def certify(self) -> None:
+        """Make the present flows exact, and keep them if they are the best so far."""
+        program, groups, trial = self.program, self.program.groups, self.trial
+        np.multiply(self.state.flow, self.scale[:, None], out=trial, casting="same_kind")
+        fill_missing(program, trial)
+        adjacency = Adjacency(program.graph)
+        load = exact_load(
+            (program.graph.tail, program.graph.head),
+            adjacency.outgoing,
+            adjacency.incoming,
+            narrowness(program.graph),
+            groups.start,
+            groups.wanted,
+            program.weight,
+            trial,
+        )
+        time = float(program.durations(load.sum(axis=0)).sum())
+        if time < self.time:
+            self.time, self.trial, self.best_flow = time, self.best_flow, trial
+
+    def _report(self, total: int) -> None:
+        self.settings.report(f"{total} steps: certified gap {self.gap:.2e}")
+
+    def best_entries(self) -> tuple[Ints, Ints, Floats]:
+        """Return the best flow, exact, as (start, link, volume) by group; a block at a time."""
+        program, groups = self.program, self.program.groups
+        rows = max(1, BLOCK_CELLS // program.graph.links)
+        counts, links, volumes = [], [], []
+        for begin in range(0, len(program.weight), rows):
+            part = slice(begin, begin + rows)
+            some = Groups(groups.source[part], None, groups.start[part], groups.wanted[part])
+            exact = exact_flows(program.graph, some, self.best_flow[part].astype(np.float64))
+            group, link = np.nonzero(exact)
+            counts.append(np.bincount(group, minlength=len(exact)))
+            links.append(link)
+            volumes.append(exact[group, link])
+        start = np.concatenate(([0], np.cumsum(np.concatenate(counts))))
+        return start, np.concatenate(links), np.concatenate(volumes)

@@ -1,0 +1,160 @@
+"""Warm restarts: from the answer to a problem to that of one a little different.
+
+Links or nodes fail, capacities or demands change, and most of the last answer still holds. What is
+left of its flows and lengths is either made exact at once (`repair`: only what used a failed link
+moves), or is where the first-order method starts from (`solve_from`). Neither has to trust the last
+answer, nor how its nodes are matched to the new ones: the new answer has its own certificate.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from a2aflow.flows.by_lp import finished, flow_from_volumes, with_status
+from a2aflow.flows.certificate import certify_program
+from a2aflow.flows.exact import exact_flows
+from a2aflow.flows.fill import fill_missing
+from a2aflow.flows.first_order import Guess, solve_by_steps
+from a2aflow.flows.groups import by_source
+from a2aflow.flows.program import FlowProgram, reduced_program, whole_program
+from a2aflow.flows.symmetry.orbits import expand, find_symmetry
+from a2aflow.flows.threads import using_threads
+from a2aflow.ir.arrays import Floats, Ints, inner_index
+from a2aflow.ir.flow import Flow, Status
+from a2aflow.ir.problem import Problem
+from a2aflow.ir.topology import Topology
+from a2aflow.ir.units import Units, normal_units
+from a2aflow.settings import SolveSettings
+
+MOST_LOOKUPS = 1_000_000_000
+"""Links looked up, at most, to find out which nodes are gone."""
+
+REPAIR_PARTS = 16
+"""Parts in which a repair sends what failed links carried: more than the noise of a solver."""
+
+NOWHERE = -1
+"""In place of a node or link that the last problem did not have."""
+
+
+def repair(problem: Problem, last: Flow, settings: SolveSettings) -> Flow:
+    """Return the last answer with only what cannot stay rerouted, and its certificate."""
+    settings = settings.begin()
+    units = normal_units(problem)
+    program = whole_program(units.problem, by_source(units.problem))
+    with using_threads(settings.workers):
+        flow = _repaired(units.problem, program, _carried_over(program, last, units.demand))
+    return units.restored(with_status(flow, Status.GAP_NOT_REACHED, settings))
+
+
+def solve_from(problem: Problem, last: Flow, settings: SolveSettings) -> Flow:
+    """Solve a problem by the first-order method, from the answer to a similar one."""
+    units = normal_units(problem)
+    return units.restored(_solve_from(units, last, settings.begin()))
+
+
+def _solve_from(units: Units, last: Flow, settings: SolveSettings) -> Flow:
+    """Solve a problem in normal units, from the answer to a similar one in units of its own."""
+    problem = units.problem
+    symmetry = find_symmetry(problem, settings.symmetry)
+    program = reduced_program(symmetry)
+    guess = _carried_over(program, last, units.demand)
+    with using_threads(settings.workers):
+        flow = _repaired(problem, program, guess)
+    settings.report(f"repaired: certified gap {flow.gap:.2e}")
+    if flow.gap > settings.gap:
+        # Where nothing is left of the last answer, there is nothing to start from.
+        start = guess if guess.volumes.any() else None
+        flow = solve_by_steps(problem, program, settings, "first-order", start)
+    flow = finished(problem, program, flow, settings)
+    return flow if symmetry.trivial else replace(flow, generators=symmetry.generators)
+
+
+def _repaired(problem: Problem, program: FlowProgram, guess: Guess) -> Flow:
+    """Make the carried-over flow exact; what is missing goes where there is room."""
+    filled = guess.volumes.copy()
+    fill_missing(program, filled, REPAIR_PARTS)
+    volumes = exact_flows(program.graph, program.groups, filled)
+    certificate = certify_program(program, [guess.lengths])
+    return flow_from_volumes(problem, program, volumes, certificate, "repair")
+
+
+def _carried_over(program: FlowProgram, last: Flow, unit: float) -> Guess:
+    """Return the volumes and lengths of the last answer on the links of the new graph.
+
+    The new graph's demands are in units of `unit`. Its symmetric links get the mean of their
+    lengths, and new links the mean of all.
+    """
+    last = expand(last)
+    old, new = last.problem.topology, program.graph
+    node = matching_nodes(old, new)
+    link = _matching_links(old, new, node)
+    known = link != NOWHERE
+    lengths = np.full(new.links, last.certificate.lengths.mean())
+    lengths[known] = last.certificate.lengths[link[known]]
+    total = np.bincount(program.link_class, lengths, program.classes)
+    volumes = np.zeros((len(program.weight), new.links))
+    for row, start in enumerate(program.groups.start):
+        volumes[row, known] = _volumes_of(last, node[start])[link[known]]
+    return Guess(volumes / unit, program.link_lengths(total / program.class_size))
+
+
+def _volumes_of(flow: Flow, node: int) -> Floats:
+    """Return the volumes of the flow from a node, summed over its groups; zero if it has none."""
+    topology = flow.problem.topology
+    total = np.zeros(topology.links)
+    for group in np.flatnonzero(topology.terminals[flow.source] == node):
+        begin, end = flow.start[group], flow.start[group + 1]
+        total[flow.link[begin:end]] += flow.amount[begin:end] * flow.time
+    return total
+
+
+def matching_nodes(old: Topology, new: Topology) -> Ints:
+    """Return for each node of `new` the node of `old` that it was.
+
+    Nodes that are removed leave the order of the others as it is. Which ones they are is guessed:
+    one after the other, so that as many links as possible are links of the old graph.
+    """
+    gone = old.nodes - new.nodes
+    if gone <= 0 or gone * old.nodes * new.links > MOST_LOOKUPS:
+        every = np.arange(new.nodes, dtype=np.int64)
+        return np.where(every < old.nodes, every, NOWHERE)
+    known = np.unique(old.tail * old.nodes + old.head)
+    removed = list(range(new.nodes, old.nodes))
+    while True:
+        before = list(removed)
+        for index in range(gone):
+            others = removed[:index] + removed[index + 1 :]
+            choices = [node for node in range(old.nodes) if node not in others]
+            removed[index] = max(
+                choices, key=lambda node: _links_kept(old.nodes, new, [*others, node], known)
+            )
+        if removed == before:
+            return np.delete(np.arange(old.nodes, dtype=np.int64), removed)
+
+
+def _links_kept(nodes: int, new: Topology, removed: list[int], known: Ints) -> int:
+    """Count the links of `new` that the old graph had, if these nodes are the ones removed."""
+    node = np.delete(np.arange(nodes, dtype=np.int64), removed)
+    keys = node[new.tail] * nodes + node[new.head]
+    place = np.minimum(np.searchsorted(known, keys), len(known) - 1)
+    return int((known[place] == keys).sum())
+
+
+def _matching_links(old: Topology, new: Topology, node: Ints) -> Ints:
+    """Return for each link of `new` the link of `old` that it was, or NOWHERE.
+
+    Parallel links match in their order.
+    """
+    ends = {key: link for link, key in enumerate(_ranked(old.tail, old.head))}
+    found = (ends.get(key, NOWHERE) for key in _ranked(node[new.tail], node[new.head]))
+    return np.fromiter(found, dtype=np.int64, count=new.links)
+
+
+def _ranked(tail: Ints, head: Ints) -> list[tuple[int, int, int]]:
+    """Return the ends of each link, and how many links before it have the same ends."""
+    order = np.lexsort((head, tail))
+    pairs = np.stack((tail, head), axis=1)[order]
+    first = np.flatnonzero(np.append(True, (pairs[1:] != pairs[:-1]).any(axis=1)))
+    rank = np.empty(len(tail), dtype=np.int64)
+    rank[order] = inner_index(np.diff(np.append(first, len(tail))))
+    return list(zip(tail.tolist(), head.tolist(), rank.tolist(), strict=True))

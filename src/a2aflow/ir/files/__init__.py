@@ -1,0 +1,1 @@
+"""Bytes in and out: text with limits, JSON, compact arrays, XML, and the choice between them."""

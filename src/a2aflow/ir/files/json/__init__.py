@@ -1,0 +1,37 @@
+"""Artefacts as JSON: exact round trips for our nouns, clear errors for everything else."""
+
+from a2aflow.ir.files.json.demand import (
+    DEMAND_FORMAT,
+    demand_from_json,
+    demand_from_matrix,
+    demand_to_json,
+)
+from a2aflow.ir.files.json.flow import FLOW_FORMAT, flow_from_json, flow_to_json
+from a2aflow.ir.files.json.routes import ROUTES_FORMAT, routes_from_json, routes_to_json
+from a2aflow.ir.files.json.schedule import SCHEDULE_FORMAT, schedule_from_json, schedule_to_json
+from a2aflow.ir.files.json.topology import TOPOLOGY_FORMAT, topology_from_json, topology_to_json
+from a2aflow.ir.files.json.values import format_of, json_text, parse_json, read_json, write_json
+
+__all__ = [
+    "DEMAND_FORMAT",
+    "FLOW_FORMAT",
+    "ROUTES_FORMAT",
+    "SCHEDULE_FORMAT",
+    "TOPOLOGY_FORMAT",
+    "demand_from_json",
+    "demand_from_matrix",
+    "demand_to_json",
+    "flow_from_json",
+    "flow_to_json",
+    "format_of",
+    "json_text",
+    "parse_json",
+    "read_json",
+    "routes_from_json",
+    "routes_to_json",
+    "schedule_from_json",
+    "schedule_to_json",
+    "topology_from_json",
+    "topology_to_json",
+    "write_json",
+]

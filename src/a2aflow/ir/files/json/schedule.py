@@ -1,0 +1,106 @@
+"""Schedules as JSON."""
+
+from typing import Any
+
+import numpy as np
+
+from a2aflow.errors import FormatError
+from a2aflow.ir.arrays import Ints
+from a2aflow.ir.demand import Demand
+from a2aflow.ir.files.json.demand import demand_from_json, demand_to_json
+from a2aflow.ir.files.json.topology import topology_from_json, topology_to_json
+from a2aflow.ir.files.json.values import (
+    artefact,
+    check_claims,
+    is_integer,
+    numbers,
+    positive,
+    short,
+    take,
+)
+from a2aflow.ir.flow import Certificate
+from a2aflow.ir.problem import Problem
+from a2aflow.ir.schedule import Schedule
+from a2aflow.ir.topology import Topology
+
+SCHEDULE_FORMAT = "a2aflow.schedules/1"
+
+
+def schedule_to_json(schedule: Schedule) -> dict[str, Any]:
+    """Return the JSON form of a schedule; sources and destinations are nodes."""
+    node = schedule.problem.topology.terminals
+    rows = np.stack(
+        (node[schedule.source], node[schedule.destination], schedule.chunk, schedule.link), axis=1
+    )
+    cuts = np.searchsorted(schedule.step, np.arange(1, schedule.steps))
+    return {
+        "format": SCHEDULE_FORMAT,
+        "method": schedule.method,
+        "time": schedule.time,
+        "fractional_time": schedule.fractional_time,
+        "bound": schedule.bound,
+        "gap": schedule.gap,
+        "topology": topology_to_json(schedule.problem.topology),
+        "demand": demand_to_json(schedule.problem.demand),
+        "chunks_per_shard": schedule.chunks_per_shard,
+        "steps": [part.tolist() for part in np.split(rows, cuts)],
+        "lengths": schedule.certificate.lengths.tolist(),
+    }
+
+
+def schedule_from_json(value: object, where: str) -> Schedule:
+    """Build a schedule from its JSON form; `check.flow` says whether it is true.
+
+    A schedule from elsewhere may leave out the demand (uniform), and the bound with its lengths
+    (hops, which prove the distance bound).
+    """
+    obj = artefact(value, SCHEDULE_FORMAT, where)
+    topology = topology_from_json(obj.get("topology"), f"{where}: topology")
+    demand = Demand(len(topology.terminals))
+    if "demand" in obj:
+        demand = demand_from_json(obj["demand"], topology, f"{where}: demand")
+    steps: list[Any] = take(obj, "steps", list, where)
+    rows = _sends(steps, topology, where)
+    lengths = numbers(obj["lengths"], "lengths", where) if "lengths" in obj else None
+    schedule = Schedule(
+        problem=Problem(topology, demand),
+        chunks_per_shard=take(obj, "chunks_per_shard", int, where),
+        steps=len(steps),
+        step=rows[:, 0],
+        source=rows[:, 1],
+        destination=rows[:, 2],
+        chunk=rows[:, 3],
+        link=rows[:, 4],
+        certificate=Certificate(
+            np.ones(topology.links) if lengths is None else np.array(lengths, dtype=np.float64),
+            positive(obj, "bound", where) if "bound" in obj else 0.0,
+        ),
+        fractional_time=positive(obj, "fractional_time", where)
+        if "fractional_time" in obj
+        else 0.0,
+        method=take(obj, "method", str, where) if "method" in obj else "unknown",
+    )
+    check_claims(obj, where, schedule.time, schedule.bound)
+    return schedule
+
+
+def _sends(steps: list[Any], topology: Topology, where: str) -> Ints:
+    """Return rows of step, source and destination position, chunk and link."""
+    position = {int(node): index for index, node in enumerate(topology.terminals)}
+    rows = []
+    for step, sends in enumerate(steps):
+        if not isinstance(sends, list):
+            raise FormatError(f"{where}: steps[{step}] is {short(sends)}; expected an array")
+        for index, row in enumerate(sends):
+            if not isinstance(row, list) or len(row) != 4 or not all(map(is_integer, row)):
+                raise FormatError(
+                    f"{where}: steps[{step}][{index}] is {short(row)}; "
+                    "expected [src, dst, chunk, link], all integers"
+                )
+            if row[0] not in position or row[1] not in position:
+                raise FormatError(
+                    f"{where}: steps[{step}][{index}] is {short(row)}; expected src and dst to be "
+                    f"terminals of {topology.name}"
+                )
+            rows.append((step, position[row[0]], position[row[1]], row[2], row[3]))
+    return np.array(rows, dtype=np.int64).reshape(-1, 5)

@@ -1,0 +1,41 @@
+"""Topologies as JSON."""
+
+from typing import Any
+
+from a2aflow.errors import FormatError
+from a2aflow.ir.files.json.values import artefact, integers, is_triple, short, take
+from a2aflow.ir.topology import Topology
+
+TOPOLOGY_FORMAT = "a2aflow.topology/1"
+
+
+def topology_to_json(topology: Topology) -> dict[str, Any]:
+    """Return the JSON form of a topology."""
+    columns = (topology.tail.tolist(), topology.head.tolist(), topology.capacity.tolist())
+    value = {
+        "format": TOPOLOGY_FORMAT,
+        "name": topology.name,
+        "nodes": topology.nodes,
+        "links": [list(row) for row in zip(*columns, strict=True)],
+        "terminals": topology.terminals.tolist(),
+    }
+    return value | ({"notes": list(topology.notes)} if topology.notes else {})
+
+
+def topology_from_json(value: object, where: str) -> Topology:
+    """Build a topology from its JSON form; `terminals` may be left out and then means all."""
+    obj = artefact(value, TOPOLOGY_FORMAT, where)
+    nodes = take(obj, "nodes", int, where)
+    rows: list[Any] = take(obj, "links", list, where)
+    for index, row in enumerate(rows):
+        if not is_triple(row):
+            raise FormatError(
+                f"{where}: links[{index}] is {short(row)}; expected [tail, head, capacity] "
+                "with two integers and a number"
+            )
+    terminals = integers(obj["terminals"], "terminals", where) if "terminals" in obj else None
+    notes = obj.get("notes", [])
+    if not isinstance(notes, list) or not all(isinstance(note, str) for note in notes):
+        raise FormatError(f"{where}: notes is {short(notes)}; expected an array of strings")
+    name = take(obj, "name", str, where) if "name" in obj else where
+    return Topology.from_links(name, nodes, rows, terminals, notes)

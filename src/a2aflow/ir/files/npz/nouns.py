@@ -1,0 +1,264 @@
+"""Flows, routes and schedules to and from the arrays of an archive.
+
+`FORMATS` says which arrays a file of each format has; what is not an array is in the JSON text
+`about`. Runs of links are stored as their lengths rather than their starts, which take more room.
+"""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from a2aflow.errors import FormatError, InputError
+from a2aflow.ir.arrays import Ints
+from a2aflow.ir.demand import Demand
+from a2aflow.ir.files.json.flow import FLOW_FORMAT
+from a2aflow.ir.files.json.routes import ROUTES_FORMAT
+from a2aflow.ir.files.json.schedule import SCHEDULE_FORMAT
+from a2aflow.ir.files.json.values import parse_json, positive, short, take
+from a2aflow.ir.files.npz.archive import Member, pack, read_member_text, unpack
+from a2aflow.ir.files.npz.npy import MAX_NUMBERS, Array
+from a2aflow.ir.flow import Certificate, Flow, Status
+from a2aflow.ir.problem import Problem
+from a2aflow.ir.routes import Routes
+from a2aflow.ir.schedule import Schedule
+from a2aflow.ir.topology import Topology
+
+Noun: TypeAlias = Flow | Routes | Schedule
+About: TypeAlias = dict[str, Any]
+Arrays: TypeAlias = dict[str, Array]
+
+COMMON = {
+    "format": Member("text"),
+    "about": Member("text"),
+    "tail": Member("integers", ("links",)),
+    "head": Member("integers", ("links",)),
+    "capacity": Member("numbers", ("links",)),
+    "lengths": Member("numbers", ("links",)),
+    "terminals": Member("integers", ("terminals",)),
+    "demand": Member("numbers", ("terminals", "terminals"), required=False),
+}
+"""What every file has: the problem and the certificate. Without `demand` it is uniform."""
+
+
+def is_archive(data: bytes) -> bool:
+    """Whether data begins like a zip archive, which no text does."""
+    return data.startswith(b"PK")
+
+
+def artefact_to_bytes(noun: Noun) -> bytes:
+    """Return the file of a flow, routes or a schedule."""
+    name, form = next((name, form) for name, form in FORMATS.items() if type(noun) is form.kind)
+    topology, demand = noun.problem.topology, noun.problem.demand.matrix
+    about, arrays = form.to_parts(noun)
+    about |= {
+        "name": topology.name,
+        "nodes": int(topology.nodes),
+        "notes": list(topology.notes),
+        "method": noun.method,
+    } | _claim("bound", noun.bound)
+    common = {key: getattr(topology, key) for key in ("tail", "head", "capacity", "terminals")}
+    common |= {"lengths": noun.certificate.lengths} | _given(demand=demand)
+    text = json.dumps(about, separators=(",", ":"), allow_nan=False)
+    return pack({"format": name, "about": text} | common | arrays)
+
+
+def artefact_from_bytes(data: bytes, where: str) -> Noun:
+    """Build a flow, routes or a schedule from the bytes of a file; the checkers say if it holds."""
+    found = read_member_text(data, "format", where)
+    if found not in FORMATS:
+        raise FormatError(
+            f"{where}: format is {short(found)}; expected one of {', '.join(FORMATS)}"
+        )
+    arrays = unpack(data, COMMON | FORMATS[found].members, where)
+    about = parse_json(read_member_text(data, "about", where), f"{where}: about")
+    if not isinstance(about, dict):
+        raise FormatError(f"{where}: about is {short(about)}; expected an object")
+    try:
+        return FORMATS[found].from_parts(about, arrays, where)
+    except FormatError:
+        raise
+    except InputError as error:
+        raise FormatError(f"{where}: {error}") from None
+
+
+def _problem(about: About, arrays: Arrays, where: str) -> Problem:
+    notes: list[Any] = take(about, "notes", list, where)
+    if not all(isinstance(note, str) for note in notes):
+        raise FormatError(f"{where}: notes is {short(notes)}; expected an array of strings")
+    topology = Topology(
+        name=take(about, "name", str, where),
+        nodes=take(about, "nodes", int, where),
+        tail=arrays["tail"],
+        head=arrays["head"],
+        capacity=arrays["capacity"],
+        terminals=arrays["terminals"],
+        notes=tuple(notes),
+    )
+    return Problem(topology, Demand(len(topology.terminals), arrays.get("demand")))
+
+
+def _certificate(about: About, arrays: Arrays, where: str) -> Certificate:
+    return Certificate(arrays["lengths"], _claimed("bound", about, where))
+
+
+def _claim(key: str, value: float) -> About:
+    """Return a number for `about`; nothing is claimed by leaving it out."""
+    return {key: float(value)} if value > 0 else {}
+
+
+def _claimed(key: str, about: About, where: str) -> float:
+    return positive(about, key, where) if key in about else 0.0
+
+
+def _given(**arrays: Array | None) -> Arrays:
+    return {key: array for key, array in arrays.items() if array is not None}
+
+
+def _starts(sizes: Ints, entries: int, where: str) -> Ints:
+    """Return where runs of these sizes start; sizes that could overflow the sum are refused."""
+    if np.any((sizes < 0) | (sizes > entries)) or int(sizes.sum()) != entries:
+        raise FormatError(f"{where}: the lengths of the runs do not add up to {entries:,} links")
+    starts = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(sizes)))
+    starts.setflags(write=False)
+    return starts
+
+
+def _flow_to_parts(flow: Flow) -> tuple[About, Arrays]:
+    about = {"rate": float(flow.rate), "status": flow.status.value}
+    arrays = {
+        "source": flow.source,
+        "size": np.diff(flow.start),
+        "link": flow.link,
+        "amount": flow.amount,
+    }
+    optional = _given(destination=flow.destination, generators=flow.generators)
+    return about, arrays | optional
+
+
+def _flow_from_parts(about: About, arrays: Arrays, where: str) -> Flow:
+    status = take(about, "status", str, where)
+    if status not in set(Status):
+        raise FormatError(
+            f"{where}: status is {short(status)}; expected one of {', '.join(Status)}"
+        )
+    return Flow(
+        problem=_problem(about, arrays, where),
+        rate=positive(about, "rate", where),
+        source=arrays["source"],
+        destination=arrays.get("destination"),
+        start=_starts(arrays["size"], len(arrays["link"]), where),
+        link=arrays["link"],
+        amount=arrays["amount"],
+        certificate=Certificate(arrays["lengths"], positive(about, "bound", where)),
+        method=take(about, "method", str, where),
+        status=Status(status),
+        generators=arrays.get("generators"),
+    )
+
+
+def _routes_to_parts(routes: Routes) -> tuple[About, Arrays]:
+    about = {} if routes.denominator is None else {"denominator": int(routes.denominator)}
+    arrays = {
+        "source": routes.source,
+        "destination": routes.destination,
+        "hops": np.diff(routes.start),
+        "link": routes.link,
+        "weight": routes.weight,
+    }
+    return about, arrays | _given(layer=routes.layer)
+
+
+def _routes_from_parts(about: About, arrays: Arrays, where: str) -> Routes:
+    denominator = take(about, "denominator", int, where) if "denominator" in about else None
+    if denominator is not None and denominator < 1:
+        raise FormatError(f"{where}: denominator is {denominator}; expected 1 or more")
+    return Routes(
+        problem=_problem(about, arrays, where),
+        source=arrays["source"],
+        destination=arrays["destination"],
+        start=_starts(arrays["hops"], len(arrays["link"]), where),
+        link=arrays["link"],
+        weight=arrays["weight"],
+        certificate=_certificate(about, arrays, where),
+        method=take(about, "method", str, where),
+        layer=arrays.get("layer"),
+        denominator=denominator,
+    )
+
+
+def _schedule_to_parts(schedule: Schedule) -> tuple[About, Arrays]:
+    about = {
+        "chunks_per_shard": int(schedule.chunks_per_shard),
+        "steps": int(schedule.steps),
+    } | _claim("fractional_time", schedule.fractional_time)
+    return about, {key: getattr(schedule, key) for key in SENDS}
+
+
+def _schedule_from_parts(about: About, arrays: Arrays, where: str) -> Schedule:
+    steps = take(about, "steps", int, where)
+    if steps > MAX_NUMBERS:
+        raise FormatError(f"{where}: {steps:,} steps; expected at most {MAX_NUMBERS:,}")
+    return Schedule(
+        problem=_problem(about, arrays, where),
+        chunks_per_shard=take(about, "chunks_per_shard", int, where),
+        steps=steps,
+        step=arrays["step"],
+        source=arrays["source"],
+        destination=arrays["destination"],
+        chunk=arrays["chunk"],
+        link=arrays["link"],
+        certificate=_certificate(about, arrays, where),
+        fractional_time=_claimed("fractional_time", about, where),
+        method=take(about, "method", str, where),
+    )
+
+
+@dataclass(frozen=True)
+class Form:
+    """How one noun becomes what is in `about` and arrays, and comes back from them."""
+
+    kind: type[Noun]
+    members: dict[str, Member]
+    to_parts: Callable[[Any], tuple[About, Arrays]]
+    from_parts: Callable[[About, Arrays, str], Noun]
+
+
+SENDS = ("step", "source", "destination", "chunk", "link")
+FORMATS: dict[str, Form] = {
+    FLOW_FORMAT: Form(
+        Flow,
+        {
+            "source": Member("integers", ("groups",)),
+            "destination": Member("integers", ("groups",), required=False),
+            "size": Member("integers", ("groups",)),
+            "link": Member("integers", ("amounts",)),
+            "amount": Member("numbers", ("amounts",)),
+            "generators": Member("integers", ("generators", "nodes"), required=False),
+        },
+        _flow_to_parts,
+        _flow_from_parts,
+    ),
+    ROUTES_FORMAT: Form(
+        Routes,
+        {
+            "source": Member("integers", ("routes",)),
+            "destination": Member("integers", ("routes",)),
+            "hops": Member("integers", ("routes",)),
+            "link": Member("integers", ("hops",)),
+            "weight": Member("numbers", ("routes",)),
+            "layer": Member("integers", ("routes",), required=False),
+        },
+        _routes_to_parts,
+        _routes_from_parts,
+    ),
+    SCHEDULE_FORMAT: Form(
+        Schedule,
+        {key: Member("integers", ("sends",)) for key in SENDS},
+        _schedule_to_parts,
+        _schedule_from_parts,
+    ),
+}
+"""The formats: the same names and the same content as in JSON."""

@@ -1,0 +1,1 @@
+"""Schedules become programs for ranks: passes, then one folder per file format."""

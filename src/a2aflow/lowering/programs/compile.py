@@ -1,0 +1,45 @@
+"""`program_of`: a schedule through all passes, to a program."""
+
+from a2aflow.errors import UsageError
+from a2aflow.ir.program import Program, RankProgram
+from a2aflow.ir.schedule import Schedule
+from a2aflow.lowering.programs.dependencies import threads_of
+from a2aflow.lowering.programs.moves import Moves, balanced, duplicated, merged, spread
+from a2aflow.lowering.programs.placement import place
+from a2aflow.lowering.programs.streams import streams_of
+from a2aflow.lowering.programs.transfers import transfers_of
+
+MAX_CHANNELS = 128
+MAX_ENDS = 31
+"""FIFO ends that a rank has on one channel: MSCCL takes 32 thread blocks, one is for its copies."""
+
+
+def moves_of(
+    schedule: Schedule,
+    channels: int = 1,
+    most: int | None = None,
+    parts: int = 1,
+    reuse: bool = True,
+) -> Moves:
+    """Return what the ranks give each other.
+
+    The schedule runs on `channels` parallel channels, in moves of at most `most` chunks; the moves
+    of a FIFO are dealt out to `parts` FIFOs. Scratch space is used again unless `reuse` is off.
+    """
+    if not 1 <= channels <= MAX_CHANNELS:
+        raise UsageError(f"{channels} channels; expected 1 to {MAX_CHANNELS}")
+    placement = place(transfers_of(schedule), reuse)
+    return spread(merged(duplicated(placement, channels), most), parts)
+
+
+def program_of(
+    schedule: Schedule, channels: int = 1, most: int | None = None, parts: int = 1
+) -> Program:
+    """Return the program of a schedule; see `moves_of` for the parameters."""
+    moves = balanced(moves_of(schedule, channels, most, parts), MAX_ENDS)
+    shards = moves.ranks * moves.chunks_per_shard
+    ranks = tuple(
+        RankProgram(shards, shards, int(moves.scratch[rank]), threads_of(streams))
+        for rank, streams in enumerate(streams_of(moves, most))
+    )
+    return Program(schedule.problem.topology.name, moves.chunks_per_shard, ranks)

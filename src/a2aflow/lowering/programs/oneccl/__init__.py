@@ -1,0 +1,1 @@
+"""A oneCCL-style XML of our own schema."""

@@ -1,0 +1,78 @@
+"""Step-by-step XML in the style of oneCCL's interpreter, for CPUs.
+
+The schema is ours: docs/formats/oneccl.md and oneccl.xsd beside this file. A rank works through its
+instructions from one `sync` to the next; between two of them all sends and receives are under way
+at once. Each step of the schedule ends with a `sync`.
+"""
+
+from collections.abc import Iterator
+from xml.sax.saxutils import quoteattr
+
+from a2aflow.ir.files.xml import one_line
+from a2aflow.ir.program import Buffer
+from a2aflow.ir.schedule import Schedule
+from a2aflow.lowering.programs.compile import moves_of
+from a2aflow.lowering.programs.moves import Moves
+from a2aflow.lowering.programs.options import Options
+from a2aflow.lowering.programs.streams import own_shard
+
+VERSION = 1
+BUFFERS = {Buffer.INPUT: "input", Buffer.OUTPUT: "output", Buffer.SCRATCH: "scratch"}
+
+Lines = dict[tuple[int, int], list[str]]
+"""The instructions of each rank and step."""
+
+
+def emit_oneccl(schedule: Schedule, options: Options) -> str:
+    """Lower a schedule to oneCCL-style XML."""
+    moves = moves_of(schedule, options.channels)
+    name = schedule.problem.topology.name
+    return "".join(f"{line}\n" for line in _document(moves, name))
+
+
+def _document(moves: Moves, name: str) -> Iterator[str]:
+    yield '<?xml version="1.0" encoding="UTF-8"?>'
+    yield (
+        f'<schedule version="{VERSION}" name={quoteattr(one_line(name))} collective="alltoall" '
+        f'ranks="{moves.ranks}" chunks-per-shard="{moves.chunks_per_shard}">'
+    )
+    lines = _instructions(moves)
+    steps = 1 + int(moves.step.max(initial=0))
+    for rank in range(moves.ranks):
+        shards = moves.ranks * moves.chunks_per_shard
+        yield (
+            f'  <rank id="{rank}" input="{shards}" output="{shards}" '
+            f'scratch="{moves.scratch[rank]}">'
+        )
+        for offset, count in own_shard(rank, moves.chunks_per_shard, None):
+            yield (
+                f'    <copy from="input" from-offset="{offset}" to="output" to-offset="{offset}" '
+                f'count="{count}"/>'
+            )
+        for step in range(steps):
+            yield from lines.get((rank, step), [])
+            yield "    <sync/>"
+        yield "  </rank>"
+    yield "</schedule>"
+
+
+def _instructions(moves: Moves) -> Lines:
+    lines: Lines = {}
+    columns = (moves.sender, moves.receiver, moves.step, moves.channel, moves.count)
+    places = (moves.from_buffer, moves.from_offset, moves.to_buffer, moves.to_offset)
+    rows = zip(*(column.tolist() for column in (*columns, *places)), strict=True)
+    for sender, receiver, step, channel, count, from_, at, to, where in rows:
+        lines.setdefault((sender, step), []).append(
+            _line("send", receiver, channel, Buffer(from_), at, count)
+        )
+        lines.setdefault((receiver, step), []).append(
+            _line("receive", sender, channel, Buffer(to), where, count)
+        )
+    return lines
+
+
+def _line(kind: str, peer: int, channel: int, buffer: Buffer, offset: int, count: int) -> str:
+    return (
+        f'    <{kind} peer="{peer}" channel="{channel}" buffer="{BUFFERS[buffer]}" '
+        f'offset="{offset}" count="{count}"/>'
+    )

@@ -1,0 +1,154 @@
+"""Read oneCCL-style XML into a program; as strict as the schema in oneccl.xsd.
+
+Every peer, direction and channel becomes a thread, as instructions between two syncs run at once.
+The syncs are a thread of nops: each waits for what came before it, and what follows waits for it.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from xml.etree.ElementTree import Element
+
+from a2aflow.errors import FormatError, InputError
+from a2aflow.ir.files.xml import parse_xml
+from a2aflow.ir.program import Instruction, Op, Place, Program, RankProgram, Step, Thread
+from a2aflow.lowering.programs.oneccl.emit import BUFFERS, VERSION
+
+BUFFER_NAMES = {name: buffer for buffer, name in BUFFERS.items()}
+MAX_INT = 2**31 - 1
+FIFO_SLOTS = 1
+"""Sends end when they are received: nothing may count on the network to hold a chunk."""
+
+ATTRIBUTES = {
+    "schedule": ("version", "name", "collective", "ranks", "chunks-per-shard"),
+    "rank": ("id", "input", "output", "scratch"),
+    "send": ("peer", "channel", "buffer", "offset", "count"),
+    "receive": ("peer", "channel", "buffer", "offset", "count"),
+    "copy": ("from", "from-offset", "to", "to-offset", "count"),
+    "reduce": ("from", "from-offset", "to", "to-offset", "count"),
+    "sync": (),
+}
+INSTRUCTIONS = ("send", "receive", "copy", "reduce", "sync")
+_INTEGER = re.compile(r"[0-9]{1,10}")
+Key = tuple[str, int, int]
+"""What names a thread: the kind of its instructions, the peer and the channel."""
+SYNCS: Key = ("sync", 0, 0)
+
+
+@dataclass
+class _Line:
+    """A thread that is being read; `before` of its instructions come before the last sync."""
+
+    channel: int = 0
+    send_to: int | None = None
+    receive_from: int | None = None
+    instructions: list[Instruction] = field(default_factory=list)
+    before: int = 0
+
+
+def read_oneccl(text: str, where: str) -> Program:
+    """Build a program from oneCCL-style XML."""
+    root = parse_xml(text, where)
+    _check(root, "schedule", where)
+    for key, expected in (("version", str(VERSION)), ("collective", "alltoall")):
+        if root.attrib[key] != expected:
+            raise FormatError(f"{where}: {key} is {root.attrib[key]!r}; expected {expected!r}")
+    if len(root) != _integer(root, "ranks", where):
+        raise FormatError(f"{where}: {len(root)} ranks; expected {root.attrib['ranks']}")
+    ranks = tuple(_rank(node, rank, where) for rank, node in enumerate(root))
+    per_shard = _integer(root, "chunks-per-shard", where)
+    try:
+        return Program(root.attrib["name"], per_shard, ranks, FIFO_SLOTS)
+    except InputError as error:
+        raise FormatError(f"{where}: {error}") from None
+
+
+def _rank(node: Element, rank: int, where: str) -> RankProgram:
+    here = f"{where}: rank {rank}"
+    _check(node, "rank", here)
+    if _integer(node, "id", here) != rank:
+        raise FormatError(f"{here}: its id is {node.attrib['id']}; expected the ranks in order")
+    syncs = _Line()
+    lines: dict[Key, _Line] = {SYNCS: syncs}
+    for number, each in enumerate(node):
+        spot = f"{here}, instruction {number}"
+        if each.tag not in INSTRUCTIONS:
+            raise FormatError(
+                f"{spot}: found <{each.tag[:60]}>; expected {', '.join(INSTRUCTIONS)}"
+            )
+        _check(each, each.tag, spot)
+        if each.tag == "sync":
+            syncs.instructions.append(Instruction(Op.NOP, after=tuple(_since_sync(lines))))
+        else:
+            _add(lines, each, spot)
+    sizes = [_integer(node, key, here) for key in ("input", "output", "scratch")]
+    threads = tuple(
+        Thread(line.channel, line.send_to, line.receive_from, tuple(line.instructions))
+        for line in lines.values()
+    )
+    return RankProgram(sizes[0], sizes[1], sizes[2], threads)
+
+
+def _since_sync(lines: dict[Key, _Line]) -> Iterator[Step]:
+    """Yield the last instruction of every thread that has gone on since the last sync."""
+    for index, (key, line) in enumerate(lines.items()):
+        if key != SYNCS and len(line.instructions) > line.before:
+            yield Step(index, len(line.instructions) - 1)
+            line.before = len(line.instructions)
+
+
+def _add(lines: dict[Key, _Line], node: Element, spot: str) -> None:
+    """Add an instruction to its thread; the first after a sync waits for it."""
+    key, empty, instruction = _instruction(node, spot)
+    line, syncs = lines.setdefault(key, empty), len(lines[SYNCS].instructions)
+    if syncs and len(line.instructions) == line.before:
+        instruction = replace(instruction, after=(Step(0, syncs - 1),))
+    line.instructions.append(instruction)
+
+
+def _instruction(node: Element, spot: str) -> tuple[Key, _Line, Instruction]:
+    """Return an instruction, the key of its thread, and that thread if it is the first there."""
+    if node.tag == "reduce":
+        raise FormatError(f"{spot}: reduces data; an all-to-all only moves it")
+    count = _integer(node, "count", spot)
+    if node.tag == "copy":
+        source = _place(node, "from", "from-offset", spot)
+        target = _place(node, "to", "to-offset", spot)
+        return ("copy", 0, 0), _Line(), Instruction(Op.COPY, count, source, target)
+    place = _place(node, "buffer", "offset", spot)
+    peer, channel = _integer(node, "peer", spot), _integer(node, "channel", spot)
+    key = (node.tag, peer, channel)
+    if node.tag == "send":
+        return key, _Line(channel, send_to=peer), Instruction(Op.SEND, count, source=place)
+    return key, _Line(channel, receive_from=peer), Instruction(Op.RECEIVE, count, target=place)
+
+
+def _place(node: Element, buffer: str, offset: str, spot: str) -> Place:
+    name = node.attrib[buffer]
+    if name not in BUFFER_NAMES:
+        names = ", ".join(BUFFER_NAMES)
+        raise FormatError(f"{spot}: {buffer} is {name[:60]!r}; expected one of {names}")
+    return Place(BUFFER_NAMES[name], _integer(node, offset, spot))
+
+
+def _integer(node: Element, key: str, here: str) -> int:
+    value = node.attrib[key]
+    if not _INTEGER.fullmatch(value) or int(value) > MAX_INT:
+        raise FormatError(f"{here}: {key} is {value[:60]!r}; expected an integer 0..{MAX_INT}")
+    return int(value)
+
+
+def _check(node: Element, expected: str, here: str) -> None:
+    """Refuse an element of another name, with other attributes, or with text or children in it."""
+    if node.tag != expected:
+        raise FormatError(f"{here}: found <{node.tag[:60]}>; expected <{expected}>")
+    wrong = set(node.attrib) ^ set(ATTRIBUTES[expected])
+    if wrong:
+        attributes = ", ".join(ATTRIBUTES[expected]) or "none"
+        raise FormatError(
+            f"{here}: <{expected}> has other attributes, or lacks some ({min(wrong)[:60]}); "
+            f"expected {attributes}"
+        )
+    inside = (node.text or "") + "".join(child.tail or "" for child in node)
+    if inside.strip() or (expected in INSTRUCTIONS and len(node)):
+        raise FormatError(f"{here}: <{expected}> holds what does not belong there")

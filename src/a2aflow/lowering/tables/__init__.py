@@ -1,0 +1,1 @@
+"""Routes become tables: one file or folder per format."""

@@ -1,0 +1,1 @@
+"""Source-routed MPI: an XML of queue pairs whose hashes steer."""

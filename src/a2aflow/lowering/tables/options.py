@@ -1,0 +1,42 @@
+"""What a target for routes can be asked for."""
+
+from dataclasses import dataclass
+
+from a2aflow.errors import UsageError
+from a2aflow.ir.arrays import Ints
+
+QUEUE_PAIRS = ("chunk", "route")
+"""What a queue pair carries: one chunk, as in the paper, or all chunks of a route."""
+
+STEERING = ("encap", "plain")
+"""How Linux keeps a packet on its path: segments in the packet, or a route at every hop."""
+
+
+@dataclass(frozen=True, eq=False)
+class RouteOptions:
+    """Settings of `lower` for routes; a target ignores those that mean nothing to it."""
+
+    max_routes: int = 8
+    """Routes from a source to a destination that the fabric's tables hold."""
+    hash: str = "crc32"
+    """The fabric's hash, by its name in `steering.HASHES`."""
+    addresses: str = "10.x.y.z"
+    """IPv4 addresses; x, y and z are the bytes of the rank plus one."""
+    queue_pairs: str = "chunk"
+    """What a queue pair carries, one of `QUEUE_PAIRS`."""
+    steering: str = "encap"
+    """How Linux keeps a packet on its path, one of `STEERING`."""
+    device: str = "p"
+    """What the names of network devices begin with; the number of the port follows."""
+    phase: Ints | None = None
+    """The phase of each route, from `routes.phases`; None if all run at once."""
+
+    def __post_init__(self) -> None:
+        if self.max_routes < 1:
+            raise UsageError(f"{self.max_routes} routes per destination; expected at least 1")
+        for kind, name, known in (
+            ("queue pairs per", self.queue_pairs, QUEUE_PAIRS),
+            ("steering", self.steering, STEERING),
+        ):
+            if name not in known:
+                raise UsageError(f"{kind} {name!r}; expected one of {', '.join(known)}")

@@ -1,0 +1,157 @@
+"""Linux commands that keep packets on named paths: segment routing, or a route at every hop.
+
+Each route of a pair has its own address on the receiver: `fc02:D:S::k` for route k - 1 from node S
+to node D, in hexadecimal. The end of a link at its head has the address `fc01:H:T::p` for port
+p - 1 of node T that leads to node H; it is the link's segment identifier. The format is described
+in docs/formats/srv6.md: lines for `ip -6 -batch`, a section per node.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from a2aflow.errors import FormatError, LimitError, UsageError
+from a2aflow.ir.arrays import Ints, inner_index
+from a2aflow.ir.files.xml import one_line
+from a2aflow.ir.routes import Routes
+from a2aflow.ir.topology import Topology
+from a2aflow.lowering.tables.options import RouteOptions
+from a2aflow.lowering.tables.routed_file import check_room, in_file_order, pair_sizes, ports_of
+from a2aflow.lowering.tables.table import weights_as_text
+
+VERSION = 1
+MOST = 0xFFFF
+"""Nodes, ports and routes have 16 bits in an address; 0 is not used for ports and routes."""
+
+DEVICE_LETTERS = "abcdefghijklmnopqrstuvwxyz"
+LONGEST_DEVICE = 9
+"""With a port of up to 5 digits behind it, a name still has fewer than 16 characters."""
+
+LONGEST_SEGMENTS = 1023
+"""Characters that `ip` reads as a list of segments; what is longer it cuts off."""
+
+Sections = list[list[str]]
+"""The lines of every node."""
+
+
+def emit_srv6(routes: Routes, options: RouteOptions) -> str:
+    """Return the commands of all nodes; `node_batches` cuts them into one text per node."""
+    topology = routes.problem.topology
+    _check(topology, options)
+    ordered, _ = in_file_order(routes)
+    check_room(ordered, MOST)
+    sections: Sections = [[f"# node {node}"] for node in range(topology.nodes)]
+    address = _route_addresses(ordered)
+    _add_routes(sections, ordered, address)
+    _MODES[options.steering](sections, ordered, address, options)
+    head = (
+        f"# a2aflow srv6/{VERSION} steering={options.steering} device={options.device} "
+        f"nodes={topology.nodes} routes={routes.count}\n# name {one_line(topology.name)}\n"
+    )
+    body = "\n".join(line for section in sections for line in section)
+    return f"{head}{body}\n# end\n"
+
+
+def link_addresses(topology: Topology) -> list[str]:
+    """Return the segment identifier of every link: the address of its end at its head."""
+    port = (ports_of(topology) + 1).tolist()
+    ends = zip(topology.head.tolist(), topology.tail.tolist(), port, strict=True)
+    return [f"fc01:{head:x}:{tail:x}::{each:x}" for head, tail, each in ends]
+
+
+def node_batches(text: str) -> dict[int, str]:
+    """Return what each node is to run by `ip -6 -batch`, without comments."""
+    batches: dict[int, list[str]] = {}
+    lines: list[str] = []
+    for line in text.splitlines():
+        if line.startswith("# node "):
+            if not line[7:].isdecimal():
+                raise FormatError(f"{line[:60]!r}; expected the number of a node")
+            lines = batches.setdefault(int(line[7:]), [])
+        elif line and not line.startswith("#"):
+            lines.append(f"{line}\n")
+    return {node: "".join(lines) for node, lines in batches.items()}
+
+
+def _check(topology: Topology, options: RouteOptions) -> None:
+    if topology.nodes > MOST or int(topology.out_degree.max()) > MOST:
+        raise LimitError(
+            f"{topology.name}: {topology.nodes} nodes of up to {topology.out_degree.max()} ports; "
+            f"an address holds at most {MOST} of each; use --to routes"
+        )
+    device = options.device
+    if not device or len(device) > LONGEST_DEVICE or set(device) - set(DEVICE_LETTERS):
+        raise UsageError(
+            f"device {device!r}; expected 1 to {LONGEST_DEVICE} small letters, such as p"
+        )
+
+
+def _route_addresses(routes: Routes) -> list[str]:
+    node = routes.problem.topology.terminals
+    number = 1 + inner_index(pair_sizes(routes.source, routes.destination))
+    columns = (node[routes.destination].tolist(), node[routes.source].tolist(), number.tolist())
+    return [f"fc02:{to:x}:{by:x}::{each:x}" for to, by, each in zip(*columns, strict=True)]
+
+
+def _add_routes(sections: Sections, routes: Routes, address: list[str]) -> None:
+    """Add what a route carries at its source, as a comment, and its address at its destination."""
+    node = routes.problem.topology.terminals
+    layers = ["-"] * routes.count if routes.layer is None else map(str, routes.layer.tolist())
+    ends = (node[routes.source].tolist(), node[routes.destination].tolist())
+    rows = zip(*ends, address, weights_as_text(routes), layers, strict=True)
+    for source, destination, own, weight, layer in rows:
+        sections[source].append(f"# route {own} weight {weight} layer {layer}")
+        sections[destination].append(f"address add {own}/128 dev lo nodad")
+
+
+def _add_encap(
+    sections: Sections, routes: Routes, address: list[str], options: RouteOptions
+) -> None:
+    """Add a route to every neighbour's end of a link, and the segments of every route."""
+    topology = routes.problem.topology
+    segment = link_addresses(topology)
+    port = ports_of(topology)
+    for link, tail in enumerate(topology.tail.tolist()):
+        sections[tail].append(f"route add {segment[link]}/128 dev {options.device}{port[link]}")
+    first = port[routes.link[routes.start[:-1]]].tolist()
+    begin = topology.terminals[routes.source].tolist()
+    names = [segment[link] for link in routes.link.tolist()]
+    ends = routes.start.tolist()
+    for route, node in enumerate(begin):
+        segments = ",".join(names[ends[route] : ends[route + 1]])
+        if len(segments) > LONGEST_SEGMENTS:
+            raise LimitError(
+                f"{ends[route + 1] - ends[route]} hops from node {node}, but `ip` takes at most "
+                f"{LONGEST_SEGMENTS} characters of segments; use --steering plain"
+            )
+        sections[node].append(
+            f"route add {address[route]}/128 encap seg6 mode encap segs {segments} "
+            f"dev {options.device}{first[route]}"
+        )
+
+
+def _add_plain(
+    sections: Sections, routes: Routes, address: list[str], options: RouteOptions
+) -> None:
+    """Add a route at every node that a route leaves."""
+    topology = routes.problem.topology
+    segment = link_addresses(topology)
+    for node, port, link, route in _hops(routes):
+        sections[node].append(
+            f"route add {address[route]}/128 via {segment[link]} dev {options.device}{port} onlink"
+        )
+
+
+def _hops(routes: Routes) -> Iterator[tuple[int, int, int, int]]:
+    """Yield node, port, link and route of every hop."""
+    topology = routes.problem.topology
+    columns: tuple[Ints, ...] = (
+        topology.tail[routes.link],
+        ports_of(topology)[routes.link],
+        routes.link,
+        np.asarray(routes.route_of_link, dtype=np.int64),
+    )
+    yield from zip(*(column.tolist() for column in columns), strict=True)
+
+
+_MODES = {"encap": _add_encap, "plain": _add_plain}

@@ -1,0 +1,1 @@
+"""Compiled searches that make paths; they know links, not problems."""

@@ -1,0 +1,139 @@
+"""Sets of candidate paths for each pair: what the path-based programs choose from.
+
+| name | paths of a pair | how many |
+|---|---|---|
+| disjoint | a largest set of link-disjoint paths, of fewest links in total | at most the degree |
+| shortest | all shortest ones, by hops | can be exponential |
+| bounded | all simple ones at most `slack` hops longer than a shortest | can be exponential |
+| k-shortest | the k shortest simple ones | k |
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from a2aflow.errors import InputError
+from a2aflow.ir.arrays import Ints
+from a2aflow.ir.problem import Problem
+from a2aflow.paths.search import FULL, disjoint_paths, simple_paths
+from a2aflow.paths.shortest import Adjacency, shortest_distances
+from a2aflow.settings import RouteSettings
+
+MOST_ENTRIES = 50_000_000
+"""Links in all paths together beyond which a path set is refused rather than enumerated."""
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """Path p leads from `source[p]` to `destination[p]` over `link[start[p]:start[p + 1]]`.
+
+    Sources and destinations are positions in `topology.terminals`; paths are ordered by pair.
+    """
+
+    source: Ints
+    destination: Ints
+    start: Ints
+    link: Ints
+
+    @property
+    def count(self) -> int:
+        """The number of paths."""
+        return len(self.source)
+
+
+def candidate_paths(problem: Problem, settings: RouteSettings) -> Candidates:
+    """Return the path set that the settings name, for every pair with a positive demand.
+
+    Raise TimeoutError if the time limit comes first.
+    """
+    return PATH_FINDERS[settings.paths](problem, settings)
+
+
+def _disjoint(problem: Problem, settings: RouteSettings) -> Candidates:
+    topology = problem.topology
+    out, into = Adjacency(topology).outgoing, Adjacency(topology).incoming
+
+    def find(start: int, goals: Ints, room: tuple[Ints, Ints, Ints]) -> tuple[int, int]:
+        ends = (topology.tail, topology.head)
+        found: tuple[int, int] = disjoint_paths(
+            topology.nodes, out, into, ends, start, goals, *room
+        )
+        return found
+
+    return _collect(problem, find, settings)
+
+
+def _simple(problem: Problem, slack: int, most: int, settings: RouteSettings) -> Candidates:
+    topology = problem.topology
+    out = Adjacency(topology).outgoing
+    hops = shortest_distances(topology, np.ones(topology.links), np.arange(topology.nodes))
+
+    def find(start: int, goals: Ints, room: tuple[Ints, Ints, Ints]) -> tuple[int, int]:
+        to_goal = np.ascontiguousarray(hops[:, goals].T)
+        found: tuple[int, int] = simple_paths(
+            topology.nodes, out, topology.head, start, goals, to_goal, slack, most, *room
+        )
+        return found
+
+    return _collect(problem, find, settings)
+
+
+PATH_FINDERS: dict[str, Callable[[Problem, RouteSettings], Candidates]] = {
+    "disjoint": _disjoint,
+    "shortest": lambda problem, settings: _simple(problem, 0, MOST_ENTRIES, settings),
+    "bounded": lambda problem, settings: _simple(problem, settings.slack, MOST_ENTRIES, settings),
+    "k-shortest": lambda problem, settings: _simple(
+        problem, problem.topology.nodes, settings.k, settings
+    ),
+}
+
+
+Find = Callable[[int, Ints, tuple[Ints, Ints, Ints]], tuple[int, int]]
+
+
+def _collect(problem: Problem, find: Find, settings: RouteSettings) -> Candidates:
+    """Run a search from every source to all its destinations and put the paths together."""
+    terminals = problem.topology.terminals
+    position = np.zeros(problem.topology.nodes, dtype=np.int64)
+    position[terminals] = np.arange(len(terminals))
+    sources, destinations, lengths, links = [], [], [], []
+    total = 0
+    for source in problem.sources:
+        settings.solve.check_time()
+        goals = terminals[problem.demand.rows(np.array([source]))[0] > 0]
+        length, link, goal = _with_room(find, int(terminals[source]), goals, problem.topology.nodes)
+        total += len(link)
+        if total > MOST_ENTRIES:
+            raise InputError(
+                f"{problem.topology.name} has too many such paths (more than {MOST_ENTRIES:,} "
+                "links in all); choose disjoint paths, k-shortest paths or columns"
+            )
+        sources.append(np.full(len(length), source))
+        destinations.append(position[goal])
+        lengths.append(length)
+        links.append(link)
+    hops = np.concatenate(lengths)
+    return Candidates(
+        source=np.concatenate(sources),
+        destination=np.concatenate(destinations),
+        start=np.concatenate(([0], np.cumsum(hops))),
+        link=np.concatenate(links),
+    )
+
+
+def _with_room(find: Find, start: int, goals: Ints, nodes: int) -> tuple[Ints, Ints, Ints]:
+    """Search with buffers that grow until they are large enough."""
+    paths, entries = 8 * len(goals) + 8, 64 * len(goals) + 2 * nodes
+    while True:
+        lengths, goal = np.empty(paths, dtype=np.int64), np.empty(paths, dtype=np.int64)
+        links = np.empty(entries, dtype=np.int64)
+        found, used = find(start, goals, (lengths, links, goal))
+        if found != FULL:
+            return lengths[:found], links[:used], goal[:found]
+        paths, entries = 4 * paths, 4 * entries
+        if entries > 4 * MOST_ENTRIES:
+            raise InputError(
+                f"node {start} alone has too many such paths; choose disjoint paths, "
+                "k-shortest paths or columns"
+            )

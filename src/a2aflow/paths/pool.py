@@ -1,0 +1,56 @@
+"""A pool that collects weighted paths in compiled code, and grows as it has to."""
+
+from typing import TypeAlias
+
+import numpy as np
+from numba import njit
+
+from a2aflow.ir.arrays import Floats, Ints
+from a2aflow.ir.problem import Problem
+from a2aflow.paths.candidates import Candidates
+
+Pool: TypeAlias = tuple[Ints, Ints, Ints, Floats, Ints]
+"""(paths and links used), owner and end of each path, its weight, and all paths' links."""
+
+
+@njit(cache=True)
+def new_pool() -> Pool:
+    """Return a pool without paths."""
+    size = 1024
+    used = np.zeros(2, dtype=np.int64)
+    owner, end = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64)
+    return used, owner, end, np.empty(size), np.empty(size, dtype=np.int64)
+
+
+@njit(cache=True)
+def store(pool: Pool, owner: int, weight: float, backwards: Ints) -> Pool:
+    """Return the pool with one more path, whose links are given from its last to its first."""
+    used, owners, ends, weights, links = pool
+    paths, filled = used[0], used[1]
+    if paths == len(owners):
+        owners, ends = _doubled(owners), _doubled(ends)
+        weights = np.append(weights, weights)
+    while filled + len(backwards) > len(links):
+        links = _doubled(links)
+    for place in range(len(backwards)):
+        links[filled + place] = backwards[-1 - place]
+    owners[paths], ends[paths], weights[paths] = owner, filled + len(backwards), weight
+    used[0], used[1] = paths + 1, filled + len(backwards)
+    return used, owners, ends, weights, links
+
+
+@njit(cache=True)
+def _doubled(values: Ints) -> Ints:
+    """Return an array of twice the size that begins with `values`."""
+    larger = np.empty(2 * len(values), dtype=np.int64)
+    larger[: len(values)] = values
+    return larger
+
+
+def pooled_paths(problem: Problem, pool: Pool) -> tuple[Candidates, Floats]:
+    """Return the paths and weights of a pool; owners are `source * nodes + destination's node`."""
+    (paths, filled), owner, end, weight, link = pool
+    source, node = np.divmod(owner[:paths], problem.topology.nodes)
+    destination = np.searchsorted(problem.topology.terminals, node).astype(np.int64)
+    start = np.concatenate((np.zeros(1, np.int64), end[:paths]))
+    return Candidates(source, destination, start, link[:filled]), weight[:paths]

@@ -1,0 +1,139 @@
+"""Every routing method, ours and the baselines, behind one signature in one dict."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from a2aflow.errors import InputError, UsageError
+from a2aflow.flows.master import solve_master
+from a2aflow.ir.flow import Status
+from a2aflow.ir.problem import Problem
+from a2aflow.ir.routes import Routes
+from a2aflow.ir.units import normal_units
+from a2aflow.paths.candidates import candidate_paths
+from a2aflow.paths.shortest import shortest_distances
+from a2aflow.routes.baselines import BASELINES
+from a2aflow.routes.baselines.sssp import route_sssp
+from a2aflow.routes.deadlock_free.best import route_deadlock_free
+from a2aflow.routes.exact import exact_weights, fewest_chunks
+from a2aflow.routes.extp import route_extp
+from a2aflow.routes.pmcf import route_pmcf
+from a2aflow.routes.single import route_few, route_single
+from a2aflow.settings import RouteSettings
+
+Router = Callable[[Problem, RouteSettings], Routes]
+
+ROUTERS: dict[str, Router] = {
+    "extp": route_extp,
+    "pmcf": route_pmcf,
+    "single": route_single,
+    "few": route_few,
+    "deadlock-free": route_deadlock_free,
+    **BASELINES,
+}
+
+CERTIFIED = ("extp", "single", "few", "deadlock-free")
+"""Methods that solve the master program themselves; their certificate is the best there is."""
+
+SEARCHING = ("extp", "pmcf", "single", "few", "fptas", "ilp-disjoint", "ilp-shortest")
+"""Methods that search: what a time limit leaves of them may be worse than shortest routes."""
+
+HOP_BYTES = 100
+"""What a link of a route takes of memory until routes are made, layered, checked and saved."""
+
+MOST_BYTES = 8 << 30
+"""Memory beyond which routes are refused rather than made."""
+
+SPLITTING = ("extp", "pmcf", "deadlock-free", "few", "dor", "ewsp", "fptas")
+"""Methods that may give a pair several routes; the others give it one."""
+
+USED_BY: dict[str, tuple[str, ...]] = {
+    "paths": ("pmcf",),
+    "slack": ("pmcf",),
+    "k": ("pmcf",),
+    "max_routes": tuple(each for each in SPLITTING if each != "deadlock-free"),
+    "loss": ("few",),
+    "epsilon": ("fptas",),
+    "chunks": SPLITTING,
+    "layers": tuple(each for each in ROUTERS if each != "deadlock-free"),
+    "cluster": ("extp", "deadlock-free"),
+}
+"""The methods to which a setting means anything; all settings that are not here, to all."""
+
+
+def route(problem: Problem, method: str = "extp", settings: RouteSettings | None = None) -> Routes:
+    """Return routes by a method, with exact weights and the best certificate that can be had.
+
+    A method that proves little or nothing itself gets the certificate of the master program, so
+    that every gap is measured against the same bound. Where a time limit comes before a method has
+    any routes, or better ones, they are those of `sssp`, and say so: these need a fraction of a
+    second where others take minutes.
+    """
+    if method not in ROUTERS:
+        raise UsageError(f"unknown method {method!r}; expected one of {', '.join(ROUTERS)}")
+    settings = (settings or RouteSettings()).begin()
+    _require_memory(problem)
+    units = normal_units(problem)
+    return units.restored(_exact(_certified(units.problem, method, settings), settings))
+
+
+def _certified(problem: Problem, method: str, settings: RouteSettings) -> Routes:
+    """Return routes of a problem in normal units, with the best certificate."""
+    routes = _best_in_time(problem, method, settings)
+    proven = method in CERTIFIED or routes.gap <= settings.solve.gap
+    if proven or settings.solve.out_of_time():
+        return routes
+    certificate = solve_master(problem, settings.solve).certificate
+    if certificate.bound > routes.bound:
+        routes = replace(routes, certificate=certificate)
+    return routes
+
+
+def route_status(routes: Routes, settings: RouteSettings) -> Status:
+    """Return whether the certified bound proves the routes optimal within the gap, or why not."""
+    if routes.gap <= settings.solve.gap:
+        return Status.OPTIMAL
+    if settings.solve.stopped():
+        return Status.INTERRUPTED
+    return Status.TIME_LIMIT if settings.solve.out_of_time() else Status.GAP_NOT_REACHED
+
+
+def _exact(routes: Routes, settings: RouteSettings) -> Routes:
+    """Return the routes with weights that are fractions, small ones where the method may choose.
+
+    It may choose among equally good routes: all of them for extp and pmcf's columns, those of its
+    path set for pmcf else, and the layered ones that it found for deadlock-free.
+    """
+    if routes.method == "extp" or (routes.method == "pmcf" and settings.paths == "columns"):
+        return fewest_chunks(routes, settings, anywhere=True)
+    if routes.method == "pmcf":
+        return fewest_chunks(routes, settings, lambda: candidate_paths(routes.problem, settings))
+    if routes.method == "deadlock-free":
+        return fewest_chunks(routes, settings)
+    return exact_weights(routes)
+
+
+def _best_in_time(problem: Problem, method: str, settings: RouteSettings) -> Routes:
+    """Return the routes of a method; if its search is cut short, those of `sssp` if better."""
+    try:
+        routes = ROUTERS[method](problem, settings)
+        if method not in SEARCHING or not settings.solve.out_of_time():
+            return routes
+    except TimeoutError:
+        return route_sssp(problem, settings)
+    return min(routes, route_sssp(problem, settings), key=lambda each: each.time)
+
+
+def _require_memory(problem: Problem) -> None:
+    """Raise, before any route is made, if one shortest route per pair would not fit in memory."""
+    topology, terminals = problem.topology, problem.topology.terminals
+    hops = shortest_distances(topology, np.ones(topology.links), terminals[:1])[0][terminals]
+    count = len(problem.sources) * len(terminals)
+    needed = HOP_BYTES * count * float(hops.mean())
+    if needed > MOST_BYTES:
+        raise InputError(
+            f"{topology.name}: routes of {count:,} pairs need about {needed / 2**30:.1f} GiB; "
+            f"expected at most {MOST_BYTES / 2**30:g} GiB. Use a smaller topology, or `solve`, "
+            "which lists no routes"
+        )

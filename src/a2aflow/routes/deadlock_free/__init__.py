@@ -1,0 +1,1 @@
+"""Routes that are the best under deadlock freedom: one program over layered graphs, and orders."""

@@ -1,0 +1,178 @@
+r"""The best throughput under deadlock freedom, with a given number of virtual layers.
+
+Each layer k has an order of the links, and a route in layer k may only go from a link to a later
+one: its channel dependencies are then acyclic whatever else is routed. A route stays in its layer,
+a pair may split over several, and the layers share the capacities. For given orders the best time
+is a linear program, the concurrent flow program on the layered graph (`graph`) with
+one group per source (`program`):
+
+    minimise    z
+    subject to  sum over g, k of x[g, k, l]  <=  cap[l] z       for every link l
+                B x[g]  =  wanted[g]                            for every group g
+                x >= 0
+
+where B is the incidence matrix of the layered graph. Conversely every set of routes with acyclic
+layers goes forward in some orders, so the best orders give the optimum under deadlock freedom.
+They are searched for:
+
+1. The routes of the unrestricted optimum are packed into layers, each filled in turn with
+   the longest routes first. If they fit, this is the answer.
+2. The orders of these layers are a start; so are the best orders for one layer less together with
+   the next of these, and, where links come in pairs of opposite direction, up*/down* orders.
+3. In turn, the program is solved for the orders, and its duals tell `orders` which
+   ways should become short; the best orders seen are kept (`search`).
+
+Routes for fewer layers are routes for more, so more layers are never worse. The search is a
+heuristic: its answer is a deadlock-free routing with a certificate of how far from the unrestricted
+optimum it can be at most, and is optimal for the orders that it found (`order_bound`), but
+better orders may exist unless the gap is closed.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from a2aflow.errors import A2AFlowError, InputError, UsageError
+from a2aflow.flows.master import solve_sources
+from a2aflow.ir.arrays import Ints
+from a2aflow.ir.problem import Problem
+from a2aflow.ir.routes import Routes
+from a2aflow.ir.units import normal_units
+from a2aflow.routes.deadlock_free.graph import layered_graph
+from a2aflow.routes.deadlock_free.orders import order_bounds, up_down_orders
+from a2aflow.routes.deadlock_free.paths import peel_routes, routes_of_flow
+from a2aflow.routes.deadlock_free.program import solve_layered
+from a2aflow.routes.deadlock_free.search import search_orders
+from a2aflow.routes.layers.dependencies import dependencies_of, fill_layer
+from a2aflow.settings import Late, RouteSettings
+
+METHOD = "deadlock-free"
+
+QUICK_PAIRS = 20_000
+"""Pairs up to which the first routes are made whatever the time: there is no answer without."""
+
+SOLVING = 0.3
+"""The share of the time for the unrestricted optimum; the rest is for orders and their routes."""
+
+LAYERS = 4
+"""Virtual layers unless told otherwise: what all but the smallest cards have."""
+
+
+@dataclass(frozen=True, eq=False)
+class DeadlockFree:
+    """Routes with layers, the order of the links in each layer, and what these orders allow.
+
+    `orders[k]` lists the links of layer k first to last. No routes that go forward in one of these
+    orders are faster than `order_bound`; `routes.bound` holds for all routes whatsoever.
+    """
+
+    routes: Routes
+    orders: Ints
+    order_bound: float
+
+
+def route_deadlock_free(problem: Problem, settings: RouteSettings) -> Routes:
+    """Return the fastest routes found within `max_layers` virtual layers."""
+    return solve_deadlock_free(problem, settings.max_layers or LAYERS, settings)
+
+
+def solve_deadlock_free(problem: Problem, layers: int, settings: RouteSettings) -> Routes:
+    """Return the fastest routes found that need at most so many virtual layers."""
+    if layers < 1:
+        raise UsageError(f"{layers} virtual layers; expected at least 1")
+    settings, best, units = settings.begin(), None, normal_units(problem)
+    try:
+        for each in deadlock_free_by_layers(units.problem, layers, settings):
+            best = each
+    except TimeoutError:
+        if best is None:
+            raise A2AFlowError(
+                f"{problem.topology.name}: {settings.solve.why_late()} came before any "
+                f"deadlock-free routes within {layers} virtual layer(s); allow more time"
+            ) from None
+    if best is None:
+        raise InputError(
+            f"found no order of the links of {problem.topology.name} in {layers} virtual layer(s) "
+            "in which every pair has a route; allow more layers"
+        )
+    settings.solve.report(
+        f"deadlock-free in {layers} layers: within {best.routes.time / best.order_bound - 1:.2%} "
+        f"of the best in these orders, {best.routes.gap:.2%} of the best in any"
+    )
+    return units.restored(best.routes)
+
+
+def deadlock_free_by_layers(
+    problem: Problem, layers: int, settings: RouteSettings
+) -> Iterator[DeadlockFree | None]:
+    """Yield the best answer with 1, 2, ... layers; None where no order connects all pairs."""
+    settings = settings.begin()
+    flow = solve_sources(problem, settings.solve.sharing(SOLVING))
+    small = len(problem.sources) * len(problem.topology.terminals) <= QUICK_PAIRS
+    patient = replace(settings.solve, time_limit=None) if small else settings.solve
+    packed, orders = _pack(routes_of_flow(flow, patient), patient.out_of_time)
+    optimum = DeadlockFree(packed, orders, flow.bound)
+    best: DeadlockFree | None = None
+    for count in range(1, layers + 1):
+        if best is None or not _reached(best, optimum, settings):
+            found = optimum if count >= len(orders) else _search(optimum, count, best, settings)
+            best = min((each for each in (best, found) if each), key=_time, default=None)
+        yield best
+
+
+def _time(answer: DeadlockFree) -> float:
+    return answer.routes.time
+
+
+def _reached(answer: DeadlockFree, optimum: DeadlockFree, settings: RouteSettings) -> bool:
+    return _time(answer) <= _time(optimum) * (1 + settings.solve.gap)
+
+
+def _pack(routes: Routes, late: Late) -> tuple[Routes, Ints]:
+    """Fill layers with the longest routes first; return the layered routes and the orders."""
+    dependencies = dependencies_of(routes)
+    layer = np.zeros(routes.count, dtype=np.int64)
+    left = np.argsort(-dependencies.length, kind="stable")
+    orders: list[Ints] = []
+    while len(left):
+        taken, rank = fill_layer(dependencies, left, late)
+        layer[taken] = len(orders)
+        left = left[~taken[left]]
+        orders.append(np.argsort(rank))
+    return replace(routes, layer=layer, method=METHOD), np.stack(orders)
+
+
+def _search(
+    optimum: DeadlockFree, count: int, before: DeadlockFree | None, settings: RouteSettings
+) -> DeadlockFree | None:
+    """Search orders for so many layers and return the best routes in them, None without any."""
+    problem = optimum.routes.problem
+    starts = list(_starts(optimum, count, before))
+    orders = search_orders(problem, starts, _time(optimum), settings)
+    if orders is None:
+        return None
+    layered = layered_graph(problem, orders)
+    volumes, dual = solve_layered(layered, settings.solve)
+    layer = np.minimum(np.arange(layered.graph.links) // problem.topology.links, count - 1)
+    routes = peel_routes(
+        problem,
+        layered.graph,
+        layered.groups(),
+        volumes,
+        (layered.origin, layer),
+        layered.ends,
+        optimum.routes.certificate,
+        METHOD,
+    )
+    proven = order_bounds(problem, [dual, 1.0 / problem.topology.capacity]).of(orders)
+    return DeadlockFree(routes, orders, float(proven.max()))
+
+
+def _starts(optimum: DeadlockFree, count: int, before: DeadlockFree | None) -> Iterator[Ints]:
+    """Yield orders to begin the search with."""
+    yield optimum.orders[:count]
+    if before is not None:
+        yield np.concatenate((before.orders, optimum.orders[len(before.orders) : count]))
+    if optimum.routes.problem.topology.bidirectional:
+        yield up_down_orders(optimum.routes.problem, count)

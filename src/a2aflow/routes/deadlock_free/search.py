@@ -1,0 +1,97 @@
+"""The search for the orders of a given number of layers: the program judges, annealing proposes.
+
+It is a game between orders, which want a small bound under all lengths, and lengths, which want a
+large bound under all orders. The program answers orders with the worst lengths for them, its duals;
+the annealing answers lengths with better orders. Answering the last duals alone would go in
+circles, so it answers, in turn, their averages over all rounds and over the last few, and the
+last few one by one.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from a2aflow.ir.arrays import Floats, Ints
+from a2aflow.ir.problem import Problem
+from a2aflow.routes.deadlock_free.graph import layered_graph
+from a2aflow.routes.deadlock_free.orders import improve_orders, order_bounds
+from a2aflow.routes.deadlock_free.program import least_time
+from a2aflow.settings import RouteSettings
+
+ROUNDS = 40
+"""How often orders are improved and judged by the program, on small problems."""
+
+ROUND_WORK = 500_000
+"""Links of the layers times sources, times rounds, above which there are fewer, but at least 3."""
+
+MOVE_WORK = 200_000_000
+"""Distances updated by the annealing of one round: a fraction of a second."""
+
+MOVES_PER_LINK = 500
+"""More moves of each link than this are a waste on the smallest topologies."""
+
+RECENT = 8
+"""So many of the last duals count by themselves and in an average; old ones may be outdated."""
+
+
+@dataclass
+class _Trail:
+    """What the search has seen: all duals, the last orders, and the best ones with their time."""
+
+    last: Ints
+    best: Ints | None = None
+    time: float = np.inf
+    duals: list[Floats] = field(default_factory=list)
+
+
+def search_orders(
+    problem: Problem,
+    starts: Sequence[Ints],
+    target: float,
+    settings: RouteSettings,
+) -> Ints | None:
+    """Return the best orders found, None if none connects all pairs; stop at the target time."""
+    trail = _Trail(starts[0])
+    goal = target * (1 + settings.solve.gap)
+    for orders in starts:
+        if trail.best is None or not settings.solve.out_of_time():
+            _judge(problem, orders, trail, settings)
+    work = starts[0].size * len(problem.sources)
+    for number in range(max(3, min(ROUNDS, ROUND_WORK // work))):
+        if trail.time <= goal or settings.solve.out_of_time():
+            break
+        orders = _improved(problem, trail, settings.seed + number)
+        _judge(problem, orders, trail, settings)
+        settings.solve.report(
+            f"{len(orders)} layers, round {number + 1}: {trail.time / target - 1:.2%} above the "
+            "optimum without layers"
+        )
+    return trail.best
+
+
+def _judge(problem: Problem, orders: Ints, trail: _Trail, settings: RouteSettings) -> None:
+    """Solve the program for the orders, if they connect all pairs, and remember what it says."""
+    trail.last = orders
+    if not np.isfinite(order_bounds(problem, [1.0 / problem.topology.capacity]).of(orders)).all():
+        return
+    time, dual = least_time(layered_graph(problem, orders), settings.solve)
+    if dual.any():
+        trail.duals.append(dual / float(problem.topology.capacity @ dual))
+    if trail.best is None or time < trail.time:
+        trail.best, trail.time = orders, time
+
+
+def _improved(problem: Problem, trail: _Trail, seed: int) -> Ints:
+    """Anneal the best or the last orders, in turn, under what the duals so far ask for."""
+    odd = len(trail.duals) % 2 == 1
+    begin = trail.best if odd and trail.best is not None else trail.last
+    lengths = [1.0 / problem.topology.capacity]
+    if trail.duals:
+        recent = trail.duals[-RECENT:]
+        lengths += [np.mean(recent, axis=0)]
+        lengths += recent if odd else [np.mean(trail.duals, axis=0)]
+    terminals = len(problem.topology.terminals)
+    cost = len(lengths) * terminals * (problem.topology.links + terminals)
+    moves = min(MOVES_PER_LINK * begin.size, 1 + MOVE_WORK // cost)
+    return improve_orders(order_bounds(problem, lengths), begin, moves, seed)

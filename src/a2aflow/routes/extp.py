@@ -1,0 +1,30 @@
+"""MCF-extP: the flow per source, and the widest paths that it is made of.
+
+For each pair: find the path whose narrowest link is widest, take that width off all its links, and
+repeat until nothing is left. The flow conserves exactly, so the widths add up to the demand and no
+link carries more than the optimal flow put on it.
+"""
+
+from a2aflow.flows.decompose import widest_paths
+from a2aflow.flows.master import solve_sources
+from a2aflow.flows.workers import require_cluster
+from a2aflow.ir.problem import Problem
+from a2aflow.ir.routes import Routes
+from a2aflow.routes.weights import routes_from_weights
+from a2aflow.settings import RouteSettings
+
+SOLVING = 0.5
+"""The share of the time for the program; the rest is for its paths."""
+
+
+def route_extp(problem: Problem, settings: RouteSettings) -> Routes:
+    """Solve the master program and extract widest paths.
+
+    A time limit ends the program early enough to find the paths of what it has; raise TimeoutError
+    if even those come too late.
+    """
+    settings = settings.begin()
+    require_cluster(settings.solve)
+    flow = solve_sources(problem, settings.solve.sharing(SOLVING))
+    paths, weight = widest_paths(flow, settings.solve)
+    return routes_from_weights(problem, paths, weight, flow.certificate, "extp")

@@ -1,0 +1,1 @@
+"""Virtual layers without cyclic dependencies for routes that exist."""

@@ -1,0 +1,241 @@
+"""pMCF: the path-based maximum concurrent flow, and column generation, which makes it exact.
+
+Over weights w[p] of candidate paths p and the time z = 1/F (eq:mcmcf-path-F ff., divided by F):
+
+    minimise    z
+    subject to  sum over p with l in p of w[p]  <=  cap[l] z      for every link l   (capacity)
+                sum over p of pair (s, d) of w[p]  =  D(s, d)     for every pair     (demand)
+                w >= 0
+
+With a fixed path set the optimum is that of the set. With `columns` it is that of all paths: the
+duals of the capacity rows are link lengths, a shortest path under them that is shorter than the
+dual of its pair would improve the program and is added, and when none is, the same lengths certify
+that nothing better exists.
+
+**Symmetry.** Let H be translations (`flows.symmetry`): of all sources in an orbit each is the
+image of a representative under exactly one member. Where there are many paths, only those of the
+representatives are searched for, their images are the path set of the other sources, and the
+capacity rows of an orbit O of links are summed up into one:
+
+    sum over p of w[p] * (links of O in p)  <=  z * (sum over l in O of cap[l]) / |H|
+
+The routes of h(s) are then the images under h of those of s, with the same weights. All links of an
+orbit carry the same, so z is the time of the whole. Where all images of candidates are candidates
+(shortest, bounded, columns), the average over H of a solution of the whole is one of these, so the
+optimum is the same; which disjoint or k-shortest paths are taken among equals may change, and the
+optimum with them. A dual of an orbit is the length of each of its links.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+from scipy.sparse import block_array, coo_array
+
+from a2aflow.errors import InputError
+from a2aflow.flows.by_lp import MOST_BYTES
+from a2aflow.flows.certificate import certify_program
+from a2aflow.flows.program import reduced_program
+from a2aflow.flows.symmetry.translations import Translations, find_translations
+from a2aflow.ir.arrays import Floats, Ints
+from a2aflow.ir.demand import Demand
+from a2aflow.ir.flow import Certificate
+from a2aflow.ir.problem import Problem
+from a2aflow.ir.routes import Routes
+from a2aflow.lp import LinearProgram, LPResult, solve_program
+from a2aflow.paths.candidates import Candidates, candidate_paths
+from a2aflow.paths.search import tree_paths
+from a2aflow.paths.shortest import Adjacency
+from a2aflow.routes.weights import join_paths, routes_from_weights, select_paths
+from a2aflow.settings import RouteSettings
+
+MOST_COLUMN_ROUNDS = 200
+"""Rounds of column generation before the best answer so far is returned."""
+
+
+ENTRY_BYTES = 250
+"""What an entry of the matrix takes of memory until the program is solved."""
+
+MANY_PATHS = 20_000
+"""Candidate paths of all pairs from which on symmetry is made use of."""
+
+
+def route_pmcf(problem: Problem, settings: RouteSettings) -> Routes:
+    """Return the best weights on the path set of the settings.
+
+    Under symmetry the set is that of one source per orbit and its images.
+    """
+    settings = settings.begin()
+    under = find_translations(problem, settings.solve.symmetry and _many(problem, settings))
+    part = _representatives(under)
+    if settings.paths == "columns":
+        return _lifted(_generate_columns(part, under, settings), under)
+    paths = candidate_paths(part, settings)
+    weight, lengths = _solve(part, paths, under, settings)
+    routes = routes_from_weights(part, paths, weight, _certify(under, lengths), "pmcf")
+    return _lifted(routes, under)
+
+
+def path_program(
+    problem: Problem, paths: Candidates, under: Translations | None = None
+) -> tuple[LinearProgram, Ints]:
+    """Build the program over w by path, then z; also return the row of each path's pair.
+
+    Rows are pairs, then orbits of links, which are the links unless there are translations.
+    """
+    _require_memory(problem, paths)
+    terminals = len(problem.topology.terminals)
+    link_class, room = _capacity_rows(under or find_translations(problem, wanted=False))
+    pair = paths.source * terminals + paths.destination
+    pairs, row = np.unique(pair, return_inverse=True)
+    every = np.arange(terminals, dtype=np.int64)
+    demand = problem.demand.rows(every).ravel()[pairs]
+    column = np.repeat(np.arange(paths.count), np.diff(paths.start))
+    ones = np.ones(paths.count)
+    crossing = coo_array(
+        (np.ones(len(column)), (link_class[paths.link], column)), shape=(len(room), paths.count)
+    )
+    carried = coo_array((ones, (row, np.arange(paths.count))), shape=(len(pairs), paths.count))
+    blocks: list[list[coo_array | None]] = [
+        [carried, None],
+        [crossing, coo_array(-room[:, None])],
+    ]
+    program = LinearProgram(
+        cost=np.append(np.zeros(paths.count), 1.0),
+        matrix=block_array(blocks, format="csc"),
+        row_lower=np.concatenate((demand, np.full(len(room), -np.inf))),
+        row_upper=np.concatenate((demand, np.zeros(len(room)))),
+    )
+    return program, row.astype(np.int64)
+
+
+def _require_memory(problem: Problem, paths: Candidates) -> None:
+    """Raise, before the program is built, if it would not fit in memory."""
+    needed = ENTRY_BYTES * (paths.count + len(paths.link))
+    if needed > MOST_BYTES:
+        raise InputError(
+            f"{problem.topology.name}: a program over {paths.count:,} paths of "
+            f"{len(paths.link):,} links needs about {needed / 2**30:.1f} GiB; expected at most "
+            f"{MOST_BYTES / 2**30:g} GiB. Choose fewer paths, or the method extp or single"
+        )
+
+
+def _capacity_rows(under: Translations) -> tuple[Ints, Floats]:
+    """Return the row of each link, and what each row has room for per unit of time."""
+    link_class = under.symmetry.link_orbit
+    room = np.bincount(link_class, under.symmetry.problem.topology.capacity) / under.order
+    return link_class, room
+
+
+def _solve(
+    problem: Problem, paths: Candidates, under: Translations, settings: RouteSettings
+) -> tuple[Floats, Floats]:
+    """Return weights, and the link lengths from the duals; equal weights if the solver has none."""
+    program, row = path_program(problem, paths, under)
+    result = solve_program(program, settings.solve.solver, settings.solve.lp_settings())
+    lengths = np.zeros(problem.topology.links)
+    if result.row_dual is not None:
+        link_class, room = _capacity_rows(under)
+        lengths = np.maximum(0.0, -result.row_dual[-len(room) :])[link_class]
+    return _weights(result, row), lengths
+
+
+def _weights(result: LPResult, row: Ints) -> Floats:
+    if result.x is None:
+        return 1.0 / np.bincount(row)[row]
+    weight = np.maximum(result.x[:-1], 0.0)
+    lost = np.bincount(row, weight)[row] <= 0
+    return np.where(lost, 1.0, weight)
+
+
+def _generate_columns(problem: Problem, under: Translations, settings: RouteSettings) -> Routes:
+    """Add shortest paths under the current prices until the certified gap is small enough."""
+    paths = candidate_paths(problem, replace(settings, paths="disjoint"))
+    certificate = _certify(under)
+    for done in range(MOST_COLUMN_ROUNDS):
+        weight, price = _solve(problem, paths, under, settings)
+        certificate = max(certificate, _certify(under, price), key=lambda each: each.bound)
+        routes = routes_from_weights(problem, paths, weight, certificate, "pmcf")
+        gap = _time(routes, under) / certificate.bound - 1
+        settings.solve.report(f"columns: round {done}, {paths.count} paths, gap {gap:.2e}")
+        if gap <= settings.solve.gap or settings.solve.out_of_time():
+            break
+        grown = join_paths([paths, priced_paths(problem, price)])
+        if grown.count == paths.count:
+            break
+        paths = grown
+    return routes
+
+
+def priced_paths(problem: Problem, lengths: Floats) -> Candidates:
+    """Return a shortest path of every pair under the given lengths, fewest hops among equals."""
+    topology = problem.topology
+    # A hop costs a little, so that free links do not lead anywhere.
+    nudged = lengths + 1e-9 * max(float(lengths.max()), 1e-300)
+    first, out = Adjacency(topology).outgoing
+    source, destination = problem.demand.pairs()
+    start, link = tree_paths(
+        topology.nodes,
+        (first, out),
+        (topology.tail, topology.head),
+        nudged,
+        topology.terminals[source],
+        topology.terminals[destination],
+    )
+    return Candidates(source, destination, start, link)
+
+
+def _many(problem: Problem, settings: RouteSettings) -> bool:
+    """Whether there are so many candidates that symmetry pays, judged by those of one source."""
+    named = "disjoint" if settings.paths == "columns" else settings.paths
+    first = _sending(problem, problem.sources[:1])
+    count = candidate_paths(first, replace(settings, paths=named)).count
+    return count * len(problem.sources) >= MANY_PATHS
+
+
+def _representatives(under: Translations) -> Problem:
+    """Return the part of the problem that one source of each orbit sends."""
+    problem = under.symmetry.problem
+    if under.order == 1:
+        return problem
+    return _sending(problem, under.symmetry.representatives()[0])
+
+
+def _sending(problem: Problem, sources: Ints) -> Problem:
+    """Return the problem in which only the given terminals send."""
+    terminals = len(problem.topology.terminals)
+    matrix = np.zeros((terminals, terminals))
+    matrix[sources] = problem.demand.rows(sources)
+    return Problem(problem.topology, Demand(terminals, matrix))
+
+
+def _certify(under: Translations, *lengths: Floats) -> Certificate:
+    """Return the best certificate of the whole problem; lengths are equal within each orbit."""
+    return certify_program(reduced_program(under.symmetry), lengths)
+
+
+def _time(routes: Routes, under: Translations) -> float:
+    """Return the time of the routes of the representatives together with all their images."""
+    link_class, room = _capacity_rows(under)
+    return float((np.bincount(link_class, routes.load()) / room).max())
+
+
+def _lifted(routes: Routes, under: Translations) -> Routes:
+    """Return the images of the routes under all translations, ordered by pair."""
+    if under.order == 1:
+        return routes
+    problem = under.symmetry.problem
+    terminals = problem.topology.terminals
+    position = np.zeros(problem.topology.nodes, dtype=np.int64)
+    position[terminals] = np.arange(len(terminals))
+    moved = position[under.members[:, terminals]]
+    hops = np.tile(np.diff(routes.start), under.order)
+    images = Candidates(
+        source=moved[:, routes.source].ravel(),
+        destination=moved[:, routes.destination].ravel(),
+        start=np.concatenate(([0], np.cumsum(hops))),
+        link=under.link_members[:, routes.link].ravel(),
+    )
+    order = np.lexsort((images.destination, images.source))
+    chosen = select_paths(images, order)
+    weight = np.tile(routes.weight, under.order)[order]
+    return routes_from_weights(problem, chosen, weight, routes.certificate, routes.method)

@@ -1,0 +1,177 @@
+"""`single` and `few`: near-optimal routing with one route per pair, or a handful.
+
+A shard is cut into C equal chunks, each on one route (C = 1 for `single`), so a pair has at most C
+routes. The chunks are spread over all paths by best responses to prices (`spread`), which comes
+within a chunk or two per link of the certified bound, rounded up to what whole chunks can reach.
+
+Where there are few chunks, that last step is worth more work: every link gets the budget that a
+target time gives it, and the chunks negotiate until all budgets hold (`negotiate`). They start
+where they are, or on the paths of the optimal fractional flow: a vertex of the master program
+splits few pairs. The target starts at the bound, rounded up, and is raised until they succeed.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import count
+
+import numpy as np
+
+from a2aflow.flows.master import solve_master, solve_sources
+from a2aflow.ir.arrays import Floats, Ints
+from a2aflow.ir.flow import Flow
+from a2aflow.ir.problem import Problem
+from a2aflow.ir.routes import Routes
+from a2aflow.ir.topology import Topology
+from a2aflow.paths.candidates import Candidates
+from a2aflow.paths.negotiate import NOTHING, Chunks, Table, negotiate, trace_paths
+from a2aflow.routes.spread import spread_chunks
+from a2aflow.routes.weights import merge_equal, routes_from_weights
+from a2aflow.settings import RouteSettings
+
+ROUNDS = 200
+"""Rounds of negotiation for one try."""
+
+TRIES = 8
+"""Orders of the chunks tried for one target, each from its own seed."""
+
+TRIED_CHUNKS = 40_000
+"""With more chunks than this divided by `TRIES`, fewer orders are tried."""
+
+COARSE = 5e-4
+"""The certified gap that is asked of the bound, at least, where only the bound is needed."""
+
+FINEST = 1e-3
+"""Targets rise by at least this share of the bound from one try to the next."""
+
+MOST_ROUTES = 8
+"""Routes per pair that `few` tries unless told otherwise: what the paper's card stores."""
+
+
+def route_single(problem: Problem, settings: RouteSettings) -> Routes:
+    """Return one route per pair."""
+    settings = settings.begin()
+    return route_chunks(_master(problem, settings), 1, settings, "single")
+
+
+def route_few(problem: Problem, settings: RouteSettings) -> Routes:
+    """Return the fewest routes per pair that lose no more than `loss` against the bound.
+
+    If `max_routes` is reached first, the best found within it.
+    """
+    settings = settings.begin()
+    flow = _master(problem, settings)
+    tried: list[Routes] = []
+    for chunks in range(1, (settings.max_routes or MOST_ROUTES) + 1):
+        tried.append(route_chunks(flow, chunks, settings, "few"))
+        if tried[-1].gap <= settings.loss or settings.solve.out_of_time():
+            break
+    return min(tried, key=lambda routes: routes.time)
+
+
+def _master(problem: Problem, settings: RouteSettings) -> Flow:
+    """Return the flow whose bound the routes aim at, and on whose paths few chunks can start.
+
+    With very many chunks only the bound is needed, and no finer than whole chunks can follow it.
+    """
+    if len(problem.sources) * len(problem.topology.terminals) <= TRIED_CHUNKS:
+        return solve_sources(problem, settings.solve)
+    return solve_master(problem, replace(settings.solve, gap=max(settings.solve.gap, COARSE)))
+
+
+def route_chunks(flow: Flow, chunks: int, settings: RouteSettings, method: str) -> Routes:
+    """Return routes of whole chunks, each shard cut into `chunks`, near the bound of a flow."""
+    problem = flow.problem
+    pieces, source, destination = _pieces(problem, chunks)
+    goal = next(_targets(problem, flow.bound, chunks))
+    above = goal / flow.bound - 1
+    settings.solve.report(f"{method}: {chunks} per pair, aiming at {above:.2%} above the bound")
+    table = spread_chunks(problem.topology, pieces, goal, settings.solve)
+    table = _negotiated(flow, chunks, pieces, table, settings)
+    return _as_routes(flow, chunks, source, destination, table, method)
+
+
+def _negotiated(
+    flow: Flow, chunks: int, pieces: Chunks, table: Table, settings: RouteSettings
+) -> Table:
+    """Return paths for the least target that the chunks reach by negotiation, if below theirs.
+
+    They start where they are and, in turn, on the paths of the flow: neither is always better.
+    """
+    topology = flow.problem.topology
+    reached = _time(topology, pieces, table) * (1 - 1e-9)
+    tries = min(TRIES, TRIED_CHUNKS // len(pieces.start))
+    starts = [table] if tries == 0 else [*_flow_paths(flow, pieces, table.shape[1]), table]
+    for target in _targets(flow.problem, flow.bound, chunks):
+        if target >= reached or tries == 0:
+            break
+        above = target / flow.bound - 1
+        settings.solve.report(f"{len(pieces.start)} chunks negotiate: {above:.2%} above the bound")
+        budget = target * topology.capacity * (1 + 1e-12)
+        for attempt in range(tries):
+            if settings.solve.out_of_time():
+                return table
+            start, seed = starts[attempt % len(starts)], settings.seed + attempt
+            paths, fits = negotiate(
+                topology, pieces, start, budget, ROUNDS, seed, settings.solve.out_of_time
+            )
+            if fits:
+                return paths
+    return table
+
+
+def _flow_paths(flow: Flow, pieces: Chunks, hops: int) -> list[Table]:
+    """Return a path per chunk along the volumes of the flow, where they last, if it is per source.
+
+    A flow that stands for its orbits has no volumes of its own.
+    """
+    topology = flow.problem.topology
+    if flow.destination is not None or flow.generators is not None:
+        return []
+    volumes = np.zeros((flow.groups, topology.links))
+    row = np.repeat(np.arange(flow.groups), np.diff(flow.start))
+    volumes[row, flow.link] = flow.amount * flow.time
+    group = np.searchsorted(topology.terminals[flow.source], pieces.start)
+    return [trace_paths(topology, pieces, volumes, group, hops).astype(np.int32)]
+
+
+def _time(topology: Topology, pieces: Chunks, table: Table) -> float:
+    """Return the largest load over capacity of chunks on their paths."""
+    taken = table != NOTHING
+    size = np.repeat(pieces.size, taken.sum(axis=1))
+    load = np.bincount(table[taken], size, topology.links)
+    return float((load / topology.capacity).max())
+
+
+def _pieces(problem: Problem, chunks: int) -> tuple[Chunks, Ints, Ints]:
+    """Return all chunks, and the source and destination of each."""
+    terminals = problem.topology.terminals
+    source, destination = (np.repeat(each, chunks) for each in problem.demand.pairs())
+    demand = problem.demand.rows(np.arange(len(terminals)))[source, destination]
+    return Chunks(terminals[source], terminals[destination], demand / chunks), source, destination
+
+
+def _targets(problem: Problem, bound: float, chunks: int) -> Iterator[float]:
+    """Yield times to aim for: whole chunks over the widest link where all chunks are equal."""
+    grid = FINEST * bound
+    if problem.demand.uniform:
+        unit = 1 / (chunks * float(problem.topology.capacity.max()))
+        grid = unit * max(1, round(grid / unit))
+        bound = np.ceil(bound / unit * (1 - 1e-9)) * unit
+    for step in count():
+        # Steps grow slowly, so that a hard problem is not approached forever.
+        yield float(bound + grid * (step + step * step // 16))
+
+
+def _as_routes(
+    flow: Flow, chunks: int, source: Ints, destination: Ints, table: Table, method: str
+) -> Routes:
+    """Return a route per distinct path, weighted by the chunks that take it."""
+    taken = table != NOTHING
+    start = np.concatenate(([0], np.cumsum(taken.sum(axis=1))))
+    paths = Candidates(source, destination, start, table[taken])
+    every = np.arange(len(flow.problem.topology.terminals))
+    weight: Floats = flow.problem.demand.rows(every)[source, destination] / chunks
+    if chunks > 1:
+        paths, weight = merge_equal(paths, weight)
+    whole = chunks if flow.problem.demand.uniform else None
+    return routes_from_weights(flow.problem, paths, weight, flow.certificate, method, whole)

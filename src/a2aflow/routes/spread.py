@@ -1,0 +1,275 @@
+"""Spread whole chunks over all paths: best responses to exponential prices that grow steeper.
+
+The potential is the sum over links of exp(steepness * (load / (capacity * time) - 1)), where `time`
+is the largest load over capacity so far. Source by source, a tree of shortest paths under what one
+more chunk would add to the potential is found, and each chunk of the source moves to its path in
+the tree if that lowers the potential. The steepness rises from pass to pass: first all loads count,
+in the end one chunk more or less on a link decides, so that only the fullest links do.
+
+A pass costs one tree per source and a look at every path. Trees are found in parallel, for blocks
+of sources under the same prices, and answered to in order: the number of threads changes nothing.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit, prange
+
+from a2aflow.ir.arrays import Floats, Ints
+from a2aflow.ir.topology import Topology
+from a2aflow.paths.negotiate import NOTHING, Chunks, Table
+from a2aflow.paths.shortest import Adjacency, shortest_tree
+from a2aflow.settings import SolveSettings
+
+GENTLE = 3.0
+"""The first steepness: a full link is about twenty times as dear as an empty one."""
+
+STEEPEST = 1e4
+"""The last steepness at most; where fewer chunks fit on a link, it is their number."""
+
+PASSES, FEW_PASSES = 100, 40
+"""Passes over all sources while the steepness rises: for few sources, and for very many."""
+
+LAST_PASSES = 10
+"""Passes at the last steepness at most."""
+
+BLOCK = 16
+"""Sources whose trees are found in parallel, under the same prices, if there are very many."""
+
+FEW_SOURCES = 500
+"""Up to here trees are found one by one: fresh prices are worth more than another core."""
+
+LARGEST_EXPONENT = 300.0
+"""Beyond this a price is out of the question anyway, and sums of it must not overflow."""
+
+
+@dataclass(frozen=True, eq=False)
+class _State:
+    """Chunks by source, and where they are: `first` has the bounds of the chunks of `begin`."""
+
+    graph: Topology
+    chunks: Chunks
+    begin: Ints
+    first: Ints
+    table: Table
+    load: Floats
+
+    @property
+    def time(self) -> float:
+        """The largest load over capacity."""
+        return float((self.load / self.graph.capacity).max())
+
+
+def spread_chunks(graph: Topology, chunks: Chunks, goal: float, settings: SolveSettings) -> Table:
+    """Return a path per chunk [chunks, hops] with loads near the least that there can be.
+
+    Chunks come sorted by their start, and `goal` is a time that is good enough. When time runs out
+    the paths found so far are returned.
+    """
+    state = _on_fewest_hops(graph, chunks)
+    fit = goal * float(np.quantile(graph.capacity, 0.5)) / float(chunks.size.mean())
+    last = min(STEEPEST, max(10 * GENTLE, fit))
+    passes = PASSES if len(state.begin) <= FEW_SOURCES else FEW_PASSES
+    rising = np.geomspace(GENTLE, last, passes)
+    for index, steepness in enumerate([*rising, *[last] * LAST_PASSES]):
+        time = state.time
+        if time <= goal * (1 + 1e-9) or settings.out_of_time():
+            break
+        moved = _pass(state, steepness / (max(goal, time) * graph.capacity), steepness)
+        above = state.time / goal - 1
+        settings.report(f"spreading chunks: pass {index + 1}, {above:.2%} above the goal")
+        if not moved and index >= passes:
+            break
+    return state.table
+
+
+def _on_fewest_hops(graph: Topology, chunks: Chunks) -> _State:
+    """Return a state in which every chunk takes a path of fewest hops."""
+    begin, first = np.unique(chunks.start, return_index=True)
+    bounds = np.append(first, len(chunks.start)).astype(np.int64)
+    lengths = np.ones(graph.links)
+    trees = np.empty((len(begin), graph.nodes), dtype=np.int32)
+    out = Adjacency(graph).outgoing
+    _trees(out, graph.head, lengths, np.zeros(graph.links), 0.0, begin, np.ones(len(begin)), trees)
+    ends = (graph.tail, bounds, chunks.end, begin)
+    hops = _most_hops(*ends, trees)
+    # Room for detours of twice the longest of these paths; longer ones are not worth their load.
+    room = min(graph.nodes - 1, 2 * hops + 4)
+    table = np.full((len(chunks.start), room), NOTHING, dtype=np.int32)
+    load = np.zeros(graph.links)
+    _place(*ends, trees, chunks.size, table, load)
+    return _State(graph, chunks, begin, bounds, table, load)
+
+
+def _pass(state: _State, scale: Floats, steepness: float) -> int:
+    """Let all chunks respond to the prices once; return how many moved."""
+    graph, chunks = state.graph, state.chunks
+    out = Adjacency(graph).outgoing
+    total = np.add.reduceat(chunks.size, state.first[:-1])
+    size = total / np.diff(state.first)
+    block = 1 if len(state.begin) <= FEW_SOURCES else BLOCK
+    find = _tree if block == 1 else _trees
+    trees = np.empty((block, graph.nodes), dtype=np.int32)
+    moved = 0
+    for low in range(0, len(state.begin), block):
+        mine = slice(low, low + block)
+        find(out, graph.head, scale, state.load, steepness, state.begin[mine], size[mine], trees)
+        moved += _respond(
+            (state.begin[mine], state.first[low : low + block + 1], graph.tail, chunks.end),
+            chunks.size,
+            (scale, steepness),
+            trees,
+            state.table,
+            state.load,
+        )
+    return moved
+
+
+@njit(cache=True, parallel=True)
+def _trees(
+    out: tuple[Ints, Ints],
+    head: Ints,
+    scale: Floats,
+    load: Floats,
+    steepness: float,
+    begin: Ints,
+    size: Floats,
+    trees: Table,
+) -> None:
+    """Find a tree for each beginning."""
+    for row in prange(len(begin)):
+        mine = slice(row, row + 1)
+        _tree(out, head, scale, load, steepness, begin[mine], size[mine], trees[mine])
+
+
+@njit(cache=True)
+def _tree(
+    out: tuple[Ints, Ints],
+    head: Ints,
+    scale: Floats,
+    load: Floats,
+    steepness: float,
+    begin: Ints,
+    size: Floats,
+    trees: Table,
+) -> None:
+    """Find the link into each node on a cheapest path for a chunk from the one beginning."""
+    nodes = trees.shape[1]
+    price = np.empty(len(load))
+    for link in range(len(load)):
+        price[link] = _rise(scale[link], load[link], steepness, size[0])
+    distance = np.empty(nodes)
+    parent, order = np.empty(nodes, dtype=np.int64), np.empty(nodes, dtype=np.int64)
+    shortest_tree(nodes, out[0], out[1], head, price, begin[0], distance, parent, order)
+    for node in range(nodes):
+        trees[0, node] = parent[node]
+
+
+@njit(cache=True)
+def _rise(scale: float, load: float, steepness: float, size: float) -> float:
+    """Return what a chunk more on a link adds to the potential."""
+    height = min(scale * load - steepness, LARGEST_EXPONENT)
+    return float(np.exp(height) * np.expm1(min(scale * size, LARGEST_EXPONENT)))
+
+
+@njit(cache=True)
+def _most_hops(tail: Ints, first: Ints, end: Ints, begin: Ints, trees: Table) -> int:
+    most = 0
+    for row in range(len(begin)):
+        for chunk in range(first[row], first[row + 1]):
+            node, hops = end[chunk], 0
+            while node != begin[row]:
+                node = tail[trees[row, node]]
+                hops += 1
+            most = max(most, hops)
+    return most
+
+
+@njit(cache=True)
+def _place(
+    tail: Ints,
+    first: Ints,
+    end: Ints,
+    begin: Ints,
+    trees: Table,
+    size: Floats,
+    table: Table,
+    load: Floats,
+) -> None:
+    walk = np.empty(table.shape[1], dtype=np.int32)
+    for row in range(len(begin)):
+        for chunk in range(first[row], first[row + 1]):
+            hops = _walk(tail, trees[row], begin[row], end[chunk], walk)
+            table[chunk, :hops] = walk[len(walk) - hops :]
+            _shift(table[chunk], load, size[chunk])
+
+
+@njit(cache=True)
+def _walk(tail: Ints, tree: Table, begin: int, end: int, walk: Table) -> int:
+    """Write a path of the tree to the end of `walk`; return its hops, or 0 if it is too long."""
+    node, hops = end, 0
+    while node != begin:
+        if hops == len(walk):
+            return 0
+        hops += 1
+        walk[len(walk) - hops] = tree[node]
+        node = tail[tree[node]]
+    return hops
+
+
+@njit(cache=True)
+def _respond(
+    ends: tuple[Ints, Ints, Ints, Ints],
+    size: Floats,
+    prices: tuple[Floats, float],
+    trees: Table,
+    table: Table,
+    load: Floats,
+) -> int:
+    """Move each chunk to its path in the tree if that lowers the potential."""
+    begin, first, tail, end = ends
+    walk = np.empty(table.shape[1], dtype=np.int32)
+    moved = 0
+    for row in range(len(begin)):
+        for chunk in range(first[row], first[row + 1]):
+            hops = _walk(tail, trees[row], begin[row], end[chunk], walk)
+            path, other = table[chunk], walk[len(walk) - hops :]
+            if hops == 0 or _same(path, other):
+                continue
+            _shift(path, load, -size[chunk])
+            # A tie, or a last digit, is no reason to move.
+            if _cost(other, load, size[chunk], prices) < (1 - 1e-9) * _cost(
+                path, load, size[chunk], prices
+            ):
+                path[:hops] = other
+                path[hops:] = NOTHING
+                moved += 1
+            _shift(path, load, size[chunk])
+    return moved
+
+
+@njit(cache=True)
+def _same(path: Table, other: Table) -> bool:
+    for hop in range(len(other)):
+        if path[hop] != other[hop]:
+            return False
+    return len(other) == len(path) or path[len(other)] == NOTHING
+
+
+@njit(cache=True)
+def _shift(path: Table, load: Floats, size: float) -> None:
+    for link in path:
+        if link == NOTHING:
+            break
+        load[link] += size
+
+
+@njit(cache=True)
+def _cost(path: Table, load: Floats, size: float, prices: tuple[Floats, float]) -> float:
+    scale, steepness = prices
+    total = 0.0
+    for link in path:
+        if link == NOTHING:
+            break
+        total += _rise(scale[link], load[link], steepness, size)
+    return total

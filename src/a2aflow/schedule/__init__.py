@@ -1,1 +1,0 @@
-"""From flows to timed paths, and from fractions to integer chunks."""

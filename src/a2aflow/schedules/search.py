@@ -1,0 +1,193 @@
+"""From a problem to a verified chunk schedule: how many steps, how many chunks."""
+
+from dataclasses import dataclass, replace
+
+from a2aflow.check.schedule import check_schedule
+from a2aflow.flows.master import solve_master
+from a2aflow.flows.symmetry.translations import find_translations
+from a2aflow.ir.flow import Flow, Status
+from a2aflow.ir.problem import Problem
+from a2aflow.ir.schedule import Schedule
+from a2aflow.ir.units import normal_units
+from a2aflow.schedules.chunk_numbers import choices_of, floor_of, least_loss, on_grid
+from a2aflow.schedules.chunks import round_flow, schedule_from, squeezed
+from a2aflow.schedules.pieces import Rounded, work
+from a2aflow.schedules.steps import (
+    best_flow,
+    flow_of_steps,
+    least_steps,
+    share_without_delay,
+    timed_flows,
+)
+from a2aflow.schedules.timestepped import COARSE_GAP, TimedFlow, is_large, written_out
+from a2aflow.settings import ScheduleSettings, SolveSettings
+
+WRITTEN_OUT_VARIABLES = 50_000
+"""Sources times links of all steps up to which chunks are routed without symmetry too."""
+
+EXACT_VARIABLES = 2_000_000
+"""Sources times links beyond which the bound is only as sharp as the fractional schedule."""
+
+TIGHT_SHARE = 0.05
+"""Share of pairs as far apart as any above which the least number of steps is a tight one."""
+
+MOST_WORK = 200_000_000
+"""Chunks times links up to which more chunks are tried for no loss, or for the least one."""
+
+WORST_WIDENED = 2.0
+"""The loss up to which whole durations are tried before they are given up."""
+
+SOLVING, STEPPING = 0.3, 0.5
+"""Shares of the time left: for the plain flow, then for flows in steps; the rest is for chunks."""
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """A schedule, and what was learnt about numbers of chunks on the way to it.
+
+    `curve` has the loss of every number of chunks that was tried to the end, `floor` the loss that
+    no schedule with so many chunks can be below, because durations are whole. `status` is that of
+    the schedule against the certified bound of any all-to-all; `fractional_bound` is what is proven
+    about the fractional schedules of as many steps.
+    """
+
+    schedule: Schedule
+    curve: dict[int, float]
+    floor: dict[int, float]
+    status: Status
+    fractional_bound: float
+
+
+def find_schedule(problem: Problem, settings: ScheduleSettings) -> Found:
+    """Return a checked schedule as near to the fractional optimum as was asked for.
+
+    The numbers of chunks that divide the fractional time evenly are tried for a loss of nothing;
+    failing that, the smallest number within the loss is taken, and failing that, the best found.
+    """
+    settings = settings.begin()
+    units = normal_units(problem, demand=False)
+    found = _find(units.problem, replace(settings, latency=settings.latency / units.time))
+    schedule = units.restored(found.schedule)
+    return replace(
+        found,
+        schedule=schedule,
+        status=proven_status(schedule, found.status, settings.solve),
+        fractional_bound=found.fractional_bound * units.time,
+    )
+
+
+def proven_status(schedule: Schedule, otherwise: Status, settings: SolveSettings) -> Status:
+    """Check a schedule; return optimal if what the check finds proves it, else how it ended."""
+    if check_schedule(schedule).gap <= settings.gap:
+        return Status.OPTIMAL
+    if settings.out_of_time():
+        return Status.TIME_LIMIT
+    return Status.GAP_NOT_REACHED if otherwise is Status.OPTIMAL else otherwise
+
+
+def _find(problem: Problem, settings: ScheduleSettings) -> Found:
+    """Find a schedule for a problem in normal units."""
+    master = solve_master(problem, _plain_settings(problem, settings.solve).sharing(SOLVING))
+    if master.status is Status.INTERRUPTED:
+        raise KeyboardInterrupt
+    flow = choose_flow(master, replace(settings, solve=settings.solve.sharing(STEPPING)))
+    rounded, curve = _search(flow, settings)
+    schedule = schedule_from(rounded, master.certificate, "tsmcf")
+    floor = {chunks: floor_of(flow, chunks) for chunks in choices_of(flow, settings.max_chunks)}
+    return Found(schedule, curve, floor, flow.status, max(flow.bound, master.bound))
+
+
+def _plain_settings(problem: Problem, solving: SolveSettings) -> SolveSettings:
+    """Return what is asked of the plain flow, which only gives the bound and a number of steps."""
+    large = len(problem.sources) * problem.topology.links > EXACT_VARIABLES
+    return replace(solving, gap=max(solving.gap, COARSE_GAP)) if large else solving
+
+
+def choose_flow(master: Flow, settings: ScheduleSettings) -> TimedFlow:
+    """Return the fractional schedule of the steps asked for, or of the best number of them."""
+    translations = find_translations(master.problem, settings.solve.symmetry)
+    if settings.steps is not None:
+        return flow_of_steps(master, settings.steps, settings.solve, translations)
+    steps = least_steps(master.problem)
+    tight = share_without_delay(master.problem) > TIGHT_SHARE
+    if settings.latency == 0 and tight and is_large(master.problem, steps, translations):
+        # So few steps do not reach the bound, and are the hardest for primal-dual steps.
+        steps += 1
+    flows = timed_flows(master, settings.solve, settings.step_tolerance, translations, steps)
+    return best_flow(flows, master.bound, settings.latency)
+
+
+def _search(flow: TimedFlow, settings: ScheduleSettings) -> tuple[Rounded, dict[int, float]]:
+    flows = _forms(flow)
+    if settings.chunks is not None:
+        only = _smallest_loss(flows, settings.chunks, settings.solve)
+        return only, {settings.chunks: only.loss}
+    choices = choices_of(flow, settings.max_chunks)
+    whole = [chunks for chunks in choices if on_grid(flow, chunks)]
+    affordable = [
+        chunks for chunks in choices if chunks == choices[0] or work(flow, chunks) <= MOST_WORK
+    ]
+    exact = [chunks for chunks in whole if chunks in affordable and least_loss(flow, chunks) < 1e-6]
+    for most, several in ((0.0, exact), (settings.loss, whole)):
+        for chunks in several:
+            if settings.solve.out_of_time():
+                break
+            settings.solve.report(f"{chunks} chunks per shard, within {most:.2%}")
+            rounded = _round(flows, chunks, most, settings.solve)
+            if rounded is not None:
+                return rounded, {chunks: rounded.loss}
+    found = {}
+    for chunks in affordable:
+        settings.solve.report(f"{chunks} chunks per shard, at the least loss")
+        found[chunks] = _smallest_loss(flows, chunks, settings.solve, settings.loss)
+        if found[chunks].within(settings.loss) or settings.solve.out_of_time():
+            break
+    best = min(found.values(), key=lambda each: (each.loss, each.chunks_per_shard))
+    return best, {chunks: each.loss for chunks, each in found.items()}
+
+
+def _forms(flow: TimedFlow) -> list[TimedFlow]:
+    """Return the forms of a flow in which chunks are to be routed, in this order.
+
+    Where one chunk's path need not be that of its images there are more schedules to find: a ring
+    of even length needs that to do with one chunk. At scale it is not needed, and not affordable.
+    """
+    variables = len(flow.expansion.problem.sources) * flow.expansion.graph.links
+    small = flow.translations.order > 1 and variables <= WRITTEN_OUT_VARIABLES
+    return [flow, written_out(flow)] if small else [flow]
+
+
+def _round(
+    flows: list[TimedFlow], chunks: int, most: float, solving: SolveSettings, refine: bool = True
+) -> Rounded | None:
+    """Return whole chunks within a loss, of the first form of the flow that allows them."""
+    for flow in flows:
+        rounded = round_flow(flow, chunks, most, solving, refine)
+        if rounded is not None:
+            return rounded
+    return None
+
+
+def chunk_curve(flow: TimedFlow, choices: range, solving: SolveSettings) -> dict[int, float]:
+    """Return the loss of each number of chunks, as far as time allows."""
+    flows, solving = _forms(flow), solving.begin()
+    curve: dict[int, float] = {}
+    for chunks in choices:
+        if curve and solving.out_of_time():
+            break
+        curve[chunks] = _smallest_loss(flows, chunks, solving).loss
+    return curve
+
+
+def _smallest_loss(
+    flows: list[TimedFlow], chunks: int, solving: SolveSettings, enough: float = 0.0
+) -> Rounded:
+    """Return the best schedule found with a given number of chunks; `enough` ends the search."""
+    most, refine = 0.01, True
+    while most < WORST_WIDENED and on_grid(flows[0], chunks) and not solving.out_of_time():
+        rounded = _round(flows, chunks, most, solving, refine)
+        if rounded is not None:
+            return rounded
+        most, refine = 2 * most + 1 / chunks, False
+    each = (squeezed(flow, chunks, enough, solving) for flow in flows)
+    return min(each, key=lambda rounded: rounded.loss)

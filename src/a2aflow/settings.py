@@ -1,0 +1,191 @@
+"""What a caller may ask of any method: everything on one page."""
+
+import os
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from a2aflow.errors import UsageError
+from a2aflow.lp import LPSettings, require_solver
+from a2aflow.lp.program import never, silent
+
+clock = time.monotonic
+"""What every time limit is read from; tests put a clock of their own in its place."""
+
+Late = Callable[[], bool]
+"""Whether time is up, as `SolveSettings.out_of_time` tells loops that need nothing else of it."""
+
+LEAST_SECONDS = 1e-9
+"""A share of no time is as good as none, but a time limit is above 0."""
+
+
+@dataclass(frozen=True)
+class SolveSettings:
+    """Settings shared by all methods; they are passed in, never global.
+
+    `time_limit` counts from the call that the settings are passed to: every public function begins
+    with `begin`, and all stages of one call share the clock that it `started`.
+    `cluster` is the address of a Dask scheduler, on which the work per source then runs; it runs
+    code, so it has to be one that you trust. `symmetry` lets one source stand for all that
+    automorphisms map it to. Once `stopped` says so, the time limit is over.
+    """
+
+    gap: float = 1e-6
+    solver: str = "auto"
+    time_limit: float | None = None
+    workers: int = field(default_factory=lambda: os.cpu_count() or 1)
+    report: Callable[[str], None] = silent
+    started: float | None = None
+    cluster: str | None = None
+    symmetry: bool = True
+    stopped: Callable[[], bool] = never
+
+    def __post_init__(self) -> None:
+        if not 0 < self.gap < 1:
+            raise UsageError(f"gap {self.gap:g}; expected a number above 0 and below 1")
+        require_solver(self.solver)
+        if self.time_limit is not None and not self.time_limit > 0:
+            raise UsageError(f"time limit {self.time_limit:g}; expected seconds above 0")
+        if self.workers < 1:
+            raise UsageError(f"{self.workers} workers; expected at least 1")
+        if self.cluster is not None and not re.fullmatch(r"(tcp|tls)://.+:[0-9]+", self.cluster):
+            raise UsageError(
+                f"cluster {self.cluster!r}; expected the address of a Dask scheduler, such as "
+                "tcp://localhost:8786"
+            )
+
+    def begin(self) -> "SolveSettings":
+        """Return the settings with their clock running: themselves, if a caller started it."""
+        return self if self.started is not None else replace(self, started=clock())
+
+    def sharing(self, share: float) -> "SolveSettings":
+        """Return settings that stop after a share of the time left, for what others follow."""
+        left = self.seconds_left()
+        if left is None:
+            return self
+        return replace(self, time_limit=max(share * left, LEAST_SECONDS), started=clock())
+
+    def seconds_left(self) -> float | None:
+        """Return what is left of the time limit, or None if there is none."""
+        if self.stopped():
+            return 0.0
+        if self.time_limit is None:
+            return None
+        if self.started is None:
+            return self.time_limit
+        return max(0.0, self.time_limit - (clock() - self.started))
+
+    def why_late(self) -> str:
+        """Name what ended the time, for a message."""
+        return "Ctrl-C" if self.stopped() else f"the time limit of {self.time_limit:g} s"
+
+    def check_time(self) -> None:
+        """Raise TimeoutError if the time limit has passed."""
+        if self.out_of_time():
+            raise TimeoutError
+
+    def out_of_time(self) -> bool:
+        """Whether the time limit has passed."""
+        return self.seconds_left() == 0.0
+
+    def lp_settings(self) -> LPSettings:
+        """Return what to ask of a solver of linear programs.
+
+        Repaired flows and recomputed bounds both lose a little on the solver's numbers, so it is
+        asked for more accuracy than the gap. More threads than cores only cost memory.
+        """
+        return LPSettings(
+            tolerance=min(1e-8, self.gap / 100),
+            time_limit=self.seconds_left(),
+            threads=min(self.workers, os.cpu_count() or 1),
+            report=self.report,
+            stopped=self.stopped,
+        )
+
+
+PATH_SETS = ("disjoint", "shortest", "bounded", "k-shortest", "columns")
+"""Where pmcf takes its paths from; `columns` generates them as they are needed."""
+
+
+@dataclass(frozen=True)
+class RouteSettings:
+    """Settings shared by all routing methods; each uses those that concern it.
+
+    `paths` names the candidate paths of pmcf and the ILPs; `slack` is how many hops a bounded path
+    may be longer than a shortest one; `k` is the number of k-shortest paths; `max_routes` limits
+    the routes of a pair; `loss` is what limiting them may cost; `epsilon` is the FPTAS' accuracy;
+    `max_layers` is what deadlock-free routes may take.
+    """
+
+    paths: str = "disjoint"
+    slack: int = 1
+    k: int = 8
+    max_routes: int | None = None
+    loss: float = 0.01
+    epsilon: float = 0.05
+    seed: int = 0
+    max_layers: int | None = None
+    solve: SolveSettings = field(default_factory=SolveSettings)
+
+    def __post_init__(self) -> None:
+        if self.paths not in PATH_SETS:
+            known = ", ".join(PATH_SETS)
+            raise UsageError(f"unknown paths {self.paths!r}; expected one of {known}")
+        if self.slack < 0 or self.k < 1:
+            raise UsageError(f"slack {self.slack}, k {self.k}; expected slack >= 0 and k >= 1")
+        if self.max_routes is not None and self.max_routes < 1:
+            raise UsageError(f"{self.max_routes} routes per pair; expected at least 1")
+        if self.max_layers is not None and self.max_layers < 1:
+            raise UsageError(f"{self.max_layers} virtual layers; expected at least 1")
+        if not 0 <= self.loss < 1:
+            raise UsageError(f"loss {self.loss:g}; expected a share from 0 to below 1")
+        if not 0 < self.epsilon < 1:
+            raise UsageError(f"epsilon {self.epsilon:g}; expected a number above 0 and below 1")
+
+    def begin(self) -> "RouteSettings":
+        """Return the settings with the clock of their time limit running."""
+        return replace(self, solve=self.solve.begin())
+
+
+STEP_TOLERANCE = 1e-3
+"""By default, a further step must lower the time by more than this share, or it is not taken."""
+
+WORST_LOSS = 1.0
+"""The largest loss that may be asked for: twice the fractional time."""
+
+
+@dataclass(frozen=True)
+class ScheduleSettings:
+    """What a caller may ask of a schedule.
+
+    `steps` and `chunks` fix what is otherwise searched for; `latency` is the cost of a step in
+    shard times; a further step must save a share of more than `step_tolerance`; `loss` is how much
+    longer than the fractional optimum whole chunks may take, and `max_chunks` into how many of them
+    a shard of mean size is cut at most.
+    """
+
+    steps: int | None = None
+    chunks: int | None = None
+    latency: float = 0.0
+    step_tolerance: float = STEP_TOLERANCE
+    loss: float = 0.01
+    max_chunks: int = 16
+    solve: SolveSettings = field(default_factory=SolveSettings)
+
+    def __post_init__(self) -> None:
+        if not self.latency >= 0:
+            raise UsageError(f"latency {self.latency:g}; expected shard times of at least 0")
+        if not 0 < self.step_tolerance < 1:
+            raise UsageError(f"step tolerance {self.step_tolerance:g}; expected a share below 1")
+        if not 0 <= self.loss <= WORST_LOSS:
+            raise UsageError(f"loss {self.loss:g}; expected a share from 0 to {WORST_LOSS:g}")
+        for name, value in (("chunks", self.chunks), ("chunks", self.max_chunks)):
+            if value is not None and not 1 <= value <= 4096:
+                raise UsageError(f"{value} {name} per shard; expected 1 to 4096")
+        if self.steps is not None and self.steps < 1:
+            raise UsageError(f"{self.steps} steps; expected at least 1")
+
+    def begin(self) -> "ScheduleSettings":
+        """Return the settings with the clock of their time limit running."""
+        return replace(self, solve=self.solve.begin())

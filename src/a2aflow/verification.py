@@ -1,0 +1,147 @@
+"""The check of lowered files: parse, execute on real bytes, and measure on a topology."""
+
+from collections import Counter, deque
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from a2aflow.check.program.alltoall import AllToAllReport, check_all_to_all
+from a2aflow.check.program.interpret_plan import check_plan
+from a2aflow.check.program.memory import MAX_NAMED
+from a2aflow.check.program.pacing import Hop, paced_time
+from a2aflow.errors import VerificationError
+from a2aflow.ir.files.text import read_text
+from a2aflow.ir.program import Program
+from a2aflow.ir.topology import Topology
+from a2aflow.lowering import MAX_FILE_BYTES, RUNTIMES, Lowered, parse_program
+from a2aflow.lowering.programs.msccl.complete import refusals
+
+
+def verify_lowered(
+    path: Path, topology: Topology | None = None, bound: float | None = None
+) -> dict[str, Any]:
+    """Check a lowered file of any target; return what it is, or raise what is wrong with it.
+
+    On a topology, ranks may only send over links, or over paths through nodes that are not
+    terminals. `time` is then the sum over steps of the largest load of a link over its capacity, in
+    shards: the steps of `pacing` for a program, which has none of its own, and for a plan
+    its barriers. `gap` compares it to `bound`.
+    """
+    return verify_text(read_text(path, MAX_FILE_BYTES), str(path), topology, bound)
+
+
+def verify_text(
+    text: str, where: str, topology: Topology | None = None, bound: float | None = None
+) -> dict[str, Any]:
+    """Check the text of a lowered file; see `verify_lowered`."""
+    kind, lowered = parse_program(text, where)
+    report = check_all_to_all(lowered) if isinstance(lowered, Program) else check_plan(lowered)
+    if not report.correct:
+        raise VerificationError(where, report.problems())
+    found = _summary(kind, lowered, report)
+    if kind == "msccl" and isinstance(lowered, Program):
+        refused = refusals(lowered, text, where)
+        found["runtimes"] = [name for name in RUNTIMES if name not in refused]
+        found |= {"refused_by": refused} if refused else {}
+    if topology is not None:
+        found |= {"topology": topology.name, "time": _time(lowered, report, topology, where)}
+        if bound is not None:
+            found |= {"bound": bound, "gap": found["time"] / bound - 1.0}
+    return found
+
+
+def _summary(kind: str, lowered: Lowered, report: AllToAllReport) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "format": kind,
+        "name": lowered.name,
+        "ranks": len(lowered.ranks),
+        "chunks_per_shard": report.chunks_per_shard,
+        "correct": report.correct,
+        "steps": report.steps,
+        "sends": int(report.sends.sum()),
+        "max_sends_per_link": int(report.sends.max()),
+        "scratch_chunks": max(each.scratch for each in lowered.ranks),
+    }
+    if isinstance(lowered, Program):
+        found["thread_blocks"] = max(len(each.threads) for each in lowered.ranks)
+    else:
+        found["thread_blocks"] = max(len(each.blocks) for each in lowered.ranks)
+    return found
+
+
+def _time(lowered: Lowered, report: AllToAllReport, topology: Topology, where: str) -> float:
+    if len(report.sends) != len(topology.terminals):
+        found = (
+            f"a program for {len(report.sends)} ranks; {topology.name} has "
+            f"{len(topology.terminals)} terminals"
+        )
+        raise VerificationError(where, [found])
+    hops: dict[tuple[int, int], list[Hop]] = {}
+    strays: list[str] = []
+    for sender, receiver in np.argwhere(report.sends).tolist():
+        path = _path(topology, sender, receiver)
+        if path is None:
+            strays.append(_stray(topology, sender, receiver))
+        else:
+            hops[sender, receiver] = path
+    if strays:
+        raise VerificationError(where, strays[:MAX_NAMED])
+    capacity = _capacities(topology)
+    if isinstance(lowered, Program):
+        return paced_time(lowered, hops, capacity)
+    return _time_of_depths(report, hops, capacity)
+
+
+def _time_of_depths(
+    report: AllToAllReport, hops: dict[tuple[int, int], list[Hop]], capacity: dict[Hop, float]
+) -> float:
+    loads: Counter[tuple[int, Hop]] = Counter()
+    for (depth, sender, receiver), chunks in report.loads.items():
+        for hop in hops[sender, receiver]:
+            loads[depth, hop] += chunks
+    worst: dict[int, float] = {}
+    for (depth, hop), chunks in loads.items():
+        load = chunks / report.chunks_per_shard / capacity[hop]
+        worst[depth] = max(worst.get(depth, 0.0), load)
+    return sum(worst.values())
+
+
+def _stray(topology: Topology, sender: int, receiver: int) -> str:
+    ends = topology.terminals[[sender, receiver]]
+    return (
+        f"rank {sender} sends to rank {receiver}, but no link or path through switches of "
+        f"{topology.name} leads from node {ends[0]} to node {ends[1]}"
+    )
+
+
+def _capacities(topology: Topology) -> dict[Hop, float]:
+    """Return the capacity from node to node, of all parallel links together."""
+    capacity: dict[Hop, float] = {}
+    ends = zip(topology.tail.tolist(), topology.head.tolist(), strict=True)
+    for hop, each in zip(ends, topology.capacity.tolist(), strict=True):
+        capacity[hop] = capacity.get(hop, 0.0) + each
+    return capacity
+
+
+def _path(topology: Topology, sender: int, receiver: int) -> list[Hop] | None:
+    """Return a shortest path between two ranks through nodes that are not terminals, if any."""
+    start, goal = int(topology.terminals[sender]), int(topology.terminals[receiver])
+    passes = np.ones(topology.nodes, dtype=np.bool_)
+    passes[topology.terminals] = False
+    parent = {start: start}
+    queue = deque([start])
+    while queue and goal not in parent:
+        node = queue.popleft()
+        for head in topology.head[topology.tail == node].tolist():
+            if head not in parent and (head == goal or passes[head]):
+                parent[head] = node
+                queue.append(head)
+    return list(_walk_back(parent, start, goal)) if goal in parent else None
+
+
+def _walk_back(parent: dict[int, int], start: int, node: int) -> Iterator[Hop]:
+    while node != start:
+        yield parent[node], node
+        node = parent[node]

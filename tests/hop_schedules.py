@@ -1,0 +1,83 @@
+"""Plain schedules for tests of what comes after scheduling."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from a2aflow.ir.flow import Certificate
+from a2aflow.ir.problem import Problem
+from a2aflow.ir.schedule import Schedule
+from a2aflow.ir.topology import Topology
+from a2aflow.paths.shortest import Adjacency, shortest_tree
+
+KEYS = ("step", "source", "destination", "chunk", "link")
+"""What a schedule says of every send."""
+
+
+def hop_schedule(topology: Topology, chunks_per_shard: int = 1) -> Schedule:
+    """Send every chunk along a shortest path, one hop between terminals a step, all at once.
+
+    Correct, not optimal. Nodes that are not terminals are passed within a step.
+    """
+    first, out = Adjacency(topology).outgoing
+    terminals = topology.terminals
+    lengths = np.ones(topology.links)
+    rows = []
+    for source, start in enumerate(terminals):
+        distance, parent = np.empty(topology.nodes), np.empty(topology.nodes, dtype=np.int64)
+        order = np.empty(topology.nodes, dtype=np.int64)
+        shortest_tree(
+            topology.nodes,
+            first,
+            out,
+            topology.head,
+            lengths,
+            start,
+            distance,
+            parent,
+            order,
+        )
+        for destination, end in enumerate(terminals):
+            path: list[int] = []
+            node = int(end)
+            while node != start:
+                path.insert(0, int(parent[node]))
+                node = int(topology.tail[path[0]])
+            step = 0
+            for link in path:
+                rows += [(step, source, destination, c, link) for c in range(chunks_per_shard)]
+                step += int(topology.head[link] in terminals)
+    rows.sort()
+    step, source, destination, chunk, link = np.array(rows).T
+    return Schedule(
+        problem=Problem.all_to_all(topology),
+        chunks_per_shard=chunks_per_shard,
+        steps=int(step.max()) + 1,
+        step=step,
+        source=source,
+        destination=destination,
+        chunk=chunk,
+        link=link,
+        certificate=Certificate(np.ones(topology.links), 1.0),
+        fractional_time=1.0,
+        method="hops",
+    )
+
+
+def with_moves(schedule: Schedule, moves: list[tuple[int, int, int, int, int]]) -> Schedule:
+    """Return a schedule with more sends: step, source, destination, from node and to node.
+
+    It is chunk 0 that moves.
+    """
+    topology = schedule.problem.topology
+    rows = np.stack([getattr(schedule, key) for key in KEYS], axis=1).tolist()
+    for step, source, destination, tail, head in moves:
+        link = int(np.flatnonzero((topology.tail == tail) & (topology.head == head))[0])
+        rows.append([step, source, destination, 0, link])
+    columns: Any = np.array(sorted(rows)).T
+    return replace(
+        schedule,
+        steps=int(columns[0].max()) + 1,
+        **dict(zip(KEYS, columns, strict=True)),
+    )

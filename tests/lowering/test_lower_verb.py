@@ -1,0 +1,95 @@
+"""`a2aflow lower` as a user sees it."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import typer
+from lowering_cases import schedule_named
+from typer.testing import CliRunner
+
+from a2aflow.cli.lower import lower_verb
+from a2aflow.errors import FormatError, LimitError, UsageError, VerificationError
+from a2aflow.ir.files.json import schedule_to_json, write_json
+from a2aflow.ir.schedule import Schedule
+from a2aflow.lowering import TARGETS, Options
+from a2aflow.verification import verify_lowered
+
+APP = typer.Typer()
+APP.command()(lower_verb)
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Path:
+    """Save a schedule, as `a2aflow schedule` does."""
+    return save(tmp_path, schedule_named("hypercube:3", 2))
+
+
+def save(folder: Path, schedule: Schedule) -> Path:
+    """Save a schedule in a folder."""
+    path = folder / "cube.schedule.json"
+    write_json(path, schedule_to_json(schedule))
+    return path
+
+
+def call(*words: object) -> str:
+    """Run the verb; return what it prints, or raise what it raises."""
+    result = CliRunner().invoke(APP, [str(word) for word in words])
+    if result.exception and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result.stdout
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_lower_writes_a_checked_file(saved: Path, tmp_path: Path, target: str) -> None:
+    """The file is written, is correct, and the summary says what it is."""
+    output = tmp_path / "out"
+    summary = json.loads(call(saved, "--to", target, "-o", output, "--channels", 2, "--json"))
+    assert summary["format"] == target
+    assert summary["correct"] is True
+    assert summary["chunks_per_shard"] == 4
+    assert summary["saved"] == [str(output)]
+    assert summary["bytes"] == output.stat().st_size
+    assert verify_lowered(output)["steps"] == summary["steps"]
+
+
+def test_lower_prints_the_file_without_an_output(saved: Path) -> None:
+    """Standard output is the file itself, so that it can be piped."""
+    assert call(saved, "--to", "msccl", "--runtime", "rccl").startswith("<algo ")
+
+
+def test_lower_prints_lines_for_people(saved: Path, tmp_path: Path) -> None:
+    """With an output and without --json the summary is readable."""
+    lines = call(saved, "--to", "msccl", "-o", tmp_path / "a.xml")
+    assert "accepted by" in lines
+    assert "msccl, executor, rccl" in lines
+
+
+def test_lower_refuses_what_it_cannot_do(saved: Path, tmp_path: Path) -> None:
+    """Unknown targets, files that are no schedules and programs that do not fit leave no file."""
+    output = tmp_path / "never.xml"
+    with pytest.raises(
+        UsageError, match="target 'nccl' for a schedule; expected one of msccl, mscclpp, oneccl"
+    ):
+        call(saved, "--to", "nccl", "-o", output)
+    with pytest.raises(LimitError, match="rccl takes at most 64"):
+        call(saved, "--to", "msccl", "--runtime", "rccl", "--channels", 32, "-o", output)
+    broken = tmp_path / "broken.json"
+    broken.write_text("{")
+    with pytest.raises(FormatError, match=r"broken\.json"):
+        call(broken, "--to", "msccl", "-o", output)
+    assert not output.exists()
+
+
+def test_wrong_programs_are_never_written(
+    saved: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A bug in an emitter is found before the file is there."""
+    target = TARGETS["oneccl"]
+    broken = target.emit(schedule_named("hypercube:3", 2), Options()).replace("<sync/>", "", 1)
+    monkeypatch.setitem(TARGETS, "oneccl", replace(target, emit=lambda _schedule, _: broken))
+    output = tmp_path / "never.xml"
+    with pytest.raises(VerificationError, match=r"race|nothing has been written"):
+        call(saved, "--to", "oneccl", "-o", output)
+    assert not output.exists()

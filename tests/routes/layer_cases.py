@@ -1,0 +1,67 @@
+"""Routes that layers are tried on."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from a2aflow import Certificate, Problem, Topology
+from a2aflow.ir.routes import Routes
+from a2aflow.paths.shortest import Adjacency, shortest_tree
+
+
+def routes_over(problem: Problem, paths: Sequence[Sequence[int]]) -> Routes:
+    """Return routes of equal weight for each pair over lists of links."""
+    topology = problem.topology
+    position = np.zeros(topology.nodes, dtype=np.int64)
+    position[topology.terminals] = np.arange(len(topology.terminals))
+    source = position[topology.tail[[path[0] for path in paths]]]
+    destination = position[topology.head[[path[-1] for path in paths]]]
+    _, pair, count = np.unique(
+        source * topology.nodes + destination, return_inverse=True, return_counts=True
+    )
+    demand = problem.demand.rows(np.arange(len(topology.terminals)))[source, destination]
+    return Routes(
+        problem=problem,
+        source=source,
+        destination=destination,
+        start=np.cumsum([0, *map(len, paths)]),
+        link=np.concatenate([np.array(path) for path in paths]),
+        weight=demand / count[pair],
+        certificate=Certificate(np.ones(topology.links), 0.0),
+        method="test",
+    )
+
+
+def short_paths(problem: Problem, lengths: np.ndarray) -> list[list[int]]:
+    """Return the shortest path of each pair with demand."""
+    topology = problem.topology
+    first, link = Adjacency(topology).outgoing
+    distance = np.empty(topology.nodes)
+    parent, order = np.empty((2, topology.nodes), dtype=np.int64)
+    paths = []
+    for source, destination in zip(*problem.demand.pairs(), strict=True):
+        start, node = (int(each) for each in topology.terminals[[source, destination]])
+        shortest_tree(
+            topology.nodes, first, link, topology.head, lengths, start, distance, parent, order
+        )
+        path: list[int] = []
+        while node != start:
+            path.insert(0, int(parent[node]))
+            node = int(topology.tail[path[0]])
+        paths.append(path)
+    return paths
+
+
+def random_routes(problem: Problem, seed: int, per_pair: int) -> Routes:
+    """Return simple paths that are shortest under random lengths, several for each pair."""
+    rng = np.random.default_rng(seed)
+    tables = [short_paths(problem, rng.random(problem.topology.links)) for _ in range(per_pair)]
+    return routes_over(problem, [path for table in tables for path in table])
+
+
+def walk(topology: Topology, nodes: Sequence[int]) -> list[int]:
+    """Return the links of a walk over nodes."""
+    ends = zip(topology.tail.tolist(), topology.head.tolist(), strict=True)
+    index = {hop: link for link, hop in enumerate(ends)}
+    return [index[hop] for hop in pairwise(nodes)]

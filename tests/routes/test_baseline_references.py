@@ -1,0 +1,279 @@
+"""Baselines against plain rereadings of their definitions: the same routes, link by link."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from baseline_cases import case, settings
+
+from a2aflow import Demand, Problem, Topology, build
+from a2aflow.errors import InputError
+from a2aflow.ir.routes import Routes
+from a2aflow.paths.candidates import candidate_paths
+from a2aflow.paths.pool import new_pool, pooled_paths, store
+from a2aflow.routes.baselines import BASELINES, balance
+from a2aflow.routes.baselines.balance import balanced_choice
+from a2aflow.routes.baselines.dor import grid_of
+from a2aflow.routes.baselines.ewsp import route_ewsp
+from a2aflow.settings import RouteSettings
+
+NAMES = ("torus:3x3x3", "genkautz:n=16,d=4", "hosted ring", "uneven capacities", "uneven demand",
+         "fattree:k=4")  # fmt: skip
+
+
+def paths_of(routes: Routes) -> dict[tuple[int, int], list[list[int]]]:
+    """Return the links of all routes, by pair."""
+    found: dict[tuple[int, int], list[list[int]]] = {}
+    for route in range(routes.count):
+        ends = (int(routes.source[route]), int(routes.destination[route]))
+        links = routes.link[routes.start[route] : routes.start[route + 1]].tolist()
+        found.setdefault(ends, []).append(links)
+    return found
+
+
+def demand_of(problem: Problem) -> np.ndarray:
+    """Return the demand as a matrix."""
+    return problem.demand.rows(np.arange(problem.demand.terminals))
+
+
+def distances_to(topology: Topology, root: int, weight: np.ndarray) -> np.ndarray:
+    """Return the distance of every node to a root, by relaxing all links until nothing changes."""
+    distance = np.full(topology.nodes, np.inf)
+    distance[root] = 0.0
+    for _ in range(topology.nodes):
+        np.minimum.at(distance, topology.tail, distance[topology.head] + weight)
+    return distance
+
+
+def followed(topology: Topology, table: dict[int, int], node: int, end: int) -> list[int]:
+    """Return the links by which a table leads from a node to the end."""
+    path = []
+    while node != end:
+        path.append(table[node])
+        node = int(topology.head[path[-1]])
+    return path
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_native_takes_the_lowest_link_that_leads_nearer(name: str) -> None:
+    """At every node on the way, whatever the capacities."""
+    problem = case(name)
+    topology = problem.topology
+    found = paths_of(BASELINES["native"](problem, settings()))
+    for row, root in enumerate(topology.terminals.tolist()):
+        hops = distances_to(topology, root, np.ones(topology.links))
+        nearer = np.flatnonzero(hops[topology.head] + 1 == hops[topology.tail])[::-1]
+        table = dict(zip(topology.tail[nearer].tolist(), nearer.tolist(), strict=True))
+        for source, begin in enumerate(topology.terminals.tolist()):
+            if demand_of(problem)[source, row] > 0:
+                assert found[source, row] == [followed(topology, table, begin, root)]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_sssp_takes_shortest_paths_under_what_the_trees_before_left(name: str) -> None:
+    """Tree after tree: each route is shortest under hops and the loads of all earlier trees."""
+    problem = case(name)
+    topology, demand = problem.topology, demand_of(problem)
+    found = paths_of(BASELINES["sssp"](problem, settings()))
+    # A hop outweighs all loads, so hops come first and loads break ties.
+    load = np.zeros(topology.links)
+    heavy = 1e3 * topology.nodes * demand.sum() / topology.capacity.min()
+    for row, root in enumerate(topology.terminals.tolist()):
+        best = distances_to(topology, root, heavy + load)
+        added = np.zeros(topology.links)
+        for source in np.flatnonzero(demand[:, row]):
+            (path,) = found[int(source), row]
+            length = (heavy + load)[path].sum()
+            assert length == pytest.approx(best[topology.terminals[source]], rel=1e-13)
+            added[path] += demand[source, row] / topology.capacity[path]
+        load += added
+
+
+def test_sssp_counts_loads_over_capacities_after_hops() -> None:
+    """The second tree avoids what the first one loaded, unless the loaded link is wide."""
+    # Two ways from 0 over 1 or 2 to 3 and on to 4 and 5, both of which want from 0 alone.
+    ends = [(0, 1), (0, 2), (1, 3), (2, 3), (3, 4), (3, 5), (4, 0), (5, 0), (3, 0)]
+    matrix = np.zeros((6, 6))
+    matrix[0, 4] = matrix[0, 5] = 1.0
+    for wide, second in ((1.0, [1, 3, 5]), (4.0, [1, 3, 5])):
+        links = [(*each, wide if each in ((0, 1), (1, 3)) else 1.0) for each in ends]
+        problem = Problem(Topology.from_links("two ways", 6, links), Demand(6, matrix))
+        found = paths_of(BASELINES["sssp"](problem, settings()))
+        assert found[0, 4] == [[0, 2, 4]]
+        assert found[0, 5] == [second]
+    # Three shards one after the other: the wide way takes three before the narrow one takes one.
+    matrix[0, 1] = matrix[0, 2] = 0.0
+    matrix[0, 3] = 1.0
+    links = [(*each, 4.0 if each in ((0, 1), (1, 3)) else 1.0) for each in ends]
+    problem = Problem(Topology.from_links("two ways", 6, links), Demand(6, matrix))
+    found = paths_of(BASELINES["sssp"](problem, settings()))
+    assert [found[0, end][0][0] for end in (3, 4, 5)] == [0, 1, 0]
+
+
+@pytest.mark.parametrize(("narrowest", "demand"), [(1e-3, 1.0), (1.0, 1e6), (1e-3, 1e6)])
+def test_a_hop_outweighs_all_loads(narrowest: float, demand: float) -> None:
+    """However much lies on the short way from 0 over 1 to 3, the way over 2 and 4 is not taken."""
+    ring = [(0, 2, 1.0), (2, 4, 1.0), (4, 3, 1.0), (3, 0, 1.0)]
+    links = [(0, 1, narrowest), (1, 3, 1.0), (1, 0, 1.0), *ring]
+    matrix = np.zeros((5, 5))
+    matrix[0, 1], matrix[0, 3] = demand, 1.0
+    problem = Problem(Topology.from_links("two ways", 5, links), Demand(5, matrix))
+    assert paths_of(BASELINES["sssp"](problem, settings()))[0, 3] == [[0, 1]]
+
+
+@pytest.mark.parametrize("spec", ["torus:4x3", "torus:2x4", "mesh:3x4", "torus:5x2x3"])
+def test_dor_walks_one_dimension_after_the_other(spec: str) -> None:
+    """By coordinates: the shorter way round, both where they tie, up and then down."""
+    problem = Problem.all_to_all(build(spec))
+    topology = problem.topology
+    wraps, dims = grid_of(topology)
+    link = {
+        (int(u), int(v)): i
+        for i, (u, v) in reversed(list(enumerate(zip(topology.tail, topology.head, strict=True))))
+    }
+    routes = BASELINES["dor"](problem, settings())
+    found = paths_of(routes)
+    for (source, destination), paths in found.items():
+        wanted = []
+        for tie in (1, -1):
+            here = list(np.unravel_index(source, dims))
+            stops = [source]
+            for axis, (side, end) in enumerate(
+                zip(dims, np.unravel_index(destination, dims), strict=True)
+            ):
+                up = (int(end) - int(here[axis])) % side
+                step = 1 if int(end) > int(here[axis]) else -1
+                hops = abs(int(end) - int(here[axis]))
+                if wraps:
+                    hops = min(up, side - up)
+                    step = tie if 2 * up == side else 1 if 2 * up < side else -1
+                for _ in range(hops):
+                    here[axis] = (here[axis] + step) % side
+                    stops.append(int(np.ravel_multi_index(here, dims)))
+            path = [link[hop] for hop in pairwise(stops)]
+            if path not in wanted:
+                wanted.append(path)
+        assert paths == wanted
+        weight = routes.weight[(routes.source == source) & (routes.destination == destination)]
+        assert weight.tolist() == [1 / len(wanted)] * len(wanted)
+
+
+@pytest.mark.parametrize(
+    ("name", "nodes", "words"),
+    [("torus:2x2", 5, "5 nodes where the name says 4"), ("ring", 4, "it is named 'ring'")],
+)
+def test_dor_says_why_it_is_no_grid(name: str, nodes: int, words: str) -> None:
+    """A name that does not fit, or nodes that do not."""
+    ring = [(i, (i + 1) % nodes) for i in range(nodes)]
+    problem = Problem.all_to_all(Topology.from_links(name, nodes, ring))
+    with pytest.raises(InputError, match=words):
+        BASELINES["dor"](problem, settings())
+
+
+def test_dor_says_how_many_hops_have_no_link() -> None:
+    """A torus whose wires round are missing."""
+    line = [(0, 1), (1, 0), (1, 2), (2, 1)]
+    problem = Problem.all_to_all(Topology.from_links("torus:3", 3, line))
+    with pytest.raises(InputError, match="2 hops of its routes have no link"):
+        BASELINES["dor"](problem, settings())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_ewsp_lists_every_shortest_path_once(name: str) -> None:
+    """By walking all ways that lead nearer."""
+    problem = case(name)
+    topology = problem.topology
+    routes = route_ewsp(problem, RouteSettings())
+    found = paths_of(routes)
+    for row, root in enumerate(topology.terminals.tolist()):
+        hops = distances_to(topology, root, np.ones(topology.links))
+
+        def walks(node: int, root: int = root, hops: np.ndarray = hops) -> list[list[int]]:
+            if node == root:
+                return [[]]
+            nearer = np.flatnonzero(
+                (topology.tail == node) & (hops[topology.head] + 1 == hops[node])
+            )
+            return [
+                [int(link), *rest] for link in nearer for rest in walks(int(topology.head[link]))
+            ]
+
+        for source in np.flatnonzero(demand_of(problem)[:, row]):
+            wanted = walks(int(topology.terminals[source]))
+            if len(wanted) <= 64:
+                mine = (routes.source == source) & (routes.destination == row)
+                assert sorted(found[int(source), row]) == sorted(wanted)
+                share = demand_of(problem)[source, row] / len(wanted)
+                assert routes.weight[mine] == pytest.approx(share)
+
+
+def test_a_pool_grows_and_keeps_what_it_has() -> None:
+    """Thousands of paths of different lengths come back as they went in, turned round."""
+    problem = Problem.all_to_all(build("ring:5"))
+    pool, stored = new_pool(), []
+    random = np.random.default_rng(1)
+    for number, size in zip(range(3000), np.tile([1, 2, 0, 7], 750), strict=True):
+        path = random.integers(0, 10, int(size))
+        source, node = number % 5, number // 5 % 5
+        pool = store(pool, source * 5 + node, float(number), path)
+        stored.append((source, node, float(number), path[::-1].tolist()))
+    long = random.integers(0, 10, 50_000)
+    pool = store(pool, 7, 0.5, long)
+    stored.append((1, 2, 0.5, long[::-1].tolist()))
+    paths, weight = pooled_paths(problem, pool)
+    assert paths.count == len(stored)
+    for index, (source, node, heavy, links) in enumerate(stored):
+        assert (paths.source[index], paths.destination[index]) == (source, node)
+        assert weight[index] == heavy
+        assert paths.link[paths.start[index] : paths.start[index + 1]].tolist() == links
+
+
+def balanced(problem: Problem, seed: int) -> list[int]:
+    """Return the choice of `balance`, by its definition, and plainly."""
+    paths = candidate_paths(problem, RouteSettings())
+    pair = paths.source * problem.demand.terminals + paths.destination
+    first = np.append(np.flatnonzero(np.diff(pair, prepend=-1)), paths.count)
+    amount = demand_of(problem).ravel()[pair[first[:-1]]]
+    links = [paths.link[a:b] for a, b in pairwise(paths.start.tolist())]
+    capacity = problem.topology.capacity
+    load, chosen = np.zeros(len(capacity)), np.full(len(amount), -1)
+    best, peak = chosen.copy(), np.inf
+    hops = np.array([len(links[each]) for each in first[:-1]])
+    scale = (hops * amount).sum() / capacity.sum()
+    order = np.random.default_rng(seed).permutation(len(amount))
+    for sharpness in balance.SHARPNESS:
+        rate = sharpness / (capacity * scale)
+
+        def raised(path: int, size: float, rate: np.ndarray = rate) -> float:
+            mine = links[path]
+            high = np.minimum(rate[mine] * (load[mine] + size), 600.0)
+            return float((np.exp(high) - np.exp(high - rate[mine] * size)).sum())
+
+        for each in order:
+            if chosen[each] >= 0:
+                load[links[chosen[each]]] -= amount[each]
+            options = range(first[each], first[each + 1])
+            costs = {path: raised(path, amount[each]) for path in options}
+            now = int(chosen[each])
+            least = costs.get(now, np.inf)
+            for path in options:
+                if costs[path] < least * (1 - 1e-12):
+                    now, least = path, costs[path]
+            chosen[each] = now
+            load[links[now]] += amount[each]
+        scale = float((load / capacity).max())
+        if scale < peak:
+            best, peak = chosen.copy(), scale
+    return best.tolist()
+
+
+@pytest.mark.parametrize("name", ["genkautz:n=16,d=4", "uneven capacities", "bipartite:4x4"])
+def test_the_quick_choice_is_that_of_its_definition(name: str) -> None:
+    """Greedy, then forty rounds of choosing again, the best of which is kept."""
+    problem = case(name)
+    paths = candidate_paths(problem, RouteSettings())
+    pair = paths.source * problem.demand.terminals + paths.destination
+    first = np.append(np.flatnonzero(np.diff(pair, prepend=-1)), paths.count)
+    amount = demand_of(problem).ravel()[pair[first[:-1]]]
+    found = balanced_choice(paths.start, paths.link, first, amount, problem.topology.capacity, 3)
+    assert found.tolist() == balanced(problem, 3)

@@ -1,0 +1,95 @@
+"""Weights to whole chunks, and fewer routes per pair: still correct, at a small known cost."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from a2aflow.check.routes import check_routes
+from a2aflow.errors import UsageError
+from a2aflow.ir.problem import Problem
+from a2aflow.ir.routes import Routes
+from a2aflow.routes.exact import common_factor_chunks
+from a2aflow.routes.extp import route_extp
+from a2aflow.routes.whole_chunks import bounded_chunks, limit_routes
+from a2aflow.settings import RouteSettings, SolveSettings
+from a2aflow.topologies.spec import build
+from strategies import problems
+
+SETTINGS = RouteSettings()
+
+
+@cache
+def weighted(spec: str) -> Routes:
+    """Return the optimal weighted routes of a topology."""
+    return route_extp(Problem.all_to_all(build(spec)), SETTINGS)
+
+
+@pytest.mark.parametrize(
+    ("spec", "chunks"), [("hypercube:3", 1), ("bipartite:4x4", 2), ("genkautz:n=16,d=4", 7)]
+)
+def test_common_factor(spec: str, chunks: int) -> None:
+    """The highest common factor of all weights gives the chunks, at no loss."""
+    routes = weighted(spec)
+    assert common_factor_chunks(routes) == chunks
+    whole = bounded_chunks(routes, chunks, SETTINGS)
+    assert whole.denominator == chunks
+    assert whole.time == pytest.approx(routes.time)
+
+
+def test_no_common_factor_within_the_limit() -> None:
+    """Weights that no small number of chunks can give have none."""
+    assert common_factor_chunks(weighted("genkautz:n=16,d=4"), most=6) is None
+
+
+@pytest.mark.parametrize("chunks", [1, 2, 4, 8])
+@pytest.mark.parametrize(
+    "spec", ["hypercube:3", "bipartite:4x4", "torus:3x3x3", "genkautz:n=16,d=4"]
+)
+def test_bounded_chunks_lose_at_most_one_chunk(spec: str, chunks: int) -> None:
+    """On these the time is the best that whole chunks can have, or one chunk more."""
+    said: list[str] = []
+    routes = weighted(spec)
+    loud = RouteSettings(solve=SolveSettings(report=said.append))
+    whole = bounded_chunks(routes, chunks, loud)
+    report = check_routes(whole)
+    assert whole.denominator == chunks
+    assert report.max_routes_per_pair <= chunks
+    least = np.ceil(routes.bound * chunks * (1 - 1e-9)) / chunks
+    assert least - 1e-9 <= report.time <= least + (1 / chunks if chunks == 1 else 0.0) + 1e-9
+    assert "loss" in said[-1]
+
+
+@given(problem=problems(), chunks=st.integers(1, 4))
+@settings(max_examples=25)
+def test_any_demand_is_carried_in_whole_chunks(problem: Problem, chunks: int) -> None:
+    """Whatever the demand, capacities and switches, the routes carry it exactly."""
+    whole = bounded_chunks(route_extp(problem, SETTINGS), chunks, SETTINGS)
+    check_routes(whole)
+    assert bounded_chunks(whole, chunks, SETTINGS).time <= whole.time * (1 + 1e-9)
+
+
+@given(problem=problems(), most=st.integers(1, 3))
+@settings(max_examples=25)
+def test_routes_are_limited(problem: Problem, most: int) -> None:
+    """No pair has more routes than asked for, and all demand is carried."""
+    limited = limit_routes(route_extp(problem, SETTINGS), most, SETTINGS)
+    assert check_routes(limited).max_routes_per_pair <= most
+
+
+def test_limiting_is_re_optimised() -> None:
+    """Two routes per pair lose little where dropping the lightest would lose much."""
+    routes = weighted("genkautz:n=16,d=4")
+    limited = limit_routes(routes, 2, SETTINGS)
+    assert limited.time <= routes.time * 1.02
+    assert limit_routes(routes, 8, SETTINGS) is routes
+
+
+def test_nonsense_is_refused() -> None:
+    """At least one chunk, at least one route."""
+    with pytest.raises(UsageError, match="at least 1"):
+        bounded_chunks(weighted("hypercube:3"), 0, SETTINGS)
+    with pytest.raises(UsageError, match="at least 1"):
+        limit_routes(weighted("hypercube:3"), 0, SETTINGS)
