@@ -21,7 +21,7 @@ ROOMS: dict[str, set[str]] = {
     "registry": {"errors"},
     "ir": {"errors"},
     "check": NOUNS,
-    "lp": {"errors"},
+    "lp": {"errors", "registry"},
     "settings": {"errors", "lp"},
     "topologies": NOUNS | {"registry"},
     "paths": NOUNS | {"lp", "settings"},
