@@ -1,13 +1,11 @@
 """Solve a linear program with a solver of the table, by name or by size."""
 
-import threading
 from collections.abc import Callable
 from importlib import import_module
 from importlib.util import find_spec
 
 from a2aflow.errors import MissingComponentError
 from a2aflow.lp import AUTO, EXTRAS, SMALL_SIZE, SOLVERS, require_solver
-from a2aflow.lp.highs import THREAD_NAME
 from a2aflow.lp.program import LinearProgram, LPResult
 from a2aflow.lp.scaling import find_scaling
 from a2aflow.lp.settings import LPSettings, LPStatus
@@ -37,11 +35,6 @@ def solvers_to_try(solver: str, size: int) -> list[str]:
         return [solver]
     extra = ["clarabel"] if find_spec(EXTRAS["clarabel"]) else []
     return ["simplex", "ipm", *extra]
-
-
-def solver_is_running() -> bool:
-    """Whether a solver that did not stop in time still runs in a thread of its own."""
-    return any(thread.name == THREAD_NAME for thread in threading.enumerate())
 
 
 def _extra(name: str) -> Solver:
