@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import a2aflow
 from a2aflow.cli.show import printable, show
+from a2aflow.cli.wording import lines_of
 from a2aflow.errors import UsageError
 from a2aflow.lower import TARGETS
 from a2aflow.lower.routed import ROUTE_TARGETS
@@ -237,6 +238,14 @@ def test_one_is_not_many(run: Run, count: int) -> None:
     ending = "" if count == 1 else "s"
     assert f"dropped {count} cable{ending} " in shown
     assert f"dropped {count} node{ending} " in shown
+
+
+def test_one_is_not_many_in_what_is_found() -> None:
+    """Nor where the form of a field has the noun; other numbers keep it."""
+    found = lines_of({"max_sends_per_link": 1, "max_routes_per_pair": 1, "seconds": 1.0})
+    assert list(found.values()) == ["1 send", "1 route at most", "1.00 s"]
+    found = lines_of({"max_sends_per_link": 11, "bytes": 1000})
+    assert list(found.values()) == ["11 sends", "1,000 bytes"]
 
 
 def test_a_drawing_is_svg_or_refused(run: Run, tmp_path: Path) -> None:
