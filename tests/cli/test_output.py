@@ -159,6 +159,31 @@ def test_an_answer_that_cannot_be_printed_is_saved(run: Run, tmp_path: Path) -> 
     assert run("verify", path).code == 0
 
 
+def closed(stream: int, *words: object) -> "subprocess.CompletedProcess[str]":
+    """Run a2aflow in a process that is started without standard output (1) or error (2)."""
+    command = [sys.executable, "-m", "a2aflow", *map(str, words)]
+    shell = ["sh", "-c", f'exec "$@" {stream}>&-', "sh", *command]
+    return subprocess.run(shell, check=False, timeout=300, capture_output=True, text=True)
+
+
+@pytest.mark.parametrize("words", [("--json",), ("-o", "-", "--to", "json"), ()], ids=len)
+def test_without_standard_output(tmp_path: Path, words: tuple[str, ...]) -> None:
+    """One message, whatever was to go there, and a file is saved."""
+    path = tmp_path / "ring.svg"
+    refused = closed(1, "topology", "ring:5", "--draw", path, *words)
+    assert refused.returncode == 2
+    assert "error: standard output is closed; expected somewhere" in refused.stderr
+    assert "Traceback" not in refused.stderr
+    assert path.exists()
+
+
+def test_without_standard_error() -> None:
+    """What is saved to standard output stays alone there, and a failure is still an object."""
+    piped = closed(2, "topology", "ring:5", "-o", "-", "--to", "json")
+    assert json.loads(piped.stdout)["nodes"] == 5
+    assert json.loads(closed(2, "solve", "nosuch:1", "--json").stdout)["error"]["code"] == 2
+
+
 def unread(*words: str) -> tuple[int, bytes]:
     """Return the exit code and the errors of a call whose output nobody reads."""
     command = [sys.executable, "-m", "a2aflow", *words]
