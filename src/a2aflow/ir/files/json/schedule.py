@@ -23,7 +23,7 @@ from a2aflow.ir.problem import Problem
 from a2aflow.ir.schedule import Schedule
 from a2aflow.ir.topology import Topology
 
-SCHEDULE_FORMAT = "a2aflow.schedules/1"
+SCHEDULE_FORMAT = "a2aflow.schedule/1"
 
 
 def schedule_to_json(schedule: Schedule) -> dict[str, Any]:
