@@ -13,6 +13,8 @@ from a2aflow.cli.options import (
     Cluster,
     DemandFile,
     Gap,
+    GroupFile,
+    Groups,
     Output,
     SolverName,
     TimeLimit,
@@ -98,6 +100,8 @@ def route_verb(
     symmetry: UseSymmetry = True,
     cluster: Cluster = None,
     demand: DemandFile = None,
+    groups: Groups = None,
+    group_file: GroupFile = None,
     output: Output = None,
     as_json: AsJson = False,
 ) -> None:
@@ -115,7 +119,7 @@ def route_verb(
     if deadlock_free is not None:
         method, max_layers = _deadlock_free(deadlock_free, given)
     _refuse_unused(method, given)
-    problem = load_problem(topology, demand)
+    problem = load_problem(topology, demand, groups, group_file)
     with progress() as report, searching() as stopped:
         solving = SolveSettings(
             gap,
