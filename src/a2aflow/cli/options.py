@@ -1,6 +1,7 @@
 """The options that every verb with a SPEC shares, and the problem that they describe."""
 
 import inspect
+import re
 import reprlib
 from collections.abc import Callable
 from functools import wraps
@@ -260,6 +261,13 @@ def load_problem(
     if not found:
         return Problem.all_to_all(topology)
     return Problem(topology, Demand.of_groups(len(topology.terminals), found))
+
+
+def sides_of(text: str) -> tuple[int, ...]:
+    """Return the sides of a grid that is written like 3x3x3."""
+    if not re.fullmatch(r"[0-9]{1,7}(x[0-9]{1,7})*", text):
+        raise UsageError(f"shape {reprlib.repr(text)}; expected sides such as 3x3x3")
+    return tuple(map(int, text.split("x")))
 
 
 def _capacity(topology: Topology, text: str) -> tuple[tuple[int, int], float]:

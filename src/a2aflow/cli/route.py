@@ -24,6 +24,7 @@ from a2aflow.cli.options import (
     how_ended,
     in_words,
     load_problem,
+    sides_of,
     takes_topology,
 )
 from a2aflow.cli.show import deliver, line_of, progress, require_room
@@ -73,6 +74,12 @@ def route_verb(
         float, typer.Option(help="What few may lose against the certified bound.")
     ] = DEFAULTS.loss,
     epsilon: Annotated[float, typer.Option(help="Accuracy of fptas.")] = DEFAULTS.epsilon,
+    shape: Annotated[
+        str | None,
+        typer.Option(
+            metavar="AxBxC", help="Sides of the grid of dor, numbered row by row; else it is found."
+        ),
+    ] = None,
     layers: Annotated[
         str | None,
         typer.Option(metavar="ALGORITHM", help=f"Assign layers: {', '.join(LAYERINGS)}."),
@@ -135,6 +142,8 @@ def route_verb(
         settings = RouteSettings(
             paths, slack, k, max_routes, loss, epsilon, max_layers=max_layers, solve=solving
         )
+        if shape is not None:
+            settings = replace(settings, shape=sides_of(shape))
         share = 1.0 if layers is None or method == METHOD else ROUTING
         routes = route(problem, method, replace(settings, solve=solving.sharing(share)))
         if max_routes is not None:
