@@ -76,6 +76,19 @@ FAULTS: dict[str, tuple[Callable[[Flow], Flow], str]] = {
 }
 
 
+def test_one_entry_for_every_link_is_not_too_many(flow: Flow) -> None:
+    """A group may name every link once, those that it does not use with nothing on them."""
+    unused = np.setdiff1d(np.arange(flow.problem.topology.links), flow.link[: flow.start[1]])
+    full = replace(
+        flow,
+        start=np.append(0, flow.start[1:] + len(unused)),
+        link=np.concatenate((unused, flow.link)),
+        amount=np.concatenate((np.zeros(len(unused)), flow.amount)),
+    )
+    assert full.start[1] == flow.problem.topology.links
+    assert check_flow(full) == check_flow(flow)
+
+
 def test_a_correct_flow_passes(flow: Flow) -> None:
     """The report repeats the time and the bound from the numbers alone."""
     report = check_flow(flow)
