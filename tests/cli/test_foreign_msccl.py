@@ -147,8 +147,8 @@ def test_a_completed_file_must_be_right_and_fit(run: Run, tmp_path: Path) -> Non
         (lacking(), ("--to", "oneccl"), 2, "target 'oneccl' for an MSCCL file; expected msccl"),
         (direct_alltoall(8, wrong=True), ("--to", "msccl"), 4, "rank 7, output chunk 2"),
         (wide, ("--to", "msccl", "--runtime", "rccl"), 3, "rccl takes at most 64"),
-        (oneccl, ("--to", "msccl"), 3, "a lowered program; expected 'a2aflow.schedules/1'"),
-        ("\ufeff <graphml/>", ("--to", "msccl"), 3, "XML; expected 'a2aflow.schedules/1'"),
+        (oneccl, ("--to", "msccl"), 3, "a lowered program; expected 'a2aflow.schedule/1'"),
+        ("\ufeff <graphml/>", ("--to", "msccl"), 3, "XML; expected 'a2aflow.schedule/1'"),
     ):
         path.write_text(text)
         outcome = run("lower", path, *words, "-o", output)

@@ -12,6 +12,11 @@ from hypothesis import given, settings
 from a2aflow.errors import DemandError, FormatError, InputError, UsageError, VerificationError
 from a2aflow.flows import solve
 from a2aflow.ir.files.json import (
+    DEMAND_FORMAT,
+    FLOW_FORMAT,
+    ROUTES_FORMAT,
+    SCHEDULE_FORMAT,
+    TOPOLOGY_FORMAT,
     demand_from_json,
     flow_from_json,
     flow_to_json,
@@ -202,3 +207,14 @@ def test_links_and_devices_are_written_through(tmp_path: Path) -> None:
     assert Path("/dev/null").is_char_device()
     with pytest.raises(UsageError, match="it is a directory"):
         write_text(tmp_path, "text")
+
+
+def test_the_formats_are_named_as_they_always_were() -> None:
+    """Files of other days and of other programs carry these names; none of them may change."""
+    assert {
+        TOPOLOGY_FORMAT,
+        DEMAND_FORMAT,
+        FLOW_FORMAT,
+        ROUTES_FORMAT,
+        SCHEDULE_FORMAT,
+    } == {f"a2aflow.{noun}/1" for noun in ("topology", "demand", "flow", "routes", "schedule")}

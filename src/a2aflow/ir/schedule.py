@@ -106,7 +106,7 @@ def chunks_of(demand: Floats, chunks_per_shard: int) -> Ints:
 
 
 def _check_shape(schedule: Schedule) -> None:
-    """Refuse arrays that do not describe sends at all; `check.flow` judges what they say."""
+    """Refuse arrays that do not describe sends at all; `check.schedule` judges what they say."""
     topology = schedule.problem.topology
     if schedule.chunks_per_shard < 1 or schedule.steps < 1:
         raise InputError(

@@ -23,7 +23,7 @@ from a2aflow.ir.problem import Problem
 from a2aflow.ir.schedule import Schedule
 from a2aflow.ir.topology import Topology
 
-SCHEDULE_FORMAT = "a2aflow.schedules/1"
+SCHEDULE_FORMAT = "a2aflow.schedule/1"
 
 
 def schedule_to_json(schedule: Schedule) -> dict[str, Any]:
@@ -49,7 +49,7 @@ def schedule_to_json(schedule: Schedule) -> dict[str, Any]:
 
 
 def schedule_from_json(value: object, where: str) -> Schedule:
-    """Build a schedule from its JSON form; `check.flow` says whether it is true.
+    """Build a schedule from its JSON form; `check.schedule` says whether it is true.
 
     A schedule from elsewhere may leave out the demand (uniform), and the bound with its lengths
     (hops, which prove the distance bound).
