@@ -10,9 +10,9 @@ import pytest
 from a2aflow.check import routes as verify_routes
 from a2aflow.check.routes import check_routes
 from a2aflow.errors import FormatError, InputError, VerificationError
+from a2aflow.ir.certificate import Certificate
 from a2aflow.ir.demand import Demand
 from a2aflow.ir.files.json import routes_from_json, routes_to_json
-from a2aflow.ir.flow import Certificate
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
 from a2aflow.routes.extp import route_extp

@@ -3,12 +3,15 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from a2aflow.errors import TopologyError
 from a2aflow.ir.arrays import Floats, Ints, frozen
+from a2aflow.ir.noun import Noun, drawn
+from a2aflow.ir.words import span
 
 MAX_NODES = 1_000_000
 SMALLEST, LARGEST = 1e-100, 1e100
@@ -18,23 +21,28 @@ MAX_LINKS = 4_000_000
 """More links than any method here takes; the complete graph on 2,000 nodes has as many."""
 
 
-@dataclass(frozen=True, eq=False)
-class Topology:
+@dataclass(frozen=True, eq=False, repr=False)
+class Topology(Noun):
     """A directed multigraph with link capacities.
 
     The position of a link in `tail`, `head` and `capacity` is its index, and that index is the
     key of every per-link array in a2aflow; parallel links are simply two indices. Nodes that are
     not terminals (switches, the NIC halves of a host) forward but neither send nor receive.
     `notes` say how the topology came to be: dropped self-loops, removed links, and the like.
+
+    Topologies are equal if their nodes, links in order, capacities and terminals are, whatever they
+    are called and however they came to be.
     """
 
-    name: str
+    BRIEF: ClassVar[tuple[str, ...]] = ("nodes", "links")
+
+    name: str = field(compare=False)
     nodes: int
     tail: Ints
     head: Ints
     capacity: Floats
     terminals: Ints
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
         for key, kind in (
@@ -120,12 +128,23 @@ class Topology:
         """Name a link for a message: its index and its two ends."""
         return f"link {link} ({self.tail[link]} -> {self.head[link]})"
 
-    def same_as(self, other: "Topology") -> bool:
-        """Whether nodes, links (in order), capacities and terminals are equal."""
-        return self.nodes == other.nodes and all(
-            np.array_equal(getattr(self, key), getattr(other, key))
-            for key in ("tail", "head", "capacity", "terminals")
-        )
+    def _title(self) -> str:
+        return self.name
+
+    def _facts(self) -> dict[str, str]:
+        return {
+            "nodes": f"{self.nodes:,}",
+            "terminals": f"{len(self.terminals):,}",
+            "links": f"{self.links:,}",
+            "capacity": span(self.capacity.tolist()) if self.links else "none",
+            **({"notes": "; ".join(self.notes)} if self.notes else {}),
+        }
+
+    def _columns(self) -> dict[str, Ints | Floats]:
+        return {"tail": self.tail, "head": self.head, "capacity": self.capacity}
+
+    def _repr_svg_(self) -> str | None:
+        return drawn(self)
 
 
 def _check_node_count(name: str, nodes: int) -> None:

@@ -19,8 +19,8 @@ import numpy as np
 
 from a2aflow.errors import FormatError
 from a2aflow.ir.arrays import Ints
-from a2aflow.ir.files.xml import one_line
 from a2aflow.ir.topology import MAX_LINKS, MAX_NODES, Topology
+from a2aflow.ir.words import one_line
 
 _HEADER = re.compile(r"#\s*(name|nodes|terminals)\s*:\s*(.*)", re.IGNORECASE)
 _DIRECTED = re.compile(r"#\s*directed\s*", re.IGNORECASE)

@@ -8,8 +8,8 @@ terminal also has the adapter `H<v>` on port 1 of its switch.
 from collections import defaultdict
 
 from a2aflow.errors import TopologyError
-from a2aflow.ir.files.xml import one_line
 from a2aflow.ir.topology import Topology
+from a2aflow.ir.words import one_line
 from a2aflow.topologies.operators import cable_links
 
 MAX_PORTS = 254

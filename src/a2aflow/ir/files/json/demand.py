@@ -29,12 +29,12 @@ def demand_from_json(value: object, topology: Topology, where: str) -> Demand:
     `entries` are `[source node, destination node, amount]`, and what is not listed is zero.
     """
     if isinstance(value, list):
-        return demand_from_matrix(_matrix(value, where), topology, where)
+        return demand_from_matrix(matrix_of(value, where), topology, where)
     obj = artefact(value, DEMAND_FORMAT, where)
     if obj.get("uniform") is True:
         return Demand(len(topology.terminals))
     if "matrix" in obj:
-        return demand_from_matrix(_matrix(obj["matrix"], where), topology, where)
+        return demand_from_matrix(matrix_of(obj["matrix"], where), topology, where)
     if "entries" in obj:
         return _demand_from_entries(take(obj, "entries", list, where), topology, where)
     raise FormatError(f'{where}: expected one of the keys "uniform", "matrix" and "entries"')
@@ -88,7 +88,8 @@ def _not_terminals(source: int, destination: int, other: Any, where: str) -> Dem
     )
 
 
-def _matrix(value: object, where: str) -> Floats:
+def matrix_of(value: object, where: str) -> Floats:
+    """Return the array of rows of numbers, all as long as the first."""
     if not isinstance(value, list) or not value:
         raise FormatError(f"{where}: matrix is {short(value)}; expected an array of rows")
     for index, row in enumerate(value):

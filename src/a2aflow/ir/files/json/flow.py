@@ -6,6 +6,7 @@ import numpy as np
 
 from a2aflow.errors import FormatError
 from a2aflow.ir.arrays import Ints
+from a2aflow.ir.certificate import Certificate
 from a2aflow.ir.files.json.demand import demand_from_json, demand_to_json
 from a2aflow.ir.files.json.topology import topology_from_json, topology_to_json
 from a2aflow.ir.files.json.values import (
@@ -18,7 +19,7 @@ from a2aflow.ir.files.json.values import (
     take,
     terminal_positions,
 )
-from a2aflow.ir.flow import Certificate, Flow, Status
+from a2aflow.ir.flow import Flow, Status
 from a2aflow.ir.problem import Problem
 
 FLOW_FORMAT = "a2aflow.flow/1"

@@ -9,6 +9,7 @@ import numpy as np
 
 from a2aflow.errors import FormatError
 from a2aflow.ir.arrays import Floats
+from a2aflow.ir.certificate import Certificate
 from a2aflow.ir.demand import Demand
 from a2aflow.ir.files.json.demand import demand_from_json, demand_to_json
 from a2aflow.ir.files.json.topology import topology_from_json, topology_to_json
@@ -26,8 +27,8 @@ from a2aflow.ir.files.json.values import (
     short,
     take,
     terminal_positions,
+    without_unclaimed,
 )
-from a2aflow.ir.flow import Certificate
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
 
@@ -39,7 +40,7 @@ def routes_to_json(routes: Routes) -> dict[str, Any]:
     """Return the JSON form of routes; weights are "p/q" where they are known to be fractions."""
     with many_objects():
         rows = _rows_to_json(routes)
-    return {
+    value = {
         "format": ROUTES_FORMAT,
         "method": routes.method,
         "time": routes.time,
@@ -50,6 +51,7 @@ def routes_to_json(routes: Routes) -> dict[str, Any]:
         "lengths": routes.certificate.lengths.tolist(),
         "routes": rows,
     }
+    return without_unclaimed(value)
 
 
 def _rows_to_json(routes: Routes) -> list[dict[str, Any]]:

@@ -6,6 +6,7 @@ import numpy as np
 
 from a2aflow.errors import FormatError
 from a2aflow.ir.arrays import Ints
+from a2aflow.ir.certificate import Certificate
 from a2aflow.ir.demand import Demand
 from a2aflow.ir.files.json.demand import demand_from_json, demand_to_json
 from a2aflow.ir.files.json.topology import topology_from_json, topology_to_json
@@ -17,8 +18,8 @@ from a2aflow.ir.files.json.values import (
     positive,
     short,
     take,
+    without_unclaimed,
 )
-from a2aflow.ir.flow import Certificate
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.schedule import Schedule
 from a2aflow.ir.topology import Topology
@@ -33,7 +34,7 @@ def schedule_to_json(schedule: Schedule) -> dict[str, Any]:
         (node[schedule.source], node[schedule.destination], schedule.chunk, schedule.link), axis=1
     )
     cuts = np.searchsorted(schedule.step, np.arange(1, schedule.steps))
-    return {
+    value = {
         "format": SCHEDULE_FORMAT,
         "method": schedule.method,
         "time": schedule.time,
@@ -46,6 +47,7 @@ def schedule_to_json(schedule: Schedule) -> dict[str, Any]:
         "steps": [part.tolist() for part in np.split(rows, cuts)],
         "lengths": schedule.certificate.lengths.tolist(),
     }
+    return without_unclaimed(value)
 
 
 def schedule_from_json(value: object, where: str) -> Schedule:

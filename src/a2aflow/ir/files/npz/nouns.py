@@ -13,6 +13,7 @@ import numpy as np
 
 from a2aflow.errors import FormatError, InputError
 from a2aflow.ir.arrays import Ints
+from a2aflow.ir.certificate import Certificate
 from a2aflow.ir.demand import Demand
 from a2aflow.ir.files.json.flow import FLOW_FORMAT
 from a2aflow.ir.files.json.routes import ROUTES_FORMAT
@@ -20,7 +21,7 @@ from a2aflow.ir.files.json.schedule import SCHEDULE_FORMAT
 from a2aflow.ir.files.json.values import parse_json, positive, short, take
 from a2aflow.ir.files.npz.archive import Member, pack, read_member_text, unpack
 from a2aflow.ir.files.npz.npy import MAX_NUMBERS, Array
-from a2aflow.ir.flow import Certificate, Flow, Status
+from a2aflow.ir.flow import Flow, Status
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.schedule import Schedule
