@@ -56,7 +56,7 @@ def endpoint_of(job: Job, rank: int | None) -> Endpoint:
     return found
 
 
-RUNTIMES = {"reference": "reference", "mpi": "mpi", "torch": "torch_dist"}
+RUNTIMES = {"reference": "in_process", "mpi": "mpi", "torch": "torch"}
 """The module of each runtime."""
 
 
