@@ -68,7 +68,7 @@ class Bottleneck(Noun):
         count, total = len(self.proof), self.topology.links
         if self.inside is not None:
             nodes = "node" if len(self.inside) == 1 else "nodes"
-            links = "link" if count == 1 else f"{count:,} links"
+            links = "one link" if count == 1 else f"{count:,} links"
             return f"the cut of {links} around {nodes} {listed(self.inside.tolist())}"
         if count == total and self.even:
             return "the hops of all pairs: every link counts alike"
@@ -97,16 +97,16 @@ def _cut(topology: Topology, proof: Mask, even: bool) -> Ints | None:
     """Return the smaller side of the cut that some links are, if they are one.
 
     They are if they are all links that leave a set of nodes, or all between it and the others. The
-    set is what the first of them can be reached from, or what it leads to, without any of them.
+    set is what they, or the first of them, begin or end at, and what that reaches without them.
     """
     if not proof.any() or not even:
         return None
-    first, other = int(np.argmax(proof)), ~proof
-    tail, head = topology.tail, topology.head
-    for ends, start in (((tail, head), tail), ((head, tail), tail), ((tail, head), head)):
-        inside = reachable(topology.nodes, ends[0][other], ends[1][other], int(start[first]))
-        leaves, enters = inside[tail] & ~inside[head], ~inside[tail] & inside[head]
-        if any(np.array_equal(proof, links) for links in (leaves, enters, leaves | enters)):
-            sides = np.flatnonzero(inside), np.flatnonzero(~inside)
-            return np.asarray(min(sides, key=len), dtype=np.int64)
+    tail, head, other = topology.tail, topology.head, ~proof
+    for begin, end in ((tail, head), (head, tail)):
+        for start in (begin[proof], begin[proof][:1]):
+            inside = reachable(topology.nodes, begin[other], end[other], start)
+            leaves, enters = inside[tail] & ~inside[head], ~inside[tail] & inside[head]
+            if any(np.array_equal(proof, links) for links in (leaves, enters, leaves | enters)):
+                sides = np.flatnonzero(inside), np.flatnonzero(~inside)
+                return np.asarray(min(sides, key=len), dtype=np.int64)
     return None
