@@ -11,6 +11,7 @@ from a2aflow.ir.bottleneck import Bottleneck, find_bottleneck
 from a2aflow.ir.certificate import Certificate
 from a2aflow.ir.noun import Noun, drawn
 from a2aflow.ir.problem import Problem
+from a2aflow.ir.provenance import Provenance
 from a2aflow.ir.words import number
 
 
@@ -20,6 +21,7 @@ class Answer(Noun):
     problem: Problem
     certificate: Certificate
     method: str
+    provenance: Provenance | None
 
     @property
     def time(self) -> float:
@@ -56,7 +58,8 @@ class Answer(Noun):
         }
 
     def _details(self) -> dict[str, str]:
-        return {**self._facts(), "bottleneck": str(self.bottleneck())}
+        made = {"made by": str(self.provenance)} if self.provenance else {}
+        return {**self._facts(), "bottleneck": str(self.bottleneck()), **made}
 
     def _repr_svg_(self) -> str | None:
         return drawn(self.problem.topology, self._fullness())

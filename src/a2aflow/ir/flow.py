@@ -1,6 +1,6 @@
 """`Flow`: who sends how much over which link, at what common rate, and why no rate is better."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import ClassVar
 
@@ -12,6 +12,7 @@ from a2aflow.ir.arrays import Floats, Ints, frozen
 from a2aflow.ir.certificate import Certificate
 from a2aflow.ir.orbits import orbits_of, sources_per_group
 from a2aflow.ir.problem import Problem
+from a2aflow.ir.provenance import Provenance
 
 
 class Status(StrEnum):
@@ -55,6 +56,7 @@ class Flow(Answer):
     method: str
     status: Status = Status.OPTIMAL
     generators: Ints | None = None
+    provenance: Provenance | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         for key in ("source", "start", "link"):

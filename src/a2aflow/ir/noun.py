@@ -58,12 +58,12 @@ class Noun:
         """Return a picture for notebooks, if a noun has one."""
         return None
 
-    def save(self, path: str | PathLike[str]) -> None:
+    def save(self, path: str | PathLike[str], *, provenance: bool = True) -> None:
         """Save to a file, which `a2aflow.load` reads: JSON, or compact if it ends in .npz.
 
-        What the answer came from (`provenance`), if it is known, is saved with it.
+        Where an answer came from, if it is known, is saved beside it unless `provenance` is False.
         """
-        _file_form("artefacts").write_artefact(Path(path), self)
+        _file_form("artefacts").write_artefact(Path(path), self, provenance)
 
     def to_frame(self) -> Any:
         """Return the rows of this noun as a pandas DataFrame; pandas must be installed."""

@@ -1,7 +1,7 @@
 """`Routes`: weighted paths per pair, with a virtual layer each once assigned."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import ClassVar
 
@@ -12,6 +12,7 @@ from a2aflow.ir.answer import Answer
 from a2aflow.ir.arrays import Floats, Ints, frozen
 from a2aflow.ir.certificate import Certificate
 from a2aflow.ir.problem import Problem
+from a2aflow.ir.provenance import Provenance
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -36,6 +37,7 @@ class Routes(Answer):
     method: str
     layer: Ints | None = None
     denominator: int | None = None
+    provenance: Provenance | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         for key in ("source", "destination", "start", "link"):

@@ -1,7 +1,7 @@
 """`Schedule`: integer chunks, and per time step the chunks that each link carries."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -12,6 +12,7 @@ from a2aflow.ir.arrays import Floats, Ints, frozen
 from a2aflow.ir.bottleneck import SAME
 from a2aflow.ir.certificate import Certificate
 from a2aflow.ir.problem import Problem
+from a2aflow.ir.provenance import Provenance
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -40,6 +41,7 @@ class Schedule(Answer):
     certificate: Certificate
     fractional_time: float
     method: str
+    provenance: Provenance | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         for key in ("step", "source", "destination", "chunk", "link"):

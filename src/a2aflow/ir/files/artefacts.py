@@ -37,6 +37,7 @@ from a2aflow.ir.files.json import (
     topology_from_json,
     topology_to_json,
 )
+from a2aflow.ir.files.json.provenance import KEY
 from a2aflow.ir.files.json.values import short
 from a2aflow.ir.files.npz import artefact_from_bytes, artefact_to_bytes, is_archive
 from a2aflow.ir.files.text import decode, read_bytes, write_bytes
@@ -81,23 +82,28 @@ _PARTS_FROM_JSON: dict[str, Callable[[object, str], Noun]] = {
 """What is no answer: the parts of one."""
 
 
-def write_artefact(path: Path, noun: Noun) -> None:
-    """Save a noun: in the compact form if the path ends in .npz, else as JSON."""
-    write_bytes(path, file_bytes(path, noun))
+def write_artefact(path: Path, noun: Noun, provenance: bool = True) -> None:
+    """Save a noun: in the compact form if the path ends in .npz, else as JSON.
+
+    Without `provenance`, or where it is not known, the files of equal answers are equal.
+    """
+    write_bytes(path, file_bytes(path, noun, provenance))
 
 
-def file_bytes(path: Path | None, noun: Noun) -> bytes:
-    """Return what the file of a noun holds: by the path's suffix, as `write_artefact` says."""
+def file_bytes(path: Path | None, noun: Noun, provenance: bool = True) -> bytes:
+    """Return what the file of a noun holds, as `write_artefact` says."""
     if type(noun) not in _TO_JSON:
         raise UsageError(
             f"{noun!r} has no file of its own; programs and plans are files of a runtime, which "
             "lowering a schedule writes"
         )
     if path is None or not path.name.lower().endswith(BINARY_SUFFIX):
-        return json_text(_TO_JSON[type(noun)](noun)).encode()
+        known = noun.provenance if provenance and isinstance(noun, Artefact) else None
+        block = {} if known is None else {KEY: known.known()}
+        return json_text(_TO_JSON[type(noun)](noun) | block).encode()
     if not isinstance(noun, Artefact):
         raise UsageError(f"{path}: a {type(noun).__name__} is saved as JSON; choose another suffix")
-    return artefact_to_bytes(noun)
+    return artefact_to_bytes(noun, provenance)
 
 
 def load(path: str | PathLike[str]) -> Noun:

@@ -12,6 +12,7 @@ from a2aflow.ir.arrays import Floats
 from a2aflow.ir.certificate import Certificate
 from a2aflow.ir.demand import Demand
 from a2aflow.ir.files.json.demand import demand_from_json, demand_to_json
+from a2aflow.ir.files.json.provenance import provenance_from_json
 from a2aflow.ir.files.json.topology import topology_from_json, topology_to_json
 from a2aflow.ir.files.json.values import (
     MAX_INTEGER,
@@ -119,6 +120,7 @@ def routes_from_json(value: object, where: str) -> Routes:
         method=take(obj, "method", str, where) if "method" in obj else "unknown",
         layer=np.array(layered, dtype=np.int64) if layered else None,
         denominator=denominator,
+        provenance=provenance_from_json(obj, where),
     )
     check_claims(obj, where, routes.time, routes.bound)
     return routes

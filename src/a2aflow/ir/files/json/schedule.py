@@ -9,6 +9,7 @@ from a2aflow.ir.arrays import Ints
 from a2aflow.ir.certificate import Certificate
 from a2aflow.ir.demand import Demand
 from a2aflow.ir.files.json.demand import demand_from_json, demand_to_json
+from a2aflow.ir.files.json.provenance import provenance_from_json
 from a2aflow.ir.files.json.topology import topology_from_json, topology_to_json
 from a2aflow.ir.files.json.values import (
     artefact,
@@ -81,6 +82,7 @@ def schedule_from_json(value: object, where: str) -> Schedule:
         if "fractional_time" in obj
         else 0.0,
         method=take(obj, "method", str, where) if "method" in obj else "unknown",
+        provenance=provenance_from_json(obj, where),
     )
     check_claims(obj, where, schedule.time, schedule.bound)
     return schedule
