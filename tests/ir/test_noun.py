@@ -14,6 +14,7 @@ from a2aflow.errors import InputError, MissingComponentError, UsageError
 from a2aflow.ir.certificate import Certificate
 from a2aflow.ir.demand import Demand
 from a2aflow.ir.execution_plan import ExecutionPlan, Operation, PlanOp, RankPlan
+from a2aflow.ir.fabric import Fabric
 from a2aflow.ir.files.artefacts import load
 from a2aflow.ir.files.drawing import MOST_LINKS, draw_svg
 from a2aflow.ir.flow import Flow
@@ -49,11 +50,12 @@ ROUTES = Routes(
     "single",
 )
 SCHEDULE = hop_schedule(PATH)
+FABRIC = Fabric(PATH, 1.25e9, np.array([1e-6, 1e-6, 2e-6, 2e-6]), 5e9, 3e-7)
 IDLE = RankProgram(2, 2, 0, (Thread(0, None, None, (Instruction(Op.NOP),)),))
 PROGRAM = Program("two", 1, (IDLE, IDLE))
 PLAN = ExecutionPlan("two", 1, (RankPlan(2, 2, 0, (), ((Operation(PlanOp.NOP),),)),) * 2)
 SAVED: list[Noun] = [PATH, Demand(3), Demand.of_groups(3, [(0, 2)]), PROBLEM, PROOF]
-SAVED += [FLOW, ROUTES, SCHEDULE]
+SAVED += [FLOW, ROUTES, SCHEDULE, FABRIC]
 ALL = [*SAVED, PROGRAM, PLAN, FLOW.bottleneck()]
 
 
@@ -85,6 +87,7 @@ def test_equal_by_value(noun: Noun) -> None:
         (ROUTES, {"layer": np.array([0, 0])}),
         (SCHEDULE, {"method": "other"}),
         (PROGRAM, {"fifo_slots": 3}),
+        (FABRIC, {"injection": None}),
         (PLAN, {"name": "three"}),
     ],
 )
@@ -119,6 +122,7 @@ def test_hashes_of_equal_zeros_are_equal() -> None:
         (FLOW, "<Flow <b>path</b>: time 2, gap 0.25>"),
         (ROUTES, "<Routes <b>path</b>: time 1, gap 0, routes 2, layers not assigned>"),
         (SCHEDULE, "<Schedule <b>path</b>: time 3, gap 2, steps 2, chunks 1 per shard>"),
+        (FABRIC, "<Fabric <b>path</b>: links 4, rate 10Gbps to 25Gbps>"),
         (PROGRAM, "<Program two: ranks 2, instructions 2>"),
         (PLAN, "<ExecutionPlan two: ranks 2, operations 2>"),
     ],
@@ -232,6 +236,7 @@ class _Frame(SimpleNamespace):
         (ROUTES, 2, "source destination weight hops links"),
         (replace(ROUTES, layer=np.array([0, 1])), 2, "source destination weight hops links layer"),
         (SCHEDULE, SCHEDULE.sends, "step source destination chunk link shards"),
+        (FABRIC, 4, "tail head capacity bytes_per_second latency"),
         (PROGRAM, 2, "rank thread step op count send_to receive_from"),
         (PLAN, 2, "rank thread step op count"),
         (FLOW.bottleneck(), 4, "link tail head fullest proof"),

@@ -25,10 +25,10 @@ from a2aflow.cli.options import (
 )
 from a2aflow.cli.show import deliver, progress, require_room
 from a2aflow.cli.signals import searching
-from a2aflow.cli.units import bytes_per_second
 from a2aflow.errors import UsageError
 from a2aflow.flows import METHODS, SolveSettings, solve
 from a2aflow.flows.warm import repair, solve_from
+from a2aflow.ir.bandwidth import bytes_per_second
 from a2aflow.ir.files.artefacts import file_bytes, read_as
 from a2aflow.ir.flow import Flow
 from a2aflow.ir.problem import Problem

@@ -11,9 +11,11 @@ from typing import Any, TypeAlias, TypeVar
 from a2aflow.errors import FormatError, UsageError
 from a2aflow.ir.certificate import Certificate
 from a2aflow.ir.demand import Demand
+from a2aflow.ir.fabric import Fabric
 from a2aflow.ir.files.json import (
     CERTIFICATE_FORMAT,
     DEMAND_FORMAT,
+    FABRIC_FORMAT,
     FLOW_FORMAT,
     PROBLEM_FORMAT,
     ROUTES_FORMAT,
@@ -23,6 +25,8 @@ from a2aflow.ir.files.json import (
     certificate_to_json,
     demand_alone,
     demand_to_json,
+    fabric_from_json,
+    fabric_to_json,
     flow_from_json,
     flow_to_json,
     format_of,
@@ -67,6 +71,7 @@ _TO_JSON: dict[type[Noun], Callable[[Any], dict[str, Any]]] = {
     Demand: demand_to_json,
     Problem: problem_to_json,
     Certificate: certificate_to_json,
+    Fabric: fabric_to_json,
 }
 _FROM_JSON: dict[str, Callable[[object, str], Artefact]] = {
     FLOW_FORMAT: flow_from_json,
@@ -78,6 +83,7 @@ _PARTS_FROM_JSON: dict[str, Callable[[object, str], Noun]] = {
     DEMAND_FORMAT: demand_alone,
     PROBLEM_FORMAT: problem_from_json,
     CERTIFICATE_FORMAT: certificate_from_json,
+    FABRIC_FORMAT: fabric_from_json,
 }
 """What is no answer: the parts of one."""
 

@@ -6,6 +6,7 @@ from a2aflow.ir.files.json.demand import (
     demand_from_matrix,
     demand_to_json,
 )
+from a2aflow.ir.files.json.fabric import FABRIC_FORMAT, fabric_from_json, fabric_to_json
 from a2aflow.ir.files.json.flow import FLOW_FORMAT, flow_from_json, flow_to_json
 from a2aflow.ir.files.json.problem import (
     CERTIFICATE_FORMAT,
@@ -24,6 +25,7 @@ from a2aflow.ir.files.json.values import format_of, json_text, parse_json, read_
 __all__ = [
     "CERTIFICATE_FORMAT",
     "DEMAND_FORMAT",
+    "FABRIC_FORMAT",
     "FLOW_FORMAT",
     "PROBLEM_FORMAT",
     "ROUTES_FORMAT",
@@ -35,6 +37,8 @@ __all__ = [
     "demand_from_json",
     "demand_from_matrix",
     "demand_to_json",
+    "fabric_from_json",
+    "fabric_to_json",
     "flow_from_json",
     "flow_to_json",
     "format_of",
