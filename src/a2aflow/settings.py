@@ -78,7 +78,7 @@ class SolveSettings:
 
     def why_late(self) -> str:
         """Name what ended the time, for a message."""
-        return "Ctrl-C" if self.stopped() else f"the time limit of {self.time_limit:g} s"
+        return "a signal to stop" if self.stopped() else f"the time limit of {self.time_limit:g} s"
 
     def check_time(self) -> None:
         """Raise TimeoutError if the time limit has passed."""
