@@ -10,8 +10,9 @@ import pytest
 from a2aflow.check.flow import check_flow, check_topology, shortest_distances
 from a2aflow.errors import VerificationError
 from a2aflow.flows import SolveSettings, solve
+from a2aflow.ir.certificate import Certificate
 from a2aflow.ir.demand import Demand
-from a2aflow.ir.flow import Certificate, Flow
+from a2aflow.ir.flow import Flow
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.topology import Topology
 from a2aflow.topologies.spec import build

@@ -11,9 +11,9 @@ from a2aflow.cli.show import STANDARD_OUTPUT, deliver, require_room, show
 from a2aflow.errors import UsageError
 from a2aflow.flows.bounds import cut_bound, distance_bound, regular_bound
 from a2aflow.flows.symmetry.automorphisms import count_automorphisms
+from a2aflow.ir.files.drawing import draw_svg
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.topology import Topology
-from a2aflow.topologies.draw import draw_svg
 from a2aflow.topologies.families import FAMILIES
 from a2aflow.topologies.formats import FORMATS, topology_text
 from a2aflow.topologies.properties import diameter, girth, mean_distance
