@@ -6,7 +6,7 @@ node, in link-index order, from 0.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -55,18 +55,7 @@ class RoutedFile:
 def in_file_order(routes: Routes) -> tuple[Routes, Ints]:
     """Return the routes by source and destination, and where each was before."""
     order = np.lexsort((routes.destination, routes.source))
-    hops = np.diff(routes.start)[order]
-    entries = np.repeat(routes.start[order], hops) + inner_index(hops)
-    ordered = replace(
-        routes,
-        source=routes.source[order],
-        destination=routes.destination[order],
-        start=np.concatenate(([0], np.cumsum(hops))),
-        link=routes.link[entries],
-        weight=routes.weight[order],
-        layer=None if routes.layer is None else routes.layer[order],
-    )
-    return ordered, order
+    return routes.select(order), order
 
 
 def pair_sizes(source: Ints, destination: Ints) -> Ints:
@@ -202,7 +191,7 @@ def differences(found: Routes, wanted: Routes) -> Iterator[str]:
     wrong = (found.source != ordered.source) | (found.destination != ordered.destination)
     wrong |= hops != np.diff(ordered.start)
     if not wrong.any():
-        route = found.route_of_link[found.link != ordered.link]
+        route = found.path_of_link[found.link != ordered.link]
         wrong[route] = True
         wrong |= np.abs(found.weight - ordered.weight) > SAME * ordered.weight
     if ordered.layer is not None and found.layer is not None:

@@ -17,10 +17,10 @@ from numba import njit
 from a2aflow.errors import InputError
 from a2aflow.flows.certificate import certify
 from a2aflow.ir.arrays import Ints
+from a2aflow.ir.paths import Paths
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.topology import Topology
-from a2aflow.paths.candidates import Candidates
 from a2aflow.routes.baselines.tables import pair_amounts
 from a2aflow.routes.weights import routes_from_weights
 from a2aflow.settings import RouteSettings
@@ -44,7 +44,7 @@ def route_dor(problem: Problem, _: RouteSettings) -> Routes:
     link = np.empty(int(start[-1]), dtype=np.int64)
     _walk(begin[pair], moves, np.array(dims), _step_links(topology, dims), start, link)
     _require_links(topology, link)
-    paths = Candidates(source[pair], destination[pair], start, link)
+    paths = Paths(source[pair], destination[pair], start, link)
     return routes_from_weights(problem, paths, weight[pair], certify(problem, []), "dor")
 
 
