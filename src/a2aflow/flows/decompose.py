@@ -141,12 +141,11 @@ class _Pairs:
 
 def _pairs(flow: Flow) -> _Pairs:
     """Return all pairs, by group."""
-    every = flow.problem.demand.rows(np.arange(len(flow.problem.topology.terminals)))
     if flow.destination is None:
-        group, destination = np.nonzero(every[flow.source])
+        group, destination = np.nonzero(flow.problem.demand.rows(flow.source))
     else:
         group, destination = np.arange(flow.groups), flow.destination
-    demand = every[flow.source[group], destination]
+    demand = flow.problem.demand.of(flow.source[group], destination)
     return _Pairs(group, destination, demand, np.searchsorted(group, np.arange(flow.groups + 1)))
 
 

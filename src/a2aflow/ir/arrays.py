@@ -29,7 +29,6 @@ def starts_of(counts: ArrayLike) -> Ints:
     counts = np.asarray(counts, dtype=np.int64)
     starts = np.zeros(len(counts) + 1, dtype=np.int64)
     np.cumsum(counts, out=starts[1:])
-    starts.setflags(write=False)
     return starts
 
 

@@ -77,8 +77,6 @@ Find = Callable[[int, Ints, tuple[Ints, Ints, Ints]], tuple[int, int]]
 def _collect(problem: Problem, find: Find, settings: RouteSettings) -> Paths:
     """Run a search from every source to all its destinations and put the paths together."""
     terminals = problem.topology.terminals
-    position = np.zeros(problem.topology.nodes, dtype=np.int64)
-    position[terminals] = np.arange(len(terminals))
     sources, destinations, lengths, links = [], [], [], []
     total = 0
     for source in problem.sources:
@@ -92,7 +90,7 @@ def _collect(problem: Problem, find: Find, settings: RouteSettings) -> Paths:
                 "links in all); choose disjoint paths, k-shortest paths or columns"
             )
         sources.append(np.full(len(length), source))
-        destinations.append(position[goal])
+        destinations.append(problem.topology.position[goal])
         lengths.append(length)
         links.append(link)
     return Paths(

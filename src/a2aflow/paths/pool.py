@@ -51,6 +51,5 @@ def pooled_paths(problem: Problem, pool: Pool) -> tuple[Paths, Floats]:
     """Return the paths and weights of a pool; owners are `source * nodes + destination's node`."""
     (paths, filled), owner, end, weight, link = pool
     source, node = np.divmod(owner[:paths], problem.topology.nodes)
-    destination = np.searchsorted(problem.topology.terminals, node).astype(np.int64)
     start = np.concatenate((np.zeros(1, np.int64), end[:paths]))
-    return Paths(source, destination, start, link[:filled]), weight[:paths]
+    return Paths(source, problem.topology.position[node], start, link[:filled]), weight[:paths]

@@ -14,7 +14,7 @@ import numpy as np
 
 from a2aflow.ir.paths import Paths
 from a2aflow.ir.routes import Routes
-from a2aflow.routes.pieces import EXACT, Pieces, demand_of
+from a2aflow.routes.pieces import EXACT, Pieces
 from a2aflow.routes.weights import routes_from_weights
 from a2aflow.settings import RouteSettings
 
@@ -41,7 +41,7 @@ def exact_weights(routes: Routes) -> Routes:
         return routes
     units = np.rint(routes.weight * common)
     pair = routes.pair(len(routes.problem.topology.terminals))
-    wanted = demand_of(routes.problem).ravel() * common
+    wanted = routes.problem.demand.table().ravel() * common
     carried = np.bincount(pair, units, len(wanted))
     missed = np.abs(carried - wanted) > EXACT
     # However small a demand is, it is one.
@@ -91,7 +91,7 @@ def fewest_chunks(
 def _may_do(routes: Routes, chunks: int, time: float) -> bool:
     """Whether all shards are whole chunks, and on some link chunks can add up to the time."""
     demand = routes.problem.demand
-    shards = np.ones(1) if demand.uniform else demand_of(routes.problem)
+    shards = np.ones(1) if demand.uniform else demand.table()
     if (np.abs(shards * chunks - np.rint(shards * chunks)) > EXACT).any():
         return False
     load = np.unique(routes.problem.topology.capacity) * chunks

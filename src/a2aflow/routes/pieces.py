@@ -9,7 +9,6 @@ import numpy as np
 
 from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.paths import Paths
-from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.schedule import chunks_of
 from a2aflow.paths.listed import Items, Places, loads, settle
@@ -58,10 +57,12 @@ class Pieces:
         order = np.argsort(pair, kind="stable")
         self.paths, self.weight = paths.select(order), weight[order]
         self.layer = None if layer is None else layer[order]
-        pairs, self.first, self.row = np.unique(pair[order], return_index=True, return_inverse=True)
-        self.demand = demand_of(self.problem).ravel()[pairs]
+        _, self.first, self.row = np.unique(pair[order], return_index=True, return_inverse=True)
+        self.demand = self.problem.demand.of(
+            self.paths.source[self.first], self.paths.destination[self.first]
+        )
         self.counts = chunks_of(self.demand, chunks)
-        piece = np.repeat(np.arange(len(pairs)), self.counts)
+        piece = np.repeat(np.arange(len(self.first)), self.counts)
         after = np.append(self.first[1:], len(order))
         self.size = (self.demand / self.counts)[piece]
         self.items = Items(
@@ -149,9 +150,3 @@ class Pieces:
             self.chunks if whole else None,
             layer,
         )
-
-
-def demand_of(problem: Problem) -> Floats:
-    """Return the demand of every pair, by source and destination."""
-    every = np.arange(len(problem.topology.terminals), dtype=np.int64)
-    return problem.demand.rows(every)

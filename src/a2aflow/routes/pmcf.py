@@ -224,10 +224,7 @@ def _lifted(routes: Routes, under: Translations) -> Routes:
     if under.order == 1:
         return routes
     problem = under.symmetry.problem
-    terminals = problem.topology.terminals
-    position = np.zeros(problem.topology.nodes, dtype=np.int64)
-    position[terminals] = np.arange(len(terminals))
-    moved = position[under.members[:, terminals]]
+    moved = problem.topology.position[under.members[:, problem.topology.terminals]]
     images = Paths(
         source=moved[:, routes.source].ravel(),
         destination=moved[:, routes.destination].ravel(),

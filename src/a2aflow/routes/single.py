@@ -144,8 +144,8 @@ def _pieces(problem: Problem, chunks: int) -> tuple[Chunks, Ints, Ints]:
     """Return all chunks, and the source and destination of each."""
     terminals = problem.topology.terminals
     source, destination = (np.repeat(each, chunks) for each in problem.demand.pairs())
-    demand = problem.demand.rows(np.arange(len(terminals)))[source, destination]
-    return Chunks(terminals[source], terminals[destination], demand / chunks), source, destination
+    size = problem.demand.of(source, destination) / chunks
+    return Chunks(terminals[source], terminals[destination], size), source, destination
 
 
 def _targets(problem: Problem, bound: float, chunks: int) -> Iterator[float]:
@@ -165,8 +165,7 @@ def _as_routes(
 ) -> Routes:
     """Return a route per distinct path, weighted by the chunks that take it."""
     paths = Paths.from_table(source, destination, table)
-    every = np.arange(len(flow.problem.topology.terminals))
-    weight: Floats = flow.problem.demand.rows(every)[source, destination] / chunks
+    weight: Floats = flow.problem.demand.of(source, destination) / chunks
     if chunks > 1:
         paths, weight = paths.merge_equal(weight)
     whole = chunks if flow.problem.demand.uniform else None

@@ -173,9 +173,7 @@ def schedule_from(rounded: Rounded, certificate: Certificate, method: str) -> Sc
     # Sends of one step become consecutive; each is followed by its images.
     order = np.lexsort((timed % topology.links, chunk, step))
     chunk, link = chunk[order], timed[order] % topology.links
-    position = np.zeros(topology.nodes, dtype=np.int64)
-    position[topology.terminals] = np.arange(len(topology.terminals))
-    moved = position[under.members[:, topology.terminals]]
+    moved = topology.position[under.members[:, topology.terminals]]
     return Schedule(
         problem=flow.expansion.problem,
         chunks_per_shard=rounded.chunks_per_shard,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from a2aflow.errors import InputError
-from a2aflow.ir.arrays import Floats, Ints
+from a2aflow.ir.arrays import Floats, Ints, inner_index
 from a2aflow.ir.paths import NOTHING
 from a2aflow.ir.schedule import chunks_of
 from a2aflow.paths.negotiate import Chunks, trace_paths
@@ -91,7 +91,7 @@ class Pieces:
         self.row = np.repeat(self.row, counts)
         self.source = flow.groups.source[self.row]
         self.destination = np.repeat(destination, counts)
-        self.chunk = np.arange(len(self.source)) - np.repeat(np.cumsum(counts) - counts, counts)
+        self.chunk = inner_index(counts)
         size = np.repeat(demand / np.maximum(counts, 1), counts) * chunks_per_shard
         expansion = flow.expansion
         self.chunks = Chunks(expansion.starts[self.source], expansion.ends[self.destination], size)

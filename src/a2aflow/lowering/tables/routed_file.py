@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from a2aflow.errors import FormatError, InputError, LimitError, VerificationError
-from a2aflow.ir.arrays import Floats, Ints, inner_index
+from a2aflow.ir.arrays import Floats, Ints, inner_index, starts_of
 from a2aflow.ir.flow import Certificate
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
@@ -108,15 +108,12 @@ def rebuild(file: RoutedFile, problem: Problem, certificate: Certificate | None)
     Hops that are no ports of the topology, or do not lead to the next one, are violations.
     """
     topology = problem.topology
-    position = np.full(topology.nodes, -1, dtype=np.int64)
-    position[topology.terminals] = np.arange(len(topology.terminals))
-    _require_terminals(file, position)
+    _require_terminals(file, topology.position)
     link = _links(file, topology)
-    ends = (position[file.source], position[file.destination])
+    ends = (topology.position[file.source], topology.position[file.destination])
     weight = file.weight
     if file.shares:
-        every = np.arange(len(topology.terminals))
-        weight = weight * problem.demand.rows(every)[ends]
+        weight = weight * problem.demand.of(*ends)
     return Routes(
         problem=problem,
         source=ends[0],
@@ -143,7 +140,7 @@ def _require_terminals(file: RoutedFile, position: Ints) -> None:
 
 def _links(file: RoutedFile, topology: Topology) -> Ints:
     """Return the link of every hop; raise for ports that are not there or lead elsewhere."""
-    first = np.cumsum(topology.out_degree) - topology.out_degree
+    first = starts_of(topology.out_degree)
     by_node = np.argsort(topology.tail, kind="stable")
     known = file.node < topology.nodes
     node = np.where(known, file.node, 0)

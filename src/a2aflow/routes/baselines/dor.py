@@ -16,12 +16,11 @@ from numba import njit
 
 from a2aflow.errors import InputError
 from a2aflow.flows.certificate import certify
-from a2aflow.ir.arrays import Ints
+from a2aflow.ir.arrays import Ints, starts_of
 from a2aflow.ir.paths import Paths
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.topology import Topology
-from a2aflow.routes.baselines.tables import pair_amounts
 from a2aflow.routes.weights import routes_from_weights
 from a2aflow.settings import RouteSettings
 
@@ -36,11 +35,11 @@ def route_dor(problem: Problem, _: RouteSettings) -> Routes:
     tied = np.flatnonzero(halfway.any(axis=1))
     pair = np.concatenate((np.arange(len(source)), tied))
     moves = np.concatenate((offset, np.where(halfway, -offset, offset)[tied]))
-    weight = pair_amounts(problem, source, destination)
+    weight = problem.demand.of(source, destination)
     weight[tied] /= 2
     order = np.argsort(pair, kind="stable")
     pair, moves = pair[order], moves[order]
-    start = np.concatenate(([0], np.cumsum(np.abs(moves).sum(axis=1))))
+    start = starts_of(np.abs(moves).sum(axis=1))
     link = np.empty(int(start[-1]), dtype=np.int64)
     _walk(begin[pair], moves, np.array(dims), _step_links(topology, dims), start, link)
     _require_links(topology, link)

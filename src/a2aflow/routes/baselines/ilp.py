@@ -33,7 +33,6 @@ from a2aflow.lp import LinearProgram, LPStatus, solve_program
 from a2aflow.lp.highs import mip
 from a2aflow.paths.candidates import candidate_paths
 from a2aflow.routes.baselines.balance import balanced_choice
-from a2aflow.routes.baselines.tables import pair_amounts
 from a2aflow.routes.weights import routes_from_weights
 from a2aflow.settings import RouteSettings, SolveSettings
 
@@ -76,7 +75,7 @@ class Choosing:
     @cached_property
     def amount(self) -> Floats:
         """The demand of each path's pair."""
-        return pair_amounts(self.problem, self.candidates.source, self.candidates.destination)
+        return self.problem.demand.of(self.candidates.source, self.candidates.destination)
 
     @cached_property
     def unit(self) -> float | None:
@@ -148,7 +147,7 @@ def _route(problem: Problem, settings: RouteSettings) -> Routes:
         f"{method}: {choice.status}, within {choice.gap:.2%} of the best choice of these paths"
     )
     chosen = candidates.select(choice.path)
-    weight = pair_amounts(problem, chosen.source, chosen.destination)
+    weight = problem.demand.of(chosen.source, chosen.destination)
     return routes_from_weights(problem, chosen, weight, certify(problem, []), method)
 
 
