@@ -149,7 +149,7 @@ def _hops(routes: Routes) -> Iterator[tuple[int, int, int, int]]:
         topology.tail[routes.link],
         ports_of(topology)[routes.link],
         routes.link,
-        np.asarray(routes.route_of_link, dtype=np.int64),
+        np.asarray(routes.path_of_link, dtype=np.int64),
     )
     yield from zip(*(column.tolist() for column in columns), strict=True)
 
