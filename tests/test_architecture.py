@@ -18,11 +18,12 @@ NOUNS = {"errors", "ir"}
 SOLVING = NOUNS | {"lp", "settings", "paths"}
 ROOMS: dict[str, set[str]] = {
     "errors": set(),
+    "registry": {"errors"},
     "ir": {"errors"},
     "check": NOUNS,
-    "lp": {"errors"},
+    "lp": {"errors", "registry"},
     "settings": {"errors", "lp"},
-    "topologies": NOUNS,
+    "topologies": NOUNS | {"registry"},
     "paths": NOUNS | {"lp", "settings"},
     "flows": SOLVING,
     "routes": SOLVING | {"flows"},

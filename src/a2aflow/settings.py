@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from a2aflow.errors import UsageError
-from a2aflow.lp import LPSettings, require_solver
-from a2aflow.lp.program import never, silent
+from a2aflow.lp import require_solver
+from a2aflow.lp.settings import LPSettings, never, silent
 
 clock = time.monotonic
 """What every time limit is read from; tests put a clock of their own in its place."""
@@ -78,7 +78,7 @@ class SolveSettings:
 
     def why_late(self) -> str:
         """Name what ended the time, for a message."""
-        return "Ctrl-C" if self.stopped() else f"the time limit of {self.time_limit:g} s"
+        return "a signal to stop" if self.stopped() else f"the time limit of {self.time_limit:g} s"
 
     def check_time(self) -> None:
         """Raise TimeoutError if the time limit has passed."""

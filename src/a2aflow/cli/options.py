@@ -20,8 +20,9 @@ from a2aflow.ir.topology import Topology
 from a2aflow.lp import solver_names
 from a2aflow.topologies import operators
 from a2aflow.topologies.cables import both_ways
+from a2aflow.topologies.families import FAMILIES
 from a2aflow.topologies.formats import read_topology
-from a2aflow.topologies.spec import FAMILIES, build
+from a2aflow.topologies.spec import build
 
 CHANGES = "Changes to the topology"
 

@@ -14,9 +14,9 @@ from a2aflow.flows.symmetry.automorphisms import count_automorphisms
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.topology import Topology
 from a2aflow.topologies.draw import draw_svg
+from a2aflow.topologies.families import FAMILIES
 from a2aflow.topologies.formats import FORMATS, topology_text
 from a2aflow.topologies.properties import diameter, girth, mean_distance
-from a2aflow.topologies.spec import FAMILIES
 
 MAX_NAMES = 10
 """Most names of nodes in the lines for people; the JSON has all of them."""
@@ -28,10 +28,7 @@ MAX_COUNT = 10**300
 def _show_choices(as_json: bool) -> None:
     """Print every family and every file format."""
     families = {
-        name: {
-            "example": family.example,
-            "summary": (family.build.__doc__ or "").partition("\n")[0],
-        }
+        name: {"example": family.example, "summary": family.summary}
         for name, family in FAMILIES.items()
     }
     formats = {
