@@ -6,7 +6,7 @@ node, in link-index order, from 0.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -52,9 +52,13 @@ class RoutedFile:
         return f"route {index} from node {self.source[index]} to node {self.destination[index]}"
 
 
-def in_file_order(routes: Routes) -> tuple[Routes, Ints]:
-    """Return the routes by source and destination, and where each was before."""
-    order = np.lexsort((routes.destination, routes.source))
+def in_file_order(routes: Routes, rank: Ints | None = None) -> tuple[Routes, Ints]:
+    """Return the routes by source and destination, and where each was before.
+
+    The order is that of the ranks of terminals, if they have others than their positions.
+    """
+    ends = (routes.destination, routes.source)
+    order = np.lexsort(ends if rank is None else (rank[ends[0]], rank[ends[1]]))
     return routes.select(order), order
 
 
@@ -205,6 +209,23 @@ def differences(found: Routes, wanted: Routes) -> Iterator[str]:
             f"{int(wrong.sum())} routes differ from the saved ones; the first is route {route}, "
             f"{pair_name(found, int(route))}"
         )
+
+
+def by_node(file: RoutedFile) -> RoutedFile:
+    """Return a file with its routes ordered by the nodes that they begin and end at."""
+    order = np.lexsort((file.destination, file.source))
+    hops = np.diff(file.start)[order]
+    entries = np.repeat(file.start[:-1][order], hops) + inner_index(hops)
+    return replace(
+        file,
+        source=file.source[order],
+        destination=file.destination[order],
+        start=np.concatenate(([0], np.cumsum(hops))),
+        node=file.node[entries],
+        port=file.port[entries],
+        weight=file.weight[order],
+        layer=None if file.layer is None else file.layer[order],
+    )
 
 
 def require_order(file: RoutedFile, ids: Ints, where: str) -> None:
