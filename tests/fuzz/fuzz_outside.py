@@ -40,6 +40,6 @@ def best_time(
             b_eq=wanted.ravel(),
             method=method,
         )
-        if found.status == 0:
+        if found.status == 0 and found.fun is not None:
             return float(found.fun * most / wide)
     return None
