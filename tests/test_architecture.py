@@ -20,11 +20,12 @@ NOUNS = {"errors", "ir"}
 SOLVING = NOUNS | {"lp", "settings", "paths"}
 ROOMS: dict[str, set[str]] = {
     "errors": set(),
+    "registry": {"errors"},
     "ir": {"errors"},
     "check": NOUNS,
-    "lp": {"errors"},
-    "settings": NOUNS | {"lp"},
-    "topologies": NOUNS,
+    "lp": {"errors", "registry"},
+    "settings": {"errors", "lp"},
+    "topologies": NOUNS | {"registry"},
     "paths": NOUNS | {"lp", "settings"},
     "flows": SOLVING | {"topologies"},
     "routes": SOLVING | {"flows", "check"},

@@ -7,9 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from a2aflow.errors import UsageError
-from a2aflow.ir.flow import Status
-from a2aflow.lp import LPSettings, require_solver
-from a2aflow.lp.program import never, silent
+from a2aflow.lp import require_solver
+from a2aflow.lp.settings import LPSettings, never, silent
 
 clock = time.monotonic
 """What every time limit is read from; tests put a clock of their own in its place."""
@@ -94,10 +93,6 @@ class SolveSettings:
     def out_of_time(self) -> bool:
         """Whether the time limit has passed."""
         return self.seconds_left() == 0.0
-
-    def how_ended(self, status: Status) -> Status:
-        """Say of a search that ran out of time if that was because it was stopped."""
-        return Status.INTERRUPTED if self.stopped() and status is Status.TIME_LIMIT else status
 
     def lp_settings(self) -> LPSettings:
         """Return what to ask of a solver of linear programs.

@@ -5,8 +5,9 @@ from math import factorial
 import pytest
 
 from a2aflow.flows.symmetry.automorphisms import count_automorphisms
+from a2aflow.topologies.families import FAMILIES
 from a2aflow.topologies.properties import diameter, girth
-from a2aflow.topologies.spec import FAMILIES, build
+from a2aflow.topologies.spec import build
 
 # spec, nodes, links, out-degrees, diameter, girth, automorphisms
 PINNED = [

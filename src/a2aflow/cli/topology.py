@@ -11,17 +11,14 @@ from a2aflow.errors import UsageError
 from a2aflow.flows.public import describe
 from a2aflow.ir.topology import Topology
 from a2aflow.topologies.draw import draw_svg
+from a2aflow.topologies.families import FAMILIES
 from a2aflow.topologies.formats import FORMATS, topology_text
-from a2aflow.topologies.spec import FAMILIES
 
 
 def _show_choices(as_json: bool) -> None:
     """Print every family and every file format."""
     families = {
-        name: {
-            "example": family.example,
-            "summary": (family.build.__doc__ or "").partition("\n")[0],
-        }
+        name: {"example": family.example, "summary": family.summary}
         for name, family in FAMILIES.items()
     }
     formats = {

@@ -29,7 +29,10 @@ from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.flow import Certificate, Flow, Status
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.topology import Topology
-from a2aflow.lp import SMALL_SIZE, LPResult, LPStatus, solve_program, solvers_to_try
+from a2aflow.lp import SMALL_SIZE
+from a2aflow.lp.program import LPResult
+from a2aflow.lp.settings import LPStatus
+from a2aflow.lp.solve import solve_program, solvers_to_try
 from a2aflow.settings import SolveSettings
 
 VARIABLE_BYTES = 750

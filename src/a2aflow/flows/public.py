@@ -13,7 +13,7 @@ from a2aflow.flows.warm import solve_from
 from a2aflow.ir.files.artefacts import read_as
 from a2aflow.ir.flow import Flow
 from a2aflow.ir.problem import Problem
-from a2aflow.lp.program import never, silent
+from a2aflow.lp.settings import never, silent
 from a2aflow.settings import SolveSettings, cores
 from a2aflow.topologies.given import Given, GivenDemand, problem_of
 
@@ -88,7 +88,7 @@ def find_flow(
     """Solve a problem from scratch, or from the last flow; `solve` says what may be asked."""
     settings = (settings or SolveSettings()).begin()
     flow = _solved(problem, method, settings, last, repair)
-    return replace(flow, status=settings.how_ended(flow.status))
+    return replace(flow, status=flow.status.unless(settings.stopped()))
 
 
 def _solved(

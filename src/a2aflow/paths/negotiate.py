@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.topology import Topology
-from a2aflow.lp.program import never
+from a2aflow.lp.settings import never
 from a2aflow.paths.shortest import Adjacency, shortest_tree
 from a2aflow.settings import Late
 

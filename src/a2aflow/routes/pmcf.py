@@ -41,7 +41,8 @@ from a2aflow.ir.demand import Demand
 from a2aflow.ir.flow import Certificate
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
-from a2aflow.lp import LinearProgram, LPResult, solve_program
+from a2aflow.lp.program import LinearProgram, LPResult
+from a2aflow.lp.solve import solve_program
 from a2aflow.paths.candidates import Candidates, candidate_paths
 from a2aflow.paths.search import tree_paths
 from a2aflow.paths.shortest import Adjacency

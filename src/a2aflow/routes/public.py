@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from a2aflow.ir.routes import Routes
-from a2aflow.lp.program import never, silent
+from a2aflow.lp.settings import never, silent
 from a2aflow.routes.refusals import deadlock_free_means, refuse_unused
 from a2aflow.routes.search import find_routes
 from a2aflow.settings import RouteSettings, SolveSettings, cores

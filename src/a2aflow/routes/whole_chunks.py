@@ -16,7 +16,7 @@ import numpy as np
 from a2aflow.errors import UsageError
 from a2aflow.ir.arrays import Ints
 from a2aflow.ir.routes import Routes
-from a2aflow.lp import solve_program
+from a2aflow.lp.solve import solve_program
 from a2aflow.paths.candidates import Candidates
 from a2aflow.paths.listed import first_found
 from a2aflow.routes.exact import fewest_chunks

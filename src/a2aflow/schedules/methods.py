@@ -29,7 +29,7 @@ def find_schedule(
     require_method(method)
     settings = (settings or ScheduleSettings()).begin()
     found = METHODS[method](problem, settings)
-    return replace(found, status=settings.solve.how_ended(found.status))
+    return replace(found, status=found.status.unless(settings.solve.stopped()))
 
 
 def require_method(method: str) -> None:

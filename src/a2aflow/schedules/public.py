@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from a2aflow.ir.schedule import Schedule
-from a2aflow.lp.program import never, silent
+from a2aflow.lp.settings import never, silent
 from a2aflow.schedules.methods import find_schedule
 from a2aflow.schedules.sweep import Sweep, sweep_schedules
 from a2aflow.settings import STEP_TOLERANCE, ScheduleSettings, SolveSettings, cores

@@ -16,9 +16,10 @@ from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.schedule import Schedule
 from a2aflow.ir.topology import Topology
+from a2aflow.topologies.families import FAMILIES
 from a2aflow.topologies.formats import from_networkx, read_topology
 from a2aflow.topologies.operators import with_host_bandwidth
-from a2aflow.topologies.spec import FAMILIES, build
+from a2aflow.topologies.spec import build
 
 if TYPE_CHECKING:
     import networkx as nx

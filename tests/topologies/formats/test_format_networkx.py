@@ -77,7 +77,10 @@ def test_other_labels_are_numbered_and_noted() -> None:
     found = from_networkx(graph, "named", capacity="bw")
     assert found.terminals.tolist() == [0, 2]
     assert found.capacity.tolist() == [2.0, 2.0, 1.0, 1.0]
-    assert found.notes == ("nodes numbered in the order of the graph: a=0, sw=1, b=2",)
+    assert found.notes == (
+        "nodes numbered in the order of the graph: a=0, sw=1, b=2",
+        "no bw on 1 of 2 edges, taken as 1",
+    )
 
 
 def test_a_capacity_that_is_no_number_is_refused() -> None:
@@ -110,6 +113,29 @@ def test_an_attribute_that_no_edge_has_is_refused() -> None:
         from_networkx(weighted(bw=2, name=1), capacity="width")
     with pytest.raises(TopologyError, match="found none"):
         from_networkx(weighted(), capacity="capacity")
+
+
+@pytest.mark.parametrize(
+    ("graph", "notes"),
+    [
+        (weighted(), ()),
+        (weighted(bandwidth=1, fast=True), ()),
+        (weighted(weight=1), ()),
+        (weighted(capacity=2), ("no capacity on 2 of 3 edges, taken as 1",)),
+        (
+            weighted(speed=7, bw=2.5),
+            ("no capacity on 3 of 3 edges, taken as 1; not used: bw, speed",),
+        ),
+        (nx.cycle_graph(3), ()),
+    ],
+)
+def test_a_capacity_that_is_assumed_is_noted(
+    graph: "nx.Graph[int]", notes: tuple[str, ...]
+) -> None:
+    """Other numbers in its place, or capacities elsewhere, make a 1 worth a word."""
+    assert from_networkx(graph).notes == notes
+    text = "\n".join(nx.generate_graphml(graph))
+    assert graphml.read(text, "g.graphml", "g").notes == notes
 
 
 GRAPHML = """<?xml version="1.0" encoding="UTF-8"?>

@@ -23,7 +23,8 @@ def from_networkx(
     Nodes labelled 0..n-1 keep their ids; other labels are numbered in the graph's order. A false
     node attribute `terminal` marks a switch. The edge attribute that `capacity` names, "capacity"
     if it names none, counts as 1 where it is missing; but a `weight` in its place may be meant as
-    one or not, so it has to be named. Undirected edges become a link in either direction.
+    one or not, so it has to be named; of other numbers in its place there is a note. Undirected
+    edges become a link in either direction.
     """
     edges = _edges(graph)
     _check_attributes(edges, capacity)
@@ -34,6 +35,7 @@ def from_networkx(
     ]
     rows = [(ids[u], ids[v], _capacity(u, v, data.get(key, 1.0))) for u, v, data in edges]
     build = Topology.from_links if graph.is_directed() else Topology.from_edges
+    notes += _assumed(edges, key)
     return build(name or graph.name or "networkx", len(ids), rows, terminals, notes)
 
 
@@ -74,6 +76,24 @@ def _check_attributes(edges: list[Edge], capacity: str | None) -> None:
             f"no edge has the attribute {capacity!r} that is to be its capacity; "
             f"found {', '.join(found) or 'none'}"
         )
+
+
+def _assumed(edges: list[Edge], key: str) -> tuple[str, ...]:
+    """Note capacities that are taken for 1 though others, or other numbers, are given.
+
+    A `bandwidth` that nobody reads must not become a capacity of 1 without a word.
+    """
+    without = [data for *_, data in edges if key not in data]
+    numbers = {str(name) for data in without for name, value in data.items() if _is_number(value)}
+    if not without or (len(without) == len(edges) and not numbers):
+        return ()
+    found = f"; not used: {', '.join(sorted(numbers)[:MAX_NAMED])}" if numbers else ""
+    return (f"no {key} on {len(without)} of {len(edges)} edges, taken as 1{found}",)
+
+
+def _is_number(value: object) -> bool:
+    """Whether an attribute may be meant as a width, and is not that of a link of width 1."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and value != 1
 
 
 def _edges(graph: "nx.Graph[Any]") -> list[Edge]:
