@@ -27,13 +27,14 @@ ROOMS: dict[str, set[str]] = {
     "settings": {"errors", "lp"},
     "topologies": NOUNS | {"registry"},
     "paths": NOUNS | {"lp", "settings"},
-    "flows": SOLVING | {"topologies"},
-    "routes": SOLVING | {"flows", "check"},
+    "flows": SOLVING | {"topologies", "registry"},
+    "routes": SOLVING | {"flows", "check", "registry"},
     "schedules": SOLVING | {"flows", "check"},
-    "lowering": NOUNS,
+    "lowering": NOUNS | {"registry"},
     "runtime": NOUNS | {"lowering"},
     "loading": NOUNS | {"topologies", "lowering"},
     "verification": NOUNS | {"check", "topologies", "flows", "lowering", "loading"},
+    "extensions": SOLVING | {"registry", "flows", "routes", "lowering"},
 }
 """What the modules of a room may import of other rooms; an import never goes back."""
 

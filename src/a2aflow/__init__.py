@@ -33,6 +33,7 @@ _WHERE = {
         "UsageError",
         "VerificationError",
     ),
+    "a2aflow.extensions": ("register_method", "register_target"),
     "a2aflow.flows.bounds": ("cut_bound", "distance_bound", "regular_bound"),
     "a2aflow.flows.description": ("Description",),
     "a2aflow.flows.public": ("describe", "find_flow", "solve"),
@@ -44,7 +45,9 @@ _WHERE = {
     "a2aflow.ir.summaries": ("summary_of",),
     "a2aflow.ir.topology": ("Topology",),
     "a2aflow.loading": ("load",),
+    "a2aflow.lowering": ("Target",),
     "a2aflow.lowering.public": ("LoweredFiles", "lower"),
+    "a2aflow.lowering.tables.targets": ("RouteTarget",),
     "a2aflow.routes.phases": ("Phases", "split_phases"),
     "a2aflow.routes.public": ("route",),
     "a2aflow.routes.search": ("FoundRoutes", "find_routes"),
@@ -53,6 +56,7 @@ _WHERE = {
     "a2aflow.schedules.public": ("schedule", "sweep"),
     "a2aflow.schedules.sweep": ("Sweep",),
     "a2aflow.settings": ("RouteSettings", "ScheduleSettings", "SolveSettings"),
+    "a2aflow.topologies.families": ("Family", "register_family"),
     "a2aflow.topologies.formats": (
         "from_networkx",
         "read_topology",
@@ -84,6 +88,8 @@ if MYPY:
     from a2aflow.errors import MissingComponentError as MissingComponentError
     from a2aflow.errors import UsageError as UsageError
     from a2aflow.errors import VerificationError as VerificationError
+    from a2aflow.extensions import register_method as register_method
+    from a2aflow.extensions import register_target as register_target
     from a2aflow.flows.bounds import cut_bound as cut_bound
     from a2aflow.flows.bounds import distance_bound as distance_bound
     from a2aflow.flows.bounds import regular_bound as regular_bound
@@ -101,8 +107,10 @@ if MYPY:
     from a2aflow.ir.summaries import summary_of as summary_of
     from a2aflow.ir.topology import Topology as Topology
     from a2aflow.loading import load as load
+    from a2aflow.lowering import Target as Target
     from a2aflow.lowering.public import LoweredFiles as LoweredFiles
     from a2aflow.lowering.public import lower as lower
+    from a2aflow.lowering.tables.targets import RouteTarget as RouteTarget
     from a2aflow.routes.phases import Phases as Phases
     from a2aflow.routes.phases import split_phases as split_phases
     from a2aflow.routes.public import route as route
@@ -116,6 +124,8 @@ if MYPY:
     from a2aflow.settings import RouteSettings as RouteSettings
     from a2aflow.settings import ScheduleSettings as ScheduleSettings
     from a2aflow.settings import SolveSettings as SolveSettings
+    from a2aflow.topologies.families import Family as Family
+    from a2aflow.topologies.families import register_family as register_family
     from a2aflow.topologies.formats import from_networkx as from_networkx
     from a2aflow.topologies.formats import read_topology as read_topology
     from a2aflow.topologies.formats import to_networkx as to_networkx

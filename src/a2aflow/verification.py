@@ -24,7 +24,7 @@ from a2aflow.ir.problem import Problem
 from a2aflow.ir.program import Program
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.topology import Topology
-from a2aflow.loading import LoweredText, opened
+from a2aflow.loading import LoweredText, Noun, opened
 from a2aflow.lowering import RUNTIMES, Lowered, parse_program
 from a2aflow.lowering.programs.msccl.complete import refusals
 from a2aflow.lowering.tables.routed_file import RoutedFile, differences, rebuild
@@ -34,7 +34,7 @@ from a2aflow.topologies.given import Given, topology_of
 Reference = Topology | Problem | Routes
 """What a file is held against: a topology stands for the uniform all-to-all on it."""
 
-Subject: TypeAlias = str | PathLike[str] | Artefact | Topology | Lowered
+Subject: TypeAlias = str | PathLike[str] | Noun
 """What can be verified: a file of any kind, or what one stands for."""
 
 
@@ -102,8 +102,12 @@ def _verified_artefact(noun: Artefact, tolerance: float) -> Verified:
     return Verified(FORMATS[type(noun)], facts)
 
 
-def _facts(lowered: LoweredText | Lowered, topology: Topology | None) -> dict[str, Any]:
+def _facts(
+    lowered: LoweredText | RoutedFile | Lowered, topology: Topology | None
+) -> dict[str, Any]:
     """Read routes back from their target's file, or execute a program on real bytes."""
+    if isinstance(lowered, RoutedFile):
+        return _verify_routed(lowered, lowered.name, topology)
     if not isinstance(lowered, LoweredText):
         report = _executed(lowered, lowered.name)
         kind = "program" if isinstance(lowered, Program) else "execution plan"
@@ -190,7 +194,11 @@ def verify_routed_text(text: str, where: str, reference: Reference | None = None
     the demand, and be free of deadlocks in every layer. Held against routes, it must say the same.
     Only the fabric's table has its own topology and can be checked alone.
     """
-    file = read_routed(text, where)
+    return _verify_routed(read_routed(text, where), where, reference)
+
+
+def _verify_routed(file: RoutedFile, where: str, reference: Reference | None) -> dict[str, Any]:
+    """Rebuild the routes that a file describes, and check them."""
     problem, certificate = _problem(file, reference)
     found = rebuild(file, problem, certificate)
     report = check_routes(found)

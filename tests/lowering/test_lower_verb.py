@@ -88,7 +88,9 @@ def test_wrong_programs_are_never_written(
     """A bug in an emitter is found before the file is there."""
     target = TARGETS["oneccl"]
     broken = target.emit(schedule_named("hypercube:3", 2), Options()).replace("<sync/>", "", 1)
-    monkeypatch.setitem(TARGETS, "oneccl", replace(target, emit=lambda _schedule, _: broken))
+    monkeypatch.setitem(
+        TARGETS._entries, "oneccl", replace(target, emit=lambda _schedule, _: broken)
+    )
     output = tmp_path / "never.xml"
     with pytest.raises(VerificationError, match=r"race|nothing has been written"):
         call(saved, "--to", "oneccl", "-o", output)

@@ -35,7 +35,8 @@ def lower_verb(
         typer.Option(
             "--to",
             metavar="TARGET",
-            help=f"For a schedule: {', '.join(TARGETS)}; for routes: {', '.join(ROUTE_TARGETS)}.",
+            help=f"For a schedule: {', '.join(TARGETS.known)}; "
+            f"for routes: {', '.join(ROUTE_TARGETS.known)}.",
             show_default=False,
         ),
     ],

@@ -37,7 +37,7 @@ def route_verb(
     topology: Topology,
     context: typer.Context,
     asked: Asked,
-    method: Annotated[str, typer.Option(help=f"One of {', '.join(ROUTERS)}.")] = "extp",
+    method: Annotated[str, typer.Option(help=f"One of {', '.join(ROUTERS.known)}.")] = "extp",
     paths: Annotated[
         str, typer.Option(help=f"Paths that pmcf chooses from: {', '.join(PATH_SETS)}.")
     ] = DEFAULTS.paths,

@@ -25,7 +25,7 @@ from a2aflow.topologies.given import problem_of
 def solve_verb(
     topology: Topology,
     asked: Asked,
-    method: Annotated[str, typer.Option(help=f"One of auto, {', '.join(METHODS)}.")] = "auto",
+    method: Annotated[str, typer.Option(help=f"One of auto, {', '.join(METHODS.known)}.")] = "auto",
     demand: DemandFile = None,
     link_bandwidth: Annotated[
         str | None,

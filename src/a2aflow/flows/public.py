@@ -5,7 +5,9 @@ from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 
+from a2aflow.check.flow import check_flow
 from a2aflow.errors import UsageError
+from a2aflow.flows import METHODS
 from a2aflow.flows import solve as solve_problem
 from a2aflow.flows.description import Description, describe_problem
 from a2aflow.flows.warm import repair as repaired
@@ -88,6 +90,8 @@ def find_flow(
     """Solve a problem from scratch, or from the last flow; `solve` says what may be asked."""
     settings = (settings or SolveSettings()).begin()
     flow = _solved(problem, method, settings, last, repair)
+    if method in METHODS and method not in METHODS.known:
+        check_flow(flow)  # What others register is not taken at its word.
     return replace(flow, status=flow.status.unless(settings.stopped()))
 
 

@@ -136,6 +136,11 @@ def _lower_schedule(
     name = name or f"alltoall{TARGETS[to].suffix}"
     text = TARGETS[to].emit(schedule, options)
     facts = verify_text(text, name, schedule.problem.topology) | {"time": schedule.time}
+    if facts["format"] != to:
+        raise UsageError(
+            f"target {to!r}: its file reads as one of the target {facts['format']}; expected a "
+            "sign that only its own files have near their beginning"
+        )
     if schedule.bound > 0:
         facts |= {"bound": schedule.bound, "gap": schedule.gap}
     return LoweredFiles(to, {name: text}, facts)

@@ -27,7 +27,7 @@ def refuse_unused(method: str, given: Mapping[str, Any], spelled: Spelling = as_
     """Refuse what was asked for and means nothing to the method, or nothing without another."""
     for name in given:
         users = USED_BY.get(name, (method,))
-        if method in ROUTERS and method not in users:
+        if method in ROUTERS.known and method not in users:
             raise UsageError(
                 f"{spelled(name)} with {spelled('method')} {method}, which does not use it; leave "
                 f"it out, or use it with {', '.join(users)}"

@@ -2,9 +2,11 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from a2aflow.errors import FormatError
 from a2aflow.ir.routes import Routes
+from a2aflow.lowering.registering import GROUP, require_target
 from a2aflow.lowering.tables.ompi.emit import emit_ompi
 from a2aflow.lowering.tables.ompi.read import read_ompi
 from a2aflow.lowering.tables.options import RouteOptions
@@ -12,6 +14,7 @@ from a2aflow.lowering.tables.routed_file import RoutedFile
 from a2aflow.lowering.tables.srv6.emit import emit_srv6
 from a2aflow.lowering.tables.srv6.read import read_srv6
 from a2aflow.lowering.tables.table import TABLE_FORMAT, emit_routes_table, read_routes_table
+from a2aflow.registry import Registry
 
 MAX_FILE_BYTES = 256 << 20
 SNIFFED = 1024
@@ -29,21 +32,35 @@ class RouteTarget:
     """What the text of such a file has near its beginning."""
 
 
-ROUTE_TARGETS: dict[str, RouteTarget] = {
-    "routes": RouteTarget(
-        emit_routes_table,
-        read_routes_table,
-        ".routes-table.json",
-        "the table of a routed fabric: egress ports and layers",
-        f'"{TABLE_FORMAT}"',
-    ),
-    "ompi": RouteTarget(
-        emit_ompi, read_ompi, ".ompi.xml", "path-steered XML for an MPI runtime", "<alltoall"
-    ),
-    "srv6": RouteTarget(
-        emit_srv6, read_srv6, ".srv6.batch", "Linux segment routing commands", "# a2aflow srv6/"
-    ),
-}
+def _target(name: str, target: Any) -> RouteTarget | None:
+    """Return what somebody registers as a target, if it is one for routes."""
+    if not isinstance(target, RouteTarget):
+        return None
+    require_target(name, target)
+    return target
+
+
+ROUTE_TARGETS: Registry[RouteTarget] = Registry(
+    "target",
+    GROUP,
+    {
+        "routes": RouteTarget(
+            emit_routes_table,
+            read_routes_table,
+            ".routes-table.json",
+            "the table of a routed fabric: egress ports and layers",
+            f'"{TABLE_FORMAT}"',
+        ),
+        "ompi": RouteTarget(
+            emit_ompi, read_ompi, ".ompi.xml", "path-steered XML for an MPI runtime", "<alltoall"
+        ),
+        "srv6": RouteTarget(
+            emit_srv6, read_srv6, ".srv6.batch", "Linux segment routing commands", "# a2aflow srv6/"
+        ),
+    },
+    _target,
+)
+"""All targets for routes by name; others are added by `a2aflow.register_target`."""
 
 
 def routed_kind(text: str) -> str | None:
