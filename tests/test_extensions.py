@@ -1,7 +1,7 @@
 """What others register is used like what is ours, through the command line too, and is checked."""
 
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,22 +15,9 @@ from a2aflow.flows import solve as solve_problem
 from a2aflow.lowering import TARGETS
 from a2aflow.lowering.tables.targets import ROUTE_TARGETS
 from a2aflow.registry import Registry
-from a2aflow.routes import ROUTERS
 from a2aflow.routes.baselines.native import route_native
-from a2aflow.topologies.families import FAMILIES
 from command_line import Run
-
-TABLES: tuple[Registry[Any], ...] = (FAMILIES, METHODS, ROUTERS, TARGETS, ROUTE_TARGETS)
-
-
-@pytest.fixture(autouse=True)
-def _as_before() -> Iterator[None]:
-    """Take out again what a test registers."""
-    before = [set(table) for table in TABLES]
-    yield
-    for table, names in zip(TABLES, before, strict=True):
-        for name in set(table) - names:
-            table.remove(name)
+from conftest import TABLES
 
 
 def star(leaves: int, capacity: float = 1.0) -> a2aflow.Topology:

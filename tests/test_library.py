@@ -25,8 +25,8 @@ ROUTES = a2aflow.route(PROBLEM)
 NAMES = {"last": "last", "repair_only": "repair", "hash_name": "hash", "topology": "topology"}
 """Options of verbs that the library calls by another name."""
 
-ONLY_PRINTED = {"as_json", "output", "context", "file", "link_bandwidth", "sweep"}
-"""Options that say how to print or save, or that are the first argument or another function."""
+ONLY_PRINTED = {"as_json", "output", "context", "file", "link_bandwidth", "sweep", "group_file"}
+"""Options that say how to print or save, or that another argument or function has too."""
 
 SETTINGS_ONLY = {"phases", "phase_loss"}
 """What `route` only reports: `find_routes` and `split_phases` have it."""
@@ -106,6 +106,17 @@ def test_a_demand_is_given_in_many_forms(tmp_path: Path) -> None:
     assert a2aflow.solve(a2aflow.solve(skewed)).time == pytest.approx(times[0])
     with pytest.raises(DemandError, match="a dict in the place of a demand"):
         a2aflow.solve("ring:4", demand={"a": 1})  # type: ignore[arg-type]
+
+
+def test_groups_are_given_in_many_forms(tmp_path: Path, run: Run) -> None:
+    """By numbers or names, or in a file; they say all that a demand could."""
+    path = tmp_path / "groups.txt"
+    path.write_text("0,1\n2,3\n")
+    expected = run("solve", "ring:4", "--group", "0,1", "--group", "2,3", "--json").json["time"]
+    for groups in ([(0, 1), (2, 3)], [["0", "1"], ["2", "3"]], path, str(path)):
+        assert a2aflow.solve("ring:4", groups=groups).time == pytest.approx(expected)
+    with pytest.raises(UsageError, match="demand and groups"):
+        a2aflow.solve("ring:4", groups=[(0, 1)], demand=np.ones((4, 4)) - np.eye(4))
 
 
 def test_host_bandwidth_is_that_of_the_operator() -> None:

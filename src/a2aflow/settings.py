@@ -83,7 +83,7 @@ class SolveSettings:
 
     def why_late(self) -> str:
         """Name what ended the time, for a message."""
-        return "Ctrl-C" if self.stopped() else f"the time limit of {self.time_limit:g} s"
+        return "a signal to stop" if self.stopped() else f"the time limit of {self.time_limit:g} s"
 
     def check_time(self) -> None:
         """Raise TimeoutError if the time limit has passed."""
@@ -123,7 +123,8 @@ class RouteSettings:
     `paths` names the candidate paths of pmcf and the ILPs; `slack` is how many hops a bounded path
     may be longer than a shortest one; `k` is the number of k-shortest paths; `max_routes` limits
     the routes of a pair; `loss` is what limiting them may cost; `epsilon` is the FPTAS' accuracy;
-    `max_layers` is what deadlock-free routes may take.
+    `max_layers` is what deadlock-free routes may take; `shape` has the sides of the grid that is
+    routed by dimension, where they are not found.
 
     What is done to the routes of a method, in this order (`routes.search`): `max_routes`; `chunks`,
     of which every weight becomes a multiple; `layers`, the algorithm that assigns them, or None;
@@ -138,6 +139,7 @@ class RouteSettings:
     epsilon: float = 0.05
     seed: int = 0
     max_layers: int | None = None
+    shape: tuple[int, ...] | None = None
     chunks: int | None = None
     layers: str | None = "lash-sequential"
     phases: int | None = None

@@ -15,11 +15,15 @@ import typer
 from a2aflow.cli.show import progress
 from a2aflow.cli.signals import searching
 from a2aflow.errors import UsageError
+from a2aflow.ir.demand import Demand
+from a2aflow.ir.files.demands import group_of, read_groups
+from a2aflow.ir.problem import Problem
 from a2aflow.ir.topology import Topology
 from a2aflow.lp import solver_names
 from a2aflow.settings import SolveSettings
 from a2aflow.topologies import operators
-from a2aflow.topologies.given import load_topology
+from a2aflow.topologies.cables import both_ways
+from a2aflow.topologies.given import load_topology, problem_of
 
 CHANGES = "Changes to the topology"
 DEFAULTS = SolveSettings()
@@ -37,6 +41,17 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and 
 DemandFile = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="Demand between terminals; uniform if left out."),
+]
+Groups = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--group",
+        metavar="A,B,C",
+        help="All-to-all among these terminals only, names or numbers; may be repeated.",
+    ),
+]
+GroupFile = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Such groups from a file, one a line.")
 ]
 Output = Annotated[
     Path | None,
@@ -61,15 +76,22 @@ def chosen_topology(
     directed: Annotated[
         bool, _option("--directed", "Take the lines of an edge list as one-way links.")
     ] = False,
+    undirected: Annotated[
+        bool, _option("--undirected", "Take every link as a cable, which goes both ways.")
+    ] = False,
     capacity_attribute: Annotated[
         str | None,
-        _option("--capacity-attribute", "The attribute of GraphML edges to take.", "NAME"),
+        _option(
+            "--capacity-attribute", "The attribute of GraphML or networkx edges to take.", "NAME"
+        ),
     ] = None,
     remove_link: Annotated[
-        list[str] | None, _option("--remove-link", "Remove a link; may be repeated.", "U-V")
+        list[str] | None,
+        _option("--remove-link", "Remove a link, by names or numbers; may be repeated.", "U-V"),
     ] = None,
     remove_node: Annotated[
-        list[int] | None, _option("--remove-node", "Remove a node; may be repeated.", "V")
+        list[str] | None,
+        _option("--remove-node", "Remove a node, by name or number; may be repeated.", "V"),
     ] = None,
     drop_links: Annotated[int, _option("--drop-links", "Remove K random links.", "K")] = 0,
     drop_nodes: Annotated[int, _option("--drop-nodes", "Remove K random nodes.", "K")] = 0,
@@ -93,17 +115,22 @@ def chosen_topology(
     """Build or read the topology, then change it in the order of these options."""
     if seed < 0:
         raise UsageError(f"seed {seed}; expected 0 or more")
+    if directed and undirected:
+        raise UsageError("--directed and --undirected; expected one of them")
     topology = load_topology(spec, input_format, directed, capacity_attribute)
+    if undirected:
+        topology = both_ways(topology)
     if remove_link:
-        topology = operators.remove_links(topology, [_link(text) for text in remove_link])
+        topology = operators.remove_links(topology, map(topology.ends_of, remove_link))
     if remove_node:
-        topology = operators.remove_nodes(topology, remove_node)
+        topology = operators.remove_nodes(topology, map(topology.node_of, remove_node))
     if drop_links:
         topology = operators.drop_links(topology, drop_links, seed)
     if drop_nodes:
         topology = operators.drop_nodes(topology, drop_nodes, seed)
     if set_capacity:
-        topology = operators.set_capacities(topology, dict(map(_capacity, set_capacity)))
+        wanted = dict(_capacity(topology, text) for text in set_capacity)
+        topology = operators.set_capacities(topology, wanted)
     if scale_capacity is not None:
         topology = operators.scale_capacities(topology, scale_capacity)
     if host_bandwidth is not None:
@@ -230,17 +257,33 @@ def given_options(context: typer.Context) -> dict[str, Any]:
     }
 
 
-def _link(text: str) -> tuple[int, int]:
-    ends = re.fullmatch(r"([0-9]{1,18})-([0-9]{1,18})", text)
-    if not ends:
-        raise UsageError(f"link {reprlib.repr(text)}; expected two node numbers, such as 3-4")
-    return int(ends[1]), int(ends[2])
+def load_problem(
+    topology: Topology,
+    demand: Path | None,
+    groups: list[str] | None = None,
+    group_file: Path | None = None,
+) -> Problem:
+    """Return the problem on a topology: uniform, with the demand of a file, or within groups."""
+    if demand is not None and (groups or group_file):
+        raise UsageError("--demand and groups; expected one of them, as either says all there is")
+    found = [group_of(text.split(","), topology) for text in groups or ()]
+    found += read_groups(group_file, topology) if group_file else []
+    if found:
+        return Problem(topology, Demand.of_groups(len(topology.terminals), found))
+    return problem_of(topology, demand)
 
 
-def _capacity(text: str) -> tuple[tuple[int, int], float]:
-    link, _, number = text.partition("=")
+def sides_of(text: str) -> tuple[int, ...]:
+    """Return the sides of a grid that is written like 3x3x3."""
+    if not re.fullmatch(r"[0-9]{1,7}(x[0-9]{1,7})*", text):
+        raise UsageError(f"shape {reprlib.repr(text)}; expected sides such as 3x3x3")
+    return tuple(map(int, text.split("x")))
+
+
+def _capacity(topology: Topology, text: str) -> tuple[tuple[int, int], float]:
+    link, _, number = text.rpartition("=")
     try:
-        return _link(link), float(number)
+        return topology.ends_of(link), float(number)
     except ValueError:
         raise UsageError(
             f"capacity {reprlib.repr(text)}; expected a link and a number, such as 3-4=2.5"

@@ -10,8 +10,12 @@ from a2aflow.cli.options import (
     AsJson,
     Asked,
     DemandFile,
+    GroupFile,
+    Groups,
     Output,
     given_options,
+    load_problem,
+    sides_of,
     takes_settings,
     takes_topology,
 )
@@ -26,7 +30,6 @@ from a2aflow.routes.layers.assign import LAYERINGS
 from a2aflow.routes.refusals import deadlock_free_means, refuse_unused
 from a2aflow.routes.search import find_routes
 from a2aflow.settings import PATH_SETS, RouteSettings
-from a2aflow.topologies.given import problem_of
 
 DEFAULTS = RouteSettings()
 
@@ -52,6 +55,12 @@ def route_verb(
         float, typer.Option(help="What few may lose against the certified bound.")
     ] = DEFAULTS.loss,
     epsilon: Annotated[float, typer.Option(help="Accuracy of fptas.")] = DEFAULTS.epsilon,
+    shape: Annotated[
+        str | None,
+        typer.Option(
+            metavar="AxBxC", help="Sides of the grid of dor, numbered row by row; else it is found."
+        ),
+    ] = None,
     layers: Annotated[
         str | None,
         typer.Option(metavar="ALGORITHM", help=f"Assign layers: {', '.join(LAYERINGS)}."),
@@ -75,6 +84,8 @@ def route_verb(
         typer.Option(metavar="L", help=f"Short for --method {METHOD} --max-layers L."),
     ] = None,
     demand: DemandFile = None,
+    groups: Groups = None,
+    group_file: GroupFile = None,
     output: Output = None,
     as_json: AsJson = False,
 ) -> None:
@@ -92,7 +103,7 @@ def route_verb(
     if deadlock_free is not None:
         method, max_layers = deadlock_free_means(deadlock_free, given)
     refuse_unused(method, given)
-    problem = problem_of(topology, demand)
+    problem = load_problem(topology, demand, groups, group_file)
     with asked.search() as solving:
         settings = RouteSettings(
             paths=paths,
@@ -102,6 +113,7 @@ def route_verb(
             loss=loss,
             epsilon=epsilon,
             max_layers=max_layers,
+            shape=sides_of(shape) if shape is not None else None,
             chunks=chunks,
             layers=layers,
             phases=phases,

@@ -6,7 +6,17 @@ from typing import Annotated, Any
 import typer
 
 from a2aflow.cli.compiling import clock
-from a2aflow.cli.options import AsJson, Asked, DemandFile, Output, takes_settings, takes_topology
+from a2aflow.cli.options import (
+    AsJson,
+    Asked,
+    DemandFile,
+    GroupFile,
+    Groups,
+    Output,
+    load_problem,
+    takes_settings,
+    takes_topology,
+)
 from a2aflow.cli.show import deliver, require_room, show
 from a2aflow.cli.wording import lines_of_answer
 from a2aflow.ir.files.artefacts import file_bytes
@@ -15,7 +25,6 @@ from a2aflow.ir.topology import Topology
 from a2aflow.schedules.methods import find_schedule, require_method
 from a2aflow.schedules.sweep import sweep_schedules
 from a2aflow.settings import ScheduleSettings
-from a2aflow.topologies.given import problem_of
 
 DEFAULTS = ScheduleSettings()
 
@@ -51,6 +60,8 @@ def schedule_verb(
         typer.Option("--sweep", help="Print time against steps, and loss against chunks, only."),
     ] = False,
     demand: DemandFile = None,
+    groups: Groups = None,
+    group_file: GroupFile = None,
     output: Output = None,
     as_json: AsJson = False,
 ) -> None:
@@ -64,7 +75,7 @@ def schedule_verb(
     started = clock()
     require_room(as_json, output)
     require_method(method)
-    problem = problem_of(topology, demand)
+    problem = load_problem(topology, demand, groups, group_file)
     with asked.search() as solving:
         settings = ScheduleSettings(
             steps, chunks, latency, step_tolerance, loss, max_chunks, solving

@@ -7,17 +7,26 @@ from typing import Annotated
 import typer
 
 from a2aflow.cli.compiling import clock
-from a2aflow.cli.options import AsJson, Asked, DemandFile, Output, takes_settings, takes_topology
+from a2aflow.cli.options import (
+    AsJson,
+    Asked,
+    DemandFile,
+    GroupFile,
+    Groups,
+    Output,
+    load_problem,
+    takes_settings,
+    takes_topology,
+)
 from a2aflow.cli.show import deliver, require_room
-from a2aflow.cli.units import bytes_per_second
 from a2aflow.cli.wording import lines_of_answer
 from a2aflow.flows import METHODS
 from a2aflow.flows.public import find_flow
+from a2aflow.ir.bandwidth import bytes_per_second
 from a2aflow.ir.files.artefacts import file_bytes
 from a2aflow.ir.flow import Flow
 from a2aflow.ir.summaries import in_order, summary_of
 from a2aflow.ir.topology import Topology
-from a2aflow.topologies.given import problem_of
 
 
 @takes_topology
@@ -27,6 +36,8 @@ def solve_verb(
     asked: Asked,
     method: Annotated[str, typer.Option(help=f"One of auto, {', '.join(METHODS.known)}.")] = "auto",
     demand: DemandFile = None,
+    groups: Groups = None,
+    group_file: GroupFile = None,
     link_bandwidth: Annotated[
         str | None,
         typer.Option(metavar="RATE", help="Of a link of capacity 1, such as 25Gbps."),
@@ -60,7 +71,7 @@ def solve_verb(
     started = clock()
     require_room(as_json, output)
     rate = bytes_per_second(link_bandwidth) if link_bandwidth else None
-    problem = problem_of(topology, demand)
+    problem = load_problem(topology, demand, groups, group_file)
     with asked.search() as settings:
         flow = find_flow(problem, method, settings, last, repair_only)
     summary = in_order({**summary_of(flow), "seconds": round(clock() - started, 3)})

@@ -4,6 +4,7 @@
 for what checks found: a line per number.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -47,7 +48,8 @@ def _line(key: str, value: Any) -> tuple[str, str]:
         return "layers", "not assigned" if value is None else str(value)
     label, form = WORDING.get(key, (key.replace("_", " "), "{}"))
     simple = isinstance(value, int | float) and not isinstance(value, bool)
-    return label, form.format(value if simple else line_of(value))
+    text = form.format(value if simple else line_of(value))
+    return label, re.sub(r"^1 (\w+)s\b", r"1 \1", text) if simple else text
 
 
 def lines_of_answer(summary: Mapping[str, Any]) -> dict[str, str]:

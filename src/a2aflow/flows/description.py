@@ -19,7 +19,8 @@ class Description:
     """The numbers that tell topologies apart.
 
     Degrees and capacities are the least and the largest; `girth` is None without a cycle;
-    `automorphisms` is None where only their logarithm can be told. `bounds` are lower bounds on the
+    `automorphisms` is None where only their logarithm can be told, `names` where nodes are called
+    by their numbers. `bounds` are lower bounds on the
     all-to-all time, by what proves them.
     """
 
@@ -38,13 +39,17 @@ class Description:
     automorphisms_log10: float
     bounds: dict[str, float]
     notes: tuple[str, ...]
+    names: tuple[str, ...] | None = None
 
     def summary(self) -> dict[str, Any]:
-        """Return everything as plain values."""
-        return {
+        """Return everything as plain values; names only if there are any."""
+        found = {
             key: list(value) if isinstance(value, tuple) else value
             for key, value in asdict(self).items()
         }
+        if self.names is None:
+            del found["names"]
+        return found
 
 
 def describe_problem(problem: Problem) -> Description:
@@ -67,6 +72,7 @@ def describe_problem(problem: Problem) -> Description:
         automorphisms_log10=math.log10(symmetries),
         bounds=_bounds(problem),
         notes=topology.notes,
+        names=topology.names,
     )
 
 

@@ -17,13 +17,14 @@ from a2aflow.ir.flow import Flow
 from a2aflow.ir.problem import Problem
 from a2aflow.lp.settings import never, silent
 from a2aflow.settings import SolveSettings, cores
-from a2aflow.topologies.given import Given, GivenDemand, problem_of
+from a2aflow.topologies.given import Given, GivenDemand, GivenGroups, problem_of
 
 
 def solve(
     given: Given,
     *,
     demand: GivenDemand = None,
+    groups: GivenGroups = None,
     host_bandwidth: float | None = None,
     method: str = "auto",
     solver: str = "auto",
@@ -47,6 +48,8 @@ def solve(
             `Problem`, or an answer to one.
         demand: who sends how much to whom: a `Demand`, a matrix over the terminals, or the path of
             a file; one shard from each terminal to each other if left out.
+        groups: all-to-all only within groups of terminals, each by name or number, or a file of
+            them with one a line; in the place of a demand.
         host_bandwidth: make all that passes a node pass its host, at so many units of one link.
         method: `"auto"`, or a name in `a2aflow.flows.METHODS`; all have the same optimum.
         solver: `"auto"`, or a solver of linear programs.
@@ -77,7 +80,8 @@ def solve(
         symmetry=symmetry,
         stopped=stop,
     )
-    return find_flow(problem_of(given, demand, host_bandwidth), method, settings, last, repair)
+    problem = problem_of(given, demand, host_bandwidth, groups)
+    return find_flow(problem, method, settings, last, repair)
 
 
 def find_flow(
@@ -115,13 +119,19 @@ def _solved(
 
 
 def describe(
-    given: Given, *, demand: GivenDemand = None, host_bandwidth: float | None = None
+    given: Given,
+    *,
+    demand: GivenDemand = None,
+    groups: GivenGroups = None,
+    host_bandwidth: float | None = None,
 ) -> Description:
     """Return what tells a topology apart, and the bounds on its all-to-all that need no solver.
 
     Args:
         given: a SPEC, the path of a file, a networkx graph, a `Topology` or a `Problem`.
         demand: what the bounds are for; the uniform all-to-all if left out.
+        groups: all-to-all only within groups of terminals, each by name or number, or a file of
+            them with one a line; in the place of a demand.
         host_bandwidth: make all that passes a node pass its host, at so many units of one link.
 
     >>> import a2aflow
@@ -130,4 +140,4 @@ def describe(
     (27, 3, 1296, 9.0)
 
     """
-    return describe_problem(problem_of(given, demand, host_bandwidth))
+    return describe_problem(problem_of(given, demand, host_bandwidth, groups))

@@ -9,13 +9,14 @@ from a2aflow.lp.settings import never, silent
 from a2aflow.routes.refusals import deadlock_free_means, refuse_unused
 from a2aflow.routes.search import find_routes
 from a2aflow.settings import RouteSettings, SolveSettings, cores
-from a2aflow.topologies.given import Given, GivenDemand, problem_of
+from a2aflow.topologies.given import Given, GivenDemand, GivenGroups, problem_of
 
 
 def route(
     given: Given,
     *,
     demand: GivenDemand = None,
+    groups: GivenGroups = None,
     host_bandwidth: float | None = None,
     method: str = "extp",
     paths: str = "disjoint",
@@ -24,6 +25,7 @@ def route(
     max_routes: int | None = None,
     loss: float = 0.01,
     epsilon: float = 0.05,
+    shape: tuple[int, ...] | None = None,
     layers: str | None = "lash-sequential",
     max_layers: int | None = None,
     deadlock_free: int | None = None,
@@ -48,6 +50,8 @@ def route(
         given: a SPEC, the path of a file, a networkx graph, a `Topology`, a `Problem`, or an answer
             to one.
         demand: as for `solve`; uniform if left out.
+        groups: all-to-all only within groups of terminals, each by name or number, or a file of
+            them with one a line; in the place of a demand.
         host_bandwidth: make all that passes a node pass its host, at so many units of one link.
         method: a name in `a2aflow.routes.ROUTERS`, ours and the baselines.
         paths: the paths that `pmcf` chooses from, one of `a2aflow.settings.PATH_SETS`.
@@ -56,6 +60,7 @@ def route(
         max_routes: most routes of a pair; weights are optimised anew.
         loss: what `few` may lose against the certified bound.
         epsilon: the accuracy of `fptas`.
+        shape: the sides of the grid of `dor`, numbered row by row; found if left out.
         layers: the algorithm that assigns virtual layers, or None for no layers.
         max_layers: most virtual layers.
         deadlock_free: short for `method="deadlock-free"` with so many `max_layers`.
@@ -101,11 +106,12 @@ def route(
         epsilon=epsilon,
         seed=seed,
         max_layers=max_layers,
+        shape=shape,
         chunks=chunks,
         layers=layers,
         solve=solving,
     )
-    return find_routes(problem_of(given, demand, host_bandwidth), method, settings).routes
+    return find_routes(problem_of(given, demand, host_bandwidth, groups), method, settings).routes
 
 
 def _given(arguments: dict[str, Any]) -> dict[str, Any]:
@@ -114,7 +120,7 @@ def _given(arguments: dict[str, Any]) -> dict[str, Any]:
     return {
         key: value
         for key, value in arguments.items()
-        if key not in ("given", "demand") and value != parameters[key].default
+        if key not in ("given", "demand", "groups") and value != parameters[key].default
     }
 
 

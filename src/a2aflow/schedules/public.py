@@ -7,13 +7,14 @@ from a2aflow.lp.settings import never, silent
 from a2aflow.schedules.methods import find_schedule
 from a2aflow.schedules.sweep import Sweep, sweep_schedules
 from a2aflow.settings import STEP_TOLERANCE, ScheduleSettings, SolveSettings, cores
-from a2aflow.topologies.given import Given, GivenDemand, problem_of
+from a2aflow.topologies.given import Given, GivenDemand, GivenGroups, problem_of
 
 
 def schedule(
     given: Given,
     *,
     demand: GivenDemand = None,
+    groups: GivenGroups = None,
     host_bandwidth: float | None = None,
     method: str = "tsmcf",
     steps: int | None = None,
@@ -40,6 +41,8 @@ def schedule(
         given: a SPEC, the path of a file, a networkx graph, a `Topology`, a `Problem`, or an answer
             to one.
         demand: as for `solve`; uniform if left out.
+        groups: all-to-all only within groups of terminals, each by name or number, or a file of
+            them with one a line; in the place of a demand.
         host_bandwidth: make all that passes a node pass its host, at so many units of one link.
         method: `"tsmcf"`, or the baseline `"sccl"` for a handful of nodes.
         steps: how many; the best number if left out.
@@ -72,7 +75,7 @@ def schedule(
         stopped=stop,
     )
     settings = ScheduleSettings(steps, chunks, latency, step_tolerance, loss, max_chunks, solving)
-    problem = problem_of(given, demand, host_bandwidth)
+    problem = problem_of(given, demand, host_bandwidth, groups)
     return find_schedule(problem, method, settings).schedule
 
 
@@ -80,6 +83,7 @@ def sweep(
     given: Given,
     *,
     demand: GivenDemand = None,
+    groups: GivenGroups = None,
     host_bandwidth: float | None = None,
     settings: ScheduleSettings | None = None,
 ) -> Sweep:
@@ -88,6 +92,8 @@ def sweep(
     Args:
         given: a SPEC, the path of a file, a networkx graph, a `Topology` or a `Problem`.
         demand: as for `solve`; uniform if left out.
+        groups: all-to-all only within groups of terminals, each by name or number, or a file of
+            them with one a line; in the place of a demand.
         host_bandwidth: make all that passes a node pass its host, at so many units of one link.
         settings: what else may be asked; `max_chunks` is how far the chunks go.
 
@@ -97,5 +103,5 @@ def sweep(
     (2, {1: 0.2, 2: 0.0})
 
     """
-    problem = problem_of(given, demand, host_bandwidth)
+    problem = problem_of(given, demand, host_bandwidth, groups)
     return sweep_schedules(problem, settings or ScheduleSettings())

@@ -1,6 +1,7 @@
 """What a caller may give in the place of a topology, a demand or a problem."""
 
 import sys
+from collections.abc import Iterable
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, Union
@@ -9,7 +10,7 @@ import numpy as np
 
 from a2aflow.errors import DemandError, UsageError
 from a2aflow.ir.demand import Demand
-from a2aflow.ir.files.demand import read_demand
+from a2aflow.ir.files.demands import group_of, read_demand, read_groups
 from a2aflow.ir.files.json import demand_from_matrix
 from a2aflow.ir.flow import Flow
 from a2aflow.ir.problem import Problem
@@ -32,6 +33,9 @@ Given: TypeAlias = Union[str, PathLike[str], "nx.Graph[Any]", Topology, Problem,
 
 GivenDemand: TypeAlias = Union[Demand, "ArrayLike", str, PathLike[str], None]
 """A demand, its matrix [terminals, terminals], a file of either, or None for the uniform one."""
+
+GivenGroups: TypeAlias = Iterable[Iterable[str | int]] | str | PathLike[str] | None
+"""Groups of terminals, each by its name or number, or a file with a group a line."""
 
 
 def topology_of(given: Given) -> Topology:
@@ -59,9 +63,12 @@ def topology_of(given: Given) -> Topology:
 
 
 def problem_of(
-    given: Given, demand: GivenDemand = None, host_bandwidth: float | None = None
+    given: Given,
+    demand: GivenDemand = None,
+    host_bandwidth: float | None = None,
+    groups: GivenGroups = None,
 ) -> Problem:
-    """Return the problem that a caller means: uniform unless there is a demand.
+    """Return the problem that a caller means: uniform unless there is a demand, or groups.
 
     `host_bandwidth` makes all that passes a node pass its host, at so many units of one link.
     """
@@ -69,6 +76,10 @@ def problem_of(
     topology = topology_of(posed)
     if host_bandwidth is not None:
         topology = with_host_bandwidth(topology, host_bandwidth)
+    if groups is not None:
+        if demand is not None:
+            raise UsageError("demand and groups; expected one of them, as either says all there is")
+        demand = Demand.of_groups(len(topology.terminals), groups_of(groups, topology))
     if demand is not None:
         return Problem(topology, demand_of(demand, topology))
     if isinstance(posed, Problem):
@@ -94,6 +105,13 @@ def demand_of(given: GivenDemand, topology: Topology) -> Demand:
     return demand_from_matrix(matrix, topology, "demand")
 
 
+def groups_of(given: GivenGroups, topology: Topology) -> list[list[int]]:
+    """Return groups of terminals, as their positions among all terminals."""
+    if isinstance(given, str | PathLike):
+        return read_groups(Path(given), topology)
+    return [group_of(map(str, group), topology) for group in given or ()]
+
+
 def load_topology(
     spec: str,
     input_format: str | None = None,
@@ -115,8 +133,8 @@ def load_topology(
         )
     if capacity_attribute is not None:
         raise UsageError(
-            f"--capacity-attribute with {spec!r}, which is built; expected a GraphML file, whose "
-            "edges have attributes; leave it out"
+            f"--capacity-attribute with {spec!r}, which is built; expected a GraphML file or an "
+            "edge list of networkx, whose edges have attributes; leave it out"
         )
     return topology
 
