@@ -37,9 +37,13 @@ _WHERE = {
     "a2aflow.flows.bounds": ("cut_bound", "distance_bound", "regular_bound"),
     "a2aflow.flows.description": ("Description",),
     "a2aflow.flows.public": ("describe", "find_flow", "solve"),
+    "a2aflow.ir.bottleneck": ("Bottleneck",),
+    "a2aflow.ir.certificate": ("Certificate",),
     "a2aflow.ir.demand": ("Demand",),
-    "a2aflow.ir.flow": ("Certificate", "Flow", "Status"),
+    "a2aflow.ir.fabric": ("Fabric",),
+    "a2aflow.ir.flow": ("Flow", "Status"),
     "a2aflow.ir.problem": ("Problem",),
+    "a2aflow.ir.provenance": ("Provenance",),
     "a2aflow.ir.routes": ("Routes",),
     "a2aflow.ir.schedule": ("Schedule",),
     "a2aflow.ir.summaries": ("summary_of",),
@@ -97,11 +101,14 @@ if MYPY:
     from a2aflow.flows.public import describe as describe
     from a2aflow.flows.public import find_flow as find_flow
     from a2aflow.flows.public import solve as solve
+    from a2aflow.ir.bottleneck import Bottleneck as Bottleneck
+    from a2aflow.ir.certificate import Certificate as Certificate
     from a2aflow.ir.demand import Demand as Demand
-    from a2aflow.ir.flow import Certificate as Certificate
+    from a2aflow.ir.fabric import Fabric as Fabric
     from a2aflow.ir.flow import Flow as Flow
     from a2aflow.ir.flow import Status as Status
     from a2aflow.ir.problem import Problem as Problem
+    from a2aflow.ir.provenance import Provenance as Provenance
     from a2aflow.ir.routes import Routes as Routes
     from a2aflow.ir.schedule import Schedule as Schedule
     from a2aflow.ir.summaries import summary_of as summary_of

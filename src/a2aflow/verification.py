@@ -18,8 +18,11 @@ from a2aflow.check.program.timing import time_on
 from a2aflow.check.routes import RoutesReport, check_routes
 from a2aflow.check.schedule import ScheduleReport, check_schedule
 from a2aflow.errors import UsageError, VerificationError
+from a2aflow.ir.certificate import Certificate
+from a2aflow.ir.demand import Demand
+from a2aflow.ir.fabric import Fabric
 from a2aflow.ir.files.artefacts import FORMATS, Artefact
-from a2aflow.ir.flow import Certificate, Flow
+from a2aflow.ir.flow import Flow
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.program import Program
 from a2aflow.ir.routes import Routes
@@ -82,12 +85,22 @@ def verify(
     found = opened(Path(subject)) if isinstance(subject, str | PathLike) else subject
     if isinstance(found, Artefact):
         return _verified_artefact(found, tolerance)
-    if isinstance(found, Topology):
-        check_topology(found)
-        sizes = {"nodes": found.nodes, "links": found.links}
-        return Verified("topology", {"topology": found.name, **sizes})
+    if isinstance(found, Topology | Problem):
+        return _verified_topology(found)
+    if isinstance(found, Demand | Certificate | Fabric):
+        raise UsageError(
+            f"a {type(found).__name__} claims nothing by itself; expected a topology, a flow, "
+            "routes, a schedule or a lowered file"
+        )
     facts = _facts(found, topology_of(topology) if topology is not None else None)
     return Verified(str(facts.pop("format")), facts)
+
+
+def _verified_topology(found: Topology | Problem) -> Verified:
+    topology = found if isinstance(found, Topology) else found.topology
+    check_topology(topology)
+    sizes = {"nodes": topology.nodes, "links": topology.links}
+    return Verified("topology", {"topology": topology.name, **sizes})
 
 
 def _verified_artefact(noun: Artefact, tolerance: float) -> Verified:
@@ -224,11 +237,11 @@ def _problem(file: RoutedFile, reference: Reference | None) -> tuple[Problem, Ce
         return file.problem, file.certificate
     problem = _problem_of(reference)
     own = file.problem
-    if own is not None and not own.topology.same_as(problem.topology):
+    if own is not None and own.topology != problem.topology:
         raise VerificationError(
             file.name, [f"is for another topology than {problem.topology.name}"]
         )
-    if own is not None and not own.demand.same_as(problem.demand):
+    if own is not None and own.demand != problem.demand:
         raise VerificationError(file.name, ["is for another demand"])
     if isinstance(reference, Routes):
         return problem, reference.certificate

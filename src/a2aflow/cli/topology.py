@@ -9,8 +9,8 @@ from a2aflow.cli.options import AsJson, takes_topology
 from a2aflow.cli.show import STANDARD_OUTPUT, deliver, require_room, show
 from a2aflow.errors import UsageError
 from a2aflow.flows.public import describe
+from a2aflow.ir.files.drawing import draw_svg
 from a2aflow.ir.topology import Topology
-from a2aflow.topologies.draw import draw_svg
 from a2aflow.topologies.families import FAMILIES
 from a2aflow.topologies.formats import FORMATS, topology_text
 

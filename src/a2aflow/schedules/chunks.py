@@ -22,7 +22,7 @@ from a2aflow.errors import InputError
 from a2aflow.flows.exact import exact_flows
 from a2aflow.flows.matrices import linear_program
 from a2aflow.ir.arrays import Floats, Ints
-from a2aflow.ir.flow import Certificate
+from a2aflow.ir.certificate import Certificate
 from a2aflow.ir.schedule import Schedule
 from a2aflow.lp.program import LinearProgram
 from a2aflow.lp.settings import LPStatus, never

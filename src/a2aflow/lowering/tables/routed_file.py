@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from a2aflow.errors import FormatError, InputError, LimitError, VerificationError
 from a2aflow.ir.arrays import Floats, Ints, inner_index
-from a2aflow.ir.flow import Certificate
+from a2aflow.ir.certificate import Certificate
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.topology import Topology

@@ -13,8 +13,8 @@ import numpy as np
 
 from a2aflow.errors import InputError
 from a2aflow.ir.arrays import Floats, Ints, inner_index
-from a2aflow.ir.files.xml import one_line
 from a2aflow.ir.routes import Routes
+from a2aflow.ir.words import one_line
 from a2aflow.lowering.tables.hashes import addresses, dotted, find_ports
 from a2aflow.lowering.tables.options import RouteOptions
 from a2aflow.lowering.tables.routed_file import (
