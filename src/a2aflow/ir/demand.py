@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +21,7 @@ class Demand(Noun):
     other: at thousands of terminals a matrix of ones would be the largest thing in memory.
     """
 
-    BRIEF: ClassVar[tuple[str, ...]] = ("terminals", "total")
+    BRIEF = ("terminals", "total")
 
     terminals: int
     matrix: Floats | None = None
@@ -49,18 +48,13 @@ class Demand(Noun):
     def of_groups(cls, terminals: int, groups: Iterable[Sequence[int]]) -> "Demand":
         """Return the all-to-all within each of several groups, by position of their terminals.
 
-        Every member sends one shard to every other one of its group; all other terminals send
-        nothing, and relay what passes them.
+        Every member sends one shard to every other one of its group; a pair that is in several
+        groups sends a shard in each, and all other terminals only forward.
         """
         matrix = np.zeros((terminals, terminals))
         for index, group in enumerate(groups):
             members = _members(group, index, terminals)
-            if matrix[members].any():
-                raise DemandError(
-                    f"group {index} shares a terminal with a group before it; expected each "
-                    "terminal in one group at most"
-                )
-            matrix[np.ix_(members, members)] = 1.0
+            matrix[np.ix_(members, members)] += 1.0
         np.fill_diagonal(matrix, 0.0)
         return cls(terminals, matrix)
 
@@ -119,8 +113,7 @@ def _members(group: Sequence[int], index: int, terminals: int) -> Ints:
     members = np.unique(np.asarray(group, dtype=np.int64))
     if len(members) < 2 or len(members) != len(group):
         raise DemandError(
-            f"group {index} has {len(members)} different terminals of {len(group)}; expected at "
-            "least 2, each of them once"
+            f"group {index} is {list(group[:8])}; expected two or more terminals, each once"
         )
     if members[0] < 0 or members[-1] >= terminals:
         wrong = members[0] if members[0] < 0 else members[-1]
