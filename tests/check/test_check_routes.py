@@ -189,7 +189,7 @@ def test_a_detour_over_a_visited_node_is_found() -> None:
 def test_cycles_of_dependencies_are_those_of_the_graph(seed: int) -> None:
     """What is left after peeling is on a cycle or behind one, as another library finds them."""
     edges = np.unique(np.random.default_rng(seed).integers(0, 30, (30, 2)), axis=0)
-    graph = nx.DiGraph(edges.tolist())
+    graph: nx.DiGraph[int] = nx.DiGraph(edges.tolist())
     parts = [part for part in nx.strongly_connected_components(graph) if len(part) > 1]
     cyclic = set().union(*parts) | {u for u, v in edges.tolist() if u == v}
     behind = cyclic.union(*(nx.descendants(graph, each) for each in cyclic))

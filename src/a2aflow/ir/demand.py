@@ -48,8 +48,8 @@ class Demand(Noun):
     def of_groups(cls, terminals: int, groups: Iterable[Sequence[int]]) -> "Demand":
         """Return the all-to-all within each of several groups, by position of their terminals.
 
-        Every member sends one shard to every other one of its group; a pair that is in several
-        groups sends a shard in each, and all other terminals only forward.
+        Every member sends one shard to every other one of its group, and a pair that is in several
+        groups one in each; all other terminals send nothing, and relay what passes them.
         """
         matrix = np.zeros((terminals, terminals))
         for index, group in enumerate(groups):
