@@ -26,6 +26,10 @@ class Status(StrEnum):
     INTERRUPTED = "interrupted"
     """The user stopped it."""
 
+    def unless(self, stopped: bool) -> "Status":
+        """Say of a search that ran out of time if that was because it was stopped."""
+        return Status.INTERRUPTED if stopped and self is Status.TIME_LIMIT else self
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Flow(Answer):
