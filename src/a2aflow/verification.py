@@ -130,6 +130,8 @@ def _verified_artefact(noun: Artefact, tolerance: float) -> Verified:
     else:
         report = check_schedule(noun, tolerance)
     facts = {"topology": noun.problem.topology.name, **asdict(report)}
+    if noun.provenance is not None:
+        facts["provenance"] = dict(noun.provenance.known())
     return Verified(FORMATS[type(noun)], facts)
 
 

@@ -202,7 +202,7 @@ def takes_topology(verb: Callable[..., None]) -> Callable[..., None]:
         choice = {key: given.pop(key) for key in shared}
         verb(topology=_topology_or_none(choice), **given)
 
-    return _with_parameters(wrapper, [spec, *others, *changes])
+    return with_parameters(wrapper, [spec, *others, *changes])
 
 
 def takes_settings(*without: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -224,12 +224,12 @@ def takes_settings(*without: str) -> Callable[[Callable[..., None]], Callable[..
         for key, each in inspect.signature(verb).parameters.items():
             parameters += shared.values() if key == "demand" else ()
             parameters += () if key == "asked" else (each,)
-        return _with_parameters(wrapper, parameters)
+        return with_parameters(wrapper, parameters)
 
     return decorated
 
 
-def _with_parameters(
+def with_parameters(
     wrapper: Callable[..., None], parameters: list[inspect.Parameter]
 ) -> Callable[..., None]:
     """Return a function that says that it has these parameters, by keyword."""

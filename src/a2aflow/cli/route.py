@@ -1,28 +1,21 @@
 """`a2aflow route`: weighted or single routes, with deadlock-free layers."""
 
-from functools import partial
 from typing import Annotated
 
 import typer
 
-from a2aflow.cli.compiling import clock
 from a2aflow.cli.options import (
-    AsJson,
     Asked,
     DemandFile,
     GroupFile,
     Groups,
-    Output,
     given_options,
     load_problem,
     sides_of,
     takes_settings,
     takes_topology,
 )
-from a2aflow.cli.show import deliver, require_room
-from a2aflow.cli.wording import lines_of_answer
-from a2aflow.ir.files.artefacts import file_bytes
-from a2aflow.ir.summaries import in_order
+from a2aflow.cli.telling import Telling, takes_telling
 from a2aflow.ir.topology import Topology
 from a2aflow.routes import ROUTERS
 from a2aflow.routes.deadlock_free.best import LAYERS, METHOD
@@ -36,10 +29,12 @@ DEFAULTS = RouteSettings()
 
 @takes_topology
 @takes_settings()
+@takes_telling
 def route_verb(
     topology: Topology,
     context: typer.Context,
     asked: Asked,
+    telling: Telling,
     method: Annotated[str, typer.Option(help=f"One of {', '.join(ROUTERS.known)}.")] = "extp",
     paths: Annotated[
         str, typer.Option(help=f"Paths that pmcf chooses from: {', '.join(PATH_SETS)}.")
@@ -86,8 +81,6 @@ def route_verb(
     demand: DemandFile = None,
     groups: Groups = None,
     group_file: GroupFile = None,
-    output: Output = None,
-    as_json: AsJson = False,
 ) -> None:
     """Compute routes for fabrics whose NICs forward, and layers that keep them from deadlock.
 
@@ -97,8 +90,6 @@ def route_verb(
 
     Example: a2aflow route genkautz:n=64,d=4 --method single --output routes.json
     """
-    started = clock()
-    require_room(as_json, output)
     given = given_options(context)
     if deadlock_free is not None:
         method, max_layers = deadlock_free_means(deadlock_free, given)
@@ -121,6 +112,4 @@ def route_verb(
             solve=solving,
         )
         found = find_routes(problem, method, settings)
-    summary = in_order({**found.summary(), "seconds": round(clock() - started, 3)})
-    files = {output: partial(file_bytes, output, found.routes)}
-    deliver(summary, as_json, lines_of_answer(summary), files)
+    telling.tell(found.routes, found.summary(), solving)

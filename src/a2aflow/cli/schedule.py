@@ -1,26 +1,20 @@
 """`a2aflow schedule`: a time-stepped chunk schedule."""
 
-from functools import partial
 from typing import Annotated, Any
 
 import typer
 
-from a2aflow.cli.compiling import clock
 from a2aflow.cli.options import (
-    AsJson,
     Asked,
     DemandFile,
     GroupFile,
     Groups,
-    Output,
     load_problem,
     takes_settings,
     takes_topology,
 )
-from a2aflow.cli.show import deliver, require_room, show
-from a2aflow.cli.wording import lines_of_answer
-from a2aflow.ir.files.artefacts import file_bytes
-from a2aflow.ir.summaries import in_order
+from a2aflow.cli.show import show
+from a2aflow.cli.telling import Telling, takes_telling
 from a2aflow.ir.topology import Topology
 from a2aflow.schedules.methods import find_schedule, require_method
 from a2aflow.schedules.sweep import sweep_schedules
@@ -31,9 +25,11 @@ DEFAULTS = ScheduleSettings()
 
 @takes_topology
 @takes_settings("cluster")
+@takes_telling
 def schedule_verb(
     topology: Topology,
     asked: Asked,
+    telling: Telling,
     method: Annotated[
         str, typer.Option(help="tsmcf, or the baseline sccl: least steps by SMT, small cases only.")
     ] = "tsmcf",
@@ -62,8 +58,6 @@ def schedule_verb(
     demand: DemandFile = None,
     groups: Groups = None,
     group_file: GroupFile = None,
-    output: Output = None,
-    as_json: AsJson = False,
 ) -> None:
     """Compute which chunk crosses which link in which step, for fabrics where hosts forward.
 
@@ -72,8 +66,6 @@ def schedule_verb(
 
     Example: a2aflow schedule torus:3x3x3 --host-bandwidth 4 --output torus.schedule.json
     """
-    started = clock()
-    require_room(as_json, output)
     require_method(method)
     problem = load_problem(topology, demand, groups, group_file)
     with asked.search() as solving:
@@ -85,11 +77,9 @@ def schedule_verb(
         else:
             found = find_schedule(problem, method, settings)
     if sweep:
-        show(curves, as_json, _sweep_lines(curves))
+        show(curves, telling.as_json, _sweep_lines(curves))
         return
-    summary = in_order({**found.summary(), "seconds": round(clock() - started, 3)})
-    files = {output: partial(file_bytes, output, found.schedule)}
-    deliver(summary, as_json, lines_of_answer(summary), files)
+    telling.tell(found.schedule, found.summary(), solving, latency)
 
 
 def _sweep_lines(curves: dict[str, Any]) -> dict[str, str]:

@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from a2aflow.cli.show import line_of
+from a2aflow.ir.bandwidth import rate_in_words
+from a2aflow.ir.words import seconds_in_words
 from a2aflow.settings import MOST_CHUNKS
 from a2aflow.topologies.parts import counted
 
@@ -110,9 +112,25 @@ def _chunks_of_schedule(summary: Mapping[str, Any]) -> str:
 def _throughput(summary: Mapping[str, Any]) -> str | None:
     if "throughput_GBps" not in summary:
         return None
+    bound = summary.get("throughput_bound_GBps")
+    most = "" if bound is None else f", at most {bound:.3f}"
+    return f"{summary['throughput_GBps']:.3f} GB/s per node{most}"
+
+
+def _link(summary: Mapping[str, Any]) -> str | None:
+    if "link_GBps" not in summary:
+        return None
+    least, most = (rate_in_words(rate * 1e9) for rate in summary["link_GBps"])
+    return least if least == most else f"{least} to {most}"
+
+
+def _transfer(summary: Mapping[str, Any]) -> str | None:
+    if "transfer_seconds" not in summary:
+        return None
+    size, bound = counted(summary["bytes"], "byte"), seconds_in_words(summary["bound_seconds"])
     return (
-        f"{summary['throughput_GBps']:.3f} GB/s per node, "
-        f"at most {summary['throughput_bound_GBps']:.3f}"
+        f"{seconds_in_words(summary['transfer_seconds'])} for shards of {size}, at least {bound}; "
+        f"{summary['transfer_GBps']:.3f} GB/s per node"
     )
 
 
@@ -129,12 +147,15 @@ ANSWER: dict[str, Callable[[Mapping[str, Any]], str | None]] = {
     "time": _time,
     "bound": lambda summary: f"{summary['bound']:.9g}, certified",
     "gap": lambda summary: f"{max(0.0, summary['gap']):.2e} ({in_words(summary['status'])})",
+    "bottleneck": lambda summary: summary["bottleneck"].replace("; ", "\n"),
     "routes": _routes,
     "layers": _layers,
     "fractional": _fractional,
     "chunks": _chunks,
     "notes": lambda summary: "\n".join(summary["notes"]) or None,
+    "link": _link,
     "throughput": _throughput,
+    "transfer": _transfer,
     "phases": _phases,
     "method": lambda summary: f"{summary['method']}, {summary['seconds']:.2f} s",
 }

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import ClassVar
 
 import numpy as np
 
@@ -47,7 +46,7 @@ class Flow(Answer):
     32,768 sources on a torus fits into the memory of one.
     """
 
-    BRIEF: ClassVar[tuple[str, ...]] = ("time", "gap")
+    BRIEF = ("time", "gap")
 
     problem: Problem
     rate: float

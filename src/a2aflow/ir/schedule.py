@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 import numpy as np
 
@@ -28,7 +27,7 @@ class Schedule(Answer):
     size 1. `certificate` is the proof of `bound`, the least time of any all-to-all.
     """
 
-    BRIEF: ClassVar[tuple[str, ...]] = ("time", "gap", "steps", "chunks")
+    BRIEF = ("time", "gap", "steps", "chunks")
 
     problem: Problem
     chunks_per_shard: int

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
+from a2aflow.ir.answer import bottleneck_line
 from a2aflow.ir.flow import Flow
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.schedule import Schedule
@@ -13,7 +14,7 @@ Summary: TypeAlias = dict[str, Any]
 
 ORDER = (
     *("topology", "nodes", "terminals", "links"),
-    *("time", "fractional_time", "fractional_bound", "bound", "gap", "flow", "loss"),
+    *("time", "fractional_time", "fractional_bound", "bound", "gap", "bottleneck", "flow", "loss"),
     *("routes", "max_routes_per_pair", "layers", "common_factor_chunks"),
     *("steps", "chunks_per_shard", "loss_by_chunks", "least_loss_by_chunks", "sends"),
     *("method", "status", "seconds", "notes", "phases"),
@@ -26,7 +27,7 @@ def summary_of(answer: Answer) -> Summary:
     topology = answer.problem.topology
     found = {**sizes_of(topology), "notes": list(topology.notes)}
     found |= {"time": answer.time, "bound": answer.bound, "gap": answer.gap}
-    found |= {"method": answer.method, **_own(answer)}
+    found |= {"bottleneck": bottleneck_line(answer), "method": answer.method, **_own(answer)}
     return in_order(found)
 
 
