@@ -44,7 +44,7 @@ def _topologies() -> list[Sample]:
             + (("verify sample.json",) if key == "json" else ()),
         )
         for key, entry in FORMATS.items()
-        if entry.read is not None
+        if entry.reads
     ]
 
 

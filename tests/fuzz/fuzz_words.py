@@ -10,7 +10,8 @@ import typer.main
 from fuzz_case import Case, directory_of, run_case
 from fuzz_files import valid_files
 
-from a2aflow.cli.app import app
+from a2aflow.cli.parser import parser_of
+from a2aflow.cli.verbs import VERBS
 from a2aflow.flows import METHODS
 from a2aflow.lowering import TARGETS
 from a2aflow.lowering.tables.targets import ROUTE_TARGETS
@@ -65,7 +66,7 @@ LONG = ("warmup",)
 @cache
 def verbs() -> dict[str, Any]:
     """Return the commands, as the command line itself knows them."""
-    group: Any = typer.main.get_command(app)
+    group: Any = typer.main.get_command(parser_of(list(VERBS)))
     return {name: verb for name, verb in group.commands.items() if name not in LONG}
 
 
