@@ -9,7 +9,6 @@ import pytest
 from a2aflow.lowering.tables.srv6.emit import node_batches
 from command_line import Run
 
-RACKS = "0 1 2 3 4 5"
 FABRIC = "a b\nb c\nc d\nd !e\ne f\nf a\na d 2\n"
 RANKS = {"a": 3, "b": 0, "c": 4, "d": 1, "f": 2}
 ADDRESSES = {name: f"192.168.7.{10 + rank}" for name, rank in RANKS.items()}
@@ -40,9 +39,8 @@ def test_programs_by_rank(run: Run, folder: Path, target: str) -> None:
     words = ("verify", "lowered", "--topology", "fabric.edges")
     found = run(*words, "--rank-map", "ranks", "--json")
     assert found.code == 0, found.err
-    assert found.json["time"] == pytest.approx(
-        run("verify", "schedule.json", "--json").json["time"]
-    )
+    schedule = run("verify", "schedule.json", "--json").json
+    assert found.json["time"] == pytest.approx(schedule["time"])
     astray = run(*words)
     assert astray.code == 4
     assert "leads from node" in astray.err

@@ -119,9 +119,8 @@ def lower_verb(
     require_room(as_json, output)
     artefact, name = _read(file), str(output or f"the {to} file")
     settings = Options(channels, runtime, protocol, max_bytes)
-    _require_use(
-        "--rank-map", rank_map, "ranks", to, () if isinstance(artefact, str) else WITH_RANKS
-    )
+    ranked = () if isinstance(artefact, str) else WITH_RANKS
+    _require_use("--rank-map", rank_map, "ranks", to, ranked)
     _require_use("--addresses", addresses, "addresses of terminals", to, WITH_ADDRESSES)
     if isinstance(artefact, Routes):
         topology = artefact.problem.topology
