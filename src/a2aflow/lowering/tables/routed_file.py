@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from a2aflow.errors import FormatError, InputError, LimitError, VerificationError
-from a2aflow.ir.arrays import Floats, Ints, inner_index
-from a2aflow.ir.flow import Certificate
+from a2aflow.ir.arrays import Floats, Ints, inner_index, starts_of
+from a2aflow.ir.certificate import Certificate
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.topology import Topology
@@ -59,18 +59,7 @@ def in_file_order(routes: Routes, rank: Ints | None = None) -> tuple[Routes, Int
     """
     ends = (routes.destination, routes.source)
     order = np.lexsort(ends if rank is None else (rank[ends[0]], rank[ends[1]]))
-    hops = np.diff(routes.start)[order]
-    entries = np.repeat(routes.start[order], hops) + inner_index(hops)
-    ordered = replace(
-        routes,
-        source=routes.source[order],
-        destination=routes.destination[order],
-        start=np.concatenate(([0], np.cumsum(hops))),
-        link=routes.link[entries],
-        weight=routes.weight[order],
-        layer=None if routes.layer is None else routes.layer[order],
-    )
-    return ordered, order
+    return routes.select(order), order
 
 
 def pair_sizes(source: Ints, destination: Ints) -> Ints:
@@ -130,15 +119,12 @@ def rebuild(file: RoutedFile, problem: Problem, certificate: Certificate | None)
     Hops that are no ports of the topology, or do not lead to the next one, are violations.
     """
     topology = problem.topology
-    position = np.full(topology.nodes, -1, dtype=np.int64)
-    position[topology.terminals] = np.arange(len(topology.terminals))
-    _require_terminals(file, position)
+    _require_terminals(file, topology.position)
     link = _links(file, topology)
-    ends = (position[file.source], position[file.destination])
+    ends = (topology.position[file.source], topology.position[file.destination])
     weight = file.weight
     if file.shares:
-        every = np.arange(len(topology.terminals))
-        weight = weight * problem.demand.rows(every)[ends]
+        weight = weight * problem.demand.of(*ends)
     return Routes(
         problem=problem,
         source=ends[0],
@@ -165,7 +151,7 @@ def _require_terminals(file: RoutedFile, position: Ints) -> None:
 
 def _links(file: RoutedFile, topology: Topology) -> Ints:
     """Return the link of every hop; raise for ports that are not there or lead elsewhere."""
-    first = np.cumsum(topology.out_degree) - topology.out_degree
+    first = starts_of(topology.out_degree)
     by_node = np.argsort(topology.tail, kind="stable")
     known = file.node < topology.nodes
     node = np.where(known, file.node, 0)
@@ -213,7 +199,7 @@ def differences(found: Routes, wanted: Routes) -> Iterator[str]:
     wrong = (found.source != ordered.source) | (found.destination != ordered.destination)
     wrong |= hops != np.diff(ordered.start)
     if not wrong.any():
-        route = found.route_of_link[found.link != ordered.link]
+        route = found.path_of_link[found.link != ordered.link]
         wrong[route] = True
         wrong |= np.abs(found.weight - ordered.weight) > SAME * ordered.weight
     if ordered.layer is not None and found.layer is not None:

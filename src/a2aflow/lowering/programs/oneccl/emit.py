@@ -8,10 +8,10 @@ at once. Each step of the schedule ends with a `sync`.
 from collections.abc import Iterator
 from xml.sax.saxutils import quoteattr
 
-from a2aflow.ir.files.xml import one_line
 from a2aflow.ir.program import Buffer
 from a2aflow.ir.schedule import Schedule
 from a2aflow.ir.topology import Topology
+from a2aflow.ir.words import one_line
 from a2aflow.lowering.programs.compile import moves_of
 from a2aflow.lowering.programs.moves import Moves
 from a2aflow.lowering.programs.options import Options

@@ -12,9 +12,9 @@ from xml.sax.saxutils import quoteattr
 import numpy as np
 
 from a2aflow.errors import InputError
-from a2aflow.ir.arrays import Floats, Ints, inner_index
-from a2aflow.ir.files.xml import one_line
+from a2aflow.ir.arrays import Floats, Ints, inner_index, starts_of
 from a2aflow.ir.routes import Routes
+from a2aflow.ir.words import one_line
 from a2aflow.lowering.tables.hashes import addresses, dotted, find_ports, listed_addresses
 from a2aflow.lowering.tables.options import RouteOptions
 from a2aflow.lowering.tables.routed_file import (
@@ -94,7 +94,7 @@ def chunk_counts(routes: Routes) -> Ints:
     if routes.denominator is not None and routes.denominator <= MOST_COMMON:
         return np.rint(routes.weight * routes.denominator).astype(np.int64)
     sizes = pair_sizes(routes.source, routes.destination)
-    first = np.cumsum(sizes) - sizes
+    first = starts_of(sizes)[:-1]
     total = np.add.reduceat(routes.weight, first)
     share = routes.weight / np.repeat(total, sizes)
     chunks = _least_chunks(share, first, sizes)
@@ -121,7 +121,7 @@ def _least_chunks(share: Floats, first: Ints, sizes: Ints) -> Ints:
     for tried in range(1, MOST_CHUNKS + 1):
         entries = np.repeat(first[left], sizes[left]) + inner_index(sizes[left])
         off = np.abs(share[entries] * tried - np.rint(share[entries] * tried))
-        whole = np.maximum.reduceat(off, np.cumsum(sizes[left]) - sizes[left]) <= EXACT
+        whole = np.maximum.reduceat(off, starts_of(sizes[left])[:-1]) <= EXACT
         chunks[left[whole]] = tried
         left = left[~whole]
         if not len(left):
@@ -135,8 +135,8 @@ def _queues(
     """Return a queue pair per chunk or per route, each with the port that picks its route."""
     sizes = pair_sizes(routes.source, routes.destination)
     routes_of_pair = np.repeat(sizes, sizes)
-    before = np.cumsum(counts) - counts
-    before -= np.repeat(before[np.cumsum(sizes) - sizes], sizes)
+    before = starts_of(counts)[:-1]
+    before -= np.repeat(before[starts_of(sizes)[:-1]], sizes)
     per_route = counts if options.queue_pairs == "chunk" else np.ones_like(counts)
     route = np.repeat(np.arange(routes.count), per_route)
     count = (counts // per_route)[route]
@@ -192,7 +192,7 @@ def _sends(
 ) -> list[list[str]]:
     """Return the lines of every terminal: its sends, the routes of each, and their queue pairs."""
     sizes = pair_sizes(routes.source, routes.destination)
-    pair_first = np.cumsum(sizes) - sizes
+    pair_first = starts_of(sizes)[:-1]
     chunks = np.add.reduceat(counts, pair_first).tolist()
     route_lines, queue_lines = _route_lines(routes), _queue_lines(queues, sizes, phase)
     queue_start = np.searchsorted(queues.route, np.append(pair_first, routes.count)).tolist()

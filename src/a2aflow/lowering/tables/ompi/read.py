@@ -8,7 +8,7 @@ from xml.etree.ElementTree import Element
 import numpy as np
 
 from a2aflow.errors import FormatError
-from a2aflow.ir.arrays import Ints
+from a2aflow.ir.arrays import Ints, starts_of
 from a2aflow.ir.files.fields import MAX_INT
 from a2aflow.ir.files.xml import parse_xml
 from a2aflow.lowering.tables.hashes import HASHES, parse_dotted
@@ -120,7 +120,7 @@ def _file(columns: _Columns, node: Ints, where: str) -> RoutedFile:
         name=where,
         source=node[sends[rows[:, 0], 0]],
         destination=node[sends[rows[:, 0], 1]],
-        start=np.concatenate(([0], np.cumsum(hops))),
+        start=starts_of(hops),
         node=_numbers(columns.nodes),
         port=_numbers(columns.ports),
         weight=np.zeros(len(rows)),

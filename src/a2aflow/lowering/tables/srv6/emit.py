@@ -12,9 +12,9 @@ import numpy as np
 
 from a2aflow.errors import FormatError, LimitError, UsageError
 from a2aflow.ir.arrays import Ints, inner_index
-from a2aflow.ir.files.xml import one_line
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.topology import Topology
+from a2aflow.ir.words import one_line
 from a2aflow.lowering.tables.options import RouteOptions
 from a2aflow.lowering.tables.routed_file import check_room, in_file_order, pair_sizes, ports_of
 from a2aflow.lowering.tables.table import weights_as_text
@@ -156,7 +156,7 @@ def _hops(routes: Routes) -> Iterator[tuple[int, int, int, int]]:
         topology.tail[routes.link],
         ports_of(topology)[routes.link],
         routes.link,
-        np.asarray(routes.route_of_link, dtype=np.int64),
+        np.asarray(routes.path_of_link, dtype=np.int64),
     )
     yield from zip(*(column.tolist() for column in columns), strict=True)
 
