@@ -84,7 +84,17 @@ def _lowered() -> list[Sample]:
     ]
 
 
-SAMPLES = [*_topologies(), *_artefacts(), *_lowered()]
+PLACED = Sample(
+    "placed.batch",
+    (
+        f"route {SPEC} -o s.json",
+        "lower s.json --to srv6 --addresses places.txt -o placed.batch",
+    ),
+    (f"verify placed.batch --topology {SPEC}",),
+)
+"""Commands with the addresses and devices of a table."""
+
+SAMPLES = [*_topologies(), *_artefacts(), *_lowered(), PLACED]
 
 DEMANDS = {
     "demand.csv": b"0,1,2,0.5\n1,0,1,1\n0,0,0,3\n1,1,1,0\n",
@@ -121,6 +131,10 @@ TABLES = {
         b'{"0": "10.0.0.1", "1": "10.0.0.9", "2": "192.168.1.2", "3": "10.1.0.3"}',
         ("lower route.json --to ompi --addresses addresses.json",),
     ),
+    "places.txt": (
+        b"0 fd00:1:a::/48 eth0 eth1\n1 fd00:1:b a.1 b-2\n2 fd00:0:0::/48 x y\n3 fd00:1:d p1 p0\n",
+        ("lower route.json --to srv6 --addresses places.txt",),
+    ),
 }
 """Tables that say something of terminals, and who reads them."""
 
@@ -137,7 +151,7 @@ def valid_files() -> dict[str, tuple[bytes, tuple[str, ...]]]:
         found[name] = (data, tuple(each.format(name) for each in reading))
     found |= TABLES
     for sample in SAMPLES:
-        with directory_of(Case([])):
+        with directory_of(Case([], {name: data for name, (data, _) in TABLES.items()})):
             for words in sample.make:
                 outcome = call(words.split(" "))
                 if outcome.code:
