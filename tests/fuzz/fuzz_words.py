@@ -24,6 +24,7 @@ from a2aflow.topologies.formats import FORMATS
 SPECS = (
     *("ring:3", "ring:4", "complete:3", "bipartite:2x2", "torus:2x3", "hypercube:2", "mesh:2x2"),
     *("genkautz:n=5,d=2", "jellyfish:n=6,d=3,seed=1", "sample.json", "sample.edgelist"),
+    *("named.edges", "units.edges", "golf.edges"),
     *("", "ring", "ring:", "ring:0", "ring:1", "ring:-3", "ring:x", "ring:99999999999", "torus:3x"),
     *("torus:0x0", "genkautz:n=4", "genkautz:n=4,d=9,e=1", "nosuch:4", "missing.json", ".", "\x1b"),
 )
@@ -45,13 +46,30 @@ TEXTS = (
         "0-1=-1",
         "0-1=nan",
         "0-9",
+        "0->1",
+        "0,1",
+        "0,1,2",
+        "leaf-1",
+        "leaf-1-spine",
+        "2x2",
+        "4",
     ),
     *("25Gbps", "1B/s", "-1Gbps", "Gbps", "64", "1K", "1K:2K", "2K:1K", "0", "mpich", "reference"),
     *(METHODS, ROUTERS, LAYERINGS, FORMATS, TARGETS, ROUTE_TARGETS, PATH_SETS, solver_names()),
 )
 """Values for options that take a word: some that mean something, some that do not."""
 
-PATHS = ("out.json", "out.npz", "missing/out.json", "sample.json", ".", "demand.csv", "out.xml")
+PATHS = (
+    "out.json",
+    "out.npz",
+    "missing/out.json",
+    "sample.json",
+    ".",
+    "demand.csv",
+    "out.xml",
+    "groups.txt",
+    "ranks.txt",
+)
 NEVER = ("--cluster", "--mpi", "--on")
 """Options that reach for other machines or start other programs."""
 
