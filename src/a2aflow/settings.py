@@ -115,7 +115,8 @@ class RouteSettings:
     `paths` names the candidate paths of pmcf and the ILPs; `slack` is how many hops a bounded path
     may be longer than a shortest one; `k` is the number of k-shortest paths; `max_routes` limits
     the routes of a pair; `loss` is what limiting them may cost; `epsilon` is the FPTAS' accuracy;
-    `max_layers` is what deadlock-free routes may take.
+    `max_layers` is what deadlock-free routes may take; `shape` has the sides of the grid that is
+    routed by dimension, where they are not found.
     """
 
     paths: str = "disjoint"
@@ -126,6 +127,7 @@ class RouteSettings:
     epsilon: float = 0.05
     seed: int = 0
     max_layers: int | None = None
+    shape: tuple[int, ...] | None = None
     solve: SolveSettings = field(default_factory=SolveSettings)
 
     def __post_init__(self) -> None:

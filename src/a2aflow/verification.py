@@ -109,7 +109,7 @@ def _time_of_depths(
 
 
 def _stray(topology: Topology, sender: int, receiver: int) -> str:
-    ends = topology.terminals[[sender, receiver]]
+    ends = topology.terminal_name(sender), topology.terminal_name(receiver)
     return (
         f"rank {sender} sends to rank {receiver}, but no link or path through switches of "
         f"{topology.name} leads from node {ends[0]} to node {ends[1]}"

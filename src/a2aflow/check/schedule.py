@@ -86,7 +86,8 @@ class _Chunks:
 
     def name(self, chunk: int) -> str:
         """Name a chunk by the ends of its shard."""
-        (start,), (end,) = self.ends(np.array([chunk]))
+        named = self.schedule.problem.topology.node_name
+        start, end = (named(int(node)) for (node,) in self.ends(np.array([chunk])))
         first = self.first[np.searchsorted(self.first, chunk, side="right") - 1]
         return f"chunk {chunk - first} from node {start} to node {end}"
 

@@ -18,6 +18,9 @@ from a2aflow.topologies.families import FAMILIES
 from a2aflow.topologies.formats import FORMATS, topology_text
 from a2aflow.topologies.properties import diameter, girth, mean_distance
 
+MAX_NAMES = 10
+"""Most names of nodes in the lines for people; the JSON has all of them."""
+
 MAX_COUNT = 10**300
 """Automorphisms are counted in full below this, and by their logarithm from here on."""
 
@@ -110,7 +113,7 @@ def describe(problem: Problem) -> dict[str, Any]:
         "automorphisms_log10": math.log10(symmetries),
         "bounds": bounds,
         "notes": list(topology.notes),
-    }
+    } | ({} if topology.names is None else {"names": list(topology.names)})
 
 
 def _lines(summary: dict[str, Any], topology: Topology) -> dict[str, str]:
@@ -118,6 +121,7 @@ def _lines(summary: dict[str, Any], topology: Topology) -> dict[str, str]:
     lines = {
         "topology": topology.name,
         "nodes": f"{topology.nodes}, {summary['terminals']} of them terminals",
+        "names": _names(topology),
         "links": f"{topology.links}, {'both ways' if topology.bidirectional else 'one way'}",
         "degree": f"{_range(summary['out_degree'])} out, {_range(summary['in_degree'])} in",
         "capacity": _range(summary["capacity"]),
@@ -126,9 +130,17 @@ def _lines(summary: dict[str, Any], topology: Topology) -> dict[str, str]:
         "symmetry": f"{_symmetries(summary)} automorphisms",
         "time above": bounds,
     }
+    if topology.names is None:
+        del lines["names"]
     if topology.notes:
         lines["notes"] = "\n".join(topology.notes)
     return lines
+
+
+def _names(topology: Topology) -> str:
+    """Return the first names that people read."""
+    names = topology.names or ()
+    return ", ".join(names[:MAX_NAMES]) + (", ..." if len(names) > MAX_NAMES else "")
 
 
 def _symmetries(summary: dict[str, Any]) -> str:

@@ -1,5 +1,6 @@
 """`Demand`: how much every terminal sends to every other one."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,6 +37,23 @@ class Demand:
         _raise_at(np.diag(np.diag(matrix) != 0), matrix, "0: a terminal sends nothing to itself")
         if not matrix.any():
             raise DemandError("the demand is zero everywhere; expected at least one positive entry")
+
+    @classmethod
+    def of_groups(cls, terminals: int, groups: Iterable[Sequence[int]]) -> "Demand":
+        """Return an all-to-all within each group of terminals; the others only forward.
+
+        A pair that is in several groups sends a shard in each.
+        """
+        matrix = np.zeros((terminals, terminals))
+        for number, group in enumerate(groups):
+            if len(group) < 2 or len(set(group)) < len(group):
+                raise DemandError(
+                    f"group {number} is {list(group[:8])}; expected two or more terminals, "
+                    "each once"
+                )
+            matrix[np.ix_(group, group)] += 1.0
+        np.fill_diagonal(matrix, 0.0)
+        return cls(terminals, matrix)
 
     @property
     def uniform(self) -> bool:

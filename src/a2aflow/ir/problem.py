@@ -56,7 +56,8 @@ def require_connected(topology: Topology) -> None:
     for seen, words in ((forth, "{0} cannot reach terminal {1}"), (back, "{1} cannot reach {0}")):
         missed = topology.terminals[~seen[topology.terminals]]
         if len(missed):
+            ends = (topology.node_name(node) for node in (first, int(missed[0])))
             raise TopologyError(
-                f"{topology.name} is disconnected: terminal {words.format(first, int(missed[0]))} "
+                f"{topology.name} is disconnected: terminal {words.format(*ends)} "
                 f"({len(missed)} such terminals); add links or leave these terminals out"
             )

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from a2aflow.errors import TopologyError
 from a2aflow.ir.arrays import Floats, Ints, frozen
+from a2aflow.ir.names import checked_names, no_node, node_called, not_a_link, two_ends
 
 MAX_NODES = 1_000_000
 SMALLEST, LARGEST = 1e-100, 1e100
@@ -26,6 +27,7 @@ class Topology:
     key of every per-link array in a2aflow; parallel links are simply two indices. Nodes that are
     not terminals (switches, the NIC halves of a host) forward but neither send nor receive.
     `notes` say how the topology came to be: dropped self-loops, removed links, and the like.
+    `names` are what people call the nodes; without them nodes are called by their numbers.
     """
 
     name: str
@@ -35,6 +37,7 @@ class Topology:
     capacity: Floats
     terminals: Ints
     notes: tuple[str, ...] = field(default=())
+    names: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         for key, kind in (
@@ -45,6 +48,8 @@ class Topology:
         ):
             object.__setattr__(self, key, frozen(getattr(self, key), kind))
         _check_sizes(self)
+        if self.names is not None:
+            object.__setattr__(self, "names", checked_names(self.name, self.nodes, self.names))
         _check_links(self)
         _check_terminals(self)
 
@@ -56,6 +61,7 @@ class Topology:
         links: Iterable[Sequence[float]],
         terminals: Iterable[int] | None = None,
         notes: Iterable[str] = (),
+        names: Iterable[str] | None = None,
     ) -> "Topology":
         """Build from `(tail, head)` or `(tail, head, capacity)` tuples; capacity is 1 if left out.
 
@@ -71,6 +77,7 @@ class Topology:
             capacity=np.array([row[2] if len(row) > 2 else 1.0 for row in rows], dtype=np.float64),
             terminals=np.array(sorted(range(nodes) if terminals is None else terminals), np.int64),
             notes=tuple(notes),
+            names=None if names is None else tuple(names),
         )
 
     @classmethod
@@ -81,6 +88,7 @@ class Topology:
         edges: Iterable[Sequence[float]],
         terminals: Iterable[int] | None = None,
         notes: Iterable[str] = (),
+        names: Iterable[str] | None = None,
     ) -> "Topology":
         """Build from undirected edges: each becomes a link either way, of the edge's capacity.
 
@@ -88,7 +96,7 @@ class Topology:
         """
         both = [arc for u, v, *rest in edges for arc in ((u, v, *rest), (v, u, *rest))]
         both.sort(key=lambda arc: (arc[0], arc[1]))
-        return cls.from_links(name, nodes, both, terminals, notes)
+        return cls.from_links(name, nodes, both, terminals, notes, names)
 
     @property
     def links(self) -> int:
@@ -116,12 +124,45 @@ class Topology:
             and np.array_equal(self.capacity[forth], self.capacity[back])
         )
 
+    def node_name(self, node: int) -> str:
+        """Name a node for a message or a table: its name, or its number if it has none."""
+        if self.names is None or not 0 <= node < self.nodes:
+            return str(node)
+        return self.names[node]
+
+    def terminal_name(self, position: int) -> str:
+        """Name the node that is the terminal of this position."""
+        return self.node_name(int(self.terminals[position]))
+
     def link_name(self, link: int) -> str:
         """Name a link for a message: its index and its two ends."""
-        return f"link {link} ({self.tail[link]} -> {self.head[link]})"
+        tail, head = (self.node_name(int(ends[link])) for ends in (self.tail, self.head))
+        return f"link {link} ({tail} -> {head})"
+
+    def node_of(self, text: str) -> int:
+        """Return the node that a text means: the one of that name, else of that number."""
+        node = self._find(text)
+        if node is None:
+            raise no_node(self.name, text, self.names or (), self.nodes)
+        return node
+
+    def ends_of(self, text: str) -> tuple[int, int]:
+        """Return the two nodes that a text such as `3-4`, `a,b` or `a->b` means, in this order."""
+        ways = two_ends(text, self._find)
+        if len(ways) != 1:
+            raise not_a_link(self.name, text, ways, self._find, self.names or ())
+        return self.node_of(ways[0][0]), self.node_of(ways[0][1])
+
+    def _find(self, text: str) -> int | None:
+        return node_called(text, self._numbers, self.nodes)
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        """The node of each name."""
+        return {name: node for node, name in enumerate(self.names or ())}
 
     def same_as(self, other: "Topology") -> bool:
-        """Whether nodes, links (in order), capacities and terminals are equal."""
+        """Whether nodes, links (in order), capacities and terminals are equal, whatever names."""
         return self.nodes == other.nodes and all(
             np.array_equal(getattr(self, key), getattr(other, key))
             for key in ("tail", "head", "capacity", "terminals")

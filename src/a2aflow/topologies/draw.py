@@ -14,6 +14,9 @@ ARROW = (
     '<defs><marker id="arrow" viewBox="0 0 6 6" refX="6" refY="3" markerWidth="5" '
     'markerHeight="5" orient="auto"><path d="M0,0 L6,3 L0,6 z" fill="#667788"/></marker></defs>'
 )
+LONGEST_LABEL = 8
+"""Characters of a name that are drawn; all of it shows when the mouse is on the node."""
+
 CIRCLE_ABOVE = 600
 """Above this many nodes a force-directed layout is slow and shows no more than a circle does."""
 
@@ -71,9 +74,19 @@ def _disc(topology: Topology, node: int, place: Floats, radius: float) -> str:
         f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:.1f}" '
         f'fill="{"#20639b" if terminal else "#c8d2dc"}"/>'
     )
+    if topology.names is not None:
+        title = f"<title>{escape(topology.names[node])}</title>"
+        shape = shape.removesuffix("/>") + f">{title}</circle>"
     if radius < 6:
         return shape
     return shape + (
         f'<text x="{x:.1f}" y="{y:.1f}" font-size="{radius:.1f}" text-anchor="middle" '
-        f'dominant-baseline="central" fill="{"white" if terminal else "black"}">{node}</text>'
+        f'dominant-baseline="central" fill="{"white" if terminal else "black"}">'
+        f"{escape(_label(topology, node))}</text>"
     )
+
+
+def _label(topology: Topology, node: int) -> str:
+    """Return what stands in a disc: the name, cut where it is too long for one."""
+    name = topology.node_name(node)
+    return name if len(name) <= LONGEST_LABEL else name[: LONGEST_LABEL - 1] + "…"

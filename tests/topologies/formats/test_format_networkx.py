@@ -66,8 +66,8 @@ def test_integer_labels_keep_their_ids() -> None:
     assert found.notes == ()
 
 
-def test_other_labels_are_numbered_and_noted() -> None:
-    """Names become ids in the graph's order; the notes say which."""
+def test_other_labels_are_numbered_and_become_names() -> None:
+    """Labels become ids in the graph's order, and what the nodes are called."""
     graph: nx.Graph[Any] = nx.Graph()
     graph.add_node("a")
     graph.add_node("sw", terminal=False)
@@ -77,10 +77,8 @@ def test_other_labels_are_numbered_and_noted() -> None:
     found = from_networkx(graph, "named", capacity="bw")
     assert found.terminals.tolist() == [0, 2]
     assert found.capacity.tolist() == [2.0, 2.0, 1.0, 1.0]
-    assert found.notes == (
-        "nodes numbered in the order of the graph: a=0, sw=1, b=2",
-        "no bw on 1 of 2 edges, taken as 1",
-    )
+    assert found.names == ("a", "sw", "b")
+    assert found.notes == ("no bw on 1 of 2 edges, taken as 1",)
 
 
 def test_a_capacity_that_is_no_number_is_refused() -> None:
@@ -165,7 +163,7 @@ def test_graphml_of_another_program_is_read() -> None:
     expected = Topology.from_edges("g", 3, [(0, 1, 2.5), (2, 1)], terminals=[0, 2])
     assert found.same_as(expected)
     assert found.name == "g"
-    assert "n0=0, n1=1, n2=2" in found.notes[0]
+    assert found.names == ("n0", "n1", "n2")
 
 
 @pytest.mark.parametrize(

@@ -76,6 +76,13 @@ def pair_sizes(source: Ints, destination: Ints) -> Ints:
     return np.diff(np.append(np.flatnonzero(new), len(source)))
 
 
+def pair_name(routes: Routes, route: int) -> str:
+    """Name the ends of a route for a message."""
+    named = routes.problem.topology.terminal_name
+    source, destination = int(routes.source[route]), int(routes.destination[route])
+    return f"from node {named(source)} to node {named(destination)}"
+
+
 def ports_of(topology: Topology) -> Ints:
     """Return the egress port of every link."""
     order = np.argsort(topology.tail, kind="stable")
@@ -100,9 +107,9 @@ def check_room(routes: Routes, most: int) -> None:
     worst = int(np.argmax(sizes))
     if sizes[worst] > most:
         first = int(sizes[:worst].sum())
-        ends = routes.problem.topology.terminals[[routes.source[first], routes.destination[first]]]
+        ends = pair_name(routes, first)
         raise LimitError(
-            f"{sizes[worst]} routes from node {ends[0]} to node {ends[1]}, but the fabric takes at "
+            f"{sizes[worst]} routes {ends}, but the fabric takes at "
             f"most {most} routes per destination; route again with {_fewer(routes)} {most}, or, if "
             f"it takes more, lower with --max-routes {sizes[worst]}"
         )
@@ -208,10 +215,9 @@ def differences(found: Routes, wanted: Routes) -> Iterator[str]:
     if ordered.layer is not None and found.layer is not None:
         wrong |= found.layer != ordered.layer
     for route in np.flatnonzero(wrong)[:1]:
-        ends = found.problem.topology.terminals[[found.source[route], found.destination[route]]]
         yield (
             f"{int(wrong.sum())} routes differ from the saved ones; the first is route {route}, "
-            f"from node {ends[0]} to node {ends[1]}"
+            f"{pair_name(found, int(route))}"
         )
 
 

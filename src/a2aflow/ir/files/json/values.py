@@ -153,6 +153,13 @@ def numbers(value: object, key: str, where: str) -> list[float]:
     return value
 
 
+def strings(value: object, key: str, where: str) -> list[str]:
+    """Return a value that must be an array of strings."""
+    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+        raise FormatError(f"{where}: {key} is {short(value)}; expected an array of strings")
+    return value
+
+
 def short(value: object) -> str:
     """Show a value in a message without flooding it; missing keys come here as None."""
     text = "missing" if value is None else json.dumps(value, default=str)
@@ -160,7 +167,7 @@ def short(value: object) -> str:
 
 
 def is_triple(row: object) -> bool:
-    """Whether a row is two integers and a number: a link, or an entry of a demand."""
+    """Whether a row is two integers and a number: a link."""
     return (
         isinstance(row, list)
         and len(row) == 3

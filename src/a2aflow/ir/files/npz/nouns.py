@@ -17,7 +17,7 @@ from a2aflow.ir.demand import Demand
 from a2aflow.ir.files.json.flow import FLOW_FORMAT
 from a2aflow.ir.files.json.routes import ROUTES_FORMAT
 from a2aflow.ir.files.json.schedule import SCHEDULE_FORMAT
-from a2aflow.ir.files.json.values import parse_json, positive, short, take
+from a2aflow.ir.files.json.values import parse_json, positive, short, strings, take
 from a2aflow.ir.files.npz.archive import Member, pack, read_member_text, unpack
 from a2aflow.ir.files.npz.npy import MAX_NUMBERS, Array
 from a2aflow.ir.flow import Certificate, Flow, Status
@@ -59,6 +59,7 @@ def artefact_to_bytes(noun: Noun) -> bytes:
         "notes": list(topology.notes),
         "method": noun.method,
     } | _claim("bound", noun.bound)
+    about |= {} if topology.names is None else {"names": list(topology.names)}
     common = {key: getattr(topology, key) for key in ("tail", "head", "capacity", "terminals")}
     common |= {"lengths": noun.certificate.lengths} | _given(demand=demand)
     text = json.dumps(about, separators=(",", ":"), allow_nan=False)
@@ -85,9 +86,7 @@ def artefact_from_bytes(data: bytes, where: str) -> Noun:
 
 
 def _problem(about: About, arrays: Arrays, where: str) -> Problem:
-    notes: list[Any] = take(about, "notes", list, where)
-    if not all(isinstance(note, str) for note in notes):
-        raise FormatError(f"{where}: notes is {short(notes)}; expected an array of strings")
+    names = tuple(strings(about["names"], "names", where)) if "names" in about else None
     topology = Topology(
         name=take(about, "name", str, where),
         nodes=take(about, "nodes", int, where),
@@ -95,7 +94,8 @@ def _problem(about: About, arrays: Arrays, where: str) -> Problem:
         head=arrays["head"],
         capacity=arrays["capacity"],
         terminals=arrays["terminals"],
-        notes=tuple(notes),
+        notes=tuple(strings(about.get("notes"), "notes", where)),
+        names=names,
     )
     return Problem(topology, Demand(len(topology.terminals), arrays.get("demand")))
 

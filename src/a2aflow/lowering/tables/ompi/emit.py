@@ -20,6 +20,7 @@ from a2aflow.lowering.tables.options import RouteOptions
 from a2aflow.lowering.tables.routed_file import (
     check_room,
     in_file_order,
+    pair_name,
     pair_sizes,
     ports_of,
     require_layers,
@@ -95,9 +96,8 @@ def chunk_counts(routes: Routes) -> Ints:
     chunks = _least_chunks(share, first, sizes)
     if not chunks.all():
         at = int(first[np.argmin(chunks)])
-        ends = routes.problem.topology.terminals[[routes.source[at], routes.destination[at]]]
         raise InputError(
-            f"the weights from node {ends[0]} to node {ends[1]} are no whole chunks, of at most "
+            f"the weights {pair_name(routes, at)} are no whole chunks, of at most "
             f"{MOST_CHUNKS} per shard; route again with {_way_out(total)}"
         )
     return np.asarray(np.rint(share * np.repeat(chunks, sizes)), dtype=np.int64)
