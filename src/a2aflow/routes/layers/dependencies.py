@@ -90,6 +90,22 @@ def dependencies_of_paths(links: int, start: Ints, link: Ints) -> Dependencies:
     )
 
 
+def forward_routes(dependencies: Dependencies, rank: Floats | Ints) -> Flags:
+    """Return a flag for each route that goes forward where link l has the place `rank[l]`."""
+    forward = rank[dependencies.held] < rank[dependencies.wanted]
+    flags: Flags = _all_of(dependencies.start, dependencies.turn, forward)
+    return flags
+
+
+@njit(cache=True)
+def _all_of(start: Ints, turn: Ints, forward: Flags) -> Flags:
+    flags = np.ones(len(start) - 1, dtype=np.bool_)
+    for route in range(len(flags)):
+        for index in range(start[route], start[route + 1]):
+            flags[route] &= forward[turn[index]]
+    return flags
+
+
 def circular_route() -> InputError:
     """Return the error for routes of which no layer can hold some."""
     return InputError(
