@@ -4,7 +4,7 @@ Each layer k has an order of the links, and a route in layer k may only go from 
 one: its channel dependencies are then acyclic whatever else is routed. A route stays in its layer,
 a pair may split over several, and the layers share the capacities. For given orders the best time
 is a linear program, the concurrent flow program on the layered graph (`graph`) with
-one group per source (`program`):
+one group per source:
 
     minimise    z
     subject to  sum over g, k of x[g, k, l]  <=  cap[l] z       for every link l
@@ -45,8 +45,7 @@ from a2aflow.ir.units import normal_units
 from a2aflow.routes.deadlock_free.graph import layered_graph
 from a2aflow.routes.deadlock_free.orders import order_bounds, up_down_orders
 from a2aflow.routes.deadlock_free.paths import peel_routes, routes_of_flow
-from a2aflow.routes.deadlock_free.program import solve_layered
-from a2aflow.routes.deadlock_free.search import search_orders
+from a2aflow.routes.deadlock_free.search import least_volumes, search_orders
 from a2aflow.routes.dimension_order import dimension_orders, route_by_dimension
 from a2aflow.routes.layers.by_dimension import pack_by_dimension
 from a2aflow.routes.layers.dependencies import dependencies_of, fill_layer
@@ -177,12 +176,12 @@ def _search(
     if orders is None:
         return None
     layered = layered_graph(problem, orders)
-    volumes, dual = solve_layered(layered, settings.solve)
+    volumes, dual = least_volumes(layered, settings.solve)
     layer = np.minimum(np.arange(layered.graph.links) // problem.topology.links, count - 1)
     routes = peel_routes(
         problem,
         layered.graph,
-        layered.groups(),
+        layered.program.groups,
         volumes,
         (layered.origin, layer),
         layered.ends,
