@@ -13,7 +13,7 @@ from a2aflow.check.routes import check_routes
 from a2aflow.errors import InputError, UsageError, VerificationError
 from a2aflow.flows import solve
 from a2aflow.ir.routes import Routes
-from a2aflow.routes.deadlock_free.paths import routes_of_flow
+from a2aflow.routes.extp import routes_of_flow
 from a2aflow.routes.layers import lash
 from a2aflow.routes.layers.assign import LAYERINGS, assign_layers, layers_in_time
 from a2aflow.routes.layers.dependencies import dependencies_of

@@ -44,11 +44,13 @@ from a2aflow.ir.routes import Routes
 from a2aflow.ir.units import normal_units
 from a2aflow.routes.deadlock_free.graph import layered_graph
 from a2aflow.routes.deadlock_free.orders import order_bounds, up_down_orders
-from a2aflow.routes.deadlock_free.paths import peel_routes, routes_of_flow
+from a2aflow.routes.deadlock_free.paths import peel_routes
 from a2aflow.routes.deadlock_free.search import least_volumes, search_orders
 from a2aflow.routes.dimension_order import dimension_orders, route_by_dimension
+from a2aflow.routes.extp import routes_of_flow
 from a2aflow.routes.layers.by_dimension import pack_by_dimension
-from a2aflow.routes.layers.dependencies import dependencies_of, fill_layer
+from a2aflow.routes.layers.dependencies import dependencies_of, link_orders
+from a2aflow.routes.layers.lash import first_fit, longest_first
 from a2aflow.settings import Late, RouteSettings
 
 METHOD = "deadlock-free"
@@ -115,8 +117,7 @@ def deadlock_free_by_layers(
     flow = solve_sources(problem, settings.solve.sharing(SOLVING))
     small = len(problem.sources) * len(problem.topology.terminals) <= QUICK_PAIRS
     patient = replace(settings.solve, time_limit=None) if small else settings.solve
-    packed, orders = _pack(routes_of_flow(flow, patient), patient.out_of_time)
-    optimum = DeadlockFree(packed, orders, flow.bound)
+    optimum = _packed(routes_of_flow(flow, patient, METHOD), flow.bound, patient.out_of_time)
     optimum = _fewer_by_dimension(optimum, settings) or optimum
     best: DeadlockFree | None = None
     for count in range(1, layers + 1):
@@ -136,18 +137,12 @@ def _reached(answer: DeadlockFree, optimum: DeadlockFree, settings: RouteSetting
     return _time(answer) <= _time(optimum) * (1 + settings.solve.gap)
 
 
-def _pack(routes: Routes, late: Late) -> tuple[Routes, Ints]:
-    """Fill layers with the longest routes first; return the layered routes and the orders."""
+def _packed(routes: Routes, bound: float, late: Late) -> DeadlockFree:
+    """Fill layers with the longest routes first, and keep the orders of the links."""
     dependencies = dependencies_of(routes)
-    layer = np.zeros(routes.count, dtype=np.int64)
-    left = np.argsort(-dependencies.length, kind="stable")
-    orders: list[Ints] = []
-    while len(left):
-        taken, rank = fill_layer(dependencies, left, late)
-        layer[taken] = len(orders)
-        left = left[~taken[left]]
-        orders.append(np.argsort(rank))
-    return replace(routes, layer=layer, method=METHOD), np.stack(orders)
+    layer = first_fit(routes, dependencies, longest_first, late)
+    orders = link_orders(dependencies, layer, late)
+    return DeadlockFree(replace(routes, layer=layer), orders, bound)
 
 
 def _fewer_by_dimension(optimum: DeadlockFree, settings: RouteSettings) -> DeadlockFree | None:

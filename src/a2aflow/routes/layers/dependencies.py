@@ -142,6 +142,15 @@ def fill_layer(dependencies: Dependencies, order: Ints, late: Late = never) -> t
     return taken, rank
 
 
+def link_orders(dependencies: Dependencies, layer: Ints, late: Late = never) -> Ints:
+    """Return, for each layer, an order of the links in which all of its routes go forward.
+
+    Raise TimeoutError when it is `late`.
+    """
+    levels = (np.flatnonzero(layer == level) for level in range(int(layer.max()) + 1))
+    return np.stack([np.argsort(fill_layer(dependencies, mine, late)[1]) for mine in levels])
+
+
 @njit(cache=True)
 def _fill(
     order: Ints,

@@ -50,7 +50,7 @@ OFFERED_WORK = 500_000
 
 def lash(routes: Routes, _: int, settings: SolveSettings) -> Ints:
     """Put each route, in the order given, into the first layer that it cannot deadlock."""
-    return _first_fit(routes, dependencies_of(routes), settings.out_of_time)
+    return first_fit(routes, dependencies_of(routes), _as_given, settings.out_of_time)
 
 
 def lash_sequential(routes: Routes, seed: int, settings: SolveSettings) -> Ints:
@@ -59,7 +59,7 @@ def lash_sequential(routes: Routes, seed: int, settings: SolveSettings) -> Ints:
     if len(dependencies.turn) > OFFERED_WORK:
         best = pack_by_orders(dependencies, seed, settings)
         return _fewer_by_dimension(routes, dependencies, best)
-    best = _first_fit(routes, dependencies, settings.out_of_time)
+    best = first_fit(routes, dependencies, _as_given, settings.out_of_time)
     best = _fewer_by_dimension(routes, dependencies, best)
     return _improved(best, routes, dependencies, seed, settings)
 
@@ -84,7 +84,7 @@ def _improved(
             # Two layers cannot be improved on: that one would do is seen at the first attempt.
             if best.max() < 2 or late():
                 break
-            packing = _pack(routes, dependencies, orders, int(best.max()), settings.out_of_time)
+            packing = pack(routes, dependencies, orders, int(best.max()), settings.out_of_time)
             best = best if packing is None else packing
         by_orders = pack_by_orders(dependencies, seed, settings) if best.max() > 1 else best
         return min(best, by_orders, key=lambda layer: int(layer.max()))
@@ -101,15 +101,15 @@ def _attempts(routes: Routes, dependencies: Dependencies, seed: int) -> Iterator
         yield [_by(place[routes.source])]
 
 
-def _first_fit(routes: Routes, dependencies: Dependencies, late: Late) -> Ints:
+def first_fit(routes: Routes, dependencies: Dependencies, order: Order, late: Late) -> Ints:
     """Put each route into the first layer that takes it: the same as filling layer by layer."""
-    layer = _pack(routes, dependencies, [_as_given], routes.count, late)
+    layer = pack(routes, dependencies, [order], routes.count, late)
     if layer is None:
         raise circular_route()
     return layer
 
 
-def _pack(
+def pack(
     routes: Routes, dependencies: Dependencies, orders: Sequence[Order], limit: int, late: Late
 ) -> Ints | None:
     """Fill layers until all routes have one; of several orders, each layer takes the fullest.
@@ -145,7 +145,8 @@ def _as_given(_: Routes, __: Dependencies, left: Ints) -> Floats:
     return np.zeros(len(left))
 
 
-def _longest_first(_: Routes, dependencies: Dependencies, left: Ints) -> Floats:
+def longest_first(_: Routes, dependencies: Dependencies, left: Ints) -> Floats:
+    """Offer the routes of most dependencies first: they are the hardest to place."""
     return -dependencies.length[left].astype(np.float64)
 
 
@@ -167,5 +168,5 @@ def _beaten_track_first(_: Routes, dependencies: Dependencies, left: Ints) -> Fl
     return -shared[left] / dependencies.length[left]
 
 
-ORDERS: Sequence[Order] = (_longest_first, _by_source, _by_destination, _beaten_track_first)
+ORDERS: Sequence[Order] = (longest_first, _by_source, _by_destination, _beaten_track_first)
 """The orders in which `lash-sequential` offers the routes that are left to a new layer."""
