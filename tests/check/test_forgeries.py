@@ -23,8 +23,9 @@ from a2aflow.check.schedule import check_schedule
 from a2aflow.errors import VerificationError
 from a2aflow.flows import SolveSettings, solve
 from a2aflow.flows.master import solve_master
+from a2aflow.ir.certificate import Certificate
 from a2aflow.ir.demand import Demand
-from a2aflow.ir.flow import Certificate, Flow
+from a2aflow.ir.flow import Flow
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.schedule import Schedule

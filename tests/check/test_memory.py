@@ -12,11 +12,12 @@ import numpy as np
 import pytest
 
 from a2aflow.errors import DemandError, FormatError, UsageError
+from a2aflow.ir.certificate import Certificate
 from a2aflow.ir.files.artefacts import write_artefact
 from a2aflow.ir.files.json import demand_from_json, parse_json, schedule_to_json, write_json
 from a2aflow.ir.files.json import values as json_values
 from a2aflow.ir.files.npz.npy import MAX_NUMBERS, MAX_TEXT
-from a2aflow.ir.flow import Certificate, Flow
+from a2aflow.ir.flow import Flow
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.schedule import Schedule

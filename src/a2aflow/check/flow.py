@@ -12,10 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from a2aflow.check.sums import entry_blocks, pair_balances, pair_demand
-from a2aflow.check.symmetry import Orbits, check_generators, orbits_of, sources_per_group
+from a2aflow.check.symmetry import check_generators
 from a2aflow.errors import VerificationError
 from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.flow import Flow
+from a2aflow.ir.orbits import Orbits, orbits_of, sources_per_group
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.reach import reachable
 from a2aflow.ir.topology import Topology

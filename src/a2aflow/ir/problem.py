@@ -8,16 +8,19 @@ import numpy as np
 from a2aflow.errors import DemandError, TopologyError
 from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.demand import Demand
+from a2aflow.ir.noun import Noun
 from a2aflow.ir.reach import reachable
 from a2aflow.ir.topology import Topology
 
 
-@dataclass(frozen=True, eq=False)
-class Problem:
+@dataclass(frozen=True, eq=False, repr=False)
+class Problem(Noun):
     """What every solver takes: the topology, and who sends how much to whom.
 
     Construction proves that the problem has an answer: every terminal reaches every other one.
     """
+
+    BRIEF = ("nodes", "links", "demand")
 
     topology: Topology
     demand: Demand
@@ -46,6 +49,21 @@ class Problem:
         rows = np.zeros((len(sources), self.topology.nodes))
         rows[:, self.topology.terminals] = self.demand.rows(sources)
         return rows
+
+    def _title(self) -> str:
+        return self.topology.name
+
+    def _facts(self) -> dict[str, str]:
+        demand = self.demand._facts()["total"]
+        return {**self.topology._facts(), "demand": f"{self.demand._title()}, {demand} shards"}
+
+    def _columns(self) -> dict[str, Ints | Floats]:
+        source, destination = self.demand.pairs()
+        node, amount = self.topology.terminals, self.demand.of(source, destination)
+        return {"source": node[source], "destination": node[destination], "amount": amount}
+
+    def _repr_svg_(self) -> str | None:
+        return self.topology._repr_svg_()
 
 
 def require_connected(topology: Topology) -> None:

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from a2aflow.errors import TopologyError
 from a2aflow.ir.arrays import Floats, Ints, frozen
 from a2aflow.ir.names import checked_names, no_node, node_called, not_a_link, two_ends
+from a2aflow.ir.noun import Noun, drawn
+from a2aflow.ir.words import span
 
 MAX_NODES = 1_000_000
 SMALLEST, LARGEST = 1e-100, 1e100
@@ -19,8 +21,8 @@ MAX_LINKS = 4_000_000
 """More links than any method here takes; the complete graph on 2,000 nodes has as many."""
 
 
-@dataclass(frozen=True, eq=False)
-class Topology:
+@dataclass(frozen=True, eq=False, repr=False)
+class Topology(Noun):
     """A directed multigraph with link capacities.
 
     The position of a link in `tail`, `head` and `capacity` is its index, and that index is the
@@ -28,16 +30,21 @@ class Topology:
     not terminals (switches, the NIC halves of a host) forward but neither send nor receive.
     `notes` say how the topology came to be: dropped self-loops, removed links, and the like.
     `names` are what people call the nodes; without them nodes are called by their numbers.
+
+    Topologies are equal if their nodes, links in order, capacities and terminals are, whatever they
+    or their nodes are called, and however they came to be.
     """
 
-    name: str
+    BRIEF = ("nodes", "links")
+
+    name: str = field(compare=False)
     nodes: int
     tail: Ints
     head: Ints
     capacity: Floats
     terminals: Ints
-    notes: tuple[str, ...] = field(default=())
-    names: tuple[str, ...] | None = None
+    notes: tuple[str, ...] = field(default=(), compare=False)
+    names: tuple[str, ...] | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         for key, kind in (
@@ -114,6 +121,13 @@ class Topology:
         return frozen(np.bincount(self.head, minlength=self.nodes), np.int64)
 
     @cached_property
+    def position(self) -> Ints:
+        """The place of each node among the terminals, -1 for a node that is none."""
+        position = np.full(self.nodes, -1, dtype=np.int64)
+        position[self.terminals] = np.arange(len(self.terminals))
+        return frozen(position, np.int64)
+
+    @cached_property
     def bidirectional(self) -> bool:
         """Whether every link has a partner of the same capacity in the other direction."""
         forth = np.lexsort((self.capacity, self.head, self.tail))
@@ -161,12 +175,23 @@ class Topology:
         """The node of each name."""
         return {name: node for node, name in enumerate(self.names or ())}
 
-    def same_as(self, other: "Topology") -> bool:
-        """Whether nodes, links (in order), capacities and terminals are equal, whatever names."""
-        return self.nodes == other.nodes and all(
-            np.array_equal(getattr(self, key), getattr(other, key))
-            for key in ("tail", "head", "capacity", "terminals")
-        )
+    def _title(self) -> str:
+        return self.name
+
+    def _facts(self) -> dict[str, str]:
+        return {
+            "nodes": f"{self.nodes:,}",
+            "terminals": f"{len(self.terminals):,}",
+            "links": f"{self.links:,}",
+            "capacity": span(self.capacity.tolist()) if self.links else "none",
+            **({"notes": "; ".join(self.notes)} if self.notes else {}),
+        }
+
+    def _columns(self) -> dict[str, Ints | Floats]:
+        return {"tail": self.tail, "head": self.head, "capacity": self.capacity}
+
+    def _repr_svg_(self) -> str | None:
+        return drawn(self)
 
 
 def _check_node_count(name: str, nodes: int) -> None:

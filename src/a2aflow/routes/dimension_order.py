@@ -25,13 +25,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from a2aflow.ir.arrays import Ints
-from a2aflow.ir.flow import Certificate
+from a2aflow.ir.certificate import Certificate
 from a2aflow.ir.grid import Grid, Line
+from a2aflow.ir.paths import Paths
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.topology import Topology
-from a2aflow.paths.candidates import Candidates
-from a2aflow.routes.baselines.tables import pair_amounts
 from a2aflow.routes.grid_walks import grid_offsets, grid_walks
 from a2aflow.routes.weights import routes_from_weights
 
@@ -49,8 +48,8 @@ def route_by_dimension(
     offset, halfway = grid_offsets(grid, begin, end)
     moves = np.where(halfway & _goes_down(grid, begin, end), -offset, offset)
     start, link = grid_walks(topology, grid, begin, moves)
-    paths = Candidates(source, destination, start, link)
-    weight = pair_amounts(problem, source, destination)
+    paths = Paths(source, destination, start, link)
+    weight = problem.demand.of(source, destination)
     whole = 1 if problem.demand.uniform else None
     return routes_from_weights(problem, paths, weight, certificate, method, whole)
 

@@ -4,7 +4,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from a2aflow.ir.arrays import Ints
+from a2aflow.ir.arrays import Ints, starts_of
 from a2aflow.ir.grid import Grid, Line
 from a2aflow.ir.topology import Topology
 
@@ -29,7 +29,7 @@ def grid_walks(topology: Topology, grid: Grid, begin: Ints, moves: Ints) -> tupl
     """
     jumps = np.array([line is Line.CLIQUE for line in grid.lines])
     hops = np.where(jumps, moves != 0, np.abs(moves)).sum(axis=1)
-    start = np.concatenate(([0], np.cumsum(hops)))
+    start = starts_of(hops)
     tail, head = np.empty((2, int(start[-1])), dtype=np.int64)
     _walk(grid.place[begin], moves, jumps, np.array(grid.shape), start, tail, head)
     return start, _first_links(topology, grid.node[tail], grid.node[head])

@@ -7,8 +7,8 @@ import networkx as nx
 import pytest
 
 from a2aflow.errors import FormatError, TopologyError
+from a2aflow.ir.files.drawing import draw_svg
 from a2aflow.ir.topology import Topology
-from a2aflow.topologies.draw import draw_svg
 from a2aflow.topologies.formats import (
     FORMATS,
     edgelist,
@@ -34,7 +34,7 @@ def test_names_survive_every_format_that_is_read(tmp_path: Path, key: str) -> No
     write_topology(sample, tmp_path / "file", key)
     found = read_topology(tmp_path / "file", key)
     assert found.names == sample.names
-    assert found.same_as(sample)
+    assert found == sample
 
 
 @pytest.mark.parametrize("key", [key for key, entry in FORMATS.items() if not entry.read])
@@ -57,7 +57,7 @@ def test_any_token_is_a_name() -> None:
     """If one node is not a number, all are names, numbered as they appear."""
     found = read("leaf-1 10.0.0.1\n10.0.0.1 7 2.5\n")
     assert found.names == ("leaf-1", "10.0.0.1", "7")
-    assert found.same_as(Topology.from_edges("net", 3, [(0, 1), (1, 2, 2.5)]))
+    assert found == Topology.from_edges("net", 3, [(0, 1), (1, 2, 2.5)])
 
 
 def test_coordinates_of_graph_golf_are_names() -> None:
@@ -68,7 +68,7 @@ def test_coordinates_of_graph_golf_are_names() -> None:
 @pytest.mark.parametrize("text", ["0,1\n1,2,3\n", "0, 1\n1, 2, 3\n"])
 def test_commas_may_stand_between(text: str) -> None:
     """With nothing but commas, or with blanks behind them, they are separators."""
-    assert read(text).same_as(Topology.from_edges("net", 3, [(0, 1), (1, 2, 3)]))
+    assert read(text) == Topology.from_edges("net", 3, [(0, 1), (1, 2, 3)])
 
 
 def test_marked_nodes_are_not_terminals() -> None:
@@ -89,10 +89,10 @@ def test_edge_lists_of_networkx(tmp_path: Path) -> None:
     """What networkx writes is read, its attributes included."""
     graph: nx.Graph[int] = nx.cycle_graph(4)
     nx.write_edgelist(graph, tmp_path / "plain.edges")
-    assert read_topology(tmp_path / "plain.edges").same_as(from_networkx(graph))
+    assert read_topology(tmp_path / "plain.edges") == from_networkx(graph)
     nx.set_edge_attributes(graph, {(0, 1): 2, (1, 2): 3}, "capacity")
     nx.write_edgelist(graph, tmp_path / "wide.edges")
-    assert read_topology(tmp_path / "wide.edges").same_as(from_networkx(graph))
+    assert read_topology(tmp_path / "wide.edges") == from_networkx(graph)
     assert read("0 1 {'bw': 5, 'a': 'x'}\n", capacity="bw").capacity.tolist() == [5.0, 5.0]
     assert read("0 1 {'capacity': '10Gbps'}\n").notes == ("capacity 1 is 10Gbps",)
 

@@ -14,11 +14,10 @@ from a2aflow.errors import InputError
 from a2aflow.flows.certificate import certify
 from a2aflow.ir.find_grid import grid_of, grid_of_shape
 from a2aflow.ir.grid import Grid
+from a2aflow.ir.paths import Paths
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.topology import Topology
-from a2aflow.paths.candidates import Candidates
-from a2aflow.routes.baselines.tables import pair_amounts
 from a2aflow.routes.grid_walks import grid_offsets, grid_walks
 from a2aflow.routes.weights import routes_from_weights
 from a2aflow.settings import RouteSettings
@@ -37,12 +36,12 @@ def route_dor(problem: Problem, settings: RouteSettings) -> Routes:
     tied = np.flatnonzero(halfway.any(axis=1))
     pair = np.concatenate((np.arange(len(source)), tied))
     moves = np.concatenate((offset, np.where(halfway, -offset, offset)[tied]))
-    weight = pair_amounts(problem, source, destination)
+    weight = problem.demand.of(source, destination)
     weight[tied] /= 2
     order = np.argsort(pair, kind="stable")
     pair, moves = pair[order], moves[order]
     start, link = grid_walks(topology, grid, begin[pair], moves)
-    paths = Candidates(source[pair], destination[pair], start, link)
+    paths = Paths(source[pair], destination[pair], start, link)
     return routes_from_weights(problem, paths, weight[pair], certify(problem, []), "dor")
 
 

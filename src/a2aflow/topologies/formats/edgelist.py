@@ -23,9 +23,9 @@ import numpy as np
 from a2aflow.errors import FormatError
 from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.files.json.values import parse_json, strings
-from a2aflow.ir.files.xml import one_line
 from a2aflow.ir.names import checked_names
 from a2aflow.ir.topology import MAX_LINKS, MAX_NODES, Topology
+from a2aflow.ir.words import one_line
 from a2aflow.topologies.formats.edge_lines import is_token, read_line, shown, split_words
 
 _HEADER = re.compile(r"#\s*(names?|nodes|terminals)\s*:\s*(.*)", re.IGNORECASE)

@@ -9,8 +9,8 @@ in comments at the top: ids are short in ibsim.
 from collections import defaultdict
 
 from a2aflow.errors import TopologyError
-from a2aflow.ir.files.xml import one_line
 from a2aflow.ir.topology import Topology
+from a2aflow.ir.words import one_line
 from a2aflow.topologies.cables import cable_links
 
 MAX_PORTS = 254

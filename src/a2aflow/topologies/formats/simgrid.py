@@ -10,8 +10,8 @@ import numpy as np
 
 from a2aflow.errors import UsageError
 from a2aflow.ir.arrays import Ints
-from a2aflow.ir.files.xml import one_line
 from a2aflow.ir.topology import Topology
+from a2aflow.ir.words import one_line
 
 # 25 Gbit/s for each unit of capacity.
 LINK_BANDWIDTH = 3.125e9

@@ -30,12 +30,12 @@ def demand_from_json(value: object, topology: Topology, where: str) -> Demand:
     Nodes are numbers, or texts that name them; what is not listed is zero.
     """
     if isinstance(value, list):
-        return demand_from_matrix(_matrix(value, where), topology, where)
+        return demand_from_matrix(matrix_of(value, where), topology, where)
     obj = artefact(value, DEMAND_FORMAT, where)
     if obj.get("uniform") is True:
         return Demand(len(topology.terminals))
     if "matrix" in obj:
-        matrix = _matrix(obj["matrix"], where)
+        matrix = matrix_of(obj["matrix"], where)
         if "names" not in obj:
             return demand_from_matrix(matrix, topology, where)
         names = strings(obj["names"], "names", where)
@@ -146,7 +146,8 @@ def _not_terminals(
     )
 
 
-def _matrix(value: object, where: str) -> Floats:
+def matrix_of(value: object, where: str) -> Floats:
+    """Return the array of rows of numbers, all as long as the first."""
     if not isinstance(value, list) or not value:
         raise FormatError(f"{where}: matrix is {short(value)}; expected an array of rows")
     for index, row in enumerate(value):

@@ -189,6 +189,12 @@ def terminal_positions(
     return [position[row[key]] for row in rows]
 
 
+def without_unclaimed(value: dict[str, Any]) -> dict[str, Any]:
+    """Leave out what an answer does not claim: a bound or a fractional time of 0, and its gap."""
+    none = {"bound": 0.0, "fractional_time": 0.0, "gap": math.inf}
+    return {key: each for key, each in value.items() if key not in none or each != none[key]}
+
+
 def check_claims(obj: dict[str, Any], where: str, time: float, bound: float) -> None:
     """Refuse a file whose summary (`time`, `gap`) is not that of what it holds."""
     claims = {"time": (time, 0.0), "gap": (time / bound - 1 if bound > 0 else math.inf, 1e-9)}

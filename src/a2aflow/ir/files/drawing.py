@@ -6,8 +6,8 @@ import igraph
 import numpy as np
 
 from a2aflow.ir.arrays import Floats
-from a2aflow.ir.files.xml import one_line
 from a2aflow.ir.topology import Topology
+from a2aflow.ir.words import one_line
 
 SIZE, MARGIN = 640.0, 32.0
 ARROW = (
@@ -21,11 +21,27 @@ CIRCLE_ABOVE = 600
 """Above this many nodes a force-directed layout is slow and shows no more than a circle does."""
 
 
-def draw_svg(topology: Topology) -> str:
-    """Return an SVG: one line per link, with an arrow unless all links go both ways."""
+MOST_LINKS = 5_000
+"""Beyond this a picture in a notebook is a dark blot of a megabyte."""
+
+IDLE, FULL = np.array([0x88, 0x99, 0xAA]), np.array([0xC0, 0x20, 0x20])
+"""The colours of a link that carries nothing and of the fullest."""
+
+
+def picture(topology: Topology, load: Floats | None = None) -> str | None:
+    """Return the SVG of a topology for a notebook, or None if it has too many links for one."""
+    return draw_svg(topology, load) if topology.links <= MOST_LINKS else None
+
+
+def draw_svg(topology: Topology, load: Floats | None = None) -> str:
+    """Return an SVG: one line per link, with an arrow unless all links go both ways.
+
+    With the `load` of each link, the fuller a link is, the redder it is.
+    """
     place = _layout(topology)
     radius = float(np.clip(140 / np.sqrt(topology.nodes), 2.5, 14))
-    links = (_line(topology, link, place, radius) for link in range(topology.links))
+    colour = _colours(topology, load)
+    links = (_line(topology, link, place, radius, colour[link]) for link in range(topology.links))
     nodes = (_disc(topology, node, place, radius) for node in range(topology.nodes))
     return "\n".join(
         (
@@ -54,7 +70,15 @@ def _layout(topology: Topology) -> Floats:
     return np.asarray(MARGIN + scaled * (SIZE - 2 * MARGIN), dtype=np.float64)
 
 
-def _line(topology: Topology, link: int, place: Floats, radius: float) -> str:
+def _colours(topology: Topology, load: Floats | None) -> list[str]:
+    """Return the colour of each link, between idle and full."""
+    share = np.zeros(topology.links) if load is None else load / topology.capacity
+    share = share / max(float(share.max(initial=0.0)), 1e-300)
+    mixed = np.rint(IDLE + share[:, None] * (FULL - IDLE)).astype(np.int64)
+    return [f"#{red:02x}{green:02x}{blue:02x}" for red, green, blue in mixed.tolist()]
+
+
+def _line(topology: Topology, link: int, place: Floats, radius: float, colour: str) -> str:
     """Draw a link beside the straight line, on its right, so that both directions show."""
     begin, end = place[topology.tail[link]], place[topology.head[link]]
     along = (end - begin) / max(float(np.linalg.norm(end - begin)), 1e-9)
@@ -63,7 +87,7 @@ def _line(topology: Topology, link: int, place: Floats, radius: float) -> str:
     arrow = "" if topology.bidirectional else ' marker-end="url(#arrow)"'
     return (
         f'<line x1="{begin[0]:.1f}" y1="{begin[1]:.1f}" x2="{end[0]:.1f}" y2="{end[1]:.1f}" '
-        f'stroke="#8899aa" stroke-width="{max(0.4, radius / 8):.1f}"{arrow}/>'
+        f'stroke="{colour}" stroke-width="{max(0.4, radius / 8):.1f}"{arrow}/>'
     )
 
 
