@@ -25,7 +25,7 @@ from scipy.sparse import vstack
 from a2aflow.flows.decompose import commodity_flow
 from a2aflow.flows.exact import exact_flows
 from a2aflow.flows.groups import Groups
-from a2aflow.flows.matrices import conservation, sharing
+from a2aflow.flows.matrices import conservation, link_sums
 from a2aflow.flows.symmetry.orbits import expand
 from a2aflow.flows.workers import Local, run_all
 from a2aflow.ir.arrays import Floats, Ints
@@ -163,7 +163,7 @@ def _program(child: Child, groups: Groups, row: Ints, link: Ints) -> LinearProgr
     links = child.used.links
     return LinearProgram(
         cost=np.ones(len(link)),
-        matrix=vstack((sharing(links, link), balance), format="csc"),
+        matrix=vstack((link_sums(links, link), balance), format="csc"),
         row_lower=np.concatenate((np.full(links, -np.inf), wanted)),
         row_upper=np.concatenate((child.used.capacity, wanted)),
     )
