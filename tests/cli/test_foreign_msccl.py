@@ -105,7 +105,7 @@ def test_a_limit_is_told_per_runtime(run: Run, tmp_path: Path) -> None:
     path.write_text(emit_msccl(hop_schedule(build("hypercube:3")), Options(channels=24)))
     found = run("verify", path, "--json").json
     assert found["runtimes"] == ["msccl", "executor"]
-    assert "73 thread blocks per gpu" in found["refused_by"]["rccl"]
+    assert "121 thread blocks per gpu" in found["refused_by"]["rccl"]
 
 
 def test_a_foreign_file_is_completed(run: Run, tmp_path: Path) -> None:

@@ -88,7 +88,7 @@ def test_example_builds_and_its_name_rebuilds_it(name: str) -> None:
     assert topology.name.partition(":")[0] == name
     again = build(topology.name)
     assert again.name == topology.name
-    assert again.same_as(topology)
+    assert again == topology
 
 
 @pytest.mark.parametrize("spec", sorted({row[0] for row in PINNED}))
