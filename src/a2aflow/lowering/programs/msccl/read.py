@@ -213,7 +213,7 @@ def _check_fits(program: Program, where: str) -> None:
     """Refuse what no runtime takes."""
     problems = [list(excesses(program, runtime)) for runtime in RUNTIMES]
     if all(problems):
-        raise FormatError(f"{where}: no runtime takes this file; {problems[0][0]}")
+        raise FormatError(f"{where}: no runtime takes this file; {problems[0][0][1]}")
 
 
 def _text(node: Node, key: str, here: str) -> str:
