@@ -47,9 +47,8 @@ def shortest_routes(problem: Problem) -> Routes:
     lengths = np.ones(topology.links)
     certificate = Certificate(lengths, recompute_bound(problem, lengths)[0])
     weight = np.ones(len(source))
-    return Routes(
-        problem, source, destination, start, link, weight, certificate, "shortest", source, 1
-    )
+    paths = (source, destination, start, link)
+    return Routes(*paths, problem, weight, certificate, "shortest", source, 1)
 
 
 def timed(work: Callable[..., Any], *arguments: Any) -> tuple[Any, float]:

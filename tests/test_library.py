@@ -12,7 +12,6 @@ import a2aflow
 from a2aflow.cli.app import VERBS
 from a2aflow.cli.options import chosen_topology
 from a2aflow.errors import DemandError, FormatError, UsageError, VerificationError
-from a2aflow.ir.files.artefacts import write_artefact
 from a2aflow.ir.program import Program
 from command_line import Run
 
@@ -62,7 +61,7 @@ def givens(folder: Path) -> dict[str, Any]:
     """Return a ring of four nodes in all forms that a caller may have."""
     path, artefact = folder / "ring.edges", folder / "flow.json"
     a2aflow.write_topology(RING, path)
-    write_artefact(artefact, FLOW)
+    FLOW.save(artefact)
     return {
         "SPEC": "ring:4",
         "path": path,
@@ -145,7 +144,7 @@ def test_progress_and_stop_reach_the_search() -> None:
 def test_a_flow_is_solved_again_and_repaired(tmp_path: Path) -> None:
     """From a noun or from a file."""
     path = tmp_path / "flow.npz"
-    write_artefact(path, FLOW)
+    FLOW.save(path)
     broken = a2aflow.remove_links(a2aflow.build("torus:3x3"), [(0, 1)])
     last = a2aflow.solve("torus:3x3")
     again = a2aflow.solve(broken, last=last)
@@ -218,7 +217,7 @@ def test_every_file_is_loaded_as_what_it_stands_for(tmp_path: Path) -> None:
     """The content tells; and what is loaded, or never was a file, can be verified."""
     kinds: dict[str, type] = {}
     for name, noun in (("flow.json", FLOW), ("routes.npz", ROUTES), ("schedule.json", SCHEDULE)):
-        write_artefact(tmp_path / name, noun)
+        noun.save(tmp_path / name)
         kinds[name] = type(noun)
     a2aflow.write_topology(RING, tmp_path / "ring.graphml")
     for to in ("msccl", "mscclpp", "oneccl"):
@@ -232,6 +231,12 @@ def test_every_file_is_loaded_as_what_it_stands_for(tmp_path: Path) -> None:
         assert a2aflow.verify(str(tmp_path / name)).valid
     assert a2aflow.verify(a2aflow.load(tmp_path / "table")).facts["routes"] == ROUTES.count
     assert a2aflow.verify(a2aflow.load(tmp_path / "mscclpp"), topology="ring:4").facts["gap"] < 1
+    PROBLEM.demand.save(tmp_path / "demand.json")
+    PROBLEM.save(tmp_path / "problem.json")
+    assert a2aflow.load(tmp_path / "problem.json") == PROBLEM
+    assert a2aflow.verify(tmp_path / "problem.json").kind == "topology"
+    with pytest.raises(UsageError, match="a Demand claims nothing by itself"):
+        a2aflow.verify(tmp_path / "demand.json")
     (tmp_path / "nothing").write_text("")
     with pytest.raises(FormatError, match="the file is empty"):
         a2aflow.load(tmp_path / "nothing")
@@ -250,7 +255,7 @@ def test_what_is_wrong_is_raised(tmp_path: Path) -> None:
 
 def test_a_schedule_is_run_from_a_noun_or_a_file(tmp_path: Path) -> None:
     """A row per size, whichever way the sizes are said."""
-    write_artefact(tmp_path / "ring.json", SCHEDULE)
+    SCHEDULE.save(tmp_path / "ring.json")
     for subject in (SCHEDULE, tmp_path / "ring.json"):
         for sizes, expected in (("1K:2K", [1024, 2048]), (100, [100]), ((3, 5), [3, 5])):
             report = a2aflow.run(subject, sizes=sizes, iterations=1, warmup=0)

@@ -19,7 +19,10 @@ from a2aflow.check.routes import RoutesReport, check_routes
 from a2aflow.check.schedule import ScheduleReport, check_schedule
 from a2aflow.errors import UsageError, VerificationError
 from a2aflow.ir.certificate import Certificate
+from a2aflow.ir.demand import Demand
+from a2aflow.ir.fabric import Fabric
 from a2aflow.ir.files.artefacts import FORMATS, Artefact
+from a2aflow.ir.files.node_values import read_ranks
 from a2aflow.ir.flow import Flow
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.program import Program
@@ -28,6 +31,7 @@ from a2aflow.ir.topology import Topology
 from a2aflow.loading import LoweredText, Noun, opened
 from a2aflow.lowering import RUNTIMES, Lowered, parse_program
 from a2aflow.lowering.programs.msccl.complete import refusals
+from a2aflow.lowering.ranks import topology_by_rank
 from a2aflow.lowering.tables.routed_file import RoutedFile, differences, rebuild
 from a2aflow.lowering.tables.targets import read_routed
 from a2aflow.topologies.given import Given, topology_of
@@ -61,7 +65,11 @@ class Verified:
 
 
 def verify(
-    subject: Subject, *, topology: Given | None = None, tolerance: float = TOLERANCE
+    subject: Subject,
+    *,
+    topology: Given | None = None,
+    rank_map: str | PathLike[str] | None = None,
+    tolerance: float = TOLERANCE,
 ) -> Verified:
     """Check a file or a noun without trusting what made it; raise `VerificationError` if wrong.
 
@@ -71,7 +79,9 @@ def verify(
     executed on real bytes; lowered routes are read back into routes; a topology must be sound.
 
     `topology` is for lowered files: they have to keep to its links, and their time is held against
-    the certified bound. `tolerance` is the largest relative error that a sum may have.
+    the certified bound. `rank_map` is that with which a program was lowered, a file with a line
+    `node rank` for every terminal of the topology. `tolerance` is the largest relative error that a
+    sum may have.
 
     >>> import a2aflow
     >>> report = a2aflow.verify(a2aflow.solve("torus:3x3"))
@@ -80,15 +90,35 @@ def verify(
     """
     if not 0 <= tolerance < 1:
         raise UsageError(f"tolerance {tolerance:g}; expected a number from 0 to below 1")
+    if rank_map is not None and topology is None:
+        raise UsageError("a rank map without the topology whose nodes it names; give that too")
     found = opened(Path(subject)) if isinstance(subject, str | PathLike) else subject
     if isinstance(found, Artefact):
         return _verified_artefact(found, tolerance)
-    if isinstance(found, Topology):
-        check_topology(found)
-        sizes = {"nodes": found.nodes, "links": found.links}
-        return Verified("topology", {"topology": found.name, **sizes})
-    facts = _facts(found, topology_of(topology) if topology is not None else None)
+    if isinstance(found, Topology | Problem):
+        return _verified_topology(found)
+    if isinstance(found, Demand | Certificate | Fabric):
+        raise UsageError(
+            f"a {type(found).__name__} claims nothing by itself; expected a topology, a flow, "
+            "routes, a schedule or a lowered file"
+        )
+    fabric = topology_of(topology) if topology is not None else None
+    if fabric is not None and rank_map is not None and not _is_routed(found):
+        fabric = topology_by_rank(fabric, read_ranks(Path(rank_map), fabric))
+    facts = _facts(found, fabric)
     return Verified(str(facts.pop("format")), facts)
+
+
+def _is_routed(lowered: LoweredText | RoutedFile | Lowered) -> bool:
+    """Whether a lowered file is a table of routes, which names its ends by itself."""
+    return isinstance(lowered, RoutedFile) or (isinstance(lowered, LoweredText) and lowered.routed)
+
+
+def _verified_topology(found: Topology | Problem) -> Verified:
+    topology = found if isinstance(found, Topology) else found.topology
+    check_topology(topology)
+    sizes = {"nodes": topology.nodes, "links": topology.links}
+    return Verified("topology", {"topology": topology.name, **sizes})
 
 
 def _verified_artefact(noun: Artefact, tolerance: float) -> Verified:

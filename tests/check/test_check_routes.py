@@ -204,8 +204,8 @@ def test_acyclic_layers_pass() -> None:
     wraps = np.zeros(RING.count, dtype=bool)
     np.logical_or.at(
         wraps,
-        RING.route_of_link,
-        np.isin(topology.tail[RING.link], 0) & (RING.link != first[RING.route_of_link]),
+        RING.path_of_link,
+        np.isin(topology.tail[RING.link], 0) & (RING.link != first[RING.path_of_link]),
     )
     layered = replace(RING, layer=(2 * forward + wraps).astype(np.int64))
     assert check_routes(layered).layers == 4

@@ -40,11 +40,11 @@ FLOW = Flow(
     "link",
 )
 ROUTES = Routes(
-    PROBLEM,
     np.array([0, 2]),
     np.array([2, 1]),
     np.array([0, 2, 3]),
     np.array([0, 2, 3]),
+    PROBLEM,
     np.array([1.0, 0.5]),
     PROOF,
     "single",

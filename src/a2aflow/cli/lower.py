@@ -10,7 +10,7 @@ from a2aflow.cli.options import AsJson
 from a2aflow.cli.show import STANDARD_OUTPUT, deliver, require_room, write_out
 from a2aflow.cli.wording import lines_of
 from a2aflow.lowering import PROTOCOLS, RUNTIMES, TARGETS, Options
-from a2aflow.lowering.public import lower
+from a2aflow.lowering.public import WITH_RANKS, lower
 from a2aflow.lowering.tables.hashes import HASHES
 from a2aflow.lowering.tables.options import QUEUE_PAIRS, STEERING, RouteOptions
 from a2aflow.lowering.tables.targets import ROUTE_TARGETS
@@ -72,6 +72,18 @@ def lower_verb(
         int | None, _option(ROUTES, "Split the routes of ompi into K phases.", "K")
     ] = None,
     phase_loss: Annotated[float, _option(ROUTES, "What the phases may cost.")] = 0.05,
+    rank_map: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help=f"A line `node rank` for every terminal, for {', '.join(WITH_RANKS)}; else ranks "
+            "are in the order of the nodes.",
+        ),
+    ] = None,
+    addresses: Annotated[
+        Path | None,
+        _option(ROUTES, "A line `node address` for every terminal, IPv4, for ompi.", "FILE"),
+    ] = None,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -103,6 +115,8 @@ def lower_verb(
         steering=steering,
         phases=phases,
         phase_loss=phase_loss,
+        rank_map=rank_map,
+        addresses=addresses,
         name=str(output or f"the {to} file"),
     )
     if output is None and not as_json:

@@ -283,8 +283,9 @@ def sides_of(text: str) -> tuple[int, ...]:
 def _capacity(topology: Topology, text: str) -> tuple[tuple[int, int], float]:
     link, _, number = text.rpartition("=")
     try:
-        return topology.ends_of(link), float(number)
+        capacity = float(number if link else "")
     except ValueError:
         raise UsageError(
             f"capacity {reprlib.repr(text)}; expected a link and a number, such as 3-4=2.5"
         ) from None
+    return topology.ends_of(link), capacity

@@ -22,6 +22,14 @@ def verify_verb(
             "their time against the certified bound.",
         ),
     ] = None,
+    rank_map: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="With --topology: a line `node rank` for every terminal, if a program was lowered "
+            "with one.",
+        ),
+    ] = None,
     tolerance: Annotated[float, typer.Option(help="Largest relative error.")] = TOLERANCE,
     as_json: AsJson = False,
 ) -> None:
@@ -35,5 +43,5 @@ def verify_verb(
 
     Example: a2aflow verify alltoall.xml --topology torus:3x3x3
     """
-    report = verify(file, topology=topology, tolerance=tolerance)
+    report = verify(file, topology=topology, rank_map=rank_map, tolerance=tolerance)
     show(report.summary(), as_json, {"valid": report.kind, **lines_of(report.facts)})

@@ -93,10 +93,8 @@ def _together(
     """Put the children's flows together."""
     topology = master.problem.topology
     terminals = len(topology.terminals)
-    position = np.zeros(topology.nodes, dtype=np.int64)
-    position[topology.terminals] = np.arange(terminals)
     source = np.repeat(master.source, [len(link) for _, link, _ in flows])
-    destination = position[np.concatenate([node for node, _, _ in flows])]
+    destination = topology.position[np.concatenate([node for node, _, _ in flows])]
     keys = source * terminals + destination
     wanted = pair_source * terminals + pair_destination
     return commodity_flow(

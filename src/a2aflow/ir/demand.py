@@ -78,6 +78,10 @@ class Demand(Noun):
         rows[np.arange(len(sources)), sources] = 0.0
         return rows
 
+    def table(self) -> Floats:
+        """Return the amounts of all pairs, a row per source."""
+        return self.rows(np.arange(self.terminals, dtype=np.int64))
+
     def of(self, sources: Ints, destinations: Ints) -> Floats:
         """Return the amount of each of some pairs, without a table of all there are."""
         if self.matrix is not None:
@@ -92,8 +96,7 @@ class Demand(Noun):
 
     def pairs(self) -> tuple[Ints, Ints]:
         """Return source and destination of every pair with a positive amount, by source."""
-        matrix = self.rows(np.arange(self.terminals, dtype=np.int64))
-        source, destination = np.nonzero(matrix)
+        source, destination = np.nonzero(self.table())
         return source.astype(np.int64), destination.astype(np.int64)
 
     def _title(self) -> str:

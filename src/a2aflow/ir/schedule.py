@@ -66,8 +66,7 @@ class Schedule(Answer):
 
     def chunk_counts(self) -> Ints:
         """Return the number of chunks of each shard, shape [terminals, terminals]."""
-        terminals = np.arange(len(self.problem.topology.terminals), dtype=np.int64)
-        return chunks_of(self.problem.demand.rows(terminals), self.chunks_per_shard)
+        return chunks_of(self.problem.demand.table(), self.chunks_per_shard)
 
     def sizes(self) -> Floats:
         """Return the size of what each send moves, in shards."""

@@ -121,6 +121,13 @@ class Topology(Noun):
         return frozen(np.bincount(self.head, minlength=self.nodes), np.int64)
 
     @cached_property
+    def position(self) -> Ints:
+        """The place of each node among the terminals, -1 for a node that is none."""
+        position = np.full(self.nodes, -1, dtype=np.int64)
+        position[self.terminals] = np.arange(len(self.terminals))
+        return frozen(position, np.int64)
+
+    @cached_property
     def bidirectional(self) -> bool:
         """Whether every link has a partner of the same capacity in the other direction."""
         forth = np.lexsort((self.capacity, self.head, self.tail))

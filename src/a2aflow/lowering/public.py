@@ -1,6 +1,6 @@
 """`a2aflow.lower`: the files of runtimes and fabrics, each proven before anybody gets it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
@@ -8,12 +8,14 @@ from typing import Any
 
 from a2aflow.errors import FormatError, UsageError
 from a2aflow.ir.files.artefacts import FORMATS, Artefact, artefact_of
+from a2aflow.ir.files.node_values import read_node_values, read_ranks
 from a2aflow.ir.files.text import decode, read_bytes, require_size, write_text
 from a2aflow.ir.flow import Flow
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.schedule import Schedule
 from a2aflow.lowering import MAX_FILE_BYTES, TARGETS, Options, kind_of
 from a2aflow.lowering.programs.msccl.complete import complete_msccl
+from a2aflow.lowering.ranks import schedule_by_rank
 from a2aflow.lowering.tables.options import RouteOptions
 from a2aflow.lowering.tables.targets import ROUTE_TARGETS
 from a2aflow.routes.phases import split_phases
@@ -21,6 +23,9 @@ from a2aflow.verification import verify_routed_text, verify_text
 
 SNIFFED = 1 << 10
 """How much of a file is looked at to tell XML from an artefact."""
+
+WITH_RANKS, WITH_ADDRESSES = (*TARGETS, "ompi"), ("ompi",)
+"""The targets whose files have ranks in them, and those that have addresses of terminals."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +73,8 @@ def lower(
     steering: str = RouteOptions.steering,
     phases: int | None = None,
     phase_loss: float = 0.05,
+    rank_map: str | PathLike[str] | None = None,
+    addresses: str | PathLike[str] | None = None,
     name: str | None = None,
 ) -> LoweredFiles:
     """Return the files of a runtime or a fabric for a schedule or routes.
@@ -89,6 +96,9 @@ def lower(
         steering: how srv6 steers, `"encap"` or `"plain"`.
         phases: split the routes of ompi into so many phases.
         phase_loss: what the phases may cost.
+        rank_map: a file with a line `node rank` for every terminal; else ranks are in the order
+            of the nodes.
+        addresses: a file with a line `node address` for every terminal, IPv4, for ompi.
         name: what the file is called; `alltoall` and the target's suffix if left out.
 
     >>> import a2aflow
@@ -99,14 +109,34 @@ def lower(
     """
     found = _read(Path(subject)) if isinstance(subject, str | PathLike) else subject
     options = Options(channels, runtime, protocol, max_bytes)
+    _require_use("rank map", rank_map, "ranks", to, () if isinstance(found, str) else WITH_RANKS)
+    _require_use("addresses", addresses, "addresses of terminals", to, WITH_ADDRESSES)
     if isinstance(found, Schedule):
+        if rank_map is not None:
+            ranks = read_ranks(Path(rank_map), found.problem.topology)
+            found = schedule_by_rank(found, ranks)
         return _lower_schedule(found, to, options, name)
     if isinstance(found, Routes):
-        tables = RouteOptions(max_routes, hash, queue_pairs=queue_pairs, steering=steering)
+        topology = found.problem.topology
+        tables = RouteOptions(
+            max_routes,
+            hash,
+            address=tuple(read_node_values(Path(addresses), topology)) if addresses else None,
+            rank=read_ranks(Path(rank_map), topology) if rank_map else None,
+            queue_pairs=queue_pairs,
+            steering=steering,
+        )
         if phases is not None:
             tables = replace(tables, phase=split_phases(found, phases, phase_loss).phase)
         return _lower_routes(found, to, tables, name)
     return _complete(found, to, options, str(subject), name)
+
+
+def _require_use(what: str, given: object, part: str, to: str, by: Sequence[str]) -> None:
+    """Refuse a table that says what the file of the target does not have."""
+    if given is not None and to not in by:
+        expected = f"use it with {', '.join(by)}" if by else "lower the schedule itself"
+        raise UsageError(f"{what} for this file and {to}, which takes no {part}; {expected}")
 
 
 def _read(path: Path) -> Schedule | Routes | str:

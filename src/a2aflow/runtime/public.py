@@ -6,7 +6,6 @@ from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
 
-from a2aflow.ir.files.artefacts import write_artefact
 from a2aflow.ir.schedule import Schedule
 from a2aflow.runtime.bench import Report
 from a2aflow.runtime.launch import RunSettings, run_schedule
@@ -68,5 +67,5 @@ def _saved(subject: Schedule | str | PathLike[str]) -> Iterator[Path]:
         return
     with tempfile.TemporaryDirectory(prefix="a2aflow-") as folder:
         path = Path(folder) / "schedule.npz"
-        write_artefact(path, subject)
+        subject.save(path)
         yield path

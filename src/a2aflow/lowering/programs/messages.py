@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from a2aflow.errors import InputError
-from a2aflow.ir.arrays import Ints, frozen
+from a2aflow.ir.arrays import Ints, frozen, starts_of
 from a2aflow.ir.program import Buffer
 from a2aflow.ir.schedule import Schedule
 from a2aflow.lowering.programs.placement import Placement, place
@@ -140,7 +140,7 @@ def plan_rank(placement: Placement, rank: int) -> Plan:
         peer_buffer=np.where(sends, placement.to_buffer[which], placement.from_buffer[which]),
         peer_offset=np.where(sends, placement.to_offset[which], placement.from_offset[which]),
         chunk=transfers.chunk[which],
-        waits_first=np.cumsum([0, *map(len, waits)]),
+        waits_first=starts_of([len(each) for each in waits]),
         waits=np.array([each for row in waits for each in row], dtype=np.int64),
     )
 

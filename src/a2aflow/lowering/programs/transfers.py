@@ -45,8 +45,7 @@ def transfers_of(schedule: Schedule) -> Transfers:
             "this schedule is for an uneven demand; runtimes take the uniform all-to-all only"
         )
     topology = problem.topology
-    rank = np.full(topology.nodes, -1)
-    rank[topology.terminals] = np.arange(len(topology.terminals))
+    rank = topology.position
     sender, receiver = rank[topology.tail[schedule.link]], rank[topology.head[schedule.link]]
     receiver = _behind_switches(schedule, receiver)
     starts = np.flatnonzero(sender >= 0)

@@ -14,14 +14,13 @@ from numpy.typing import NDArray
 
 from a2aflow.errors import InputError
 from a2aflow.flows.certificate import certify
-from a2aflow.ir.arrays import Ints
+from a2aflow.ir.arrays import Ints, starts_of
 from a2aflow.ir.find_grid import grid_of, grid_of_shape
 from a2aflow.ir.grid import Grid, Line
+from a2aflow.ir.paths import Paths
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.topology import Topology
-from a2aflow.paths.candidates import Candidates
-from a2aflow.routes.baselines.tables import pair_amounts
 from a2aflow.routes.weights import routes_from_weights
 from a2aflow.settings import RouteSettings
 
@@ -39,17 +38,17 @@ def route_dor(problem: Problem, settings: RouteSettings) -> Routes:
     tied = np.flatnonzero(halfway.any(axis=1))
     pair = np.concatenate((np.arange(len(source)), tied))
     moves = np.concatenate((offset, np.where(halfway, -offset, offset)[tied]))
-    weight = pair_amounts(problem, source, destination)
+    weight = problem.demand.of(source, destination)
     weight[tied] /= 2
     order = np.argsort(pair, kind="stable")
     pair, moves = pair[order], moves[order]
     jumps = np.array([line is Line.CLIQUE for line in grid.lines])
     hops = np.where(jumps, moves != 0, np.abs(moves)).sum(axis=1)
-    start = np.concatenate(([0], np.cumsum(hops)))
+    start = starts_of(hops)
     tail, head = np.empty((2, int(start[-1])), dtype=np.int64)
     _walk(begin[pair], moves, jumps, np.array(grid.shape), start, tail, head)
     link = _first_links(topology, grid.node[tail], grid.node[head])
-    paths = Candidates(source[pair], destination[pair], start, link)
+    paths = Paths(source[pair], destination[pair], start, link)
     return routes_from_weights(problem, paths, weight[pair], certify(problem, []), "dor")
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from a2aflow.errors import FormatError
-from a2aflow.ir.arrays import Floats
+from a2aflow.ir.arrays import Floats, starts_of
 from a2aflow.ir.certificate import Certificate
 from a2aflow.ir.demand import Demand
 from a2aflow.ir.files.json.demand import demand_from_json, demand_to_json
@@ -110,7 +110,7 @@ def routes_from_json(value: object, where: str) -> Routes:
         destination=np.array(
             terminal_positions(rows, "dst", position, where, "routes"), dtype=np.int64
         ),
-        start=np.cumsum([0, *(len(row["links"]) for row in rows)], dtype=np.int64),
+        start=starts_of([len(row["links"]) for row in rows]),
         link=np.array(list(chain.from_iterable(row["links"] for row in rows)), dtype=np.int64),
         weight=weights,
         certificate=Certificate(

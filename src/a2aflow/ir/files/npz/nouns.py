@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from a2aflow.errors import FormatError, InputError
-from a2aflow.ir.arrays import Ints
+from a2aflow.ir.arrays import Ints, starts_of
 from a2aflow.ir.certificate import Certificate
 from a2aflow.ir.demand import Demand
 from a2aflow.ir.files.json.flow import FLOW_FORMAT
@@ -139,9 +139,7 @@ def _starts(sizes: Ints, entries: int, where: str) -> Ints:
     """Return where runs of these sizes start; sizes that could overflow the sum are refused."""
     if np.any((sizes < 0) | (sizes > entries)) or int(sizes.sum()) != entries:
         raise FormatError(f"{where}: the lengths of the runs do not add up to {entries:,} links")
-    starts = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(sizes)))
-    starts.setflags(write=False)
-    return starts
+    return starts_of(sizes)
 
 
 def _flow_to_parts(flow: Flow) -> tuple[About, Arrays]:
