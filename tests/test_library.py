@@ -25,7 +25,10 @@ ROUTES = a2aflow.route(PROBLEM)
 NAMES = {"last": "last", "repair_only": "repair", "hash_name": "hash", "topology": "topology"}
 """Options of verbs that the library calls by another name."""
 
-ONLY_PRINTED = {"as_json", "output", "context", "file", "link_bandwidth", "sweep", "group_file"}
+ONLY_PRINTED = {
+    *("as_json", "output", "provenance", "link_bandwidth", "shard"),
+    *("context", "file", "sweep", "group_file"),
+}
 """Options that say how to print or save, or that another argument or function has too."""
 
 SETTINGS_ONLY = {"phases", "phase_loss"}

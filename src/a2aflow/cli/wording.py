@@ -10,6 +10,7 @@ from typing import Any
 
 from a2aflow.cli.show import line_of
 from a2aflow.ir.bandwidth import rate_in_words
+from a2aflow.ir.provenance import Provenance
 from a2aflow.ir.words import seconds_in_words
 from a2aflow.settings import MOST_CHUNKS
 from a2aflow.topologies.parts import counted
@@ -46,6 +47,8 @@ def _line(key: str, value: Any) -> tuple[str, str]:
         return "bytes", "each arrives where it must" if value else "wrong"
     if key == "gap":
         return "gap", f"{max(0.0, value):.2e}"
+    if key == "provenance":
+        return "made by", str(Provenance(**value))
     if key == "layers":
         return "layers", "not assigned" if value is None else str(value)
     label, form = WORDING.get(key, (key.replace("_", " "), "{}"))
