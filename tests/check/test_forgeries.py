@@ -23,6 +23,7 @@ from a2aflow.check.schedule import check_schedule
 from a2aflow.errors import VerificationError
 from a2aflow.flows import SolveSettings, solve
 from a2aflow.flows.master import solve_master
+from a2aflow.ir.chunks import Chunks
 from a2aflow.ir.demand import Demand
 from a2aflow.ir.flow import Certificate, Flow
 from a2aflow.ir.problem import Problem
@@ -308,8 +309,8 @@ FORGERIES: dict[str, Callable[[], Sequence[Made]]] = {
     "1 useless sends of chunks to a node that does not send them on; the first: step 2": lambda: [
         with_sends((2, 0, 2, 1, ring_link(0, 4))),
     ],
-    r"\d+ sends cannot deliver 50 chunks of every shard; each has to be sent at least": lambda: [
-        replace(SCHEDULE, chunks_per_shard=50)
+    r"\d+ sends cannot deliver 1000 chunks of all shards; each has to be sent at least": lambda: [
+        replace(SCHEDULE, chunks=Chunks(5, 50))
     ],
     r"claims the bound \S+ its lengths prove": lambda: [
         overclaimed(replace(SCHEDULE, certificate=Certificate(np.ones(10), 3.0)))

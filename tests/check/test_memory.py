@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from a2aflow.errors import DemandError, FormatError, UsageError
+from a2aflow.ir.chunks import Chunks
 from a2aflow.ir.files.artefacts import write_artefact
 from a2aflow.ir.files.json import demand_from_json, parse_json, schedule_to_json, write_json
 from a2aflow.ir.files.json import values as json_values
@@ -93,7 +94,7 @@ def few_sends(topology: Topology) -> Schedule:
     one = np.zeros(1, dtype=np.int64)
     return Schedule(
         problem=Problem.all_to_all(topology),
-        chunks_per_shard=1,
+        chunks=Chunks(len(topology.terminals), 1),
         steps=1,
         step=one,
         source=one,
@@ -123,16 +124,16 @@ def few_commodities(topology: Topology) -> Flow:
 
 FORGED: dict[str, tuple[Callable[[], Any], str]] = {
     "ten million chunks a shard": (
-        lambda: replace(SCHEDULE, chunks_per_shard=10**7),
-        "sends cannot deliver 10000000 chunks",
+        lambda: replace(SCHEDULE, chunks=Chunks(SCHEDULE.chunks.ranks, 10**7)),
+        "sends cannot deliver 300000000 chunks of all shards",
     ),
     "as many chunks as a number holds": (
-        lambda: replace(SCHEDULE, chunks_per_shard=2**62),
+        lambda: replace(SCHEDULE, chunks=Chunks(SCHEDULE.chunks.ranks, 2**62)),
         "sends cannot deliver",
     ),
     "one send between many terminals": (
         lambda: few_sends(star(50_000)),
-        "1 sends cannot deliver 1 chunks",
+        "1 sends cannot deliver 2499950000 chunks of all shards",
     ),
     "one commodity between many terminals": (
         lambda: few_commodities(star(50_000)),

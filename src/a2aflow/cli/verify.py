@@ -14,7 +14,7 @@ from a2aflow.cli.show import show
 from a2aflow.cli.wording import lines_of
 from a2aflow.errors import UsageError
 from a2aflow.flows import solve
-from a2aflow.ir.files.artefacts import FORMATS, Artefact, artefact_from_json, is_artefact
+from a2aflow.ir.files.artefacts import Artefact, artefact_from_json, format_name, is_artefact
 from a2aflow.ir.files.json import parse_json
 from a2aflow.ir.files.npz import artefact_from_bytes, is_archive
 from a2aflow.ir.files.text import decode, read_bytes, require_size
@@ -85,7 +85,7 @@ def _verify_artefact(noun: Artefact, tolerance: float) -> tuple[str, dict[str, A
         report = check_routes(noun, tolerance)
     else:
         report = check_schedule(noun, tolerance)
-    return FORMATS[type(noun)], {"topology": noun.problem.topology.name, **asdict(report)}
+    return format_name(noun), {"topology": noun.problem.topology.name, **asdict(report)}
 
 
 def _verify_lowered(text: str, where: str, topology: Topology | None) -> dict[str, Any]:

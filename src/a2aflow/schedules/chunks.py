@@ -22,6 +22,7 @@ from a2aflow.errors import InputError
 from a2aflow.flows.exact import exact_flows
 from a2aflow.flows.matrices import linear_program
 from a2aflow.ir.arrays import Floats, Ints
+from a2aflow.ir.chunks import Chunks
 from a2aflow.ir.flow import Certificate
 from a2aflow.ir.schedule import Schedule
 from a2aflow.lp import LinearProgram, LPStatus, solve_program
@@ -178,7 +179,7 @@ def schedule_from(rounded: Rounded, certificate: Certificate, method: str) -> Sc
     moved = position[under.members[:, topology.terminals]]
     return Schedule(
         problem=flow.expansion.problem,
-        chunks_per_shard=rounded.chunks_per_shard,
+        chunks=Chunks.of_demand(flow.expansion.problem.demand, rounded.chunks_per_shard),
         steps=len(used),
         step=np.repeat(step[order], under.order),
         source=moved[:, rounded.source[chunk]].T.ravel(),

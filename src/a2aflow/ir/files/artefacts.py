@@ -9,6 +9,7 @@ from a2aflow.ir.files.json import (
     FLOW_FORMAT,
     ROUTES_FORMAT,
     SCHEDULE_FORMAT,
+    UNEVEN_FORMAT,
     flow_from_json,
     flow_to_json,
     format_of,
@@ -16,6 +17,7 @@ from a2aflow.ir.files.json import (
     parse_json,
     routes_from_json,
     routes_to_json,
+    schedule_format,
     schedule_from_json,
     schedule_to_json,
 )
@@ -46,7 +48,13 @@ _FROM_JSON: dict[str, Callable[[object, str], Artefact]] = {
     FLOW_FORMAT: flow_from_json,
     ROUTES_FORMAT: routes_from_json,
     SCHEDULE_FORMAT: schedule_from_json,
+    UNEVEN_FORMAT: schedule_from_json,
 }
+
+
+def format_name(noun: Artefact) -> str:
+    """Return the format in which an artefact is saved."""
+    return schedule_format(noun) if isinstance(noun, Schedule) else FORMATS[type(noun)]
 
 
 def write_artefact(path: Path, noun: Artefact) -> None:
@@ -77,7 +85,7 @@ def read_as(path: Path, kind: type[Kind]) -> Kind:
     """Read an artefact that must be of one kind."""
     found = read_artefact(path)
     if not isinstance(found, kind):
-        raise FormatError(f"{path}: format is {FORMATS[type(found)]!r}; expected {FORMATS[kind]!r}")
+        raise FormatError(f"{path}: format is {format_name(found)!r}; expected {FORMATS[kind]!r}")
     return found
 
 

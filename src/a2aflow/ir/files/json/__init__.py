@@ -8,7 +8,13 @@ from a2aflow.ir.files.json.demand import (
 )
 from a2aflow.ir.files.json.flow import FLOW_FORMAT, flow_from_json, flow_to_json
 from a2aflow.ir.files.json.routes import ROUTES_FORMAT, routes_from_json, routes_to_json
-from a2aflow.ir.files.json.schedule import SCHEDULE_FORMAT, schedule_from_json, schedule_to_json
+from a2aflow.ir.files.json.schedule import (
+    SCHEDULE_FORMAT,
+    UNEVEN_FORMAT,
+    schedule_format,
+    schedule_from_json,
+    schedule_to_json,
+)
 from a2aflow.ir.files.json.topology import TOPOLOGY_FORMAT, topology_from_json, topology_to_json
 from a2aflow.ir.files.json.values import format_of, json_text, parse_json, read_json, write_json
 
@@ -18,6 +24,7 @@ __all__ = [
     "ROUTES_FORMAT",
     "SCHEDULE_FORMAT",
     "TOPOLOGY_FORMAT",
+    "UNEVEN_FORMAT",
     "demand_from_json",
     "demand_from_matrix",
     "demand_to_json",
@@ -29,6 +36,7 @@ __all__ = [
     "read_json",
     "routes_from_json",
     "routes_to_json",
+    "schedule_format",
     "schedule_from_json",
     "schedule_to_json",
     "topology_from_json",

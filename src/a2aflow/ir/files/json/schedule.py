@@ -1,18 +1,21 @@
 """Schedules as JSON."""
 
+import math
 from typing import Any
 
 import numpy as np
 
 from a2aflow.errors import FormatError
 from a2aflow.ir.arrays import Ints
+from a2aflow.ir.chunks import Chunks
 from a2aflow.ir.demand import Demand
-from a2aflow.ir.files.json.demand import demand_from_json, demand_to_json
+from a2aflow.ir.files.json.demand import MAX_CELLS, demand_from_json, demand_to_json
 from a2aflow.ir.files.json.topology import topology_from_json, topology_to_json
 from a2aflow.ir.files.json.values import (
     artefact,
     check_claims,
     is_integer,
+    is_triple,
     numbers,
     positive,
     short,
@@ -24,6 +27,15 @@ from a2aflow.ir.schedule import Schedule
 from a2aflow.ir.topology import Topology
 
 SCHEDULE_FORMAT = "a2aflow.schedule/1"
+"""As many chunks of every shard, or, in older files, about so many of a shard of size 1."""
+
+UNEVEN_FORMAT = "a2aflow.schedule/2"
+"""Every pair with its own number of chunks."""
+
+
+def schedule_format(schedule: Schedule) -> str:
+    """Return the format in which a schedule is saved."""
+    return SCHEDULE_FORMAT if schedule.chunks.uniform else UNEVEN_FORMAT
 
 
 def schedule_to_json(schedule: Schedule) -> dict[str, Any]:
@@ -33,8 +45,9 @@ def schedule_to_json(schedule: Schedule) -> dict[str, Any]:
         (node[schedule.source], node[schedule.destination], schedule.chunk, schedule.link), axis=1
     )
     cuts = np.searchsorted(schedule.step, np.arange(1, schedule.steps))
+    chunks = schedule.chunks
     return {
-        "format": SCHEDULE_FORMAT,
+        "format": schedule_format(schedule),
         "method": schedule.method,
         "time": schedule.time,
         "fractional_time": schedule.fractional_time,
@@ -42,7 +55,7 @@ def schedule_to_json(schedule: Schedule) -> dict[str, Any]:
         "gap": schedule.gap,
         "topology": topology_to_json(schedule.problem.topology),
         "demand": demand_to_json(schedule.problem.demand),
-        "chunks_per_shard": schedule.chunks_per_shard,
+        **({"chunks_per_shard": chunks.per_shard} if chunks.uniform else _counts(schedule)),
         "steps": [part.tolist() for part in np.split(rows, cuts)],
         "lengths": schedule.certificate.lengths.tolist(),
     }
@@ -54,7 +67,8 @@ def schedule_from_json(value: object, where: str) -> Schedule:
     A schedule from elsewhere may leave out the demand (uniform), and the bound with its lengths
     (hops, which prove the distance bound).
     """
-    obj = artefact(value, SCHEDULE_FORMAT, where)
+    uneven = isinstance(value, dict) and value.get("format") == UNEVEN_FORMAT
+    obj = artefact(value, UNEVEN_FORMAT if uneven else SCHEDULE_FORMAT, where)
     topology = topology_from_json(obj.get("topology"), f"{where}: topology")
     demand = Demand(len(topology.terminals))
     if "demand" in obj:
@@ -64,7 +78,9 @@ def schedule_from_json(value: object, where: str) -> Schedule:
     lengths = numbers(obj["lengths"], "lengths", where) if "lengths" in obj else None
     schedule = Schedule(
         problem=Problem(topology, demand),
-        chunks_per_shard=take(obj, "chunks_per_shard", int, where),
+        chunks=_uneven_chunks(obj, topology, where)
+        if uneven
+        else Chunks.of_demand(demand, take(obj, "chunks_per_shard", int, where)),
         steps=len(steps),
         step=rows[:, 0],
         source=rows[:, 1],
@@ -82,6 +98,42 @@ def schedule_from_json(value: object, where: str) -> Schedule:
     )
     check_claims(obj, where, schedule.time, schedule.bound)
     return schedule
+
+
+def _counts(schedule: Schedule) -> dict[str, Any]:
+    """Return the pairs that have chunks, as nodes, and how many."""
+    node, counts = schedule.problem.topology.terminals, schedule.chunk_counts()
+    source, destination = np.nonzero(counts)
+    rows = np.stack((node[source], node[destination], counts[source, destination]), axis=1)
+    return {"chunks": rows.tolist()}
+
+
+def _uneven_chunks(obj: dict[str, Any], topology: Topology, where: str) -> Chunks:
+    """Build chunks from rows of source node, destination node and count; other pairs have none."""
+    rows: list[Any] = take(obj, "chunks", list, where)
+    terminals = len(topology.terminals)
+    if terminals**2 > MAX_CELLS:
+        raise FormatError(
+            f"{where}: chunks between {terminals:,} terminals; expected at most "
+            f"{math.isqrt(MAX_CELLS):,}"
+        )
+    position = {int(node): index for index, node in enumerate(topology.terminals)}
+    counts = np.zeros((terminals, terminals), dtype=np.int64)
+    for index, row in enumerate(rows):
+        if not is_triple(row) or not is_integer(row[2]):
+            raise FormatError(
+                f"{where}: chunks[{index}] is {short(row)}; expected [src, dst, count], integers"
+            )
+        ends = [position.get(node) for node in row[:2]]
+        if None in ends or counts[ends[0], ends[1]] or row[2] < 1:
+            raise FormatError(
+                f"{where}: chunks[{index}] is {short(row)}; expected two terminals of "
+                f"{topology.name}, each pair once, and at least one chunk"
+            )
+        counts[ends[0], ends[1]] = row[2]
+    if not rows:
+        raise FormatError(f"{where}: chunks is empty; expected a row for each pair with a demand")
+    return Chunks(terminals, counts=counts)
 
 
 def _sends(steps: list[Any], topology: Topology, where: str) -> Ints:
