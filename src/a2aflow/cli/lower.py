@@ -149,6 +149,8 @@ def _lower_schedule(
         raise UsageError(f"target {to!r} for a schedule; expected one of {', '.join(TARGETS)}")
     text = TARGETS[to].emit(schedule, options)
     summary = verify_text(text, name, schedule.problem.topology) | {"time": schedule.time}
+    if to == "mscclpp" and not schedule.chunks.uniform:
+        summary["padding"] = schedule.padding
     if schedule.bound > 0:
         summary |= {"bound": schedule.bound, "gap": schedule.gap}
     return text, summary

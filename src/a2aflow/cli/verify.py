@@ -19,7 +19,6 @@ from a2aflow.ir.files.json import parse_json
 from a2aflow.ir.files.npz import artefact_from_bytes, is_archive
 from a2aflow.ir.files.text import decode, read_bytes, require_size
 from a2aflow.ir.flow import Flow
-from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.topology import Topology
 from a2aflow.lowering import MAX_FILE_BYTES, kind_of
@@ -92,5 +91,4 @@ def _verify_lowered(text: str, where: str, topology: Topology | None) -> dict[st
     """Read routes back from their target's file, or execute a program on real bytes."""
     if routed_kind(text) is not None:
         return verify_routed_text(text, where, topology)
-    bound = solve(Problem.all_to_all(topology), "grouped").bound if topology else None
-    return verify_text(text, where, topology, bound)
+    return verify_text(text, where, topology, lambda problem: solve(problem, "grouped").bound)

@@ -1,10 +1,10 @@
-"""`Chunks`: into how many chunks the shard of each pair is cut, and where they lie in buffers.
+"""What every shard has, and where shards lie in buffers: `Chunks`, and the same in bytes.
 
 A rank's input buffer holds the shards that it sends, by destination; its output buffer those that
-it receives, by source. Both are counted in chunks, so the shard of a pair begins where the chunks
-of the pairs before it end.
+it receives, by source. So the shard of a pair begins where those of the pairs before it end.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -14,16 +14,19 @@ from a2aflow.errors import InputError
 from a2aflow.ir.arrays import Floats, Ints, frozen
 from a2aflow.ir.demand import Demand
 
+MAX_UNEVEN = 5_792
+"""Ranks up to which each pair has a count of its own: a matrix of 256 MiB."""
+
 MAX_COUNT = 2**62
-"""Chunks of one shard beyond which sums of counts could overflow."""
+"""What one shard may have at most; sums of more could overflow."""
 
 
 @dataclass(frozen=True, eq=False)
-class Chunks:
-    """`per_shard` chunks of every pair, also of a rank with itself, or `counts` of each.
+class PerShard:
+    """`per_shard` of every pair, also of a rank with itself, or `counts` of each.
 
     Exactly one of the two is given: of thousands of ranks that are all alike, a matrix would be the
-    largest thing in memory. Pairs without chunks have nothing to send.
+    largest thing in memory.
     """
 
     ranks: int
@@ -32,29 +35,17 @@ class Chunks:
 
     def __post_init__(self) -> None:
         if (self.per_shard is None) == (self.counts is None):
-            raise InputError("chunks need a number per shard, or one of each pair, not both")
-        if self.counts is None:
-            least = most = int(self.per_shard or 0)
-        else:
+            raise InputError("shards need one number for all, or one of each pair, not both")
+        if self.counts is not None:
             object.__setattr__(self, "counts", frozen(self.counts, np.int64))
-            if self.counts.shape != (self.ranks, self.ranks) or not self.counts.any():
+            if self.counts.shape != (self.ranks, self.ranks):
                 raise InputError(
-                    f"chunks of shape {self.counts.shape}; expected {self.ranks} rows and columns, "
-                    "and a chunk in one of them at least"
+                    f"numbers of shards of shape {self.counts.shape}; expected {self.ranks} rows "
+                    "and columns, one of each rank"
                 )
-            least, most = int(self.counts.min()), int(self.counts.max())
-        floor = 0 if self.per_shard is None else 1
-        if not floor <= least <= most <= MAX_COUNT:
-            wrong = least if least < floor else most
-            raise InputError(f"{wrong} chunks per shard; expected {floor} to {MAX_COUNT}")
-
-    @classmethod
-    def of_demand(cls, demand: Demand, per_shard: int) -> "Chunks":
-        """Return chunks of about one size: `per_shard` of a shard of size 1, and one at least."""
-        alike = cls(demand.terminals, per_shard)
-        if demand.matrix is None:
-            return alike
-        return cls(demand.terminals, counts=chunks_of(demand.matrix, per_shard))
+        if not 0 <= self.least <= self.most <= MAX_COUNT:
+            wrong = self.least if self.least < 0 else self.most
+            raise InputError(f"{wrong} of one shard; expected 0 to {MAX_COUNT}")
 
     @property
     def uniform(self) -> bool:
@@ -62,32 +53,44 @@ class Chunks:
         return self.counts is None
 
     @property
+    def least(self) -> int:
+        """What the shard has that has least."""
+        return int(self.per_shard or 0) if self.counts is None else int(self.counts.min())
+
+    @property
     def most(self) -> int:
-        """The chunks of the shard that has most."""
+        """What the shard has that has most."""
         return int(self.per_shard or 0) if self.counts is None else int(self.counts.max())
 
     @cached_property
+    def stored(self) -> int:
+        """What all inputs hold, also for the ranks themselves."""
+        if self.counts is None:
+            return self.ranks**2 * self.most
+        # Counts of a file may be large: Python's numbers add up without end.
+        return int(sum(self.counts.ravel().tolist()))
+
+    @cached_property
     def total(self) -> int:
-        """All chunks that go from one rank to another."""
+        """What goes from one rank to another."""
         if self.counts is None:
             return self.ranks * (self.ranks - 1) * self.most
-        # Counts of a file may be large: whole numbers of any size add up.
-        return int(sum(self.counts.ravel().tolist()) - sum(np.diag(self.counts).tolist()))
+        return self.stored - int(sum(np.diag(self.counts).tolist()))
 
     def of(self, source: Ints, destination: Ints) -> Ints:
-        """Return the number of chunks of some pairs."""
+        """Return what the shards of some pairs have."""
         if self.counts is None:
             return np.full(np.shape(source), self.most, dtype=np.int64)
         return np.asarray(self.counts[source, destination])
 
     def in_input(self, source: Ints, destination: Ints) -> Ints:
-        """Return the offset of each pair's first chunk in the input of its source."""
+        """Return where the shard of each pair begins in the input of its source."""
         if self._input is None:
             return np.asarray(destination * self.most)
         return np.asarray(self._input[source, destination])
 
     def in_output(self, source: Ints, destination: Ints) -> Ints:
-        """Return the offset of each pair's first chunk in the output of its destination."""
+        """Return where the shard of each pair begins in the output of its destination."""
         if self._output is None:
             return np.asarray(source * self.most)
         return np.asarray(self._output[source, destination])
@@ -104,11 +107,13 @@ class Chunks:
             return self.inputs()
         return np.asarray(self.counts.sum(axis=0))
 
-    def times(self, factor: int) -> "Chunks":
-        """Return chunks that are each cut into `factor` again."""
+    def rows(self) -> list[list[int]]:
+        """Return source, destination and number of pairs that have any, if not all are alike."""
         if self.counts is None:
-            return Chunks(self.ranks, self.most * factor)
-        return Chunks(self.ranks, counts=self.counts * factor)
+            return []
+        pairs = np.argwhere(self.counts)
+        rows: list[list[int]] = np.column_stack((pairs, self.counts[tuple(pairs.T)])).tolist()
+        return rows
 
     @cached_property
     def _input(self) -> Ints | None:
@@ -117,6 +122,51 @@ class Chunks:
     @cached_property
     def _output(self) -> Ints | None:
         return None if self.counts is None else np.cumsum(self.counts, axis=0) - self.counts
+
+
+@dataclass(frozen=True, eq=False)
+class Chunks(PerShard):
+    """Into how many chunks each shard is cut; pairs without chunks have nothing to send."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.most < 1:
+            raise InputError(
+                "0 chunks per shard; expected at least one chunk of every shard, or of some pair"
+            )
+
+    @classmethod
+    def of_demand(cls, demand: Demand, per_shard: int) -> "Chunks":
+        """Return chunks of about one size: `per_shard` of a shard of size 1, and one at least."""
+        alike = cls(demand.terminals, per_shard)
+        if demand.matrix is None:
+            return alike
+        return cls(demand.terminals, counts=chunks_of(demand.matrix, per_shard))
+
+    @classmethod
+    def from_rows(cls, ranks: int, rows: Sequence[tuple[int, int, int]]) -> "Chunks":
+        """Build chunks from the source, destination and count of every pair that has any."""
+        if ranks > MAX_UNEVEN:
+            raise InputError(
+                f"chunks of each pair of {ranks:,} ranks; expected at most {MAX_UNEVEN:,} ranks, "
+                "or as many chunks of every pair"
+            )
+        counts = np.zeros((ranks, ranks), dtype=np.int64)
+        for index, (source, to, count) in enumerate(rows):
+            known = 0 <= source < ranks and 0 <= to < ranks
+            if not known or counts[source, to] or not 1 <= count <= MAX_COUNT:
+                raise InputError(
+                    f"shard {index}: {count} chunks from rank {source} to rank {to}; expected two "
+                    f"of {ranks} ranks, each pair once, and at least one chunk"
+                )
+            counts[source, to] = count
+        return cls(ranks, counts=counts)
+
+    def times(self, factor: int) -> "Chunks":
+        """Return chunks that are each cut into `factor` again."""
+        if self.counts is None:
+            return Chunks(self.ranks, self.most * factor)
+        return Chunks(self.ranks, counts=self.counts * factor)
 
 
 def chunks_of(demand: Floats, per_shard: int) -> Ints:

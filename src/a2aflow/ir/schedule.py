@@ -76,6 +76,12 @@ class Schedule:
             return math.inf
         return max(0.0, self.time / self.fractional_time - 1.0)
 
+    @property
+    def padding(self) -> float:
+        """What it adds to the data if all chunks are made as large as the largest one."""
+        chunk = float(self.sizes().max(initial=0.0))
+        return self.chunks.total * chunk / self.problem.demand.total - 1.0
+
     def chunk_counts(self) -> Ints:
         """Return the number of chunks of each shard, shape [terminals, terminals]."""
         own = np.eye(self.chunks.ranks, dtype=np.bool_)

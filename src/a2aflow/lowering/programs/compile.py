@@ -37,9 +37,9 @@ def program_of(
 ) -> Program:
     """Return the program of a schedule; see `moves_of` for the parameters."""
     moves = balanced(moves_of(schedule, channels, most, parts), MAX_ENDS)
-    shards = moves.ranks * moves.chunks_per_shard
+    inputs, outputs = moves.chunks.inputs().tolist(), moves.chunks.outputs().tolist()
     ranks = tuple(
-        RankProgram(shards, shards, int(moves.scratch[rank]), threads_of(streams))
+        RankProgram(inputs[rank], outputs[rank], int(moves.scratch[rank]), threads_of(streams))
         for rank, streams in enumerate(streams_of(moves, most))
     )
-    return Program(schedule.problem.topology.name, moves.chunks_per_shard, ranks)
+    return Program(schedule.problem.topology.name, moves.chunks, ranks)

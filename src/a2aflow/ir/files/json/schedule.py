@@ -1,6 +1,5 @@
 """Schedules as JSON."""
 
-import math
 from typing import Any
 
 import numpy as np
@@ -9,13 +8,12 @@ from a2aflow.errors import FormatError
 from a2aflow.ir.arrays import Ints
 from a2aflow.ir.chunks import Chunks
 from a2aflow.ir.demand import Demand
-from a2aflow.ir.files.json.demand import MAX_CELLS, demand_from_json, demand_to_json
+from a2aflow.ir.files.json.demand import demand_from_json, demand_to_json
 from a2aflow.ir.files.json.topology import topology_from_json, topology_to_json
 from a2aflow.ir.files.json.values import (
     artefact,
     check_claims,
     is_integer,
-    is_triple,
     numbers,
     positive,
     short,
@@ -102,38 +100,27 @@ def schedule_from_json(value: object, where: str) -> Schedule:
 
 def _counts(schedule: Schedule) -> dict[str, Any]:
     """Return the pairs that have chunks, as nodes, and how many."""
-    node, counts = schedule.problem.topology.terminals, schedule.chunk_counts()
-    source, destination = np.nonzero(counts)
-    rows = np.stack((node[source], node[destination], counts[source, destination]), axis=1)
-    return {"chunks": rows.tolist()}
+    node = schedule.problem.topology.terminals.tolist()
+    return {"chunks": [[node[s], node[d], count] for s, d, count in schedule.chunks.rows()]}
 
 
 def _uneven_chunks(obj: dict[str, Any], topology: Topology, where: str) -> Chunks:
     """Build chunks from rows of source node, destination node and count; other pairs have none."""
-    rows: list[Any] = take(obj, "chunks", list, where)
-    terminals = len(topology.terminals)
-    if terminals**2 > MAX_CELLS:
-        raise FormatError(
-            f"{where}: chunks between {terminals:,} terminals; expected at most "
-            f"{math.isqrt(MAX_CELLS):,}"
-        )
     position = {int(node): index for index, node in enumerate(topology.terminals)}
-    counts = np.zeros((terminals, terminals), dtype=np.int64)
-    for index, row in enumerate(rows):
-        if not is_triple(row) or not is_integer(row[2]):
+    found: list[Any] = take(obj, "chunks", list, where)
+    rows: list[tuple[int, int, int]] = []
+    for index, row in enumerate(found):
+        if not isinstance(row, list) or len(row) != 3 or not all(map(is_integer, row)):
             raise FormatError(
                 f"{where}: chunks[{index}] is {short(row)}; expected [src, dst, count], integers"
             )
-        ends = [position.get(node) for node in row[:2]]
-        if None in ends or counts[ends[0], ends[1]] or row[2] < 1:
+        if row[0] not in position or row[1] not in position:
             raise FormatError(
-                f"{where}: chunks[{index}] is {short(row)}; expected two terminals of "
-                f"{topology.name}, each pair once, and at least one chunk"
+                f"{where}: chunks[{index}] is {short(row)}; expected src and dst to be terminals "
+                f"of {topology.name}"
             )
-        counts[ends[0], ends[1]] = row[2]
-    if not rows:
-        raise FormatError(f"{where}: chunks is empty; expected a row for each pair with a demand")
-    return Chunks(terminals, counts=counts)
+        rows.append((position[row[0]], position[row[1]], row[2]))
+    return Chunks.from_rows(len(topology.terminals), rows)
 
 
 def _sends(steps: list[Any], topology: Topology, where: str) -> Ints:

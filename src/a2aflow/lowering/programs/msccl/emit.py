@@ -19,6 +19,7 @@ from a2aflow.lowering.programs.msccl.limits import (
     steps_of,
 )
 from a2aflow.lowering.programs.options import Options, chosen
+from a2aflow.lowering.programs.transfers import refuse_uneven
 
 TYPES = {Op.SEND: "s", Op.RECEIVE: "r", Op.FORWARD: "rcs", Op.COPY: "cpy"}
 BUFFERS = {Buffer.INPUT: "i", Buffer.OUTPUT: "o", Buffer.SCRATCH: "s"}
@@ -34,6 +35,7 @@ Numbers = dict[Step, int]
 
 def emit_msccl(schedule: Schedule, options: Options) -> str:
     """Lower a schedule to MSCCL XML; a FIFO too long for a thread block is dealt out to several."""
+    refuse_uneven(schedule, "MSCCL")
     runtime = chosen("runtime", options.runtime, tuple(RUNTIMES))
     most = RUNTIMES[runtime].steps_per_thread_block
     for parts in range(1, MAX_PARTS + 1):
