@@ -21,8 +21,8 @@ from scipy.sparse.csgraph import shortest_path
 from a2aflow import Problem, build
 from a2aflow.check.flow import recompute_bound
 from a2aflow.check.routes import check_routes
+from a2aflow.ir.certificate import Certificate
 from a2aflow.ir.files.artefacts import read_artefact, write_artefact
-from a2aflow.ir.flow import Certificate
 from a2aflow.ir.routes import Routes
 
 
@@ -47,9 +47,8 @@ def shortest_routes(problem: Problem) -> Routes:
     lengths = np.ones(topology.links)
     certificate = Certificate(lengths, recompute_bound(problem, lengths)[0])
     weight = np.ones(len(source))
-    return Routes(
-        problem, source, destination, start, link, weight, certificate, "shortest", source, 1
-    )
+    paths = (source, destination, start, link)
+    return Routes(*paths, problem, weight, certificate, "shortest", source, 1)
 
 
 def timed(work: Callable[..., Any], *arguments: Any) -> tuple[Any, float]:

@@ -18,11 +18,12 @@ NOUNS = {"errors", "ir"}
 SOLVING = NOUNS | {"lp", "settings", "paths"}
 ROOMS: dict[str, set[str]] = {
     "errors": set(),
+    "registry": {"errors"},
     "ir": {"errors"},
     "check": NOUNS,
-    "lp": {"errors"},
+    "lp": {"errors", "registry"},
     "settings": {"errors", "lp"},
-    "topologies": NOUNS,
+    "topologies": NOUNS | {"registry"},
     "paths": NOUNS | {"lp", "settings"},
     "flows": SOLVING,
     "routes": SOLVING | {"flows"},
@@ -47,8 +48,12 @@ OWNERS = {
     "torch": "runtime/torch.py",
     "z3": "schedules/sccl.py",
     "distributed": "flows/workers.py",
+    "pandas": "ir/files/frames.py",
 }
 """Solvers and optional dependencies, each imported in exactly one file."""
+
+DOOR, BEHIND = PACKAGE / "ir/noun.py", {"artefacts", "drawing", "frames"}
+"""Where nouns reach their files, and which: imported when a noun is saved, drawn or tabulated."""
 
 HEAVY = ("numba", "scipy", "networkx", "igraph", "highspy")
 """What neither a checker nor a rank may load: it takes a second and a hundred megabytes."""
@@ -102,6 +107,16 @@ def test_folders_that_stay_apart(one: str, other: str) -> None:
         for name in imports(path):
             found = module_of(name) if name.startswith("a2aflow.") else None
             assert found is None or not found.is_relative_to(PACKAGE / other), f"{path}: {name}"
+
+
+def test_nouns_reach_their_files_through_one_door() -> None:
+    """Besides imports there is one function that opens a module of ir/files, named when called."""
+    for path in (PACKAGE / "ir").glob("*.py"):
+        assert path == DOOR or "ir.files" not in path.read_text(), f"{path} knows ir/files"
+    calls = [node for node in ast.walk(ast.parse(DOOR.read_text())) if isinstance(node, ast.Call)]
+    opened = [node.args[0] for node in calls if ast.unparse(node.func) == "_file_form"]
+    assert {each.value for each in opened if isinstance(each, ast.Constant)} == BEHIND
+    assert all((PACKAGE / f"ir/files/{each}.py").is_file() for each in BEHIND)
 
 
 @pytest.mark.parametrize("path", sorted((PACKAGE / "check").rglob("*.py")), ids=lambda p: p.stem)

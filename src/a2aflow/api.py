@@ -5,8 +5,9 @@ from a2aflow.errors import A2AFlowError
 from a2aflow.flows import SolveSettings
 from a2aflow.flows import solve as solve_flow
 from a2aflow.flows.bounds import cut_bound, distance_bound, regular_bound
+from a2aflow.ir.certificate import Certificate
 from a2aflow.ir.demand import Demand
-from a2aflow.ir.flow import Certificate, Flow, Status
+from a2aflow.ir.flow import Flow, Status
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.topology import Topology
 from a2aflow.topologies.formats import from_networkx, read_topology, to_networkx, write_topology

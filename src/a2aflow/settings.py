@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from a2aflow.errors import UsageError
-from a2aflow.lp import LPSettings, require_solver
-from a2aflow.lp.program import never, silent
+from a2aflow.lp import require_solver
+from a2aflow.lp.settings import LPSettings, never, silent
 
 clock = time.monotonic
 """What every time limit is read from; tests put a clock of their own in its place."""
@@ -78,7 +78,7 @@ class SolveSettings:
 
     def why_late(self) -> str:
         """Name what ended the time, for a message."""
-        return "Ctrl-C" if self.stopped() else f"the time limit of {self.time_limit:g} s"
+        return "a signal to stop" if self.stopped() else f"the time limit of {self.time_limit:g} s"
 
     def check_time(self) -> None:
         """Raise TimeoutError if the time limit has passed."""
@@ -115,7 +115,8 @@ class RouteSettings:
     `paths` names the candidate paths of pmcf and the ILPs; `slack` is how many hops a bounded path
     may be longer than a shortest one; `k` is the number of k-shortest paths; `max_routes` limits
     the routes of a pair; `loss` is what limiting them may cost; `epsilon` is the FPTAS' accuracy;
-    `max_layers` is what deadlock-free routes may take.
+    `max_layers` is what deadlock-free routes may take; `shape` has the sides of the grid that is
+    routed by dimension, where they are not found.
     """
 
     paths: str = "disjoint"
@@ -126,6 +127,7 @@ class RouteSettings:
     epsilon: float = 0.05
     seed: int = 0
     max_layers: int | None = None
+    shape: tuple[int, ...] | None = None
     solve: SolveSettings = field(default_factory=SolveSettings)
 
     def __post_init__(self) -> None:

@@ -99,7 +99,7 @@ def _summary(kind: str, lowered: Lowered, report: AllToAllReport) -> dict[str, A
         "scratch_chunks": max(each.scratch for each in lowered.ranks),
     }
     if isinstance(lowered, Messages):
-        found["messages"] = sum(each.messages for each in lowered.ranks) // 2
+        found["messages"] = lowered.messages
     elif isinstance(lowered, Program):
         found["thread_blocks"] = max(len(each.threads) for each in lowered.ranks)
     else:
@@ -153,7 +153,7 @@ def _time_of_steps(
 
 
 def _stray(topology: Topology, sender: int, receiver: int) -> str:
-    ends = topology.terminals[[sender, receiver]]
+    ends = topology.terminal_name(sender), topology.terminal_name(receiver)
     return (
         f"rank {sender} sends to rank {receiver}, but no link or path through switches of "
         f"{topology.name} leads from node {ends[0]} to node {ends[1]}"

@@ -56,11 +56,11 @@ def test_chunks_of_a_demand_are_about_equal() -> None:
     [
         ({}, "not both"),
         ({"per_shard": 1, "counts": COUNTS}, "not both"),
-        ({"per_shard": 0}, "0 chunks per shard; expected 1 to"),
-        ({"per_shard": 2**63}, "9223372036854775808 chunks per shard"),
-        ({"counts": -COUNTS}, "-5 chunks per shard; expected 0 to"),
+        ({"per_shard": 0}, "0 chunks per shard; expected at least one chunk of"),
+        ({"per_shard": 2**63}, "9223372036854775808 of one shard; expected 0 to"),
+        ({"counts": -COUNTS}, "-5 of one shard; expected 0 to"),
         ({"counts": COUNTS[:2]}, r"shape \(2, 3\); expected 3 rows"),
-        ({"counts": 0 * COUNTS}, "a chunk in one of them at least"),
+        ({"counts": 0 * COUNTS}, "0 chunks per shard"),
     ],
 )
 def test_what_are_no_chunks(arguments: dict[str, Any], problem: str) -> None:
@@ -117,11 +117,11 @@ def test_older_files_of_uneven_demand_still_load() -> None:
     ("chunks", "problem"),
     [
         (None, "chunks is missing; expected an array"),
-        ([], "chunks is empty; expected a row"),
+        ([], "0 chunks per shard; expected at least one"),
         ([[0, 1]], r"chunks\[0\] is \[0, 1\]; expected \[src, dst, count\]"),
         ([[0, 1, 1.5]], r"chunks\[0\] is \[0, 1, 1.5\]; expected"),
-        ([[0, 1, 2], [0, 1, 2]], r"chunks\[1\] is .* each pair once"),
-        ([[0, 3, 2]], r"chunks\[0\] is \[0, 3, 2\]; expected two terminals"),
+        ([[0, 1, 2], [0, 1, 2]], r"shard 1: 2 chunks .* each pair once"),
+        ([[0, 3, 2]], r"chunks\[0\] is \[0, 3, 2\]; expected src and dst to be"),
         ([[0, 1, 0]], "at least one chunk"),
         ([[0, 1, 3], [1, 0, 1], [1, 2, 2]], "0 chunks from node 2 to node 1, with a demand of 2"),
         ([[0, 1, 3], [1, 0, 1], [1, 2, 2], [2, 1, 5], [0, 0, 1]], "1 chunks from node 0 to node 0"),

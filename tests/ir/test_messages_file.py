@@ -38,8 +38,8 @@ def test_nothing_is_lost(messages: Messages, tmp_path: Path) -> None:
     assert again.name == messages.name
     for rank, part in enumerate(messages.ranks):
         assert told(again.ranks[rank]) == told(part) == told(read_rank(path, rank))
-        assert again.demand.same_as(part.demand)
-        assert read_rank(path, rank).demand.same_as(part.demand)
+        assert again.demand == part.demand
+        assert read_rank(path, rank).demand == part.demand
 
 
 def test_a_uniform_demand_in_uneven_chunks() -> None:

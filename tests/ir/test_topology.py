@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from a2aflow.errors import DemandError, TopologyError
+from a2aflow.ir.arrays import starts_of
 from a2aflow.ir.demand import Demand
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.topology import Topology
@@ -117,3 +118,24 @@ def test_demand_must_fit_the_topology() -> None:
     """A demand for another number of terminals is refused."""
     with pytest.raises(DemandError, match="between 2 terminals on a topology with 3"):
         Problem(triangle(), Demand(2))
+
+
+def test_positions_are_the_way_back_from_nodes_to_terminals() -> None:
+    """A node that is no terminal has none."""
+    topology = Topology.from_links("hub", 4, [(0, 1), (1, 3), (3, 0)], terminals=[0, 3])
+    assert topology.position.tolist() == [0, -1, -1, 1]
+    assert topology.position[topology.terminals].tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("matrix", [None, [[0.0, 2.0], [3.0, 0.0]]])
+def test_the_table_of_a_demand_has_the_amount_of_every_pair(matrix: list[list[float]]) -> None:
+    """Whether or not it is uniform; a terminal sends nothing to itself."""
+    demand = Demand(2, None if matrix is None else np.array(matrix))
+    source, destination = np.divmod(np.arange(4), 2)
+    assert demand.table().ravel().tolist() == demand.of(source, destination).tolist()
+
+
+def test_rows_of_all_lengths_start_one_after_the_other() -> None:
+    """Empty ones too; the last start is where all end."""
+    assert starts_of([2, 0, 3]).tolist() == [0, 2, 2, 5]
+    assert starts_of([]).tolist() == [0]

@@ -34,8 +34,8 @@ def solved(spec: str, layers: int) -> Routes:
 def forward(routes: Routes, orders: np.ndarray) -> bool:
     """Whether every route goes forward in the order of its layer."""
     assert routes.layer is not None
-    place = np.argsort(orders, axis=1)[routes.layer[routes.route_of_link], routes.link]
-    within = routes.route_of_link[1:] == routes.route_of_link[:-1]
+    place = np.argsort(orders, axis=1)[routes.layer[routes.path_of_link], routes.link]
+    within = routes.path_of_link[1:] == routes.path_of_link[:-1]
     return bool((place[1:] > place[:-1])[within].all())
 
 

@@ -18,9 +18,7 @@ from a2aflow.routes import route
 from a2aflow.routes.deadlock_free.best import solve_deadlock_free
 from a2aflow.routes.exact import common_factor_chunks, exact_weights, fewest_chunks
 from a2aflow.routes.extp import route_extp
-from a2aflow.routes.pieces import paths_of
 from a2aflow.routes.pmcf import route_pmcf
-from a2aflow.routes.weights import path_keys
 from a2aflow.settings import RouteSettings
 from strategies import problems
 
@@ -44,7 +42,7 @@ def exact_time(routes: Routes) -> Fraction:
     assert routes.denominator is not None
     units = np.rint(routes.weight * routes.denominator).astype(np.int64)
     load = np.zeros(routes.problem.topology.links, dtype=np.int64)
-    np.add.at(load, routes.link, units[routes.route_of_link])
+    np.add.at(load, routes.link, units[routes.path_of_link])
     capacity = map(Fraction, routes.problem.topology.capacity.tolist())
     whole = zip(load.tolist(), capacity, strict=True)
     return max(Fraction(each, routes.denominator) / room for each, room in whole)
@@ -151,9 +149,9 @@ def test_path_sets_are_kept() -> None:
     problem = Problem.all_to_all(build("torus:3x3x3"))
     routes = route(problem, "pmcf")
     allowed = candidate_paths(problem, SETTINGS)
-    width = path_keys(allowed).shape[1]
-    keys = {tuple(row) for row in path_keys(allowed).tolist()}
-    for row in path_keys(paths_of(routes)).tolist():
+    width = allowed.keys().shape[1]
+    keys = {tuple(row) for row in allowed.keys().tolist()}
+    for row in routes.keys().tolist():
         assert tuple(row + [-1] * (width - len(row))) in keys
 
 

@@ -9,14 +9,16 @@ from a2aflow.flows import solve
 from a2aflow.flows.symmetry.translations import Translations, find_translations
 from a2aflow.ir.arrays import Floats
 from a2aflow.ir.demand import Demand
+from a2aflow.ir.paths import Paths
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.topology import Topology
-from a2aflow.lp import LinearProgram, LPResult, LPSettings, LPStatus, solve_program
-from a2aflow.paths.candidates import Candidates, candidate_paths
+from a2aflow.lp.program import LinearProgram, LPResult
+from a2aflow.lp.settings import LPSettings, LPStatus
+from a2aflow.lp.solve import solve_program
+from a2aflow.paths.candidates import candidate_paths
 from a2aflow.routes import pmcf as path_mcf
 from a2aflow.routes.pmcf import path_program, route_pmcf
-from a2aflow.routes.weights import join_paths, select_paths
 from a2aflow.settings import PATH_SETS, RouteSettings, SolveSettings
 from a2aflow.topologies.operators import with_host_bandwidth
 from a2aflow.topologies.spec import build
@@ -99,7 +101,7 @@ def test_columns_stay_exact_on_random_symmetric_problems(problem: Problem) -> No
     assert report.gap <= 1e-6
 
 
-def images(paths: Candidates, under: Translations) -> Candidates:
+def images(paths: Paths, under: Translations) -> Paths:
     """Return the images of paths under all translations, node by node, without parallel links."""
     topology = under.symmetry.problem.topology
     named = {ends: at for at, ends in enumerate(zip(topology.tail, topology.head, strict=True))}
@@ -112,8 +114,14 @@ def images(paths: Candidates, under: Translations) -> Candidates:
             for each in (paths.source, paths.destination)
         )
         link = np.array([named[each] for each in ends])
-        moved.append(Candidates(source, destination, paths.start, link))
-    return join_paths(moved)
+        moved.append(Paths(source, destination, paths.start, link))
+    return distinct(moved)
+
+
+def distinct(parts: list[Paths]) -> Paths:
+    """Return all paths of some sets, each once."""
+    joined = Paths.join(parts)
+    return joined.select(joined.equal()[0])
 
 
 @pytest.mark.parametrize("paths", ["disjoint", "k-shortest"])
@@ -129,14 +137,13 @@ def test_the_path_set_is_that_of_the_representatives_and_its_images(
     every = candidate_paths(problem, asked)
     own = np.isin(every.source, sources)
     assert sizes[-1][1] == own.sum() + 1 < every.count + 1
-    part = select_paths(every, np.flatnonzero(own))
+    part = every.select(np.flatnonzero(own))
     whole = images(part, under)
     program, _ = path_program(problem, whole)
     best = solve_program(program, "auto", LPSettings())
     assert best.x is not None
     assert check_routes(routes).time == pytest.approx(best.x[-1], rel=1e-6)
-    used = Candidates(routes.source, routes.destination, routes.start, routes.link)
-    assert join_paths([whole, used]).count == whole.count
+    assert distinct([whole, routes]).count == whole.count
 
 
 def weights_by_source(routes: Routes) -> set[tuple[float, ...]]:

@@ -5,8 +5,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+from a2aflow.ir.paths import NOTHING
 from a2aflow.ir.problem import Problem
-from a2aflow.paths.negotiate import NOTHING, Chunks, Table, negotiate
+from a2aflow.paths.negotiate import Chunks, Table, negotiate
 from a2aflow.routes import spread
 from a2aflow.routes.spread import spread_chunks
 from a2aflow.settings import SolveSettings

@@ -11,12 +11,11 @@ from a2aflow.errors import InputError, UsageError
 from a2aflow.flows import solve
 from a2aflow.ir.files.json import routes_from_json, routes_to_json
 from a2aflow.ir.problem import Problem
-from a2aflow.paths.candidates import Candidates, candidate_paths
+from a2aflow.paths.candidates import candidate_paths
 from a2aflow.routes import single
 from a2aflow.routes.extp import route_extp
 from a2aflow.routes.pmcf import route_pmcf
 from a2aflow.routes.single import route_few, route_single
-from a2aflow.routes.weights import merge_equal
 from a2aflow.settings import RouteSettings
 from a2aflow.topologies.operators import drop_links, drop_nodes, with_host_bandwidth
 from a2aflow.topologies.spec import build
@@ -133,21 +132,6 @@ def test_bad_settings_are_refused(wrong: dict[str, object]) -> None:
     """Each with what is expected."""
     with pytest.raises(UsageError, match="expected"):
         RouteSettings(**wrong)  # type: ignore[arg-type]
-
-
-def test_equal_paths_are_merged_and_their_weights_added() -> None:
-    """Ordered by pair, then by links; a path that begins like another is not equal to it."""
-    paths = Candidates(
-        source=np.array([1, 0, 1, 0]),
-        destination=np.array([2, 1, 2, 1]),
-        start=np.array([0, 2, 3, 5, 7]),
-        link=np.array([4, 5, 3, 4, 5, 3, 6]),
-    )
-    merged, weight = merge_equal(paths, np.array([1.0, 2.0, 4.0, 8.0]))
-    assert merged.source.tolist() == [0, 0, 1]
-    assert merged.start.tolist() == [0, 1, 3, 5]
-    assert merged.link.tolist() == [3, 3, 6, 4, 5]
-    assert weight.tolist() == [2.0, 8.0, 5.0]
 
 
 def test_very_many_pairs_take_the_bound_alone(monkeypatch: pytest.MonkeyPatch) -> None:

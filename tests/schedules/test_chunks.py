@@ -13,9 +13,9 @@ from a2aflow.flows.symmetry.translations import find_translations
 from a2aflow.ir.demand import Demand
 from a2aflow.ir.files.json import schedule_from_json, schedule_to_json
 from a2aflow.ir.flow import Flow, Status
+from a2aflow.ir.paths import NOTHING
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.topology import Topology
-from a2aflow.paths.negotiate import NOTHING
 from a2aflow.schedules import pieces, search, timestepped
 from a2aflow.schedules.chunks import rounded_to
 from a2aflow.schedules.expansion import Expansion

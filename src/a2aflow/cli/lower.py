@@ -1,5 +1,6 @@
 """`a2aflow lower`: runtime and fabric files from a schedule or routes."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,12 +13,14 @@ from a2aflow.cli.show import STANDARD_OUTPUT, deliver, require_room, write_out
 from a2aflow.cli.wording import lines_of
 from a2aflow.errors import FormatError, UsageError
 from a2aflow.ir.files.artefacts import FORMATS, Artefact, artefact_of
+from a2aflow.ir.files.node_values import read_node_values, read_ranks
 from a2aflow.ir.files.text import decode, read_bytes, require_size
 from a2aflow.ir.flow import Flow
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.schedule import Schedule
 from a2aflow.lowering import MAX_FILE_BYTES, PROTOCOLS, RUNTIMES, TARGETS, Options, kind_of
 from a2aflow.lowering.programs.msccl.complete import complete_msccl
+from a2aflow.lowering.ranks import schedule_by_rank
 from a2aflow.lowering.tables.hashes import HASHES
 from a2aflow.lowering.tables.options import QUEUE_PAIRS, STEERING, RouteOptions
 from a2aflow.lowering.tables.targets import ROUTE_TARGETS, verify_routed_text
@@ -26,6 +29,9 @@ from a2aflow.verification import verify_text
 
 DEFAULTS, ROUTE_DEFAULTS = Options(), RouteOptions()
 SNIFFED = 1 << 10
+WITH_RANKS, WITH_ADDRESSES = (*TARGETS, "ompi"), ("ompi",)
+"""The targets whose files have ranks in them, and those that have addresses of terminals."""
+
 SCHEDULES, ROUTES = "Targets for schedules", "Targets for routes"
 
 
@@ -81,6 +87,18 @@ def lower_verb(
         int | None, _option(ROUTES, "Split the routes of ompi into K phases.", "K")
     ] = None,
     phase_loss: Annotated[float, _option(ROUTES, "What the phases may cost.")] = 0.05,
+    rank_map: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help=f"A line `node rank` for every terminal, for {', '.join(WITH_RANKS)}; else ranks "
+            "are in the order of the nodes.",
+        ),
+    ] = None,
+    addresses: Annotated[
+        Path | None,
+        _option(ROUTES, "A line `node address` for every terminal, IPv4, for ompi.", "FILE"),
+    ] = None,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -101,12 +119,27 @@ def lower_verb(
     require_room(as_json, output)
     artefact, name = _read(file), str(output or f"the {to} file")
     settings = Options(channels, runtime, protocol, max_bytes)
+    _require_use(
+        "--rank-map", rank_map, "ranks", to, () if isinstance(artefact, str) else WITH_RANKS
+    )
+    _require_use("--addresses", addresses, "addresses of terminals", to, WITH_ADDRESSES)
     if isinstance(artefact, Routes):
-        options = RouteOptions(max_routes, hash_name, queue_pairs=queue_pairs, steering=steering)
+        topology = artefact.problem.topology
+        options = RouteOptions(
+            max_routes,
+            hash_name,
+            address=tuple(read_node_values(addresses, topology)) if addresses else None,
+            rank=read_ranks(rank_map, topology) if rank_map else None,
+            queue_pairs=queue_pairs,
+            steering=steering,
+        )
         if phases is not None:
             options = replace(options, phase=split_phases(artefact, phases, phase_loss).phase)
         text, summary = _lower_routes(artefact, to, options, name)
     elif isinstance(artefact, Schedule):
+        if rank_map:
+            ranks = read_ranks(rank_map, artefact.problem.topology)
+            artefact = schedule_by_rank(artefact, ranks)
         text, summary = _lower_schedule(artefact, to, settings, name)
     else:
         if to != "msccl":
@@ -121,6 +154,13 @@ def lower_verb(
         write_out(STANDARD_OUTPUT, text)
     else:
         deliver(summary, as_json, lines_of(summary), {output: lambda: text})
+
+
+def _require_use(option: str, given: Path | None, what: str, to: str, by: Sequence[str]) -> None:
+    """Refuse a table that says what the file of the target does not have."""
+    if given is not None and to not in by:
+        expected = f"use it with {', '.join(by)}" if by else "lower the schedule itself"
+        raise UsageError(f"{option} for this file and {to}, which takes no {what}; {expected}")
 
 
 def _read(file: Path) -> Schedule | Routes | str:

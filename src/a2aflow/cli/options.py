@@ -8,21 +8,21 @@ from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import typer
 
 from a2aflow.cli.signals import heard
-from a2aflow.errors import FormatError, UsageError
+from a2aflow.errors import UsageError
 from a2aflow.ir.demand import Demand
-from a2aflow.ir.files.json import demand_from_json, demand_from_matrix, parse_json
-from a2aflow.ir.files.text import read_text
+from a2aflow.ir.files.demands import group_of, read_demand, read_groups
 from a2aflow.ir.flow import Status
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.topology import Topology
 from a2aflow.lp import solver_names
 from a2aflow.topologies import operators
+from a2aflow.topologies.cables import both_ways
+from a2aflow.topologies.families import FAMILIES
 from a2aflow.topologies.formats import read_topology
-from a2aflow.topologies.spec import FAMILIES, build
+from a2aflow.topologies.spec import build
 
 CHANGES = "Changes to the topology"
 
@@ -62,6 +62,17 @@ DemandFile = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="Demand between terminals; uniform if left out."),
 ]
+Groups = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--group",
+        metavar="A,B,C",
+        help="All-to-all among these terminals only, names or numbers; may be repeated.",
+    ),
+]
+GroupFile = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Such groups from a file, one a line.")
+]
 Output = Annotated[
     Path | None,
     typer.Option(
@@ -85,15 +96,22 @@ def chosen_topology(
     directed: Annotated[
         bool, _option("--directed", "Take the lines of an edge list as one-way links.")
     ] = False,
+    undirected: Annotated[
+        bool, _option("--undirected", "Take every link as a cable, which goes both ways.")
+    ] = False,
     capacity_attribute: Annotated[
         str | None,
-        _option("--capacity-attribute", "The attribute of GraphML edges to take.", "NAME"),
+        _option(
+            "--capacity-attribute", "The attribute of GraphML or networkx edges to take.", "NAME"
+        ),
     ] = None,
     remove_link: Annotated[
-        list[str] | None, _option("--remove-link", "Remove a link; may be repeated.", "U-V")
+        list[str] | None,
+        _option("--remove-link", "Remove a link, by names or numbers; may be repeated.", "U-V"),
     ] = None,
     remove_node: Annotated[
-        list[int] | None, _option("--remove-node", "Remove a node; may be repeated.", "V")
+        list[str] | None,
+        _option("--remove-node", "Remove a node, by name or number; may be repeated.", "V"),
     ] = None,
     drop_links: Annotated[int, _option("--drop-links", "Remove K random links.", "K")] = 0,
     drop_nodes: Annotated[int, _option("--drop-nodes", "Remove K random nodes.", "K")] = 0,
@@ -117,17 +135,22 @@ def chosen_topology(
     """Build or read the topology, then change it in the order of these options."""
     if seed < 0:
         raise UsageError(f"seed {seed}; expected 0 or more")
+    if directed and undirected:
+        raise UsageError("--directed and --undirected; expected one of them")
     topology = load_topology(spec, input_format, directed, capacity_attribute)
+    if undirected:
+        topology = both_ways(topology)
     if remove_link:
-        topology = operators.remove_links(topology, [_link(text) for text in remove_link])
+        topology = operators.remove_links(topology, map(topology.ends_of, remove_link))
     if remove_node:
-        topology = operators.remove_nodes(topology, remove_node)
+        topology = operators.remove_nodes(topology, map(topology.node_of, remove_node))
     if drop_links:
         topology = operators.drop_links(topology, drop_links, seed)
     if drop_nodes:
         topology = operators.drop_nodes(topology, drop_nodes, seed)
     if set_capacity:
-        topology = operators.set_capacities(topology, dict(map(_capacity, set_capacity)))
+        wanted = dict(_capacity(topology, text) for text in set_capacity)
+        topology = operators.set_capacities(topology, wanted)
     if scale_capacity is not None:
         topology = operators.scale_capacities(topology, scale_capacity)
     if host_bandwidth is not None:
@@ -196,8 +219,8 @@ def load_topology(
         )
     if capacity_attribute is not None:
         raise UsageError(
-            f"--capacity-attribute with {spec!r}, which is built; expected a GraphML file, whose "
-            "edges have attributes; leave it out"
+            f"--capacity-attribute with {spec!r}, which is built; expected a GraphML file or an "
+            "edge list of networkx, whose edges have attributes; leave it out"
         )
     return topology
 
@@ -223,42 +246,37 @@ def in_words(status: str) -> str:
     return status.replace("_", " ")
 
 
-def load_problem(topology: Topology, demand: Path | None) -> Problem:
-    """Return the problem on a topology: uniform, or with the demand of a file."""
-    if demand is None:
+def load_problem(
+    topology: Topology,
+    demand: Path | None,
+    groups: list[str] | None = None,
+    group_file: Path | None = None,
+) -> Problem:
+    """Return the problem on a topology: uniform, with the demand of a file, or within groups."""
+    if demand is not None and (groups or group_file):
+        raise UsageError("--demand and groups; expected one of them, as either says all there is")
+    if demand is not None:
+        return Problem(topology, read_demand(demand, topology))
+    found = [group_of(text.split(","), topology) for text in groups or ()]
+    found += read_groups(group_file, topology) if group_file else []
+    if not found:
         return Problem.all_to_all(topology)
-    return Problem(topology, _read_demand(demand, topology))
+    return Problem(topology, Demand.of_groups(len(topology.terminals), found))
 
 
-def _read_demand(path: Path, topology: Topology) -> Demand:
-    """Read JSON, or a matrix as text with blanks or commas between the cells."""
-    text = read_text(path)
-    if text.lstrip()[:1] in ("{", "["):
-        return demand_from_json(parse_json(text, str(path)), topology, str(path))
-    rows = [line.replace(",", " ").split() for line in text.splitlines() if line.strip()]
-    if not rows:
-        raise FormatError(f"{path}: the file is empty; expected a demand matrix or JSON")
-    if len({len(row) for row in rows}) != 1:
-        raise FormatError(f"{path}: rows of different lengths; expected a square matrix")
+def sides_of(text: str) -> tuple[int, ...]:
+    """Return the sides of a grid that is written like 3x3x3."""
+    if not re.fullmatch(r"[0-9]{1,7}(x[0-9]{1,7})*", text):
+        raise UsageError(f"shape {reprlib.repr(text)}; expected sides such as 3x3x3")
+    return tuple(map(int, text.split("x")))
+
+
+def _capacity(topology: Topology, text: str) -> tuple[tuple[int, int], float]:
+    link, _, number = text.rpartition("=")
     try:
-        matrix = np.array([[float(cell) for cell in row] for row in rows])
-    except ValueError as error:
-        raise FormatError(f"{path}: {error}; expected a matrix of numbers") from None
-    return demand_from_matrix(matrix, topology, str(path))
-
-
-def _link(text: str) -> tuple[int, int]:
-    ends = re.fullmatch(r"([0-9]{1,18})-([0-9]{1,18})", text)
-    if not ends:
-        raise UsageError(f"link {reprlib.repr(text)}; expected two node numbers, such as 3-4")
-    return int(ends[1]), int(ends[2])
-
-
-def _capacity(text: str) -> tuple[tuple[int, int], float]:
-    link, _, number = text.partition("=")
-    try:
-        return _link(link), float(number)
+        capacity = float(number if link else "")
     except ValueError:
         raise UsageError(
             f"capacity {reprlib.repr(text)}; expected a link and a number, such as 3-4=2.5"
         ) from None
+    return topology.ends_of(link), capacity

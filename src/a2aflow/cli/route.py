@@ -13,6 +13,8 @@ from a2aflow.cli.options import (
     Cluster,
     DemandFile,
     Gap,
+    GroupFile,
+    Groups,
     Output,
     SolverName,
     TimeLimit,
@@ -22,6 +24,7 @@ from a2aflow.cli.options import (
     how_ended,
     in_words,
     load_problem,
+    sides_of,
     takes_topology,
 )
 from a2aflow.cli.show import deliver, line_of, progress, require_room
@@ -71,6 +74,12 @@ def route_verb(
         float, typer.Option(help="What few may lose against the certified bound.")
     ] = DEFAULTS.loss,
     epsilon: Annotated[float, typer.Option(help="Accuracy of fptas.")] = DEFAULTS.epsilon,
+    shape: Annotated[
+        str | None,
+        typer.Option(
+            metavar="AxBxC", help="Sides of the grid of dor, numbered row by row; else it is found."
+        ),
+    ] = None,
     layers: Annotated[
         str | None,
         typer.Option(metavar="ALGORITHM", help=f"Assign layers: {', '.join(LAYERINGS)}."),
@@ -98,6 +107,8 @@ def route_verb(
     symmetry: UseSymmetry = True,
     cluster: Cluster = None,
     demand: DemandFile = None,
+    groups: Groups = None,
+    group_file: GroupFile = None,
     output: Output = None,
     as_json: AsJson = False,
 ) -> None:
@@ -115,7 +126,7 @@ def route_verb(
     if deadlock_free is not None:
         method, max_layers = _deadlock_free(deadlock_free, given)
     _refuse_unused(method, given)
-    problem = load_problem(topology, demand)
+    problem = load_problem(topology, demand, groups, group_file)
     with progress() as report, searching() as stopped:
         solving = SolveSettings(
             gap,
@@ -131,6 +142,8 @@ def route_verb(
         settings = RouteSettings(
             paths, slack, k, max_routes, loss, epsilon, max_layers=max_layers, solve=solving
         )
+        if shape is not None:
+            settings = replace(settings, shape=sides_of(shape))
         share = 1.0 if layers is None or method == METHOD else ROUTING
         routes = route(problem, method, replace(settings, solve=solving.sharing(share)))
         if max_routes is not None:

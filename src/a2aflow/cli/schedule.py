@@ -11,6 +11,8 @@ from a2aflow.cli.options import (
     AsJson,
     DemandFile,
     Gap,
+    GroupFile,
+    Groups,
     Output,
     SolverName,
     TimeLimit,
@@ -79,6 +81,8 @@ def schedule_verb(
     workers: Workers = DEFAULTS.solve.workers,
     symmetry: UseSymmetry = True,
     demand: DemandFile = None,
+    groups: Groups = None,
+    group_file: GroupFile = None,
     output: Output = None,
     as_json: AsJson = False,
 ) -> None:
@@ -91,7 +95,7 @@ def schedule_verb(
     """
     started = clock()
     require_room(as_json, output)
-    problem = load_problem(topology, demand)
+    problem = load_problem(topology, demand, groups, group_file)
     with progress() as report, searching() as stopped:
         solving = SolveSettings(
             gap, solver, time_limit, workers, report, symmetry=symmetry, stopped=stopped

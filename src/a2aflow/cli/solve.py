@@ -13,6 +13,8 @@ from a2aflow.cli.options import (
     Cluster,
     DemandFile,
     Gap,
+    GroupFile,
+    Groups,
     Output,
     SolverName,
     TimeLimit,
@@ -25,10 +27,10 @@ from a2aflow.cli.options import (
 )
 from a2aflow.cli.show import deliver, progress, require_room
 from a2aflow.cli.signals import searching
-from a2aflow.cli.units import bytes_per_second
 from a2aflow.errors import UsageError
 from a2aflow.flows import METHODS, SolveSettings, solve
 from a2aflow.flows.warm import repair, solve_from
+from a2aflow.ir.bandwidth import bytes_per_second
 from a2aflow.ir.files.artefacts import file_bytes, read_as
 from a2aflow.ir.flow import Flow
 from a2aflow.ir.problem import Problem
@@ -48,6 +50,8 @@ def solve_verb(
     symmetry: UseSymmetry = True,
     cluster: Cluster = None,
     demand: DemandFile = None,
+    groups: Groups = None,
+    group_file: GroupFile = None,
     link_bandwidth: Annotated[
         str | None,
         typer.Option(metavar="RATE", help="Of a link of capacity 1, such as 25Gbps."),
@@ -81,7 +85,7 @@ def solve_verb(
     started = clock()
     require_room(as_json, output)
     rate = bytes_per_second(link_bandwidth) if link_bandwidth else None
-    problem = load_problem(topology, demand)
+    problem = load_problem(topology, demand, groups, group_file)
     with progress() as report, searching() as stopped:
         settings = SolveSettings(
             gap,

@@ -11,12 +11,15 @@ from a2aflow.cli.show import STANDARD_OUTPUT, deliver, require_room, show
 from a2aflow.errors import UsageError
 from a2aflow.flows.bounds import cut_bound, distance_bound, regular_bound
 from a2aflow.flows.symmetry.automorphisms import count_automorphisms
+from a2aflow.ir.files.drawing import draw_svg
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.topology import Topology
-from a2aflow.topologies.draw import draw_svg
+from a2aflow.topologies.families import FAMILIES
 from a2aflow.topologies.formats import FORMATS, topology_text
 from a2aflow.topologies.properties import diameter, girth, mean_distance
-from a2aflow.topologies.spec import FAMILIES
+
+MAX_NAMES = 10
+"""Most names of nodes in the lines for people; the JSON has all of them."""
 
 MAX_COUNT = 10**300
 """Automorphisms are counted in full below this, and by their logarithm from here on."""
@@ -25,10 +28,7 @@ MAX_COUNT = 10**300
 def _show_choices(as_json: bool) -> None:
     """Print every family and every file format."""
     families = {
-        name: {
-            "example": family.example,
-            "summary": (family.build.__doc__ or "").partition("\n")[0],
-        }
+        name: {"example": family.example, "summary": family.summary}
         for name, family in FAMILIES.items()
     }
     formats = {
@@ -113,7 +113,7 @@ def describe(problem: Problem) -> dict[str, Any]:
         "automorphisms_log10": math.log10(symmetries),
         "bounds": bounds,
         "notes": list(topology.notes),
-    }
+    } | ({} if topology.names is None else {"names": list(topology.names)})
 
 
 def _lines(summary: dict[str, Any], topology: Topology) -> dict[str, str]:
@@ -121,6 +121,7 @@ def _lines(summary: dict[str, Any], topology: Topology) -> dict[str, str]:
     lines = {
         "topology": topology.name,
         "nodes": f"{topology.nodes}, {summary['terminals']} of them terminals",
+        "names": _names(topology),
         "links": f"{topology.links}, {'both ways' if topology.bidirectional else 'one way'}",
         "degree": f"{_range(summary['out_degree'])} out, {_range(summary['in_degree'])} in",
         "capacity": _range(summary["capacity"]),
@@ -129,9 +130,17 @@ def _lines(summary: dict[str, Any], topology: Topology) -> dict[str, str]:
         "symmetry": f"{_symmetries(summary)} automorphisms",
         "time above": bounds,
     }
+    if topology.names is None:
+        del lines["names"]
     if topology.notes:
         lines["notes"] = "\n".join(topology.notes)
     return lines
+
+
+def _names(topology: Topology) -> str:
+    """Return the first names that people read."""
+    names = topology.names or ()
+    return ", ".join(names[:MAX_NAMES]) + (", ..." if len(names) > MAX_NAMES else "")
 
 
 def _symmetries(summary: dict[str, Any]) -> str:

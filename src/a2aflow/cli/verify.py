@@ -16,12 +16,14 @@ from a2aflow.errors import UsageError
 from a2aflow.flows import solve
 from a2aflow.ir.files.artefacts import Artefact, artefact_from_json, format_name, is_artefact
 from a2aflow.ir.files.json import parse_json
+from a2aflow.ir.files.node_values import read_ranks
 from a2aflow.ir.files.npz import artefact_from_bytes, is_archive
 from a2aflow.ir.files.text import decode, read_bytes, require_size
 from a2aflow.ir.flow import Flow
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.topology import Topology
 from a2aflow.lowering import MAX_FILE_BYTES, kind_of
+from a2aflow.lowering.ranks import topology_by_rank
 from a2aflow.lowering.tables.targets import routed_kind, verify_routed_text
 from a2aflow.topologies.formats import read_topology
 from a2aflow.verification import verify_text
@@ -35,6 +37,14 @@ def verify_verb(
             metavar="SPEC",
             help="For lowered files: check that they keep to the links of this topology, and hold "
             "their time against the certified bound.",
+        ),
+    ] = None,
+    rank_map: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="With --topology: a line `node rank` for every terminal, if a program was lowered "
+            "with one.",
         ),
     ] = None,
     tolerance: Annotated[float, typer.Option(help="Largest relative error.")] = TOLERANCE,
@@ -52,11 +62,15 @@ def verify_verb(
     """
     if not 0 <= tolerance < 1:
         raise UsageError(f"tolerance {tolerance:g}; expected a number from 0 to below 1")
-    kind, found = _verify(file, topology, tolerance)
+    if rank_map is not None and topology is None:
+        raise UsageError("--rank-map without the topology whose nodes it names; add --topology")
+    kind, found = _verify(file, topology, rank_map, tolerance)
     show({"valid": True, **found, "format": kind}, as_json, {"valid": kind, **lines_of(found)})
 
 
-def _verify(file: Path, spec: str | None, tolerance: float) -> tuple[str, dict[str, Any]]:
+def _verify(
+    file: Path, spec: str | None, rank_map: Path | None, tolerance: float
+) -> tuple[str, dict[str, Any]]:
     """Return what a file is, and what its check found; it is read once, so it may be a pipe."""
     data, where = read_bytes(file), str(file)
     if is_archive(data):
@@ -66,6 +80,8 @@ def _verify(file: Path, spec: str | None, tolerance: float) -> tuple[str, dict[s
     if is_artefact(value):
         return _verify_artefact(artefact_from_json(value, where), tolerance)
     topology = load_topology(spec) if spec is not None else None
+    if topology is not None and rank_map is not None and routed_kind(text) is None:
+        topology = topology_by_rank(topology, read_ranks(rank_map, topology))
     if routed_kind(text) is not None or kind_of(text) is not None:
         require_size(data, where, MAX_FILE_BYTES)
         found = _verify_lowered(text, where, topology)

@@ -1,5 +1,6 @@
 """What `lower` and `verify` found, in words for people; the JSON has the names of the fields."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -43,4 +44,5 @@ def _line(key: str, value: Any) -> tuple[str, str]:
         return "layers", "not assigned" if value is None else str(value)
     label, form = WORDING.get(key, (key.replace("_", " "), "{}"))
     simple = isinstance(value, int | float) and not isinstance(value, bool)
-    return label, form.format(value if simple else line_of(value))
+    text = form.format(value if simple else line_of(value))
+    return label, re.sub(r"^1 (\w+)s\b", r"1 \1", text) if simple else text

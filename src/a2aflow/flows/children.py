@@ -31,7 +31,9 @@ from a2aflow.flows.workers import Local, run_all
 from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.flow import Flow
 from a2aflow.ir.topology import Topology
-from a2aflow.lp import LinearProgram, LPSettings, solve_program
+from a2aflow.lp.program import LinearProgram
+from a2aflow.lp.settings import LPSettings
+from a2aflow.lp.solve import solve_program
 from a2aflow.settings import SolveSettings
 
 POOL_WORTH = 20_000_000
@@ -91,10 +93,8 @@ def _together(
     """Put the children's flows together."""
     topology = master.problem.topology
     terminals = len(topology.terminals)
-    position = np.zeros(topology.nodes, dtype=np.int64)
-    position[topology.terminals] = np.arange(terminals)
     source = np.repeat(master.source, [len(link) for _, link, _ in flows])
-    destination = position[np.concatenate([node for node, _, _ in flows])]
+    destination = topology.position[np.concatenate([node for node, _, _ in flows])]
     keys = source * terminals + destination
     wanted = pair_source * terminals + pair_destination
     return commodity_flow(

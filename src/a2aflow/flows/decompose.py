@@ -17,11 +17,13 @@ from numba import njit
 from a2aflow.flows.groups import Groups
 from a2aflow.flows.symmetry.orbits import expand
 from a2aflow.flows.workers import Local, run_all
-from a2aflow.ir.arrays import Floats, Ints
-from a2aflow.ir.flow import Certificate, Flow
+from a2aflow.ir.arrays import Floats, Ints, starts_of
+from a2aflow.ir.certificate import Certificate
+from a2aflow.ir.flow import Flow
+from a2aflow.ir.paths import Paths
 from a2aflow.ir.problem import Problem
-from a2aflow.paths.candidates import Candidates
-from a2aflow.paths.widest import Block, Csr, split
+from a2aflow.ir.topology import Topology
+from a2aflow.paths.widest import Csr, FlowBlock, split
 from a2aflow.settings import SolveSettings
 
 BLOCK = 1 << 17
@@ -30,7 +32,7 @@ BLOCK = 1 << 17
 Result = TypeVar("Result")
 
 
-def widest_paths(flow: Flow, settings: SolveSettings) -> tuple[Candidates, Floats]:
+def widest_paths(flow: Flow, settings: SolveSettings) -> tuple[Paths, Floats]:
     """Return the widest paths of a flow, by group, and their widths as volumes.
 
     A flow per source, as `grouped` gives, is taken apart for all its destinations at once. The
@@ -40,33 +42,40 @@ def widest_paths(flow: Flow, settings: SolveSettings) -> tuple[Candidates, Float
     pairs = _pairs(flow)
     cuts = _cuts(flow.start + pairs.first)
     parts = list(_for_blocks(split, flow, pairs, cuts, settings))
-    begins = pairs.first[cuts[:-1]]
-    pair = np.concatenate([part.pair + begin for part, begin in zip(parts, begins, strict=True)])
-    paths = Candidates(
-        source=flow.source[pairs.group[pair]],
-        destination=pairs.destination[pair],
-        start=_joined([part.start for part in parts]),
-        link=np.concatenate([part.link for part in parts]),
-    )
-    return paths, np.concatenate([part.width for part in parts])
+    return Paths.join([paths for paths, _, _ in parts]), np.concatenate([part[1] for part in parts])
 
 
-def block_paths(block: Block, source: Ints, ends: Ints) -> tuple[Candidates, Floats]:
-    """Return the widest paths of a block, and their widths.
+def paths_on_graph(
+    graph: Topology, groups: Groups, volumes: Floats, ends: Ints
+) -> tuple[Paths, Floats]:
+    """Return the widest paths of exact volumes [groups, links of any graph], and their widths.
 
-    Its groups come from the terminals `source`, and flow for terminal t ends at node `ends[t]`.
+    What groups send to terminal t ends at node `ends[t]` of the graph.
     """
-    pieces = split(block)
-    position = np.zeros(block.nodes, dtype=np.int64)
-    position[ends] = np.arange(len(ends))
-    group = np.searchsorted(block.pairs, pieces.pair, side="right") - 1
-    destination = position[block.end[pieces.pair]]
-    return Candidates(source[group], destination, pieces.start, pieces.link), pieces.width
+    group, link = np.nonzero(volumes)
+    wants, destination = np.nonzero(groups.wanted[:, ends])
+    rows = np.arange(len(volumes) + 1)
+    block = FlowBlock(
+        nodes=graph.nodes,
+        tail=graph.tail,
+        head=graph.head,
+        source=groups.source,
+        begin=groups.start,
+        start=np.searchsorted(group, rows),
+        link=link,
+        amount=volumes[group, link],
+        pairs=np.searchsorted(wants, rows),
+        destination=destination,
+        end=ends[destination],
+        demand=groups.wanted[wants, ends[destination]],
+    )
+    paths, width, _ = split(block)
+    return paths, width
 
 
 def paths_of_volumes(
     problem: Problem, groups: Groups, volumes: Floats, settings: SolveSettings
-) -> tuple[Candidates, Floats]:
+) -> tuple[Paths, Floats]:
     """Return the widest paths of exact volumes [sources, links], and their widths as volumes.
 
     Raise TimeoutError if the time limit comes first.
@@ -91,7 +100,7 @@ def per_commodity(flow: Flow, settings: SolveSettings) -> Flow:
         flow,
         flow.source[pairs.group],
         pairs.destination,
-        _joined([part[0] for part in parts]),
+        starts_of(np.concatenate([np.diff(part[0]) for part in parts])),
         np.concatenate([part[1] for part in parts]),
         np.concatenate([part[2] for part in parts]),
     )
@@ -114,10 +123,10 @@ def commodity_flow(
     )
 
 
-def commodities(block: Block) -> Csr:
+def commodities(block: FlowBlock) -> Csr:
     """Return the flow of each pair of a block: where its links begin, the links, the volumes."""
-    pieces = split(block)
-    flows: Csr = _merged(len(block.end), pieces.pair, pieces.width, pieces.start, pieces.link)
+    paths, width, pair = split(block)
+    flows: Csr = _merged(len(block.end), pair, width, paths.start, paths.link)
     return flows
 
 
@@ -133,12 +142,11 @@ class _Pairs:
 
 def _pairs(flow: Flow) -> _Pairs:
     """Return all pairs, by group."""
-    every = flow.problem.demand.rows(np.arange(len(flow.problem.topology.terminals)))
     if flow.destination is None:
-        group, destination = np.nonzero(every[flow.source])
+        group, destination = np.nonzero(flow.problem.demand.rows(flow.source))
     else:
         group, destination = np.arange(flow.groups), flow.destination
-    demand = every[flow.source[group], destination]
+    demand = flow.problem.demand.of(flow.source[group], destination)
     return _Pairs(group, destination, demand, np.searchsorted(group, np.arange(flow.groups + 1)))
 
 
@@ -149,7 +157,7 @@ def _cuts(size: Ints) -> Ints:
 
 
 def _for_blocks(
-    function: Callable[[Block], Result],
+    function: Callable[[FlowBlock], Result],
     flow: Flow,
     pairs: _Pairs,
     cuts: Ints,
@@ -160,29 +168,25 @@ def _for_blocks(
     return run_all(function, blocks, len(cuts) - 1, settings, Local.THREADS, "blocks of sources")
 
 
-def _block(flow: Flow, pairs: _Pairs, low: int, high: int) -> Block:
+def _block(flow: Flow, pairs: _Pairs, low: int, high: int) -> FlowBlock:
     """Return the groups low:high of a flow, with volumes for amounts."""
     topology = flow.problem.topology
     entries = slice(flow.start[low], flow.start[high])
     wanted = slice(pairs.first[low], pairs.first[high])
-    return Block(
+    return FlowBlock(
         nodes=topology.nodes,
         tail=topology.tail,
         head=topology.head,
+        source=flow.source[low:high],
         begin=topology.terminals[flow.source[low:high]],
         start=flow.start[low : high + 1] - flow.start[low],
         link=flow.link[entries],
         amount=flow.amount[entries] * flow.time,
         pairs=pairs.first[low : high + 1] - pairs.first[low],
+        destination=pairs.destination[wanted],
         end=topology.terminals[pairs.destination[wanted]],
         demand=pairs.demand[wanted],
     )
-
-
-def _joined(starts: list[Ints]) -> Ints:
-    """Return the starts of rows that follow each other, each part beginning with 0."""
-    counts = np.concatenate([np.diff(start) for start in starts])
-    return np.concatenate(([0], np.cumsum(counts)))
 
 
 @njit(cache=True, nogil=True)

@@ -41,8 +41,9 @@ from a2aflow.flows.first_order_loops import Network, Prices, State, Steps, exact
 from a2aflow.flows.groups import Groups
 from a2aflow.flows.program import FlowProgram
 from a2aflow.flows.threads import using_threads
-from a2aflow.ir.arrays import Floats, Ints
-from a2aflow.ir.flow import Certificate, Flow, Status
+from a2aflow.ir.arrays import Floats, Ints, starts_of
+from a2aflow.ir.certificate import Certificate
+from a2aflow.ir.flow import Flow, Status
 from a2aflow.ir.problem import Problem
 from a2aflow.lp import SMALL_SIZE
 from a2aflow.paths.shortest import Adjacency, shortest_distances
@@ -336,5 +337,5 @@ class _Search:
             counts.append(np.bincount(group, minlength=len(exact)))
             links.append(link)
             volumes.append(exact[group, link])
-        start = np.concatenate(([0], np.cumsum(np.concatenate(counts))))
+        start = starts_of(np.concatenate(counts))
         return start, np.concatenate(links), np.concatenate(volumes)

@@ -50,6 +50,5 @@ def by_commodity(problem: Problem) -> Groups:
     terminals = problem.topology.terminals
     rows = np.arange(len(source))
     wanted = np.zeros((len(source), problem.topology.nodes))
-    every = problem.demand.rows(np.arange(len(terminals), dtype=np.int64))
-    wanted[rows, terminals[destination]] = every[source, destination]
+    wanted[rows, terminals[destination]] = problem.demand.of(source, destination)
     return Groups(source, destination, terminals[source], wanted)

@@ -24,7 +24,15 @@ def frozen(values: ArrayLike, dtype: type[Scalar]) -> NDArray[Scalar]:
     return array
 
 
+def starts_of(counts: ArrayLike) -> Ints:
+    """Return where each row of a ragged array begins and, last, where all of them end."""
+    counts = np.asarray(counts, dtype=np.int64)
+    starts = np.zeros(len(counts) + 1, dtype=np.int64)
+    np.cumsum(counts, out=starts[1:])
+    return starts
+
+
 def inner_index(counts: Ints) -> Ints:
     """Return 0..c-1 for every count c, concatenated: the inner index of a ragged array."""
-    starts = np.repeat(np.cumsum(counts) - counts, counts)
-    return np.arange(int(counts.sum()), dtype=np.int64) - starts
+    starts = starts_of(counts)
+    return np.arange(int(starts[-1]), dtype=np.int64) - np.repeat(starts[:-1], counts)

@@ -7,12 +7,14 @@ it receives, by source. So the shard of a pair begins where those of the pairs b
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
 from a2aflow.errors import InputError
 from a2aflow.ir.arrays import Floats, Ints, frozen
 from a2aflow.ir.demand import Demand
+from a2aflow.ir.noun import Noun
 
 MAX_UNEVEN = 5_792
 """Ranks up to which each pair has a count of its own: a matrix of 256 MiB."""
@@ -21,13 +23,15 @@ MAX_COUNT = 2**62
 """What one shard may have at most; sums of more could overflow."""
 
 
-@dataclass(frozen=True, eq=False)
-class PerShard:
+@dataclass(frozen=True, eq=False, repr=False)
+class PerShard(Noun):
     """`per_shard` of every pair, also of a rank with itself, or `counts` of each.
 
     Exactly one of the two is given: of thousands of ranks that are all alike, a matrix would be the
     largest thing in memory.
     """
+
+    BRIEF: ClassVar[tuple[str, ...]] = ("ranks", "shards")
 
     ranks: int
     per_shard: int | None = None
@@ -115,6 +119,22 @@ class PerShard:
         rows: list[list[int]] = np.column_stack((pairs, self.counts[tuple(pairs.T)])).tolist()
         return rows
 
+    def words(self) -> str:
+        """Say how many there are of a shard."""
+        if self.counts is None:
+            return f"{self.most:,} per shard"
+        return f"up to {self.most:,} per shard, {self.total:,} between ranks"
+
+    def _title(self) -> str:
+        return "of every shard" if self.counts is None else "of each pair"
+
+    def _facts(self) -> dict[str, str]:
+        return {"ranks": f"{self.ranks:,}", "shards": self.words()}
+
+    def _columns(self) -> dict[str, list[int]]:
+        columns = zip(*self.rows(), strict=True) if self.counts is not None else ([], [], [])
+        return dict(zip(("source", "destination", "count"), map(list, columns), strict=True))
+
     @cached_property
     def _input(self) -> Ints | None:
         return None if self.counts is None else np.cumsum(self.counts, axis=1) - self.counts
@@ -124,7 +144,7 @@ class PerShard:
         return None if self.counts is None else np.cumsum(self.counts, axis=0) - self.counts
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Chunks(PerShard):
     """Into how many chunks each shard is cut; pairs without chunks have nothing to send."""
 

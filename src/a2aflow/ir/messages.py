@@ -15,9 +15,10 @@ So by induction over the steps no order that respects the waits can deadlock.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from itertools import pairwise
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +27,7 @@ from a2aflow.errors import InputError
 from a2aflow.ir.arrays import Ints, frozen
 from a2aflow.ir.chunks import Chunks
 from a2aflow.ir.demand import Demand
+from a2aflow.ir.noun import Noun
 from a2aflow.ir.program import MAX_RANKS, Buffer, check_space
 
 RANGE = (
@@ -41,8 +43,8 @@ RANGE = (
 """What is said of every range."""
 
 
-@dataclass(frozen=True, eq=False)
-class RankMessages:
+@dataclass(frozen=True, eq=False, repr=False)
+class RankMessages(Noun):
     """The messages of one rank by step, in each step receives first, then by peer.
 
     The ranges of message i are `first[i]:first[i + 1]`: `count` chunks from `chunk` on of the shard
@@ -51,6 +53,8 @@ class RankMessages:
     i waits for the messages `waits[waits_first[i]:waits_first[i + 1]]`. `chunks` and `demand` are
     those of all ranks: a range has its share of its pair's bytes.
     """
+
+    BRIEF: ClassVar[tuple[str, ...]] = ("messages", "steps", "scratch")
 
     rank: int
     steps: int
@@ -105,12 +109,30 @@ class RankMessages:
             found[earlier].append(later)
         return found
 
+    def _title(self) -> str:
+        return f"of rank {self.rank}"
 
-@dataclass(frozen=True, eq=False)
-class Messages:
+    def _facts(self) -> dict[str, str]:
+        return {
+            "messages": f"{self.messages:,}",
+            "steps": f"{self.steps:,}",
+            "scratch": f"{self.scratch:,} slots",
+            "chunks": self.chunks.words(),
+        }
+
+    def _columns(self) -> dict[str, NDArray[Any]]:
+        message = np.repeat(np.arange(self.messages), np.diff(self.first))
+        ends = {key: getattr(self, key)[message] for key in ("step", "sends", "peer")}
+        return {"message": message} | ends | {key: getattr(self, key) for key in RANGE}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Messages(Noun):
     """The messages of all ranks; see the module for what they mean."""
 
-    name: str
+    BRIEF: ClassVar[tuple[str, ...]] = ("ranks", "messages", "steps", "chunks")
+
+    name: str = field(compare=False)
     ranks: tuple[RankMessages, ...]
 
     def __post_init__(self) -> None:
@@ -132,6 +154,23 @@ class Messages:
     def steps(self) -> int:
         """The number of steps."""
         return self.ranks[0].steps
+
+    @property
+    def messages(self) -> int:
+        """The number of messages, each counted at its sender."""
+        return int(sum(np.count_nonzero(part.sends) for part in self.ranks))
+
+    def _title(self) -> str:
+        return self.name
+
+    def _facts(self) -> dict[str, str]:
+        return {
+            "ranks": f"{len(self.ranks):,}",
+            "messages": f"{self.messages:,}",
+            "steps": f"{self.steps:,}",
+            "chunks": self.chunks.words(),
+            "scratch": f"{max(part.scratch for part in self.ranks):,} chunks at most on a rank",
+        }
 
 
 def _problems(part: RankMessages) -> Iterator[str]:

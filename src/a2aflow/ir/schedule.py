@@ -1,19 +1,23 @@
 """`Schedule`: integer chunks, and per time step the chunks that each link carries."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
 from a2aflow.errors import InputError
+from a2aflow.ir.answer import Answer
 from a2aflow.ir.arrays import Floats, Ints, frozen
+from a2aflow.ir.bottleneck import SAME
+from a2aflow.ir.certificate import Certificate
 from a2aflow.ir.chunks import Chunks
-from a2aflow.ir.flow import Certificate
 from a2aflow.ir.problem import Problem
+from a2aflow.ir.provenance import Provenance
 
 
-@dataclass(frozen=True, eq=False)
-class Schedule:
+@dataclass(frozen=True, eq=False, repr=False)
+class Schedule(Answer):
     """Send i moves chunk `chunk[i]` of the shard (`source[i]`, `destination[i]`) over `link[i]`.
 
     It does so in step `step[i]`, and sends are ordered by step. Sources and destinations are
@@ -24,6 +28,8 @@ class Schedule:
     The shard of a pair is cut into as many equal chunks as `chunks` says: a chunk of a pair is its
     demand over its count. `certificate` is the proof of `bound`, the least time of any all-to-all.
     """
+
+    BRIEF: ClassVar[tuple[str, ...]] = ("time", "gap", "steps", "chunks")
 
     problem: Problem
     chunks: Chunks
@@ -36,6 +42,7 @@ class Schedule:
     certificate: Certificate
     fractional_time: float
     method: str
+    provenance: Provenance | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         for key in ("step", "source", "destination", "chunk", "link"):
@@ -55,19 +62,9 @@ class Schedule:
         return max(1, round(self.chunks.total / self.problem.demand.total))
 
     @property
-    def bound(self) -> float:
-        """The certified lower bound on the time of any all-to-all for this problem."""
-        return self.certificate.bound
-
-    @property
     def time(self) -> float:
         """The sum over the steps of the largest load over capacity, in shards."""
         return float(self.step_times().sum())
-
-    @property
-    def gap(self) -> float:
-        """How far `time` can be from the optimum at most; infinite if no bound is claimed."""
-        return self.time / self.bound - 1.0 if self.bound > 0 else math.inf
 
     @property
     def loss(self) -> float:
@@ -104,17 +101,49 @@ class Schedule:
 
         A step that is claimed and never used takes no time, and here no memory either.
         """
+        step, _, fullness = self._used()
+        times = np.zeros(int(step[-1]) + 1 if len(step) else 0)
+        np.maximum.at(times, step, fullness)
+        return times
+
+    def _used(self) -> tuple[Ints, Ints, Floats]:
+        """Return each link in each step that uses it: step, link, and load over capacity.
+
+        Steps are numbered among those in which anything is sent.
+        """
         links = self.problem.topology.links
         key = (np.cumsum(np.diff(self.step, prepend=-1) != 0) - 1) * links + self.link
         used, place = np.unique(key, return_inverse=True)
         load = np.bincount(place, self.sizes(), len(used))
-        times = np.zeros(int(used[-1]) // links + 1 if len(used) else 0)
-        np.maximum.at(times, used // links, load / self.problem.topology.capacity[used % links])
-        return times
+        step, link = used // links, used % links
+        return step, link, load / self.problem.topology.capacity[link]
+
+    def _fullness(self) -> Floats:
+        """Return the time of the steps in which each link is the fullest."""
+        step, link, fullness = self._used()
+        times = self.step_times()
+        slowest = fullness >= times[step] * (1 - SAME)
+        return np.bincount(link[slowest], times[step[slowest]], self.problem.topology.links).astype(
+            np.float64
+        )
+
+    def _facts(self) -> dict[str, str]:
+        return {**super()._facts(), "steps": str(self.steps), "chunks": self.chunks.words()}
+
+    def _columns(self) -> dict[str, Ints | Floats]:
+        node = self.problem.topology.terminals
+        return {
+            "step": self.step,
+            "source": node[self.source],
+            "destination": node[self.destination],
+            "chunk": self.chunk,
+            "link": self.link,
+            "shards": self.sizes(),
+        }
 
 
 def _check_shape(schedule: Schedule) -> None:
-    """Refuse arrays that do not describe sends at all; `check.flow` judges what they say."""
+    """Refuse arrays that do not describe sends at all; `check.schedule` judges what they say."""
     topology = schedule.problem.topology
     if schedule.steps < 1:
         raise InputError(f"a schedule of {schedule.steps} steps; expected at least one")

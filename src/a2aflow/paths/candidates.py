@@ -9,12 +9,12 @@
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
 from a2aflow.errors import InputError
-from a2aflow.ir.arrays import Ints
+from a2aflow.ir.arrays import Ints, starts_of
+from a2aflow.ir.paths import Paths
 from a2aflow.ir.problem import Problem
 from a2aflow.paths.search import FULL, disjoint_paths, simple_paths
 from a2aflow.paths.shortest import Adjacency, shortest_distances
@@ -24,33 +24,15 @@ MOST_ENTRIES = 50_000_000
 """Links in all paths together beyond which a path set is refused rather than enumerated."""
 
 
-@dataclass(frozen=True, eq=False)
-class Candidates:
-    """Path p leads from `source[p]` to `destination[p]` over `link[start[p]:start[p + 1]]`.
-
-    Sources and destinations are positions in `topology.terminals`; paths are ordered by pair.
-    """
-
-    source: Ints
-    destination: Ints
-    start: Ints
-    link: Ints
-
-    @property
-    def count(self) -> int:
-        """The number of paths."""
-        return len(self.source)
-
-
-def candidate_paths(problem: Problem, settings: RouteSettings) -> Candidates:
+def candidate_paths(problem: Problem, settings: RouteSettings) -> Paths:
     """Return the path set that the settings name, for every pair with a positive demand.
 
-    Raise TimeoutError if the time limit comes first.
+    They are ordered by pair. Raise TimeoutError if the time limit comes first.
     """
     return PATH_FINDERS[settings.paths](problem, settings)
 
 
-def _disjoint(problem: Problem, settings: RouteSettings) -> Candidates:
+def _disjoint(problem: Problem, settings: RouteSettings) -> Paths:
     topology = problem.topology
     out, into = Adjacency(topology).outgoing, Adjacency(topology).incoming
 
@@ -64,7 +46,7 @@ def _disjoint(problem: Problem, settings: RouteSettings) -> Candidates:
     return _collect(problem, find, settings)
 
 
-def _simple(problem: Problem, slack: int, most: int, settings: RouteSettings) -> Candidates:
+def _simple(problem: Problem, slack: int, most: int, settings: RouteSettings) -> Paths:
     topology = problem.topology
     out = Adjacency(topology).outgoing
     hops = shortest_distances(topology, np.ones(topology.links), np.arange(topology.nodes))
@@ -79,7 +61,7 @@ def _simple(problem: Problem, slack: int, most: int, settings: RouteSettings) ->
     return _collect(problem, find, settings)
 
 
-PATH_FINDERS: dict[str, Callable[[Problem, RouteSettings], Candidates]] = {
+PATH_FINDERS: dict[str, Callable[[Problem, RouteSettings], Paths]] = {
     "disjoint": _disjoint,
     "shortest": lambda problem, settings: _simple(problem, 0, MOST_ENTRIES, settings),
     "bounded": lambda problem, settings: _simple(problem, settings.slack, MOST_ENTRIES, settings),
@@ -92,11 +74,9 @@ PATH_FINDERS: dict[str, Callable[[Problem, RouteSettings], Candidates]] = {
 Find = Callable[[int, Ints, tuple[Ints, Ints, Ints]], tuple[int, int]]
 
 
-def _collect(problem: Problem, find: Find, settings: RouteSettings) -> Candidates:
+def _collect(problem: Problem, find: Find, settings: RouteSettings) -> Paths:
     """Run a search from every source to all its destinations and put the paths together."""
     terminals = problem.topology.terminals
-    position = np.zeros(problem.topology.nodes, dtype=np.int64)
-    position[terminals] = np.arange(len(terminals))
     sources, destinations, lengths, links = [], [], [], []
     total = 0
     for source in problem.sources:
@@ -110,14 +90,13 @@ def _collect(problem: Problem, find: Find, settings: RouteSettings) -> Candidate
                 "links in all); choose disjoint paths, k-shortest paths or columns"
             )
         sources.append(np.full(len(length), source))
-        destinations.append(position[goal])
+        destinations.append(problem.topology.position[goal])
         lengths.append(length)
         links.append(link)
-    hops = np.concatenate(lengths)
-    return Candidates(
+    return Paths(
         source=np.concatenate(sources),
         destination=np.concatenate(destinations),
-        start=np.concatenate(([0], np.cumsum(hops))),
+        start=starts_of(np.concatenate(lengths)),
         link=np.concatenate(links),
     )
 

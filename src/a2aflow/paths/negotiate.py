@@ -13,13 +13,11 @@ from numba import njit
 from numpy.typing import NDArray
 
 from a2aflow.ir.arrays import Floats, Ints
+from a2aflow.ir.paths import NOTHING
 from a2aflow.ir.topology import Topology
-from a2aflow.lp.program import never
+from a2aflow.lp.settings import never
 from a2aflow.paths.shortest import Adjacency, shortest_tree
 from a2aflow.settings import Late
-
-NOTHING = -1
-"""Marks the end of a path in the kernels' path table."""
 
 Table: TypeAlias = NDArray[np.int32]
 """Paths, one a row: the links in order, then `NOTHING`. At a million paths half the size counts."""

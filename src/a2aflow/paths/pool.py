@@ -6,8 +6,8 @@ import numpy as np
 from numba import njit
 
 from a2aflow.ir.arrays import Floats, Ints
+from a2aflow.ir.paths import Paths
 from a2aflow.ir.problem import Problem
-from a2aflow.paths.candidates import Candidates
 
 Pool: TypeAlias = tuple[Ints, Ints, Ints, Floats, Ints]
 """(paths and links used), owner and end of each path, its weight, and all paths' links."""
@@ -47,10 +47,9 @@ def _doubled(values: Ints) -> Ints:
     return larger
 
 
-def pooled_paths(problem: Problem, pool: Pool) -> tuple[Candidates, Floats]:
+def pooled_paths(problem: Problem, pool: Pool) -> tuple[Paths, Floats]:
     """Return the paths and weights of a pool; owners are `source * nodes + destination's node`."""
     (paths, filled), owner, end, weight, link = pool
     source, node = np.divmod(owner[:paths], problem.topology.nodes)
-    destination = np.searchsorted(problem.topology.terminals, node).astype(np.int64)
     start = np.concatenate((np.zeros(1, np.int64), end[:paths]))
-    return Candidates(source, destination, start, link[:filled]), weight[:paths]
+    return Paths(source, problem.topology.position[node], start, link[:filled]), weight[:paths]

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from numba import njit, prange
 
-from a2aflow.ir.arrays import Floats, Ints
+from a2aflow.ir.arrays import Floats, Ints, starts_of
 from a2aflow.ir.topology import Topology
 
 
@@ -31,8 +31,7 @@ class Adjacency:
 
 
 def _by_node(ends: Ints, degree: Ints) -> tuple[Ints, Ints]:
-    first = np.concatenate(([0], np.cumsum(degree))).astype(np.int64)
-    return first, np.argsort(ends, kind="stable").astype(np.int64)
+    return starts_of(degree), np.argsort(ends, kind="stable").astype(np.int64)
 
 
 def shortest_distances(topology: Topology, lengths: Floats, starts: Ints) -> Floats:

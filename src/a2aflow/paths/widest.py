@@ -25,7 +25,7 @@ from numba import njit
 
 from a2aflow.errors import InputError
 from a2aflow.ir.arrays import Floats, Ints
-from a2aflow.ir.topology import Topology
+from a2aflow.ir.paths import Paths
 
 NEGLIGIBLE = 1e-10
 """A share of the demand below which what is left, or what an inflow carries, is rounding."""
@@ -41,57 +41,34 @@ UNREACHED = -1
 
 
 @dataclass(frozen=True, eq=False)
-class Block:
+class FlowBlock:
     """The flows of some groups, each from one node to its destinations, in compressed rows.
 
-    Group g leaves node `begin[g]` with `amount[e]` on `link[e]` for e in start[g]:start[g + 1], and
-    is to bring `demand[p]` to node `end[p]` for p in pairs[g]:pairs[g + 1]. It holds all that is
-    needed, so that it can be worked on anywhere.
+    Group g leaves node `begin[g]`, which is terminal `source[g]`, with `amount[e]` on `link[e]` for
+    e in start[g]:start[g + 1]. It is to bring `demand[p]` to node `end[p]`, which is terminal
+    `destination[p]`, for p in pairs[g]:pairs[g + 1]. A block holds all that is needed, so that it
+    can be worked on anywhere.
     """
 
     nodes: int
     tail: Ints
     head: Ints
+    source: Ints
     begin: Ints
     start: Ints
     link: Ints
     amount: Floats
     pairs: Ints
+    destination: Ints
     end: Ints
     demand: Floats
 
 
-@dataclass(frozen=True, eq=False)
-class Pieces:
-    """Path p carries `width[p]` for `pair[p]` over `link[start[p]:start[p + 1]]`; by pair."""
+def split(block: FlowBlock) -> tuple[Paths, Floats, Ints]:
+    """Return the widest paths of all pairs of a block, in order, their widths, and their pairs.
 
-    pair: Ints
-    width: Floats
-    start: Ints
-    link: Ints
-
-
-def dense_block(graph: Topology, begin: Ints, volumes: Floats, wanted: Floats) -> Block:
-    """Return volumes [groups, links] from nodes `begin`, with what nodes want, as one block."""
-    group, link = np.nonzero(volumes)
-    wants, end = np.nonzero(wanted)
-    rows = np.arange(len(begin) + 1)
-    return Block(
-        nodes=graph.nodes,
-        tail=graph.tail,
-        head=graph.head,
-        begin=begin,
-        start=np.searchsorted(group, rows),
-        link=link,
-        amount=volumes[group, link],
-        pairs=np.searchsorted(wants, rows),
-        end=end,
-        demand=wanted[wants, end],
-    )
-
-
-def split(block: Block) -> Pieces:
-    """Return the widest paths of all pairs of a block, in order; their widths add up exactly."""
+    The widths of a pair add up exactly.
+    """
     failed, pair, width, start, link = split_flows(
         block.nodes,
         (block.tail, block.head),
@@ -105,7 +82,8 @@ def split(block: Block) -> Pieces:
             f"no flow from node {block.begin[group]} leads to node {block.end[failed]}, which "
             f"wants {block.demand[failed]:g}; expected a flow that conserves"
         )
-    return Pieces(pair, width, start, link)
+    group = np.searchsorted(block.pairs, pair, side="right") - 1
+    return Paths(block.source[group], block.destination[pair], start, link), width, pair
 
 
 @njit(cache=True, nogil=True)

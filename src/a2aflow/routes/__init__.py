@@ -55,6 +55,7 @@ USED_BY: dict[str, tuple[str, ...]] = {
     "max_routes": tuple(each for each in SPLITTING if each != "deadlock-free"),
     "loss": ("few",),
     "epsilon": ("fptas",),
+    "shape": ("dor",),
     "chunks": SPLITTING,
     "layers": tuple(each for each in ROUTERS if each != "deadlock-free"),
     "cluster": ("extp", "deadlock-free"),

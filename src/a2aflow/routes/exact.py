@@ -12,9 +12,9 @@ from collections.abc import Callable
 
 import numpy as np
 
+from a2aflow.ir.paths import Paths
 from a2aflow.ir.routes import Routes
-from a2aflow.paths.candidates import Candidates
-from a2aflow.routes.pieces import EXACT, Pieces, demand_of, paths_of
+from a2aflow.routes.pieces import EXACT, Pieces
 from a2aflow.routes.weights import routes_from_weights
 from a2aflow.settings import RouteSettings
 
@@ -40,9 +40,8 @@ def exact_weights(routes: Routes) -> Routes:
     if common is None:
         return routes
     units = np.rint(routes.weight * common)
-    terminals = len(routes.problem.topology.terminals)
-    pair = routes.source * terminals + routes.destination
-    wanted = demand_of(routes.problem).ravel() * common
+    pair = routes.pair(len(routes.problem.topology.terminals))
+    wanted = routes.problem.demand.table().ravel() * common
     carried = np.bincount(pair, units, len(wanted))
     missed = np.abs(carried - wanted) > EXACT
     # However small a demand is, it is one.
@@ -50,7 +49,7 @@ def exact_weights(routes: Routes) -> Routes:
         return routes
     exact = routes_from_weights(
         routes.problem,
-        paths_of(routes),
+        routes,
         units / common,
         routes.certificate,
         routes.method,
@@ -63,7 +62,7 @@ def exact_weights(routes: Routes) -> Routes:
 def fewest_chunks(
     routes: Routes,
     settings: RouteSettings,
-    others: Callable[[], Candidates] | None = None,
+    others: Callable[[], Paths] | None = None,
     anywhere: bool = False,
 ) -> Routes:
     """Return routes of the same time in the fewest chunks per shard that are found.
@@ -92,7 +91,7 @@ def fewest_chunks(
 def _may_do(routes: Routes, chunks: int, time: float) -> bool:
     """Whether all shards are whole chunks, and on some link chunks can add up to the time."""
     demand = routes.problem.demand
-    shards = np.ones(1) if demand.uniform else demand_of(routes.problem)
+    shards = np.ones(1) if demand.uniform else demand.table()
     if (np.abs(shards * chunks - np.rint(shards * chunks)) > EXACT).any():
         return False
     load = np.unique(routes.problem.topology.capacity) * chunks

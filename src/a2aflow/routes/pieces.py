@@ -9,12 +9,11 @@ import numpy as np
 
 from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.chunks import chunks_of
-from a2aflow.ir.problem import Problem
+from a2aflow.ir.paths import Paths
 from a2aflow.ir.routes import Routes
-from a2aflow.paths.candidates import Candidates
 from a2aflow.paths.listed import Items, Places, loads, settle
-from a2aflow.paths.negotiate import NOTHING, Chunks, negotiate
-from a2aflow.routes.weights import concatenated, merge_equal, routes_from_weights, select_paths
+from a2aflow.paths.negotiate import Chunks, negotiate
+from a2aflow.routes.weights import routes_from_weights
 from a2aflow.settings import Late
 
 EXACT = 1e-7
@@ -46,23 +45,24 @@ class Pieces:
     """
 
     def __init__(
-        self, routes: Routes, chunks: int, late: Late, others: Candidates | None = None
+        self, routes: Routes, chunks: int, late: Late, others: Paths | None = None
     ) -> None:
         self.problem, self.routes, self.chunks, self.late = routes.problem, routes, chunks, late
-        paths, weight, layer = paths_of(routes), routes.weight, routes.layer
+        paths: Paths = routes
+        weight, layer = routes.weight, routes.layer
         if others is not None:
-            paths, weight = merge_equal(
-                concatenated([paths, others]), np.append(weight, np.zeros(others.count))
-            )
-            layer = None
-        pair = paths.source * len(self.problem.topology.terminals) + paths.destination
+            joined, layer = Paths.join([routes, others]), None
+            paths, weight = joined.merge_equal(np.append(weight, np.zeros(others.count)))
+        pair = paths.pair(len(self.problem.topology.terminals))
         order = np.argsort(pair, kind="stable")
-        self.paths, self.weight = select_paths(paths, order), weight[order]
+        self.paths, self.weight = paths.select(order), weight[order]
         self.layer = None if layer is None else layer[order]
-        pairs, self.first, self.row = np.unique(pair[order], return_index=True, return_inverse=True)
-        self.demand = demand_of(self.problem).ravel()[pairs]
+        _, self.first, self.row = np.unique(pair[order], return_index=True, return_inverse=True)
+        self.demand = self.problem.demand.of(
+            self.paths.source[self.first], self.paths.destination[self.first]
+        )
         self.counts = chunks_of(self.demand, chunks)
-        piece = np.repeat(np.arange(len(pairs)), self.counts)
+        piece = np.repeat(np.arange(len(self.first)), self.counts)
         after = np.append(self.first[1:], len(order))
         self.size = (self.demand / self.counts)[piece]
         self.items = Items(
@@ -117,33 +117,27 @@ class Pieces:
                 topology, pieces, self._table(first), budget, REROUTES, seed, self.late
             )
             if fits:
-                taken = table != NOTHING
-                start = np.concatenate(([0], np.cumsum(taken.sum(axis=1))))
-                return self._merged(Candidates(*ends, start, table[taken]), self.size)
+                return self._merged(Paths.from_table(*ends, table), self.size)
         return None
 
     def _table(self, places: Places) -> Ints:
         """Return the links of every piece, a row each, with room for longer paths."""
-        hops = np.diff(self.paths.start)
-        room = min(self.problem.topology.nodes, 2 * int(hops.max()) + 4)
-        table = np.full((self.paths.count, room), NOTHING, dtype=np.int64)
-        row = np.repeat(np.arange(self.paths.count), hops)
-        table[row, np.arange(len(row)) - self.paths.start[row]] = self.paths.link
-        return table[places.path]
+        room = min(self.problem.topology.nodes, 2 * int(self.paths.hops.max()) + 4)
+        return self.paths.table(room)[places.path]
 
     def as_routes(self, places: Places) -> Routes:
         """Return a route per path that carries chunks, in the layer of that path."""
         weight = np.bincount(places.path, self.size, self.paths.count).astype(np.float64)
         used = np.flatnonzero(weight)
-        paths, weight = select_paths(self.paths, used), weight[used]
+        paths, weight = self.paths.select(used), weight[used]
         if self.layer is None:
             return self._merged(paths, weight)
         return self._weighted(paths, weight, self.layer[used])
 
-    def _merged(self, paths: Candidates, weight: Floats) -> Routes:
-        return self._weighted(*merge_equal(paths, weight))
+    def _merged(self, paths: Paths, weight: Floats) -> Routes:
+        return self._weighted(*paths.merge_equal(weight))
 
-    def _weighted(self, paths: Candidates, weight: Floats, layer: Ints | None = None) -> Routes:
+    def _weighted(self, paths: Paths, weight: Floats, layer: Ints | None = None) -> Routes:
         """Return routes with weights that are exact multiples of their chunk."""
         units = weight * self.chunks
         whole = bool((np.abs(units - np.rint(units)) <= EXACT).all())
@@ -156,14 +150,3 @@ class Pieces:
             self.chunks if whole else None,
             layer,
         )
-
-
-def paths_of(routes: Routes) -> Candidates:
-    """Return the paths of routes, in their order."""
-    return Candidates(routes.source, routes.destination, routes.start, routes.link)
-
-
-def demand_of(problem: Problem) -> Floats:
-    """Return the demand of every pair, by source and destination."""
-    every = np.arange(len(problem.topology.terminals), dtype=np.int64)
-    return problem.demand.rows(every)

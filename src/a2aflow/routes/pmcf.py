@@ -36,16 +36,18 @@ from a2aflow.flows.by_lp import MOST_BYTES
 from a2aflow.flows.certificate import certify_program
 from a2aflow.flows.program import reduced_program
 from a2aflow.flows.symmetry.translations import Translations, find_translations
-from a2aflow.ir.arrays import Floats, Ints
+from a2aflow.ir.arrays import Floats, Ints, starts_of
+from a2aflow.ir.certificate import Certificate
 from a2aflow.ir.demand import Demand
-from a2aflow.ir.flow import Certificate
+from a2aflow.ir.paths import Paths
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
-from a2aflow.lp import LinearProgram, LPResult, solve_program
-from a2aflow.paths.candidates import Candidates, candidate_paths
+from a2aflow.lp.program import LinearProgram, LPResult
+from a2aflow.lp.solve import solve_program
+from a2aflow.paths.candidates import candidate_paths
 from a2aflow.paths.search import tree_paths
 from a2aflow.paths.shortest import Adjacency
-from a2aflow.routes.weights import join_paths, routes_from_weights, select_paths
+from a2aflow.routes.weights import routes_from_weights
 from a2aflow.settings import RouteSettings
 
 MOST_COLUMN_ROUNDS = 200
@@ -76,20 +78,18 @@ def route_pmcf(problem: Problem, settings: RouteSettings) -> Routes:
 
 
 def path_program(
-    problem: Problem, paths: Candidates, under: Translations | None = None
+    problem: Problem, paths: Paths, under: Translations | None = None
 ) -> tuple[LinearProgram, Ints]:
     """Build the program over w by path, then z; also return the row of each path's pair.
 
     Rows are pairs, then orbits of links, which are the links unless there are translations.
     """
     _require_memory(problem, paths)
-    terminals = len(problem.topology.terminals)
     link_class, room = _capacity_rows(under or find_translations(problem, wanted=False))
-    pair = paths.source * terminals + paths.destination
-    pairs, row = np.unique(pair, return_inverse=True)
-    every = np.arange(terminals, dtype=np.int64)
-    demand = problem.demand.rows(every).ravel()[pairs]
-    column = np.repeat(np.arange(paths.count), np.diff(paths.start))
+    pair = paths.pair(len(problem.topology.terminals))
+    pairs, first, row = np.unique(pair, return_index=True, return_inverse=True)
+    demand = problem.demand.of(paths.source[first], paths.destination[first])
+    column = paths.path_of_link
     ones = np.ones(paths.count)
     crossing = coo_array(
         (np.ones(len(column)), (link_class[paths.link], column)), shape=(len(room), paths.count)
@@ -108,7 +108,7 @@ def path_program(
     return program, row.astype(np.int64)
 
 
-def _require_memory(problem: Problem, paths: Candidates) -> None:
+def _require_memory(problem: Problem, paths: Paths) -> None:
     """Raise, before the program is built, if it would not fit in memory."""
     needed = ENTRY_BYTES * (paths.count + len(paths.link))
     if needed > MOST_BYTES:
@@ -127,7 +127,7 @@ def _capacity_rows(under: Translations) -> tuple[Ints, Floats]:
 
 
 def _solve(
-    problem: Problem, paths: Candidates, under: Translations, settings: RouteSettings
+    problem: Problem, paths: Paths, under: Translations, settings: RouteSettings
 ) -> tuple[Floats, Floats]:
     """Return weights, and the link lengths from the duals; equal weights if the solver has none."""
     program, row = path_program(problem, paths, under)
@@ -159,14 +159,15 @@ def _generate_columns(problem: Problem, under: Translations, settings: RouteSett
         settings.solve.report(f"columns: round {done}, {paths.count} paths, gap {gap:.2e}")
         if gap <= settings.solve.gap or settings.solve.out_of_time():
             break
-        grown = join_paths([paths, priced_paths(problem, price)])
+        joined = Paths.join([paths, priced_paths(problem, price)])
+        grown = joined.select(joined.equal()[0])
         if grown.count == paths.count:
             break
         paths = grown
     return routes
 
 
-def priced_paths(problem: Problem, lengths: Floats) -> Candidates:
+def priced_paths(problem: Problem, lengths: Floats) -> Paths:
     """Return a shortest path of every pair under the given lengths, fewest hops among equals."""
     topology = problem.topology
     # A hop costs a little, so that free links do not lead anywhere.
@@ -181,7 +182,7 @@ def priced_paths(problem: Problem, lengths: Floats) -> Candidates:
         topology.terminals[source],
         topology.terminals[destination],
     )
-    return Candidates(source, destination, start, link)
+    return Paths(source, destination, start, link)
 
 
 def _many(problem: Problem, settings: RouteSettings) -> bool:
@@ -224,18 +225,14 @@ def _lifted(routes: Routes, under: Translations) -> Routes:
     if under.order == 1:
         return routes
     problem = under.symmetry.problem
-    terminals = problem.topology.terminals
-    position = np.zeros(problem.topology.nodes, dtype=np.int64)
-    position[terminals] = np.arange(len(terminals))
-    moved = position[under.members[:, terminals]]
-    hops = np.tile(np.diff(routes.start), under.order)
-    images = Candidates(
+    moved = problem.topology.position[under.members[:, problem.topology.terminals]]
+    images = Paths(
         source=moved[:, routes.source].ravel(),
         destination=moved[:, routes.destination].ravel(),
-        start=np.concatenate(([0], np.cumsum(hops))),
+        start=starts_of(np.tile(routes.hops, under.order)),
         link=under.link_members[:, routes.link].ravel(),
     )
     order = np.lexsort((images.destination, images.source))
-    chosen = select_paths(images, order)
+    chosen = images.select(order)
     weight = np.tile(routes.weight, under.order)[order]
     return routes_from_weights(problem, chosen, weight, routes.certificate, routes.method)

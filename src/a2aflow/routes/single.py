@@ -19,13 +19,13 @@ import numpy as np
 from a2aflow.flows.master import solve_master, solve_sources
 from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.flow import Flow
+from a2aflow.ir.paths import Paths
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.topology import Topology
-from a2aflow.paths.candidates import Candidates
-from a2aflow.paths.negotiate import NOTHING, Chunks, Table, negotiate, trace_paths
+from a2aflow.paths.negotiate import Chunks, Table, negotiate, trace_paths
 from a2aflow.routes.spread import spread_chunks
-from a2aflow.routes.weights import merge_equal, routes_from_weights
+from a2aflow.routes.weights import routes_from_weights
 from a2aflow.settings import RouteSettings
 
 ROUNDS = 200
@@ -136,9 +136,7 @@ def _flow_paths(flow: Flow, pieces: Chunks, hops: int) -> list[Table]:
 
 def _time(topology: Topology, pieces: Chunks, table: Table) -> float:
     """Return the largest load over capacity of chunks on their paths."""
-    taken = table != NOTHING
-    size = np.repeat(pieces.size, taken.sum(axis=1))
-    load = np.bincount(table[taken], size, topology.links)
+    load = Paths.from_table(pieces.start, pieces.end, table).load(pieces.size, topology.links)
     return float((load / topology.capacity).max())
 
 
@@ -146,8 +144,8 @@ def _pieces(problem: Problem, chunks: int) -> tuple[Chunks, Ints, Ints]:
     """Return all chunks, and the source and destination of each."""
     terminals = problem.topology.terminals
     source, destination = (np.repeat(each, chunks) for each in problem.demand.pairs())
-    demand = problem.demand.rows(np.arange(len(terminals)))[source, destination]
-    return Chunks(terminals[source], terminals[destination], demand / chunks), source, destination
+    size = problem.demand.of(source, destination) / chunks
+    return Chunks(terminals[source], terminals[destination], size), source, destination
 
 
 def _targets(problem: Problem, bound: float, chunks: int) -> Iterator[float]:
@@ -166,12 +164,9 @@ def _as_routes(
     flow: Flow, chunks: int, source: Ints, destination: Ints, table: Table, method: str
 ) -> Routes:
     """Return a route per distinct path, weighted by the chunks that take it."""
-    taken = table != NOTHING
-    start = np.concatenate(([0], np.cumsum(taken.sum(axis=1))))
-    paths = Candidates(source, destination, start, table[taken])
-    every = np.arange(len(flow.problem.topology.terminals))
-    weight: Floats = flow.problem.demand.rows(every)[source, destination] / chunks
+    paths = Paths.from_table(source, destination, table)
+    weight: Floats = flow.problem.demand.of(source, destination) / chunks
     if chunks > 1:
-        paths, weight = merge_equal(paths, weight)
+        paths, weight = paths.merge_equal(weight)
     whole = chunks if flow.problem.demand.uniform else None
     return routes_from_weights(flow.problem, paths, weight, flow.certificate, method, whole)

@@ -15,14 +15,14 @@ import numpy as np
 
 from a2aflow.errors import UsageError
 from a2aflow.ir.arrays import Ints
+from a2aflow.ir.paths import Paths
 from a2aflow.ir.routes import Routes
-from a2aflow.lp import solve_program
-from a2aflow.paths.candidates import Candidates
+from a2aflow.lp.solve import solve_program
 from a2aflow.paths.listed import first_found
 from a2aflow.routes.exact import fewest_chunks
-from a2aflow.routes.pieces import Pieces, paths_of
+from a2aflow.routes.pieces import Pieces
 from a2aflow.routes.pmcf import path_program
-from a2aflow.routes.weights import routes_from_weights, select_paths
+from a2aflow.routes.weights import routes_from_weights
 from a2aflow.settings import RouteSettings
 
 
@@ -65,12 +65,12 @@ def limit_routes(routes: Routes, most_per_pair: int, settings: RouteSettings) ->
     settings = settings.begin()
     if int(routes.routes_per_pair().max()) <= most_per_pair:
         return routes
-    best = _reweighted(routes, paths_of(routes), settings)
+    best = _reweighted(routes, routes, settings)
     if int(best.routes_per_pair().max()) > most_per_pair:
-        heaviest = select_paths(paths_of(best), _heaviest(best, most_per_pair))
+        heaviest = best.select(_heaviest(best, most_per_pair))
         whole = bounded_chunks(routes, most_per_pair, settings)
         best = min(
-            (_reweighted(routes, paths, settings) for paths in (heaviest, paths_of(whole))),
+            (_reweighted(routes, paths, settings) for paths in (heaviest, whole)),
             key=lambda each: each.time,
         )
     loss = best.time / routes.time - 1
@@ -81,13 +81,13 @@ def limit_routes(routes: Routes, most_per_pair: int, settings: RouteSettings) ->
 
 def _heaviest(routes: Routes, most: int) -> Ints:
     """Return the heaviest routes of every pair, at most so many, in order."""
-    pair = routes.source * len(routes.problem.topology.terminals) + routes.destination
+    pair = routes.pair(len(routes.problem.topology.terminals))
     order = np.lexsort((-routes.weight, pair))
     _, first, row = np.unique(pair[order], return_index=True, return_inverse=True)
     return np.asarray(order[np.arange(len(order)) - first[row] < most], dtype=np.int64)
 
 
-def _reweighted(routes: Routes, paths: Candidates, settings: RouteSettings) -> Routes:
+def _reweighted(routes: Routes, paths: Paths, settings: RouteSettings) -> Routes:
     """Return the best weights on some paths; equal ones if the solver ran out of time."""
     program, row = path_program(routes.problem, paths)
     result = solve_program(program, settings.solve.solver, settings.solve.lp_settings())

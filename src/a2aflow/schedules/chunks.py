@@ -22,12 +22,13 @@ from a2aflow.errors import InputError
 from a2aflow.flows.exact import exact_flows
 from a2aflow.flows.matrices import linear_program
 from a2aflow.ir.arrays import Floats, Ints
+from a2aflow.ir.certificate import Certificate
 from a2aflow.ir.chunks import Chunks
-from a2aflow.ir.flow import Certificate
+from a2aflow.ir.paths import NOTHING
 from a2aflow.ir.schedule import Schedule
-from a2aflow.lp import LinearProgram, LPStatus, solve_program
-from a2aflow.lp.program import never
-from a2aflow.paths.negotiate import NOTHING
+from a2aflow.lp.program import LinearProgram
+from a2aflow.lp.settings import LPStatus, never
+from a2aflow.lp.solve import solve_program
 from a2aflow.schedules.pieces import Pieces, Rounded, capacity_unit
 from a2aflow.schedules.timestepped import TimedFlow, useful_variables
 from a2aflow.settings import SolveSettings
@@ -174,9 +175,7 @@ def schedule_from(rounded: Rounded, certificate: Certificate, method: str) -> Sc
     # Sends of one step become consecutive; each is followed by its images.
     order = np.lexsort((timed % topology.links, chunk, step))
     chunk, link = chunk[order], timed[order] % topology.links
-    position = np.zeros(topology.nodes, dtype=np.int64)
-    position[topology.terminals] = np.arange(len(topology.terminals))
-    moved = position[under.members[:, topology.terminals]]
+    moved = topology.position[under.members[:, topology.terminals]]
     return Schedule(
         problem=flow.expansion.problem,
         chunks=Chunks.of_demand(flow.expansion.problem.demand, rounded.chunks_per_shard),

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from a2aflow.errors import InputError
-from a2aflow.ir.arrays import Floats, Ints
+from a2aflow.ir.arrays import Floats, Ints, inner_index
 from a2aflow.ir.chunks import chunks_of
-from a2aflow.paths.negotiate import NOTHING, Chunks, trace_paths
+from a2aflow.ir.paths import NOTHING
+from a2aflow.paths.negotiate import Chunks, trace_paths
 from a2aflow.schedules.timed_paths import Sharing, negotiate_steps, without_detours
 from a2aflow.schedules.timestepped import TimedFlow
 from a2aflow.settings import SolveSettings
@@ -90,7 +91,7 @@ class Pieces:
         self.row = np.repeat(self.row, counts)
         self.source = flow.groups.source[self.row]
         self.destination = np.repeat(destination, counts)
-        self.chunk = np.arange(len(self.source)) - np.repeat(np.cumsum(counts) - counts, counts)
+        self.chunk = inner_index(counts)
         size = np.repeat(demand / np.maximum(counts, 1), counts) * chunks_per_shard
         expansion = flow.expansion
         self.chunks = Chunks(expansion.starts[self.source], expansion.ends[self.destination], size)

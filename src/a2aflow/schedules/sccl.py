@@ -112,7 +112,7 @@ class _Moves:
     @classmethod
     def of(cls, problem: Problem, chunks: int) -> "_Moves":
         terminals = problem.demand.terminals
-        demand = problem.demand.rows(np.arange(terminals, dtype=np.int64))
+        demand = problem.demand.table()
         counts = chunks_of(demand, chunks)
         pair = np.repeat(np.arange(terminals**2, dtype=np.int64), counts.ravel())
         source, destination = np.divmod(pair, terminals)

@@ -30,7 +30,7 @@ def _pair_steps(problem: Problem) -> Floats:
     topology = problem.topology
     arrives = np.isin(topology.head, topology.terminals).astype(np.float64)
     distance = shortest_distances(topology, arrives, topology.terminals)[:, topology.terminals]
-    wanted = problem.demand.rows(np.arange(len(topology.terminals))) > 0
+    wanted = problem.demand.table() > 0
     return np.asarray(distance[wanted])
 
 

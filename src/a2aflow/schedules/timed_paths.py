@@ -13,7 +13,8 @@ import numpy as np
 from numba import njit
 
 from a2aflow.ir.arrays import Floats, Ints
-from a2aflow.paths.negotiate import NOTHING, STALE, Chunks, write_path
+from a2aflow.ir.paths import NOTHING
+from a2aflow.paths.negotiate import STALE, Chunks, write_path
 from a2aflow.schedules.expansion import Expansion
 
 MOST_RELAXED = 200_000_000

@@ -33,7 +33,8 @@ from a2aflow.flows.symmetry.translations import Translations, find_translations
 from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.flow import Status
 from a2aflow.ir.problem import Problem
-from a2aflow.lp import LPStatus, solve_program
+from a2aflow.lp.settings import LPStatus
+from a2aflow.lp.solve import solve_program
 from a2aflow.paths.shortest import shortest_distances
 from a2aflow.schedules.expansion import Expansion
 from a2aflow.settings import SolveSettings
@@ -178,12 +179,10 @@ def written_out(flow: TimedFlow) -> TimedFlow:
     topology, under = problem.topology, flow.translations
     program = flow.expansion.program(flow.expansion.groups(by_source(problem)))
     volumes = np.zeros((len(program.weight), program.graph.links))
-    position = np.zeros(topology.nodes, dtype=np.int64)
-    position[topology.terminals] = np.arange(len(topology.terminals))
     timed, terminals = flow.expansion.timed_links, len(topology.terminals)
     moments = np.arange(steps)[:, None]
     for nodes, links in zip(under.members, under.link_members, strict=True):
-        terminal = position[nodes[topology.terminals]]
+        terminal = topology.position[nodes[topology.terminals]]
         row = np.searchsorted(program.groups.source, terminal[flow.groups.source])
         hops = (moments * topology.links + links).ravel()
         waits = (timed + moments * terminals + terminal).ravel()

@@ -24,7 +24,7 @@ from a2aflow.errors import InputError
 from a2aflow.flows.exact import exact_flows
 from a2aflow.flows.groups import by_source
 from a2aflow.flows.symmetry.automorphisms import count_automorphisms, find_generators
-from a2aflow.ir.arrays import Floats, Ints
+from a2aflow.ir.arrays import Floats, Ints, starts_of
 from a2aflow.ir.flow import Flow
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.topology import Topology
@@ -131,8 +131,7 @@ def _all_images(symmetry: Symmetry, flow: Flow) -> Flow | None:
         > MOST_ENTRIES
     ):
         return None
-    position = np.full(flow.problem.topology.nodes, -1, dtype=np.int64)
-    position[flow.problem.topology.terminals] = np.arange(len(flow.problem.topology.terminals))
+    position = flow.problem.topology.position
     images = [
         (int(position[node]), moved[link], amount)
         for at, link, amount in groups
@@ -142,7 +141,7 @@ def _all_images(symmetry: Symmetry, flow: Flow) -> Flow | None:
     return replace(
         flow,
         source=np.array([source for source, _, _ in images], dtype=np.int64),
-        start=np.cumsum([0, *(len(link) for _, link, _ in images)], dtype=np.int64),
+        start=starts_of([len(link) for _, link, _ in images]),
         link=np.concatenate([link for _, link, _ in images]),
         amount=np.concatenate([amount for _, _, amount in images]),
         generators=None,

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from a2aflow.errors import InputError
-from a2aflow.ir.arrays import Ints
+from a2aflow.ir.arrays import Ints, starts_of
 from a2aflow.ir.files.messages import messages_text
 from a2aflow.ir.messages import Messages, RankMessages
 from a2aflow.ir.program import Buffer
@@ -83,7 +83,7 @@ def _part(schedule: Schedule, placement: Placement, rank: int) -> RankMessages:
         from_slot=_slots(from_buffer, placement.from_offset[which])[ranges],
         to_buffer=to_buffer[ranges],
         to_slot=_slots(to_buffer, placement.to_offset[which])[ranges],
-        waits_first=np.cumsum([0, *map(len, waits)]),
+        waits_first=starts_of([len(each) for each in waits]),
         waits=np.array([each for row in waits for each in row], dtype=np.int64),
     )
 

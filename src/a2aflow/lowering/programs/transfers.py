@@ -43,8 +43,7 @@ def transfers_of(schedule: Schedule) -> Transfers:
     """Return the transfers between ranks; hops through nodes that are not terminals are joined."""
     chunks, topology = plain_chunks(schedule), schedule.problem.topology
     check_space(chunks.stored, [0])
-    rank = np.full(topology.nodes, -1)
-    rank[topology.terminals] = np.arange(len(topology.terminals))
+    rank = topology.position
     sender, receiver = rank[topology.tail[schedule.link]], rank[topology.head[schedule.link]]
     receiver = _behind_switches(schedule, receiver)
     starts = np.flatnonzero(sender >= 0)

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from a2aflow.errors import FormatError, InputError, LimitError, VerificationError
-from a2aflow.ir.arrays import Floats, Ints, inner_index
-from a2aflow.ir.flow import Certificate
+from a2aflow.ir.arrays import Floats, Ints, inner_index, starts_of
+from a2aflow.ir.certificate import Certificate
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.topology import Topology
@@ -52,21 +52,14 @@ class RoutedFile:
         return f"route {index} from node {self.source[index]} to node {self.destination[index]}"
 
 
-def in_file_order(routes: Routes) -> tuple[Routes, Ints]:
-    """Return the routes by source and destination, and where each was before."""
-    order = np.lexsort((routes.destination, routes.source))
-    hops = np.diff(routes.start)[order]
-    entries = np.repeat(routes.start[order], hops) + inner_index(hops)
-    ordered = replace(
-        routes,
-        source=routes.source[order],
-        destination=routes.destination[order],
-        start=np.concatenate(([0], np.cumsum(hops))),
-        link=routes.link[entries],
-        weight=routes.weight[order],
-        layer=None if routes.layer is None else routes.layer[order],
-    )
-    return ordered, order
+def in_file_order(routes: Routes, rank: Ints | None = None) -> tuple[Routes, Ints]:
+    """Return the routes by source and destination, and where each was before.
+
+    The order is that of the ranks of terminals, if they have others than their positions.
+    """
+    ends = (routes.destination, routes.source)
+    order = np.lexsort(ends if rank is None else (rank[ends[0]], rank[ends[1]]))
+    return routes.select(order), order
 
 
 def pair_sizes(source: Ints, destination: Ints) -> Ints:
@@ -74,6 +67,13 @@ def pair_sizes(source: Ints, destination: Ints) -> Ints:
     new = np.ones(len(source), dtype=np.bool_)
     new[1:] = (source[1:] != source[:-1]) | (destination[1:] != destination[:-1])
     return np.diff(np.append(np.flatnonzero(new), len(source)))
+
+
+def pair_name(routes: Routes, route: int) -> str:
+    """Name the ends of a route for a message."""
+    named = routes.problem.topology.terminal_name
+    source, destination = int(routes.source[route]), int(routes.destination[route])
+    return f"from node {named(source)} to node {named(destination)}"
 
 
 def ports_of(topology: Topology) -> Ints:
@@ -100,9 +100,9 @@ def check_room(routes: Routes, most: int) -> None:
     worst = int(np.argmax(sizes))
     if sizes[worst] > most:
         first = int(sizes[:worst].sum())
-        ends = routes.problem.topology.terminals[[routes.source[first], routes.destination[first]]]
+        ends = pair_name(routes, first)
         raise LimitError(
-            f"{sizes[worst]} routes from node {ends[0]} to node {ends[1]}, but the fabric takes at "
+            f"{sizes[worst]} routes {ends}, but the fabric takes at "
             f"most {most} routes per destination; route again with {_fewer(routes)} {most}, or, if "
             f"it takes more, lower with --max-routes {sizes[worst]}"
         )
@@ -119,15 +119,12 @@ def rebuild(file: RoutedFile, problem: Problem, certificate: Certificate | None)
     Hops that are no ports of the topology, or do not lead to the next one, are violations.
     """
     topology = problem.topology
-    position = np.full(topology.nodes, -1, dtype=np.int64)
-    position[topology.terminals] = np.arange(len(topology.terminals))
-    _require_terminals(file, position)
+    _require_terminals(file, topology.position)
     link = _links(file, topology)
-    ends = (position[file.source], position[file.destination])
+    ends = (topology.position[file.source], topology.position[file.destination])
     weight = file.weight
     if file.shares:
-        every = np.arange(len(topology.terminals))
-        weight = weight * problem.demand.rows(every)[ends]
+        weight = weight * problem.demand.of(*ends)
     return Routes(
         problem=problem,
         source=ends[0],
@@ -154,7 +151,7 @@ def _require_terminals(file: RoutedFile, position: Ints) -> None:
 
 def _links(file: RoutedFile, topology: Topology) -> Ints:
     """Return the link of every hop; raise for ports that are not there or lead elsewhere."""
-    first = np.cumsum(topology.out_degree) - topology.out_degree
+    first = starts_of(topology.out_degree)
     by_node = np.argsort(topology.tail, kind="stable")
     known = file.node < topology.nodes
     node = np.where(known, file.node, 0)
@@ -202,17 +199,33 @@ def differences(found: Routes, wanted: Routes) -> Iterator[str]:
     wrong = (found.source != ordered.source) | (found.destination != ordered.destination)
     wrong |= hops != np.diff(ordered.start)
     if not wrong.any():
-        route = found.route_of_link[found.link != ordered.link]
+        route = found.path_of_link[found.link != ordered.link]
         wrong[route] = True
         wrong |= np.abs(found.weight - ordered.weight) > SAME * ordered.weight
     if ordered.layer is not None and found.layer is not None:
         wrong |= found.layer != ordered.layer
     for route in np.flatnonzero(wrong)[:1]:
-        ends = found.problem.topology.terminals[[found.source[route], found.destination[route]]]
         yield (
             f"{int(wrong.sum())} routes differ from the saved ones; the first is route {route}, "
-            f"from node {ends[0]} to node {ends[1]}"
+            f"{pair_name(found, int(route))}"
         )
+
+
+def by_node(file: RoutedFile) -> RoutedFile:
+    """Return a file with its routes ordered by the nodes that they begin and end at."""
+    order = np.lexsort((file.destination, file.source))
+    hops = np.diff(file.start)[order]
+    entries = np.repeat(file.start[:-1][order], hops) + inner_index(hops)
+    return replace(
+        file,
+        source=file.source[order],
+        destination=file.destination[order],
+        start=np.concatenate(([0], np.cumsum(hops))),
+        node=file.node[entries],
+        port=file.port[entries],
+        weight=file.weight[order],
+        layer=None if file.layer is None else file.layer[order],
+    )
 
 
 def require_order(file: RoutedFile, ids: Ints, where: str) -> None:

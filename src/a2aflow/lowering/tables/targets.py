@@ -7,8 +7,8 @@ from typing import Any
 
 from a2aflow.check.routes import check_routes
 from a2aflow.errors import FormatError, UsageError, VerificationError
+from a2aflow.ir.certificate import Certificate
 from a2aflow.ir.files.text import read_text
-from a2aflow.ir.flow import Certificate
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.topology import Topology
@@ -109,11 +109,11 @@ def _problem(file: RoutedFile, reference: Reference | None) -> tuple[Problem, Ce
         return file.problem, file.certificate
     problem = _problem_of(reference)
     own = file.problem
-    if own is not None and not own.topology.same_as(problem.topology):
+    if own is not None and own.topology != problem.topology:
         raise VerificationError(
             file.name, [f"is for another topology than {problem.topology.name}"]
         )
-    if own is not None and not own.demand.same_as(problem.demand):
+    if own is not None and own.demand != problem.demand:
         raise VerificationError(file.name, ["is for another demand"])
     if isinstance(reference, Routes):
         return problem, reference.certificate

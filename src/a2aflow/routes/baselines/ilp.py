@@ -26,14 +26,16 @@ from scipy.sparse import coo_array, csc_array
 
 from a2aflow.flows.certificate import certify
 from a2aflow.ir.arrays import Floats, Ints
+from a2aflow.ir.paths import Paths
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
-from a2aflow.lp import LinearProgram, LPStatus, solve_program
 from a2aflow.lp.highs import mip
-from a2aflow.paths.candidates import Candidates, candidate_paths
+from a2aflow.lp.program import LinearProgram
+from a2aflow.lp.settings import LPStatus
+from a2aflow.lp.solve import solve_program
+from a2aflow.paths.candidates import candidate_paths
 from a2aflow.routes.baselines.balance import balanced_choice
-from a2aflow.routes.baselines.tables import pair_amounts
-from a2aflow.routes.weights import routes_from_weights, select_paths
+from a2aflow.routes.weights import routes_from_weights
 from a2aflow.settings import RouteSettings, SolveSettings
 
 PATIENCE = 60.0
@@ -63,7 +65,7 @@ class Choosing:
     """The question: which candidate of each pair; the answers' times and a program for them."""
 
     problem: Problem
-    candidates: Candidates
+    candidates: Paths
 
     @cached_property
     def first(self) -> Ints:
@@ -75,7 +77,7 @@ class Choosing:
     @cached_property
     def amount(self) -> Floats:
         """The demand of each path's pair."""
-        return pair_amounts(self.problem, self.candidates.source, self.candidates.destination)
+        return self.problem.demand.of(self.candidates.source, self.candidates.destination)
 
     @cached_property
     def unit(self) -> float | None:
@@ -89,10 +91,9 @@ class Choosing:
 
     def time(self, path: Ints) -> float:
         """Return the time of a choice."""
-        chosen = select_paths(self.candidates, path)
-        weight = np.repeat(self.amount[path], np.diff(chosen.start))
-        load = np.bincount(chosen.link, weight, self.problem.topology.links)
-        return float((load / self.problem.topology.capacity).max())
+        capacity = self.problem.topology.capacity
+        load = self.candidates.select(path).load(self.amount[path], len(capacity))
+        return float((load / capacity).max())
 
     def bound(self, lengths: Floats) -> float:
         """Return what link lengths prove about every choice of these candidates."""
@@ -113,7 +114,7 @@ class Choosing:
         """
         topology, paths, pairs = self.problem.topology, len(self.amount), len(self.first) - 1
         pair = np.repeat(np.arange(pairs), np.diff(self.first))
-        path = np.repeat(np.arange(paths), np.diff(self.candidates.start))
+        path = self.candidates.path_of_link
         links = np.arange(topology.links)
         row = np.concatenate((self.candidates.link, links, len(links) + pair))
         column = np.concatenate((path, np.full(len(links), paths), np.arange(paths)))
@@ -147,8 +148,8 @@ def _route(problem: Problem, settings: RouteSettings) -> Routes:
     settings.solve.report(
         f"{method}: {choice.status}, within {choice.gap:.2%} of the best choice of these paths"
     )
-    chosen = select_paths(candidates, choice.path)
-    weight = pair_amounts(problem, chosen.source, chosen.destination)
+    chosen = candidates.select(choice.path)
+    weight = problem.demand.of(chosen.source, chosen.destination)
     return routes_from_weights(problem, chosen, weight, certify(problem, []), method)
 
 

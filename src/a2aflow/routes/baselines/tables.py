@@ -4,10 +4,10 @@ import numpy as np
 from numba import njit
 
 from a2aflow.flows.certificate import certify
-from a2aflow.ir.arrays import Floats, Ints
+from a2aflow.ir.arrays import Ints
+from a2aflow.ir.paths import Paths
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
-from a2aflow.paths.candidates import Candidates
 from a2aflow.routes.weights import routes_from_weights
 
 
@@ -18,15 +18,9 @@ def routes_from_tables(problem: Problem, table: Ints, method: str) -> Routes:
     start, link = _follow(
         table, problem.topology.head, terminals[source], terminals[destination], destination
     )
-    paths = Candidates(source, destination, start, link)
-    weight = pair_amounts(problem, source, destination)
+    paths = Paths(source, destination, start, link)
+    weight = problem.demand.of(source, destination)
     return routes_from_weights(problem, paths, weight, certify(problem, []), method)
-
-
-def pair_amounts(problem: Problem, source: Ints, destination: Ints) -> Floats:
-    """Return the demand of each of the given pairs of terminals."""
-    terminals = np.arange(problem.demand.terminals, dtype=np.int64)
-    return np.asarray(problem.demand.rows(terminals)[source, destination])
 
 
 @njit(cache=True)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from a2aflow.flows.groups import Groups
-from a2aflow.ir.arrays import Ints
+from a2aflow.ir.arrays import Ints, starts_of
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.topology import Topology
 
@@ -72,7 +72,7 @@ def layered_graph(problem: Problem, orders: Ints) -> LayeredGraph:
     """Build the graph of the orders [layers, links], each a list of all links, first to last."""
     topology = problem.topology
     chains = [_chains(topology, order) for order in orders]
-    base = np.concatenate(([0], np.cumsum([len(each.node) for each in chains])))
+    base = starts_of([len(each.node) for each in chains])
     starts = base[-1] + np.arange(len(topology.terminals))
     ends = starts + len(starts)
     in_place = list(zip(chains, base[:-1], strict=True))

@@ -54,8 +54,7 @@ def order_bounds(problem: Problem, lengths: list[Floats]) -> OrderBounds:
     """Return the bounds that some lengths prove; lengths that are 0 everywhere are left out."""
     volume = [float(problem.topology.capacity @ each) for each in lengths]
     scaled = [each / total for each, total in zip(lengths, volume, strict=True) if total > 0]
-    every = np.arange(len(problem.topology.terminals), dtype=np.int64)
-    return OrderBounds(problem, np.stack(scaled), problem.demand.rows(every))
+    return OrderBounds(problem, np.stack(scaled), problem.demand.table())
 
 
 def improve_orders(bounds: OrderBounds, orders: Ints, moves: int, seed: int) -> Ints:

@@ -8,14 +8,15 @@ become the same route are one.
 import numpy as np
 from numba import njit
 
-from a2aflow.flows.decompose import block_paths, widest_paths
+from a2aflow.flows.decompose import paths_on_graph, widest_paths
 from a2aflow.flows.groups import Groups
-from a2aflow.ir.arrays import Floats, Ints, inner_index
-from a2aflow.ir.flow import Certificate, Flow
+from a2aflow.ir.arrays import Floats, Ints, starts_of
+from a2aflow.ir.certificate import Certificate
+from a2aflow.ir.flow import Flow
+from a2aflow.ir.paths import Paths
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.topology import Topology
-from a2aflow.paths.widest import dense_block
 from a2aflow.settings import SolveSettings
 
 
@@ -54,32 +55,23 @@ def peel_routes(
     """
     topology = problem.topology
     origin, layer_of_copy = copies
-    block = dense_block(graph, groups.start, volumes, groups.wanted)
-    paths, width = block_paths(block, groups.source, ends)
+    paths, width = paths_on_graph(graph, groups, volumes, ends)
     copy, hops, link = _project(paths.start, paths.link, origin, (topology.tail, topology.head))
+    projected = Paths(paths.source, paths.destination, starts_of(hops), link)
     layer = layer_of_copy[copy]
-    kept, weight = _merged(np.stack((paths.source, paths.destination, layer)), hops, link, width)
-    entries = np.repeat((np.cumsum(hops) - hops)[kept], hops[kept]) + inner_index(hops[kept])
+    first, same = projected.equal(layer)
+    chosen = projected.select(first)
     return Routes(
         problem=problem,
-        source=paths.source[kept],
-        destination=paths.destination[kept],
-        start=np.concatenate(([0], np.cumsum(hops[kept]))),
-        link=link[entries],
-        weight=weight,
+        source=chosen.source,
+        destination=chosen.destination,
+        start=chosen.start,
+        link=chosen.link,
+        weight=np.bincount(same, width).astype(np.float64),
         certificate=certificate,
         method=method,
-        layer=layer[kept],
+        layer=layer[first],
     )
-
-
-def _merged(labels: Ints, hops: Ints, link: Ints, weight: Floats) -> tuple[Ints, Floats]:
-    """Return one of each set of routes with equal labels and links, and their weights together."""
-    keys = np.full((len(hops), len(labels) + int(hops.max())), -1, dtype=np.int64)
-    keys[:, : len(labels)] = labels.T
-    keys[np.repeat(np.arange(len(hops)), hops), len(labels) + inner_index(hops)] = link
-    _, kept, same = np.unique(keys, axis=0, return_index=True, return_inverse=True)
-    return kept, np.bincount(same.ravel(), weight).astype(np.float64)
 
 
 @njit(cache=True)

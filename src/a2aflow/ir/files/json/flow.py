@@ -5,8 +5,10 @@ from typing import Any
 import numpy as np
 
 from a2aflow.errors import FormatError
-from a2aflow.ir.arrays import Ints
+from a2aflow.ir.arrays import Ints, starts_of
+from a2aflow.ir.certificate import Certificate
 from a2aflow.ir.files.json.demand import demand_from_json, demand_to_json
+from a2aflow.ir.files.json.provenance import provenance_from_json
 from a2aflow.ir.files.json.topology import topology_from_json, topology_to_json
 from a2aflow.ir.files.json.values import (
     artefact,
@@ -18,7 +20,7 @@ from a2aflow.ir.files.json.values import (
     take,
     terminal_positions,
 )
-from a2aflow.ir.flow import Certificate, Flow, Status
+from a2aflow.ir.flow import Flow, Status
 from a2aflow.ir.problem import Problem
 
 FLOW_FORMAT = "a2aflow.flow/1"
@@ -77,7 +79,7 @@ def flow_from_json(value: object, where: str) -> Flow:
         destination=np.array(terminal_positions(rows, "dst", position, where), dtype=np.int64)
         if per_commodity
         else None,
-        start=np.cumsum([0, *(len(row) for row in links)], dtype=np.int64),
+        start=starts_of([len(row) for row in links]),
         link=np.array([link for row in links for link in row], dtype=np.int64),
         amount=np.array([amount for row in amounts for amount in row], dtype=np.float64),
         certificate=Certificate(
@@ -87,6 +89,7 @@ def flow_from_json(value: object, where: str) -> Flow:
         method=take(obj, "method", str, where),
         status=_status(obj, where),
         generators=_generators(obj, topology.nodes, where),
+        provenance=provenance_from_json(obj, where),
     )
     check_claims(obj, where, flow.time, flow.bound)
     return flow

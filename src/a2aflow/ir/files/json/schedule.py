@@ -6,9 +6,11 @@ import numpy as np
 
 from a2aflow.errors import FormatError
 from a2aflow.ir.arrays import Ints
+from a2aflow.ir.certificate import Certificate
 from a2aflow.ir.chunks import Chunks
 from a2aflow.ir.demand import Demand
 from a2aflow.ir.files.json.demand import demand_from_json, demand_to_json
+from a2aflow.ir.files.json.provenance import provenance_from_json
 from a2aflow.ir.files.json.topology import topology_from_json, topology_to_json
 from a2aflow.ir.files.json.values import (
     artefact,
@@ -18,8 +20,8 @@ from a2aflow.ir.files.json.values import (
     positive,
     short,
     take,
+    without_unclaimed,
 )
-from a2aflow.ir.flow import Certificate
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.schedule import Schedule
 from a2aflow.ir.topology import Topology
@@ -44,7 +46,7 @@ def schedule_to_json(schedule: Schedule) -> dict[str, Any]:
     )
     cuts = np.searchsorted(schedule.step, np.arange(1, schedule.steps))
     chunks = schedule.chunks
-    return {
+    value = {
         "format": schedule_format(schedule),
         "method": schedule.method,
         "time": schedule.time,
@@ -57,10 +59,11 @@ def schedule_to_json(schedule: Schedule) -> dict[str, Any]:
         "steps": [part.tolist() for part in np.split(rows, cuts)],
         "lengths": schedule.certificate.lengths.tolist(),
     }
+    return without_unclaimed(value)
 
 
 def schedule_from_json(value: object, where: str) -> Schedule:
-    """Build a schedule from its JSON form; `check.flow` says whether it is true.
+    """Build a schedule from its JSON form; `check.schedule` says whether it is true.
 
     A schedule from elsewhere may leave out the demand (uniform), and the bound with its lengths
     (hops, which prove the distance bound).
@@ -93,6 +96,7 @@ def schedule_from_json(value: object, where: str) -> Schedule:
         if "fractional_time" in obj
         else 0.0,
         method=take(obj, "method", str, where) if "method" in obj else "unknown",
+        provenance=provenance_from_json(obj, where),
     )
     check_claims(obj, where, schedule.time, schedule.bound)
     return schedule

@@ -8,9 +8,10 @@ at once. Each step of the schedule ends with a `sync`.
 from collections.abc import Iterator
 from xml.sax.saxutils import quoteattr
 
-from a2aflow.ir.files.xml import one_line
 from a2aflow.ir.program import Buffer
 from a2aflow.ir.schedule import Schedule
+from a2aflow.ir.topology import Topology
+from a2aflow.ir.words import one_line
 from a2aflow.lowering.programs.compile import moves_of
 from a2aflow.lowering.programs.moves import Moves
 from a2aflow.lowering.programs.options import Options
@@ -27,19 +28,18 @@ Lines = dict[tuple[int, int], list[str]]
 def emit_oneccl(schedule: Schedule, options: Options) -> str:
     """Lower a schedule to oneCCL-style XML."""
     moves = moves_of(schedule, options.channels)
-    name = schedule.problem.topology.name
-    return "".join(f"{line}\n" for line in _document(moves, name))
+    return "".join(f"{line}\n" for line in _document(moves, schedule.problem.topology))
 
 
-def _document(moves: Moves, name: str) -> Iterator[str]:
+def _document(moves: Moves, topology: Topology) -> Iterator[str]:
     yield '<?xml version="1.0" encoding="UTF-8"?>'
     chunks = moves.chunks
     version, more = UNEVEN_VERSION, ""
     if chunks.uniform:
         version, more = VERSION, f' chunks-per-shard="{chunks.per_shard}"'
     yield (
-        f'<schedule version="{version}" name={quoteattr(one_line(name))} collective="alltoall" '
-        f'ranks="{moves.ranks}"{more}>'
+        f'<schedule version="{version}" name={quoteattr(one_line(topology.name))} '
+        f'collective="alltoall" ranks="{moves.ranks}"{more}>'
     )
     for source, to, count in chunks.rows():
         yield f'  <shard from="{source}" to="{to}" chunks="{count}"/>'
@@ -47,9 +47,10 @@ def _document(moves: Moves, name: str) -> Iterator[str]:
     steps = 1 + int(moves.step.max(initial=0))
     inputs, outputs = chunks.inputs(), chunks.outputs()
     for rank in range(moves.ranks):
+        called = quoteattr(topology.terminal_name(rank)) if topology.names is not None else None
         yield (
             f'  <rank id="{rank}" input="{inputs[rank]}" output="{outputs[rank]}" '
-            f'scratch="{moves.scratch[rank]}">'
+            f'scratch="{moves.scratch[rank]}"{f" name={called}" if called else ""}>'
         )
         for offset, to, count in own_shard(chunks, rank):
             yield (

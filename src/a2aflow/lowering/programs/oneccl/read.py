@@ -30,6 +30,9 @@ ATTRIBUTES = {
     "reduce": ("from", "from-offset", "to", "to-offset", "count"),
     "sync": (),
 }
+OPTIONAL = {"rank": {"name"}}
+"""Attributes that an element may have besides: what the node of a rank is called."""
+
 INSTRUCTIONS = ("send", "receive", "copy", "reduce", "sync")
 LEAVES = ("shard", *INSTRUCTIONS)
 _INTEGER = re.compile(r"[0-9]{1,10}")
@@ -165,7 +168,7 @@ def _check(
     if node.tag != expected:
         raise FormatError(f"{here}: found <{node.tag[:60]}>; expected <{expected}>")
     wanted = ATTRIBUTES[expected] if attributes is None else attributes
-    wrong = set(node.attrib) ^ set(wanted)
+    wrong = (set(node.attrib) - OPTIONAL.get(expected, set())) ^ set(wanted)
     if wrong:
         raise FormatError(
             f"{here}: <{expected}> has other attributes, or lacks some ({min(wrong)[:60]}); "

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from a2aflow.errors import VerificationError
-from a2aflow.ir.arrays import Ints
+from a2aflow.ir.arrays import Ints, starts_of
 from a2aflow.lowering.tables.hashes import FIRST_PORT, LAST_PORT, picked_routes
 from a2aflow.lowering.tables.ompi.emit import MOST_QUEUE_PAIRS
 from a2aflow.lowering.tables.routed_file import RoutedFile, pair_sizes
@@ -42,9 +42,7 @@ class QueueTable:
         if not violations:
             violations += self._landing(sizes)
         send, count = self.queues[:, 0], self.queues[:, 5]
-        route = np.minimum(
-            (np.cumsum(sizes) - sizes)[send] + self.queues[:, 3], len(file.source) - 1
-        )
+        route = np.minimum(starts_of(sizes)[send] + self.queues[:, 3], len(file.source) - 1)
         carried = np.bincount(route, count, len(file.source))
         for idle in np.flatnonzero(carried == 0)[:1]:
             violations.append(f"{file.route(int(idle))} has no queue pair")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from a2aflow.errors import FormatError, VerificationError
-from a2aflow.ir.arrays import Ints
+from a2aflow.ir.arrays import Ints, starts_of
 from a2aflow.lowering.tables.options import STEERING
 from a2aflow.lowering.tables.routed_file import RoutedFile, require_order
 from a2aflow.lowering.tables.srv6.emit import VERSION
@@ -143,7 +143,7 @@ _LINES: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], str, _Lines], None
     ),
     (re.compile(rf"address add {_ROUTE}/128 dev lo nodad"), _take_address),
     (re.compile(rf"route add {_LINK}/128 dev {_DEVICE}"), _take_segment),
-    (re.compile(r"# node (0|[1-9][0-9]{0,4})"), _take_node),
+    (re.compile(r"# node (0|[1-9][0-9]{0,4})( \S(.{0,198}\S)?)?"), _take_node),
 )
 """Every line of a file is one of these; the most frequent first."""
 
@@ -206,7 +206,7 @@ def _file(read: _Lines, paths: dict[Key, list[Hop]], steering: str, where: str) 
         name=where,
         source=keys[:, 1],
         destination=keys[:, 0],
-        start=np.concatenate(([0], np.cumsum(hops))),
+        start=starts_of(hops),
         node=links[:, 1],
         port=links[:, 2] - 1,
         weight=np.array(weights, dtype=np.float64),
