@@ -59,7 +59,7 @@ Made = Flow | Routes | Schedule | Topology | Messages
 
 def check_told(messages: Messages) -> None:
     """Raise what the judge of messages tells."""
-    outcome = check_messages(messages).outcome
+    outcome = check_messages(messages)
     if not outcome.correct:
         raise VerificationError(messages.name, outcome.problems())
 

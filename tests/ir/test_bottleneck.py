@@ -113,3 +113,13 @@ def test_a_cut_of_one_way_links() -> None:
     found = find_bottleneck(topology, np.ones(5), lengths).inside
     assert found is not None
     assert found.tolist() in ([0, 1], [2, 3])
+
+
+def test_nodes_are_called_by_their_names() -> None:
+    """Where a topology has names for its nodes, the cut has too."""
+    named = replace(DUMBBELL, names=("ann", "bob", "cid", "dee"))
+    found = find_bottleneck(named, np.array([0.0, 0, 1, 0, 0, 0]), np.array([0.0, 0, 1, 0, 0, 0]))
+    assert str(found) == (
+        "link 2 (bob -> cid) is the fullest; "
+        "the bound is proven by the cut of one link around nodes ann, bob"
+    )

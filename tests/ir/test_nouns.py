@@ -149,15 +149,15 @@ def test_demand_within_groups() -> None:
 @pytest.mark.parametrize(
     ("groups", "words"),
     [
-        ([(0,)], "group 0 has 1 different terminals of 1"),
-        ([(0, 1, 1)], "group 0 has 2 different terminals of 3"),
+        ([(0,)], r"group 0 is \[0\]; expected two or more terminals, each once"),
+        ([(0, 1), (0, 1, 1)], r"group 1 is \[0, 1, 1\]; expected"),
         ([(0, 3)], r"group 0 has terminal 3; expected positions 0\.\.2"),
         ([(-1, 2)], "group 0 has terminal -1"),
         ([], "zero everywhere"),
     ],
 )
 def test_groups_that_are_none(groups: list[tuple[int, ...]], words: str) -> None:
-    """Groups of one or of strangers are refused."""
+    """Groups of one, with a member twice, or of strangers are refused."""
     with pytest.raises(DemandError, match=words):
         Demand.of_groups(3, groups)
 

@@ -78,7 +78,12 @@ def run_or_report(words: Sequence[str]) -> int:
 def _call(words: Sequence[str]) -> int:
     """Call the verb; return its exit code."""
     try:
-        code = app(list(words) or ["--help"], prog_name="a2aflow", standalone_mode=False)
+        code = app(
+            list(words) or ["--help"],
+            prog_name="a2aflow",
+            standalone_mode=False,
+            obj=tuple(words),
+        )
     except SystemExit:  # How the printers of help leave a pipe that nobody reads any more.
         raise BrokenPipeError from None
     return code if isinstance(code, int) else 0

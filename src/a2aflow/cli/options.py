@@ -3,28 +3,30 @@
 import inspect
 import re
 import reprlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from a2aflow.cli.signals import heard
+from a2aflow.cli.show import progress
+from a2aflow.cli.signals import searching
 from a2aflow.errors import UsageError
 from a2aflow.ir.demand import Demand
-from a2aflow.ir.files.demands import group_of, read_demand, read_groups
-from a2aflow.ir.flow import Status
+from a2aflow.ir.files.demands import group_of, read_groups
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.topology import Topology
 from a2aflow.lp import solver_names
+from a2aflow.settings import SolveSettings
 from a2aflow.topologies import operators
 from a2aflow.topologies.cables import both_ways
-from a2aflow.topologies.families import FAMILIES
-from a2aflow.topologies.formats import read_topology
-from a2aflow.topologies.spec import build
+from a2aflow.topologies.given import load_topology, problem_of
 
 CHANGES = "Changes to the topology"
+DEFAULTS = SolveSettings()
 
 Spec = Annotated[
     str,
@@ -36,28 +38,6 @@ Spec = Annotated[
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
-SolverName = Annotated[str, typer.Option(help=f"One of {', '.join(solver_names())}.")]
-Gap = Annotated[float, typer.Option(help="The certified gap to aim for.")]
-TimeLimit = Annotated[
-    float | None,
-    typer.Option(metavar="SECONDS", help="Stop then, with the best certified answer so far."),
-]
-Workers = Annotated[
-    int, typer.Option("--threads", "--workers", help="Threads and processes to use.")
-]
-UseSymmetry = Annotated[
-    bool,
-    typer.Option(
-        "--symmetry/--no-symmetry", help="Let one source stand for all that are symmetric to it."
-    ),
-]
-Cluster = Annotated[
-    str | None,
-    typer.Option(
-        metavar="ADDRESS",
-        help="Run the work per source on the Dask cluster at tcp://host:port, which you trust.",
-    ),
-]
 DemandFile = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="Demand between terminals; uniform if left out."),
@@ -158,25 +138,104 @@ def chosen_topology(
     return topology
 
 
+@dataclass(frozen=True)
+class Asked:
+    """What the words of a call ask of a search; the search itself gives the settings their clock.
+
+    They are made when the search begins, so that reading the problem is not part of its time.
+    """
+
+    settings: SolveSettings
+
+    @contextmanager
+    def search(self) -> Iterator[SolveSettings]:
+        """Give the settings of a search that reports its progress and that a signal ends."""
+        with progress() as report, searching() as stopped:
+            yield replace(self.settings, report=report, stopped=stopped).begin()
+
+
+def asked_settings(
+    solver: Annotated[str, typer.Option(help=f"One of {', '.join(solver_names())}.")] = "auto",
+    gap: Annotated[float, typer.Option(help="The certified gap to aim for.")] = DEFAULTS.gap,
+    time_limit: Annotated[
+        float | None,
+        typer.Option(metavar="SECONDS", help="Stop then, with the best certified answer so far."),
+    ] = None,
+    workers: Annotated[
+        int, typer.Option("--threads", "--workers", help="Threads and processes to use.")
+    ] = DEFAULTS.workers,
+    symmetry: Annotated[
+        bool,
+        typer.Option(
+            "--symmetry/--no-symmetry",
+            help="Let one source stand for all that are symmetric to it.",
+        ),
+    ] = True,
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Run the work per source on the Dask cluster at tcp://host:port, which you trust.",
+        ),
+    ] = None,
+) -> Asked:
+    """Return what the words of a call ask of any search."""
+    return Asked(
+        SolveSettings(gap, solver, time_limit, workers, cluster=cluster, symmetry=symmetry)
+    )
+
+
 def takes_topology(verb: Callable[..., None]) -> Callable[..., None]:
     """Give a verb the parameters of `chosen_topology` in the place of its parameter `topology`.
 
-    If that has a default, the SPEC may be left out.
+    If that has a default, the SPEC may be left out. The SPEC comes first, and what changes the
+    topology comes last.
     """
     own = inspect.signature(verb).parameters
     shared = dict(inspect.signature(chosen_topology).parameters)
-    shared["spec"] = shared["spec"].replace(default=own["topology"].default)
+    spec = shared["spec"].replace(default=own["topology"].default)
+    others = [each for key, each in own.items() if key != "topology"]
+    changes = [each for key, each in shared.items() if key != "spec"]
 
     @wraps(verb)
     def wrapper(**given: Any) -> None:
         choice = {key: given.pop(key) for key in shared}
         verb(topology=_topology_or_none(choice), **given)
 
-    added = [shared["spec"], *(each for key, each in own.items() if key != "topology")]
-    added += [each for key, each in shared.items() if key != "spec"]
-    by_keyword = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in added]
+    return with_parameters(wrapper, [spec, *others, *changes])
+
+
+def takes_settings(*without: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a verb the parameters of `asked_settings` in the place of its parameter `asked`.
+
+    They come before its `demand`. Those that mean nothing to the verb are named and left out.
+    """
+
+    def decorated(verb: Callable[..., None]) -> Callable[..., None]:
+        shared = dict(inspect.signature(asked_settings).parameters)
+        for name in without:
+            del shared[name]
+
+        @wraps(verb)
+        def wrapper(**given: Any) -> None:
+            verb(asked=asked_settings(**{key: given.pop(key) for key in shared}), **given)
+
+        parameters: list[inspect.Parameter] = []
+        for key, each in inspect.signature(verb).parameters.items():
+            parameters += shared.values() if key == "demand" else ()
+            parameters += () if key == "asked" else (each,)
+        return with_parameters(wrapper, parameters)
+
+    return decorated
+
+
+def with_parameters(
+    wrapper: Callable[..., None], parameters: list[inspect.Parameter]
+) -> Callable[..., None]:
+    """Return a function that says that it has these parameters, by keyword."""
+    by_keyword = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in parameters]
     wrapper.__signature__ = inspect.Signature(by_keyword)  # type: ignore[attr-defined]
-    wrapper.__annotations__ = {each.name: each.annotation for each in added}
+    wrapper.__annotations__ = {each.name: each.annotation for each in parameters}
     return wrapper
 
 
@@ -198,54 +257,6 @@ def given_options(context: typer.Context) -> dict[str, Any]:
     }
 
 
-def load_topology(
-    spec: str,
-    input_format: str | None = None,
-    directed: bool = False,
-    capacity_attribute: str | None = None,
-) -> Topology:
-    """Build a family if SPEC begins with the name of one, else read a file.
-
-    A file that is called like a family is read as `./ring`, or with a format.
-    """
-    family = spec.strip().partition(":")[0]
-    if input_format or (family not in FAMILIES and _names_file(spec)):
-        return read_topology(Path(spec), input_format, directed, capacity_attribute)
-    topology = build(spec)
-    if directed:
-        raise UsageError(
-            f"--directed with {spec!r}, which is built; expected an edge-list file, "
-            "whose lines --directed takes as one-way links; leave it out"
-        )
-    if capacity_attribute is not None:
-        raise UsageError(
-            f"--capacity-attribute with {spec!r}, which is built; expected a GraphML file or an "
-            "edge list of networkx, whose edges have attributes; leave it out"
-        )
-    return topology
-
-
-def _names_file(spec: str) -> bool:
-    """Whether SPEC is there as a file, or is written like the path of one."""
-    path = Path(spec)
-    if path.suffix or "/" in spec.partition(":")[0]:
-        return True
-    try:
-        return path.exists()
-    except OSError:  # such as a name that is too long for any file
-        return False
-
-
-def how_ended(status: Status) -> Status:
-    """Say of a search that ran out of time if that was because of a signal."""
-    return Status.INTERRUPTED if heard() and status is Status.TIME_LIMIT else status
-
-
-def in_words(status: str) -> str:
-    """Return how a search ended as people read it."""
-    return status.replace("_", " ")
-
-
 def load_problem(
     topology: Topology,
     demand: Path | None,
@@ -255,13 +266,11 @@ def load_problem(
     """Return the problem on a topology: uniform, with the demand of a file, or within groups."""
     if demand is not None and (groups or group_file):
         raise UsageError("--demand and groups; expected one of them, as either says all there is")
-    if demand is not None:
-        return Problem(topology, read_demand(demand, topology))
     found = [group_of(text.split(","), topology) for text in groups or ()]
     found += read_groups(group_file, topology) if group_file else []
-    if not found:
-        return Problem.all_to_all(topology)
-    return Problem(topology, Demand.of_groups(len(topology.terminals), found))
+    if found:
+        return Problem(topology, Demand.of_groups(len(topology.terminals), found))
+    return problem_of(topology, demand)
 
 
 def sides_of(text: str) -> tuple[int, ...]:

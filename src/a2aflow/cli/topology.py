@@ -1,6 +1,5 @@
 """`a2aflow topology`: describe, convert, draw."""
 
-import math
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,20 +8,14 @@ import typer
 from a2aflow.cli.options import AsJson, takes_topology
 from a2aflow.cli.show import STANDARD_OUTPUT, deliver, require_room, show
 from a2aflow.errors import UsageError
-from a2aflow.flows.bounds import cut_bound, distance_bound, regular_bound
-from a2aflow.flows.symmetry.automorphisms import count_automorphisms
+from a2aflow.flows.public import describe
 from a2aflow.ir.files.drawing import draw_svg
-from a2aflow.ir.problem import Problem
 from a2aflow.ir.topology import Topology
 from a2aflow.topologies.families import FAMILIES
 from a2aflow.topologies.formats import FORMATS, topology_text
-from a2aflow.topologies.properties import diameter, girth, mean_distance
 
 MAX_NAMES = 10
 """Most names of nodes in the lines for people; the JSON has all of them."""
-
-MAX_COUNT = 10**300
-"""Automorphisms are counted in full below this, and by their logarithm from here on."""
 
 
 def _show_choices(as_json: bool) -> None:
@@ -79,41 +72,12 @@ def topology_verb(
     require_room(as_json, output, draw)
     if draw not in (None, STANDARD_OUTPUT) and draw.suffix.lower() != ".svg":
         raise UsageError(f"{draw}: drawings are SVG; expected a file name that ends in .svg")
-    summary = describe(Problem.all_to_all(topology))
+    summary = describe(topology).summary()
     files = {
         output: lambda: topology_text(topology, output or STANDARD_OUTPUT, to),
         draw: lambda: draw_svg(topology),
     }
     deliver(summary, as_json, _lines(summary, topology), files)
-
-
-def describe(problem: Problem) -> dict[str, Any]:
-    """Return the numbers that tell topologies apart, and the bounds that they prove."""
-    topology = problem.topology
-    degree = [int(topology.out_degree.min()), int(topology.out_degree.max())]
-    bounds = {"distance": distance_bound(problem), "cut": cut_bound(problem).bound}
-    if degree[0] == degree[1] and len(topology.terminals) == topology.nodes > 1:
-        bounds["regular"] = (
-            float(regular_bound(topology.nodes, degree[0])) / topology.capacity.max()
-        )
-    symmetries = count_automorphisms(topology)
-    return {
-        "topology": topology.name,
-        "nodes": topology.nodes,
-        "terminals": len(topology.terminals),
-        "links": topology.links,
-        "bidirectional": topology.bidirectional,
-        "out_degree": degree,
-        "in_degree": [int(topology.in_degree.min()), int(topology.in_degree.max())],
-        "capacity": [float(topology.capacity.min()), float(topology.capacity.max())],
-        "diameter": diameter(topology),
-        "mean_distance": mean_distance(topology),
-        "girth": girth(topology),
-        "automorphisms": symmetries if symmetries < MAX_COUNT else None,
-        "automorphisms_log10": math.log10(symmetries),
-        "bounds": bounds,
-        "notes": list(topology.notes),
-    } | ({} if topology.names is None else {"names": list(topology.names)})
 
 
 def _lines(summary: dict[str, Any], topology: Topology) -> dict[str, str]:

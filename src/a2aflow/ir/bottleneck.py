@@ -6,7 +6,6 @@ sets of nodes, the proof is that cut.
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +30,7 @@ class Bottleneck(Noun):
     `even` is whether all links of the proof have one length.
     """
 
-    BRIEF: ClassVar[tuple[str, ...]] = ("fullest", "proof")
+    BRIEF = ("fullest", "proof")
 
     topology: Topology
     fullest: Ints
@@ -69,7 +68,8 @@ class Bottleneck(Noun):
         if self.inside is not None:
             nodes = "node" if len(self.inside) == 1 else "nodes"
             links = "one link" if count == 1 else f"{count:,} links"
-            return f"the cut of {links} around {nodes} {listed(self.inside.tolist())}"
+            named = listed(map(self.topology.node_name, self.inside.tolist()))
+            return f"the cut of {links} around {nodes} {named}"
         if count == total and self.even:
             return "the hops of all pairs: every link counts alike"
         return f"distances over {count:,} of {total:,} links"

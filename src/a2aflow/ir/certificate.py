@@ -1,7 +1,6 @@
 """`Certificate`: link lengths, and the bound on the all-to-all time that they prove."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -20,7 +19,7 @@ class Certificate(Noun):
         sum of demand(s, d) * distance(s, d)  /  sum of capacity(l) * length(l).
     """
 
-    BRIEF: ClassVar[tuple[str, ...]] = ("lengths",)
+    BRIEF = ("lengths",)
 
     lengths: Floats
     bound: float

@@ -7,7 +7,6 @@ it receives, by source. So the shard of a pair begins where those of the pairs b
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
 
 import numpy as np
 
@@ -31,7 +30,7 @@ class PerShard(Noun):
     largest thing in memory.
     """
 
-    BRIEF: ClassVar[tuple[str, ...]] = ("ranks", "shards")
+    BRIEF = ("ranks", "shards")
 
     ranks: int
     per_shard: int | None = None

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +21,7 @@ class Demand(Noun):
     other: at thousands of terminals a matrix of ones would be the largest thing in memory.
     """
 
-    BRIEF: ClassVar[tuple[str, ...]] = ("terminals", "total")
+    BRIEF = ("terminals", "total")
 
     terminals: int
     matrix: Floats | None = None
@@ -117,8 +116,7 @@ def _members(group: Sequence[int], index: int, terminals: int) -> Ints:
     members = np.unique(np.asarray(group, dtype=np.int64))
     if len(members) < 2 or len(members) != len(group):
         raise DemandError(
-            f"group {index} has {len(members)} different terminals of {len(group)}; expected at "
-            "least 2, each of them once"
+            f"group {index} is {list(group[:8])}; expected two or more terminals, each once"
         )
     if members[0] < 0 or members[-1] >= terminals:
         wrong = members[0] if members[0] < 0 else members[-1]

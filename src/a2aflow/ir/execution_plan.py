@@ -16,7 +16,7 @@ The meaning of a plan, which `check.program.interpret_plan` carries out:
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from a2aflow.errors import InputError
 from a2aflow.ir.chunks import Chunks
@@ -76,7 +76,7 @@ class RankPlan:
 class ExecutionPlan(Noun):
     """One `RankPlan` per rank; see the module for what it means."""
 
-    BRIEF: ClassVar[tuple[str, ...]] = ("ranks", "operations")
+    BRIEF = ("ranks", "operations")
 
     name: str
     chunks: Chunks

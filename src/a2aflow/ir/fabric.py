@@ -10,7 +10,6 @@ with b bytes per second at capacity 1.
 """
 
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 import numpy as np
 
@@ -32,7 +31,7 @@ class Fabric(Noun):
     seconds. One latency stands for that of every link.
     """
 
-    BRIEF: ClassVar[tuple[str, ...]] = ("links", "rate")
+    BRIEF = ("links", "rate")
 
     topology: Topology
     bytes_per_second: float

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import ClassVar
 
 import numpy as np
 
@@ -27,6 +26,10 @@ class Status(StrEnum):
     INTERRUPTED = "interrupted"
     """The user stopped it."""
 
+    def unless(self, stopped: bool) -> "Status":
+        """Say of a search that ran out of time if that was because it was stopped."""
+        return Status.INTERRUPTED if stopped and self is Status.TIME_LIMIT else self
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Flow(Answer):
@@ -43,7 +46,7 @@ class Flow(Answer):
     32,768 sources on a torus fits into the memory of one.
     """
 
-    BRIEF: ClassVar[tuple[str, ...]] = ("time", "gap")
+    BRIEF = ("time", "gap")
 
     problem: Problem
     rate: float

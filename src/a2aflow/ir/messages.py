@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,7 +54,7 @@ class RankMessages(Noun):
     those of all ranks: a range has its share of its pair's bytes.
     """
 
-    BRIEF: ClassVar[tuple[str, ...]] = ("messages", "steps", "scratch")
+    BRIEF = ("messages", "steps", "scratch")
 
     rank: int
     steps: int
@@ -130,7 +130,7 @@ class RankMessages(Noun):
 class Messages(Noun):
     """The messages of all ranks; see the module for what they mean."""
 
-    BRIEF: ClassVar[tuple[str, ...]] = ("ranks", "messages", "steps", "chunks")
+    BRIEF = ("ranks", "messages", "steps", "chunks")
 
     name: str = field(compare=False)
     ranks: tuple[RankMessages, ...]

@@ -24,12 +24,16 @@ SAMPLED = 32
 """How many entries of an array go into a hash: enough to tell most apart, at no cost."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Noun:
-    """A frozen value; a kind of noun says what it is called, which facts it has, and its rows."""
+class Words:
+    """What a kind of noun chooses for itself, apart from its fields."""
 
     BRIEF: ClassVar[tuple[str, ...]] = ()
     """The facts of which the one line for a prompt consists."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Noun(Words):
+    """A frozen value; a kind of noun says what it is called, which facts it has, and its rows."""
 
     def __eq__(self, other: object) -> bool:
         if self is other:

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
 
 import numpy as np
 
@@ -21,7 +20,7 @@ class Problem(Noun):
     Construction proves that the problem has an answer: every terminal reaches every other one.
     """
 
-    BRIEF: ClassVar[tuple[str, ...]] = ("nodes", "links", "demand")
+    BRIEF = ("nodes", "links", "demand")
 
     topology: Topology
     demand: Demand

@@ -18,7 +18,7 @@ The meaning of a program, which `check.program.interpret` carries out:
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum, IntEnum
-from typing import ClassVar, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from a2aflow.errors import InputError
 from a2aflow.ir.chunks import Chunks
@@ -120,7 +120,7 @@ class RankProgram:
 class Program(Noun):
     """One `RankProgram` per rank; see the module for what it means."""
 
-    BRIEF: ClassVar[tuple[str, ...]] = ("ranks", "instructions")
+    BRIEF = ("ranks", "instructions")
 
     name: str
     chunks: Chunks

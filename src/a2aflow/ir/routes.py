@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import ClassVar
 
 import numpy as np
 
@@ -25,7 +24,7 @@ class Routes(Answer, Paths):
     1 / denominator.
     """
 
-    BRIEF: ClassVar[tuple[str, ...]] = ("time", "gap", "routes", "layers")
+    BRIEF = ("time", "gap", "routes", "layers")
 
     problem: Problem
     weight: Floats

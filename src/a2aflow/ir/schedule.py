@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 import numpy as np
 
@@ -29,7 +28,7 @@ class Schedule(Answer):
     demand over its count. `certificate` is the proof of `bound`, the least time of any all-to-all.
     """
 
-    BRIEF: ClassVar[tuple[str, ...]] = ("time", "gap", "steps", "chunks")
+    BRIEF = ("time", "gap", "steps", "chunks")
 
     problem: Problem
     chunks: Chunks

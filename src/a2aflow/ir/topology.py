@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,10 +32,10 @@ class Topology(Noun):
     `names` are what people call the nodes; without them nodes are called by their numbers.
 
     Topologies are equal if their nodes, links in order, capacities and terminals are, whatever they
-    are called and however they came to be.
+    or their nodes are called, and however they came to be.
     """
 
-    BRIEF: ClassVar[tuple[str, ...]] = ("nodes", "links")
+    BRIEF = ("nodes", "links")
 
     name: str = field(compare=False)
     nodes: int

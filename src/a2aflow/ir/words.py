@@ -24,6 +24,14 @@ def span(values: Iterable[float]) -> str:
     return f"{least:g}" if least == most else f"{least:g} to {most:g}"
 
 
+def seconds_in_words(seconds: float) -> str:
+    """Return a time with four digits in the unit that suits it."""
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
+        if seconds >= size:
+            return f"{seconds / size:.4g} {unit}"
+    return f"{seconds * 1e9:.4g} ns"
+
+
 def listed(items: Iterable[object]) -> str:
     """Return items with commas between them, the first few of many."""
     found = list(items)

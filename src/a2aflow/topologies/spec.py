@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_type_hints
 
 from a2aflow.errors import UsageError
+from a2aflow.registry import load
 from a2aflow.topologies.families import FAMILIES, Family
 
 if TYPE_CHECKING:
@@ -38,7 +39,11 @@ def build(spec: str) -> "Topology":
     words = _match_parameters(family, text.split(",") if text else [])
     kinds = _kinds(family.build)
     values = {key: _convert(family, key, word, kinds[key]) for key, word in words.items()}
-    return family.build(**values)
+    built = family.build(**values)
+    kind: type = load("a2aflow.ir.topology:Topology")
+    if not isinstance(built, kind):
+        raise _misuse(family, f"built a {type(built).__name__}, expected a Topology")
+    return built
 
 
 def _unknown_family(name: str) -> str:

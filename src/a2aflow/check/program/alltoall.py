@@ -1,7 +1,7 @@
 """Whether a program is an all-to-all: run it on numbered chunks and look where each one ends."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -46,6 +46,13 @@ class AllToAllReport:
     def correct(self) -> bool:
         """Whether this is an all-to-all without races, deadlocks or leftovers."""
         return self.wrong is None and not self.violations
+
+    def shards(self) -> Mapping[tuple[int, int, int], float]:
+        """Return what goes by step, sender and receiver, if the shard of most chunks is one.
+
+        A program does not say how large shards are: all its chunks are taken to be equal.
+        """
+        return {ends: chunks / self.chunks.most for ends, chunks in self.loads.items()}
 
     def problems(self) -> list[str]:
         """Return everything that is wrong, in words."""

@@ -5,7 +5,7 @@ steps: where every message waits itself for what it conflicts with, all orders d
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,11 +23,14 @@ Ends = tuple[int, int, int]
 
 
 @dataclass(frozen=True, eq=False)
-class MessagesReport:
-    """What the messages do, and the shards that go from rank to rank in each step."""
+class MessagesReport(AllToAllReport):
+    """The result of executing messages, which know their steps and how large shards are."""
 
-    outcome: AllToAllReport
-    shards: dict[Ends, float]
+    sizes: Mapping[Ends, float]
+
+    def shards(self) -> Mapping[Ends, float]:
+        """Return what goes by step, sender and receiver."""
+        return self.sizes
 
 
 def check_messages(messages: Messages) -> MessagesReport:
@@ -43,15 +46,15 @@ def check_messages(messages: Messages) -> MessagesReport:
     pairs = np.zeros((len(messages.ranks),) * 2, dtype=np.int64)
     for (_, sender, receiver), chunks in loads.items():
         pairs[sender, receiver] += chunks
-    outcome = AllToAllReport(
+    return MessagesReport(
         chunks=messages.chunks,
         wrong=None if violations else first_wrong(memory.outputs(), messages.chunks),
         violations=tuple(violations[:MAX_NAMED]),
         steps=len({step for step, *_ in loads}),
         sends=pairs,
         loads=loads,
+        sizes=shards,
     )
-    return MessagesReport(outcome, shards)
 
 
 def _by_ends(messages: Messages, sends: bool) -> dict[Ends, tuple[int, int]]:

@@ -55,6 +55,7 @@ from a2aflow.ir.schedule import Schedule
 from a2aflow.ir.topology import Topology
 
 Artefact: TypeAlias = Flow | Routes | Schedule
+Saved: TypeAlias = Artefact | Topology | Demand | Problem | Certificate | Fabric
 Kind = TypeVar("Kind", bound=Artefact)
 
 BINARY_SUFFIX = ".npz"
@@ -81,7 +82,7 @@ _FROM_JSON: dict[str, Callable[[object, str], Artefact]] = {
     SCHEDULE_FORMAT: schedule_from_json,
     UNEVEN_FORMAT: schedule_from_json,
 }
-_PARTS_FROM_JSON: dict[str, Callable[[object, str], Noun]] = {
+_PARTS_FROM_JSON: dict[str, Callable[[object, str], Saved]] = {
     TOPOLOGY_FORMAT: topology_from_json,
     DEMAND_FORMAT: demand_alone,
     PROBLEM_FORMAT: problem_from_json,
@@ -125,11 +126,22 @@ def load(path: str | PathLike[str]) -> Noun:
     data, where = read_bytes(Path(path)), str(path)
     if is_archive(data):
         return artefact_from_bytes(data, where)
-    value = parse_json(decode(data, where), where)
+    return saved_from_json(parse_json(decode(data, where), where), where)
+
+
+def saved_from_json(value: object, where: str) -> Saved:
+    """Build any noun from parsed JSON, whichever its format names."""
     found = format_of(value, where)
     if found in _PARTS_FROM_JSON:
         return _PARTS_FROM_JSON[found](value, where)
     return artefact_from_json(value, where)
+
+
+def is_saved(value: object) -> bool:
+    """Whether parsed JSON says that it is a noun; a topology's own reader knows it too."""
+    found = value.get("format") if isinstance(value, dict) else None
+    known = _FROM_JSON.keys() | _PARTS_FROM_JSON.keys() - {TOPOLOGY_FORMAT}
+    return isinstance(found, str) and found in known
 
 
 def read_artefact(path: Path) -> Artefact:
@@ -150,12 +162,6 @@ def read_as(path: Path, kind: type[Kind]) -> Kind:
     if not isinstance(found, kind):
         raise FormatError(f"{path}: format is {format_name(found)!r}; expected {FORMATS[kind]!r}")
     return found
-
-
-def is_artefact(value: object) -> bool:
-    """Whether parsed JSON says that it is a flow, routes or a schedule."""
-    found = value.get("format") if isinstance(value, dict) else None
-    return isinstance(found, str) and found in _FROM_JSON
 
 
 def artefact_from_json(value: object, where: str) -> Artefact:
