@@ -24,6 +24,8 @@ WORDING = {
     "routes": ("routes", "{:,}"),
     "max_routes_per_pair": ("per pair", "{} routes at most"),
     "chunks_per_shard": ("chunks", "{} per shard"),
+    "max_chunks_per_shard": ("largest shard", "{:,} chunks"),
+    "padding": ("padding", "{:.2%} more data, as all chunks are as large as the largest"),
     "sends": ("sends", "{:,}"),
     "max_sends_per_link": ("busiest pair", "{:,} sends"),
     "scratch_chunks": ("scratch", "{:,} chunks at most on a rank"),

@@ -184,6 +184,8 @@ def _lower_schedule(
             f"target {to!r}: its file reads as one of the target {facts['format']}; expected a "
             "sign that only its own files have near their beginning"
         )
+    if to == "mscclpp" and not schedule.chunks.uniform:
+        facts["padding"] = schedule.padding
     if schedule.bound > 0:
         facts |= {"bound": schedule.bound, "gap": schedule.gap}
     return LoweredFiles(to, {name: text}, facts)

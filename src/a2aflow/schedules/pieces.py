@@ -7,8 +7,8 @@ import numpy as np
 
 from a2aflow.errors import InputError
 from a2aflow.ir.arrays import Floats, Ints, inner_index
+from a2aflow.ir.chunks import chunks_of
 from a2aflow.ir.paths import NOTHING
-from a2aflow.ir.schedule import chunks_of
 from a2aflow.paths.negotiate import Chunks, trace_paths
 from a2aflow.schedules.timed_paths import Sharing, negotiate_steps, without_detours
 from a2aflow.schedules.timestepped import TimedFlow
