@@ -24,7 +24,7 @@ from a2aflow.check.routes import check_routes
 from a2aflow.check.schedule import check_schedule
 from a2aflow.errors import VerificationError
 from a2aflow.flows import SolveSettings, solve
-from a2aflow.flows.master import solve_master
+from a2aflow.flows.methods import solve_master
 from a2aflow.ir.certificate import Certificate
 from a2aflow.ir.chunks import Chunks
 from a2aflow.ir.demand import Demand

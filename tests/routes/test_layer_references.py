@@ -10,6 +10,7 @@ import pytest
 from layer_cases import random_routes
 
 from a2aflow import Problem, SolveSettings, build
+from a2aflow.flows import sizes
 from a2aflow.ir.routes import Routes
 from a2aflow.lp.settings import never
 from a2aflow.routes.layers import lash as layers
@@ -169,9 +170,9 @@ def test_the_best_packing_wins(monkeypatch: pytest.MonkeyPatch) -> None:
     ]
     least = min(int(each.max()) for each in (*packings, by_orders) if each is not None)
     assert int(found.max()) == least
-    monkeypatch.setattr(layers, "OFFERED_WORK", len(dependencies.turn) - 1)
+    monkeypatch.setattr(sizes, "OFFERED_DEPENDENCIES", len(dependencies.turn) - 1)
     assert LAYERINGS["lash-sequential"](routes, 0, SETTINGS).tolist() == by_orders.tolist()
-    monkeypatch.setattr(layers, "OFFERED_WORK", len(dependencies.turn))
+    monkeypatch.setattr(sizes, "OFFERED_DEPENDENCIES", len(dependencies.turn))
     assert LAYERINGS["lash-sequential"](routes, 0, SETTINGS).tolist() == found.tolist()
 
 

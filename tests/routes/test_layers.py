@@ -11,7 +11,7 @@ from layer_cases import random_routes, routes_over, short_paths, walk
 from a2aflow import Problem, SolveSettings, Topology, build
 from a2aflow.check.routes import check_routes
 from a2aflow.errors import InputError, UsageError, VerificationError
-from a2aflow.flows import solve
+from a2aflow.flows import sizes, solve
 from a2aflow.ir.routes import Routes
 from a2aflow.routes.extp import routes_of_flow
 from a2aflow.routes.layers import lash
@@ -118,7 +118,7 @@ def test_very_many_routes_are_packed_by_orders_of_the_links(
     spec: str, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """About as few layers as by offering routes one by one."""
-    monkeypatch.setattr(lash, "OFFERED_WORK", 0)
+    monkeypatch.setattr(sizes, "OFFERED_DEPENDENCIES", 0)
     routes = random_routes(Problem.all_to_all(build(spec)), 1, 1)
     assert (check_routes(assign_layers(routes)).layers or 0) <= most
 
@@ -168,7 +168,7 @@ def test_the_same_seed_gives_the_same_layers() -> None:
 
 def test_the_seed_is_zero_unless_given(monkeypatch: pytest.MonkeyPatch) -> None:
     """By orders of the links another seed leads to other layers."""
-    monkeypatch.setattr(lash, "OFFERED_WORK", 0)
+    monkeypatch.setattr(sizes, "OFFERED_DEPENDENCIES", 0)
     routes = random_routes(Problem.all_to_all(build("genkautz:n=24,d=3")), 1, 2)
     given, zero, one = (
         assign_layers(routes, **seed).layer.tolist()  # type: ignore[arg-type, union-attr]

@@ -6,7 +6,7 @@ link carries more than the optimal flow put on it.
 """
 
 from a2aflow.flows.decompose import widest_paths
-from a2aflow.flows.master import solve_sources
+from a2aflow.flows.methods import solve_sources
 from a2aflow.flows.workers import require_cluster
 from a2aflow.ir.flow import Flow
 from a2aflow.ir.problem import Problem

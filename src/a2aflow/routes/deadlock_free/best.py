@@ -36,7 +36,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from a2aflow.errors import A2AFlowError, InputError, UsageError
-from a2aflow.flows.master import solve_sources
+from a2aflow.flows.methods import solve_sources
 from a2aflow.ir.arrays import Ints
 from a2aflow.ir.find_grid import grid_of
 from a2aflow.ir.problem import Problem

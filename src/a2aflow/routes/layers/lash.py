@@ -19,6 +19,7 @@ from contextlib import suppress
 
 import numpy as np
 
+from a2aflow.flows import sizes
 from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.find_grid import grid_of
 from a2aflow.ir.routes import Routes
@@ -44,9 +45,6 @@ SHUFFLE_WORK = 1_000_000
 OFFERING = 0.5
 """The share of the time left for which routes are offered in other orders."""
 
-OFFERED_WORK = 500_000
-"""Dependencies of all routes up to which routes are offered to layers one by one."""
-
 
 def lash(routes: Routes, _: int, settings: SolveSettings) -> Ints:
     """Put each route, in the order given, into the first layer that it cannot deadlock."""
@@ -56,7 +54,7 @@ def lash(routes: Routes, _: int, settings: SolveSettings) -> Ints:
 def lash_sequential(routes: Routes, seed: int, settings: SolveSettings) -> Ints:
     """Fill layer after layer, in several orders, and return the packing of fewest layers."""
     dependencies = dependencies_of(routes)
-    if len(dependencies.turn) > OFFERED_WORK:
+    if len(dependencies.turn) > sizes.OFFERED_DEPENDENCIES:
         best = pack_by_orders(dependencies, seed, settings)
         return _fewer_by_dimension(routes, dependencies, best)
     best = first_fit(routes, dependencies, _as_given, settings.out_of_time)
