@@ -27,7 +27,10 @@ NOT_EMULATED = (
 
 def run_verb(
     file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="A saved schedule, or its messages.", show_default=False)
+        Path,
+        typer.Argument(
+            metavar="FILE", help="A saved schedule, or its messages.", show_default=False
+        ),
     ],
     on: Annotated[str, typer.Option(help=f"One of {', '.join(RUNTIMES)}.")] = "reference",
     ranks: Annotated[
