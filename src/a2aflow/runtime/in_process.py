@@ -11,7 +11,7 @@ from a2aflow.ir.chunks import PerShard
 from a2aflow.ir.messages import Messages, RankMessages
 from a2aflow.ir.program import Buffer
 from a2aflow.ir.schedule import Schedule
-from a2aflow.lowering.programs.messages import messages_of
+from a2aflow.runtime.parts import all_parts
 from a2aflow.runtime.spans import Sizes, Spans, own_spans, sizes_of, spans_of
 
 Bytes = NDArray[np.uint8]
@@ -21,7 +21,7 @@ class Alltoall:
     """An all-to-all by one schedule among ranks that are rows of two arrays, or of two lists."""
 
     def __init__(self, work: Schedule | Messages) -> None:
-        self._plans = (messages_of(work) if isinstance(work, Schedule) else work).ranks
+        self._plans = all_parts(work).ranks
         self.ranks = len(self._plans)
 
     def __call__(

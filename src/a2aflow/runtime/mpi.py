@@ -23,7 +23,7 @@ from a2aflow.ir.chunks import PerShard
 from a2aflow.ir.files.messages import read_rank
 from a2aflow.ir.messages import RankMessages
 from a2aflow.ir.program import Buffer
-from a2aflow.runtime.parts import Work, part_of, ranks_of
+from a2aflow.runtime.parts import Work, part_of
 from a2aflow.runtime.progress import Progress
 from a2aflow.runtime.spans import Sizes, Span, Spans, own_spans, sizes_of, spans_of
 
@@ -54,7 +54,7 @@ class Alltoall:
     """
 
     def __init__(self, work: Work, comm: "MPI.Intracomm", sync: Sync = "dataflow") -> None:
-        ranks = ranks_of(work)
+        ranks = work.chunks.ranks
         if comm.Get_size() != ranks:
             raise UsageError(
                 f"a communicator of {comm.Get_size()} ranks for a schedule of {ranks}; "

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from a2aflow.errors import MissingComponentError, UsageError
 from a2aflow.ir.chunks import PerShard
 from a2aflow.ir.files.messages import read_rank
-from a2aflow.runtime.parts import Work, part_of, ranks_of
+from a2aflow.runtime.parts import Work, part_of
 from a2aflow.runtime.spans import Sizes, Spans, own_spans, sizes_of, spans_of
 
 try:
@@ -40,7 +40,7 @@ class Alltoall:
     """
 
     def __init__(self, work: Work, group: Group = None) -> None:
-        ranks, found = ranks_of(work), dist.get_world_size(group)
+        ranks, found = work.chunks.ranks, dist.get_world_size(group)
         if found != ranks:
             raise UsageError(
                 f"a process group of {found} ranks for a schedule of {ranks}; "
