@@ -8,6 +8,7 @@ import numpy as np
 from numba import njit
 
 from a2aflow.ir.arrays import Floats, Ints
+from a2aflow.paths.pool import longer
 from a2aflow.paths.shortest import shortest_tree
 
 FULL = -1
@@ -194,9 +195,7 @@ def tree_paths(
             root = begin[pair]
             shortest_tree(nodes, out[0], out[1], head, lengths, root, distance, parent, order)
         if used + nodes > len(links):
-            grown = np.empty(2 * len(links) + nodes, dtype=np.int64)
-            grown[:used] = links[:used]
-            links = grown
+            links = longer(links, 2 * len(links) + nodes)
         hops, node = 0, finish[pair]
         while node != root:
             hops += 1
