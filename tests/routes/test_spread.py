@@ -7,7 +7,7 @@ from hypothesis import given, settings
 
 from a2aflow.ir.paths import NOTHING
 from a2aflow.ir.problem import Problem
-from a2aflow.paths.negotiate import Chunks, Table, negotiate
+from a2aflow.paths.any_path import Chunks, Table, negotiate
 from a2aflow.routes import spread
 from a2aflow.routes.spread import spread_chunks
 from a2aflow.settings import SolveSettings

@@ -11,8 +11,8 @@ from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.paths import Paths
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.schedule import chunks_of
+from a2aflow.paths.any_path import Chunks, negotiate
 from a2aflow.paths.listed import Items, Places, loads, settle
-from a2aflow.paths.negotiate import Chunks, negotiate
 from a2aflow.routes.weights import routes_from_weights
 from a2aflow.settings import Late
 

@@ -23,7 +23,8 @@ from a2aflow.ir.paths import Paths
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.topology import Topology
-from a2aflow.paths.negotiate import Chunks, Table, negotiate, trace_paths
+from a2aflow.paths.any_path import Chunks, Table, negotiate
+from a2aflow.paths.trace import trace_paths
 from a2aflow.routes.spread import spread_chunks
 from a2aflow.routes.weights import routes_from_weights
 from a2aflow.settings import RouteSettings

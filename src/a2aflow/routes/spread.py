@@ -18,7 +18,7 @@ from numba import njit, prange
 from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.paths import NOTHING
 from a2aflow.ir.topology import Topology
-from a2aflow.paths.negotiate import Chunks, Table
+from a2aflow.paths.any_path import Chunks, Table
 from a2aflow.paths.shortest import Adjacency, shortest_tree
 from a2aflow.settings import SolveSettings
 

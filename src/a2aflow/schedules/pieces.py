@@ -9,8 +9,9 @@ from a2aflow.errors import InputError
 from a2aflow.ir.arrays import Floats, Ints, inner_index
 from a2aflow.ir.paths import NOTHING
 from a2aflow.ir.schedule import chunks_of
-from a2aflow.paths.negotiate import Chunks, trace_paths
-from a2aflow.schedules.timed_paths import Sharing, negotiate_steps, without_detours
+from a2aflow.paths.any_path import Budgets, Chunks, negotiate
+from a2aflow.paths.trace import trace_paths
+from a2aflow.schedules.timed_paths import without_detours
 from a2aflow.schedules.timestepped import TimedFlow
 from a2aflow.settings import SolveSettings
 
@@ -109,15 +110,18 @@ class Pieces:
         """
         expansion, program = self.flow.expansion, self.flow.program
         width = program.class_capacity / capacity_unit(self.flow)
-        sharing = Sharing(program.link_class, self._share, durations[program.budget] * width)
+        grain = float(np.median(self.chunks.size))
+        budget = durations[program.budget] * width
+        budgets = Budgets(program.link_class, self._share, budget, grain)
+        steps = (expansion.steps, expansion.problem.topology.links)
         guide = volumes * self.per_shard
         start = trace_paths(expansion.graph, self.chunks, guide, self.row, self._longest_path())
         start = without_detours(expansion, start)
         late = late or self.settings.out_of_time
         found: list[Rounded] = []
         for seed in range(tries):
-            paths, fits = negotiate_steps(
-                expansion, self.chunks, start, sharing, ROUNDS, seed, late
+            paths, fits = negotiate(
+                expansion.graph, self.chunks, start, budgets, ROUNDS, seed, late, steps
             )
             found.append(self._rounded(without_detours(expansion, paths), fits))
             if fits or late():
