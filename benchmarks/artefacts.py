@@ -21,8 +21,8 @@ from scipy.sparse.csgraph import shortest_path
 from a2aflow import Problem, build
 from a2aflow.check.flow import recompute_bound
 from a2aflow.check.routes import check_routes
+from a2aflow.ir.certificate import Certificate
 from a2aflow.ir.files.artefacts import read_artefact, write_artefact
-from a2aflow.ir.flow import Certificate
 from a2aflow.ir.routes import Routes
 
 

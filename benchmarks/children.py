@@ -13,7 +13,7 @@ import math
 import time
 from collections.abc import Callable
 
-from a2aflow import Flow, Problem, SolveSettings, build, check_flow, solve_flow
+from a2aflow import Flow, Problem, SolveSettings, build, check_flow, find_flow
 from a2aflow.flows.children import split_by_programs
 from a2aflow.flows.decompose import per_commodity
 
@@ -42,13 +42,13 @@ def main() -> None:
     parser.add_argument("--gap", type=float, default=1e-3, help="of the master flow")
     options = parser.parse_args()
     asked = SolveSettings(options.gap, workers=options.workers, symmetry=False)
-    small = solve_flow(Problem.all_to_all(build("genkautz:n=8,d=2")), "grouped", asked)
+    small = find_flow(Problem.all_to_all(build("genkautz:n=8,d=2")), "grouped", asked)
     for split in (split_by_programs, per_commodity):  # compile what is compiled on first use
         timed(split, small, options.workers)
     print(f"{'N':>4} {'links used':>10} {'programs s':>10} {'paths s':>9} {'programs/paths':>15}")
     for size in options.sizes:
         problem = Problem.all_to_all(build(options.family.format(n=size)))
-        master = solve_flow(problem, "grouped", asked)
+        master = find_flow(problem, "grouped", asked)
         programs = timed(split_by_programs, master, options.workers)
         paths = timed(per_commodity, master, options.workers)
         print(

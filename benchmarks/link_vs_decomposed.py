@@ -9,13 +9,13 @@ ratio of their times is what to read, since seconds depend on the machine.
 import argparse
 import time
 
-from a2aflow import Flow, Problem, SolveSettings, build, check_flow, solve_flow
+from a2aflow import Flow, Problem, SolveSettings, build, check_flow, find_flow
 
 
 def timed(problem: Problem, method: str, workers: int) -> tuple[Flow, float]:
     """Solve once and return the checked flow with the seconds that it took."""
     started = time.perf_counter()
-    flow = solve_flow(problem, method, SolveSettings(workers=workers))
+    flow = find_flow(problem, method, SolveSettings(workers=workers))
     seconds = time.perf_counter() - started
     check_flow(flow)
     return flow, seconds

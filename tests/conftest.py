@@ -1,10 +1,17 @@
 """Shared by all tests: the command line as a fixture, options, and how patient hypothesis is."""
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from a2aflow.flows import METHODS
+from a2aflow.lowering import TARGETS
+from a2aflow.lowering.tables.targets import ROUTE_TARGETS
+from a2aflow.registry import Registry
+from a2aflow.routes import ROUTERS
+from a2aflow.topologies.families import FAMILIES
 from command_line import Run, runner
 from doc_pages import PAGES, read_page
 
@@ -50,3 +57,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def run(capsys: pytest.CaptureFixture[str]) -> Run:
     """Return a function that calls a2aflow with words."""
     return runner(capsys)
+
+
+TABLES: tuple[Registry[Any], ...] = (FAMILIES, METHODS, ROUTERS, TARGETS, ROUTE_TARGETS)
+"""All that others can add to."""
+
+
+@pytest.fixture(autouse=True)
+def _as_before() -> Iterator[None]:
+    """Take out again what a test, or an example in the docs, registers."""
+    before = [set(table) for table in TABLES]
+    yield
+    for table, names in zip(TABLES, before, strict=True):
+        for name in set(table) - names:
+            table.remove(name)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from a2aflow.ir.flow import Certificate
+from a2aflow.ir.certificate import Certificate
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.schedule import Schedule
 from a2aflow.ir.topology import Topology

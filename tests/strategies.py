@@ -4,8 +4,9 @@ import numpy as np
 from hypothesis import strategies as st
 
 from a2aflow.ir.arrays import Floats, Ints
+from a2aflow.ir.certificate import Certificate
 from a2aflow.ir.demand import Demand
-from a2aflow.ir.flow import Certificate, Flow, Status
+from a2aflow.ir.flow import Flow, Status
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.schedule import Schedule

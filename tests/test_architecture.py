@@ -2,6 +2,8 @@
 
 import ast
 import doctest
+import importlib
+import inspect
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -18,23 +20,31 @@ NOUNS = {"errors", "ir"}
 SOLVING = NOUNS | {"lp", "settings", "paths"}
 ROOMS: dict[str, set[str]] = {
     "errors": set(),
+    "registry": {"errors"},
     "ir": {"errors"},
     "check": NOUNS,
-    "lp": {"errors"},
+    "lp": {"errors", "registry"},
     "settings": {"errors", "lp"},
-    "topologies": NOUNS,
+    "topologies": NOUNS | {"registry"},
     "paths": NOUNS | {"lp", "settings"},
-    "flows": SOLVING,
-    "routes": SOLVING | {"flows"},
+    "flows": SOLVING | {"topologies", "registry"},
+    "routes": SOLVING | {"flows", "check", "registry"},
     "schedules": SOLVING | {"flows", "check"},
-    "lowering": NOUNS | {"check"},
+    "lowering": NOUNS | {"registry"},
     "runtime": NOUNS | {"lowering"},
-    "verification": NOUNS | {"check", "lowering", "topologies"},
+    "loading": NOUNS | {"topologies", "lowering"},
+    "verification": NOUNS | {"check", "topologies", "flows", "lowering", "loading"},
+    "extensions": SOLVING | {"registry", "flows", "routes", "lowering"},
 }
 """What the modules of a room may import of other rooms; an import never goes back."""
 
-DOORS = {"__init__", "__main__", "api", "cli"}
+DOORS = {"__init__", "__main__", "cli"}
 """Where the rooms meet: these may import all of them."""
+
+PUBLIC = "public.py"
+"""The door of a room: the functions that the package exports of it, which take what callers have.
+
+It may import all rooms, and none may import it."""
 
 APART = (("ir", "ir/files"), ("lowering/programs", "lowering/tables"))
 """Folders within a room that never import each other: the files of the first, not its folders."""
@@ -47,8 +57,12 @@ OWNERS = {
     "torch": "runtime/torch.py",
     "z3": "schedules/sccl.py",
     "distributed": "flows/workers.py",
+    "pandas": "ir/files/frames.py",
 }
 """Solvers and optional dependencies, each imported in exactly one file."""
+
+DOOR, BEHIND = PACKAGE / "ir/noun.py", {"artefacts", "drawing", "frames"}
+"""Where nouns reach their files, and which: imported when a noun is saved, drawn or tabulated."""
 
 HEAVY = ("numba", "scipy", "networkx", "igraph", "highspy")
 """What neither a checker nor a rank may load: it takes a second and a hundred megabytes."""
@@ -89,8 +103,9 @@ def test_imports_follow_the_way_of_the_data(path: Path) -> None:
     assert room in ROOMS or room in DOORS, f"{here}: {room} is no room of the house"
     for name in imports(path):
         top, *rest = name.split(".")
-        if top == "a2aflow" and room in ROOMS:
+        if top == "a2aflow" and room in ROOMS and path.name != PUBLIC:
             assert rest[0] in ROOMS[room] | {room}, f"{here} imports {name}"
+            assert "public" not in rest, f"{here} imports {name}"
         assert OWNERS.get(top, here) == here, f"{here} imports {name}"
 
 
@@ -102,6 +117,16 @@ def test_folders_that_stay_apart(one: str, other: str) -> None:
         for name in imports(path):
             found = module_of(name) if name.startswith("a2aflow.") else None
             assert found is None or not found.is_relative_to(PACKAGE / other), f"{path}: {name}"
+
+
+def test_nouns_reach_their_files_through_one_door() -> None:
+    """Besides imports there is one function that opens a module of ir/files, named when called."""
+    for path in (PACKAGE / "ir").glob("*.py"):
+        assert path == DOOR or "ir.files" not in path.read_text(), f"{path} knows ir/files"
+    calls = [node for node in ast.walk(ast.parse(DOOR.read_text())) if isinstance(node, ast.Call)]
+    opened = [node.args[0] for node in calls if ast.unparse(node.func) == "_file_form"]
+    assert {each.value for each in opened if isinstance(each, ast.Constant)} == BEHIND
+    assert all((PACKAGE / f"ir/files/{each}.py").is_file() for each in BEHIND)
 
 
 @pytest.mark.parametrize("path", sorted((PACKAGE / "check").rglob("*.py")), ids=lambda p: p.stem)
@@ -134,18 +159,70 @@ def test_checkers_and_ranks_are_light(module: str) -> None:
 
 
 def test_public_names_are_what_is_exported() -> None:
-    """`__all__` is sorted, complete and importable."""
+    """`__all__` is sorted, and every name of it is there and is listed."""
     assert a2aflow.__all__ == sorted(a2aflow.__all__)
-    public = {name for name, value in vars(a2aflow).items() if _is_public(name, value)}
-    assert public == set(a2aflow.__all__)
+    assert set(a2aflow.__all__) <= set(dir(a2aflow))
+    for name in a2aflow.__all__:
+        assert getattr(a2aflow, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'solve_flow'"):
+        a2aflow.__getattr__("solve_flow")
 
 
-def _is_public(name: str, value: object) -> bool:
-    return not name.startswith("_") and type(value).__name__ != "module"
+def test_checkers_of_types_see_what_is_exported() -> None:
+    """What the package tells them is what it does when a name is used."""
+    block = next(
+        node for node in ast.parse(Path(a2aflow.__file__).read_text()).body if type(node) is ast.If
+    )
+    told = {
+        (node.module, alias.name, alias.asname)
+        for node in block.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    assert told == {(module, name, name) for name, module in a2aflow._MODULE_OF.items()}
 
 
-def test_the_example_in_the_package_docstring_is_true() -> None:
-    """What the docstring shows is what a user gets."""
-    failed, tried = doctest.testmod(a2aflow)
+def test_a_name_loads_no_more_than_it_needs() -> None:
+    """The package loads nothing of itself, and a noun no solver."""
+    program = (
+        "import sys, a2aflow; print([each for each in sys.modules if 'a2aflow.' in each]);"
+        f"a2aflow.Topology; print([each for each in {HEAVY} if each in sys.modules])"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert found.stdout.split("\n")[:2] == ["[]", "[]"]
+
+
+EXAMPLES = [path for path in MODULES if ">>> " in path.read_text()]
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_the_examples_in_docstrings_are_true(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a docstring shows is what a user gets."""
+    monkeypatch.chdir(tmp_path)
+    name = ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts)
+    failed, tried = doctest.testmod(importlib.import_module(name.removesuffix(".__init__")))
     assert tried > 0
     assert failed == 0
+
+
+VERBS = ("solve", "route", "schedule", "lower", "run", "verify", "describe", "load", "sweep")
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_every_function_of_the_library_has_an_example_and_words_for_its_arguments(
+    name: str,
+) -> None:
+    """Keyword-only, typed, each described, and shown at work."""
+    function = getattr(a2aflow, name)
+    first, *others = inspect.signature(function).parameters.values()
+    text = inspect.getdoc(function) or ""
+    assert first.kind is first.POSITIONAL_OR_KEYWORD
+    for each in others:
+        assert each.kind is each.KEYWORD_ONLY
+        assert each.annotation is not each.empty
+        assert f"{each.name}:" in text or f"`{each.name}`" in text, f"{name}: {each.name}"
+    assert ">>> " in text

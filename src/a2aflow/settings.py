@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from a2aflow.errors import UsageError
-from a2aflow.lp import LPSettings, require_solver
-from a2aflow.lp.program import never, silent
+from a2aflow.lp import require_solver
+from a2aflow.lp.settings import LPSettings, never, silent
 
 clock = time.monotonic
 """What every time limit is read from; tests put a clock of their own in its place."""
@@ -18,6 +18,11 @@ Late = Callable[[], bool]
 
 LEAST_SECONDS = 1e-9
 """A share of no time is as good as none, but a time limit is above 0."""
+
+
+def cores() -> int:
+    """Return how many cores there are to use."""
+    return os.cpu_count() or 1
 
 
 @dataclass(frozen=True)
@@ -34,7 +39,7 @@ class SolveSettings:
     gap: float = 1e-6
     solver: str = "auto"
     time_limit: float | None = None
-    workers: int = field(default_factory=lambda: os.cpu_count() or 1)
+    workers: int = field(default_factory=cores)
     report: Callable[[str], None] = silent
     started: float | None = None
     cluster: str | None = None
@@ -78,7 +83,7 @@ class SolveSettings:
 
     def why_late(self) -> str:
         """Name what ended the time, for a message."""
-        return "Ctrl-C" if self.stopped() else f"the time limit of {self.time_limit:g} s"
+        return "a signal to stop" if self.stopped() else f"the time limit of {self.time_limit:g} s"
 
     def check_time(self) -> None:
         """Raise TimeoutError if the time limit has passed."""
@@ -98,11 +103,14 @@ class SolveSettings:
         return LPSettings(
             tolerance=min(1e-8, self.gap / 100),
             time_limit=self.seconds_left(),
-            threads=min(self.workers, os.cpu_count() or 1),
+            threads=min(self.workers, cores()),
             report=self.report,
             stopped=self.stopped,
         )
 
+
+MOST_CHUNKS = 4096
+"""Chunks per shard beyond which the weights of routes are not taken for fractions."""
 
 PATH_SETS = ("disjoint", "shortest", "bounded", "k-shortest", "columns")
 """Where pmcf takes its paths from; `columns` generates them as they are needed."""
@@ -115,7 +123,12 @@ class RouteSettings:
     `paths` names the candidate paths of pmcf and the ILPs; `slack` is how many hops a bounded path
     may be longer than a shortest one; `k` is the number of k-shortest paths; `max_routes` limits
     the routes of a pair; `loss` is what limiting them may cost; `epsilon` is the FPTAS' accuracy;
-    `max_layers` is what deadlock-free routes may take.
+    `max_layers` is what deadlock-free routes may take; `shape` has the sides of the grid that is
+    routed by dimension, where they are not found.
+
+    What is done to the routes of a method, in this order (`routes.search`): `max_routes`; `chunks`,
+    of which every weight becomes a multiple; `layers`, the algorithm that assigns them, or None;
+    `phases` to split them into, 0 for as many as `phase_loss` allows.
     """
 
     paths: str = "disjoint"
@@ -126,6 +139,11 @@ class RouteSettings:
     epsilon: float = 0.05
     seed: int = 0
     max_layers: int | None = None
+    shape: tuple[int, ...] | None = None
+    chunks: int | None = None
+    layers: str | None = "lash-sequential"
+    phases: int | None = None
+    phase_loss: float = 0.05
     solve: SolveSettings = field(default_factory=SolveSettings)
 
     def __post_init__(self) -> None:

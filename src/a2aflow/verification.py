@@ -1,55 +1,204 @@
-"""The check of lowered files: parse, execute on real bytes, and measure on a topology."""
+"""The check of any file or noun, without trusting what made it: `verify`.
 
-from collections import Counter, deque
-from collections.abc import Iterator
+Artefacts go to their checker. A lowered program is parsed, executed on real bytes, and measured on
+a topology; lowered routes are read back into routes, and those are checked.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from importlib import import_module
+from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
-import numpy as np
-
+from a2aflow.check.flow import TOLERANCE, FlowReport, check_flow, check_topology
 from a2aflow.check.program.alltoall import AllToAllReport, check_all_to_all
 from a2aflow.check.program.interpret_plan import check_plan
-from a2aflow.check.program.memory import MAX_NAMED
-from a2aflow.check.program.pacing import Hop, paced_time
-from a2aflow.errors import VerificationError
-from a2aflow.ir.files.text import read_text
+from a2aflow.check.program.timing import time_on
+from a2aflow.check.routes import RoutesReport, check_routes
+from a2aflow.check.schedule import ScheduleReport, check_schedule
+from a2aflow.errors import UsageError, VerificationError
+from a2aflow.ir.certificate import Certificate
+from a2aflow.ir.demand import Demand
+from a2aflow.ir.fabric import Fabric
+from a2aflow.ir.files.artefacts import FORMATS, Artefact
+from a2aflow.ir.files.node_values import read_ranks
+from a2aflow.ir.flow import Flow
+from a2aflow.ir.problem import Problem
 from a2aflow.ir.program import Program
+from a2aflow.ir.routes import Routes
 from a2aflow.ir.topology import Topology
-from a2aflow.lowering import MAX_FILE_BYTES, RUNTIMES, Lowered, parse_program
+from a2aflow.loading import LoweredText, Noun, opened
+from a2aflow.lowering import RUNTIMES, Lowered, parse_program
 from a2aflow.lowering.programs.msccl.complete import refusals
+from a2aflow.lowering.ranks import topology_by_rank
+from a2aflow.lowering.tables.routed_file import RoutedFile, differences, rebuild
+from a2aflow.lowering.tables.targets import read_routed
+from a2aflow.topologies.given import Given, topology_of
+
+Reference = Topology | Problem | Routes
+"""What a file is held against: a topology stands for the uniform all-to-all on it."""
+
+Subject: TypeAlias = str | PathLike[str] | Noun
+"""What can be verified: a file of any kind, or what one stands for."""
 
 
-def verify_lowered(
-    path: Path, topology: Topology | None = None, bound: float | None = None
-) -> dict[str, Any]:
-    """Check a lowered file of any target; return what it is, or raise what is wrong with it.
+@dataclass(frozen=True)
+class Verified:
+    """What a check found about something that holds what it claims.
 
-    On a topology, ranks may only send over links, or over paths through nodes that are not
-    terminals. `time` is then the sum over steps of the largest load of a link over its capacity, in
-    shards: the steps of `pacing` for a program, which has none of its own, and for a plan
-    its barriers. `gap` compares it to `bound`.
+    `kind` is its format, or the target that it is a file of; `facts` are the numbers that the check
+    found itself, by the names that the command line prints.
     """
-    return verify_text(read_text(path, MAX_FILE_BYTES), str(path), topology, bound)
+
+    kind: str
+    facts: Mapping[str, Any]
+
+    @property
+    def valid(self) -> bool:
+        """Whether everything holds; what does not is raised instead."""
+        return True
+
+    def summary(self) -> dict[str, Any]:
+        """Return everything as plain values."""
+        return {"valid": True, **self.facts, "format": self.kind}
+
+
+def verify(
+    subject: Subject,
+    *,
+    topology: Given | None = None,
+    rank_map: str | PathLike[str] | None = None,
+    tolerance: float = TOLERANCE,
+) -> Verified:
+    """Check a file or a noun without trusting what made it; raise `VerificationError` if wrong.
+
+    A flow must conserve, fit the capacities, meet the demand, and its certificate must prove its
+    bound; a schedule must deliver every chunk and send none before it is there; routes must be
+    paths, carry the demand and not deadlock; a lowered program of any target, ours or not, is
+    executed on real bytes; lowered routes are read back into routes; a topology must be sound.
+
+    `topology` is for lowered files: they have to keep to its links, and their time is held against
+    the certified bound. `rank_map` is that with which a program was lowered, a file with a line
+    `node rank` for every terminal of the topology. `tolerance` is the largest relative error that a
+    sum may have.
+
+    >>> import a2aflow
+    >>> report = a2aflow.verify(a2aflow.solve("torus:3x3"))
+    >>> report.kind, round(report.facts["time"], 6)
+    ('a2aflow.flow/1', 3.0)
+    """
+    if not 0 <= tolerance < 1:
+        raise UsageError(f"tolerance {tolerance:g}; expected a number from 0 to below 1")
+    if rank_map is not None and topology is None:
+        raise UsageError("a rank map without the topology whose nodes it names; give that too")
+    found = opened(Path(subject)) if isinstance(subject, str | PathLike) else subject
+    if isinstance(found, Artefact):
+        return _verified_artefact(found, tolerance)
+    if isinstance(found, Topology | Problem):
+        return _verified_topology(found)
+    if isinstance(found, Demand | Certificate | Fabric):
+        raise UsageError(
+            f"a {type(found).__name__} claims nothing by itself; expected a topology, a flow, "
+            "routes, a schedule or a lowered file"
+        )
+    fabric = topology_of(topology) if topology is not None else None
+    if fabric is not None and rank_map is not None and not _is_routed(found):
+        fabric = topology_by_rank(fabric, read_ranks(Path(rank_map), fabric))
+    facts = _facts(found, fabric)
+    return Verified(str(facts.pop("format")), facts)
+
+
+def _is_routed(lowered: LoweredText | RoutedFile | Lowered) -> bool:
+    """Whether a lowered file is a table of routes, which names its ends by itself."""
+    return isinstance(lowered, RoutedFile) or (isinstance(lowered, LoweredText) and lowered.routed)
+
+
+def _verified_topology(found: Topology | Problem) -> Verified:
+    topology = found if isinstance(found, Topology) else found.topology
+    check_topology(topology)
+    sizes = {"nodes": topology.nodes, "links": topology.links}
+    return Verified("topology", {"topology": topology.name, **sizes})
+
+
+def _verified_artefact(noun: Artefact, tolerance: float) -> Verified:
+    report: FlowReport | RoutesReport | ScheduleReport
+    if isinstance(noun, Flow):
+        report = check_flow(noun, tolerance)
+    elif isinstance(noun, Routes):
+        report = check_routes(noun, tolerance)
+    else:
+        report = check_schedule(noun, tolerance)
+    facts = {"topology": noun.problem.topology.name, **asdict(report)}
+    if noun.provenance is not None:
+        facts["provenance"] = dict(noun.provenance.known())
+    return Verified(FORMATS[type(noun)], facts)
+
+
+def _facts(
+    lowered: LoweredText | RoutedFile | Lowered, topology: Topology | None
+) -> dict[str, Any]:
+    """Read routes back from their target's file, or execute a program on real bytes."""
+    if isinstance(lowered, RoutedFile):
+        return _verify_routed(lowered, lowered.name, topology)
+    if not isinstance(lowered, LoweredText):
+        report = _executed(lowered, lowered.name)
+        kind = "program" if isinstance(lowered, Program) else "execution plan"
+        timed = _timed(lowered, report, lowered.name, topology, _bound(topology))
+        return _summary(kind, lowered, report) | timed
+    if lowered.routed:
+        return verify_routed_text(lowered.text, lowered.where, topology)
+    return verify_text(lowered.text, lowered.where, topology, _bound(topology))
+
+
+def _bound(topology: Topology | None) -> float | None:
+    """Return the certified bound of the all-to-all on a topology, if there is one."""
+    if topology is None:
+        return None
+    # By name: most checks need no solver, and it takes longer to load than they do.
+    solve = import_module("a2aflow.flows").solve
+    return float(solve(Problem.all_to_all(topology), "grouped").bound)
 
 
 def verify_text(
     text: str, where: str, topology: Topology | None = None, bound: float | None = None
 ) -> dict[str, Any]:
-    """Check the text of a lowered file; see `verify_lowered`."""
+    """Check the text of a lowered program of any target; return what it is.
+
+    On a topology it has to keep to the links (`check.program.timing`); `gap` compares the time that
+    it takes there to `bound`.
+    """
     kind, lowered = parse_program(text, where)
-    report = check_all_to_all(lowered) if isinstance(lowered, Program) else check_plan(lowered)
-    if not report.correct:
-        raise VerificationError(where, report.problems())
+    report = _executed(lowered, where)
     found = _summary(kind, lowered, report)
     if kind == "msccl" and isinstance(lowered, Program):
         refused = refusals(lowered, text, where)
         found["runtimes"] = [name for name in RUNTIMES if name not in refused]
         found |= {"refused_by": refused} if refused else {}
-    if topology is not None:
-        found |= {"topology": topology.name, "time": _time(lowered, report, topology, where)}
-        if bound is not None:
-            found |= {"bound": bound, "gap": found["time"] / bound - 1.0}
-    return found
+    return found | _timed(lowered, report, where, topology, bound)
+
+
+def _executed(lowered: Lowered, where: str) -> AllToAllReport:
+    """Execute a program; raise what is wrong with it."""
+    report = check_all_to_all(lowered) if isinstance(lowered, Program) else check_plan(lowered)
+    if not report.correct:
+        raise VerificationError(where, report.problems())
+    return report
+
+
+def _timed(
+    lowered: Lowered,
+    report: AllToAllReport,
+    where: str,
+    topology: Topology | None,
+    bound: float | None,
+) -> dict[str, Any]:
+    """Return what a program takes on a topology, if there is one, and how far from the bound."""
+    if topology is None:
+        return {}
+    time = time_on(lowered, report, topology, where)
+    against = {"bound": bound, "gap": time / bound - 1.0} if bound is not None else {}
+    return {"topology": topology.name, "time": time, **against}
 
 
 def _summary(kind: str, lowered: Lowered, report: AllToAllReport) -> dict[str, Any]:
@@ -71,77 +220,55 @@ def _summary(kind: str, lowered: Lowered, report: AllToAllReport) -> dict[str, A
     return found
 
 
-def _time(lowered: Lowered, report: AllToAllReport, topology: Topology, where: str) -> float:
-    if len(report.sends) != len(topology.terminals):
-        found = (
-            f"a program for {len(report.sends)} ranks; {topology.name} has "
-            f"{len(topology.terminals)} terminals"
+def verify_routed_text(text: str, where: str, reference: Reference | None = None) -> dict[str, Any]:
+    """Check the text of a file of routes; return what it is.
+
+    Its routes must be simple paths of the topology through the ports that it states, carry exactly
+    the demand, and be free of deadlocks in every layer. Held against routes, it must say the same.
+    Only the fabric's table has its own topology and can be checked alone.
+    """
+    return _verify_routed(read_routed(text, where), where, reference)
+
+
+def _verify_routed(file: RoutedFile, where: str, reference: Reference | None) -> dict[str, Any]:
+    """Rebuild the routes that a file describes, and check them."""
+    problem, certificate = _problem(file, reference)
+    found = rebuild(file, problem, certificate)
+    report = check_routes(found)
+    violations = list(differences(found, reference)) if isinstance(reference, Routes) else []
+    if violations:
+        raise VerificationError(where, violations)
+    return {
+        "format": file.kind,
+        "topology": problem.topology.name,
+        **file.facts,
+        **asdict(report),
+    }
+
+
+def _problem(file: RoutedFile, reference: Reference | None) -> tuple[Problem, Certificate | None]:
+    """Return what to check the file against, and what proves the bound, if anything."""
+    if reference is None:
+        if file.problem is None:
+            raise UsageError(
+                f"{file.name}: a file of the target {file.kind} has no topology in it; "
+                "give the topology that it is for (--topology SPEC)"
+            )
+        return file.problem, file.certificate
+    problem = _problem_of(reference)
+    own = file.problem
+    if own is not None and own.topology != problem.topology:
+        raise VerificationError(
+            file.name, [f"is for another topology than {problem.topology.name}"]
         )
-        raise VerificationError(where, [found])
-    hops: dict[tuple[int, int], list[Hop]] = {}
-    strays: list[str] = []
-    for sender, receiver in np.argwhere(report.sends).tolist():
-        path = _path(topology, sender, receiver)
-        if path is None:
-            strays.append(_stray(topology, sender, receiver))
-        else:
-            hops[sender, receiver] = path
-    if strays:
-        raise VerificationError(where, strays[:MAX_NAMED])
-    capacity = _capacities(topology)
-    if isinstance(lowered, Program):
-        return paced_time(lowered, hops, capacity)
-    return _time_of_depths(report, hops, capacity)
+    if own is not None and own.demand != problem.demand:
+        raise VerificationError(file.name, ["is for another demand"])
+    if isinstance(reference, Routes):
+        return problem, reference.certificate
+    return problem, file.certificate
 
 
-def _time_of_depths(
-    report: AllToAllReport, hops: dict[tuple[int, int], list[Hop]], capacity: dict[Hop, float]
-) -> float:
-    loads: Counter[tuple[int, Hop]] = Counter()
-    for (depth, sender, receiver), chunks in report.loads.items():
-        for hop in hops[sender, receiver]:
-            loads[depth, hop] += chunks
-    worst: dict[int, float] = {}
-    for (depth, hop), chunks in loads.items():
-        load = chunks / report.chunks_per_shard / capacity[hop]
-        worst[depth] = max(worst.get(depth, 0.0), load)
-    return sum(worst.values())
-
-
-def _stray(topology: Topology, sender: int, receiver: int) -> str:
-    ends = topology.terminals[[sender, receiver]]
-    return (
-        f"rank {sender} sends to rank {receiver}, but no link or path through switches of "
-        f"{topology.name} leads from node {ends[0]} to node {ends[1]}"
-    )
-
-
-def _capacities(topology: Topology) -> dict[Hop, float]:
-    """Return the capacity from node to node, of all parallel links together."""
-    capacity: dict[Hop, float] = {}
-    ends = zip(topology.tail.tolist(), topology.head.tolist(), strict=True)
-    for hop, each in zip(ends, topology.capacity.tolist(), strict=True):
-        capacity[hop] = capacity.get(hop, 0.0) + each
-    return capacity
-
-
-def _path(topology: Topology, sender: int, receiver: int) -> list[Hop] | None:
-    """Return a shortest path between two ranks through nodes that are not terminals, if any."""
-    start, goal = int(topology.terminals[sender]), int(topology.terminals[receiver])
-    passes = np.ones(topology.nodes, dtype=np.bool_)
-    passes[topology.terminals] = False
-    parent = {start: start}
-    queue = deque([start])
-    while queue and goal not in parent:
-        node = queue.popleft()
-        for head in topology.head[topology.tail == node].tolist():
-            if head not in parent and (head == goal or passes[head]):
-                parent[head] = node
-                queue.append(head)
-    return list(_walk_back(parent, start, goal)) if goal in parent else None
-
-
-def _walk_back(parent: dict[int, int], start: int, node: int) -> Iterator[Hop]:
-    while node != start:
-        yield parent[node], node
-        node = parent[node]
+def _problem_of(reference: Reference) -> Problem:
+    if isinstance(reference, Topology):
+        return Problem.all_to_all(reference)
+    return reference.problem if isinstance(reference, Routes) else reference

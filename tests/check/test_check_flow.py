@@ -10,8 +10,9 @@ import pytest
 from a2aflow.check.flow import check_flow, check_topology, shortest_distances
 from a2aflow.errors import VerificationError
 from a2aflow.flows import SolveSettings, solve
+from a2aflow.ir.certificate import Certificate
 from a2aflow.ir.demand import Demand
-from a2aflow.ir.flow import Certificate, Flow
+from a2aflow.ir.flow import Flow
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.topology import Topology
 from a2aflow.topologies.spec import build
@@ -74,6 +75,30 @@ FAULTS: dict[str, tuple[Callable[[Flow], Flow], str]] = {
         "proves nothing",
     ),
 }
+
+
+def test_no_tolerance_still_allows_for_rounding_and_for_nothing_else(flow: Flow) -> None:
+    """With a tolerance of zero a balance may be off by what adding up loses, and by no more."""
+    for error, found in ((1e-9, True), (1e-15, False)):
+        wrong = replace(flow, amount=changed(flow.amount, 5, flow.amount[5] * (1 + error)))
+        # A length that nothing can have keeps the check from passing for another reason.
+        wrong = replace(wrong, certificate=Certificate(-flow.certificate.lengths, flow.bound))
+        with pytest.raises(VerificationError) as caught:
+            check_flow(wrong, 0.0)
+        assert ("not conserved" in str(caught.value)) == found
+
+
+def test_one_entry_for_every_link_is_not_too_many(flow: Flow) -> None:
+    """A group may name every link once, those that it does not use with nothing on them."""
+    unused = np.setdiff1d(np.arange(flow.problem.topology.links), flow.link[: flow.start[1]])
+    full = replace(
+        flow,
+        start=np.append(0, flow.start[1:] + len(unused)),
+        link=np.concatenate((unused, flow.link)),
+        amount=np.concatenate((np.zeros(len(unused)), flow.amount)),
+    )
+    assert full.start[1] == flow.problem.topology.links
+    assert check_flow(full) == check_flow(flow)
 
 
 def test_a_correct_flow_passes(flow: Flow) -> None:

@@ -4,15 +4,16 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import networkx as nx
 import numpy as np
 import pytest
 
 from a2aflow.check import routes as verify_routes
 from a2aflow.check.routes import check_routes
 from a2aflow.errors import FormatError, InputError, VerificationError
+from a2aflow.ir.certificate import Certificate
 from a2aflow.ir.demand import Demand
 from a2aflow.ir.files.json import routes_from_json, routes_to_json
-from a2aflow.ir.flow import Certificate
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
 from a2aflow.routes.extp import route_extp
@@ -182,6 +183,17 @@ def test_a_detour_over_a_visited_node_is_found() -> None:
     del value["time"], value["gap"]
     with pytest.raises(VerificationError, match="visits a node twice"):
         check_routes(routes_from_json(value, "file"))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_cycles_of_dependencies_are_those_of_the_graph(seed: int) -> None:
+    """What is left after peeling is on a cycle or behind one, as another library finds them."""
+    edges = np.unique(np.random.default_rng(seed).integers(0, 30, (30, 2)), axis=0)
+    graph: nx.DiGraph[int] = nx.DiGraph(edges.tolist())
+    parts = [part for part in nx.strongly_connected_components(graph) if len(part) > 1]
+    cyclic = set().union(*parts) | {u for u, v in edges.tolist() if u == v}
+    behind = cyclic.union(*(nx.descendants(graph, each) for each in cyclic))
+    assert verify_routes._circular(edges[:, 0], edges[:, 1]).tolist() == sorted(behind)
 
 
 def test_acyclic_layers_pass() -> None:

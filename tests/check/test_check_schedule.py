@@ -9,9 +9,9 @@ import pytest
 from a2aflow.check import schedule as verify_schedule
 from a2aflow.check.schedule import check_schedule
 from a2aflow.errors import FormatError, InputError, VerificationError
+from a2aflow.ir.certificate import Certificate
 from a2aflow.ir.demand import Demand
 from a2aflow.ir.files.json import schedule_from_json, schedule_to_json
-from a2aflow.ir.flow import Certificate
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.schedule import Schedule
 from a2aflow.ir.topology import Topology

@@ -10,15 +10,17 @@ import pytest
 from hypothesis import given, settings
 
 from a2aflow.check.flow import check_flow
-from a2aflow.check.symmetry import check_generators, orbits_of
+from a2aflow.check.symmetry import check_generators
 from a2aflow.errors import FormatError, InputError, VerificationError
 from a2aflow.flows import SolveSettings
 from a2aflow.flows.master import solve_master
 from a2aflow.flows.symmetry.orbits import find_symmetry, link_maps, orbits
 from a2aflow.ir.arrays import Floats, Ints
+from a2aflow.ir.certificate import Certificate
 from a2aflow.ir.demand import Demand
 from a2aflow.ir.files.json import flow_from_json, flow_to_json, parse_json
-from a2aflow.ir.flow import Certificate, Flow
+from a2aflow.ir.flow import Flow
+from a2aflow.ir.orbits import orbits_of
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.topology import Topology
 from a2aflow.topologies.operators import with_host_bandwidth

@@ -23,8 +23,9 @@ from a2aflow.check.schedule import check_schedule
 from a2aflow.errors import VerificationError
 from a2aflow.flows import SolveSettings, solve
 from a2aflow.flows.master import solve_master
+from a2aflow.ir.certificate import Certificate
 from a2aflow.ir.demand import Demand
-from a2aflow.ir.flow import Certificate, Flow
+from a2aflow.ir.flow import Flow
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.schedule import Schedule
@@ -307,6 +308,9 @@ FORGERIES: dict[str, Callable[[], Sequence[Made]]] = {
     PASSING: lambda: [with_sends((2, 0, 1, 1, ring_link(1, 2)))],
     "1 useless sends of chunks to a node that does not send them on; the first: step 2": lambda: [
         with_sends((2, 0, 2, 1, ring_link(0, 4))),
+    ],
+    "chunk 1 from node 0 to node 1 is sent 5 times; a path has at most 4 links": lambda: [
+        with_sends(*((0, 0, 1, 1, ring_link(0, 1)),) * 4)
     ],
     r"\d+ sends cannot deliver 50 chunks of every shard; each has to be sent at least": lambda: [
         replace(SCHEDULE, chunks_per_shard=50)

@@ -12,11 +12,12 @@ import numpy as np
 import pytest
 
 from a2aflow.errors import DemandError, FormatError, UsageError
+from a2aflow.ir.certificate import Certificate
 from a2aflow.ir.files.artefacts import write_artefact
 from a2aflow.ir.files.json import demand_from_json, parse_json, schedule_to_json, write_json
 from a2aflow.ir.files.json import values as json_values
 from a2aflow.ir.files.npz.npy import MAX_NUMBERS, MAX_TEXT
-from a2aflow.ir.flow import Certificate, Flow
+from a2aflow.ir.flow import Flow
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.schedule import Schedule
@@ -106,6 +107,30 @@ def few_sends(topology: Topology) -> Schedule:
     )
 
 
+def as_many_sends_as_a_file_holds() -> Schedule:
+    """Return a schedule that sends every chunk once, all over one link in one step."""
+    shards = np.flatnonzero(~np.eye(6, dtype=np.bool_))
+    chunks = (MAX_NUMBERS - 1000) // (5 * len(shards))
+    shard, nothing = np.repeat(shards, chunks), np.zeros(len(shards) * chunks, dtype=np.int64)
+    return replace(
+        SCHEDULE,
+        chunks_per_shard=chunks,
+        steps=1,
+        step=nothing,
+        source=shard // 6,
+        destination=shard % 6,
+        chunk=np.tile(np.arange(chunks), len(shards)),
+        link=nothing,
+    )
+
+
+def one_chunk_over_and_over() -> Schedule:
+    """Return a schedule that repeats its last send as often as a file holds."""
+    again = np.append(np.arange(SCHEDULE.sends), np.full(MAX_NUMBERS // 6, SCHEDULE.sends - 1))
+    keys = ("step", "source", "destination", "chunk", "link")
+    return replace(SCHEDULE, **{key: getattr(SCHEDULE, key)[again] for key in keys})
+
+
 def few_commodities(topology: Topology) -> Flow:
     """Return a flow of one commodity between any number of terminals."""
     return Flow(
@@ -134,6 +159,11 @@ FORGED: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: few_sends(star(50_000)),
         "1 sends cannot deliver 1 chunks",
     ),
+    "as many sends as a file holds, nearly all wrong": (
+        as_many_sends_as_a_file_holds,
+        "sends of chunks that are not there",
+    ),
+    "one chunk sent over and over": (one_chunk_over_and_over, "times; a path has at most 5 links"),
     "one commodity between many terminals": (
         lambda: few_commodities(star(50_000)),
         "where the demand has 2499950000",

@@ -20,7 +20,7 @@ FILES = {
     "huge.json": HEAD + '"nodes":1000000000000,"links":[]}',
     "unknown.json": '{"format":"a2aflow.flow/9"}',
     "bomb.graphml": '<?xml version="1.0"?><!DOCTYPE x [<!ENTITY a "aaaa">]><graphml>&a;</graphml>',
-    "garbage.edges": "0 1\nx y\n",
+    "garbage.edges": "0 1\nx y wide\n",
 }
 
 WORDS = {
@@ -84,10 +84,10 @@ def test_a_bad_file_is_exit_code_3(run: Run, tmp_path: Path, name: str, verb: st
             2,
             "seed -1; expected 0 or more",
         ),
-        (("solve", "ring:5", "--remove-node", "9" * 20), 3, "expected one of 0..4"),
+        (("solve", "ring:5", "--remove-node", "9" * 20), 2, "expected one of 0..4"),
         (("solve", "ring:5", "--remove-link", "0-" + "9" * 20), 2, "such as 3-4"),
         (("solve", "ring:5", "--remove-link", "0-" + "9" * 5000), 2, "such as 3-4"),
-        (("solve", "ring:5", "--remove-link", "0-" + "9" * 18), 3, "no link 0 ->"),
+        (("solve", "ring:5", "--remove-link", "0-9"), 2, "ring:5 has no node '9'"),
         (("solve", "ring:5", "--set-capacity", "0-1=" + "x" * 5000), 2, "3-4=2.5"),
         (("topology", "circulant:" + "x" * 5000), 2, "circulant"),
         (("topology", "nosuch" * 1000), 2, "unknown topology family"),

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import a2aflow
 from a2aflow.cli.show import printable, show
+from a2aflow.cli.wording import lines_of
 from a2aflow.errors import UsageError
 from a2aflow.lowering import TARGETS
 from a2aflow.lowering.tables.targets import ROUTE_TARGETS
@@ -78,7 +79,7 @@ def test_no_name_reaches_the_terminal_raw(run: Run, tmp_path: Path, name: str) -
         said = outcome.out + outcome.err
         assert all(each.isprintable() or each == "\n" for each in said), words
     refused = run("solve", triangle, "--remove-link", "0-9")
-    assert refused.code == 3
+    assert refused.code == 2
     assert all(each.isprintable() or each == "\n" for each in refused.err)
 
 
@@ -156,6 +157,31 @@ def test_an_answer_that_cannot_be_printed_is_saved(run: Run, tmp_path: Path) -> 
     code, said = unread("solve", "ring:5", "-o", str(path))
     assert (code, b"error" in said, b"Traceback" in said) == (0, False, False)
     assert run("verify", path).code == 0
+
+
+def closed(stream: int, *words: object) -> "subprocess.CompletedProcess[str]":
+    """Run a2aflow in a process that is started without standard output (1) or error (2)."""
+    command = [sys.executable, "-m", "a2aflow", *map(str, words)]
+    shell = ["sh", "-c", f'exec "$@" {stream}>&-', "sh", *command]
+    return subprocess.run(shell, check=False, timeout=300, capture_output=True, text=True)
+
+
+@pytest.mark.parametrize("words", [("--json",), ("-o", "-", "--to", "json"), ()], ids=len)
+def test_without_standard_output(tmp_path: Path, words: tuple[str, ...]) -> None:
+    """One message, whatever was to go there, and a file is saved."""
+    path = tmp_path / "ring.svg"
+    refused = closed(1, "topology", "ring:5", "--draw", path, *words)
+    assert refused.returncode == 2
+    assert "error: standard output is closed; expected somewhere" in refused.stderr
+    assert "Traceback" not in refused.stderr
+    assert path.exists()
+
+
+def test_without_standard_error() -> None:
+    """What is saved to standard output stays alone there, and a failure is still an object."""
+    piped = closed(2, "topology", "ring:5", "-o", "-", "--to", "json")
+    assert json.loads(piped.stdout)["nodes"] == 5
+    assert json.loads(closed(2, "solve", "nosuch:1", "--json").stdout)["error"]["code"] == 2
 
 
 def unread(*words: str) -> tuple[int, bytes]:
@@ -239,6 +265,14 @@ def test_one_is_not_many(run: Run, count: int) -> None:
     assert f"dropped {count} node{ending} " in shown
 
 
+def test_one_is_not_many_in_what_is_found() -> None:
+    """Nor where the form of a field has the noun; other numbers keep it."""
+    found = lines_of({"max_sends_per_link": 1, "max_routes_per_pair": 1, "seconds": 1.0})
+    assert list(found.values()) == ["1 send", "1 route at most", "1.00 s"]
+    found = lines_of({"max_sends_per_link": 11, "bytes": 1000})
+    assert list(found.values()) == ["11 sends", "1,000 bytes"]
+
+
 def test_a_drawing_is_svg_or_refused(run: Run, tmp_path: Path) -> None:
     """A name that promises another format is not filled with SVG."""
     path = tmp_path / "ring.png"
@@ -273,7 +307,7 @@ def test_paths_as_text(tmp_path: Path) -> None:
     """The public functions take a path either way, and `build` says who reads files."""
     path = str(tmp_path / "ring.json")
     a2aflow.write_topology(a2aflow.build("ring:5"), path)
-    assert a2aflow.read_topology(path).same_as(a2aflow.read_topology(Path(path)))
+    assert a2aflow.read_topology(path) == a2aflow.read_topology(Path(path))
     for spec in (path, "ring.json", "folder/ring"):
         with pytest.raises(UsageError, match="read_topology"):
             a2aflow.build(spec)

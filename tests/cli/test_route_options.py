@@ -5,8 +5,9 @@ import inspect
 import pytest
 
 from a2aflow.cli.options import chosen_topology
-from a2aflow.cli.route import NEEDS, route_verb
+from a2aflow.cli.route import route_verb
 from a2aflow.routes import ROUTERS, USED_BY
+from a2aflow.routes.refusals import NEEDS
 from command_line import Run
 
 WORDS: dict[str, tuple[str, ...]] = {
@@ -16,6 +17,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     "max_routes": ("--max-routes", "1"),
     "loss": ("--loss", "0.5"),
     "epsilon": ("--epsilon", "0.5"),
+    "shape": ("--shape", "3x3"),
     "chunks": ("--chunks", "3"),
     "layers": ("--layers", "df-sssp"),
     "cluster": ("--cluster", "tcp://localhost:1"),
@@ -24,6 +26,7 @@ WORDS: dict[str, tuple[str, ...]] = {
 
 GENERAL = {
     *("method", "deadlock_free", "max_layers", "phases", "phase_loss", "demand"),
+    *("groups", "group_file"),
     *("solver", "gap", "time_limit", "workers", "symmetry", "output", "as_json"),
 }
 """Options that mean something to all methods: layers and the certified bound concern them all."""

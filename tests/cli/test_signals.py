@@ -118,7 +118,7 @@ def test_every_search_saves_and_prints_its_best_so_far(
 ) -> None:
     """As with a time limit, and what is saved is valid."""
     words, path = SEARCHES[name], tmp_path / "best.json"
-    monkeypatch.setattr(f"a2aflow.cli.{words[0]}.progress", interrupting(number))
+    monkeypatch.setattr("a2aflow.cli.options.progress", interrupting(number))
     found = run(*words, "--json", "-o", path)
     assert found.code == 128 + number
     assert found.err == "stopped: this is the best found by then\n"
@@ -134,7 +134,7 @@ def test_a_search_with_nothing_to_show_is_just_stopped(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What it could not find by then is no error."""
-    monkeypatch.setattr("a2aflow.cli.schedule.progress", interrupting(signal.SIGINT))
+    monkeypatch.setattr("a2aflow.cli.options.progress", interrupting(signal.SIGINT))
 
     def nothing(*_: object) -> None:
         raise InputError("no schedule was found")

@@ -8,10 +8,10 @@ import networkx as nx
 import pytest
 
 from a2aflow.cli.app import VERBS
-from a2aflow.cli.units import bytes_per_second
 from a2aflow.errors import UsageError
+from a2aflow.ir.bandwidth import bytes_per_second
+from a2aflow.topologies.families import FAMILIES
 from a2aflow.topologies.formats import FORMATS
-from a2aflow.topologies.spec import FAMILIES
 from command_line import Run
 
 

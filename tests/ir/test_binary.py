@@ -17,9 +17,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from a2aflow.errors import FormatError, InputError, UsageError
+from a2aflow.ir.certificate import Certificate
 from a2aflow.ir.files.artefacts import Artefact, read_artefact, read_as, write_artefact
 from a2aflow.ir.files.npz import archive, artefact_from_bytes, artefact_to_bytes, npy
-from a2aflow.ir.flow import Certificate, Flow
+from a2aflow.ir.flow import Flow
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.schedule import Schedule

@@ -12,6 +12,11 @@ from hypothesis import given, settings
 from a2aflow.errors import DemandError, FormatError, InputError, UsageError, VerificationError
 from a2aflow.flows import solve
 from a2aflow.ir.files.json import (
+    DEMAND_FORMAT,
+    FLOW_FORMAT,
+    ROUTES_FORMAT,
+    SCHEDULE_FORMAT,
+    TOPOLOGY_FORMAT,
     demand_from_json,
     flow_from_json,
     flow_to_json,
@@ -34,7 +39,7 @@ SMALL: dict[str, Any] = topology_to_json(Topology.from_edges("path", 3, [(0, 1),
 def test_topologies_survive_json_exactly(topology: Topology) -> None:
     """Nodes, link order, capacities and terminals come back as they were."""
     text = json.dumps(topology_to_json(topology))
-    assert topology_from_json(parse_json(text, "text"), "text").same_as(topology)
+    assert topology_from_json(parse_json(text, "text"), "text") == topology
 
 
 @pytest.mark.parametrize(
@@ -96,7 +101,7 @@ def test_demand_by_matrix_or_entries() -> None:
     entries = {"format": "a2aflow.demand/1", "entries": [[0, 1, 1], [1, 2, 2]]}
     forms = [over_terminals, over_nodes.tolist(), entries]
     first, *others = (demand_from_json(form, hosted, "file") for form in forms)
-    assert all(first.same_as(other) for other in others)
+    assert all(first == other for other in others)
 
 
 @pytest.mark.parametrize(
@@ -202,3 +207,14 @@ def test_links_and_devices_are_written_through(tmp_path: Path) -> None:
     assert Path("/dev/null").is_char_device()
     with pytest.raises(UsageError, match="it is a directory"):
         write_text(tmp_path, "text")
+
+
+def test_the_formats_are_named_as_they_always_were() -> None:
+    """Files of other days and of other programs carry these names; none of them may change."""
+    assert {
+        TOPOLOGY_FORMAT,
+        DEMAND_FORMAT,
+        FLOW_FORMAT,
+        ROUTES_FORMAT,
+        SCHEDULE_FORMAT,
+    } == {f"a2aflow.{noun}/1" for noun in ("topology", "demand", "flow", "routes", "schedule")}

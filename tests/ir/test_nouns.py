@@ -72,12 +72,12 @@ def test_what_is_no_demand(matrix: object, words: str) -> None:
 
 def test_when_demands_are_the_same() -> None:
     """Both uniform and of one size, or the same amounts; a matrix of ones is not `uniform`."""
-    assert Demand(3).same_as(Demand(3))
-    assert not Demand(3).same_as(Demand(4))
-    assert Demand(3, MATRIX).same_as(Demand(3, MATRIX.copy()))
-    assert not Demand(3, MATRIX).same_as(Demand(3, MATRIX * 2))
-    assert not Demand(3, MATRIX).same_as(Demand(3))
-    assert not Demand(3).same_as(Demand(3, MATRIX))
+    assert Demand(3) == Demand(3)
+    assert Demand(3) != Demand(4)
+    assert Demand(3, MATRIX) == Demand(3, MATRIX.copy())
+    assert Demand(3, MATRIX) != Demand(3, MATRIX * 2)
+    assert Demand(3, MATRIX) != Demand(3)
+    assert Demand(3) != Demand(3, MATRIX)
 
 
 def test_what_nodes_are_to_receive() -> None:
@@ -135,3 +135,34 @@ def test_the_inner_index_of_a_ragged_array() -> None:
     """It counts from 0 in every row; empty rows leave nothing."""
     assert inner_index(np.array([2, 0, 3, 1])).tolist() == [0, 1, 0, 1, 2, 0]
     assert inner_index(np.array([], dtype=np.int64)).tolist() == []
+
+
+def test_demand_within_groups() -> None:
+    """Members of a group send to each other; nobody else sends or receives."""
+    demand = Demand.of_groups(5, [(3, 1), (0, 4)])
+    assert [each.tolist() for each in demand.pairs()] == [[0, 1, 3, 4], [4, 3, 1, 0]]
+    assert demand.total == 4.0
+    assert Demand.of_groups(3, [(0, 1), (0, 1, 2)]).total == 8.0
+    assert Demand.of_groups(3, [range(3)]) == Demand(3, 1 - np.eye(3))
+
+
+@pytest.mark.parametrize(
+    ("groups", "words"),
+    [
+        ([(0,)], r"group 0 is \[0\]; expected two or more terminals, each once"),
+        ([(0, 1), (0, 1, 1)], r"group 1 is \[0, 1, 1\]; expected"),
+        ([(0, 3)], r"group 0 has terminal 3; expected positions 0\.\.2"),
+        ([(-1, 2)], "group 0 has terminal -1"),
+        ([], "zero everywhere"),
+    ],
+)
+def test_groups_that_are_none(groups: list[tuple[int, ...]], words: str) -> None:
+    """Groups of one, with a member twice, or of strangers are refused."""
+    with pytest.raises(DemandError, match=words):
+        Demand.of_groups(3, groups)
+
+
+def test_a_demand_has_terminals() -> None:
+    """None at all is refused before anybody makes a table of them."""
+    with pytest.raises(DemandError, match="a demand of 0 terminals"):
+        Demand(0)

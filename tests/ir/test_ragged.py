@@ -3,6 +3,7 @@
 import copy
 import itertools
 from collections.abc import Iterator
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -142,4 +143,4 @@ def test_runs_of_a_binary_file_cannot_be_cut_elsewhere(data: st.DataObject) -> N
 
 def vars_of(noun: Artefact) -> dict[str, Any]:
     """Return the fields of a noun."""
-    return {key: getattr(noun, key) for key in noun.__dataclass_fields__}
+    return {each.name: getattr(noun, each.name) for each in fields(noun)}

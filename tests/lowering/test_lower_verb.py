@@ -14,7 +14,7 @@ from a2aflow.errors import FormatError, LimitError, UsageError, VerificationErro
 from a2aflow.ir.files.json import schedule_to_json, write_json
 from a2aflow.ir.schedule import Schedule
 from a2aflow.lowering import TARGETS, Options
-from a2aflow.verification import verify_lowered
+from a2aflow.verification import verify
 
 APP = typer.Typer()
 APP.command()(lower_verb)
@@ -51,7 +51,7 @@ def test_lower_writes_a_checked_file(saved: Path, tmp_path: Path, target: str) -
     assert summary["chunks_per_shard"] == 4
     assert summary["saved"] == [str(output)]
     assert summary["bytes"] == output.stat().st_size
-    assert verify_lowered(output)["steps"] == summary["steps"]
+    assert verify(output).facts["steps"] == summary["steps"]
 
 
 def test_lower_prints_the_file_without_an_output(saved: Path) -> None:
@@ -88,7 +88,9 @@ def test_wrong_programs_are_never_written(
     """A bug in an emitter is found before the file is there."""
     target = TARGETS["oneccl"]
     broken = target.emit(schedule_named("hypercube:3", 2), Options()).replace("<sync/>", "", 1)
-    monkeypatch.setitem(TARGETS, "oneccl", replace(target, emit=lambda _schedule, _: broken))
+    monkeypatch.setitem(
+        TARGETS._entries, "oneccl", replace(target, emit=lambda _schedule, _: broken)
+    )
     output = tmp_path / "never.xml"
     with pytest.raises(VerificationError, match=r"race|nothing has been written"):
         call(saved, "--to", "oneccl", "-o", output)

@@ -27,16 +27,11 @@ from a2aflow.ir.topology import Topology
 from a2aflow.lowering.tables.ompi.read import ATTRIBUTES
 from a2aflow.lowering.tables.options import RouteOptions
 from a2aflow.lowering.tables.srv6.emit import node_batches
-from a2aflow.lowering.tables.targets import (
-    ROUTE_TARGETS,
-    read_routed,
-    routed_kind,
-    verify_routed,
-    verify_routed_text,
-)
+from a2aflow.lowering.tables.targets import ROUTE_TARGETS, read_routed, routed_kind
 from a2aflow.routes.extp import route_extp
 from a2aflow.routes.whole_chunks import bounded_chunks
 from a2aflow.settings import RouteSettings
+from a2aflow.verification import verify, verify_routed_text
 
 KINDS = {
     "routes": ("routes", RouteOptions()),
@@ -72,10 +67,10 @@ def test_the_table_is_checked_alone_and_the_others_ask_for_a_topology(tmp_path: 
         path = tmp_path / "file"
         path.write_text(text)
         if kind == "routes":
-            assert verify_routed(path)["bound"] == pytest.approx(SMALL.bound)
+            assert verify(path).facts["bound"] == pytest.approx(SMALL.bound)
         else:
             with pytest.raises(UsageError, match="no topology in it"):
-                verify_routed(path)
+                verify(path)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -15,7 +15,7 @@ from a2aflow.ir.topology import Topology
 from a2aflow.lowering import TARGETS, Options, kind_of, read_program
 from a2aflow.lowering.programs.messages import plan_of
 from a2aflow.topologies.spec import build
-from a2aflow.verification import verify_lowered, verify_text
+from a2aflow.verification import verify, verify_text
 from hop_schedules import hop_schedule, with_moves
 from strategies import topologies
 
@@ -123,7 +123,7 @@ def test_files_are_recognised_by_content(tmp_path: Path) -> None:
         path = tmp_path / "unnamed"
         path.write_text(target.emit(schedule_named("ring:4"), Options()))
         assert read_program(path)[0] == kind
-        assert verify_lowered(path)["correct"]
+        assert verify(path).facts["correct"]
     path.write_text("<system/>")
     with pytest.raises(FormatError, match="not a lowered program"):
         read_program(path)

@@ -6,8 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csc_array
 
-from a2aflow.lp import LinearProgram, LPSettings, LPStatus, solve_program, solvers_to_try
+from a2aflow.lp.program import LinearProgram
 from a2aflow.lp.scaling import find_scaling
+from a2aflow.lp.settings import LPSettings, LPStatus
+from a2aflow.lp.solve import solve_program, solvers_to_try
 
 exponents = st.integers(-30, 30)
 

@@ -8,16 +8,10 @@ import pytest
 from scipy.sparse import csc_array
 
 from a2aflow.errors import MissingComponentError, UsageError
-from a2aflow.lp import (
-    AUTO,
-    EXTRAS,
-    SOLVERS,
-    LinearProgram,
-    LPSettings,
-    LPStatus,
-    solve_program,
-    solver_names,
-)
+from a2aflow.lp import AUTO, EXTRAS, SOLVERS, solver_names
+from a2aflow.lp.program import LinearProgram
+from a2aflow.lp.settings import LPSettings, LPStatus
+from a2aflow.lp.solve import solve_program
 
 EVERY = [*SOLVERS, *EXTRAS]
 

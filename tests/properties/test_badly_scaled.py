@@ -16,7 +16,9 @@ from a2aflow.flows.program import whole_program
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.topology import Topology
 from a2aflow.ir.units import normal_units
-from a2aflow.lp import LinearProgram, LPResult, LPSettings, LPStatus, solve_program
+from a2aflow.lp.program import LinearProgram, LPResult
+from a2aflow.lp.settings import LPSettings, LPStatus
+from a2aflow.lp.solve import solve_program
 from strategies import problems
 
 QUIET = SolveSettings(workers=1)

@@ -1,5 +1,6 @@
 """Baselines against plain rereadings of their definitions: the same routes, link by link."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -7,14 +8,15 @@ import pytest
 from baseline_cases import case, settings
 
 from a2aflow import Demand, Problem, Topology, build
+from a2aflow.check.routes import check_routes
 from a2aflow.errors import InputError
 from a2aflow.ir.routes import Routes
 from a2aflow.paths.candidates import candidate_paths
 from a2aflow.routes.baselines import BASELINES, balance
 from a2aflow.routes.baselines.balance import balanced_choice
-from a2aflow.routes.baselines.dor import grid_of
 from a2aflow.routes.baselines.ewsp import route_ewsp
 from a2aflow.settings import RouteSettings
+from a2aflow.topologies.properties import hop_distances
 
 NAMES = ("torus:3x3x3", "genkautz:n=16,d=4", "hosted ring", "uneven capacities", "uneven demand",
          "fattree:k=4")  # fmt: skip
@@ -125,7 +127,8 @@ def test_dor_walks_one_dimension_after_the_other(spec: str) -> None:
     """By coordinates: the shorter way round, both where they tie, up and then down."""
     problem = Problem.all_to_all(build(spec))
     topology = problem.topology
-    wraps, dims = grid_of(topology)
+    wraps = spec.startswith("torus")
+    dims = tuple(map(int, spec.partition(":")[2].split("x")))
     link = {
         (int(u), int(v)): i
         for i, (u, v) in reversed(list(enumerate(zip(topology.tail, topology.head, strict=True))))
@@ -158,23 +161,39 @@ def test_dor_walks_one_dimension_after_the_other(spec: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "nodes", "words"),
-    [("torus:2x2", 5, "5 nodes where the name says 4"), ("ring", 4, "it is named 'ring'")],
+    ("shape", "words"),
+    [
+        (None, "its links are not those of a grid"),
+        ((5, 1), "neighbours in dimension 0 of a grid of 5x1"),
+        ((2, 2), "the shape 2x2 for 5 nodes"),
+    ],
 )
-def test_dor_says_why_it_is_no_grid(name: str, nodes: int, words: str) -> None:
-    """A name that does not fit, or nodes that do not."""
-    ring = [(i, (i + 1) % nodes) for i in range(nodes)]
-    problem = Problem.all_to_all(Topology.from_links(name, nodes, ring))
+def test_dor_says_why_it_is_no_grid(shape: tuple[int, ...] | None, words: str) -> None:
+    """Links in one direction only are no grid, whatever the name says, and whatever is told."""
+    ring = [(i, (i + 1) % 5) for i in range(5)]
+    problem = Problem.all_to_all(Topology.from_links("torus:5", 5, ring))
     with pytest.raises(InputError, match=words):
-        BASELINES["dor"](problem, settings())
+        BASELINES["dor"](problem, replace(settings(), shape=shape))
 
 
-def test_dor_says_how_many_hops_have_no_link() -> None:
-    """A torus whose wires round are missing."""
-    line = [(0, 1), (1, 0), (1, 2), (2, 1)]
-    problem = Problem.all_to_all(Topology.from_links("torus:3", 3, line))
-    with pytest.raises(InputError, match="2 hops of its routes have no link"):
-        BASELINES["dor"](problem, settings())
+@pytest.mark.parametrize(
+    "spec", ["torus:3x5", "torus:4x4", "mesh:3x4", "hypercube:3", "hyperx:3x4x2", "ring:6"]
+)
+def test_dor_on_a_grid_of_any_numbering(spec: str) -> None:
+    """Routes are shortest, and as fast as with the numbering of the family."""
+    topology = build(spec)
+    order = np.random.default_rng(1).permutation(topology.nodes)
+    other = replace(
+        topology, name="from a file", tail=order[topology.tail], head=order[topology.head]
+    )
+    times = [
+        check_routes(BASELINES["dor"](Problem.all_to_all(each), settings())).time
+        for each in (topology, other)
+    ]
+    assert times[0] == pytest.approx(times[1])
+    routes = BASELINES["dor"](Problem.all_to_all(other), settings())
+    hops = hop_distances(other, other.terminals)[routes.source, routes.destination]
+    assert np.array_equal(np.diff(routes.start), hops)
 
 
 @pytest.mark.parametrize("name", NAMES)

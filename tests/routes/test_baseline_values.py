@@ -1,5 +1,7 @@
 """Times of the baselines that are known in closed form, from the paper, or by counting."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from baseline_cases import CASES, case, optimum, settings
@@ -22,6 +24,9 @@ KNOWN = (
     ("dor", "torus:1x5", 3.0),
     ("dor", "mesh:4", 4.0),  # two nodes on either side of the middle link
     ("dor", "mesh:4x4", 16.0),
+    ("dor", "hypercube:4", 8.0),
+    ("dor", "hyperx:4x4", 4.0),  # every link of a dimension carries what goes to one row
+    ("dor", "complete:5", 1.0),
     ("ilp-disjoint", "hypercube:3", 4.0),
     ("ilp-disjoint", "torus:3x3x3", 9.0),
     ("ilp-shortest", "torus:3x3x3", 9.0),
@@ -58,12 +63,12 @@ def test_dor_corrects_one_dimension_after_the_other() -> None:
 
 
 def test_dor_takes_the_links_of_the_grid_among_others() -> None:
-    """Wider and additional links do not disturb the grid that the name promises."""
+    """Wider and additional links do not disturb a grid whose shape is told."""
     grid = build("mesh:2x3")
     links = [*zip(grid.tail, grid.head, strict=True), (0, 5), (1, 0)]
     more = Topology.from_links("mesh:2x3", 6, links)
     wide = set_capacities(more, {(0, 1): 3.0})
-    routes = BASELINES["dor"](Problem.all_to_all(wide), settings())
+    routes = BASELINES["dor"](Problem.all_to_all(wide), replace(settings(), shape=(2, 3)))
     assert check_routes(routes).max_routes_per_pair == 1
     assert routes.link.max() < grid.links
 

@@ -6,8 +6,10 @@ from baseline_cases import case, settings
 from scipy.sparse import csc_array
 
 from a2aflow.ir.problem import Problem
-from a2aflow.lp import LinearProgram, LPSettings, LPStatus, solve_program
 from a2aflow.lp.highs import mip
+from a2aflow.lp.program import LinearProgram
+from a2aflow.lp.settings import LPSettings, LPStatus
+from a2aflow.lp.solve import solve_program
 from a2aflow.paths.candidates import candidate_paths
 from a2aflow.routes.baselines import ilp
 from a2aflow.routes.baselines.ilp import Choosing, choose_paths, common_measure

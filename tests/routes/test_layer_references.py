@@ -11,7 +11,7 @@ from layer_cases import random_routes
 
 from a2aflow import Problem, SolveSettings, build
 from a2aflow.ir.routes import Routes
-from a2aflow.lp.program import never
+from a2aflow.lp.settings import never
 from a2aflow.routes.layers import assign as layers
 from a2aflow.routes.layers.assign import LAYERINGS
 from a2aflow.routes.layers.dependencies import dependencies_of

@@ -145,6 +145,19 @@ def test_sequential_never_needs_more_than_plain_lash() -> None:
         assert (sequential.layers or 0) <= (lash.layers or 0)
 
 
+@pytest.mark.parametrize(("spec", "asked"), [("ring:6", False), ("genkautz:n=24,d=3", True)])
+def test_orders_of_the_links_are_tried_beyond_two_layers(
+    spec: str, asked: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two layers are left as they are; where there are more, a packing into fewer wins."""
+    routes = random_routes(Problem.all_to_all(build(spec)), 1, 2)
+    needed = assign_layers(routes).layers or 0
+    assert (needed > 2) == asked
+    single = np.zeros(routes.count, dtype=np.int64)
+    monkeypatch.setattr(layers, "pack_by_orders", lambda *_: single)
+    assert assign_layers(routes).layers == (1 if asked else 2)
+
+
 def test_the_same_seed_gives_the_same_layers() -> None:
     """Random orders come from the seed alone."""
     routes = random_routes(Problem.all_to_all(build("jellyfish:n=24,d=3,seed=2")), 0, 2)

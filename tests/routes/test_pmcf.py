@@ -13,7 +13,9 @@ from a2aflow.ir.paths import Paths
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.topology import Topology
-from a2aflow.lp import LinearProgram, LPResult, LPSettings, LPStatus, solve_program
+from a2aflow.lp.program import LinearProgram, LPResult
+from a2aflow.lp.settings import LPSettings, LPStatus
+from a2aflow.lp.solve import solve_program
 from a2aflow.paths.candidates import candidate_paths
 from a2aflow.routes import pmcf as path_mcf
 from a2aflow.routes.pmcf import path_program, route_pmcf

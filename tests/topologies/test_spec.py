@@ -1,7 +1,8 @@
 import pytest
 
 from a2aflow.errors import TopologyError, UsageError
-from a2aflow.topologies.spec import _KINDS, FAMILIES, build
+from a2aflow.topologies.families import FAMILIES
+from a2aflow.topologies.spec import _KINDS, build
 
 
 @pytest.mark.parametrize(
@@ -21,7 +22,7 @@ from a2aflow.topologies.spec import _KINDS, FAMILIES, build
 )
 def test_ways_to_write_a_spec(spec: str, same: str) -> None:
     """Arguments go by position or by name, in any order, with optional ones left out."""
-    assert build(spec).same_as(build(same))
+    assert build(spec) == build(same)
     assert build(spec).name == build(same).name
 
 

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from a2aflow.check.sums import entry_blocks, pair_balances, pair_demand
-from a2aflow.check.symmetry import Orbits, check_generators, orbits_of, sources_per_group
+from a2aflow.check.symmetry import check_generators
 from a2aflow.errors import VerificationError
 from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.flow import Flow
+from a2aflow.ir.orbits import Orbits, orbits_of, sources_per_group
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.reach import reachable
 from a2aflow.ir.topology import Topology
@@ -52,7 +53,8 @@ def check_topology(topology: Topology) -> None:
     for seen, words in ((forth, "cannot be reached from"), (back, "cannot reach")):
         lost = topology.terminals[~seen[topology.terminals]]
         if len(lost):
-            violations.append(f"terminal {lost[0]} {words} terminal {here}")
+            far, near = topology.node_name(int(lost[0])), topology.node_name(here)
+            violations.append(f"terminal {far} {words} terminal {near}")
     _raise_if(f"topology {topology.name}", violations)
 
 
@@ -140,7 +142,7 @@ def _check_entries(flow: Flow) -> Iterator[str]:
     sizes, links = np.diff(flow.start), flow.problem.topology.links
     longest = int(sizes.max(initial=0))
     if longest > links:
-        start = flow.problem.topology.terminals[flow.source[int(np.argmax(sizes))]]
+        start = flow.problem.topology.terminal_name(int(flow.source[int(np.argmax(sizes))]))
         yield f"a flow from node {start} has {longest} entries for {links} links; one each suffices"
 
 
@@ -232,9 +234,10 @@ def _check_conservation(flow: Flow, tolerance: float) -> Iterator[str]:
         offenders = _offending_pairs(flow, flow.destination, tolerance)
     worst = max(offenders, key=lambda each: each.excess, default=None)
     if worst is not None and worst.excess > 1:
+        node, start = map(flow.problem.topology.node_name, (worst.node, worst.start))
         yield (
             "flow is not conserved or demand not met: "
-            f"node {worst.node} nets {worst.net:.12g} of the flow from node {worst.start}, "
+            f"node {node} nets {worst.net:.12g} of the flow from node {start}, "
             f"expected {worst.wanted:.12g}"
         )
 

@@ -178,12 +178,11 @@ def _check_demand(routes: Routes, tolerance: float) -> Iterator[str]:
             allowed = np.minimum(allowed, 0.5 / routes.denominator + 1e-13 * demand)
         if (error > allowed).any():
             worst = int(np.argmax(error - allowed))
-            ends = routes.problem.topology.terminals[
-                [first + worst // terminals, worst % terminals]
-            ]
+            named = routes.problem.topology.terminal_name
+            source, destination = named(first + worst // terminals), named(worst % terminals)
             yield (
-                f"the routes from node {ends[0]} to node {ends[1]} carry {carried[worst]:.12g} of "
-                f"the demand {demand[worst]:.12g}"
+                f"the routes from node {source} to node {destination} carry {carried[worst]:.12g} "
+                f"of the demand {demand[worst]:.12g}"
             )
             return
 
@@ -270,5 +269,6 @@ def _circular(held: Ints, wanted: Ints) -> Ints:
 
 
 def _name(routes: Routes, route: int) -> str:
-    ends = routes.problem.topology.terminals[[routes.source[route], routes.destination[route]]]
-    return f"route {route} from node {ends[0]} to node {ends[1]}"
+    named = routes.problem.topology.terminal_name
+    source, destination = named(int(routes.source[route])), named(int(routes.destination[route]))
+    return f"route {route} from node {source} to node {destination}"

@@ -11,10 +11,13 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from a2aflow.check.flow import BLOCK, TOLERANCE, recompute_bound
+from a2aflow.check.flow import TOLERANCE, recompute_bound
 from a2aflow.errors import VerificationError
 from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.schedule import Schedule
+
+BLOCK = 1_000_000
+"""Sends that are looked at together: some thirty arrays of this length exist at a time."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +86,8 @@ class _Chunks:
 
     def name(self, chunk: int) -> str:
         """Name a chunk by the ends of its shard."""
-        (start,), (end,) = self.ends(np.array([chunk]))
+        named = self.schedule.problem.topology.node_name
+        start, end = (named(int(node)) for (node,) in self.ends(np.array([chunk])))
         first = self.first[np.searchsorted(self.first, chunk, side="right") - 1]
         return f"chunk {chunk - first} from node {start} to node {end}"
 
@@ -111,24 +115,51 @@ def _chunks(schedule: Schedule) -> _Chunks | None:
 def _check_moves(schedule: Schedule, chunks: _Chunks) -> Iterator[str]:
     """Look at every chunk; say how many sends and chunks are wrong, and which are the first."""
     number = chunks.of_sends()
-    found: dict[str, list[Ints]] = {words: [] for words in (*FAULTS, LOST)}
+    sends, most = np.bincount(number), _longest(schedule)
+    if sends.max() > most:
+        often = int(sends.argmax())
+        yield f"{chunks.name(often)} is sent {sends[often]} times; a path has at most {most} links"
+        return
+    del sends
+    found = {words: _Found() for words in (*FAULTS, LOST)}
     for moves in _blocks(chunks, number):
         for words, find in FAULTS.items():
-            found[words].append(moves.send[find(moves)])
-        found[LOST].append(moves.first + _undelivered(moves))
-    for words, parts in found.items():
-        wrong = np.concatenate(parts)
-        if not len(wrong):
+            found[words].add(moves.send[find(moves)])
+        found[LOST].add(moves.first + _undelivered(moves))
+    for words, wrong in found.items():
+        if not wrong.count:
             continue
-        first = int(wrong.min())
+        first = wrong.first
         if words == LOST:
-            yield f"{len(wrong)} of {chunks.total} {words}; the first: {chunks.name(first)}"
+            yield f"{wrong.count} of {chunks.total} {words}; the first: {chunks.name(first)}"
             continue
         link = schedule.problem.topology.link_name(int(schedule.link[first]))
         yield (
-            f"{len(wrong)} {words}; the first: step {schedule.step[first]} sends "
+            f"{wrong.count} {words}; the first: step {schedule.step[first]} sends "
             f"{chunks.name(int(number[first]))} over {link}"
         )
+
+
+def _longest(schedule: Schedule) -> int:
+    """Return the most sends of a chunk on a simple path, so that a block is not one chunk's sends.
+
+    Every step ends at a terminal that is new to the chunk, and passes a switch at most once.
+    """
+    terminals, nodes = len(schedule.problem.topology.terminals), schedule.problem.topology.nodes
+    return (terminals - 1) * (nodes - terminals + 1)
+
+
+@dataclass
+class _Found:
+    """How many are wrong, and which is the first: all of them may be, and need no list."""
+
+    count: int = 0
+    first: int = np.iinfo(np.int64).max
+
+    def add(self, wrong: Ints) -> None:
+        """Count more of them."""
+        self.count += len(wrong)
+        self.first = min(self.first, int(wrong.min(initial=self.first)))
 
 
 @dataclass(frozen=True, eq=False)

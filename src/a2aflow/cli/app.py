@@ -3,6 +3,7 @@
 import traceback
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from typing import Any
 
 import typer
 
@@ -18,6 +19,7 @@ from a2aflow.cli.solve import solve_verb
 from a2aflow.cli.topology import topology_verb
 from a2aflow.cli.verify import verify_verb
 from a2aflow.cli.warmup import warmup_verb
+from a2aflow.errors import UsageError
 
 app = typer.Typer(
     name="a2aflow",
@@ -69,14 +71,19 @@ def run_or_report(words: Sequence[str]) -> int:
         warn(traceback.format_exc())
         if "--json" in words:
             message = f"a fault of a2aflow: {type(error).__name__}: {error}"
-            show({"error": {"code": 1, "message": message}}, True, {})
+            _show_error({"code": 1, "message": message})
         return 1
 
 
 def _call(words: Sequence[str]) -> int:
     """Call the verb; return its exit code."""
     try:
-        code = app(list(words) or ["--help"], prog_name="a2aflow", standalone_mode=False)
+        code = app(
+            list(words) or ["--help"],
+            prog_name="a2aflow",
+            standalone_mode=False,
+            obj=tuple(words),
+        )
     except SystemExit:  # How the printers of help leave a pipe that nobody reads any more.
         raise BrokenPipeError from None
     return code if isinstance(code, int) else 0
@@ -87,6 +94,12 @@ def _fail(error: BaseException, as_json: bool) -> int:
     complain(error)
     found = described(error)
     if as_json:
-        with suppress(OSError):  # Then the message above is all that can be said.
-            show({"error": found}, True, {})
+        _show_error(found)
     return int(found["code"])
+
+
+def _show_error(found: dict[str, Any]) -> None:
+    """Print a failure as the one JSON object."""
+    # If standard output is full or closed, what standard error says is all that can be said.
+    with suppress(OSError, UsageError):
+        show({"error": found}, True, {})

@@ -1,6 +1,5 @@
 """`a2aflow lower`: runtime and fabric files from a schedule or routes."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,22 +9,13 @@ from a2aflow.cli.compiling import clock
 from a2aflow.cli.options import AsJson
 from a2aflow.cli.show import STANDARD_OUTPUT, deliver, require_room, write_out
 from a2aflow.cli.wording import lines_of
-from a2aflow.errors import FormatError, UsageError
-from a2aflow.ir.files.artefacts import FORMATS, Artefact, artefact_of
-from a2aflow.ir.files.text import decode, read_bytes, require_size
-from a2aflow.ir.flow import Flow
-from a2aflow.ir.routes import Routes
-from a2aflow.ir.schedule import Schedule
-from a2aflow.lowering import MAX_FILE_BYTES, PROTOCOLS, RUNTIMES, TARGETS, Options, kind_of
-from a2aflow.lowering.programs.msccl.complete import complete_msccl
+from a2aflow.lowering import PROTOCOLS, RUNTIMES, TARGETS, Options
+from a2aflow.lowering.public import WITH_RANKS, lower
 from a2aflow.lowering.tables.hashes import HASHES
 from a2aflow.lowering.tables.options import QUEUE_PAIRS, STEERING, RouteOptions
-from a2aflow.lowering.tables.targets import ROUTE_TARGETS, verify_routed_text
-from a2aflow.routes.phases import split_phases
-from a2aflow.verification import verify_text
+from a2aflow.lowering.tables.targets import ROUTE_TARGETS
 
 DEFAULTS, ROUTE_DEFAULTS = Options(), RouteOptions()
-SNIFFED = 1 << 10
 SCHEDULES, ROUTES = "Targets for schedules", "Targets for routes"
 
 
@@ -45,7 +35,8 @@ def lower_verb(
         typer.Option(
             "--to",
             metavar="TARGET",
-            help=f"For a schedule: {', '.join(TARGETS)}; for routes: {', '.join(ROUTE_TARGETS)}.",
+            help=f"For a schedule: {', '.join(TARGETS.known)}; "
+            f"for routes: {', '.join(ROUTE_TARGETS.known)}.",
             show_default=False,
         ),
     ],
@@ -81,6 +72,18 @@ def lower_verb(
         int | None, _option(ROUTES, "Split the routes of ompi into K phases.", "K")
     ] = None,
     phase_loss: Annotated[float, _option(ROUTES, "What the phases may cost.")] = 0.05,
+    rank_map: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help=f"A line `node rank` for every terminal, for {', '.join(WITH_RANKS)}; else ranks "
+            "are in the order of the nodes.",
+        ),
+    ] = None,
+    addresses: Annotated[
+        Path | None,
+        _option(ROUTES, "A line `node address` for every terminal, IPv4, for ompi.", "FILE"),
+    ] = None,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -99,65 +102,25 @@ def lower_verb(
     """
     started = clock()
     require_room(as_json, output)
-    artefact, name = _read(file), str(output or f"the {to} file")
-    settings = Options(channels, runtime, protocol, max_bytes)
-    if isinstance(artefact, Routes):
-        options = RouteOptions(max_routes, hash_name, queue_pairs=queue_pairs, steering=steering)
-        if phases is not None:
-            options = replace(options, phase=split_phases(artefact, phases, phase_loss).phase)
-        text, summary = _lower_routes(artefact, to, options, name)
-    elif isinstance(artefact, Schedule):
-        text, summary = _lower_schedule(artefact, to, settings, name)
-    else:
-        if to != "msccl":
-            raise UsageError(
-                f"target {to!r} for an MSCCL file; expected msccl, which completes it; other "
-                "targets are lowered from the schedule that `a2aflow schedule` saves"
-            )
-        text = complete_msccl(artefact, settings, str(file))
-        summary = verify_text(text, name)
-    summary |= {"bytes": len(text.encode()), "seconds": round(clock() - started, 3)}
+    lowered = lower(
+        file,
+        to=to,
+        runtime=runtime,
+        channels=channels,
+        protocol=protocol,
+        max_bytes=max_bytes,
+        max_routes=max_routes,
+        hash=hash_name,
+        queue_pairs=queue_pairs,
+        steering=steering,
+        phases=phases,
+        phase_loss=phase_loss,
+        rank_map=rank_map,
+        addresses=addresses,
+        name=str(output or f"the {to} file"),
+    )
     if output is None and not as_json:
-        write_out(STANDARD_OUTPUT, text)
-    else:
-        deliver(summary, as_json, lines_of(summary), {output: lambda: text})
-
-
-def _read(file: Path) -> Schedule | Routes | str:
-    """Return what a file holds: an artefact, or the text of an MSCCL file."""
-    data, where = read_bytes(file), str(file)
-    artefact: Artefact | str
-    if data[:SNIFFED].lstrip(b"\xef\xbb\xbf \n\r\t").startswith(b"<"):
-        require_size(data, where, MAX_FILE_BYTES)
-        artefact = decode(data, where)
-        found = {"msccl": None, None: "XML"}.get(kind_of(artefact), "a lowered program")
-    else:
-        artefact = artefact_of(data, where)
-        found = f"format is {FORMATS[Flow]!r}" if isinstance(artefact, Flow) else None
-    if found or isinstance(artefact, Flow):
-        raise FormatError(
-            f"{file}: {found}; expected {FORMATS[Schedule]!r} or {FORMATS[Routes]!r}, which "
-            "`a2aflow schedule` and `a2aflow route` save, or MSCCL XML"
-        )
-    return artefact
-
-
-def _lower_schedule(
-    schedule: Schedule, to: str, options: Options, name: str
-) -> tuple[str, dict[str, Any]]:
-    if to not in TARGETS:
-        raise UsageError(f"target {to!r} for a schedule; expected one of {', '.join(TARGETS)}")
-    text = TARGETS[to].emit(schedule, options)
-    summary = verify_text(text, name, schedule.problem.topology) | {"time": schedule.time}
-    if schedule.bound > 0:
-        summary |= {"bound": schedule.bound, "gap": schedule.gap}
-    return text, summary
-
-
-def _lower_routes(
-    routes: Routes, to: str, options: RouteOptions, name: str
-) -> tuple[str, dict[str, Any]]:
-    if to not in ROUTE_TARGETS:
-        raise UsageError(f"target {to!r} for routes; expected one of {', '.join(ROUTE_TARGETS)}")
-    text = ROUTE_TARGETS[to].emit(routes, options)
-    return text, verify_routed_text(text, name, routes)
+        write_out(STANDARD_OUTPUT, lowered.text)
+        return
+    summary = {**lowered.summary(), "seconds": round(clock() - started, 3)}
+    deliver(summary, as_json, lines_of(summary), {output: lambda: lowered.text})

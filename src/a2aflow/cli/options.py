@@ -3,28 +3,30 @@
 import inspect
 import re
 import reprlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import typer
 
-from a2aflow.cli.signals import heard
-from a2aflow.errors import FormatError, UsageError
+from a2aflow.cli.show import progress
+from a2aflow.cli.signals import searching
+from a2aflow.errors import UsageError
 from a2aflow.ir.demand import Demand
-from a2aflow.ir.files.json import demand_from_json, demand_from_matrix, parse_json
-from a2aflow.ir.files.text import read_text
-from a2aflow.ir.flow import Status
+from a2aflow.ir.files.demands import group_of, read_groups
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.topology import Topology
 from a2aflow.lp import solver_names
+from a2aflow.settings import SolveSettings
 from a2aflow.topologies import operators
-from a2aflow.topologies.formats import read_topology
-from a2aflow.topologies.spec import FAMILIES, build
+from a2aflow.topologies.cables import both_ways
+from a2aflow.topologies.given import load_topology, problem_of
 
 CHANGES = "Changes to the topology"
+DEFAULTS = SolveSettings()
 
 Spec = Annotated[
     str,
@@ -36,31 +38,20 @@ Spec = Annotated[
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
-SolverName = Annotated[str, typer.Option(help=f"One of {', '.join(solver_names())}.")]
-Gap = Annotated[float, typer.Option(help="The certified gap to aim for.")]
-TimeLimit = Annotated[
-    float | None,
-    typer.Option(metavar="SECONDS", help="Stop then, with the best certified answer so far."),
-]
-Workers = Annotated[
-    int, typer.Option("--threads", "--workers", help="Threads and processes to use.")
-]
-UseSymmetry = Annotated[
-    bool,
-    typer.Option(
-        "--symmetry/--no-symmetry", help="Let one source stand for all that are symmetric to it."
-    ),
-]
-Cluster = Annotated[
-    str | None,
-    typer.Option(
-        metavar="ADDRESS",
-        help="Run the work per source on the Dask cluster at tcp://host:port, which you trust.",
-    ),
-]
 DemandFile = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="Demand between terminals; uniform if left out."),
+]
+Groups = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--group",
+        metavar="A,B,C",
+        help="All-to-all among these terminals only, names or numbers; may be repeated.",
+    ),
+]
+GroupFile = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Such groups from a file, one a line.")
 ]
 Output = Annotated[
     Path | None,
@@ -85,15 +76,22 @@ def chosen_topology(
     directed: Annotated[
         bool, _option("--directed", "Take the lines of an edge list as one-way links.")
     ] = False,
+    undirected: Annotated[
+        bool, _option("--undirected", "Take every link as a cable, which goes both ways.")
+    ] = False,
     capacity_attribute: Annotated[
         str | None,
-        _option("--capacity-attribute", "The attribute of GraphML edges to take.", "NAME"),
+        _option(
+            "--capacity-attribute", "The attribute of GraphML or networkx edges to take.", "NAME"
+        ),
     ] = None,
     remove_link: Annotated[
-        list[str] | None, _option("--remove-link", "Remove a link; may be repeated.", "U-V")
+        list[str] | None,
+        _option("--remove-link", "Remove a link, by names or numbers; may be repeated.", "U-V"),
     ] = None,
     remove_node: Annotated[
-        list[int] | None, _option("--remove-node", "Remove a node; may be repeated.", "V")
+        list[str] | None,
+        _option("--remove-node", "Remove a node, by name or number; may be repeated.", "V"),
     ] = None,
     drop_links: Annotated[int, _option("--drop-links", "Remove K random links.", "K")] = 0,
     drop_nodes: Annotated[int, _option("--drop-nodes", "Remove K random nodes.", "K")] = 0,
@@ -117,17 +115,22 @@ def chosen_topology(
     """Build or read the topology, then change it in the order of these options."""
     if seed < 0:
         raise UsageError(f"seed {seed}; expected 0 or more")
+    if directed and undirected:
+        raise UsageError("--directed and --undirected; expected one of them")
     topology = load_topology(spec, input_format, directed, capacity_attribute)
+    if undirected:
+        topology = both_ways(topology)
     if remove_link:
-        topology = operators.remove_links(topology, [_link(text) for text in remove_link])
+        topology = operators.remove_links(topology, map(topology.ends_of, remove_link))
     if remove_node:
-        topology = operators.remove_nodes(topology, remove_node)
+        topology = operators.remove_nodes(topology, map(topology.node_of, remove_node))
     if drop_links:
         topology = operators.drop_links(topology, drop_links, seed)
     if drop_nodes:
         topology = operators.drop_nodes(topology, drop_nodes, seed)
     if set_capacity:
-        topology = operators.set_capacities(topology, dict(map(_capacity, set_capacity)))
+        wanted = dict(_capacity(topology, text) for text in set_capacity)
+        topology = operators.set_capacities(topology, wanted)
     if scale_capacity is not None:
         topology = operators.scale_capacities(topology, scale_capacity)
     if host_bandwidth is not None:
@@ -135,25 +138,104 @@ def chosen_topology(
     return topology
 
 
+@dataclass(frozen=True)
+class Asked:
+    """What the words of a call ask of a search; the search itself gives the settings their clock.
+
+    They are made when the search begins, so that reading the problem is not part of its time.
+    """
+
+    settings: SolveSettings
+
+    @contextmanager
+    def search(self) -> Iterator[SolveSettings]:
+        """Give the settings of a search that reports its progress and that a signal ends."""
+        with progress() as report, searching() as stopped:
+            yield replace(self.settings, report=report, stopped=stopped).begin()
+
+
+def asked_settings(
+    solver: Annotated[str, typer.Option(help=f"One of {', '.join(solver_names())}.")] = "auto",
+    gap: Annotated[float, typer.Option(help="The certified gap to aim for.")] = DEFAULTS.gap,
+    time_limit: Annotated[
+        float | None,
+        typer.Option(metavar="SECONDS", help="Stop then, with the best certified answer so far."),
+    ] = None,
+    workers: Annotated[
+        int, typer.Option("--threads", "--workers", help="Threads and processes to use.")
+    ] = DEFAULTS.workers,
+    symmetry: Annotated[
+        bool,
+        typer.Option(
+            "--symmetry/--no-symmetry",
+            help="Let one source stand for all that are symmetric to it.",
+        ),
+    ] = True,
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Run the work per source on the Dask cluster at tcp://host:port, which you trust.",
+        ),
+    ] = None,
+) -> Asked:
+    """Return what the words of a call ask of any search."""
+    return Asked(
+        SolveSettings(gap, solver, time_limit, workers, cluster=cluster, symmetry=symmetry)
+    )
+
+
 def takes_topology(verb: Callable[..., None]) -> Callable[..., None]:
     """Give a verb the parameters of `chosen_topology` in the place of its parameter `topology`.
 
-    If that has a default, the SPEC may be left out.
+    If that has a default, the SPEC may be left out. The SPEC comes first, and what changes the
+    topology comes last.
     """
     own = inspect.signature(verb).parameters
     shared = dict(inspect.signature(chosen_topology).parameters)
-    shared["spec"] = shared["spec"].replace(default=own["topology"].default)
+    spec = shared["spec"].replace(default=own["topology"].default)
+    others = [each for key, each in own.items() if key != "topology"]
+    changes = [each for key, each in shared.items() if key != "spec"]
 
     @wraps(verb)
     def wrapper(**given: Any) -> None:
         choice = {key: given.pop(key) for key in shared}
         verb(topology=_topology_or_none(choice), **given)
 
-    added = [shared["spec"], *(each for key, each in own.items() if key != "topology")]
-    added += [each for key, each in shared.items() if key != "spec"]
-    by_keyword = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in added]
+    return with_parameters(wrapper, [spec, *others, *changes])
+
+
+def takes_settings(*without: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a verb the parameters of `asked_settings` in the place of its parameter `asked`.
+
+    They come before its `demand`. Those that mean nothing to the verb are named and left out.
+    """
+
+    def decorated(verb: Callable[..., None]) -> Callable[..., None]:
+        shared = dict(inspect.signature(asked_settings).parameters)
+        for name in without:
+            del shared[name]
+
+        @wraps(verb)
+        def wrapper(**given: Any) -> None:
+            verb(asked=asked_settings(**{key: given.pop(key) for key in shared}), **given)
+
+        parameters: list[inspect.Parameter] = []
+        for key, each in inspect.signature(verb).parameters.items():
+            parameters += shared.values() if key == "demand" else ()
+            parameters += () if key == "asked" else (each,)
+        return with_parameters(wrapper, parameters)
+
+    return decorated
+
+
+def with_parameters(
+    wrapper: Callable[..., None], parameters: list[inspect.Parameter]
+) -> Callable[..., None]:
+    """Return a function that says that it has these parameters, by keyword."""
+    by_keyword = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in parameters]
     wrapper.__signature__ = inspect.Signature(by_keyword)  # type: ignore[attr-defined]
-    wrapper.__annotations__ = {each.name: each.annotation for each in added}
+    wrapper.__annotations__ = {each.name: each.annotation for each in parameters}
     return wrapper
 
 
@@ -175,90 +257,35 @@ def given_options(context: typer.Context) -> dict[str, Any]:
     }
 
 
-def load_topology(
-    spec: str,
-    input_format: str | None = None,
-    directed: bool = False,
-    capacity_attribute: str | None = None,
-) -> Topology:
-    """Build a family if SPEC begins with the name of one, else read a file.
-
-    A file that is called like a family is read as `./ring`, or with a format.
-    """
-    family = spec.strip().partition(":")[0]
-    if input_format or (family not in FAMILIES and _names_file(spec)):
-        return read_topology(Path(spec), input_format, directed, capacity_attribute)
-    topology = build(spec)
-    if directed:
-        raise UsageError(
-            f"--directed with {spec!r}, which is built; expected an edge-list file, "
-            "whose lines --directed takes as one-way links; leave it out"
-        )
-    if capacity_attribute is not None:
-        raise UsageError(
-            f"--capacity-attribute with {spec!r}, which is built; expected a GraphML file, whose "
-            "edges have attributes; leave it out"
-        )
-    return topology
+def load_problem(
+    topology: Topology,
+    demand: Path | None,
+    groups: list[str] | None = None,
+    group_file: Path | None = None,
+) -> Problem:
+    """Return the problem on a topology: uniform, with the demand of a file, or within groups."""
+    if demand is not None and (groups or group_file):
+        raise UsageError("--demand and groups; expected one of them, as either says all there is")
+    found = [group_of(text.split(","), topology) for text in groups or ()]
+    found += read_groups(group_file, topology) if group_file else []
+    if found:
+        return Problem(topology, Demand.of_groups(len(topology.terminals), found))
+    return problem_of(topology, demand)
 
 
-def _names_file(spec: str) -> bool:
-    """Whether SPEC is there as a file, or is written like the path of one."""
-    path = Path(spec)
-    if path.suffix or "/" in spec.partition(":")[0]:
-        return True
+def sides_of(text: str) -> tuple[int, ...]:
+    """Return the sides of a grid that is written like 3x3x3."""
+    if not re.fullmatch(r"[0-9]{1,7}(x[0-9]{1,7})*", text):
+        raise UsageError(f"shape {reprlib.repr(text)}; expected sides such as 3x3x3")
+    return tuple(map(int, text.split("x")))
+
+
+def _capacity(topology: Topology, text: str) -> tuple[tuple[int, int], float]:
+    link, _, number = text.rpartition("=")
     try:
-        return path.exists()
-    except OSError:  # such as a name that is too long for any file
-        return False
-
-
-def how_ended(status: Status) -> Status:
-    """Say of a search that ran out of time if that was because of a signal."""
-    return Status.INTERRUPTED if heard() and status is Status.TIME_LIMIT else status
-
-
-def in_words(status: str) -> str:
-    """Return how a search ended as people read it."""
-    return status.replace("_", " ")
-
-
-def load_problem(topology: Topology, demand: Path | None) -> Problem:
-    """Return the problem on a topology: uniform, or with the demand of a file."""
-    if demand is None:
-        return Problem.all_to_all(topology)
-    return Problem(topology, _read_demand(demand, topology))
-
-
-def _read_demand(path: Path, topology: Topology) -> Demand:
-    """Read JSON, or a matrix as text with blanks or commas between the cells."""
-    text = read_text(path)
-    if text.lstrip()[:1] in ("{", "["):
-        return demand_from_json(parse_json(text, str(path)), topology, str(path))
-    rows = [line.replace(",", " ").split() for line in text.splitlines() if line.strip()]
-    if not rows:
-        raise FormatError(f"{path}: the file is empty; expected a demand matrix or JSON")
-    if len({len(row) for row in rows}) != 1:
-        raise FormatError(f"{path}: rows of different lengths; expected a square matrix")
-    try:
-        matrix = np.array([[float(cell) for cell in row] for row in rows])
-    except ValueError as error:
-        raise FormatError(f"{path}: {error}; expected a matrix of numbers") from None
-    return demand_from_matrix(matrix, topology, str(path))
-
-
-def _link(text: str) -> tuple[int, int]:
-    ends = re.fullmatch(r"([0-9]{1,18})-([0-9]{1,18})", text)
-    if not ends:
-        raise UsageError(f"link {reprlib.repr(text)}; expected two node numbers, such as 3-4")
-    return int(ends[1]), int(ends[2])
-
-
-def _capacity(text: str) -> tuple[tuple[int, int], float]:
-    link, _, number = text.partition("=")
-    try:
-        return _link(link), float(number)
+        capacity = float(number if link else "")
     except ValueError:
         raise UsageError(
             f"capacity {reprlib.repr(text)}; expected a link and a number, such as 3-4=2.5"
         ) from None
+    return topology.ends_of(link), capacity

@@ -1,21 +1,19 @@
 """`a2aflow run`: real bytes between real processes, checked and timed."""
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from a2aflow.cli.options import AsJson
 from a2aflow.cli.show import show
-from a2aflow.errors import UsageError
 from a2aflow.runtime.bench import Report, Row
-from a2aflow.runtime.launch import SYNCS, RunSettings, run_schedule
+from a2aflow.runtime.launch import SYNCS, RunSettings
+from a2aflow.runtime.public import run
 from a2aflow.runtime.worker import RUNTIMES
 
 DEFAULTS = RunSettings()
-MAX_BYTES = 1 << 40
 HEADER = ("shard B", "size B", "time us", "min us", "max us", "algbw GB/s", "busbw GB/s")
 NATIVE_HEADER = ("time us", "algbw GB/s", "busbw GB/s", "ratio")
 """The columns of OSU (shard, time, min, max) and of nccl-tests (size, time, algbw, busbw)."""
@@ -25,9 +23,6 @@ NOT_EMULATED = (
     "ranks share this machine's memory and no link is emulated: this times software, not a topology"
 )
 """What is said above every table, for the times invite to wrong conclusions."""
-
-_SIZE = re.compile(r"\s*([0-9]+)\s*([KMG]?)(?:i?B)?\s*", re.IGNORECASE)
-_SHIFT = {"": 0, "K": 10, "M": 20, "G": 30}
 
 
 def run_verb(
@@ -77,31 +72,19 @@ def run_verb(
 
     Example: a2aflow run torus.schedule.json --on mpi --bytes 1K:1M
     """
-    settings = RunSettings(parse_sizes(sizes), iterations, warmup, sync, mpi, timeout)
-    report = run_schedule(file, on, settings, ranks)
-    show(_summary(file, on, settings, report), as_json, {"": "\n".join(table(report))})
-
-
-def parse_sizes(text: str) -> tuple[int, ...]:
-    """Return the sizes of `64K`, or of `1K:1M` by doubling; the end is included if it is met."""
-    first, colon, last = text.partition(":")
-    begin = _bytes(first, text)
-    end = _bytes(last, text) if colon else begin
-    if end < begin:
-        raise UsageError(f"sizes {text!r}; expected the smaller one first, such as 1K:16M")
-    found: list[int] = []
-    while begin <= end:
-        found.append(begin)
-        begin *= 2
-    return tuple(found)
-
-
-def _bytes(size: str, text: str) -> int:
-    match = _SIZE.fullmatch(size)
-    value = int(match[1]) << _SHIFT[match[2].upper()] if match else 0
-    if not 0 < value <= MAX_BYTES:
-        raise UsageError(f"sizes {text!r}; expected such as 1000, 64K or 1K:16M")
-    return value
+    report = run(
+        file,
+        on=on,
+        sizes=sizes,
+        ranks=ranks,
+        iterations=iterations,
+        warmup=warmup,
+        sync=sync,
+        mpi=mpi,
+        timeout=timeout,
+    )
+    asked = {"schedule": str(file), "on": on, "valid": True, "sync": sync, "iterations": iterations}
+    show({**asked, **report.to_json()}, as_json, {"": "\n".join(table(report))})
 
 
 def table(report: Report) -> list[str]:
@@ -131,14 +114,3 @@ def _joined(ours: Sequence[str], native: Sequence[str]) -> str:
     """Return one line: what is ours, and beside it what is the runtime's own."""
     left, right = ("".join(f"{cell:>{WIDTH}}" for cell in cells) for cells in (ours, native))
     return f"{left} |{right}" if native else left
-
-
-def _summary(file: Path, on: str, settings: RunSettings, report: Report) -> dict[str, Any]:
-    return {
-        "schedule": str(file),
-        "on": on,
-        "valid": True,
-        "sync": settings.sync,
-        "iterations": settings.iterations,
-        **report.to_json(),
-    }

@@ -46,10 +46,16 @@ def printable(text: str, encoding: str | None = None) -> str:
     return text.encode(encoding, "backslashreplace").decode(encoding)
 
 
-def say(text: str, stream: TextIO | None) -> None:
-    """Print a text and a line's end."""
+def require_open(stream: TextIO | None) -> TextIO:
+    """Return a stream; raise if the process was started without it."""
     if stream is None:
         raise UsageError("standard output is closed; expected somewhere to print to")
+    return stream
+
+
+def say(text: str, stream: TextIO | None) -> None:
+    """Print a text and a line's end."""
+    stream = require_open(stream)
     stream.write(printable(text, stream.encoding) + "\n")
     stream.flush()
 
@@ -93,7 +99,9 @@ def deliver(
         lines = {**lines, "saved": "\n".join(saved)}
     if failure is not None:
         summary = {**summary, "error": described(failure)}
-    show(summary, as_json, lines, sys.stderr if piped else sys.stdout)
+    # Without a standard error nobody reads the lines, and the file is to be alone where it is.
+    if not piped or sys.stderr is not None:
+        show(summary, as_json, lines, sys.stderr if piped else sys.stdout)
     if failure is not None:
         complain(failure)
         raise typer.Exit(described(failure)["code"])
@@ -137,10 +145,11 @@ def write_out(path: Path, content: str | bytes) -> None:
     if path != STANDARD_OUTPUT:
         write_bytes(path, data)
         return
+    out = require_open(sys.stdout)
     with printing():
-        sys.stdout.flush()
-        sys.stdout.buffer.write(data)
-        sys.stdout.flush()
+        out.flush()
+        out.buffer.write(data)
+        out.flush()
 
 
 def line_of(value: object) -> str:

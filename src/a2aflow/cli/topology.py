@@ -1,6 +1,5 @@
 """`a2aflow topology`: describe, convert, draw."""
 
-import math
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,26 +8,20 @@ import typer
 from a2aflow.cli.options import AsJson, takes_topology
 from a2aflow.cli.show import STANDARD_OUTPUT, deliver, require_room, show
 from a2aflow.errors import UsageError
-from a2aflow.flows.bounds import cut_bound, distance_bound, regular_bound
-from a2aflow.flows.symmetry.automorphisms import count_automorphisms
-from a2aflow.ir.problem import Problem
+from a2aflow.flows.public import describe
+from a2aflow.ir.files.drawing import draw_svg
 from a2aflow.ir.topology import Topology
-from a2aflow.topologies.draw import draw_svg
+from a2aflow.topologies.families import FAMILIES
 from a2aflow.topologies.formats import FORMATS, topology_text
-from a2aflow.topologies.properties import diameter, girth, mean_distance
-from a2aflow.topologies.spec import FAMILIES
 
-MAX_COUNT = 10**300
-"""Automorphisms are counted in full below this, and by their logarithm from here on."""
+MAX_NAMES = 10
+"""Most names of nodes in the lines for people; the JSON has all of them."""
 
 
 def _show_choices(as_json: bool) -> None:
     """Print every family and every file format."""
     families = {
-        name: {
-            "example": family.example,
-            "summary": (family.build.__doc__ or "").partition("\n")[0],
-        }
+        name: {"example": family.example, "summary": family.summary}
         for name, family in FAMILIES.items()
     }
     formats = {
@@ -79,7 +72,7 @@ def topology_verb(
     require_room(as_json, output, draw)
     if draw not in (None, STANDARD_OUTPUT) and draw.suffix.lower() != ".svg":
         raise UsageError(f"{draw}: drawings are SVG; expected a file name that ends in .svg")
-    summary = describe(Problem.all_to_all(topology))
+    summary = describe(topology).summary()
     files = {
         output: lambda: topology_text(topology, output or STANDARD_OUTPUT, to),
         draw: lambda: draw_svg(topology),
@@ -87,40 +80,12 @@ def topology_verb(
     deliver(summary, as_json, _lines(summary, topology), files)
 
 
-def describe(problem: Problem) -> dict[str, Any]:
-    """Return the numbers that tell topologies apart, and the bounds that they prove."""
-    topology = problem.topology
-    degree = [int(topology.out_degree.min()), int(topology.out_degree.max())]
-    bounds = {"distance": distance_bound(problem), "cut": cut_bound(problem).bound}
-    if degree[0] == degree[1] and len(topology.terminals) == topology.nodes > 1:
-        bounds["regular"] = (
-            float(regular_bound(topology.nodes, degree[0])) / topology.capacity.max()
-        )
-    symmetries = count_automorphisms(topology)
-    return {
-        "topology": topology.name,
-        "nodes": topology.nodes,
-        "terminals": len(topology.terminals),
-        "links": topology.links,
-        "bidirectional": topology.bidirectional,
-        "out_degree": degree,
-        "in_degree": [int(topology.in_degree.min()), int(topology.in_degree.max())],
-        "capacity": [float(topology.capacity.min()), float(topology.capacity.max())],
-        "diameter": diameter(topology),
-        "mean_distance": mean_distance(topology),
-        "girth": girth(topology),
-        "automorphisms": symmetries if symmetries < MAX_COUNT else None,
-        "automorphisms_log10": math.log10(symmetries),
-        "bounds": bounds,
-        "notes": list(topology.notes),
-    }
-
-
 def _lines(summary: dict[str, Any], topology: Topology) -> dict[str, str]:
     bounds = ", ".join(f"{name} {value:.6g}" for name, value in summary["bounds"].items())
     lines = {
         "topology": topology.name,
         "nodes": f"{topology.nodes}, {summary['terminals']} of them terminals",
+        "names": _names(topology),
         "links": f"{topology.links}, {'both ways' if topology.bidirectional else 'one way'}",
         "degree": f"{_range(summary['out_degree'])} out, {_range(summary['in_degree'])} in",
         "capacity": _range(summary["capacity"]),
@@ -129,9 +94,17 @@ def _lines(summary: dict[str, Any], topology: Topology) -> dict[str, str]:
         "symmetry": f"{_symmetries(summary)} automorphisms",
         "time above": bounds,
     }
+    if topology.names is None:
+        del lines["names"]
     if topology.notes:
         lines["notes"] = "\n".join(topology.notes)
     return lines
+
+
+def _names(topology: Topology) -> str:
+    """Return the first names that people read."""
+    names = topology.names or ()
+    return ", ".join(names[:MAX_NAMES]) + (", ..." if len(names) > MAX_NAMES else "")
 
 
 def _symmetries(summary: dict[str, Any]) -> str:

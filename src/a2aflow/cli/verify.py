@@ -1,31 +1,15 @@
 """`a2aflow verify`: an independent check of any artefact."""
 
-from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from a2aflow.check.flow import TOLERANCE, FlowReport, check_flow, check_topology
-from a2aflow.check.routes import RoutesReport, check_routes
-from a2aflow.check.schedule import ScheduleReport, check_schedule
-from a2aflow.cli.options import AsJson, load_topology
+from a2aflow.check.flow import TOLERANCE
+from a2aflow.cli.options import AsJson
 from a2aflow.cli.show import show
 from a2aflow.cli.wording import lines_of
-from a2aflow.errors import UsageError
-from a2aflow.flows import solve
-from a2aflow.ir.files.artefacts import FORMATS, Artefact, artefact_from_json, is_artefact
-from a2aflow.ir.files.json import parse_json
-from a2aflow.ir.files.npz import artefact_from_bytes, is_archive
-from a2aflow.ir.files.text import decode, read_bytes, require_size
-from a2aflow.ir.flow import Flow
-from a2aflow.ir.problem import Problem
-from a2aflow.ir.routes import Routes
-from a2aflow.ir.topology import Topology
-from a2aflow.lowering import MAX_FILE_BYTES, kind_of
-from a2aflow.lowering.tables.targets import routed_kind, verify_routed_text
-from a2aflow.topologies.formats import read_topology
-from a2aflow.verification import verify_text
+from a2aflow.verification import verify
 
 
 def verify_verb(
@@ -36,6 +20,14 @@ def verify_verb(
             metavar="SPEC",
             help="For lowered files: check that they keep to the links of this topology, and hold "
             "their time against the certified bound.",
+        ),
+    ] = None,
+    rank_map: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="With --topology: a line `node rank` for every terminal, if a program was lowered "
+            "with one.",
         ),
     ] = None,
     tolerance: Annotated[float, typer.Option(help="Largest relative error.")] = TOLERANCE,
@@ -51,46 +43,5 @@ def verify_verb(
 
     Example: a2aflow verify alltoall.xml --topology torus:3x3x3
     """
-    if not 0 <= tolerance < 1:
-        raise UsageError(f"tolerance {tolerance:g}; expected a number from 0 to below 1")
-    kind, found = _verify(file, topology, tolerance)
-    show({"valid": True, **found, "format": kind}, as_json, {"valid": kind, **lines_of(found)})
-
-
-def _verify(file: Path, spec: str | None, tolerance: float) -> tuple[str, dict[str, Any]]:
-    """Return what a file is, and what its check found; it is read once, so it may be a pipe."""
-    data, where = read_bytes(file), str(file)
-    if is_archive(data):
-        return _verify_artefact(artefact_from_bytes(data, where), tolerance)
-    text = decode(data, where)
-    value = parse_json(text, where) if text.lstrip()[:1] == "{" else None
-    if is_artefact(value):
-        return _verify_artefact(artefact_from_json(value, where), tolerance)
-    topology = load_topology(spec) if spec is not None else None
-    if routed_kind(text) is not None or kind_of(text) is not None:
-        require_size(data, where, MAX_FILE_BYTES)
-        found = _verify_lowered(text, where, topology)
-        return str(found.pop("format")), found
-    found_topology = read_topology(file)
-    check_topology(found_topology)
-    sizes = {"nodes": found_topology.nodes, "links": found_topology.links}
-    return "topology", {"topology": found_topology.name, **sizes}
-
-
-def _verify_artefact(noun: Artefact, tolerance: float) -> tuple[str, dict[str, Any]]:
-    report: FlowReport | RoutesReport | ScheduleReport
-    if isinstance(noun, Flow):
-        report = check_flow(noun, tolerance)
-    elif isinstance(noun, Routes):
-        report = check_routes(noun, tolerance)
-    else:
-        report = check_schedule(noun, tolerance)
-    return FORMATS[type(noun)], {"topology": noun.problem.topology.name, **asdict(report)}
-
-
-def _verify_lowered(text: str, where: str, topology: Topology | None) -> dict[str, Any]:
-    """Read routes back from their target's file, or execute a program on real bytes."""
-    if routed_kind(text) is not None:
-        return verify_routed_text(text, where, topology)
-    bound = solve(Problem.all_to_all(topology), "grouped").bound if topology else None
-    return verify_text(text, where, topology, bound)
+    report = verify(file, topology=topology, rank_map=rank_map, tolerance=tolerance)
+    show(report.summary(), as_json, {"valid": report.kind, **lines_of(report.facts)})

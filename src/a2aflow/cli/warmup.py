@@ -15,8 +15,8 @@ from numba.core.dispatcher import Dispatcher
 from a2aflow.cli.compiling import kernels_compiled
 from a2aflow.cli.options import AsJson
 from a2aflow.cli.show import progress, show
-from a2aflow.cli.topology import describe
 from a2aflow.flows import METHODS, SolveSettings, solve
+from a2aflow.flows.description import describe_problem
 from a2aflow.flows.warm import repair, solve_from
 from a2aflow.ir.problem import Problem
 from a2aflow.routes import ROUTERS, route
@@ -75,8 +75,8 @@ def small_jobs() -> dict[str, Job]:
     """Return a small job for each method that has kernels."""
     problem, one_way, even = (Problem.all_to_all(build(spec)) for spec in NETWORKS)
     return {
-        "topology": partial(describe, problem),
-        "topology of one-way links": partial(describe, one_way),
+        "topology": partial(describe_problem, problem),
+        "topology of one-way links": partial(describe_problem, one_way),
         **{f"solve by {name}": partial(solve, problem, name) for name in METHODS},
         "solve to a coarse gap": partial(solve, problem, "first-order", SolveSettings(gap=1e-3)),
         "solve from the last answer": partial(_solve_again, problem),

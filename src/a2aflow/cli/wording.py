@@ -1,9 +1,18 @@
-"""What `lower` and `verify` found, in words for people; the JSON has the names of the fields."""
+"""What the verbs found, in words for people; the JSON has the names of the fields.
 
-from collections.abc import Mapping
+`lines_of_answer` is for flows, routes and schedules: a line may say several numbers. `lines_of` is
+for what checks found: a line per number.
+"""
+
+import re
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from a2aflow.cli.show import line_of
+from a2aflow.ir.bandwidth import rate_in_words
+from a2aflow.ir.words import seconds_in_words
+from a2aflow.settings import MOST_CHUNKS
+from a2aflow.topologies.parts import counted
 
 WORDING = {
     "format": ("target", "{}"),
@@ -41,4 +50,113 @@ def _line(key: str, value: Any) -> tuple[str, str]:
         return "layers", "not assigned" if value is None else str(value)
     label, form = WORDING.get(key, (key.replace("_", " "), "{}"))
     simple = isinstance(value, int | float) and not isinstance(value, bool)
-    return label, form.format(value if simple else line_of(value))
+    text = form.format(value if simple else line_of(value))
+    return label, re.sub(r"^1 (\w+)s\b", r"1 \1", text) if simple else text
+
+
+def lines_of_answer(summary: Mapping[str, Any]) -> dict[str, str]:
+    """Return the lines about a flow, routes or a schedule, of those that there is something for."""
+    said = ((label, text(summary)) for label, text in ANSWER.items())
+    return {label: text for label, text in said if text is not None}
+
+
+def in_words(status: str) -> str:
+    """Return how a search ended as people read it."""
+    return status.replace("_", " ")
+
+
+def _time(summary: Mapping[str, Any]) -> str:
+    if "flow" in summary:
+        return f"{summary['time']:.9g} (flow {summary['flow']:.9g})"
+    steps = f" in {counted(summary['steps'], 'step')}" if "steps" in summary else ""
+    return f"{summary['time']:.9g}{steps}, verified"
+
+
+def _routes(summary: Mapping[str, Any]) -> str | None:
+    if "routes" not in summary:
+        return None
+    return f"{summary['routes']}, at most {summary['max_routes_per_pair']} per pair"
+
+
+def _layers(summary: Mapping[str, Any]) -> str | None:
+    return _line("layers", summary["layers"])[1] if "layers" in summary else None
+
+
+def _fractional(summary: Mapping[str, Any]) -> str | None:
+    if "fractional_time" not in summary:
+        return None
+    return f"{summary['fractional_time']:.9g} if shards could be cut at will"
+
+
+def _chunks(summary: Mapping[str, Any]) -> str | None:
+    if "common_factor_chunks" in summary:
+        common = summary["common_factor_chunks"]
+        if common:
+            return f"{common} by common factor"
+        return f"no common factor up to {MOST_CHUNKS}; --chunks C makes one"
+    return _chunks_of_schedule(summary) if "chunks_per_shard" in summary else None
+
+
+def _chunks_of_schedule(summary: Mapping[str, Any]) -> str:
+    """Say what this number of chunks costs, and what fewer would at least (--sweep finds all)."""
+    chunks, loss = summary["chunks_per_shard"], max(0.0, summary["loss"])
+    text = f"{chunks} per shard, {loss:.3%} above the fractional time"
+    floor = {int(each): least for each, least in summary["least_loss_by_chunks"].items()}
+    fewer = {each: least for each, least in floor.items() if each < chunks and least > 0}
+    if not fewer:
+        return text
+    best = min(fewer, key=lambda each: (fewer[each], each))
+    return f"{text}; {best} would be at least {fewer[best]:.3%} above"
+
+
+def _throughput(summary: Mapping[str, Any]) -> str | None:
+    if "throughput_GBps" not in summary:
+        return None
+    bound = summary.get("throughput_bound_GBps")
+    most = "" if bound is None else f", at most {bound:.3f}"
+    return f"{summary['throughput_GBps']:.3f} GB/s per node{most}"
+
+
+def _link(summary: Mapping[str, Any]) -> str | None:
+    if "link_GBps" not in summary:
+        return None
+    least, most = (rate_in_words(rate * 1e9) for rate in summary["link_GBps"])
+    return least if least == most else f"{least} to {most}"
+
+
+def _transfer(summary: Mapping[str, Any]) -> str | None:
+    if "transfer_seconds" not in summary:
+        return None
+    size, bound = counted(summary["bytes"], "byte"), seconds_in_words(summary["bound_seconds"])
+    return (
+        f"{seconds_in_words(summary['transfer_seconds'])} for shards of {size}, at least {bound}; "
+        f"{summary['transfer_GBps']:.3f} GB/s per node"
+    )
+
+
+def _phases(summary: Mapping[str, Any]) -> str | None:
+    phases = summary.get("phases")
+    return phases and ", ".join(f"{key} {line_of(value)}" for key, value in phases.items())
+
+
+ANSWER: dict[str, Callable[[Mapping[str, Any]], str | None]] = {
+    "topology": lambda summary: (
+        f"{summary['topology']}: {summary['terminals']} terminals, {summary['nodes']} nodes, "
+        f"{summary['links']} links"
+    ),
+    "time": _time,
+    "bound": lambda summary: f"{summary['bound']:.9g}, certified",
+    "gap": lambda summary: f"{max(0.0, summary['gap']):.2e} ({in_words(summary['status'])})",
+    "bottleneck": lambda summary: summary["bottleneck"].replace("; ", "\n"),
+    "routes": _routes,
+    "layers": _layers,
+    "fractional": _fractional,
+    "chunks": _chunks,
+    "notes": lambda summary: "\n".join(summary["notes"]) or None,
+    "link": _link,
+    "throughput": _throughput,
+    "transfer": _transfer,
+    "phases": _phases,
+    "method": lambda summary: f"{summary['method']}, {summary['seconds']:.2f} s",
+}
+"""The label of each line about an answer, in order, and what it says, if anything."""

@@ -1,6 +1,7 @@
 """From a problem to a certified flow: every method has one signature and sits in one dict."""
 
 from collections.abc import Callable
+from typing import Any, cast
 
 from a2aflow.errors import UsageError
 from a2aflow.flows.decomposed import solve_decomposed, solve_decomposed_lp
@@ -9,17 +10,30 @@ from a2aflow.flows.master import solve_first_order, solve_grouped, solve_master
 from a2aflow.ir.flow import Flow
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.units import normal_units
+from a2aflow.registry import Registry, returned
 from a2aflow.settings import SolveSettings
 
 Method = Callable[[Problem, SolveSettings], Flow]
 
-METHODS: dict[str, Method] = {
-    "link": solve_link,
-    "decomposed": solve_decomposed,
-    "decomposed-lp": solve_decomposed_lp,
-    "grouped": solve_grouped,
-    "first-order": solve_first_order,
-}
+
+def _method(_: str, function: Any) -> Method | None:
+    """Return what somebody registers as a method, if it is one of ours: it returns a flow."""
+    return cast("Method", function) if returned(function) == Flow.__name__ else None
+
+
+METHODS: Registry[Method] = Registry(
+    "method",
+    "a2aflow.methods",
+    {
+        "link": solve_link,
+        "decomposed": solve_decomposed,
+        "decomposed-lp": solve_decomposed_lp,
+        "grouped": solve_grouped,
+        "first-order": solve_first_order,
+    },
+    _method,
+)
+"""All methods by name; others are added by `a2aflow.register_method`."""
 
 MOST_AUTO_PAIRS = 100_000
 """Pairs up to which `auto` splits the flow by destination; beyond, it stays per source."""

@@ -26,10 +26,14 @@ from a2aflow.flows.exact import exact_flows
 from a2aflow.flows.matrices import all_variables, linear_program
 from a2aflow.flows.program import FlowProgram
 from a2aflow.ir.arrays import Floats, Ints
-from a2aflow.ir.flow import Certificate, Flow, Status
+from a2aflow.ir.certificate import Certificate
+from a2aflow.ir.flow import Flow, Status
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.topology import Topology
-from a2aflow.lp import SMALL_SIZE, LPResult, LPStatus, solve_program, solvers_to_try
+from a2aflow.lp import SMALL_SIZE
+from a2aflow.lp.program import LPResult
+from a2aflow.lp.settings import LPStatus
+from a2aflow.lp.solve import solve_program, solvers_to_try
 from a2aflow.settings import SolveSettings
 
 VARIABLE_BYTES = 750

@@ -7,7 +7,7 @@ import numpy as np
 from a2aflow.flows.groups import by_source
 from a2aflow.flows.program import FlowProgram, whole_program
 from a2aflow.ir.arrays import Floats
-from a2aflow.ir.flow import Certificate
+from a2aflow.ir.certificate import Certificate
 from a2aflow.ir.problem import Problem
 from a2aflow.paths.shortest import distance_sums
 

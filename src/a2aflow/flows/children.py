@@ -31,7 +31,9 @@ from a2aflow.flows.workers import Local, run_all
 from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.flow import Flow
 from a2aflow.ir.topology import Topology
-from a2aflow.lp import LinearProgram, LPSettings, solve_program
+from a2aflow.lp.program import LinearProgram
+from a2aflow.lp.settings import LPSettings
+from a2aflow.lp.solve import solve_program
 from a2aflow.settings import SolveSettings
 
 POOL_WORTH = 20_000_000

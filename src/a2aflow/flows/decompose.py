@@ -18,7 +18,8 @@ from a2aflow.flows.groups import Groups
 from a2aflow.flows.symmetry.orbits import expand
 from a2aflow.flows.workers import Local, run_all
 from a2aflow.ir.arrays import Floats, Ints, starts_of
-from a2aflow.ir.flow import Certificate, Flow
+from a2aflow.ir.certificate import Certificate
+from a2aflow.ir.flow import Flow
 from a2aflow.ir.paths import Paths
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.topology import Topology

@@ -38,7 +38,7 @@ def _solve_and_split(
     """Solve the master program and split its flow.
 
     If time runs out, or the user stops it, during the splitting, the master's flow is returned as
-    it is: same rate, same certificate, but per source.
+    it is: same rate, same certificate and so as good as it is proven to be, but per source.
     """
     settings = settings.begin()
     require_cluster(settings)
@@ -52,5 +52,5 @@ def _solve_and_split(
             flow = per_commodity(master, settings)
     except (TimeoutError, KeyboardInterrupt) as stop:
         early = Status.TIME_LIMIT if isinstance(stop, TimeoutError) else Status.INTERRUPTED
-        return replace(master, status=early)
+        return with_status(master, early, settings)
     return with_status(flow, Status.GAP_NOT_REACHED, settings)

@@ -42,7 +42,8 @@ from a2aflow.flows.groups import Groups
 from a2aflow.flows.program import FlowProgram
 from a2aflow.flows.threads import using_threads
 from a2aflow.ir.arrays import Floats, Ints, starts_of
-from a2aflow.ir.flow import Certificate, Flow, Status
+from a2aflow.ir.certificate import Certificate
+from a2aflow.ir.flow import Flow, Status
 from a2aflow.ir.problem import Problem
 from a2aflow.lp import SMALL_SIZE
 from a2aflow.paths.shortest import Adjacency, shortest_distances

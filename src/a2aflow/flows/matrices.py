@@ -11,7 +11,7 @@ from a2aflow.flows.groups import Groups
 from a2aflow.flows.program import FlowProgram
 from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.topology import Topology
-from a2aflow.lp import LinearProgram
+from a2aflow.lp.program import LinearProgram
 
 
 def all_variables(topology: Topology, groups: Groups) -> tuple[Ints, Ints]:

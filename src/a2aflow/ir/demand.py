@@ -1,5 +1,6 @@
 """`Demand`: how much every terminal sends to every other one."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -7,21 +8,27 @@ from numpy.typing import NDArray
 
 from a2aflow.errors import DemandError
 from a2aflow.ir.arrays import Floats, Ints, frozen
+from a2aflow.ir.noun import Noun
 from a2aflow.ir.topology import LARGEST, SMALLEST
+from a2aflow.ir.words import number
 
 
-@dataclass(frozen=True, eq=False)
-class Demand:
+@dataclass(frozen=True, eq=False, repr=False)
+class Demand(Noun):
     """Amounts in shards between terminals, indexed by position in `Topology.terminals`.
 
     `matrix` is None for the uniform all-to-all, where every terminal sends one shard to every
     other: at thousands of terminals a matrix of ones would be the largest thing in memory.
     """
 
+    BRIEF = ("terminals", "total")
+
     terminals: int
     matrix: Floats | None = None
 
     def __post_init__(self) -> None:
+        if self.terminals < 1:
+            raise DemandError(f"a demand of {self.terminals} terminals; expected 2 or more")
         if self.matrix is None:
             return
         matrix = frozen(self.matrix, np.float64)
@@ -36,6 +43,20 @@ class Demand:
         _raise_at(np.diag(np.diag(matrix) != 0), matrix, "0: a terminal sends nothing to itself")
         if not matrix.any():
             raise DemandError("the demand is zero everywhere; expected at least one positive entry")
+
+    @classmethod
+    def of_groups(cls, terminals: int, groups: Iterable[Sequence[int]]) -> "Demand":
+        """Return the all-to-all within each of several groups, by position of their terminals.
+
+        Every member sends one shard to every other one of its group, and a pair that is in several
+        groups one in each; all other terminals send nothing, and relay what passes them.
+        """
+        matrix = np.zeros((terminals, terminals))
+        for index, group in enumerate(groups):
+            members = _members(group, index, terminals)
+            matrix[np.ix_(members, members)] += 1.0
+        np.fill_diagonal(matrix, 0.0)
+        return cls(terminals, matrix)
 
     @property
     def uniform(self) -> bool:
@@ -78,11 +99,31 @@ class Demand:
         source, destination = np.nonzero(self.table())
         return source.astype(np.int64), destination.astype(np.int64)
 
-    def same_as(self, other: "Demand") -> bool:
-        """Whether both demands ask for the same amounts."""
-        if self.matrix is None or other.matrix is None:
-            return self.terminals == other.terminals and self.matrix is other.matrix
-        return np.array_equal(self.matrix, other.matrix)
+    def _title(self) -> str:
+        return "uniform" if self.uniform else "by matrix"
+
+    def _facts(self) -> dict[str, str]:
+        return {"terminals": f"{self.terminals:,}", "total": number(self.total)}
+
+    def _columns(self) -> dict[str, Ints | Floats]:
+        source, destination = self.pairs()
+        amount = self.of(source, destination)
+        return {"source": source, "destination": destination, "amount": amount}
+
+
+def _members(group: Sequence[int], index: int, terminals: int) -> Ints:
+    """Return the positions of a group, which must be two or more different ones."""
+    members = np.unique(np.asarray(group, dtype=np.int64))
+    if len(members) < 2 or len(members) != len(group):
+        raise DemandError(
+            f"group {index} is {list(group[:8])}; expected two or more terminals, each once"
+        )
+    if members[0] < 0 or members[-1] >= terminals:
+        wrong = members[0] if members[0] < 0 else members[-1]
+        raise DemandError(
+            f"group {index} has terminal {wrong}; expected positions 0..{terminals - 1}"
+        )
+    return members
 
 
 def _raise_at(bad: NDArray[np.bool_], matrix: Floats, expected: str) -> None:

@@ -19,6 +19,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from a2aflow.errors import InputError
+from a2aflow.ir.noun import Noun
 from a2aflow.ir.program import MAX_RANKS, Buffer, Place, check_space, spot
 
 
@@ -70,9 +71,11 @@ class RankPlan:
         return (self.input, self.output, self.scratch)[buffer]
 
 
-@dataclass(frozen=True)
-class ExecutionPlan:
+@dataclass(frozen=True, eq=False, repr=False)
+class ExecutionPlan(Noun):
     """One `RankPlan` per rank; see the module for what it means."""
+
+    BRIEF = ("ranks", "operations")
 
     name: str
     chunks_per_shard: int
@@ -92,6 +95,33 @@ class ExecutionPlan:
                 for number, operation in enumerate(operations):
                     for problem in _problems(self, plan, operation):
                         raise InputError(f"{spot(rank, block, number)}: {problem}")
+
+    @property
+    def operations(self) -> int:
+        """The number of operations of all ranks."""
+        return sum(len(block) for plan in self.ranks for block in plan.blocks)
+
+    def _title(self) -> str:
+        return self.name
+
+    def _facts(self) -> dict[str, str]:
+        return {
+            "ranks": f"{len(self.ranks):,}",
+            "operations": f"{self.operations:,}",
+            "thread blocks": f"{max(len(plan.blocks) for plan in self.ranks)} at most on a rank",
+            "scratch": f"{max(plan.scratch for plan in self.ranks):,} chunks at most on a rank",
+            "chunks": f"{self.chunks_per_shard} per shard",
+        }
+
+    def _columns(self) -> dict[str, list[object]]:
+        rows = [
+            (rank, number, step, each.op.value, sum(copy.chunks for copy in each.copies))
+            for rank, plan in enumerate(self.ranks)
+            for number, block in enumerate(plan.blocks)
+            for step, each in enumerate(block)
+        ]
+        keys = ("rank", "thread", "step", "op", "count")
+        return {key: [row[index] for row in rows] for index, key in enumerate(keys)}
 
 
 def _check_rank(plan: ExecutionPlan, rank: int, own: RankPlan, shards: int) -> None:

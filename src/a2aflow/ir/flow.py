@@ -1,13 +1,17 @@
 """`Flow`: who sends how much over which link, at what common rate, and why no rate is better."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 import numpy as np
 
 from a2aflow.errors import InputError
+from a2aflow.ir.answer import Answer
 from a2aflow.ir.arrays import Floats, Ints, frozen
+from a2aflow.ir.certificate import Certificate
+from a2aflow.ir.orbits import orbits_of, sources_per_group
 from a2aflow.ir.problem import Problem
+from a2aflow.ir.provenance import Provenance
 
 
 class Status(StrEnum):
@@ -22,26 +26,13 @@ class Status(StrEnum):
     INTERRUPTED = "interrupted"
     """The user stopped it."""
 
-
-@dataclass(frozen=True, eq=False)
-class Certificate:
-    """Non-negative link lengths, and the bound on the all-to-all time that they prove.
-
-    Whatever the routing, pair (s, d) occupies at least demand(s, d) * distance(s, d) of the
-    length-weighted capacity, so the time is at least
-
-        sum of demand(s, d) * distance(s, d)  /  sum of capacity(l) * length(l).
-    """
-
-    lengths: Floats
-    bound: float
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "lengths", frozen(self.lengths, np.float64))
+    def unless(self, stopped: bool) -> "Status":
+        """Say of a search that ran out of time if that was because it was stopped."""
+        return Status.INTERRUPTED if stopped and self is Status.TIME_LIMIT else self
 
 
-@dataclass(frozen=True, eq=False)
-class Flow:
+@dataclass(frozen=True, eq=False, repr=False)
+class Flow(Answer):
     """Link flows that deliver `rate` times the demand within the capacities.
 
     Flows come in groups, each from one source: a group serves one destination (a commodity) if
@@ -55,6 +46,8 @@ class Flow:
     32,768 sources on a torus fits into the memory of one.
     """
 
+    BRIEF = ("time", "gap")
+
     problem: Problem
     rate: float
     source: Ints
@@ -66,6 +59,7 @@ class Flow:
     method: str
     status: Status = Status.OPTIMAL
     generators: Ints | None = None
+    provenance: Provenance | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         for key in ("source", "start", "link"):
@@ -92,20 +86,34 @@ class Flow:
         """The all-to-all time, in units of one shard over a link of capacity 1."""
         return 1.0 / self.rate
 
-    @property
-    def bound(self) -> float:
-        """The certified lower bound on the time of any all-to-all for this problem."""
-        return self.certificate.bound
-
-    @property
-    def gap(self) -> float:
-        """How far `time` can be from the optimum at most, relative to the bound."""
-        return self.time / self.bound - 1.0
-
     def load(self) -> Floats:
         """Return the total flow on each link of the groups that are written down."""
         links = self.problem.topology.links
         return np.bincount(self.link, weights=self.amount, minlength=links).astype(np.float64)
+
+    def mean_load(self) -> Floats:
+        """Return what each link carries, images under the generators included."""
+        if self.generators is None:
+            return self.load()
+        orbits = orbits_of(self.problem.topology, self.generators)
+        weight = sources_per_group(self.problem, self.source, orbits)
+        amount = self.amount * np.repeat(weight, np.diff(self.start))
+        load = np.bincount(self.link, amount, self.problem.topology.links)
+        return orbits.mean(load.astype(np.float64, copy=False))
+
+    def _fullness(self) -> Floats:
+        return self.mean_load() / self.problem.topology.capacity
+
+    def _facts(self) -> dict[str, str]:
+        ended = self.status.value.replace("_", " ")
+        return {**super()._facts(), "groups": f"{self.groups:,}", "status": ended}
+
+    def _columns(self) -> dict[str, Ints | Floats]:
+        node, counts = self.problem.topology.terminals, np.diff(self.start)
+        ends = {"source": np.repeat(node[self.source], counts)}
+        if self.destination is not None:
+            ends["destination"] = np.repeat(node[self.destination], counts)
+        return {**ends, "link": self.link, "amount": self.amount}
 
 
 def _check_shape(flow: Flow) -> None:

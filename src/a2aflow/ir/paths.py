@@ -2,23 +2,27 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from a2aflow.errors import InputError
 from a2aflow.ir.arrays import Floats, Ints, frozen, inner_index, starts_of
+from a2aflow.ir.noun import Noun
 
 NOTHING = -1
 """What follows the last link of a path in a table."""
 
 
-@dataclass(frozen=True, eq=False)
-class Paths:
+@dataclass(frozen=True, eq=False, repr=False)
+class Paths(Noun):
     """Path p leads from `source[p]` to `destination[p]` over `link[start[p]:start[p + 1]]`.
 
     Sources and destinations are positions in `topology.terminals`, and every path has a link.
     """
+
+    BRIEF: ClassVar[tuple[str, ...]] = ("hops",)
 
     source: Ints
     destination: Ints
@@ -113,6 +117,12 @@ class Paths:
         """Return what each of `links` links carries if path p carries `weight[p]`."""
         carried = np.bincount(self.link, weight[self.path_of_link], links)
         return carried.astype(np.float64, copy=False)
+
+    def _title(self) -> str:
+        return f"{self.count:,} paths"
+
+    def _facts(self) -> dict[str, str]:
+        return {"hops": f"{len(self.link):,}"}
 
 
 def _check_shape(paths: Paths) -> None:

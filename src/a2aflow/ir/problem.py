@@ -8,16 +8,19 @@ import numpy as np
 from a2aflow.errors import DemandError, TopologyError
 from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.demand import Demand
+from a2aflow.ir.noun import Noun
 from a2aflow.ir.reach import reachable
 from a2aflow.ir.topology import Topology
 
 
-@dataclass(frozen=True, eq=False)
-class Problem:
+@dataclass(frozen=True, eq=False, repr=False)
+class Problem(Noun):
     """What every solver takes: the topology, and who sends how much to whom.
 
     Construction proves that the problem has an answer: every terminal reaches every other one.
     """
+
+    BRIEF = ("nodes", "links", "demand")
 
     topology: Topology
     demand: Demand
@@ -47,6 +50,21 @@ class Problem:
         rows[:, self.topology.terminals] = self.demand.rows(sources)
         return rows
 
+    def _title(self) -> str:
+        return self.topology.name
+
+    def _facts(self) -> dict[str, str]:
+        demand = self.demand._facts()["total"]
+        return {**self.topology._facts(), "demand": f"{self.demand._title()}, {demand} shards"}
+
+    def _columns(self) -> dict[str, Ints | Floats]:
+        source, destination = self.demand.pairs()
+        node, amount = self.topology.terminals, self.demand.of(source, destination)
+        return {"source": node[source], "destination": node[destination], "amount": amount}
+
+    def _repr_svg_(self) -> str | None:
+        return self.topology._repr_svg_()
+
 
 def require_connected(topology: Topology) -> None:
     """Raise, naming a pair, unless every terminal reaches every other one."""
@@ -56,7 +74,8 @@ def require_connected(topology: Topology) -> None:
     for seen, words in ((forth, "{0} cannot reach terminal {1}"), (back, "{1} cannot reach {0}")):
         missed = topology.terminals[~seen[topology.terminals]]
         if len(missed):
+            ends = (topology.node_name(node) for node in (first, int(missed[0])))
             raise TopologyError(
-                f"{topology.name} is disconnected: terminal {words.format(first, int(missed[0]))} "
+                f"{topology.name} is disconnected: terminal {words.format(*ends)} "
                 f"({len(missed)} such terminals); add links or leave these terminals out"
             )

@@ -21,6 +21,7 @@ from enum import Enum, IntEnum
 from typing import NamedTuple
 
 from a2aflow.errors import InputError
+from a2aflow.ir.noun import Noun
 
 MAX_RANKS = 65_536
 MAX_CHUNKS = 1 << 25
@@ -114,9 +115,11 @@ class RankProgram:
         return (self.input, self.output, self.scratch)[buffer]
 
 
-@dataclass(frozen=True)
-class Program:
+@dataclass(frozen=True, eq=False, repr=False)
+class Program(Noun):
     """One `RankProgram` per rank; see the module for what it means."""
+
+    BRIEF = ("ranks", "instructions")
 
     name: str
     chunks_per_shard: int
@@ -134,6 +137,28 @@ class Program:
     def instructions(self) -> int:
         """The number of instructions of all ranks."""
         return sum(len(thread.instructions) for code in self.ranks for thread in code.threads)
+
+    def _title(self) -> str:
+        return self.name
+
+    def _facts(self) -> dict[str, str]:
+        return {
+            "ranks": f"{len(self.ranks):,}",
+            "instructions": f"{self.instructions:,}",
+            "thread blocks": f"{max(len(code.threads) for code in self.ranks)} at most on a rank",
+            "scratch": f"{max(code.scratch for code in self.ranks):,} chunks at most on a rank",
+            "chunks": f"{self.chunks_per_shard} per shard",
+        }
+
+    def _columns(self) -> dict[str, list[object]]:
+        rows = [
+            (rank, number, step, each.op.value, each.count, thread.send_to, thread.receive_from)
+            for rank, code in enumerate(self.ranks)
+            for number, thread in enumerate(code.threads)
+            for step, each in enumerate(thread.instructions)
+        ]
+        keys = ("rank", "thread", "step", "op", "count", "send_to", "receive_from")
+        return {key: [row[index] for row in rows] for index, key in enumerate(keys)}
 
 
 def spot(rank: int, thread: int, index: int) -> str:

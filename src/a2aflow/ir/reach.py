@@ -6,14 +6,14 @@ from numpy.typing import NDArray
 from a2aflow.ir.arrays import Ints, inner_index
 
 
-def reachable(nodes: int, tail: Ints, head: Ints, start: int) -> NDArray[np.bool_]:
-    """Return a mask of the nodes that `start` reaches, itself included."""
+def reachable(nodes: int, tail: Ints, head: Ints, start: int | Ints) -> NDArray[np.bool_]:
+    """Return a mask of the nodes that `start`, a node or several, reaches, itself included."""
     order = np.argsort(tail, kind="stable")
     first = np.searchsorted(tail[order], np.arange(nodes + 1))
     successors = head[order]
     seen = np.zeros(nodes, dtype=np.bool_)
     seen[start] = True
-    frontier = np.array([start], dtype=np.int64)
+    frontier = np.unique(np.asarray(start, dtype=np.int64))
     while len(frontier):
         degrees = (first[frontier + 1] - first[frontier]).astype(np.int64)
         arcs = np.repeat(first[frontier], degrees) + inner_index(degrees)

@@ -1,20 +1,22 @@
 """`Routes`: weighted paths per pair, with a virtual layer each once assigned."""
 
-import math
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 
 from a2aflow.errors import InputError
+from a2aflow.ir.answer import Answer
 from a2aflow.ir.arrays import Floats, Ints, frozen
-from a2aflow.ir.flow import Certificate
+from a2aflow.ir.certificate import Certificate
 from a2aflow.ir.paths import Paths
 from a2aflow.ir.problem import Problem
+from a2aflow.ir.provenance import Provenance
 
 
-@dataclass(frozen=True, eq=False)
-class Routes(Paths):
+@dataclass(frozen=True, eq=False, repr=False)
+class Routes(Answer, Paths):
     """Paths that carry a demand: route r takes `weight[r]` shards over path r.
 
     The weights of a pair add up to its demand. `layer` is the virtual layer of each route, None
@@ -22,12 +24,15 @@ class Routes(Paths):
     1 / denominator.
     """
 
+    BRIEF = ("time", "gap", "routes", "layers")
+
     problem: Problem
     weight: Floats
     certificate: Certificate
     method: str
     layer: Ints | None = None
     denominator: int | None = None
+    provenance: Provenance | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -62,16 +67,6 @@ class Routes(Paths):
         return float((self.load() / self.problem.topology.capacity).max())
 
     @property
-    def bound(self) -> float:
-        """The certified lower bound on the time of any all-to-all for this problem."""
-        return self.certificate.bound
-
-    @property
-    def gap(self) -> float:
-        """How far `time` can be from the optimum at most; infinite if no bound is claimed."""
-        return self.time / self.bound - 1.0 if self.bound > 0 else math.inf
-
-    @property
     def layers(self) -> int | None:
         """The number of virtual layers, None until they have been assigned."""
         return None if self.layer is None else int(self.layer.max()) + 1
@@ -80,6 +75,25 @@ class Routes(Paths):
         """Return the number of routes of each pair that has any."""
         pairs = self.pair(len(self.problem.topology.terminals))
         return np.asarray(np.unique(pairs, return_counts=True)[1], dtype=np.int64)
+
+    def _fullness(self) -> Floats:
+        return self.load() / self.problem.topology.capacity
+
+    def _facts(self) -> dict[str, str]:
+        layers = "not assigned" if self.layers is None else str(self.layers)
+        return {**super()._facts(), "routes": f"{self.count:,}", "layers": layers}
+
+    def _columns(self) -> dict[str, Iterable[object]]:
+        node, link = self.problem.topology.terminals, self.link.tolist()
+        runs = zip(self.start[:-1].tolist(), self.start[1:].tolist(), strict=True)
+        rows: dict[str, Iterable[object]] = {
+            "source": node[self.source],
+            "destination": node[self.destination],
+            "weight": self.weight,
+            "hops": np.diff(self.start),
+            "links": [tuple(link[begin:end]) for begin, end in runs],
+        }
+        return rows if self.layer is None else {**rows, "layer": self.layer}
 
 
 def _check_shape(routes: Routes) -> None:

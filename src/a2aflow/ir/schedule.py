@@ -1,18 +1,21 @@
 """`Schedule`: integer chunks, and per time step the chunks that each link carries."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from a2aflow.errors import InputError
+from a2aflow.ir.answer import Answer
 from a2aflow.ir.arrays import Floats, Ints, frozen
-from a2aflow.ir.flow import Certificate
+from a2aflow.ir.bottleneck import SAME
+from a2aflow.ir.certificate import Certificate
 from a2aflow.ir.problem import Problem
+from a2aflow.ir.provenance import Provenance
 
 
-@dataclass(frozen=True, eq=False)
-class Schedule:
+@dataclass(frozen=True, eq=False, repr=False)
+class Schedule(Answer):
     """Send i moves chunk `chunk[i]` of the shard (`source[i]`, `destination[i]`) over `link[i]`.
 
     It does so in step `step[i]`, and sends are ordered by step. Sources and destinations are
@@ -23,6 +26,8 @@ class Schedule:
     A shard of demand D is cut into `chunks_of(D)` equal chunks: `chunks_per_shard` for a shard of
     size 1. `certificate` is the proof of `bound`, the least time of any all-to-all.
     """
+
+    BRIEF = ("time", "gap", "steps", "chunks")
 
     problem: Problem
     chunks_per_shard: int
@@ -35,6 +40,7 @@ class Schedule:
     certificate: Certificate
     fractional_time: float
     method: str
+    provenance: Provenance | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         for key in ("step", "source", "destination", "chunk", "link"):
@@ -47,19 +53,9 @@ class Schedule:
         return len(self.step)
 
     @property
-    def bound(self) -> float:
-        """The certified lower bound on the time of any all-to-all for this problem."""
-        return self.certificate.bound
-
-    @property
     def time(self) -> float:
         """The sum over the steps of the largest load over capacity, in shards."""
         return float(self.step_times().sum())
-
-    @property
-    def gap(self) -> float:
-        """How far `time` can be from the optimum at most; infinite if no bound is claimed."""
-        return self.time / self.bound - 1.0 if self.bound > 0 else math.inf
 
     @property
     def loss(self) -> float:
@@ -89,13 +85,46 @@ class Schedule:
 
         A step that is claimed and never used takes no time, and here no memory either.
         """
+        step, _, fullness = self._used()
+        times = np.zeros(int(step[-1]) + 1 if len(step) else 0)
+        np.maximum.at(times, step, fullness)
+        return times
+
+    def _used(self) -> tuple[Ints, Ints, Floats]:
+        """Return each link in each step that uses it: step, link, and load over capacity.
+
+        Steps are numbered among those in which anything is sent.
+        """
         links = self.problem.topology.links
         key = (np.cumsum(np.diff(self.step, prepend=-1) != 0) - 1) * links + self.link
         used, place = np.unique(key, return_inverse=True)
         load = np.bincount(place, self.sizes(), len(used))
-        times = np.zeros(int(used[-1]) // links + 1 if len(used) else 0)
-        np.maximum.at(times, used // links, load / self.problem.topology.capacity[used % links])
-        return times
+        step, link = used // links, used % links
+        return step, link, load / self.problem.topology.capacity[link]
+
+    def _fullness(self) -> Floats:
+        """Return the time of the steps in which each link is the fullest."""
+        step, link, fullness = self._used()
+        times = self.step_times()
+        slowest = fullness >= times[step] * (1 - SAME)
+        return np.bincount(link[slowest], times[step[slowest]], self.problem.topology.links).astype(
+            np.float64
+        )
+
+    def _facts(self) -> dict[str, str]:
+        chunks = f"{self.chunks_per_shard} per shard"
+        return {**super()._facts(), "steps": str(self.steps), "chunks": chunks}
+
+    def _columns(self) -> dict[str, Ints | Floats]:
+        node = self.problem.topology.terminals
+        return {
+            "step": self.step,
+            "source": node[self.source],
+            "destination": node[self.destination],
+            "chunk": self.chunk,
+            "link": self.link,
+            "shards": self.sizes(),
+        }
 
 
 def chunks_of(demand: Floats, chunks_per_shard: int) -> Ints:
@@ -105,7 +134,7 @@ def chunks_of(demand: Floats, chunks_per_shard: int) -> Ints:
 
 
 def _check_shape(schedule: Schedule) -> None:
-    """Refuse arrays that do not describe sends at all; `check.flow` judges what they say."""
+    """Refuse arrays that do not describe sends at all; `check.schedule` judges what they say."""
     topology = schedule.problem.topology
     if schedule.chunks_per_shard < 1 or schedule.steps < 1:
         raise InputError(

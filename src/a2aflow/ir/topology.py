@@ -9,6 +9,9 @@ from numpy.typing import NDArray
 
 from a2aflow.errors import TopologyError
 from a2aflow.ir.arrays import Floats, Ints, frozen
+from a2aflow.ir.names import checked_names, no_node, node_called, not_a_link, two_ends
+from a2aflow.ir.noun import Noun, drawn
+from a2aflow.ir.words import span
 
 MAX_NODES = 1_000_000
 SMALLEST, LARGEST = 1e-100, 1e100
@@ -18,23 +21,30 @@ MAX_LINKS = 4_000_000
 """More links than any method here takes; the complete graph on 2,000 nodes has as many."""
 
 
-@dataclass(frozen=True, eq=False)
-class Topology:
+@dataclass(frozen=True, eq=False, repr=False)
+class Topology(Noun):
     """A directed multigraph with link capacities.
 
     The position of a link in `tail`, `head` and `capacity` is its index, and that index is the
     key of every per-link array in a2aflow; parallel links are simply two indices. Nodes that are
     not terminals (switches, the NIC halves of a host) forward but neither send nor receive.
     `notes` say how the topology came to be: dropped self-loops, removed links, and the like.
+    `names` are what people call the nodes; without them nodes are called by their numbers.
+
+    Topologies are equal if their nodes, links in order, capacities and terminals are, whatever they
+    or their nodes are called, and however they came to be.
     """
 
-    name: str
+    BRIEF = ("nodes", "links")
+
+    name: str = field(compare=False)
     nodes: int
     tail: Ints
     head: Ints
     capacity: Floats
     terminals: Ints
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = field(default=(), compare=False)
+    names: tuple[str, ...] | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         for key, kind in (
@@ -45,6 +55,8 @@ class Topology:
         ):
             object.__setattr__(self, key, frozen(getattr(self, key), kind))
         _check_sizes(self)
+        if self.names is not None:
+            object.__setattr__(self, "names", checked_names(self.name, self.nodes, self.names))
         _check_links(self)
         _check_terminals(self)
 
@@ -56,6 +68,7 @@ class Topology:
         links: Iterable[Sequence[float]],
         terminals: Iterable[int] | None = None,
         notes: Iterable[str] = (),
+        names: Iterable[str] | None = None,
     ) -> "Topology":
         """Build from `(tail, head)` or `(tail, head, capacity)` tuples; capacity is 1 if left out.
 
@@ -71,6 +84,7 @@ class Topology:
             capacity=np.array([row[2] if len(row) > 2 else 1.0 for row in rows], dtype=np.float64),
             terminals=np.array(sorted(range(nodes) if terminals is None else terminals), np.int64),
             notes=tuple(notes),
+            names=None if names is None else tuple(names),
         )
 
     @classmethod
@@ -81,6 +95,7 @@ class Topology:
         edges: Iterable[Sequence[float]],
         terminals: Iterable[int] | None = None,
         notes: Iterable[str] = (),
+        names: Iterable[str] | None = None,
     ) -> "Topology":
         """Build from undirected edges: each becomes a link either way, of the edge's capacity.
 
@@ -88,7 +103,7 @@ class Topology:
         """
         both = [arc for u, v, *rest in edges for arc in ((u, v, *rest), (v, u, *rest))]
         both.sort(key=lambda arc: (arc[0], arc[1]))
-        return cls.from_links(name, nodes, both, terminals, notes)
+        return cls.from_links(name, nodes, both, terminals, notes, names)
 
     @property
     def links(self) -> int:
@@ -123,16 +138,60 @@ class Topology:
             and np.array_equal(self.capacity[forth], self.capacity[back])
         )
 
+    def node_name(self, node: int) -> str:
+        """Name a node for a message or a table: its name, or its number if it has none."""
+        if self.names is None or not 0 <= node < self.nodes:
+            return str(node)
+        return self.names[node]
+
+    def terminal_name(self, position: int) -> str:
+        """Name the node that is the terminal of this position."""
+        return self.node_name(int(self.terminals[position]))
+
     def link_name(self, link: int) -> str:
         """Name a link for a message: its index and its two ends."""
-        return f"link {link} ({self.tail[link]} -> {self.head[link]})"
+        tail, head = (self.node_name(int(ends[link])) for ends in (self.tail, self.head))
+        return f"link {link} ({tail} -> {head})"
 
-    def same_as(self, other: "Topology") -> bool:
-        """Whether nodes, links (in order), capacities and terminals are equal."""
-        return self.nodes == other.nodes and all(
-            np.array_equal(getattr(self, key), getattr(other, key))
-            for key in ("tail", "head", "capacity", "terminals")
-        )
+    def node_of(self, text: str) -> int:
+        """Return the node that a text means: the one of that name, else of that number."""
+        node = self._find(text)
+        if node is None:
+            raise no_node(self.name, text, self.names or (), self.nodes)
+        return node
+
+    def ends_of(self, text: str) -> tuple[int, int]:
+        """Return the two nodes that a text such as `3-4`, `a,b` or `a->b` means, in this order."""
+        ways = two_ends(text, self._find)
+        if len(ways) != 1:
+            raise not_a_link(self.name, text, ways, self._find, self.names or ())
+        return self.node_of(ways[0][0]), self.node_of(ways[0][1])
+
+    def _find(self, text: str) -> int | None:
+        return node_called(text, self._numbers, self.nodes)
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        """The node of each name."""
+        return {name: node for node, name in enumerate(self.names or ())}
+
+    def _title(self) -> str:
+        return self.name
+
+    def _facts(self) -> dict[str, str]:
+        return {
+            "nodes": f"{self.nodes:,}",
+            "terminals": f"{len(self.terminals):,}",
+            "links": f"{self.links:,}",
+            "capacity": span(self.capacity.tolist()) if self.links else "none",
+            **({"notes": "; ".join(self.notes)} if self.notes else {}),
+        }
+
+    def _columns(self) -> dict[str, Ints | Floats]:
+        return {"tail": self.tail, "head": self.head, "capacity": self.capacity}
+
+    def _repr_svg_(self) -> str | None:
+        return drawn(self)
 
 
 def _check_node_count(name: str, nodes: int) -> None:

@@ -17,8 +17,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from a2aflow.ir.arrays import Floats
+from a2aflow.ir.certificate import Certificate
 from a2aflow.ir.demand import Demand
-from a2aflow.ir.flow import Certificate, Flow
+from a2aflow.ir.flow import Flow
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.schedule import Schedule

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from a2aflow.errors import FormatError
 from a2aflow.ir.execution_plan import ExecutionPlan
@@ -18,6 +19,8 @@ from a2aflow.lowering.programs.mscclpp.read import read_mscclpp
 from a2aflow.lowering.programs.oneccl.emit import emit_oneccl
 from a2aflow.lowering.programs.oneccl.read import read_oneccl
 from a2aflow.lowering.programs.options import Options
+from a2aflow.lowering.registering import GROUP, require_target
+from a2aflow.registry import Registry
 
 __all__ = [
     "PROTOCOLS",
@@ -48,17 +51,31 @@ class Target:
     """What the text of such a file has, and of the other formats has not, near its beginning."""
 
 
-TARGETS: dict[str, Target] = {
-    "msccl": Target(
-        emit_msccl, read_msccl, ".msccl.xml", "MSCCL XML for NCCL and RCCL on GPUs", "<algo"
-    ),
-    "mscclpp": Target(
-        emit_mscclpp, read_mscclpp, ".mscclpp.json", "MSCCL++ execution plan for GPUs", '"gpus"'
-    ),
-    "oneccl": Target(
-        emit_oneccl, read_oneccl, ".oneccl.xml", "oneCCL-style XML for CPUs", "<schedule"
-    ),
-}
+def _target(name: str, target: Any) -> Target | None:
+    """Return what somebody registers as a target, if it is one for schedules."""
+    if not isinstance(target, Target):
+        return None
+    require_target(name, target)
+    return target
+
+
+TARGETS: Registry[Target] = Registry(
+    "target",
+    GROUP,
+    {
+        "msccl": Target(
+            emit_msccl, read_msccl, ".msccl.xml", "MSCCL XML for NCCL and RCCL on GPUs", "<algo"
+        ),
+        "mscclpp": Target(
+            emit_mscclpp, read_mscclpp, ".mscclpp.json", "MSCCL++ execution plan for GPUs", '"gpus"'
+        ),
+        "oneccl": Target(
+            emit_oneccl, read_oneccl, ".oneccl.xml", "oneCCL-style XML for CPUs", "<schedule"
+        ),
+    },
+    _target,
+)
+"""All targets for schedules by name; others are added by `a2aflow.register_target`."""
 
 SNIFFED = 1 << 16
 

@@ -4,7 +4,8 @@ import clarabel
 import numpy as np
 from scipy.sparse import csc_matrix, eye_array, vstack
 
-from a2aflow.lp.program import LinearProgram, LPResult, LPSettings, LPStatus, Vector
+from a2aflow.lp.program import LinearProgram, LPResult, Vector
+from a2aflow.lp.settings import LPSettings, LPStatus
 
 _STATUS = {
     "Solved": LPStatus.OPTIMAL,

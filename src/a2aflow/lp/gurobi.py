@@ -4,7 +4,8 @@ import gurobipy
 import numpy as np
 
 from a2aflow.errors import MissingComponentError
-from a2aflow.lp.program import LinearProgram, LPResult, LPSettings, LPStatus
+from a2aflow.lp.program import LinearProgram, LPResult
+from a2aflow.lp.settings import LPSettings, LPStatus
 
 _STATUS = {
     gurobipy.GRB.OPTIMAL: LPStatus.OPTIMAL,

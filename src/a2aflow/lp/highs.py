@@ -14,7 +14,8 @@ import highspy
 import numpy as np
 from numpy.typing import NDArray
 
-from a2aflow.lp.program import LinearProgram, LPResult, LPSettings, LPStatus, Vector
+from a2aflow.lp.program import LinearProgram, LPResult, Vector
+from a2aflow.lp.settings import LPSettings, LPStatus
 
 Extended = NDArray[np.longdouble]
 

@@ -1,36 +1,14 @@
 """`LinearProgram` in, `LPResult` out: what every solver takes and gives."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from enum import StrEnum
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array
 
+from a2aflow.lp.settings import LPStatus
+
 Vector = NDArray[np.float64]
-Report = Callable[[str], None]
-
-
-def silent(_: str) -> None:
-    """Report nothing."""
-
-
-def never() -> bool:
-    """Whether to stop: no."""
-    return False
-
-
-class LPStatus(StrEnum):
-    """How a solver ended, in the same words for all solvers."""
-
-    OPTIMAL = "optimal"
-    INFEASIBLE = "infeasible"
-    UNBOUNDED = "unbounded"
-    TIME_LIMIT = "time_limit"
-    INTERRUPTED = "interrupted"
-    STOPPED = "stopped"
-    """The solver gave up: an iteration limit, or trouble with the numbers."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,23 +29,6 @@ class LinearProgram:
     def size(self) -> int:
         """The number of variables."""
         return len(self.cost)
-
-
-@dataclass(frozen=True)
-class LPSettings:
-    """What a caller may ask of any solver.
-
-    `tolerance` is the relative accuracy wanted from solvers that approach the optimum from the
-    inside; `vertex` asks for a basic (sparse) solution where the solver can give one; a solver that
-    runs for long asks `stopped` now and then, and ends if it says so.
-    """
-
-    tolerance: float = 1e-9
-    time_limit: float | None = None
-    threads: int | None = None
-    vertex: bool = True
-    report: Report = silent
-    stopped: Callable[[], bool] = never
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.paths import NOTHING
 from a2aflow.ir.topology import Topology
-from a2aflow.lp.program import never
+from a2aflow.lp.settings import never
 from a2aflow.paths.negotiate import HARDEST_LESSON, LESSON, ROUNDING, Pace, until_within
 from a2aflow.paths.shortest import Adjacency, shortest_tree
 from a2aflow.paths.steps import WAITING, cheapest_in_steps

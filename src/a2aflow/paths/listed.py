@@ -14,7 +14,7 @@ from numba import njit
 
 from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.topology import Topology
-from a2aflow.lp.program import never
+from a2aflow.lp.settings import never
 from a2aflow.paths.negotiate import HARDEST_LESSON, LESSON, ROUNDING, Pace, until_within
 from a2aflow.settings import Late
 

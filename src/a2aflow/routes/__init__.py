@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any, cast
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from a2aflow.ir.routes import Routes
 from a2aflow.ir.units import normal_units
 from a2aflow.paths.candidates import candidate_paths
 from a2aflow.paths.shortest import shortest_distances
+from a2aflow.registry import Registry, returned
 from a2aflow.routes.baselines import BASELINES
 from a2aflow.routes.baselines.sssp import route_sssp
 from a2aflow.routes.deadlock_free.best import route_deadlock_free
@@ -24,14 +26,26 @@ from a2aflow.settings import RouteSettings
 
 Router = Callable[[Problem, RouteSettings], Routes]
 
-ROUTERS: dict[str, Router] = {
-    "extp": route_extp,
-    "pmcf": route_pmcf,
-    "single": route_single,
-    "few": route_few,
-    "deadlock-free": route_deadlock_free,
-    **BASELINES,
-}
+
+def _router(_: str, function: Any) -> Router | None:
+    """Return what somebody registers as a method, if it is one of ours: it returns routes."""
+    return cast("Router", function) if returned(function) == Routes.__name__ else None
+
+
+ROUTERS: Registry[Router] = Registry(
+    "method",
+    "a2aflow.methods",
+    {
+        "extp": route_extp,
+        "pmcf": route_pmcf,
+        "single": route_single,
+        "few": route_few,
+        "deadlock-free": route_deadlock_free,
+        **BASELINES,
+    },
+    _router,
+)
+"""All methods by name; others are added by `a2aflow.register_method`."""
 
 CERTIFIED = ("extp", "single", "few", "deadlock-free")
 """Methods that solve the master program themselves; their certificate is the best there is."""
@@ -55,11 +69,14 @@ USED_BY: dict[str, tuple[str, ...]] = {
     "max_routes": tuple(each for each in SPLITTING if each != "deadlock-free"),
     "loss": ("few",),
     "epsilon": ("fptas",),
+    "shape": ("dor",),
     "chunks": SPLITTING,
-    "layers": tuple(each for each in ROUTERS if each != "deadlock-free"),
+    "layers": tuple(each for each in ROUTERS.known if each != "deadlock-free"),
     "cluster": ("extp", "deadlock-free"),
 }
-"""The methods to which a setting means anything; all settings that are not here, to all."""
+"""The methods to which a setting means anything; all settings that are not here, to all.
+
+What others register is given all settings, and takes what it likes."""
 
 
 def route(problem: Problem, method: str = "extp", settings: RouteSettings | None = None) -> Routes:

@@ -16,10 +16,7 @@ from a2aflow.ir.paths import Paths
 from a2aflow.ir.routes import Routes
 from a2aflow.routes.pieces import EXACT, Pieces
 from a2aflow.routes.weights import routes_from_weights
-from a2aflow.settings import RouteSettings
-
-MOST_CHUNKS = 4096
-"""Chunks per shard beyond which weights are not taken for fractions."""
+from a2aflow.settings import MOST_CHUNKS, RouteSettings
 
 MOST_TRIED = 64
 """Chunks per shard beyond which none are looked for: the paths as they are will do."""

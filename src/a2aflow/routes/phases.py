@@ -18,7 +18,7 @@ from numba import njit
 from a2aflow.errors import InputError, UsageError
 from a2aflow.ir.arrays import Floats, Ints, frozen
 from a2aflow.ir.routes import Routes
-from a2aflow.lp.program import never
+from a2aflow.lp.settings import never
 from a2aflow.paths.listed import UNPLACED, Items, Places, first_found, loads, settle
 from a2aflow.settings import Late
 

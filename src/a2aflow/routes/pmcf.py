@@ -37,12 +37,13 @@ from a2aflow.flows.certificate import certify_program
 from a2aflow.flows.program import reduced_program
 from a2aflow.flows.symmetry.translations import Translations, find_translations
 from a2aflow.ir.arrays import Floats, Ints, starts_of
+from a2aflow.ir.certificate import Certificate
 from a2aflow.ir.demand import Demand
-from a2aflow.ir.flow import Certificate
 from a2aflow.ir.paths import Paths
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
-from a2aflow.lp import LinearProgram, LPResult, solve_program
+from a2aflow.lp.program import LinearProgram, LPResult
+from a2aflow.lp.solve import solve_program
 from a2aflow.paths.candidates import candidate_paths
 from a2aflow.paths.search import tree_paths
 from a2aflow.paths.shortest import Adjacency

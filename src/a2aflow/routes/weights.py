@@ -3,7 +3,7 @@
 import numpy as np
 
 from a2aflow.ir.arrays import Floats, Ints
-from a2aflow.ir.flow import Certificate
+from a2aflow.ir.certificate import Certificate
 from a2aflow.ir.paths import Paths
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes

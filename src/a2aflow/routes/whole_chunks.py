@@ -17,7 +17,7 @@ from a2aflow.errors import UsageError
 from a2aflow.ir.arrays import Ints
 from a2aflow.ir.paths import Paths
 from a2aflow.ir.routes import Routes
-from a2aflow.lp import solve_program
+from a2aflow.lp.solve import solve_program
 from a2aflow.paths.listed import first_found
 from a2aflow.routes.exact import fewest_chunks
 from a2aflow.routes.pieces import Pieces

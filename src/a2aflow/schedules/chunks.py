@@ -22,11 +22,12 @@ from a2aflow.errors import InputError
 from a2aflow.flows.exact import exact_flows
 from a2aflow.flows.matrices import linear_program
 from a2aflow.ir.arrays import Floats, Ints
-from a2aflow.ir.flow import Certificate
+from a2aflow.ir.certificate import Certificate
 from a2aflow.ir.paths import NOTHING
 from a2aflow.ir.schedule import Schedule
-from a2aflow.lp import LinearProgram, LPStatus, solve_program
-from a2aflow.lp.program import never
+from a2aflow.lp.program import LinearProgram
+from a2aflow.lp.settings import LPStatus, never
+from a2aflow.lp.solve import solve_program
 from a2aflow.schedules.pieces import Pieces, Rounded, capacity_unit
 from a2aflow.schedules.timestepped import TimedFlow, useful_variables
 from a2aflow.settings import SolveSettings

@@ -1,6 +1,7 @@
 """From a problem to a verified chunk schedule: how many steps, how many chunks."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 from a2aflow.check.schedule import check_schedule
 from a2aflow.flows.master import solve_master
@@ -8,6 +9,7 @@ from a2aflow.flows.symmetry.translations import find_translations
 from a2aflow.ir.flow import Flow, Status
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.schedule import Schedule
+from a2aflow.ir.summaries import in_order, summary_of
 from a2aflow.ir.units import normal_units
 from a2aflow.schedules.chunk_numbers import choices_of, floor_of, least_loss, on_grid
 from a2aflow.schedules.chunks import round_flow, schedule_from, squeezed
@@ -56,6 +58,15 @@ class Found:
     floor: dict[int, float]
     status: Status
     fractional_bound: float
+
+    def summary(self) -> dict[str, Any]:
+        """Return everything that is worth printing, as plain values."""
+        found = summary_of(self.schedule)
+        found["fractional_bound"] = self.fractional_bound
+        found["loss_by_chunks"] = {str(each): max(0.0, loss) for each, loss in self.curve.items()}
+        found["least_loss_by_chunks"] = {str(each): loss for each, loss in self.floor.items()}
+        found["status"] = self.status.value
+        return in_order(found)
 
 
 def find_schedule(problem: Problem, settings: ScheduleSettings) -> Found:

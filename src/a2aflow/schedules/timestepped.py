@@ -33,7 +33,8 @@ from a2aflow.flows.symmetry.translations import Translations, find_translations
 from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.flow import Status
 from a2aflow.ir.problem import Problem
-from a2aflow.lp import LPStatus, solve_program
+from a2aflow.lp.settings import LPStatus
+from a2aflow.lp.solve import solve_program
 from a2aflow.paths.shortest import shortest_distances
 from a2aflow.schedules.expansion import Expansion
 from a2aflow.settings import SolveSettings

@@ -2,14 +2,17 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from itertools import compress
 
 import numpy as np
 from numpy.typing import NDArray
 
 from a2aflow.errors import TopologyError
 from a2aflow.ir.arrays import Ints
+from a2aflow.ir.names import distinct_names
 from a2aflow.ir.reach import reachable
 from a2aflow.ir.topology import Topology
+from a2aflow.topologies.cables import cable_links, partner_links
 from a2aflow.topologies.parts import counted
 
 MAX_DRAWS = 1000
@@ -46,7 +49,7 @@ def drop_nodes(topology: Topology, count: int, seed: int) -> Topology:
         return topology
 
     def remove(drawn: Ints) -> Topology:
-        words = f"dropped {_nodes_in_words(drawn)} at random (seed {seed}) and renumbered"
+        words = f"dropped {_nodes_in_words(topology, drawn)} at random (seed {seed}) and renumbered"
         return _without_nodes(topology, drawn, words)
 
     return _draw(topology, topology.terminals, count, seed, remove)
@@ -74,7 +77,8 @@ def remove_nodes(topology: Topology, nodes: Iterable[int]) -> Topology:
     if not named:
         return topology
     gone = np.array(named, dtype=np.int64)
-    return _without_nodes(topology, gone, f"removed {_nodes_in_words(gone)} and renumbered")
+    note = f"removed {_nodes_in_words(topology, gone)} and renumbered"
+    return _without_nodes(topology, gone, note)
 
 
 def scale_capacities(topology: Topology, factor: float) -> Topology:
@@ -88,9 +92,9 @@ def set_capacities(topology: Topology, capacities: Mapping[Pair, float]) -> Topo
     """Give every link from u to v the capacity `capacities[u, v]`, in that direction only."""
     changed = np.array(topology.capacity)
     for (u, v), value in capacities.items():
-        _check_positive(topology, f"capacity of {u} -> {v}", value)
+        _check_positive(topology, f"capacity of {_arc(topology, u, v)}", value)
         changed[_links_between(topology, u, v)] = value
-    shown = [f"{u} -> {v} to {value:g}" for (u, v), value in capacities.items()]
+    shown = [f"{_arc(topology, *pair)} to {value:g}" for pair, value in capacities.items()]
     note = f"set the capacity of {_listed(shown)}"
     return replace(topology, capacity=changed, notes=(*topology.notes, note))
 
@@ -101,7 +105,8 @@ def with_host_bandwidth(topology: Topology, bandwidth: float) -> Topology:
     Terminal number i keeps its id as the host, and gets the NIC halves in = nodes + i and
     out = nodes + terminals + i, which are not terminals. A link u -> v becomes out(u) -> in(v)
     with its index and capacity; behind those come the links in(u) -> u of all terminals and then
-    the links u -> out(u), all of capacity `bandwidth`. Switches are not split.
+    the links u -> out(u), all of capacity `bandwidth`. Switches are not split. Where nodes have
+    names, the halves of `a` are called `a/nic-in` and `a/nic-out`.
     """
     _check_positive(topology, "host bandwidth", bandwidth)
     hosts = topology.terminals
@@ -117,30 +122,18 @@ def with_host_bandwidth(topology: Topology, bandwidth: float) -> Topology:
         head=np.concatenate([receives[topology.head], hosts, nic_out]),
         capacity=np.concatenate([topology.capacity, np.full(len(halves), float(bandwidth))]),
         notes=(*topology.notes, note),
+        names=_with_halves(topology),
     )
 
 
-def partner_links(topology: Topology) -> Ints:
-    """Return for every link the one that goes back over the same cable.
-
-    Parallel links of one capacity are paired in the order of their indices.
-    """
-    if not topology.bidirectional:
-        raise TopologyError(
-            f"{topology.name}: some link has no partner of the same capacity in the other "
-            "direction; expected a bidirectional topology, add the missing links"
-        )
-    partner = np.empty(topology.links, dtype=np.int64)
-    forth = np.lexsort((topology.capacity, topology.head, topology.tail))
-    partner[forth] = np.lexsort((topology.capacity, topology.tail, topology.head))
-    return partner
-
-
-def cable_links(topology: Topology) -> Ints:
-    """Return one link per cable: the one from the lower node if bidirectional, else every link."""
-    if topology.bidirectional:
-        return np.flatnonzero(topology.tail < topology.head).astype(np.int64)
-    return np.arange(topology.links, dtype=np.int64)
+def _with_halves(topology: Topology) -> tuple[str, ...] | None:
+    """Return the names of all nodes and of the NIC halves; none if the nodes have no names."""
+    if topology.names is None:
+        return None
+    hosts = [topology.names[host] for host in topology.terminals.tolist()]
+    return distinct_names(
+        (*topology.names, *(f"{host}/nic-{way}" for way in ("in", "out") for host in hosts))
+    )
 
 
 def _draw(
@@ -197,6 +190,7 @@ def _without_nodes(topology: Topology, nodes: Ints, note: str) -> Topology:
         capacity=topology.capacity[kept],
         terminals=renumbered[topology.terminals[stays[topology.terminals]]],
         notes=(*topology.notes, note),
+        names=None if topology.names is None else tuple(compress(topology.names, stays)),
     )
 
 
@@ -208,9 +202,13 @@ def _links_between(topology: Topology, u: int, v: int) -> Mask:
         return mask
     neighbours = np.unique(topology.head[topology.tail == u])
     raise TopologyError(
-        f"{topology.name}: there is no link {u} -> {v}; "
-        f"the links from {u} lead to {_listed(map(str, neighbours)) or 'no node'}"
+        f"{topology.name}: there is no link {_arc(topology, u, v)}; the links from "
+        f"{topology.node_name(u)} lead to {_named(topology, neighbours) or 'no node'}"
     )
+
+
+def _arc(topology: Topology, u: int, v: int) -> str:
+    return f"{topology.node_name(u)} -> {topology.node_name(v)}"
 
 
 def _check_node(topology: Topology, node: int) -> None:
@@ -237,12 +235,17 @@ def _check_positive(topology: Topology, what: str, value: float) -> None:
 
 def _links_in_words(topology: Topology, links: Ints) -> str:
     arrow, noun = ("-", "cable") if topology.bidirectional else ("->", "link")
-    ends = (f"{topology.tail[link]}{arrow}{topology.head[link]}" for link in links)
+    pairs = zip(topology.tail[links].tolist(), topology.head[links].tolist(), strict=True)
+    ends = (f"{topology.node_name(u)}{arrow}{topology.node_name(v)}" for u, v in pairs)
     return f"{counted(len(links), noun)} {_listed(ends)}"
 
 
-def _nodes_in_words(nodes: Ints) -> str:
-    return f"{counted(len(nodes), 'node')} {_listed(map(str, nodes))}"
+def _nodes_in_words(topology: Topology, nodes: Ints) -> str:
+    return f"{counted(len(nodes), 'node')} {_named(topology, nodes)}"
+
+
+def _named(topology: Topology, nodes: Ints) -> str:
+    return _listed(map(topology.node_name, nodes.tolist()))
 
 
 def _listed(words: Iterable[str]) -> str:

@@ -45,10 +45,11 @@ def _distance_blocks(topology: Topology, what: str) -> Iterator[Floats]:
         sources = terminals[begin : begin + rows]
         distances = hop_distances(topology, sources)[:, terminals]
         if np.isinf(distances.max()):
-            row, column = np.argwhere(np.isinf(distances))[0]
+            row, column = np.argwhere(np.isinf(distances))[0].tolist()
             raise TopologyError(
-                f"{topology.name}: no path leads from terminal {sources[row]} to terminal "
-                f"{terminals[column]}, so there is no {what}; add links"
+                f"{topology.name}: no path leads from terminal "
+                f"{topology.terminal_name(begin + row)} to terminal "
+                f"{topology.terminal_name(column)}, so there is no {what}; add links"
             )
         yield distances
 

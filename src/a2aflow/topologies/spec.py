@@ -1,4 +1,4 @@
-"""Topologies by name: the `FAMILIES`, and `build`, which reads a SPEC.
+"""Topologies by name: `build` reads a SPEC and builds a member of one of the `FAMILIES`.
 
 A SPEC is `family:arguments`, the arguments separated by commas and each either a value, which
 takes the next parameter, or `parameter=value`::
@@ -11,57 +11,18 @@ import inspect
 import re
 import reprlib
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import get_type_hints
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 from a2aflow.errors import UsageError
-from a2aflow.ir.topology import Topology
-from a2aflow.topologies import (
-    algebraic,
-    digraphs,
-    expanders,
-    grids,
-    hardware,
-    hierarchical,
-)
+from a2aflow.registry import load
+from a2aflow.topologies.families import FAMILIES, Family
+
+if TYPE_CHECKING:
+    from a2aflow.ir.topology import Topology
 
 
-@dataclass(frozen=True)
-class Family:
-    """A family of topologies: the function that builds a member, and the SPEC of one."""
-
-    build: Callable[..., Topology]
-    example: str
-
-
-FAMILIES: dict[str, Family] = {
-    "ring": Family(grids.ring, "ring:6"),
-    "mesh": Family(grids.mesh, "mesh:3x4"),
-    "torus": Family(grids.torus, "torus:3x3x3"),
-    "hypercube": Family(grids.hypercube, "hypercube:3"),
-    "twisted-hypercube": Family(grids.twisted_hypercube, "twisted-hypercube:3"),
-    "hyperx": Family(grids.hyperx, "hyperx:3x3"),
-    "circulant": Family(digraphs.circulant, "circulant:n=16,jumps=1x3"),
-    "debruijn": Family(digraphs.debruijn, "debruijn:d=2,k=3"),
-    "kautz": Family(digraphs.kautz, "kautz:d=2,k=3"),
-    "genkautz": Family(digraphs.genkautz, "genkautz:n=64,d=4"),
-    "jellyfish": Family(expanders.jellyfish, "jellyfish:n=64,d=4,seed=1"),
-    "xpander": Family(expanders.xpander, "xpander:n=60,d=4,seed=1"),
-    "slimfly": Family(algebraic.slimfly, "slimfly:q=5"),
-    "spectralfly": Family(algebraic.spectralfly, "spectralfly:p=3,q=5"),
-    "complete": Family(hierarchical.complete, "complete:8"),
-    "bipartite": Family(hierarchical.bipartite, "bipartite:4x4"),
-    "dragonfly": Family(hierarchical.dragonfly, "dragonfly:a=4,h=2"),
-    "fattree": Family(hierarchical.fattree, "fattree:k=4"),
-    "dgx1": Family(hardware.dgx1, "dgx1"),
-    "ndv2": Family(hardware.ndv2, "ndv2"),
-    "dgx2": Family(hardware.dgx2, "dgx2"),
-    "tpuv4": Family(hardware.tpuv4, "tpuv4:4x4x8,twisted=true"),
-}
-
-
-def build(spec: str) -> Topology:
+def build(spec: str) -> "Topology":
     """Build the topology that `spec` names; see the module for how it is written.
 
     A file of a topology is read by `read_topology`.
@@ -76,15 +37,25 @@ def build(spec: str) -> Topology:
         raise UsageError(_unknown_family(name))
     family = FAMILIES[name]
     words = _match_parameters(family, text.split(",") if text else [])
-    kinds = get_type_hints(family.build)
+    kinds = _kinds(family.build)
     values = {key: _convert(family, key, word, kinds[key]) for key, word in words.items()}
-    return family.build(**values)
+    built = family.build(**values)
+    kind: type = load("a2aflow.ir.topology:Topology")
+    if not isinstance(built, kind):
+        raise _misuse(family, f"built a {type(built).__name__}, expected a Topology")
+    return built
 
 
 def _unknown_family(name: str) -> str:
     close = difflib.get_close_matches(name, FAMILIES, n=1)
     hint = f"did you mean {close[0]!r}? " if close else ""
     return f"unknown topology family {reprlib.repr(name)}; {hint}families: {', '.join(FAMILIES)}"
+
+
+def _kinds(builder: "Callable[..., Topology]") -> dict[str, Any]:
+    """Return the type of every parameter."""
+    hints = get_type_hints(builder)
+    return {key: hints.get(key) for key in inspect.signature(builder).parameters}
 
 
 def _match_parameters(family: Family, tokens: list[str]) -> dict[str, str]:
@@ -108,6 +79,8 @@ def _match_parameters(family: Family, tokens: list[str]) -> dict[str, str]:
 
 
 def _convert(family: Family, key: str, word: str, kind: object) -> object:
+    if kind not in _KINDS:
+        raise _misuse(family, f"parameter {key!r} is of a type that no SPEC can give")
     convert, expected = _KINDS[kind]
     try:
         return convert(word)

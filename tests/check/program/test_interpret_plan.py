@@ -134,6 +134,16 @@ def test_what_a_wait_was_told_is_known_after_a_nop() -> None:
 FILL, USE = put((IN, 0), 0, (SCRATCH, 0)), put((SCRATCH, 0), 0, (OUT, 0))
 
 
+def test_a_race_names_the_blocks_that_race() -> None:
+    """Also where there are more than two, on several ranks."""
+    found = interpret_plan(plan_of([(NOP,), (FILL,), (USE,)], [(NOP,)]), numbered_inputs(2, 1))
+    assert found.violations[0] == race(
+        "rank 0, thread block 2, step 0",
+        "reads scratch chunk 0 of rank 0",
+        "rank 0, thread block 1, step 0",
+    )
+
+
 @pytest.mark.parametrize("parties", [1, 2])
 def test_a_barrier_orders_its_blocks(parties: int) -> None:
     """What one block did before it, the other may use after it; alone it orders nothing."""

@@ -32,7 +32,7 @@ def test_undirected_edges_become_links_either_way() -> None:
     """Comments, blank lines, tabs and a capacity are understood."""
     found = read("# a triangle\n\n0 1\n1\t2  2.5  # wide\r\n2 0\n")
     expected = Topology.from_edges("net", 3, [(0, 1), (1, 2, 2.5), (2, 0)])
-    assert found.same_as(expected)
+    assert found == expected
     assert found.name == "net"
 
 
@@ -40,13 +40,13 @@ def test_undirected_parallel_edges_have_the_order_of_from_edges() -> None:
     """Ties between parallel edges are broken as in the constructor."""
     edges = [(1, 0, 5.0), (0, 1, 3.0), (1, 0, 4.0)]
     text = "\n".join(f"{u} {v} {c}" for u, v, c in edges)
-    assert read(text).same_as(Topology.from_edges("net", 2, edges))
+    assert read(text) == Topology.from_edges("net", 2, edges)
 
 
 @pytest.mark.parametrize("text", ["# Directed\n0 1 2\n1 0 3\n", "# DIRECTED \n0 1 2\n1 0 3"])
 def test_directed_header(text: str) -> None:
     """A header comment makes every line one link."""
-    assert read(text).same_as(Topology.from_links("net", 2, [(0, 1, 2), (1, 0, 3)]))
+    assert read(text) == Topology.from_links("net", 2, [(0, 1, 2), (1, 0, 3)])
 
 
 def test_directed_option() -> None:
@@ -66,9 +66,8 @@ def test_terminals_header() -> None:
         ("0 1\n1 3\n", "no edge at node 2, though ids go up to 3"),
         ("0 1\n1\n", "line 2: '1' is not an edge"),
         ("0 1 2 3\n", "line 1: .* is not an edge"),
-        ("0 1\na b\n", "line 2: 'a' is not an integer"),
-        ("0 -1\n", "line 1: '-1' is not an integer"),
-        ("0 1.5\n", "'1.5' is not an integer"),
+        ("0 -1\n", "line 1: '-1' is no node"),
+        ("0 1.5\n", "'1.5' is no node"),
         ("0 99999999999999999999\n", "above the limit of 1,000,000 nodes"),
         ("0 1 fast\n", "'fast' is not a capacity"),
         ("0 1 -2\n", "'-2' is not a capacity"),
@@ -91,14 +90,14 @@ def test_malformed_lines_are_named(text: str, message: str) -> None:
 def test_round_trip_is_exact(topology: Topology) -> None:
     """What is written is read back the same, isolated nodes and the name included."""
     found = read(edgelist.write(topology))
-    assert found.same_as(topology)
+    assert found == topology
     assert found.name == topology.name
 
 
 def test_names_cannot_inject_lines() -> None:
     """A name with a newline stays within its comment."""
     topology = Topology.from_links("evil\n0 1 5", 2, [(0, 1), (1, 0)])
-    assert read(edgelist.write(topology)).same_as(topology)
+    assert read(edgelist.write(topology)) == topology
 
 
 @given(st.text(alphabet="01 2\n#-.edirctnos:x\t", max_size=60) | st.text(max_size=60))

@@ -60,7 +60,7 @@ def test_four_gpus_in_a_mesh() -> None:
     """Bus ids lead to GPUs, counts are capacities, ranks are ids, NICs are noted."""
     found = read(system(quad()))
     mesh = [(u, v, 4) for u in range(4) for v in range(u)]
-    assert found.same_as(Topology.from_edges("t", 4, mesh))
+    assert found == Topology.from_edges("t", 4, mesh)
     assert found.notes == ("ignored 1 network interfaces",)
 
 
@@ -68,7 +68,7 @@ def test_nvswitches_are_one_switch() -> None:
     """Like NCCL, all links to switches lead to one node, whatever their target."""
     ways = [("0000:f5:00.0", 5, NVSWITCH), ("0000:f3:00.0", 4, NVSWITCH)]
     found = read(system([gpu(u, ways) for u in range(3)]))
-    assert found.same_as(Topology.from_edges("t", 4, [(u, 3, 9) for u in range(3)], range(3)))
+    assert found == Topology.from_edges("t", 4, [(u, 3, 9) for u in range(3)], range(3))
     assert "all NVSwitches are one switch, node 3, as in NCCL" in found.notes
 
 
@@ -83,7 +83,7 @@ def test_links_that_lead_elsewhere_are_noted() -> None:
     gpus = quad()[:2]
     gpus[0] = gpus[0].replace("</gpu>", '<nvlink target="0" count="3" tclass="0x068001"/></gpu>')
     found = read(system(gpus))
-    assert found.same_as(Topology.from_edges("t", 2, [(0, 1, 4)]))
+    assert found == Topology.from_edges("t", 2, [(0, 1, 4)])
     assert "ignored 3 NVLinks to a CPU" in found.notes
     assert "ignored 16 NVLinks to a GPU that is not in the file" in found.notes
 
@@ -137,14 +137,14 @@ def star(gpus: int, more: list[tuple[int, ...]]) -> Topology:
 )
 def test_round_trip(topology: Topology) -> None:
     """What is written is read as the same network, also one-way links and a switch."""
-    assert read(nccl_xml.write(topology)).same_as(topology)
+    assert read(nccl_xml.write(topology)) == topology
 
 
 def test_parallel_links_are_summed() -> None:
     """One `nvlink` stands for all links of a pair."""
     text = nccl_xml.write(Topology.from_edges("t", 2, [(0, 1), (0, 1, 2)]))
     assert text.count('<nvlink target="0000:01:00.0" count="3" tclass="0x030200"/>') == 1
-    assert read(text).same_as(Topology.from_edges("t", 2, [(0, 1, 3)]))
+    assert read(text) == Topology.from_edges("t", 2, [(0, 1, 3)])
 
 
 @pytest.mark.parametrize(

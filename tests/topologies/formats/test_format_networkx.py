@@ -31,7 +31,7 @@ def test_networkx_round_trip_is_exact(topology: Topology) -> None:
     graph = to_networkx(topology)
     assert graph.number_of_edges() == topology.links
     found = from_networkx(graph)
-    assert found.same_as(topology)
+    assert found == topology
     assert (found.name, found.notes) == (topology.name, ())
 
 
@@ -40,7 +40,7 @@ def test_networkx_round_trip_is_exact(topology: Topology) -> None:
 def test_graphml_round_trip_is_exact(topology: Topology) -> None:
     """GraphML keeps order, capacities, terminals and the name."""
     found = graphml.read(graphml.write(topology), "g.graphml", "g")
-    assert found.same_as(topology)
+    assert found == topology
     assert found.name == topology.name
 
 
@@ -49,10 +49,10 @@ def test_every_kind_of_graph_is_taken() -> None:
     edges = [(0, 1), (1, 2), (2, 0)]
     both = Topology.from_edges("g", 3, edges)
     one_way = Topology.from_links("g", 3, edges)
-    assert from_networkx(nx.Graph(edges), "g").same_as(both)
-    assert from_networkx(nx.MultiGraph(edges), "g").same_as(both)
-    assert from_networkx(nx.DiGraph(edges), "g").same_as(one_way)
-    assert from_networkx(nx.MultiDiGraph(edges), "g").same_as(one_way)
+    assert from_networkx(nx.Graph(edges), "g") == both
+    assert from_networkx(nx.MultiGraph(edges), "g") == both
+    assert from_networkx(nx.DiGraph(edges), "g") == one_way
+    assert from_networkx(nx.MultiDiGraph(edges), "g") == one_way
     assert from_networkx(nx.MultiGraph([(0, 1), (0, 1)]), "g").links == 4
 
 
@@ -66,8 +66,8 @@ def test_integer_labels_keep_their_ids() -> None:
     assert found.notes == ()
 
 
-def test_other_labels_are_numbered_and_noted() -> None:
-    """Names become ids in the graph's order; the notes say which."""
+def test_other_labels_are_numbered_and_become_names() -> None:
+    """Labels become ids in the graph's order, and what the nodes are called."""
     graph: nx.Graph[Any] = nx.Graph()
     graph.add_node("a")
     graph.add_node("sw", terminal=False)
@@ -77,7 +77,8 @@ def test_other_labels_are_numbered_and_noted() -> None:
     found = from_networkx(graph, "named", capacity="bw")
     assert found.terminals.tolist() == [0, 2]
     assert found.capacity.tolist() == [2.0, 2.0, 1.0, 1.0]
-    assert found.notes == ("nodes numbered in the order of the graph: a=0, sw=1, b=2",)
+    assert found.names == ("a", "sw", "b")
+    assert found.notes == ("no bw on 1 of 2 edges, taken as 1",)
 
 
 def test_a_capacity_that_is_no_number_is_refused() -> None:
@@ -112,6 +113,29 @@ def test_an_attribute_that_no_edge_has_is_refused() -> None:
         from_networkx(weighted(), capacity="capacity")
 
 
+@pytest.mark.parametrize(
+    ("graph", "notes"),
+    [
+        (weighted(), ()),
+        (weighted(bandwidth=1, fast=True), ()),
+        (weighted(weight=1), ()),
+        (weighted(capacity=2), ("no capacity on 2 of 3 edges, taken as 1",)),
+        (
+            weighted(speed=7, bw=2.5),
+            ("no capacity on 3 of 3 edges, taken as 1; not used: bw, speed",),
+        ),
+        (nx.cycle_graph(3), ()),
+    ],
+)
+def test_a_capacity_that_is_assumed_is_noted(
+    graph: "nx.Graph[int]", notes: tuple[str, ...]
+) -> None:
+    """Other numbers in its place, or capacities elsewhere, make a 1 worth a word."""
+    assert from_networkx(graph).notes == notes
+    text = "\n".join(nx.generate_graphml(graph))
+    assert graphml.read(text, "g.graphml", "g").notes == notes
+
+
 GRAPHML = """<?xml version="1.0" encoding="UTF-8"?>
 <graphml xmlns="http://graphml.graphdrawing.org/xmlns">
   <key id="c" for="edge" attr.name="capacity" attr.type="double"/>
@@ -137,9 +161,9 @@ def test_graphml_of_another_program_is_read() -> None:
     """Named nodes, default values and a missing capacity are understood."""
     found = graphml.read(GRAPHML, "g.graphml", "g")
     expected = Topology.from_edges("g", 3, [(0, 1, 2.5), (2, 1)], terminals=[0, 2])
-    assert found.same_as(expected)
+    assert found == expected
     assert found.name == "g"
-    assert "n0=0, n1=1, n2=2" in found.notes[0]
+    assert found.names == ("n0", "n1", "n2")
 
 
 @pytest.mark.parametrize(

@@ -57,14 +57,14 @@ def read(text: str) -> Topology:
 def test_dgx1() -> None:
     """The hybrid cube mesh has six NVLinks at each GPU."""
     found = read(dgx1_text())
-    assert found.same_as(Topology.from_edges("topo", 8, DGX1))
+    assert found == Topology.from_edges("topo", 8, DGX1)
     assert found.notes == ()
 
 
 def test_dgx_a100_has_a_switch() -> None:
     """NV12 to everyone stands for one switch, and the notes say so."""
     found = read(A100 + LEGEND)
-    assert found.same_as(Topology.from_edges("t", 5, [(v, 4, 12) for v in range(4)], range(4)))
+    assert found == Topology.from_edges("t", 5, [(v, 4, 12) for v in range(4)], range(4))
     assert "NVSwitch: a GPU shows 36 NVLinks" in found.notes[0]
 
 
@@ -110,13 +110,13 @@ def star(spokes: list[int]) -> Topology:
 @pytest.mark.parametrize("spec", ["dgx1", "ndv2", "complete:4", "ring:5"])
 def test_direct_links_round_trip(spec: str) -> None:
     """What is written is read as the same network."""
-    assert read(nvidia_smi.write(build(spec))).same_as(build(spec))
+    assert read(nvidia_smi.write(build(spec))) == build(spec)
 
 
 @pytest.mark.parametrize("spokes", [[12] * 4, [18] * 8, [6, 18, 18, 12]])
 def test_a_switch_round_trips(spokes: list[int]) -> None:
     """Two GPUs see the NVLinks of the one with fewer, and each row shows its own."""
-    assert read(nvidia_smi.write(star(spokes))).same_as(star(spokes))
+    assert read(nvidia_smi.write(star(spokes))) == star(spokes)
 
 
 def test_the_text_is_a_matrix() -> None:

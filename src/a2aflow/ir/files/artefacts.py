@@ -1,32 +1,59 @@
-"""Saving and reading flows, routes and schedules: the one place that chooses JSON or binary."""
+"""Saving and reading nouns: the one place that chooses JSON or binary.
+
+Flows, routes and schedules are answers, and have both forms; all others are small, and are JSON.
+"""
 
 from collections.abc import Callable
+from os import PathLike
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
-from a2aflow.errors import FormatError
+from a2aflow.errors import FormatError, UsageError
+from a2aflow.ir.certificate import Certificate
+from a2aflow.ir.demand import Demand
+from a2aflow.ir.fabric import Fabric
 from a2aflow.ir.files.json import (
+    CERTIFICATE_FORMAT,
+    DEMAND_FORMAT,
+    FABRIC_FORMAT,
     FLOW_FORMAT,
+    PROBLEM_FORMAT,
     ROUTES_FORMAT,
     SCHEDULE_FORMAT,
+    TOPOLOGY_FORMAT,
+    certificate_from_json,
+    certificate_to_json,
+    demand_alone,
+    demand_to_json,
+    fabric_from_json,
+    fabric_to_json,
     flow_from_json,
     flow_to_json,
     format_of,
     json_text,
     parse_json,
+    problem_from_json,
+    problem_to_json,
     routes_from_json,
     routes_to_json,
     schedule_from_json,
     schedule_to_json,
+    topology_from_json,
+    topology_to_json,
 )
+from a2aflow.ir.files.json.provenance import KEY
 from a2aflow.ir.files.json.values import short
 from a2aflow.ir.files.npz import artefact_from_bytes, artefact_to_bytes, is_archive
 from a2aflow.ir.files.text import decode, read_bytes, write_bytes
 from a2aflow.ir.flow import Flow
+from a2aflow.ir.noun import Noun
+from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.schedule import Schedule
+from a2aflow.ir.topology import Topology
 
 Artefact: TypeAlias = Flow | Routes | Schedule
+Saved: TypeAlias = Artefact | Topology | Demand | Problem | Certificate | Fabric
 Kind = TypeVar("Kind", bound=Artefact)
 
 BINARY_SUFFIX = ".npz"
@@ -37,28 +64,76 @@ FORMATS: dict[type, str] = {
 }
 """The format of each artefact, the same in JSON as in binary."""
 
-_TO_JSON: dict[type[Artefact], Callable[[Any], dict[str, Any]]] = {
+_TO_JSON: dict[type[Noun], Callable[[Any], dict[str, Any]]] = {
     Flow: flow_to_json,
     Routes: routes_to_json,
     Schedule: schedule_to_json,
+    Topology: topology_to_json,
+    Demand: demand_to_json,
+    Problem: problem_to_json,
+    Certificate: certificate_to_json,
+    Fabric: fabric_to_json,
 }
 _FROM_JSON: dict[str, Callable[[object, str], Artefact]] = {
     FLOW_FORMAT: flow_from_json,
     ROUTES_FORMAT: routes_from_json,
     SCHEDULE_FORMAT: schedule_from_json,
 }
+_PARTS_FROM_JSON: dict[str, Callable[[object, str], Saved]] = {
+    TOPOLOGY_FORMAT: topology_from_json,
+    DEMAND_FORMAT: demand_alone,
+    PROBLEM_FORMAT: problem_from_json,
+    CERTIFICATE_FORMAT: certificate_from_json,
+    FABRIC_FORMAT: fabric_from_json,
+}
+"""What is no answer: the parts of one."""
 
 
-def write_artefact(path: Path, noun: Artefact) -> None:
-    """Save an artefact: in the compact form if the path ends in .npz, else as JSON."""
-    write_bytes(path, file_bytes(path, noun))
+def write_artefact(path: Path, noun: Noun, provenance: bool = True) -> None:
+    """Save a noun: in the compact form if the path ends in .npz, else as JSON.
+
+    Without `provenance`, or where it is not known, the files of equal answers are equal.
+    """
+    write_bytes(path, file_bytes(path, noun, provenance))
 
 
-def file_bytes(path: Path | None, noun: Artefact) -> bytes:
-    """Return what the file of an artefact holds: by the path's suffix, as `write_artefact` says."""
-    if path is not None and path.name.lower().endswith(BINARY_SUFFIX):
-        return artefact_to_bytes(noun)
-    return json_text(_TO_JSON[type(noun)](noun)).encode()
+def file_bytes(path: Path | None, noun: Noun, provenance: bool = True) -> bytes:
+    """Return what the file of a noun holds, as `write_artefact` says."""
+    if type(noun) not in _TO_JSON:
+        raise UsageError(
+            f"{noun!r} has no file of its own; programs and plans are files of a runtime, which "
+            "lowering a schedule writes"
+        )
+    if path is None or not path.name.lower().endswith(BINARY_SUFFIX):
+        known = noun.provenance if provenance and isinstance(noun, Artefact) else None
+        block = {} if known is None else {KEY: known.known()}
+        return json_text(_TO_JSON[type(noun)](noun) | block).encode()
+    if not isinstance(noun, Artefact):
+        raise UsageError(f"{path}: a {type(noun).__name__} is saved as JSON; choose another suffix")
+    return artefact_to_bytes(noun, provenance)
+
+
+def load(path: str | PathLike[str]) -> Noun:
+    """Read any noun that was saved: the file says which it is."""
+    data, where = read_bytes(Path(path)), str(path)
+    if is_archive(data):
+        return artefact_from_bytes(data, where)
+    return saved_from_json(parse_json(decode(data, where), where), where)
+
+
+def saved_from_json(value: object, where: str) -> Saved:
+    """Build any noun from parsed JSON, whichever its format names."""
+    found = format_of(value, where)
+    if found in _PARTS_FROM_JSON:
+        return _PARTS_FROM_JSON[found](value, where)
+    return artefact_from_json(value, where)
+
+
+def is_saved(value: object) -> bool:
+    """Whether parsed JSON says that it is a noun; a topology's own reader knows it too."""
+    found = value.get("format") if isinstance(value, dict) else None
+    known = _FROM_JSON.keys() | _PARTS_FROM_JSON.keys() - {TOPOLOGY_FORMAT}
+    return isinstance(found, str) and found in known
 
 
 def read_artefact(path: Path) -> Artefact:
@@ -79,12 +154,6 @@ def read_as(path: Path, kind: type[Kind]) -> Kind:
     if not isinstance(found, kind):
         raise FormatError(f"{path}: format is {FORMATS[type(found)]!r}; expected {FORMATS[kind]!r}")
     return found
-
-
-def is_artefact(value: object) -> bool:
-    """Whether parsed JSON says that it is a flow, routes or a schedule."""
-    found = value.get("format") if isinstance(value, dict) else None
-    return isinstance(found, str) and found in _FROM_JSON
 
 
 def artefact_from_json(value: object, where: str) -> Artefact:

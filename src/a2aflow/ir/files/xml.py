@@ -1,4 +1,4 @@
-"""What several formats need to read untrusted text and to write names into text."""
+"""What several formats need to read untrusted XML."""
 
 from xml.etree.ElementTree import Element, ParseError, TreeBuilder
 
@@ -64,9 +64,3 @@ class _BoundedBuilder(TreeBuilder):
 def local_name(element: Element) -> str:
     """Return an element's tag without its namespace."""
     return element.tag.rpartition("}")[2]
-
-
-def one_line(name: str) -> str:
-    """Return a name as printable text on one line, for comments and attributes."""
-    words = " ".join(name.split())
-    return "".join(letter for letter in words if letter.isprintable())

@@ -6,12 +6,13 @@ there: functions of four integer arrays of one shape, whose result is non-negati
 """
 
 import re
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from a2aflow.errors import InputError, UsageError
+from a2aflow.errors import FormatError, InputError, UsageError
 from a2aflow.ir.arrays import Ints
 
 FIRST_PORT, LAST_PORT = 49152, 65535
@@ -108,6 +109,18 @@ def addresses(pattern: str, ranks: int) -> Ints:
     if len(np.unique(address)) != ranks:
         raise UsageError(f"addresses {pattern!r}: too few for {ranks} ranks; use 10.x.y.z")
     return address
+
+
+def listed_addresses(texts: Sequence[str]) -> Ints:
+    """Return IPv4 addresses that are given one by one, which must be distinct."""
+    found = [parse_dotted(text) for text in texts]
+    for text, address in zip(texts, found, strict=True):
+        if address is None:
+            raise FormatError(f"address {text[:60]!r}; expected an IPv4 one such as 10.0.0.1")
+    again = next((text for text, times in Counter(texts).items() if times > 1), None)
+    if again is not None:
+        raise FormatError(f"address {again} is there twice; expected one of its own per terminal")
+    return np.array(found, dtype=np.int64)
 
 
 def dotted(address: int) -> str:

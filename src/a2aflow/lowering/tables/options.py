@@ -22,6 +22,10 @@ class RouteOptions:
     """The fabric's hash, by its name in `steering.HASHES`."""
     addresses: str = "10.x.y.z"
     """IPv4 addresses; x, y and z are the bytes of the rank plus one."""
+    address: tuple[str, ...] | None = None
+    """The IPv4 address of each terminal; None if they follow the pattern."""
+    rank: Ints | None = None
+    """The rank of each terminal; None if they are the ranks in their order."""
     queue_pairs: str = "chunk"
     """What a queue pair carries, one of `QUEUE_PAIRS`."""
     steering: str = "encap"

@@ -6,7 +6,7 @@ node, in link-index order, from 0.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from a2aflow.errors import FormatError, InputError, LimitError, VerificationError
 from a2aflow.ir.arrays import Floats, Ints, inner_index, starts_of
-from a2aflow.ir.flow import Certificate
+from a2aflow.ir.certificate import Certificate
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.topology import Topology
@@ -52,9 +52,13 @@ class RoutedFile:
         return f"route {index} from node {self.source[index]} to node {self.destination[index]}"
 
 
-def in_file_order(routes: Routes) -> tuple[Routes, Ints]:
-    """Return the routes by source and destination, and where each was before."""
-    order = np.lexsort((routes.destination, routes.source))
+def in_file_order(routes: Routes, rank: Ints | None = None) -> tuple[Routes, Ints]:
+    """Return the routes by source and destination, and where each was before.
+
+    The order is that of the ranks of terminals, if they have others than their positions.
+    """
+    ends = (routes.destination, routes.source)
+    order = np.lexsort(ends if rank is None else (rank[ends[0]], rank[ends[1]]))
     return routes.select(order), order
 
 
@@ -63,6 +67,13 @@ def pair_sizes(source: Ints, destination: Ints) -> Ints:
     new = np.ones(len(source), dtype=np.bool_)
     new[1:] = (source[1:] != source[:-1]) | (destination[1:] != destination[:-1])
     return np.diff(np.append(np.flatnonzero(new), len(source)))
+
+
+def pair_name(routes: Routes, route: int) -> str:
+    """Name the ends of a route for a message."""
+    named = routes.problem.topology.terminal_name
+    source, destination = int(routes.source[route]), int(routes.destination[route])
+    return f"from node {named(source)} to node {named(destination)}"
 
 
 def ports_of(topology: Topology) -> Ints:
@@ -89,9 +100,9 @@ def check_room(routes: Routes, most: int) -> None:
     worst = int(np.argmax(sizes))
     if sizes[worst] > most:
         first = int(sizes[:worst].sum())
-        ends = routes.problem.topology.terminals[[routes.source[first], routes.destination[first]]]
+        ends = pair_name(routes, first)
         raise LimitError(
-            f"{sizes[worst]} routes from node {ends[0]} to node {ends[1]}, but the fabric takes at "
+            f"{sizes[worst]} routes {ends}, but the fabric takes at "
             f"most {most} routes per destination; route again with {_fewer(routes)} {most}, or, if "
             f"it takes more, lower with --max-routes {sizes[worst]}"
         )
@@ -194,11 +205,27 @@ def differences(found: Routes, wanted: Routes) -> Iterator[str]:
     if ordered.layer is not None and found.layer is not None:
         wrong |= found.layer != ordered.layer
     for route in np.flatnonzero(wrong)[:1]:
-        ends = found.problem.topology.terminals[[found.source[route], found.destination[route]]]
         yield (
             f"{int(wrong.sum())} routes differ from the saved ones; the first is route {route}, "
-            f"from node {ends[0]} to node {ends[1]}"
+            f"{pair_name(found, int(route))}"
         )
+
+
+def by_node(file: RoutedFile) -> RoutedFile:
+    """Return a file with its routes ordered by the nodes that they begin and end at."""
+    order = np.lexsort((file.destination, file.source))
+    hops = np.diff(file.start)[order]
+    entries = np.repeat(file.start[:-1][order], hops) + inner_index(hops)
+    return replace(
+        file,
+        source=file.source[order],
+        destination=file.destination[order],
+        start=np.concatenate(([0], np.cumsum(hops))),
+        node=file.node[entries],
+        port=file.port[entries],
+        weight=file.weight[order],
+        layer=None if file.layer is None else file.layer[order],
+    )
 
 
 def require_order(file: RoutedFile, ids: Ints, where: str) -> None:

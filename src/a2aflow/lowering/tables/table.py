@@ -13,6 +13,7 @@ import numpy as np
 
 from a2aflow.errors import FormatError
 from a2aflow.ir.arrays import Floats, Ints, inner_index, starts_of
+from a2aflow.ir.certificate import Certificate
 from a2aflow.ir.files.fields import MAX_INT, short, take_int, take_list, take_object, take_text
 from a2aflow.ir.files.json import (
     demand_from_json,
@@ -21,7 +22,6 @@ from a2aflow.ir.files.json import (
     topology_to_json,
 )
 from a2aflow.ir.files.json.values import artefact, numbers, parse_json, positive
-from a2aflow.ir.flow import Certificate
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
 from a2aflow.lowering.tables.options import RouteOptions

@@ -3,7 +3,7 @@
 | name | routes per pair | looks at loads |
 |---|---|---|
 | `native` | one shortest path, lowest numbers first | no |
-| `dor` | one or two, one dimension after the other; torus and mesh only | no |
+| `dor` | one or two, one dimension after the other; grids only | no |
 | `ewsp` | all shortest paths, equal weights | no |
 | `sssp` | one shortest path | of the trees before |
 | `ilp-disjoint`, `ilp-shortest` | one of some candidates | optimal in its candidates, if it ends |

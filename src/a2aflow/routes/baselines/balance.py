@@ -9,7 +9,7 @@ import numpy as np
 from numba import njit
 
 from a2aflow.ir.arrays import Floats, Ints
-from a2aflow.lp.program import never
+from a2aflow.lp.settings import never
 from a2aflow.settings import Late
 
 SHARPNESS = np.geomspace(5.0, 200.0, 40)

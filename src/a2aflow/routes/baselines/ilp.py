@@ -29,8 +29,10 @@ from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.paths import Paths
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
-from a2aflow.lp import LinearProgram, LPStatus, solve_program
 from a2aflow.lp.highs import mip
+from a2aflow.lp.program import LinearProgram
+from a2aflow.lp.settings import LPStatus
+from a2aflow.lp.solve import solve_program
 from a2aflow.paths.candidates import candidate_paths
 from a2aflow.routes.baselines.balance import balanced_choice
 from a2aflow.routes.weights import routes_from_weights

@@ -11,7 +11,8 @@ from numba import njit
 from a2aflow.flows.decompose import paths_on_graph, widest_paths
 from a2aflow.flows.groups import Groups
 from a2aflow.ir.arrays import Floats, Ints, starts_of
-from a2aflow.ir.flow import Certificate, Flow
+from a2aflow.ir.certificate import Certificate
+from a2aflow.ir.flow import Flow
 from a2aflow.ir.paths import Paths
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes

@@ -9,7 +9,8 @@ from a2aflow.flows.exact import exact_flows
 from a2aflow.flows.groups import Groups
 from a2aflow.flows.matrices import conservation, sharing
 from a2aflow.ir.arrays import Floats, Ints
-from a2aflow.lp import LinearProgram, LPResult, solve_program
+from a2aflow.lp.program import LinearProgram, LPResult
+from a2aflow.lp.solve import solve_program
 from a2aflow.routes.deadlock_free.graph import LayeredGraph
 from a2aflow.settings import SolveSettings
 

@@ -13,7 +13,7 @@ from numba import njit
 
 from a2aflow.ir.arrays import Ints
 from a2aflow.ir.routes import Routes
-from a2aflow.lp.program import never
+from a2aflow.lp.settings import never
 from a2aflow.routes.layers.dependencies import Dependencies, circular_route, dependencies_of
 from a2aflow.settings import Late
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from a2aflow.errors import InputError
 from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.routes import Routes
-from a2aflow.lp.program import never
+from a2aflow.lp.settings import never
 from a2aflow.settings import Late
 
 Flags = NDArray[np.bool_]

@@ -18,7 +18,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from a2aflow.ir.arrays import Floats, Ints
-from a2aflow.lp.program import never
+from a2aflow.lp.settings import never
 from a2aflow.routes.layers.dependencies import (
     Dependencies,
     Flags,

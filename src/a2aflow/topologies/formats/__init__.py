@@ -54,7 +54,7 @@ FORMATS: dict[str, Format] = {
         edgelist.read,
         edgelist.write,
         (".edges", ".edgelist", ".txt"),
-        "edge list, one `u v [capacity]` a line",
+        "edge list, one `u v [capacity]` a line, nodes by number or name",
     ),
     "graphml": Format(
         graphml.read, graphml.write, (".graphml",), "GraphML of networkx or igraph", MAX_XML_BYTES
@@ -88,8 +88,9 @@ def read_topology(
 ) -> Topology:
     """Read a topology in the named format, or in the one that suffix and content suggest.
 
-    `directed` makes every line of an edge list one link; `capacity` names the attribute of GraphML
-    edges that is their capacity. Where a file gives no name, the topology gets that of the file.
+    `directed` makes every line of an edge list one link; `capacity` names the attribute of edges in
+    GraphML, or in networkx's edge lists, that is their capacity. Where a file gives no name, the
+    topology gets that of the file.
     """
     path = Path(path)
     text = _text(path, MAX_BYTES if format is None else _format(format).limit)
@@ -99,8 +100,11 @@ def read_topology(
         raise UsageError(f"{path}: {key} is only written; read one of {_names(reading=True)}")
     if directed and key != "edgelist":
         raise UsageError(f"{path}: only edge lists can be read as directed; this is {key}")
-    if capacity is not None and key != "graphml":
-        raise UsageError(f"{path}: only edges of GraphML have attributes; this is {key}")
+    if capacity is not None and key not in ("graphml", "edgelist"):
+        raise UsageError(
+            f"{path}: only edges of GraphML and of networkx's edge lists have attributes; "
+            f"this is {key}"
+        )
     if len(text) > chosen.limit:
         raise FormatError(f"{path}: larger than the limit of {chosen.limit:,} bytes for {key}")
     options: dict[str, Any] = {"directed": True} if directed else {}

@@ -9,8 +9,9 @@ from xml.etree.ElementTree import Element
 import networkx as nx
 
 from a2aflow.errors import A2AFlowError, FormatError
-from a2aflow.ir.files.xml import local_name, one_line, parse_xml
+from a2aflow.ir.files.xml import local_name, parse_xml
 from a2aflow.ir.topology import Topology
+from a2aflow.ir.words import one_line
 from a2aflow.topologies.formats.networkx_graph import from_networkx, to_networkx
 
 

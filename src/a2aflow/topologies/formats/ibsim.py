@@ -2,15 +2,16 @@
 
 A record is a line `Switch <ports> "id"` or `Hca <ports> "id"`, then a line
 `[port] "remote"[port]` per cable, then a blank line. Here node v is the switch `S<v>`, and a
-terminal also has the adapter `H<v>` on port 1 of its switch.
+terminal also has the adapter `H<v>` on port 1 of its switch. Names of nodes are
+in comments at the top: ids are short in ibsim.
 """
 
 from collections import defaultdict
 
 from a2aflow.errors import TopologyError
-from a2aflow.ir.files.xml import one_line
 from a2aflow.ir.topology import Topology
-from a2aflow.topologies.operators import cable_links
+from a2aflow.ir.words import one_line
+from a2aflow.topologies.cables import cable_links
 
 MAX_PORTS = 254
 
@@ -25,6 +26,7 @@ def write(topology: Topology) -> str:
     hosts = topology.terminals.tolist()
     ports = _ports(topology, hosts)
     lines = [f"# {one_line(topology.name)}: {topology.nodes} switches, {len(hosts)} adapters", ""]
+    lines[1:1] = [f"# S{node}: {name}" for node, name in enumerate(topology.names or ())]
     for node in range(topology.nodes):
         # ibsim stops reading at a switch without ports, so an isolated one gets an unused port.
         lines.append(f'Switch {max(1, len(ports[node]))} "S{node}"')

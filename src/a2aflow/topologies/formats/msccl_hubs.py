@@ -24,6 +24,9 @@ Links = dict[Pair, float]
 # A node of the model: a GPU's rank, or `nodes + 2k` for in(k) and `nodes + 2k + 1` for out(k).
 Arc = tuple[int, int, float]
 
+WAYS = ("in", "out")
+"""The two hubs of a switch."""
+
 MAX_COVERED = 20_000_000
 
 
@@ -37,8 +40,10 @@ class Switch:
     name: str
 
 
-def expand(nodes: int, links: Links, switches: list[Switch], where: str) -> tuple[int, list[Arc]]:
-    """Return the number of hubs, and all arcs between GPUs and hubs by tail and head."""
+def expand(
+    nodes: int, links: Links, switches: list[Switch], where: str
+) -> tuple[list[str], list[Arc]]:
+    """Return what the hubs are called, and all arcs between GPUs and hubs by tail and head."""
     paths = _paths(nodes, links, switches, where)
     users: dict[Pair, list[Pair]] = defaultdict(list)
     for link, path in paths.items():
@@ -47,7 +52,7 @@ def expand(nodes: int, links: Links, switches: list[Switch], where: str) -> tupl
     _check_paths(nodes, links, users, switches, where)
     _check_bandwidths(nodes, links, paths, users, switches, where)
     arcs = [(*arc, _width(nodes, arc, links, users[arc], switches)) for arc in users]
-    return _renumber(nodes, _merge_hubs(nodes, arcs))
+    return _renumber(nodes, _merge_hubs(nodes, arcs), switches)
 
 
 def _paths(nodes: int, links: Links, switches: list[Switch], where: str) -> dict[Pair, list[int]]:
@@ -164,8 +169,9 @@ def _beyond(head: int, width: float, through: dict[int, tuple[int, float]]) -> t
     return head, width
 
 
-def _renumber(nodes: int, arcs: list[Arc]) -> tuple[int, list[Arc]]:
-    """Give the remaining hubs dense ids behind the GPUs, and sort the arcs."""
+def _renumber(nodes: int, arcs: list[Arc], switches: list[Switch]) -> tuple[list[str], list[Arc]]:
+    """Give the remaining hubs dense ids behind the GPUs, and names, and sort the arcs."""
     hubs = sorted({end for arc in arcs for end in arc[:2] if end >= nodes})
     ids = {node: node for node in range(nodes)} | {hub: nodes + i for i, hub in enumerate(hubs)}
-    return len(hubs), sorted((ids[tail], ids[head], width) for tail, head, width in arcs)
+    names = [f"{switches[(hub - nodes) // 2].name}/{WAYS[(hub - nodes) % 2]}" for hub in hubs]
+    return names, sorted((ids[tail], ids[head], width) for tail, head, width in arcs)

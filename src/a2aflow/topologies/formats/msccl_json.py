@@ -5,11 +5,14 @@ destinations carry together. `msccl_hubs` turns switches into nodes that are not
 """
 
 import json
+from typing import Any
 
 import numpy as np
 
 from a2aflow.errors import FormatError, TopologyError
 from a2aflow.ir.files.json import parse_json
+from a2aflow.ir.files.json.values import strings
+from a2aflow.ir.names import checked_names, distinct_names, is_name
 from a2aflow.ir.topology import Topology
 from a2aflow.topologies.formats.msccl_hubs import Links, Switch, expand
 
@@ -29,8 +32,17 @@ def read(text: str, where: str, name: str) -> Topology:
     title = obj.get("name")
     name = title if isinstance(title, str) and title else name
     hubs, rows = expand(nodes, links, switches, where)
-    notes = [f"{hubs} hub nodes stand for {len(switches)} switches"] if switches else []
-    return Topology.from_links(name, nodes + hubs, rows, range(nodes), notes)
+    notes = [f"{len(hubs)} hub nodes stand for {len(switches)} switches"] if switches else []
+    gpus = _names(obj, nodes, where) or ([str(gpu) for gpu in range(nodes)] if hubs else None)
+    names = None if gpus is None else distinct_names([*gpus, *hubs])
+    return Topology.from_links(name, nodes + len(hubs), rows, range(nodes), notes, names)
+
+
+def _names(obj: dict[str, Any], nodes: int, where: str) -> list[str] | None:
+    """Return the names of the GPUs, which a2aflow adds and msccl-tools does not look at."""
+    if "names" not in obj:
+        return None
+    return list(checked_names(where, nodes, strings(obj["names"], "names", where)))
 
 
 def write(topology: Topology) -> str:
@@ -51,7 +63,8 @@ def write(topology: Topology) -> str:
     matrix = np.zeros((topology.nodes, topology.nodes))
     np.add.at(matrix, (topology.head, topology.tail), topology.capacity)
     rows = [[int(cell) if cell.is_integer() else cell for cell in row] for row in matrix.tolist()]
-    obj = {"msccl_type": "topology", "name": topology.name, "switches": [], "links": rows}
+    obj: dict[str, Any] = {"msccl_type": "topology", "name": topology.name, "switches": []}
+    obj |= {"links": rows} | ({} if topology.names is None else {"names": topology.names})
     return json.dumps(obj, separators=(",", ":"), allow_nan=False) + "\n"
 
 
@@ -89,7 +102,8 @@ def _switch(row: object, nodes: int, place: str, where: str) -> Switch:
     bandwidth = _number(row[2], f"the bandwidth of {place}", where)
     if bandwidth == 0:
         raise FormatError(f"{where}: {place} has bandwidth 0; leave out its links instead")
-    return Switch(sources, destinations, bandwidth, str(row[3])[:80])
+    label = str(row[3])[:80].strip()
+    return Switch(sources, destinations, bandwidth, label if is_name(label) else "switch")
 
 
 def _ranks(value: object, nodes: int, place: str, where: str) -> frozenset[int]:

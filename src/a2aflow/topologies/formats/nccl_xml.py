@@ -5,6 +5,7 @@ id, one of class 0x068001 to the CPU, and all others to one and the same NVSwitc
 target: switches on two boards are joined by trunks that the file does not show.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,11 +13,13 @@ from xml.etree.ElementTree import Element
 
 from a2aflow.errors import FormatError
 from a2aflow.ir.files.xml import MAX_XML_ELEMENTS, local_name, parse_xml
+from a2aflow.ir.names import sound_names
 from a2aflow.ir.topology import Topology
-from a2aflow.topologies.formats.nvlinks import require, whole_links
+from a2aflow.topologies.formats.nvlinks import SWITCH, require, whole_links
 
 Pair = tuple[int, int]
 
+_DEVICE = re.compile(r"0|[1-9][0-9]{0,5}")
 MAX_LINK_COUNT = 10_000
 GPU_CLASS = "0x03"
 CPU_CLASS = "0x068001"
@@ -65,12 +68,23 @@ def read(text: str, where: str, name: str) -> Topology:
     switched = any(head == len(gpus) for _, head in links)
     rows = [(*pair, links[pair]) for pair in sorted(links)]
     notes = _notes(gpus, switched, ignored)
-    return Topology.from_links(name, len(gpus) + switched, rows, range(len(gpus)), notes)
+    names = [*_names(gpus), *([SWITCH] if switched else [])]
+    return Topology.from_links(name, len(gpus) + switched, rows, range(len(gpus)), notes, names)
+
+
+def _names(gpus: list[_Gpu]) -> tuple[str, ...]:
+    """Return what the GPUs are called: by device if that tells them apart, else by bus id."""
+    devices = [gpu.element.get("dev", "") for gpu in gpus]
+    if len(set(devices)) == len(gpus) and all(map(_DEVICE.fullmatch, devices)):
+        return tuple(f"GPU{device}" for device in devices)
+    names = sound_names(f"{gpu.host}/{gpu.busid}".removeprefix("/") for gpu in gpus)
+    return names or tuple(f"GPU{index}" for index in range(len(gpus)))
 
 
 def write(topology: Topology) -> str:
     """Return the XML that `read` takes for this topology, parallel links summed.
 
+    Terminals that are called GPU and a number have it as their device, others are numbered.
     CPU, PCIe and the kind of GPU stand for no machine in particular; only the NVLinks are real.
     """
     gpus = len(topology.terminals)
@@ -89,7 +103,8 @@ def write(topology: Topology) -> str:
     for (u, v), count in sorted(links.items()):
         if u < gpus and count:
             nvlinks[u].append(_nvlink(v, count, gpus))
-    blocks = [_gpu_block(gpu, lines) for gpu, lines in enumerate(nvlinks)]
+    devices = _devices(topology, gpus)
+    blocks = [_gpu_block(gpu, devices[gpu], lines) for gpu, lines in enumerate(nvlinks)]
     return "\n".join(['<system version="1">', _CPU, *blocks, "  </cpu>", "</system>"]) + "\n"
 
 
@@ -98,11 +113,20 @@ def _nvlink(target: int, count: int, gpus: int) -> str:
     return f'        <nvlink target="{busid}" count="{count}" tclass="{kind}"/>'
 
 
-def _gpu_block(gpu: int, nvlinks: list[str]) -> str:
+def _devices(topology: Topology, gpus: int) -> list[str]:
+    """Return the device of each GPU: the number that its name has, or its own."""
+    found = [name.removeprefix("GPU") for name in (topology.names or ())[:gpus]]
+    called = [f"GPU{device}" for device in found] == list((topology.names or ())[:gpus])
+    if found and called and all(map(_DEVICE.fullmatch, found)):
+        return found
+    return [str(gpu) for gpu in range(gpus)]
+
+
+def _gpu_block(gpu: int, device: str, nvlinks: list[str]) -> str:
     return "\n".join(
         [
             f'    <pci busid="{_busid(gpu)}" {_PCI}>',
-            f'      <gpu dev="{gpu}" rank="{gpu}" {_GPU}>',
+            f'      <gpu dev="{device}" rank="{gpu}" {_GPU}>',
             *nvlinks,
             "      </gpu>",
             "    </pci>",

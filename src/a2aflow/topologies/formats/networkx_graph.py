@@ -6,9 +6,12 @@ from typing import Any, TypeAlias
 import networkx as nx
 
 from a2aflow.errors import TopologyError
+from a2aflow.ir.names import sound_names
 from a2aflow.ir.topology import Topology
 
 MAX_NAMED = 10
+NAMES = ("name", "label")
+"""The node attributes that may hold names; igraph writes the first into GraphML."""
 Edge: TypeAlias = tuple[Hashable, Hashable, dict[str, Any]]
 
 CAPACITY, WEIGHT = "capacity", "weight"
@@ -20,42 +23,67 @@ def from_networkx(
 ) -> Topology:
     """Build a topology from any kind of networkx graph.
 
-    Nodes labelled 0..n-1 keep their ids; other labels are numbered in the graph's order. A false
-    node attribute `terminal` marks a switch. The edge attribute that `capacity` names, "capacity"
-    if it names none, counts as 1 where it is missing; but a `weight` in its place may be meant as
-    one or not, so it has to be named. Undirected edges become a link in either direction.
+    Nodes labelled 0..n-1 keep their ids; other labels are numbered in the graph's order, and become
+    the names of the nodes, unless all nodes have distinct texts as their attribute `name` or
+    `label`, which then are. A false node attribute `terminal` marks a switch. The edge attribute
+    that `capacity` names, "capacity" if it names none, counts as 1 where it is missing; but a
+    `weight` in its place may be meant as one or not, so it has to be named; of other numbers in its
+    place there is a note. Undirected edges become a link in either direction.
     """
     edges = _edges(graph)
     _check_attributes(edges, capacity)
     key = CAPACITY if capacity is None else capacity
-    ids, notes = _numbering(list(graph.nodes))
+    ids, notes, names = _numbering(list(graph.nodes))
+    names = _attribute_names(graph, ids) or names
     terminals = [
         ids[label] for label, mark in graph.nodes(data="terminal", default=True) if _is_true(mark)
     ]
     rows = [(ids[u], ids[v], _capacity(u, v, data.get(key, 1.0))) for u, v, data in edges]
     build = Topology.from_links if graph.is_directed() else Topology.from_edges
-    return build(name or graph.name or "networkx", len(ids), rows, terminals, notes)
+    notes += _assumed(edges, key)
+    return build(name or graph.name or "networkx", len(ids), rows, terminals, notes, names)
 
 
 def to_networkx(topology: Topology) -> "nx.MultiDiGraph[int]":
-    """Return a graph whose edge keys are the link indices, with `capacity` and `terminal`."""
+    """Return a graph whose edge keys are the link indices, with `capacity` and `terminal`.
+
+    Where nodes have names, these are the attribute `name`.
+    """
     graph: nx.MultiDiGraph[int] = nx.MultiDiGraph(name=topology.name)
     terminals = set(topology.terminals.tolist())
     graph.add_nodes_from((v, {"terminal": v in terminals}) for v in range(topology.nodes))
+    if topology.names is not None:
+        nx.set_node_attributes(graph, dict(enumerate(topology.names)), NAMES[0])
     arrays = (topology.tail.tolist(), topology.head.tolist(), topology.capacity.tolist())
     for link, (u, v, capacity) in enumerate(zip(*arrays, strict=True)):
         graph.add_edge(u, v, key=link, capacity=capacity)
     return graph
 
 
-def _numbering(labels: list[Hashable]) -> tuple[dict[Hashable, int], tuple[str, ...]]:
-    """Return the id of each label, and notes on how labels became ids."""
+def _numbering(
+    labels: list[Hashable],
+) -> tuple[dict[Hashable, int], tuple[str, ...], tuple[str, ...] | None]:
+    """Return the id of each label, and the labels as names, or notes if they cannot be names."""
     if all(type(label) is int for label in labels) and set(labels) == set(range(len(labels))):
-        return {label: index for index, label in enumerate(range(len(labels)))}, ()
+        return {label: index for index, label in enumerate(range(len(labels)))}, (), None
     ids = {label: index for index, label in enumerate(labels)}
+    names = sound_names(labels)
+    if names is not None:
+        return ids, (), names
     shown = ", ".join(f"{label}={index}" for label, index in list(ids.items())[:MAX_NAMED])
     more = ", ..." if len(ids) > MAX_NAMED else ""
-    return ids, (f"nodes numbered in the order of the graph: {shown}{more}",)
+    return ids, (f"nodes numbered in the order of the graph: {shown}{more}",), None
+
+
+def _attribute_names(graph: "nx.Graph[Any]", ids: dict[Hashable, int]) -> tuple[str, ...] | None:
+    """Return the names that the attributes of the nodes give them, by id."""
+    for key in NAMES:
+        named = dict(graph.nodes(data=key))
+        if all(isinstance(name, str) for name in named.values()):
+            names = sound_names(named[label] for label in sorted(ids, key=ids.__getitem__))
+            if names is not None:
+                return names
+    return None
 
 
 def _check_attributes(edges: list[Edge], capacity: str | None) -> None:
@@ -74,6 +102,24 @@ def _check_attributes(edges: list[Edge], capacity: str | None) -> None:
             f"no edge has the attribute {capacity!r} that is to be its capacity; "
             f"found {', '.join(found) or 'none'}"
         )
+
+
+def _assumed(edges: list[Edge], key: str) -> tuple[str, ...]:
+    """Note capacities that are taken for 1 though others, or other numbers, are given.
+
+    A `bandwidth` that nobody reads must not become a capacity of 1 without a word.
+    """
+    without = [data for *_, data in edges if key not in data]
+    numbers = {str(name) for data in without for name, value in data.items() if _is_number(value)}
+    if not without or (len(without) == len(edges) and not numbers):
+        return ()
+    found = f"; not used: {', '.join(sorted(numbers)[:MAX_NAMED])}" if numbers else ""
+    return (f"no {key} on {len(without)} of {len(edges)} edges, taken as 1{found}",)
+
+
+def _is_number(value: object) -> bool:
+    """Whether an attribute may be meant as a width, and is not that of a link of width 1."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and value != 1
 
 
 def _edges(graph: "nx.Graph[Any]") -> list[Edge]:

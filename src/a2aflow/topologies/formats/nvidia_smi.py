@@ -8,7 +8,7 @@ import numpy as np
 from a2aflow.errors import FormatError
 from a2aflow.ir.arrays import Ints
 from a2aflow.ir.topology import Topology
-from a2aflow.topologies.formats.nvlinks import require, require_both_ways, whole_links
+from a2aflow.topologies.formats.nvlinks import SWITCH, require, require_both_ways, whole_links
 
 MAX_BYTES = 1 << 20
 # No GPU has more NVLinks than this, so a row that adds up to more shows a switched fabric.
@@ -26,12 +26,13 @@ def read(text: str, where: str, name: str) -> Topology:
     counts = _matrix(lines, header, gpus, where)
     if not counts.any():
         raise FormatError(f"{where}: no cell says NVk, so no two GPUs have an NVLink between them")
-    notes = () if gpus == _names(len(gpus)) else (f"GPUs numbered in order: {', '.join(gpus)}",)
-    return _network(name, counts, notes)
+    return _network(name, counts, gpus)
 
 
 def write(topology: Topology) -> str:
     """Return the matrix that `read` takes for this topology, parallel links summed.
+
+    Terminals that are called like GPUs keep their names, others are numbered.
 
     Through a switch, two GPUs see as many NVLinks as the one with fewer has.
     """
@@ -52,12 +53,12 @@ def write(topology: Topology) -> str:
             counts[u, v] += count
     np.fill_diagonal(counts, 0)
     _check_reads_back(topology, links, counts)
-    return _text(counts)
+    return _text(counts, _called(topology, gpus))
 
 
 def _check_reads_back(topology: Topology, links: Counter[tuple[int, int]], counts: Ints) -> None:
     """Refuse a matrix from which another network would be read."""
-    found = _network(topology.name, counts, ())
+    found = _network(topology.name, counts, _names(len(counts)))
     kind = "one switch" if found.nodes > len(counts) else "links without a switch"
     require(
         topology,
@@ -68,8 +69,12 @@ def _check_reads_back(topology: Topology, links: Counter[tuple[int, int]], count
     )
 
 
-def _text(counts: Ints) -> str:
-    names = _names(len(counts))
+def _called(topology: Topology, gpus: int) -> list[str]:
+    names = list(topology.names or ())[:gpus]
+    return names if names and all(map(_GPU.fullmatch, names)) else _names(gpus)
+
+
+def _text(counts: Ints, names: list[str]) -> str:
     lines = ["\t".join(["", *names])]
     for name, row in zip(names, counts.tolist(), strict=True):
         cells = [f"NV{count}" if count else "SYS" for count in row]
@@ -78,12 +83,12 @@ def _text(counts: Ints) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _network(name: str, counts: Ints, notes: tuple[str, ...]) -> Topology:
+def _network(name: str, counts: Ints, gpus: list[str]) -> Topology:
     """Return the network of a matrix: direct links, or a switch if they are too many."""
     if counts.sum(axis=1).max() > MAX_NVLINKS:
-        return _switched(name, counts, notes)
+        return _switched(name, counts, gpus)
     links = [(u, v, counts[u, v]) for u, v in np.argwhere(counts)]
-    return Topology.from_links(name, len(counts), links, notes=notes)
+    return Topology.from_links(name, len(counts), links, names=gpus)
 
 
 def _names(count: int) -> list[str]:
@@ -147,7 +152,7 @@ def _check_symmetric(counts: Ints, gpus: list[str], where: str) -> None:
         )
 
 
-def _switched(name: str, counts: Ints, notes: tuple[str, ...]) -> Topology:
+def _switched(name: str, counts: Ints, gpus: list[str]) -> Topology:
     """Model an NVSwitch fabric, where a GPU has its k links whichever GPU they lead to."""
     total = counts.max(axis=1)
     switch = len(counts)
@@ -156,4 +161,5 @@ def _switched(name: str, counts: Ints, notes: tuple[str, ...]) -> Topology:
         f"NVSwitch: a GPU shows {counts.sum(axis=1).max()} NVLinks, more than the {MAX_NVLINKS} "
         f"that any GPU has; modelled as one switch, node {switch}, with all links of each GPU"
     )
-    return Topology.from_edges(name, switch + 1, spokes, range(switch), (*notes, note))
+    names = [*gpus, SWITCH]
+    return Topology.from_edges(name, switch + 1, spokes, range(switch), (note,), names)

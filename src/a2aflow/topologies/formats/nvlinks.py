@@ -8,6 +8,9 @@ from a2aflow.errors import TopologyError
 from a2aflow.ir.topology import Topology
 
 Pair = tuple[int, int]
+SWITCH = "NVSwitch"
+"""What the one switch is called."""
+
 ELSEWHERE = "write json, which holds every topology"
 
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from a2aflow.errors import UsageError
 from a2aflow.ir.arrays import Ints
-from a2aflow.ir.files.xml import one_line
 from a2aflow.ir.topology import Topology
+from a2aflow.ir.words import one_line
 
 # 25 Gbit/s for each unit of capacity.
 LINK_BANDWIDTH = 3.125e9
@@ -29,8 +29,8 @@ def write(
 ) -> str:
     """Return the platform; a link carries `link_bandwidth` bytes per second and unit of capacity.
 
-    Terminals are the hosts `node-<id>`, other nodes are routers of such names, and the links are
-    called `link-<index>`.
+    Terminals are hosts and other nodes routers, by their names, or as `node-<id>` if they have
+    none; the links are called `link-<index>`.
     """
     if not (np.isfinite(link_bandwidth) and link_bandwidth > 0):
         raise UsageError(f"link bandwidth {link_bandwidth:g}; expected bytes per second above 0")
@@ -51,11 +51,16 @@ def write(
 def _node_lines(topology: Topology) -> list[str]:
     terminals = set(topology.terminals.tolist())
     return [
-        f'    <host id="node-{node}" speed="1Gf"/>'
+        f'    <host id={_id(topology, node)} speed="1Gf"/>'
         if node in terminals
-        else f'    <router id="node-{node}"/>'
+        else f"    <router id={_id(topology, node)}/>"
         for node in range(topology.nodes)
     ]
+
+
+def _id(topology: Topology, node: int) -> str:
+    """Return the quoted name of a node, which is not that of a link."""
+    return quoteattr(f"node-{node}" if topology.names is None else topology.names[node])
 
 
 def _link_lines(topology: Topology, link_bandwidth: float, latency: float) -> list[str]:
@@ -69,7 +74,8 @@ def _link_lines(topology: Topology, link_bandwidth: float, latency: float) -> li
 
 def _route_lines(topology: Topology) -> list[str]:
     return [
-        f'    <route src="node-{topology.tail[link]}" dst="node-{topology.head[link]}" '
+        f"    <route src={_id(topology, topology.tail[link])} "
+        f"dst={_id(topology, topology.head[link])} "
         f'symmetrical="NO"><link_ctn id="link-{link}"/></route>'
         for link in _widest_links(topology)
     ]

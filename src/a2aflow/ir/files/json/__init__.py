@@ -6,26 +6,46 @@ from a2aflow.ir.files.json.demand import (
     demand_from_matrix,
     demand_to_json,
 )
+from a2aflow.ir.files.json.fabric import FABRIC_FORMAT, fabric_from_json, fabric_to_json
 from a2aflow.ir.files.json.flow import FLOW_FORMAT, flow_from_json, flow_to_json
+from a2aflow.ir.files.json.problem import (
+    CERTIFICATE_FORMAT,
+    PROBLEM_FORMAT,
+    certificate_from_json,
+    certificate_to_json,
+    demand_alone,
+    problem_from_json,
+    problem_to_json,
+)
 from a2aflow.ir.files.json.routes import ROUTES_FORMAT, routes_from_json, routes_to_json
 from a2aflow.ir.files.json.schedule import SCHEDULE_FORMAT, schedule_from_json, schedule_to_json
 from a2aflow.ir.files.json.topology import TOPOLOGY_FORMAT, topology_from_json, topology_to_json
 from a2aflow.ir.files.json.values import format_of, json_text, parse_json, read_json, write_json
 
 __all__ = [
+    "CERTIFICATE_FORMAT",
     "DEMAND_FORMAT",
+    "FABRIC_FORMAT",
     "FLOW_FORMAT",
+    "PROBLEM_FORMAT",
     "ROUTES_FORMAT",
     "SCHEDULE_FORMAT",
     "TOPOLOGY_FORMAT",
+    "certificate_from_json",
+    "certificate_to_json",
+    "demand_alone",
     "demand_from_json",
     "demand_from_matrix",
     "demand_to_json",
+    "fabric_from_json",
+    "fabric_to_json",
     "flow_from_json",
     "flow_to_json",
     "format_of",
     "json_text",
     "parse_json",
+    "problem_from_json",
+    "problem_to_json",
     "read_json",
     "routes_from_json",
     "routes_to_json",

@@ -6,7 +6,9 @@ import numpy as np
 
 from a2aflow.errors import FormatError
 from a2aflow.ir.arrays import Ints, starts_of
+from a2aflow.ir.certificate import Certificate
 from a2aflow.ir.files.json.demand import demand_from_json, demand_to_json
+from a2aflow.ir.files.json.provenance import provenance_from_json
 from a2aflow.ir.files.json.topology import topology_from_json, topology_to_json
 from a2aflow.ir.files.json.values import (
     artefact,
@@ -18,7 +20,7 @@ from a2aflow.ir.files.json.values import (
     take,
     terminal_positions,
 )
-from a2aflow.ir.flow import Certificate, Flow, Status
+from a2aflow.ir.flow import Flow, Status
 from a2aflow.ir.problem import Problem
 
 FLOW_FORMAT = "a2aflow.flow/1"
@@ -87,6 +89,7 @@ def flow_from_json(value: object, where: str) -> Flow:
         method=take(obj, "method", str, where),
         status=_status(obj, where),
         generators=_generators(obj, topology.nodes, where),
+        provenance=provenance_from_json(obj, where),
     )
     check_claims(obj, where, flow.time, flow.bound)
     return flow

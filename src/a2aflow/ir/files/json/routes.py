@@ -9,8 +9,10 @@ import numpy as np
 
 from a2aflow.errors import FormatError
 from a2aflow.ir.arrays import Floats, starts_of
+from a2aflow.ir.certificate import Certificate
 from a2aflow.ir.demand import Demand
 from a2aflow.ir.files.json.demand import demand_from_json, demand_to_json
+from a2aflow.ir.files.json.provenance import provenance_from_json
 from a2aflow.ir.files.json.topology import topology_from_json, topology_to_json
 from a2aflow.ir.files.json.values import (
     MAX_INTEGER,
@@ -26,8 +28,8 @@ from a2aflow.ir.files.json.values import (
     short,
     take,
     terminal_positions,
+    without_unclaimed,
 )
-from a2aflow.ir.flow import Certificate
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
 
@@ -39,7 +41,7 @@ def routes_to_json(routes: Routes) -> dict[str, Any]:
     """Return the JSON form of routes; weights are "p/q" where they are known to be fractions."""
     with many_objects():
         rows = _rows_to_json(routes)
-    return {
+    value = {
         "format": ROUTES_FORMAT,
         "method": routes.method,
         "time": routes.time,
@@ -50,6 +52,7 @@ def routes_to_json(routes: Routes) -> dict[str, Any]:
         "lengths": routes.certificate.lengths.tolist(),
         "routes": rows,
     }
+    return without_unclaimed(value)
 
 
 def _rows_to_json(routes: Routes) -> list[dict[str, Any]]:
@@ -117,6 +120,7 @@ def routes_from_json(value: object, where: str) -> Routes:
         method=take(obj, "method", str, where) if "method" in obj else "unknown",
         layer=np.array(layered, dtype=np.int64) if layered else None,
         denominator=denominator,
+        provenance=provenance_from_json(obj, where),
     )
     check_claims(obj, where, routes.time, routes.bound)
     return routes

@@ -6,8 +6,10 @@ import numpy as np
 
 from a2aflow.errors import FormatError
 from a2aflow.ir.arrays import Ints
+from a2aflow.ir.certificate import Certificate
 from a2aflow.ir.demand import Demand
 from a2aflow.ir.files.json.demand import demand_from_json, demand_to_json
+from a2aflow.ir.files.json.provenance import provenance_from_json
 from a2aflow.ir.files.json.topology import topology_from_json, topology_to_json
 from a2aflow.ir.files.json.values import (
     artefact,
@@ -17,8 +19,8 @@ from a2aflow.ir.files.json.values import (
     positive,
     short,
     take,
+    without_unclaimed,
 )
-from a2aflow.ir.flow import Certificate
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.schedule import Schedule
 from a2aflow.ir.topology import Topology
@@ -33,7 +35,7 @@ def schedule_to_json(schedule: Schedule) -> dict[str, Any]:
         (node[schedule.source], node[schedule.destination], schedule.chunk, schedule.link), axis=1
     )
     cuts = np.searchsorted(schedule.step, np.arange(1, schedule.steps))
-    return {
+    value = {
         "format": SCHEDULE_FORMAT,
         "method": schedule.method,
         "time": schedule.time,
@@ -46,10 +48,11 @@ def schedule_to_json(schedule: Schedule) -> dict[str, Any]:
         "steps": [part.tolist() for part in np.split(rows, cuts)],
         "lengths": schedule.certificate.lengths.tolist(),
     }
+    return without_unclaimed(value)
 
 
 def schedule_from_json(value: object, where: str) -> Schedule:
-    """Build a schedule from its JSON form; `check.flow` says whether it is true.
+    """Build a schedule from its JSON form; `check.schedule` says whether it is true.
 
     A schedule from elsewhere may leave out the demand (uniform), and the bound with its lengths
     (hops, which prove the distance bound).
@@ -79,6 +82,7 @@ def schedule_from_json(value: object, where: str) -> Schedule:
         if "fractional_time" in obj
         else 0.0,
         method=take(obj, "method", str, where) if "method" in obj else "unknown",
+        provenance=provenance_from_json(obj, where),
     )
     check_claims(obj, where, schedule.time, schedule.bound)
     return schedule

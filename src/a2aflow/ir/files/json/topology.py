@@ -3,7 +3,7 @@
 from typing import Any
 
 from a2aflow.errors import FormatError
-from a2aflow.ir.files.json.values import artefact, integers, is_triple, short, take
+from a2aflow.ir.files.json.values import artefact, integers, is_triple, short, strings, take
 from a2aflow.ir.topology import Topology
 
 TOPOLOGY_FORMAT = "a2aflow.topology/1"
@@ -19,11 +19,15 @@ def topology_to_json(topology: Topology) -> dict[str, Any]:
         "links": [list(row) for row in zip(*columns, strict=True)],
         "terminals": topology.terminals.tolist(),
     }
-    return value | ({"notes": list(topology.notes)} if topology.notes else {})
+    value |= {"notes": list(topology.notes)} if topology.notes else {}
+    return value | ({"names": list(topology.names)} if topology.names is not None else {})
 
 
 def topology_from_json(value: object, where: str) -> Topology:
-    """Build a topology from its JSON form; `terminals` may be left out and then means all."""
+    """Build a topology from its JSON form; `terminals` may be left out and then means all.
+
+    `names`, one per node, is there only if nodes have names.
+    """
     obj = artefact(value, TOPOLOGY_FORMAT, where)
     nodes = take(obj, "nodes", int, where)
     rows: list[Any] = take(obj, "links", list, where)
@@ -34,8 +38,7 @@ def topology_from_json(value: object, where: str) -> Topology:
                 "with two integers and a number"
             )
     terminals = integers(obj["terminals"], "terminals", where) if "terminals" in obj else None
-    notes = obj.get("notes", [])
-    if not isinstance(notes, list) or not all(isinstance(note, str) for note in notes):
-        raise FormatError(f"{where}: notes is {short(notes)}; expected an array of strings")
+    notes = strings(obj.get("notes", []), "notes", where)
+    names = strings(obj["names"], "names", where) if "names" in obj else None
     name = take(obj, "name", str, where) if "name" in obj else where
-    return Topology.from_links(name, nodes, rows, terminals, notes)
+    return Topology.from_links(name, nodes, rows, terminals, notes, names)

@@ -153,6 +153,13 @@ def numbers(value: object, key: str, where: str) -> list[float]:
     return value
 
 
+def strings(value: object, key: str, where: str) -> list[str]:
+    """Return a value that must be an array of strings."""
+    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+        raise FormatError(f"{where}: {key} is {short(value)}; expected an array of strings")
+    return value
+
+
 def short(value: object) -> str:
     """Show a value in a message without flooding it; missing keys come here as None."""
     text = "missing" if value is None else json.dumps(value, default=str)
@@ -160,7 +167,7 @@ def short(value: object) -> str:
 
 
 def is_triple(row: object) -> bool:
-    """Whether a row is two integers and a number: a link, or an entry of a demand."""
+    """Whether a row is two integers and a number: a link."""
     return (
         isinstance(row, list)
         and len(row) == 3
@@ -180,6 +187,12 @@ def terminal_positions(
                 f"{where}: {name}[{index}].{key} is {short(row.get(key))}; expected a terminal"
             )
     return [position[row[key]] for row in rows]
+
+
+def without_unclaimed(value: dict[str, Any]) -> dict[str, Any]:
+    """Leave out what an answer does not claim: a bound or a fractional time of 0, and its gap."""
+    none = {"bound": 0.0, "fractional_time": 0.0, "gap": math.inf}
+    return {key: each for key, each in value.items() if key not in none or each != none[key]}
 
 
 def check_claims(obj: dict[str, Any], where: str, time: float, bound: float) -> None:

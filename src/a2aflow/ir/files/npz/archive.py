@@ -99,6 +99,12 @@ def unpack(data: bytes, members: Mapping[str, Member], where: str) -> dict[str, 
         }
 
 
+def has_member(data: bytes, key: str, where: str) -> bool:
+    """Whether an archive has an array or a text of this name."""
+    with _open(data, where) as archive:
+        return key + SUFFIX in archive.namelist()
+
+
 def read_member_text(data: bytes, key: str, where: str) -> str:
     """Return one text of an archive, whatever else is in it."""
     with _open(data, where) as archive:

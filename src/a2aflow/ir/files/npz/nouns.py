@@ -5,7 +5,7 @@
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -13,14 +13,17 @@ import numpy as np
 
 from a2aflow.errors import FormatError, InputError
 from a2aflow.ir.arrays import Ints, starts_of
+from a2aflow.ir.certificate import Certificate
 from a2aflow.ir.demand import Demand
 from a2aflow.ir.files.json.flow import FLOW_FORMAT
+from a2aflow.ir.files.json.provenance import KEY as PROVENANCE
+from a2aflow.ir.files.json.provenance import provenance_from_json
 from a2aflow.ir.files.json.routes import ROUTES_FORMAT
 from a2aflow.ir.files.json.schedule import SCHEDULE_FORMAT
-from a2aflow.ir.files.json.values import parse_json, positive, short, take
-from a2aflow.ir.files.npz.archive import Member, pack, read_member_text, unpack
+from a2aflow.ir.files.json.values import parse_json, positive, short, strings, take
+from a2aflow.ir.files.npz.archive import Member, has_member, pack, read_member_text, unpack
 from a2aflow.ir.files.npz.npy import MAX_NUMBERS, Array
-from a2aflow.ir.flow import Certificate, Flow, Status
+from a2aflow.ir.flow import Flow, Status
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.schedule import Schedule
@@ -39,6 +42,7 @@ COMMON = {
     "lengths": Member("numbers", ("links",)),
     "terminals": Member("integers", ("terminals",)),
     "demand": Member("numbers", ("terminals", "terminals"), required=False),
+    PROVENANCE: Member("text", required=False),
 }
 """What every file has: the problem and the certificate. Without `demand` it is uniform."""
 
@@ -48,8 +52,8 @@ def is_archive(data: bytes) -> bool:
     return data.startswith(b"PK")
 
 
-def artefact_to_bytes(noun: Noun) -> bytes:
-    """Return the file of a flow, routes or a schedule."""
+def artefact_to_bytes(noun: Noun, provenance: bool = True) -> bytes:
+    """Return the file of a flow, routes or a schedule, with where it came from if that is known."""
     name, form = next((name, form) for name, form in FORMATS.items() if type(noun) is form.kind)
     topology, demand = noun.problem.topology, noun.problem.demand.matrix
     about, arrays = form.to_parts(noun)
@@ -59,10 +63,17 @@ def artefact_to_bytes(noun: Noun) -> bytes:
         "notes": list(topology.notes),
         "method": noun.method,
     } | _claim("bound", noun.bound)
+    about |= {} if topology.names is None else {"names": list(topology.names)}
     common = {key: getattr(topology, key) for key in ("tail", "head", "capacity", "terminals")}
     common |= {"lengths": noun.certificate.lengths} | _given(demand=demand)
-    text = json.dumps(about, separators=(",", ":"), allow_nan=False)
-    return pack({"format": name, "about": text} | common | arrays)
+    members = {"format": name, "about": _text(about)} | common | arrays
+    if provenance and noun.provenance is not None:
+        members[PROVENANCE] = _text(noun.provenance.known())
+    return pack(members)
+
+
+def _text(value: Mapping[str, Any]) -> str:
+    return json.dumps(value, separators=(",", ":"), allow_nan=False)
 
 
 def artefact_from_bytes(data: bytes, where: str) -> Noun:
@@ -73,9 +84,9 @@ def artefact_from_bytes(data: bytes, where: str) -> Noun:
             f"{where}: format is {short(found)}; expected one of {', '.join(FORMATS)}"
         )
     arrays = unpack(data, COMMON | FORMATS[found].members, where)
-    about = parse_json(read_member_text(data, "about", where), f"{where}: about")
-    if not isinstance(about, dict):
-        raise FormatError(f"{where}: about is {short(about)}; expected an object")
+    about = _object(data, "about", where)
+    if has_member(data, PROVENANCE, where):
+        about[PROVENANCE] = _object(data, PROVENANCE, where)
     try:
         return FORMATS[found].from_parts(about, arrays, where)
     except FormatError:
@@ -84,10 +95,16 @@ def artefact_from_bytes(data: bytes, where: str) -> Noun:
         raise FormatError(f"{where}: {error}") from None
 
 
+def _object(data: bytes, key: str, where: str) -> About:
+    """Return the JSON object that is one of the texts of a file."""
+    value = parse_json(read_member_text(data, key, where), f"{where}: {key}")
+    if not isinstance(value, dict):
+        raise FormatError(f"{where}: {key} is {short(value)}; expected an object")
+    return value
+
+
 def _problem(about: About, arrays: Arrays, where: str) -> Problem:
-    notes: list[Any] = take(about, "notes", list, where)
-    if not all(isinstance(note, str) for note in notes):
-        raise FormatError(f"{where}: notes is {short(notes)}; expected an array of strings")
+    names = tuple(strings(about["names"], "names", where)) if "names" in about else None
     topology = Topology(
         name=take(about, "name", str, where),
         nodes=take(about, "nodes", int, where),
@@ -95,7 +112,8 @@ def _problem(about: About, arrays: Arrays, where: str) -> Problem:
         head=arrays["head"],
         capacity=arrays["capacity"],
         terminals=arrays["terminals"],
-        notes=tuple(notes),
+        notes=tuple(strings(about.get("notes"), "notes", where)),
+        names=names,
     )
     return Problem(topology, Demand(len(topology.terminals), arrays.get("demand")))
 
@@ -154,6 +172,7 @@ def _flow_from_parts(about: About, arrays: Arrays, where: str) -> Flow:
         method=take(about, "method", str, where),
         status=Status(status),
         generators=arrays.get("generators"),
+        provenance=provenance_from_json(about, where),
     )
 
 
@@ -184,6 +203,7 @@ def _routes_from_parts(about: About, arrays: Arrays, where: str) -> Routes:
         method=take(about, "method", str, where),
         layer=arrays.get("layer"),
         denominator=denominator,
+        provenance=provenance_from_json(about, where),
     )
 
 
@@ -211,6 +231,7 @@ def _schedule_from_parts(about: About, arrays: Arrays, where: str) -> Schedule:
         certificate=_certificate(about, arrays, where),
         fractional_time=_claimed("fractional_time", about, where),
         method=take(about, "method", str, where),
+        provenance=provenance_from_json(about, where),
     )
 
 

@@ -16,8 +16,9 @@ MAX_NUMBERS = 1 << 26
 """Most numbers in one file. In memory they take eight bytes each, however few they take in it; with
 what the checkers need besides, 2 GiB are enough for any file."""
 
-MAX_TEXT = 1 << 20
-"""Most characters of a text: a name, a method, notes."""
+MAX_TEXT = 1 << 23
+"""Most characters of a text: a name, a method, notes, and the names of hundreds of thousands of
+nodes."""
 
 MAGIC = b"\x93NUMPY\x01\x00"
 MAX_HEADER = 1024

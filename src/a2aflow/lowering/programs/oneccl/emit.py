@@ -8,9 +8,10 @@ at once. Each step of the schedule ends with a `sync`.
 from collections.abc import Iterator
 from xml.sax.saxutils import quoteattr
 
-from a2aflow.ir.files.xml import one_line
 from a2aflow.ir.program import Buffer
 from a2aflow.ir.schedule import Schedule
+from a2aflow.ir.topology import Topology
+from a2aflow.ir.words import one_line
 from a2aflow.lowering.programs.compile import moves_of
 from a2aflow.lowering.programs.moves import Moves
 from a2aflow.lowering.programs.options import Options
@@ -26,23 +27,23 @@ Lines = dict[tuple[int, int], list[str]]
 def emit_oneccl(schedule: Schedule, options: Options) -> str:
     """Lower a schedule to oneCCL-style XML."""
     moves = moves_of(schedule, options.channels)
-    name = schedule.problem.topology.name
-    return "".join(f"{line}\n" for line in _document(moves, name))
+    return "".join(f"{line}\n" for line in _document(moves, schedule.problem.topology))
 
 
-def _document(moves: Moves, name: str) -> Iterator[str]:
+def _document(moves: Moves, topology: Topology) -> Iterator[str]:
     yield '<?xml version="1.0" encoding="UTF-8"?>'
     yield (
-        f'<schedule version="{VERSION}" name={quoteattr(one_line(name))} collective="alltoall" '
-        f'ranks="{moves.ranks}" chunks-per-shard="{moves.chunks_per_shard}">'
+        f'<schedule version="{VERSION}" name={quoteattr(one_line(topology.name))} '
+        f'collective="alltoall" ranks="{moves.ranks}" chunks-per-shard="{moves.chunks_per_shard}">'
     )
     lines = _instructions(moves)
     steps = 1 + int(moves.step.max(initial=0))
     for rank in range(moves.ranks):
         shards = moves.ranks * moves.chunks_per_shard
+        called = quoteattr(topology.terminal_name(rank)) if topology.names is not None else None
         yield (
             f'  <rank id="{rank}" input="{shards}" output="{shards}" '
-            f'scratch="{moves.scratch[rank]}">'
+            f'scratch="{moves.scratch[rank]}"{f" name={called}" if called else ""}>'
         )
         for offset, count in own_shard(rank, moves.chunks_per_shard, None):
             yield (

@@ -28,6 +28,9 @@ ATTRIBUTES = {
     "reduce": ("from", "from-offset", "to", "to-offset", "count"),
     "sync": (),
 }
+OPTIONAL = {"rank": {"name"}}
+"""Attributes that an element may have besides: what the node of a rank is called."""
+
 INSTRUCTIONS = ("send", "receive", "copy", "reduce", "sync")
 _INTEGER = re.compile(r"[0-9]{1,10}")
 Key = tuple[str, int, int]
@@ -142,7 +145,7 @@ def _check(node: Element, expected: str, here: str) -> None:
     """Refuse an element of another name, with other attributes, or with text or children in it."""
     if node.tag != expected:
         raise FormatError(f"{here}: found <{node.tag[:60]}>; expected <{expected}>")
-    wrong = set(node.attrib) ^ set(ATTRIBUTES[expected])
+    wrong = (set(node.attrib) - OPTIONAL.get(expected, set())) ^ set(ATTRIBUTES[expected])
     if wrong:
         attributes = ", ".join(ATTRIBUTES[expected]) or "none"
         raise FormatError(

@@ -13,13 +13,14 @@ import numpy as np
 
 from a2aflow.errors import InputError
 from a2aflow.ir.arrays import Floats, Ints, inner_index, starts_of
-from a2aflow.ir.files.xml import one_line
 from a2aflow.ir.routes import Routes
-from a2aflow.lowering.tables.hashes import addresses, dotted, find_ports
+from a2aflow.ir.words import one_line
+from a2aflow.lowering.tables.hashes import addresses, dotted, find_ports, listed_addresses
 from a2aflow.lowering.tables.options import RouteOptions
 from a2aflow.lowering.tables.routed_file import (
     check_room,
     in_file_order,
+    pair_name,
     pair_sizes,
     ports_of,
     require_layers,
@@ -59,15 +60,19 @@ class _Queues:
 def emit_ompi(routes: Routes, options: RouteOptions) -> str:
     """Return the XML for routes that have layers and weights of whole chunks."""
     require_layers(routes)
-    ordered, order = in_file_order(routes)
+    terminals = len(routes.problem.topology.terminals)
+    rank = np.arange(terminals) if options.rank is None else options.rank
+    ordered, order = in_file_order(routes, rank)
     check_room(ordered, options.max_routes)
     phase = np.zeros(routes.count, dtype=np.int64)
     if options.phase is not None:
         phase = _phases(routes, options.phase)[order]
     counts = chunk_counts(ordered)
-    address = addresses(options.addresses, len(routes.problem.topology.terminals))
-    queues = _queues(ordered, counts, address, options)
-    lines = _document(ordered, counts, phase, queues, address, options)
+    address = addresses(options.addresses, terminals)
+    if options.address is not None:
+        address[rank] = listed_addresses(options.address)
+    queues = _queues(ordered, counts, rank, address, options)
+    lines = _document(ordered, counts, phase, queues, rank, address, options)
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -95,9 +100,8 @@ def chunk_counts(routes: Routes) -> Ints:
     chunks = _least_chunks(share, first, sizes)
     if not chunks.all():
         at = int(first[np.argmin(chunks)])
-        ends = routes.problem.topology.terminals[[routes.source[at], routes.destination[at]]]
         raise InputError(
-            f"the weights from node {ends[0]} to node {ends[1]} are no whole chunks, of at most "
+            f"the weights {pair_name(routes, at)} are no whole chunks, of at most "
             f"{MOST_CHUNKS} per shard; route again with {_way_out(total)}"
         )
     return np.asarray(np.rint(share * np.repeat(chunks, sizes)), dtype=np.int64)
@@ -125,7 +129,9 @@ def _least_chunks(share: Floats, first: Ints, sizes: Ints) -> Ints:
     return chunks
 
 
-def _queues(routes: Routes, counts: Ints, address: Ints, options: RouteOptions) -> _Queues:
+def _queues(
+    routes: Routes, counts: Ints, rank: Ints, address: Ints, options: RouteOptions
+) -> _Queues:
     """Return a queue pair per chunk or per route, each with the port that picks its route."""
     sizes = pair_sizes(routes.source, routes.destination)
     routes_of_pair = np.repeat(sizes, sizes)
@@ -134,7 +140,7 @@ def _queues(routes: Routes, counts: Ints, address: Ints, options: RouteOptions) 
     per_route = counts if options.queue_pairs == "chunk" else np.ones_like(counts)
     route = np.repeat(np.arange(routes.count), per_route)
     count = (counts // per_route)[route]
-    source = routes.source[route]
+    source = rank[routes.source[route]]
     number = FIRST_QUEUE_PAIR + inner_index(np.bincount(source, minlength=len(address)))
     if number.max() >= MOST_QUEUE_PAIRS:
         raise InputError(
@@ -145,7 +151,7 @@ def _queues(routes: Routes, counts: Ints, address: Ints, options: RouteOptions) 
     port = find_ports(
         options.hash,
         address[source],
-        address[routes.destination[route]],
+        address[rank[routes.destination[route]]],
         number,
         wanted[route],
         routes_of_pair[route],
@@ -158,6 +164,7 @@ def _document(
     counts: Ints,
     phase: Ints,
     queues: _Queues,
+    rank: Ints,
     address: Ints,
     options: RouteOptions,
 ) -> Iterator[str]:
@@ -169,25 +176,28 @@ def _document(
         f'routes-per-destination="{options.max_routes}" '
         f'layers="{routes.layers}" phases="{int(phase.max()) + 1}">'
     )
-    sends = _sends(routes, counts, phase, queues)
-    for rank, (node, own) in enumerate(
-        zip(topology.terminals.tolist(), address.tolist(), strict=True)
-    ):
-        yield f'  <rank id="{rank}" node="{node}" address="{dotted(own)}">'
-        yield from sends[rank]
+    sends = _sends(routes, counts, phase, queues, rank)
+    for number, position in enumerate(np.argsort(rank).tolist()):
+        node = int(topology.terminals[position])
+        called = "" if topology.names is None else f" name={quoteattr(topology.names[node])}"
+        own = dotted(int(address[number]))
+        yield f'  <rank id="{number}" node="{node}" address="{own}"{called}>'
+        yield from sends[position]
         yield "  </rank>"
     yield "</alltoall>"
 
 
-def _sends(routes: Routes, counts: Ints, phase: Ints, queues: _Queues) -> list[list[str]]:
-    """Return the lines of every rank: its sends, the routes of each, and their queue pairs."""
+def _sends(
+    routes: Routes, counts: Ints, phase: Ints, queues: _Queues, rank: Ints
+) -> list[list[str]]:
+    """Return the lines of every terminal: its sends, the routes of each, and their queue pairs."""
     sizes = pair_sizes(routes.source, routes.destination)
     pair_first = starts_of(sizes)[:-1]
     chunks = np.add.reduceat(counts, pair_first).tolist()
     route_lines, queue_lines = _route_lines(routes), _queue_lines(queues, sizes, phase)
     queue_start = np.searchsorted(queues.route, np.append(pair_first, routes.count)).tolist()
     lines: list[list[str]] = [[] for _ in routes.problem.topology.terminals]
-    ends = (routes.source[pair_first].tolist(), routes.destination[pair_first].tolist())
+    ends = (routes.source[pair_first].tolist(), rank[routes.destination[pair_first]].tolist())
     first, after = pair_first.tolist(), (pair_first + sizes).tolist()
     for pair, (source, destination) in enumerate(zip(*ends, strict=True)):
         mine = lines[source]

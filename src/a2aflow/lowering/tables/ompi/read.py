@@ -14,7 +14,7 @@ from a2aflow.ir.files.xml import parse_xml
 from a2aflow.lowering.tables.hashes import HASHES, parse_dotted
 from a2aflow.lowering.tables.ompi.emit import VERSION
 from a2aflow.lowering.tables.ompi.queues import QueueTable
-from a2aflow.lowering.tables.routed_file import RoutedFile, require_order
+from a2aflow.lowering.tables.routed_file import RoutedFile, by_node, require_order
 
 ATTRIBUTES = {
     "alltoall": ("version", "name", "ranks", "hash", "routes-per-destination", "layers", "phases"),
@@ -24,6 +24,9 @@ ATTRIBUTES = {
     "qp": ("number", "source-port", "route", "first", "count", "phase"),
 }
 """The attributes of each element, all of them required; see docs/formats/ompi.md."""
+
+OPTIONAL = {"rank": frozenset({"name"})}
+"""Attributes that an element may have besides: what the node of a rank is called."""
 
 _NAMES = {tag: frozenset(names) for tag, names in ATTRIBUTES.items()}
 _INTEGER = re.compile(r"0|[1-9][0-9]{0,9}")
@@ -57,11 +60,13 @@ def read_ompi(text: str, where: str) -> RoutedFile:
     columns = _Columns()
     ranks = [_rank(each, rank, f"{where}: rank {rank}", columns) for rank, each in enumerate(root)]
     node, address = np.array(ranks, dtype=np.int64).reshape(-1, 2).T
+    if len(np.unique(node)) != len(node):
+        raise FormatError(f"{where}: two ranks have the same node; expected one each")
     file = _file(columns, node, where)
     queues = QueueTable(
         root.attrib["hash"], address, _array(columns.sends, 3), _array(columns.queues, 7)
     )
-    return queues.checked(_with_facts(file, root, queues, where))
+    return by_node(queues.checked(_with_facts(file, root, queues, where)))
 
 
 def _rank(element: Element, rank: int, here: str, columns: _Columns) -> tuple[int, int]:
@@ -127,7 +132,8 @@ def _file(columns: _Columns, node: Ints, where: str) -> RoutedFile:
             f"{where}: {file.route(int(index))} has {hops[index]} nodes and {others[index]} ports; "
             "expected a port per node that is left"
         )
-    require_order(file, rows[:, 1], where)
+    ends = sends[rows[:, 0]]
+    require_order(replace(file, source=ends[:, 0], destination=ends[:, 1]), rows[:, 1], where)
     return file
 
 
@@ -178,8 +184,9 @@ def _check(element: Element, expected: str, here: str) -> None:
     """Refuse an element of another name, with other attributes, or with text or children in it."""
     if element.tag != expected:
         raise FormatError(f"{here}: found <{element.tag[:60]}>; expected <{expected}>")
-    if element.attrib.keys() != _NAMES[expected]:
-        wrong = min(element.attrib.keys() ^ _NAMES[expected])
+    found = element.attrib.keys() - OPTIONAL.get(expected, frozenset())
+    if found != _NAMES[expected]:
+        wrong = min(found ^ _NAMES[expected])
         raise FormatError(
             f"{here}: <{expected}> has other attributes, or lacks some ({wrong[:60]}); "
             f"expected {', '.join(ATTRIBUTES[expected])}"

@@ -12,9 +12,9 @@ import numpy as np
 
 from a2aflow.errors import FormatError, LimitError, UsageError
 from a2aflow.ir.arrays import Ints, inner_index
-from a2aflow.ir.files.xml import one_line
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.topology import Topology
+from a2aflow.ir.words import one_line
 from a2aflow.lowering.tables.options import RouteOptions
 from a2aflow.lowering.tables.routed_file import check_room, in_file_order, pair_sizes, ports_of
 from a2aflow.lowering.tables.table import weights_as_text
@@ -40,7 +40,9 @@ def emit_srv6(routes: Routes, options: RouteOptions) -> str:
     _check(topology, options)
     ordered, _ = in_file_order(routes)
     check_room(ordered, MOST)
-    sections: Sections = [[f"# node {node}"] for node in range(topology.nodes)]
+    sections: Sections = [
+        [f"# node {node}{_called(topology, node)}"] for node in range(topology.nodes)
+    ]
     address = _route_addresses(ordered)
     _add_routes(sections, ordered, address)
     _MODES[options.steering](sections, ordered, address, options)
@@ -50,6 +52,10 @@ def emit_srv6(routes: Routes, options: RouteOptions) -> str:
     )
     body = "\n".join(line for section in sections for line in section)
     return f"{head}{body}\n# end\n"
+
+
+def _called(topology: Topology, node: int) -> str:
+    return "" if topology.names is None else f" {topology.names[node]}"
 
 
 def link_addresses(topology: Topology) -> list[str]:
@@ -65,9 +71,10 @@ def node_batches(text: str) -> dict[int, str]:
     lines: list[str] = []
     for line in text.splitlines():
         if line.startswith("# node "):
-            if not line[7:].isdecimal():
+            number = line[7:].partition(" ")[0]
+            if not number.isdecimal():
                 raise FormatError(f"{line[:60]!r}; expected the number of a node")
-            lines = batches.setdefault(int(line[7:]), [])
+            lines = batches.setdefault(int(number), [])
         elif line and not line.startswith("#"):
             lines.append(f"{line}\n")
     return {node: "".join(lines) for node, lines in batches.items()}

@@ -143,7 +143,7 @@ _LINES: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], str, _Lines], None
     ),
     (re.compile(rf"address add {_ROUTE}/128 dev lo nodad"), _take_address),
     (re.compile(rf"route add {_LINK}/128 dev {_DEVICE}"), _take_segment),
-    (re.compile(r"# node (0|[1-9][0-9]{0,4})"), _take_node),
+    (re.compile(r"# node (0|[1-9][0-9]{0,4})( \S(.{0,198}\S)?)?"), _take_node),
 )
 """Every line of a file is one of these; the most frequent first."""
 

@@ -23,3 +23,12 @@ def bytes_per_second(text: str) -> float:
             "such as 25Gbps or 3.125GB/s"
         )
     return value
+
+
+def rate_in_words(bytes_per_second: float) -> str:
+    """Write a rate as people do, such as 25Gbps: `bytes_per_second` reads it back."""
+    bits = 8.0 * bytes_per_second
+    for prefix, size in (("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if bits >= size:
+            return f"{bits / size:.6g}{prefix}bps"
+    return f"{bits:.6g}bps"

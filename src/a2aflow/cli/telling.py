@@ -1,0 +1,139 @@
+"""How the answers of `solve`, `route` and `schedule` are told: in which units, and where to."""
+
+import inspect
+import shlex
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial, wraps
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from a2aflow.cli.compiling import clock
+from a2aflow.cli.options import AsJson, Output, with_parameters
+from a2aflow.cli.show import deliver, require_room
+from a2aflow.cli.wording import lines_of_answer
+from a2aflow.errors import UsageError
+from a2aflow.ir.bandwidth import bytes_per_second
+from a2aflow.ir.fabric import Fabric
+from a2aflow.ir.files.artefacts import Artefact, file_bytes
+from a2aflow.ir.physical import physical
+from a2aflow.ir.provenance import Provenance
+from a2aflow.ir.summaries import in_order
+from a2aflow.runtime.sizes import parse_sizes
+from a2aflow.settings import SolveSettings
+
+
+@dataclass(frozen=True)
+class Telling:
+    """What was asked of how an answer is told, and since when it is waited for.
+
+    `rate` is what a link of capacity 1 carries, in bytes per second; without it all is in shards.
+    """
+
+    context: typer.Context
+    rate: float | None
+    shard_bytes: int | None
+    output: Path | None
+    provenance: bool
+    as_json: bool
+    started: float
+
+    def tell(
+        self,
+        answer: Artefact,
+        summary: dict[str, Any],
+        settings: SolveSettings,
+        step_latency: float = 0.0,
+    ) -> None:
+        """Save an answer with where it came from, and print what sums it up."""
+        seconds = round(clock() - self.started, 3)
+        summary = in_order({**summary, "seconds": seconds}) | self._scaled(answer, step_latency)
+        summary["notes"] = [*summary["notes"], *self._notes(answer)]
+        made = replace(answer, provenance=self._made(answer, settings, seconds))
+        files = {self.output: partial(file_bytes, self.output, made, self.provenance)}
+        deliver(summary, self.as_json, lines_of_answer(summary), files)
+
+    def _fabric(self, answer: Artefact) -> Fabric | None:
+        return None if self.rate is None else Fabric(answer.problem.topology, self.rate)
+
+    def _scaled(self, answer: Artefact, step_latency: float) -> dict[str, Any]:
+        """Return what the answer is in bytes and seconds, if it is known what capacity 1 is."""
+        fabric = self._fabric(answer)
+        return {} if fabric is None else physical(answer, fabric, self.shard_bytes, step_latency)
+
+    def _notes(self, answer: Artefact) -> list[str]:
+        fabric = self._fabric(answer)
+        note = None if fabric is None else fabric.note()
+        return [] if note is None else [note]
+
+    def _made(self, answer: Artefact, settings: SolveSettings, seconds: float) -> Provenance:
+        """Return where an answer of this call comes from; `app` left the words of it here."""
+        return Provenance.of_now(
+            command=shlex.join(("a2aflow", *self.context.obj)),
+            method=answer.method,
+            seed=self.context.params["seed"],
+            solver=settings.solver,
+            gap=settings.gap,
+            seconds=seconds,
+        )
+
+
+def asked_telling(
+    context: typer.Context,
+    link_bandwidth: Annotated[
+        str | None,
+        typer.Option(metavar="RATE", help="Of a link of capacity 1, such as 25Gbps."),
+    ] = None,
+    shard: Annotated[
+        str | None,
+        typer.Option(
+            "--bytes",
+            metavar="SIZE",
+            help="Of a shard, which is what one terminal sends to one other, such as 1M; "
+            "with --link-bandwidth.",
+        ),
+    ] = None,
+    output: Output = None,
+    provenance: Annotated[
+        bool,
+        typer.Option(
+            "--provenance/--no-provenance",
+            help="Save where the answer comes from; without it equal answers are equal files.",
+        ),
+    ] = True,
+    as_json: AsJson = False,
+) -> Telling:
+    """Return how the words of a call ask for an answer; what cannot be is refused before work."""
+    require_room(as_json, output)
+    rate = bytes_per_second(link_bandwidth) if link_bandwidth is not None else None
+    if shard is not None and rate is None:
+        raise UsageError(
+            f"--bytes {shard} without --link-bandwidth; add what a link of capacity 1 carries, "
+            "such as 25Gbps"
+        )
+    size = _one_size(shard) if shard is not None else None
+    return Telling(context, rate, size, output, provenance, as_json, clock())
+
+
+def _one_size(text: str) -> int:
+    if ":" in text:
+        raise UsageError(f"--bytes {text}; expected one size, such as 1M")
+    return parse_sizes(text)[0]
+
+
+def takes_telling(verb: Callable[..., None]) -> Callable[..., None]:
+    """Give a verb the parameters of `asked_telling`, after all others, for its `telling`."""
+    shared, own = (inspect.signature(each).parameters for each in (asked_telling, verb))
+    added = [each for key, each in shared.items() if key not in own]
+
+    @wraps(verb)
+    def wrapper(**given: Any) -> None:
+        telling = asked_telling(**{key: given[key] for key in shared})
+        for each in added:
+            del given[each.name]
+        verb(telling=telling, **given)
+
+    others = [each for key, each in own.items() if key != "telling"]
+    return with_parameters(wrapper, [*others, *added])

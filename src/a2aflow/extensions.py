@@ -1,0 +1,71 @@
+"""What others add: methods and targets, as `topologies.families` has it for topologies.
+
+An installed package does the same by entry points, in the groups `a2aflow.methods` and
+`a2aflow.targets`, of what is registered here.
+"""
+
+import reprlib
+from collections.abc import Callable
+from typing import Any
+
+from a2aflow.errors import UsageError
+from a2aflow.flows import METHODS
+from a2aflow.ir.flow import Flow
+from a2aflow.ir.problem import Problem
+from a2aflow.ir.routes import Routes
+from a2aflow.lowering import TARGETS, Target
+from a2aflow.lowering.tables.targets import ROUTE_TARGETS, RouteTarget
+from a2aflow.registry import Registry, returned
+from a2aflow.routes import ROUTERS
+from a2aflow.settings import RouteSettings, SolveSettings
+
+
+def register_method(
+    name: str,
+    method: Callable[[Problem, SolveSettings], Flow] | Callable[[Problem, RouteSettings], Routes],
+) -> None:
+    """Add a method of `solve` or of `route`: the type that it says it returns tells which.
+
+    It is given the problem in normal units, with capacities and demands of about 1, and all
+    settings. What it returns is checked before anybody sees it.
+
+    >>> import a2aflow
+    >>> from a2aflow.routes.baselines.native import route_native
+    >>> def plain(problem: a2aflow.Problem, settings: a2aflow.RouteSettings) -> a2aflow.Routes:
+    ...     return route_native(problem, settings)
+    >>> a2aflow.register_method("plain", plain)
+    >>> a2aflow.route("ring:4", method="plain").count
+    12
+    """
+    tables: dict[str | None, Registry[Any]] = {"Flow": METHODS, "Routes": ROUTERS}
+    kind = returned(method)
+    if kind not in tables:
+        raise UsageError(
+            f"method {name!r} is {reprlib.repr(method)}; expected a function of a Problem and "
+            "SolveSettings that says it returns a Flow, or of a Problem and RouteSettings that "
+            "says it returns Routes"
+        )
+    if any(name in table for table in tables.values()):
+        raise UsageError(f"method {name!r} exists already; register it by another name")
+    tables[kind].register(name, method)
+
+
+def register_target(name: str, target: Target | RouteTarget) -> None:
+    """Add a target of `lower`: a `Target` for schedules, or a `RouteTarget` for routes.
+
+    What it emits is read back by its own reader and checked before anybody gets it, so the reader
+    has to be as strict as the real consumer.
+
+    >>> import a2aflow
+    >>> a2aflow.register_target("msccl", a2aflow.lowering.TARGETS["msccl"])
+    Traceback (most recent call last):
+    a2aflow.errors.UsageError: target 'msccl' exists already; register it by another name
+    """
+    if not isinstance(target, Target | RouteTarget):
+        raise UsageError(
+            f"target {name!r} is {reprlib.repr(target)}; expected a Target for schedules or a "
+            "RouteTarget for routes"
+        )
+    if name in TARGETS or name in ROUTE_TARGETS:
+        raise UsageError(f"target {name!r} exists already; register it by another name")
+    (TARGETS if isinstance(target, Target) else ROUTE_TARGETS).register(name, target)

@@ -1,0 +1,92 @@
+"""What tells topologies apart: sizes, distances, symmetry, and the bounds that need no solver."""
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from a2aflow.flows.bounds import cut_bound, distance_bound, regular_bound
+from a2aflow.flows.symmetry.automorphisms import count_automorphisms
+from a2aflow.ir.problem import Problem
+from a2aflow.ir.topology import Topology
+from a2aflow.topologies.properties import diameter, girth, mean_distance
+
+MAX_COUNT = 10**300
+"""Automorphisms are counted in full below this, and by their logarithm from here on."""
+
+
+@dataclass(frozen=True)
+class Description:
+    """The numbers that tell topologies apart.
+
+    Degrees and capacities are the least and the largest; `girth` is None without a cycle;
+    `automorphisms` is None where only their logarithm can be told, `names` where nodes are called
+    by their numbers. `bounds` are lower bounds on the
+    all-to-all time, by what proves them.
+    """
+
+    topology: str
+    nodes: int
+    terminals: int
+    links: int
+    bidirectional: bool
+    out_degree: tuple[int, int]
+    in_degree: tuple[int, int]
+    capacity: tuple[float, float]
+    diameter: int
+    mean_distance: float
+    girth: int | None
+    automorphisms: int | None
+    automorphisms_log10: float
+    bounds: dict[str, float]
+    notes: tuple[str, ...]
+    names: tuple[str, ...] | None = None
+
+    def summary(self) -> dict[str, Any]:
+        """Return everything as plain values; names only if there are any."""
+        found = {
+            key: list(value) if isinstance(value, tuple) else value
+            for key, value in asdict(self).items()
+        }
+        if self.names is None:
+            del found["names"]
+        return found
+
+
+def describe_problem(problem: Problem) -> Description:
+    """Return the numbers that tell a topology apart, and the bounds that a demand has on it."""
+    topology = problem.topology
+    symmetries = count_automorphisms(topology)
+    return Description(
+        topology=topology.name,
+        nodes=topology.nodes,
+        terminals=len(topology.terminals),
+        links=topology.links,
+        bidirectional=topology.bidirectional,
+        out_degree=(int(topology.out_degree.min()), int(topology.out_degree.max())),
+        in_degree=(int(topology.in_degree.min()), int(topology.in_degree.max())),
+        capacity=(float(topology.capacity.min()), float(topology.capacity.max())),
+        diameter=diameter(topology),
+        mean_distance=mean_distance(topology),
+        girth=girth(topology),
+        automorphisms=symmetries if symmetries < MAX_COUNT else None,
+        automorphisms_log10=math.log10(symmetries),
+        bounds=_bounds(problem),
+        notes=topology.notes,
+        names=topology.names,
+    )
+
+
+def _bounds(problem: Problem) -> dict[str, float]:
+    """Return the bounds that hold for this problem; `regular` only for the uniform one."""
+    topology = problem.topology
+    bounds = {"distance": distance_bound(problem), "cut": cut_bound(problem).bound}
+    if problem.demand.uniform and _regular(topology):
+        bound = float(regular_bound(topology.nodes, int(topology.out_degree[0])))
+        bounds["regular"] = bound / float(topology.capacity.max())
+    return bounds
+
+
+def _regular(topology: Topology) -> bool:
+    """Whether all nodes are terminals with as many links out."""
+    same = topology.out_degree.min() == topology.out_degree.max()
+    return bool(same) and len(topology.terminals) == topology.nodes > 1

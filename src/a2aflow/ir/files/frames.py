@@ -1,0 +1,18 @@
+"""Rows of nouns as pandas DataFrames: the one file that knows pandas."""
+
+from collections.abc import Iterable, Mapping
+from importlib import import_module
+from typing import Any
+
+from a2aflow.errors import MissingComponentError
+
+
+def frame_of(columns: Mapping[str, Iterable[object]]) -> Any:
+    """Return columns of equal length as a DataFrame."""
+    try:
+        pandas = import_module("pandas")
+    except ImportError:
+        raise MissingComponentError(
+            "to_frame() needs pandas, which is not installed; pip install 'a2aflow[frames]'"
+        ) from None
+    return pandas.DataFrame(dict(columns))

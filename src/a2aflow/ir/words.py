@@ -1,0 +1,39 @@
+"""Nouns in words: names on one line, numbers of few digits, lists that do not go on for ever."""
+
+from collections.abc import Iterable
+
+SHOWN = 8
+"""How many of a list are named before the rest is counted."""
+
+
+def one_line(name: str) -> str:
+    """Return a name as printable text on one line, for comments and attributes."""
+    words = " ".join(name.split())
+    return "".join(letter for letter in words if letter.isprintable())
+
+
+def number(value: float) -> str:
+    """Return a number with four digits, as short as it can be."""
+    return f"{value:.4g}"
+
+
+def span(values: Iterable[float]) -> str:
+    """Return the smallest and the largest of some numbers, or the one that all of them are."""
+    found = list(values)
+    least, most = min(found), max(found)
+    return f"{least:g}" if least == most else f"{least:g} to {most:g}"
+
+
+def seconds_in_words(seconds: float) -> str:
+    """Return a time with four digits in the unit that suits it."""
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
+        if seconds >= size:
+            return f"{seconds / size:.4g} {unit}"
+    return f"{seconds * 1e9:.4g} ns"
+
+
+def listed(items: Iterable[object]) -> str:
+    """Return items with commas between them, the first few of many."""
+    found = list(items)
+    more = f", and {len(found) - SHOWN:,} more" if len(found) > SHOWN else ""
+    return ", ".join(map(str, found[:SHOWN])) + more

@@ -1,0 +1,67 @@
+"""Any file that a2aflow writes, or reads, back as what it stands for."""
+
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import TypeAlias
+
+from a2aflow.ir.execution_plan import ExecutionPlan
+from a2aflow.ir.files.artefacts import Saved, is_saved, saved_from_json
+from a2aflow.ir.files.json import parse_json
+from a2aflow.ir.files.npz import artefact_from_bytes, is_archive
+from a2aflow.ir.files.text import decode, read_bytes, require_size
+from a2aflow.ir.program import Program
+from a2aflow.lowering import MAX_FILE_BYTES, kind_of, parse_program
+from a2aflow.lowering.tables.routed_file import RoutedFile
+from a2aflow.lowering.tables.targets import read_routed, routed_kind
+from a2aflow.topologies.formats import read_topology
+
+Noun: TypeAlias = Saved | Program | ExecutionPlan | RoutedFile
+"""What a file may stand for."""
+
+
+@dataclass(frozen=True)
+class LoweredText:
+    """The text of a file that a target of `lower` looks like the writer of, not parsed yet."""
+
+    text: str
+    where: str
+    routed: bool
+    """Whether it is a file of routes, rather than a program."""
+
+
+def load(path: str | PathLike[str]) -> Noun:
+    """Return what a file stands for: the content tells, not the name.
+
+    Whatever a noun's `save` wrote (JSON or `.npz`), topologies in every format that can be read,
+    programs and plans of any target of `lower`, and lowered routes as the file says them. What is
+    read is sound as far as its shape goes; whether it is true is for `verify` to say.
+
+    >>> import a2aflow
+    >>> found = a2aflow.schedule("ring:4")
+    >>> found.save("ring.schedule.json")
+    >>> a2aflow.load("ring.schedule.json") == found
+    True
+    """
+    found = opened(Path(path))
+    if not isinstance(found, LoweredText):
+        return found
+    if found.routed:
+        return read_routed(found.text, found.where)
+    return parse_program(found.text, found.where)[1]
+
+
+def opened(path: Path) -> Saved | LoweredText:
+    """Return what a file holds; artefacts and programs are read once, so they may be a pipe."""
+    data, where = read_bytes(path), str(path)
+    if is_archive(data):
+        return artefact_from_bytes(data, where)
+    text = decode(data, where)
+    value = parse_json(text, where) if text.lstrip()[:1] == "{" else None
+    if is_saved(value):
+        return saved_from_json(value, where)
+    routed = routed_kind(text) is not None
+    if routed or kind_of(text) is not None:
+        require_size(data, where, MAX_FILE_BYTES)
+        return LoweredText(text, where, routed)
+    return read_topology(path)

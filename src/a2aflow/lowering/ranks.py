@@ -1,0 +1,41 @@
+"""Ranks in another order than that of the nodes.
+
+The ranks of a program are the terminals in ascending order. Where a machine numbers its processes
+in another way, the terminals are renumbered among each other, so that this is so again; links keep
+their indices.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from a2aflow.ir.arrays import Ints
+from a2aflow.ir.demand import Demand
+from a2aflow.ir.problem import Problem
+from a2aflow.ir.schedule import Schedule
+from a2aflow.ir.topology import Topology
+
+
+def topology_by_rank(topology: Topology, rank: Ints) -> Topology:
+    """Return the topology whose terminal of each rank is the one that had it in `rank`."""
+    node = np.arange(topology.nodes)
+    node[topology.terminals] = topology.terminals[rank]
+    names = topology.names
+    if names is not None:
+        names = tuple(names[before] for before in np.argsort(node).tolist())
+    return replace(topology, tail=node[topology.tail], head=node[topology.head], names=names)
+
+
+def schedule_by_rank(schedule: Schedule, rank: Ints) -> Schedule:
+    """Return the same schedule on the renumbered topology."""
+    topology = topology_by_rank(schedule.problem.topology, rank)
+    matrix = schedule.problem.demand.matrix
+    if matrix is not None:
+        before = np.argsort(rank)
+        matrix = matrix[np.ix_(before, before)]
+    return replace(
+        schedule,
+        problem=Problem(topology, Demand(len(rank), matrix)),
+        source=rank[schedule.source],
+        destination=rank[schedule.destination],
+    )

@@ -1,0 +1,128 @@
+"""`a2aflow.route`: routes for fabrics whose NICs forward."""
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from a2aflow.ir.routes import Routes
+from a2aflow.lp.settings import never, silent
+from a2aflow.routes.refusals import deadlock_free_means, refuse_unused
+from a2aflow.routes.search import find_routes
+from a2aflow.settings import RouteSettings, SolveSettings, cores
+from a2aflow.topologies.given import Given, GivenDemand, GivenGroups, problem_of
+
+
+def route(
+    given: Given,
+    *,
+    demand: GivenDemand = None,
+    groups: GivenGroups = None,
+    host_bandwidth: float | None = None,
+    method: str = "extp",
+    paths: str = "disjoint",
+    slack: int = 1,
+    k: int = 8,
+    max_routes: int | None = None,
+    loss: float = 0.01,
+    epsilon: float = 0.05,
+    shape: tuple[int, ...] | None = None,
+    layers: str | None = "lash-sequential",
+    max_layers: int | None = None,
+    deadlock_free: int | None = None,
+    chunks: int | None = None,
+    seed: int = 0,
+    solver: str = "auto",
+    gap: float = 1e-6,
+    time_limit: float | None = None,
+    workers: int | None = None,
+    symmetry: bool = True,
+    cluster: str | None = None,
+    progress: Callable[[str], None] = silent,
+    stop: Callable[[], bool] = never,
+) -> Routes:
+    """Return routes, checked, with layers that keep them from deadlock.
+
+    Their `time` is the largest link load over its capacity, in shards; `bound` and `gap` are as for
+    a flow. `a2aflow.find_routes` does the same from settings, and also tells how it ended, and
+    splits routes into phases.
+
+    Args:
+        given: a SPEC, the path of a file, a networkx graph, a `Topology`, a `Problem`, or an answer
+            to one.
+        demand: as for `solve`; uniform if left out.
+        groups: all-to-all only within groups of terminals, each by name or number, or a file of
+            them with one a line; in the place of a demand.
+        host_bandwidth: make all that passes a node pass its host, at so many units of one link.
+        method: a name in `a2aflow.routes.ROUTERS`, ours and the baselines.
+        paths: the paths that `pmcf` chooses from, one of `a2aflow.settings.PATH_SETS`.
+        slack: how many hops `bounded` paths may be longer than a shortest one.
+        k: how many `k-shortest` paths.
+        max_routes: most routes of a pair; weights are optimised anew.
+        loss: what `few` may lose against the certified bound.
+        epsilon: the accuracy of `fptas`.
+        shape: the sides of the grid of `dor`, numbered row by row; found if left out.
+        layers: the algorithm that assigns virtual layers, or None for no layers.
+        max_layers: most virtual layers.
+        deadlock_free: short for `method="deadlock-free"` with so many `max_layers`.
+        chunks: make weights whole multiples of one over this of a shard.
+        seed: of what a method chooses at random.
+        solver: `"auto"`, or a solver of linear programs.
+        gap: the certified gap to aim for.
+        time_limit: seconds after which the best routes so far are returned.
+        workers: threads and processes to use; as many as there are cores if left out.
+        symmetry: let one source stand for all that are symmetric to it.
+        cluster: the address of a Dask scheduler, which you trust, for the work per source.
+        progress: called with a line now and then.
+        stop: asked now and then; once it says so, the time limit is over.
+
+    What would mean nothing to the method is refused.
+
+    >>> import a2aflow
+    >>> routes = a2aflow.route("torus:3x3", method="single")
+    >>> round(routes.time, 6), routes.count, routes.layers
+    (3.0, 72, 1)
+
+    """
+    asked = _given(locals())
+    if deadlock_free is not None:
+        method, max_layers = deadlock_free_means(deadlock_free, asked, _spelled)
+    refuse_unused(method, asked, _spelled)
+    solving = SolveSettings(
+        gap=gap,
+        solver=solver,
+        time_limit=time_limit,
+        workers=cores() if workers is None else workers,
+        report=progress,
+        cluster=cluster,
+        symmetry=symmetry,
+        stopped=stop,
+    )
+    settings = RouteSettings(
+        paths=paths,
+        slack=slack,
+        k=k,
+        max_routes=max_routes,
+        loss=loss,
+        epsilon=epsilon,
+        seed=seed,
+        max_layers=max_layers,
+        shape=shape,
+        chunks=chunks,
+        layers=layers,
+        solve=solving,
+    )
+    return find_routes(problem_of(given, demand, host_bandwidth, groups), method, settings).routes
+
+
+def _given(arguments: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments of `route` that are not what they are if left out."""
+    parameters = inspect.signature(route).parameters
+    return {
+        key: value
+        for key, value in arguments.items()
+        if key not in ("given", "demand", "groups") and value != parameters[key].default
+    }
+
+
+def _spelled(name: str) -> str:
+    return f"{name}="

@@ -1,0 +1,71 @@
+"""From a problem to checked routes: a method, then whatever is asked of its routes."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from a2aflow.check.routes import check_routes
+from a2aflow.ir.flow import Status
+from a2aflow.ir.problem import Problem
+from a2aflow.ir.routes import Routes
+from a2aflow.ir.summaries import in_order, summary_of
+from a2aflow.routes import route, route_status
+from a2aflow.routes.deadlock_free.best import METHOD
+from a2aflow.routes.exact import common_factor_chunks
+from a2aflow.routes.layers.assign import layers_in_time
+from a2aflow.routes.phases import Phases, split_phases
+from a2aflow.routes.whole_chunks import bounded_chunks, limit_routes
+from a2aflow.settings import RouteSettings
+
+ROUTING = 0.6
+"""The share of a time limit for routes that layers follow."""
+
+
+@dataclass(frozen=True, eq=False)
+class FoundRoutes:
+    """Routes, and what was learnt on the way to them.
+
+    `status` is that of their time against the certified bound, `notes` say what was left out, and
+    `phases` is the split that was asked for, if any.
+    """
+
+    routes: Routes
+    status: Status
+    notes: tuple[str, ...] = ()
+    phases: Phases | None = None
+
+    def summary(self) -> dict[str, Any]:
+        """Return everything that is worth printing, as plain values."""
+        found = summary_of(self.routes)
+        found["notes"] += self.notes
+        found["common_factor_chunks"] = common_factor_chunks(self.routes)
+        found["status"] = self.status.value
+        if self.phases is not None:
+            found["phases"] = self.phases.summary()
+        return in_order(found)
+
+
+def find_routes(
+    problem: Problem, method: str = "extp", settings: RouteSettings | None = None
+) -> FoundRoutes:
+    """Return checked routes by a method, with the layers, chunks and phases that are asked for."""
+    settings = (settings or RouteSettings()).begin()
+    share = 1.0 if settings.layers is None or method == METHOD else ROUTING
+    routes = route(problem, method, replace(settings, solve=settings.solve.sharing(share)))
+    if settings.max_routes is not None:
+        routes = limit_routes(routes, settings.max_routes, settings)
+    if settings.chunks is not None:
+        routes = bounded_chunks(routes, settings.chunks, settings)
+    notes: tuple[str, ...] = ()
+    if routes.layer is None and settings.layers is not None:
+        routes, notes = layers_in_time(routes, settings.layers, settings.max_layers, settings.solve)
+    check_routes(routes)
+    phases = _phases(routes, settings)
+    return FoundRoutes(routes, route_status(routes, settings), notes, phases)
+
+
+def _phases(routes: Routes, settings: RouteSettings) -> Phases | None:
+    """Split the routes into phases, if that is asked for."""
+    if settings.phases is None:
+        return None
+    late = settings.solve.out_of_time
+    return split_phases(routes, settings.phases or None, settings.phase_loss, late)

@@ -1,0 +1,51 @@
+"""The ways to a schedule, ours and the baseline, behind one signature in one dict."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from a2aflow.errors import UsageError
+from a2aflow.flows import solve
+from a2aflow.ir.flow import Status
+from a2aflow.ir.problem import Problem
+from a2aflow.schedules.sccl import synthesise
+from a2aflow.schedules.search import Found, proven_status
+from a2aflow.schedules.search import find_schedule as find_timestepped
+from a2aflow.settings import ScheduleSettings
+
+Scheduler = Callable[[Problem, ScheduleSettings], Found]
+
+
+def find_schedule(
+    problem: Problem, method: str = "tsmcf", settings: ScheduleSettings | None = None
+) -> Found:
+    """Return a checked schedule by a method, with all that was learnt on the way to it.
+
+    >>> import a2aflow
+    >>> problem = a2aflow.Problem.all_to_all(a2aflow.build("bipartite:4x4"))
+    >>> found = a2aflow.find_schedule(problem, settings=a2aflow.ScheduleSettings(chunks=1))
+    >>> found.schedule.steps, str(found.status), round(found.curve[1], 3)
+    (2, 'gap_not_reached', 0.2)
+    """
+    require_method(method)
+    settings = (settings or ScheduleSettings()).begin()
+    found = METHODS[method](problem, settings)
+    return replace(found, status=found.status.unless(settings.solve.stopped()))
+
+
+def require_method(method: str) -> None:
+    """Raise unless there is a method of this name."""
+    if method not in METHODS:
+        raise UsageError(f"unknown method {method!r}; expected one of {', '.join(METHODS)}")
+
+
+def synthesised(problem: Problem, settings: ScheduleSettings) -> Found:
+    """Return the schedule of the SCCL baseline, checked, with the certificate of the flow."""
+    schedule = synthesise(problem, settings.chunks or 1, settings.steps, settings=settings.solve)
+    certificate = solve(problem, "grouped", settings.solve).certificate
+    schedule = replace(schedule, certificate=certificate)
+    status = proven_status(schedule, Status.GAP_NOT_REACHED, settings.solve)
+    curve = {schedule.chunks_per_shard: schedule.loss}
+    return Found(schedule, curve, {}, status, certificate.bound)
+
+
+METHODS: dict[str, Scheduler] = {"tsmcf": find_timestepped, "sccl": synthesised}

@@ -1,0 +1,107 @@
+"""`a2aflow.schedule` and `a2aflow.sweep`: chunk schedules for fabrics where hosts forward."""
+
+from collections.abc import Callable
+
+from a2aflow.ir.schedule import Schedule
+from a2aflow.lp.settings import never, silent
+from a2aflow.schedules.methods import find_schedule
+from a2aflow.schedules.sweep import Sweep, sweep_schedules
+from a2aflow.settings import STEP_TOLERANCE, ScheduleSettings, SolveSettings, cores
+from a2aflow.topologies.given import Given, GivenDemand, GivenGroups, problem_of
+
+
+def schedule(
+    given: Given,
+    *,
+    demand: GivenDemand = None,
+    groups: GivenGroups = None,
+    host_bandwidth: float | None = None,
+    method: str = "tsmcf",
+    steps: int | None = None,
+    latency: float = 0.0,
+    step_tolerance: float = STEP_TOLERANCE,
+    chunks: int | None = None,
+    max_chunks: int = 16,
+    loss: float = 0.01,
+    solver: str = "auto",
+    gap: float = 1e-6,
+    time_limit: float | None = None,
+    workers: int | None = None,
+    symmetry: bool = True,
+    progress: Callable[[str], None] = silent,
+    stop: Callable[[], bool] = never,
+) -> Schedule:
+    """Return which chunk crosses which link in which step, checked.
+
+    The `time` is the sum over the steps of the largest link load, in shards; `fractional_time` is
+    that of the linear program with as many steps, and `loss` what whole chunks cost over it.
+    `a2aflow.find_schedule` does the same from settings, and also tells what it learnt on the way.
+
+    Args:
+        given: a SPEC, the path of a file, a networkx graph, a `Topology`, a `Problem`, or an answer
+            to one.
+        demand: as for `solve`; uniform if left out.
+        groups: all-to-all only within groups of terminals, each by name or number, or a file of
+            them with one a line; in the place of a demand.
+        host_bandwidth: make all that passes a node pass its host, at so many units of one link.
+        method: `"tsmcf"`, or the baseline `"sccl"` for a handful of nodes.
+        steps: how many; the best number if left out.
+        latency: what a step costs, in shard times.
+        step_tolerance: the share by which a further step must lower the time.
+        chunks: how many per shard; the fewest that do if left out.
+        max_chunks: most chunks to try per shard of mean size.
+        loss: how much longer than the fractional optimum it may take.
+        solver: `"auto"`, or a solver of linear programs.
+        gap: the certified gap to aim for.
+        time_limit: seconds after which the best schedule so far is returned.
+        workers: threads and processes to use; as many as there are cores if left out.
+        symmetry: let one source stand for all that are symmetric to it.
+        progress: called with a line now and then.
+        stop: asked now and then; once it says so, the time limit is over.
+
+    >>> import a2aflow
+    >>> found = a2aflow.schedule("bipartite:4x4")
+    >>> round(found.time, 6), found.steps, found.chunks_per_shard
+    (2.5, 2, 2)
+
+    """
+    solving = SolveSettings(
+        gap=gap,
+        solver=solver,
+        time_limit=time_limit,
+        workers=cores() if workers is None else workers,
+        report=progress,
+        symmetry=symmetry,
+        stopped=stop,
+    )
+    settings = ScheduleSettings(steps, chunks, latency, step_tolerance, loss, max_chunks, solving)
+    problem = problem_of(given, demand, host_bandwidth, groups)
+    return find_schedule(problem, method, settings).schedule
+
+
+def sweep(
+    given: Given,
+    *,
+    demand: GivenDemand = None,
+    groups: GivenGroups = None,
+    host_bandwidth: float | None = None,
+    settings: ScheduleSettings | None = None,
+) -> Sweep:
+    """Return what steps and chunks cost: time against steps, and loss against chunks.
+
+    Args:
+        given: a SPEC, the path of a file, a networkx graph, a `Topology` or a `Problem`.
+        demand: as for `solve`; uniform if left out.
+        groups: all-to-all only within groups of terminals, each by name or number, or a file of
+            them with one a line; in the place of a demand.
+        host_bandwidth: make all that passes a node pass its host, at so many units of one link.
+        settings: what else may be asked; `max_chunks` is how far the chunks go.
+
+    >>> import a2aflow
+    >>> curves = a2aflow.sweep("bipartite:4x4", settings=a2aflow.ScheduleSettings(max_chunks=2))
+    >>> curves.steps, {each: round(loss, 3) for each, loss in curves.losses.items()}
+    (2, {1: 0.2, 2: 0.0})
+
+    """
+    problem = problem_of(given, demand, host_bandwidth, groups)
+    return sweep_schedules(problem, settings or ScheduleSettings())

@@ -1,0 +1,156 @@
+"""What a caller may give in the place of a topology, a demand or a problem."""
+
+import sys
+from collections.abc import Iterable
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias, Union
+
+import numpy as np
+
+from a2aflow.errors import DemandError, UsageError
+from a2aflow.ir.demand import Demand
+from a2aflow.ir.files.demands import group_of, read_demand, read_groups
+from a2aflow.ir.files.json import demand_from_matrix
+from a2aflow.ir.flow import Flow
+from a2aflow.ir.problem import Problem
+from a2aflow.ir.routes import Routes
+from a2aflow.ir.schedule import Schedule
+from a2aflow.ir.topology import Topology
+from a2aflow.topologies.families import FAMILIES
+from a2aflow.topologies.formats import from_networkx, read_topology
+from a2aflow.topologies.operators import with_host_bandwidth
+from a2aflow.topologies.spec import build
+
+if TYPE_CHECKING:
+    import networkx as nx
+    from numpy.typing import ArrayLike
+
+Answer: TypeAlias = Flow | Routes | Schedule
+
+Given: TypeAlias = Union[str, PathLike[str], "nx.Graph[Any]", Topology, Problem, Answer]
+"""A SPEC, a file, a networkx graph, a topology, a problem, or an answer to one."""
+
+GivenDemand: TypeAlias = Union[Demand, "ArrayLike", str, PathLike[str], None]
+"""A demand, its matrix [terminals, terminals], a file of either, or None for the uniform one."""
+
+GivenGroups: TypeAlias = Iterable[Iterable[str | int]] | str | PathLike[str] | None
+"""Groups of terminals, each by its name or number, or a file with a group a line."""
+
+
+def topology_of(given: Given) -> Topology:
+    """Return the topology that a caller means.
+
+    A text is a SPEC such as `torus:3x3x3`, or the path of a file. Of a problem, or of an answer to
+    one, it is that problem's topology.
+    """
+    if isinstance(given, Topology):
+        return given
+    if isinstance(given, Problem):
+        return given.topology
+    if isinstance(given, Answer):
+        return given.problem.topology
+    if isinstance(given, str):
+        return load_topology(given)
+    if isinstance(given, PathLike):
+        return read_topology(Path(given))
+    if _is_networkx(given):
+        return from_networkx(given)
+    raise UsageError(
+        f"a {type(given).__name__} in the place of a topology; expected a SPEC such as "
+        "'torus:3x3x3', the path of a file, a networkx graph, a Topology or a Problem"
+    )
+
+
+def problem_of(
+    given: Given,
+    demand: GivenDemand = None,
+    host_bandwidth: float | None = None,
+    groups: GivenGroups = None,
+) -> Problem:
+    """Return the problem that a caller means: uniform unless there is a demand, or groups.
+
+    `host_bandwidth` makes all that passes a node pass its host, at so many units of one link.
+    """
+    posed = given.problem if isinstance(given, Answer) else given
+    topology = topology_of(posed)
+    if host_bandwidth is not None:
+        topology = with_host_bandwidth(topology, host_bandwidth)
+    if groups is not None:
+        if demand is not None:
+            raise UsageError("demand and groups; expected one of them, as either says all there is")
+        demand = Demand.of_groups(len(topology.terminals), groups_of(groups, topology))
+    if demand is not None:
+        return Problem(topology, demand_of(demand, topology))
+    if isinstance(posed, Problem):
+        return posed if topology is posed.topology else Problem(topology, posed.demand)
+    return Problem.all_to_all(topology)
+
+
+def demand_of(given: GivenDemand, topology: Topology) -> Demand:
+    """Return the demand that a caller means, between the terminals of a topology."""
+    if given is None:
+        return Demand(len(topology.terminals))
+    if isinstance(given, Demand):
+        return given
+    if isinstance(given, str | PathLike):
+        return read_demand(Path(given), topology)
+    try:
+        matrix = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise DemandError(
+            f"a {type(given).__name__} in the place of a demand; expected a square matrix of "
+            "numbers, a file of one, or a Demand"
+        ) from None
+    return demand_from_matrix(matrix, topology, "demand")
+
+
+def groups_of(given: GivenGroups, topology: Topology) -> list[list[int]]:
+    """Return groups of terminals, as their positions among all terminals."""
+    if isinstance(given, str | PathLike):
+        return read_groups(Path(given), topology)
+    return [group_of(map(str, group), topology) for group in given or ()]
+
+
+def load_topology(
+    spec: str,
+    input_format: str | None = None,
+    directed: bool = False,
+    capacity_attribute: str | None = None,
+) -> Topology:
+    """Build a family if SPEC begins with the name of one, else read a file.
+
+    A file that is called like a family is read as `./ring`, or with a format.
+    """
+    family = spec.strip().partition(":")[0]
+    if input_format or (family not in FAMILIES and _names_file(spec)):
+        return read_topology(Path(spec), input_format, directed, capacity_attribute)
+    topology = build(spec)
+    if directed:
+        raise UsageError(
+            f"--directed with {spec!r}, which is built; expected an edge-list file, "
+            "whose lines --directed takes as one-way links; leave it out"
+        )
+    if capacity_attribute is not None:
+        raise UsageError(
+            f"--capacity-attribute with {spec!r}, which is built; expected a GraphML file or an "
+            "edge list of networkx, whose edges have attributes; leave it out"
+        )
+    return topology
+
+
+def _names_file(spec: str) -> bool:
+    """Whether SPEC is there as a file, or is written like the path of one."""
+    path = Path(spec)
+    if path.suffix or "/" in spec.partition(":")[0]:
+        return True
+    try:
+        return path.exists()
+    except OSError:  # such as a name that is too long for any file
+        return False
+
+
+def _is_networkx(given: object) -> bool:
+    """Whether this is a networkx graph: who has one has imported networkx."""
+    networkx = sys.modules.get("networkx")
+    return networkx is not None and isinstance(given, networkx.Graph)

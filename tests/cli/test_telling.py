@@ -1,0 +1,104 @@
+"""How answers are told: bottlenecks, bytes and seconds, and where a saved answer comes from."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from a2aflow.ir.answer import Answer
+from a2aflow.ir.files.artefacts import load
+from command_line import Run
+
+VERBS = ("solve", "route", "schedule")
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_names_the_bottleneck(run: Run, verb: str) -> None:
+    """For people on two lines, and in the JSON."""
+    found = run(verb, "ring:3")
+    assert "bottleneck  all 6 links are equally full\n" in found.out
+    assert "the bound is proven by the hops of all pairs" in found.out
+    assert run(verb, "ring:3", "--json").json["bottleneck"].startswith("all 6 links are equally")
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_prints_bytes_and_seconds(run: Run, verb: str) -> None:
+    """A shard of a megabyte over 8 Mbit/s takes a second, and a node sends two of them."""
+    found = run(verb, "ring:3", "--link-bandwidth", "8.388608Mbps", "--bytes", "1M", "--json").json
+    assert found["bytes"] == 1 << 20
+    assert found["transfer_seconds"] == pytest.approx(1.0)
+    assert found["bound_seconds"] == pytest.approx(1.0)
+    assert found["transfer_GBps"] == found["throughput_GBps"] == pytest.approx(2.097152e-3)
+    assert found["notes"] == []
+    lines = run(verb, "ring:3", "--link-bandwidth", "8.388608Mbps", "--bytes", "1M").out
+    assert "transfer    1 s for shards of 1048576 bytes, at least 1 s; 0.002 GB/s per node" in lines
+
+
+def test_the_latency_of_a_schedule_counts(run: Run) -> None:
+    """It is in shard times, and so are its steps; the throughput without --bytes has none."""
+    words = ("schedule", "ring:3", "--latency", "0.5", "--link-bandwidth", "8Gbps")
+    found = run(*words, "--bytes", "1000", "--json").json
+    assert found["transfer_seconds"] == pytest.approx((1 + 0.5 * found["steps"]) * 1e-6)
+    assert found["throughput_GBps"] == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_capacities_that_are_not_one_are_not_passed_over(run: Run, verb: str) -> None:
+    """A rate per unit and capacities in that unit: it is said what a link then is."""
+    words = (verb, "ring:3", "--scale-capacity", "100", "--link-bandwidth", "100Gbps")
+    found = run(*words)
+    assert "capacities are 100: a link is 100 x 100Gbps, 10Tbps" in found.out
+    assert "give --link-bandwidth 1Gbps if capacities are in Gbit/s" in found.out
+    assert "link        10Tbps" in found.out
+    assert run(*words, "--json").json["link_GBps"] == [1250.0, 1250.0]
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (("--bytes", "1M"), "--bytes 1M without --link-bandwidth"),
+        (("--bytes", "1K:1M", "--link-bandwidth", "1Gbps"), "expected one size, such as 1M"),
+        (("--bytes", "much", "--link-bandwidth", "1Gbps"), "sizes 'much'"),
+        (("--link-bandwidth", "fast"), "bandwidth 'fast'"),
+        (("--link-bandwidth", ""), "bandwidth ''"),
+    ],
+)
+@pytest.mark.parametrize("verb", VERBS)
+def test_what_cannot_be_told_is_refused(
+    run: Run, verb: str, words: tuple[str, ...], expected: str
+) -> None:
+    """Before any work is done, with exit code 2."""
+    found = run(verb, "ring:3", *words)
+    assert found.code == 2
+    assert expected in found.err
+
+
+@pytest.mark.parametrize("name", ["answer.json", "answer.npz"])
+@pytest.mark.parametrize("verb", VERBS)
+def test_where_a_saved_answer_comes_from(run: Run, verb: str, name: str, tmp_path: Path) -> None:
+    """The words of the call and what they meant are in the file, and `verify` shows them."""
+    path = tmp_path / name
+    run(verb, "ring:3", "--gap", "1e-4", "--seed", "7", "--output", path)
+    found = load(path)
+    assert isinstance(found, Answer)
+    made = found.provenance
+    assert made is not None
+    assert made.command == f"a2aflow {verb} ring:3 --gap 1e-4 --seed 7 --output {path}"
+    assert (made.gap, made.seed, made.solver, made.method) == (1e-4, 7, "auto", found.method)
+    assert run("verify", path, "--json").json["provenance"] == made.known()
+    assert f"command: {made.command}" in run("verify", path).out
+
+
+@pytest.mark.parametrize("name", ["answer.json", "answer.npz"])
+@pytest.mark.parametrize("verb", VERBS)
+def test_without_it_equal_answers_are_equal_files(
+    run: Run, verb: str, name: str, tmp_path: Path
+) -> None:
+    """Nothing in the file tells one call from another."""
+    for folder in ("one", "other"):
+        run(verb, "ring:3", "--no-provenance", "--output", tmp_path / folder / name)
+    one, other = (tmp_path / folder / name for folder in ("one", "other"))
+    assert one.read_bytes() == other.read_bytes()
+    if name.endswith(".json"):
+        assert "provenance" not in json.loads(one.read_text())
+    assert "provenance" not in run("verify", one, "--json").json

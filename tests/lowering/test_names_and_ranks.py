@@ -1,0 +1,126 @@
+"""Lowered files with names, real addresses and ranks in another order than that of the nodes."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from a2aflow.lowering.tables.srv6.emit import node_batches
+from command_line import Run
+
+RACKS = "0 1 2 3 4 5"
+FABRIC = "a b\nb c\nc d\nd !e\ne f\nf a\na d 2\n"
+RANKS = {"a": 3, "b": 0, "c": 4, "d": 1, "f": 2}
+ADDRESSES = {name: f"192.168.7.{10 + rank}" for name, rank in RANKS.items()}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a folder, which is the current one, with a fabric and its tables."""
+    monkeypatch.chdir(tmp_path)
+    Path("fabric.edges").write_text(FABRIC)
+    Path("ranks").write_text("# node rank\n" + "\n".join(f"{a} {b}" for a, b in RANKS.items()))
+    Path("addresses.json").write_text(json.dumps(ADDRESSES))
+    return tmp_path
+
+
+def lowered(run: Run, verb: str, *words: object) -> str:
+    """Run a verb on the fabric and lower what it saves; return the file's text."""
+    assert run(verb, "fabric.edges", "-o", f"{verb}.json").code == 0
+    outcome = run("lower", f"{verb}.json", *words, "-o", "lowered", "--json")
+    assert outcome.code == 0, outcome.err
+    return Path("lowered").read_text()
+
+
+@pytest.mark.parametrize("target", ["msccl", "mscclpp", "oneccl"])
+def test_programs_by_rank(run: Run, folder: Path, target: str) -> None:
+    """The file keeps to the links of the fabric, if one knows the ranks, and not without."""
+    lowered(run, "schedule", "--to", target, "--rank-map", "ranks")
+    words = ("verify", "lowered", "--topology", "fabric.edges")
+    found = run(*words, "--rank-map", "ranks", "--json")
+    assert found.code == 0, found.err
+    assert found.json["time"] == pytest.approx(
+        run("verify", "schedule.json", "--json").json["time"]
+    )
+    astray = run(*words)
+    assert astray.code == 4
+    assert "leads from node" in astray.err
+
+
+def test_oneccl_calls_ranks_by_name(run: Run, folder: Path) -> None:
+    """Names go with the ranks that nodes have."""
+    text = lowered(run, "schedule", "--to", "oneccl", "--rank-map", "ranks")
+    assert re.findall(r'<rank id="(\d)".* name="(\w)">', text) == [
+        (str(rank), name) for name, rank in sorted(RANKS.items(), key=lambda item: item[1])
+    ]
+
+
+def test_ompi_by_rank_and_address(run: Run, folder: Path) -> None:
+    """Ranks have the node, address and name that the tables say; routes keep the fabric's nodes."""
+    words = ("--rank-map", "ranks", "--addresses", "addresses.json")
+    text = lowered(run, "route", "--to", "ompi", *words)
+    found = re.findall(r'<rank id="(\d)" node="(\d)" address="([0-9.]+)" name="(\w)">', text)
+    nodes = {name: str(node) for node, name in enumerate("abcdef")}
+    assert found == [
+        (str(rank), nodes[name], ADDRESSES[name], name)
+        for name, rank in sorted(RANKS.items(), key=lambda item: item[1])
+    ]
+    outcome = run("verify", "lowered", "--topology", "fabric.edges", "--json")
+    assert outcome.code == 0, outcome.err
+    route = run("verify", "route.json", "--json").json
+    assert outcome.json["time"] == pytest.approx(route["time"])
+
+
+def test_srv6_and_tables_have_names(run: Run, folder: Path) -> None:
+    """Sections of nodes say whose they are; the table has them in its topology."""
+    text = lowered(run, "route", "--to", "srv6")
+    assert "\n# node 4 e\n" in text
+    assert sorted(node_batches(text)) == list(range(6))
+    assert run("verify", "lowered", "--topology", "fabric.edges").code == 0
+    table = json.loads(lowered(run, "route", "--to", "routes"))
+    assert table["topology"]["names"] == list("abcdef")
+
+
+@pytest.mark.parametrize(
+    ("table", "expected"),
+    [
+        ("a 0\n", "nothing for node b (4 such nodes)"),
+        ("a 0\na 1\n", "line 2: node a is there twice"),
+        ("e 0\n", "node e is not a terminal"),
+        ("a 0\nz 1\n", "line 2: fabric: there is no node 'z'"),
+        ("a 0 1\n", 'line 1: "a 0 1"; expected a node and its value'),
+        ("a 0\nb 1\nc 2\nd 3\nf 3\n", "rank 3 twice; expected each of 0..4 once"),
+        ("a 0\nb 1\nc 2\nd 3\nf 5\n", 'rank "5"; expected each of 0..4 once'),
+        ('{"a": [1]}', '"a" has [1]; expected a text or a number'),
+    ],
+)
+def test_bad_tables(run: Run, folder: Path, table: str, expected: str) -> None:
+    """Exit code 3, with what is wrong and where."""
+    assert run("schedule", "fabric.edges", "-o", "s.json").code == 0
+    Path("bad").write_text(table)
+    outcome = run("lower", "s.json", "--to", "oneccl", "--rank-map", "bad")
+    assert (outcome.code, outcome.out) == (3, "")
+    assert expected in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [("10.0.0.256", "expected an IPv4 one"), ("192.168.7.10", "is there twice")],
+)
+def test_bad_addresses(run: Run, folder: Path, value: str, expected: str) -> None:
+    """Addresses are IPv4, and one per terminal."""
+    assert run("route", "fabric.edges", "-o", "r.json").code == 0
+    Path("bad").write_text(json.dumps(ADDRESSES | {"a": value}))
+    outcome = run("lower", "r.json", "--to", "ompi", "--addresses", "bad")
+    assert outcome.code == 3
+    assert expected in outcome.err
+
+
+def test_tables_that_a_target_has_no_use_for(run: Run, folder: Path) -> None:
+    """They are refused rather than ignored."""
+    assert run("route", "fabric.edges", "-o", "r.json").code == 0
+    for words in (("routes", "--rank-map", "ranks"), ("srv6", "--rank-map", "ranks")):
+        outcome = run("lower", "r.json", "--to", *words)
+        assert (outcome.code, "takes no ranks" in outcome.err) == (2, True)
+    assert run("verify", "r.json", "--rank-map", "ranks").code == 2
