@@ -7,7 +7,7 @@ import pytest
 
 from a2aflow.paths import any_path
 from a2aflow.paths.any_path import Chunks, negotiate
-from a2aflow.paths.listed import Items, Places, settle
+from a2aflow.paths.listed import ListedChunks, Placement, negotiate_listed
 from a2aflow.paths.negotiate import Pace, until_within
 from a2aflow.topologies.spec import build
 
@@ -77,10 +77,12 @@ def test_listed_paths_listen_within_a_round() -> None:
     """Very many places are priced a part at a time."""
     topology, count, phases = build("ring:3"), 1200, 1000
     every = np.arange(count)
-    items = Items(np.arange(count + 1), np.zeros(count, np.int64), every, every + 1, np.ones(count))
-    nowhere, clock = Places(every, np.full(count, -1)), Clock()
+    items = ListedChunks(
+        np.arange(count + 1), np.zeros(count, np.int64), every, every + 1, np.ones(count)
+    )
+    nowhere, clock = Placement(every, np.full(count, -1)), Clock()
     budget = np.full(phases, 0.5)
-    assert settle(topology, items, nowhere, budget, 1, 0, clock) is None
+    assert negotiate_listed(topology, items, nowhere, budget, 1, 0, clock) is None
     assert clock.asked >= 2
 
 

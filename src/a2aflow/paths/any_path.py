@@ -34,7 +34,7 @@ TREES_PER_CALL = 1000
 SWEPT_PER_CALL = 200_000_000
 """Links that are swept over in one call of the compiled code, so that Ctrl-C is heard."""
 
-FINEST = 1e-12
+LEAST_BUDGET = 1e-12
 """The share of a chunk below which the budget of a link is as good as nothing."""
 
 
@@ -158,13 +158,13 @@ def _reroute(
     chunks: tuple[Ints, Ints, Floats, Ints],
     prices: Prices,
     begin: int,
-    most: int,
+    most_rerouted: int,
     paths: AnyTable,
     load: Floats,
 ) -> int:
     """Let the chunks from `order[begin]` on look for another way; return where it stopped.
 
-    It stops after `most` of them or at the end. Without steps, every link is its own class.
+    It stops after `most_rerouted` chunks or at the end. Without steps, every link is its own class.
     """
     first, out, tail, head, kind = network
     start, end, size, order = chunks
@@ -177,7 +177,7 @@ def _reroute(
         path, mine = paths[chunk], size[chunk]
         if not _needs_rerouting(path, load, prices[0], kind):
             continue
-        if rerouted == most:
+        if rerouted == most_rerouted:
             return place
         rerouted += 1
         _add(load, path, -mine, kind, share)
@@ -220,7 +220,9 @@ def _cost(kind: int, size: float, load: Floats, prices: Prices) -> float:
     """
     budget, share, history, pressure = prices
     mine = size * share[kind]
-    over = max(0.0, load[kind] + mine - budget[kind]) / max(min(mine, budget[kind]), FINEST * mine)
+    over = max(0.0, load[kind] + mine - budget[kind]) / max(
+        min(mine, budget[kind]), LEAST_BUDGET * mine
+    )
     return float((1.0 + history[kind]) * (1.0 + pressure * over))
 
 

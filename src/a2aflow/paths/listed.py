@@ -27,11 +27,11 @@ PACE = Pace(pressure=1.0, growth=1.2, patience=61)
 PRICED_PER_CALL = 1_000_000
 """Places that are priced in one call of the compiled code, so that Ctrl-C is heard."""
 
-Found = TypeVar("Found")
+Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True, eq=False)
-class Items:
+class ListedChunks:
     """Item i of `size[i]` takes one of the paths `low[i]` to `high[i] - 1`.
 
     Path p is `link[start[p]:start[p + 1]]`.
@@ -50,28 +50,28 @@ class Items:
 
 
 @dataclass(frozen=True, eq=False)
-class Places:
+class Placement:
     """The path and the phase of every item."""
 
     path: Ints
     phase: Ints
 
 
-def settle(
+def negotiate_listed(
     topology: Topology,
-    items: Items,
-    begin: Places,
+    items: ListedChunks,
+    begin: Placement,
     budget: Floats,
     rounds: int,
     seed: int,
     late: Late = never,
-) -> Places | None:
+) -> Placement | None:
     """Return places in which no link of phase k is used for longer than `budget[k]`, if found.
 
     It is given up when it is `late`.
     """
     order = np.random.default_rng(seed).permutation(items.count).astype(np.int64)
-    places = Places(np.array(begin.path), np.array(begin.phase))
+    places = Placement(np.array(begin.path), np.array(begin.phase))
     paths = (items.start, items.link, 1.0 / topology.capacity)
     load, history = np.zeros((2, len(budget), topology.links))
     _place_all(paths, items.size, places.path, places.phase, load)
@@ -84,10 +84,10 @@ class _OnLists:
     """Items in an order, their places, and what these put on the links of each phase."""
 
     paths: tuple[Ints, Ints, Floats]
-    items: Items
+    items: ListedChunks
     order: Ints
     phases: tuple[Floats, Floats, Floats]
-    places: Places
+    places: Placement
 
     def reroute(self, begin: int, pressure: float) -> int:
         """Let some of the items over a budget look for a place."""
@@ -114,7 +114,7 @@ class _OnLists:
         return True
 
 
-def loads(topology: Topology, items: Items, places: Places, phases: int) -> Floats:
+def phase_loads(topology: Topology, items: ListedChunks, places: Placement, phases: int) -> Floats:
     """Return for how long each link is used in each phase, shape [phases, links]."""
     hops = np.diff(items.start)[places.path]
     entry = np.repeat(items.start[places.path] - np.cumsum(hops) + hops, hops)
@@ -124,7 +124,7 @@ def loads(topology: Topology, items: Items, places: Places, phases: int) -> Floa
     return np.asarray(used.reshape(phases, topology.links) / topology.capacity, dtype=np.float64)
 
 
-def first_found(last: int, attempt: Callable[[int], Found | None]) -> Found | None:
+def first_found(last: int, attempt: Callable[[int], Answer | None]) -> Answer | None:
     """Return the result of the lowest of the tries 0..last that gives any, by bisection.
 
     The first try is 0, which is the best there can be and often works.

@@ -13,7 +13,7 @@ from a2aflow.ir.routes import Routes
 from a2aflow.routes.weights import routes_from_weights
 from a2aflow.settings import RouteSettings
 
-SOLVING = 0.5
+SOLVING_SHARE = 0.5
 """The share of the time for the program; the rest is for its paths."""
 
 
@@ -25,6 +25,6 @@ def route_extp(problem: Problem, settings: RouteSettings) -> Routes:
     """
     settings = settings.begin()
     require_cluster(settings.solve)
-    flow = solve_sources(problem, settings.solve.sharing(SOLVING))
+    flow = solve_sources(problem, settings.solve.sharing(SOLVING_SHARE))
     paths, weight = widest_paths(flow, settings.solve)
     return routes_from_weights(problem, paths, weight, flow.certificate, "extp")
