@@ -16,7 +16,7 @@ from typing import TypeVar
 
 from a2aflow import Problem, SolveSettings, build
 from a2aflow.check.routes import check_routes
-from a2aflow.flows.master import solve_master
+from a2aflow.flows.methods import solve_master
 from a2aflow.routes.layers.assign import assign_layers
 from a2aflow.routes.single import COARSE_BOUND_GAP, route_chunks
 from a2aflow.settings import RouteSettings

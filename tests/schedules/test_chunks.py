@@ -8,7 +8,7 @@ from hypothesis import given, settings
 
 from a2aflow.check.schedule import check_schedule
 from a2aflow.errors import InputError, UsageError
-from a2aflow.flows import SolveSettings, solve
+from a2aflow.flows import SolveSettings, sizes, solve
 from a2aflow.flows.symmetry.translations import find_translations
 from a2aflow.ir.demand import Demand
 from a2aflow.ir.files.json import schedule_from_json, schedule_to_json
@@ -210,7 +210,7 @@ def test_the_means_for_large_cases_give_correct_schedules(
     spec: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Primal-dual steps, no second form of the flow, few totals: within the loss all the same."""
-    monkeypatch.setattr(timestepped, "FIRST_ORDER_VARIABLES", 0)
+    monkeypatch.setattr(sizes, "TIMED_FIRST_ORDER_VARIABLES", 0)
     monkeypatch.setattr(search, "WRITTEN_OUT_VARIABLES", 0)
     monkeypatch.setattr(search, "MOST_WORK", 0)
     monkeypatch.setattr(timed_chunks, "CHEAP_WORK", 0)
@@ -242,7 +242,7 @@ def test_large_cases_spare_a_step_only_if_steps_cost_something(
     latency: float, steps: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The least number of steps is skipped where it is hard to solve for and steps are free."""
-    monkeypatch.setattr(timestepped, "FIRST_ORDER_VARIABLES", 0)
+    monkeypatch.setattr(sizes, "TIMED_FIRST_ORDER_VARIABLES", 0)
     monkeypatch.setattr(timestepped, "COARSE_GAP", 0.05)
     settings = ScheduleSettings(latency=latency, solve=SolveSettings(gap=0.05))
     master = solve(Problem.all_to_all(build("genkautz:n=20,d=4")), "grouped")

@@ -8,9 +8,9 @@ import math
 import numpy as np
 
 from a2aflow.ir.arrays import Floats, Ints
+from a2aflow.ir.chunks import chunks_of
 from a2aflow.ir.paths import Paths
 from a2aflow.ir.routes import Routes
-from a2aflow.ir.schedule import chunks_of
 from a2aflow.paths.any_path import Chunks, negotiate
 from a2aflow.paths.listed import ListedChunks, Placement, negotiate_listed, phase_loads
 from a2aflow.routes.weights import routes_from_weights

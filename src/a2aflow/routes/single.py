@@ -17,7 +17,7 @@ from itertools import count
 
 import numpy as np
 
-from a2aflow.flows.master import solve_master, solve_sources
+from a2aflow.flows.methods import solve_master, solve_sources
 from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.flow import Flow
 from a2aflow.ir.paths import Paths

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from a2aflow.ir.schedule import chunks_of
+from a2aflow.ir.chunks import chunks_of
 from a2aflow.schedules.timed_chunks import amounts_of, capacity_unit
 from a2aflow.schedules.timestepped import TimedFlow
 

@@ -23,6 +23,7 @@ from a2aflow.flows.exact import exact_flows
 from a2aflow.flows.matrices import linear_program
 from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.certificate import Certificate
+from a2aflow.ir.chunks import Chunks
 from a2aflow.ir.paths import NOTHING
 from a2aflow.ir.schedule import Schedule
 from a2aflow.lp.program import LinearProgram
@@ -179,7 +180,7 @@ def schedule_from(rounded: Rounded, certificate: Certificate, method: str) -> Sc
     moved = topology.position[translations.members[:, topology.terminals]]
     return Schedule(
         problem=flow.expansion.problem,
-        chunks_per_shard=rounded.chunks_per_shard,
+        chunks=Chunks.of_demand(flow.expansion.problem.demand, rounded.chunks_per_shard),
         steps=len(used),
         step=np.repeat(step[order], translations.order),
         source=moved[:, rounded.source[chunk]].T.ravel(),

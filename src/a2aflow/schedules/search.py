@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from a2aflow.check.schedule import check_schedule
-from a2aflow.flows.master import solve_master
+from a2aflow.flows.methods import solve_master
 from a2aflow.flows.symmetry.translations import find_translations
 from a2aflow.ir.flow import Flow, Status
 from a2aflow.ir.problem import Problem

@@ -7,8 +7,8 @@ import numpy as np
 
 from a2aflow.errors import InputError
 from a2aflow.ir.arrays import Floats, Ints, inner_index
+from a2aflow.ir.chunks import chunks_of
 from a2aflow.ir.paths import NOTHING
-from a2aflow.ir.schedule import chunks_of
 from a2aflow.paths.any_path import Budgets, Chunks, negotiate
 from a2aflow.paths.trace import trace_paths
 from a2aflow.schedules.detours import without_detours
