@@ -37,7 +37,7 @@ from a2aflow.ir.units import normal_units
 from a2aflow.paths.shortest import shortest_distances
 from a2aflow.settings import SolveSettings
 
-FINEST = 1000
+LARGEST_DENOMINATOR = 1000
 """Sizes and capacities, or their reciprocals, are told as fractions of denominators up to this."""
 
 
@@ -141,7 +141,7 @@ class _Moves:
 
 def _fraction(value: float) -> Fraction:
     """Return a simple fraction near a value; near a small one, the reciprocal of one."""
-    simple = Fraction(max(value, 1 / value)).limit_denominator(FINEST)
+    simple = Fraction(max(value, 1 / value)).limit_denominator(LARGEST_DENOMINATOR)
     return simple if value >= 1 else 1 / simple
 
 
