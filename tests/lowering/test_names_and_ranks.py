@@ -32,7 +32,7 @@ def lowered(run: Run, verb: str, *words: object) -> str:
     return Path("lowered").read_text()
 
 
-@pytest.mark.parametrize("target", ["msccl", "mscclpp", "oneccl"])
+@pytest.mark.parametrize("target", ["msccl", "mscclpp", "oneccl", "messages"])
 def test_programs_by_rank(run: Run, folder: Path, target: str) -> None:
     """The file keeps to the links of the fabric, if one knows the ranks, and not without."""
     lowered(run, "schedule", "--to", target, "--rank-map", "ranks")
@@ -44,6 +44,17 @@ def test_programs_by_rank(run: Run, folder: Path, target: str) -> None:
     astray = run(*words)
     assert astray.code == 4
     assert "leads from node" in astray.err
+
+
+def test_uneven_shards_by_rank(run: Run, folder: Path) -> None:
+    """The chunks of each pair go with its ranks."""
+    Path("demand.csv").write_text(",a,b,f\na,0,3,1\nc,1,0,2\n")
+    words = ("schedule", "fabric.edges", "--demand", "demand.csv", "-o", "uneven.json", "--json")
+    schedule = run(*words).json
+    for ranks in ((), ("--rank-map", "ranks")):
+        outcome = run("lower", "uneven.json", "--to", "messages", *ranks, "-o", "lowered", "--json")
+        assert outcome.code == 0, outcome.err
+        assert outcome.json["time"] == pytest.approx(schedule["time"])
 
 
 def test_oneccl_calls_ranks_by_name(run: Run, folder: Path) -> None:

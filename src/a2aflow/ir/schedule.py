@@ -188,10 +188,10 @@ def _check_chunks(schedule: Schedule, terminals: int) -> None:
     wrong = np.argwhere((chunks.of(*np.indices(wanted.shape)) > 0) != wanted)
     if len(wrong):
         source, destination = (int(each) for each in wrong[0])
-        nodes = schedule.problem.topology.terminals
+        named = schedule.problem.topology.terminal_name
         count = int(chunks.of(np.array(source), np.array(destination)))
         raise InputError(
-            f"{count} chunks from node {nodes[source]} to node {nodes[destination]}, with a demand "
-            f"of {demand.of(wrong[:1, 0], wrong[:1, 1])[0]:g}; expected chunks where there is a "
-            "demand, and nowhere else"
+            f"{count} chunks from node {named(source)} to node {named(destination)}, with a "
+            f"demand of {demand.of(wrong[:1, 0], wrong[:1, 1])[0]:g}; expected chunks where there "
+            "is a demand, and nowhere else"
         )

@@ -29,13 +29,15 @@ def topology_by_rank(topology: Topology, rank: Ints) -> Topology:
 def schedule_by_rank(schedule: Schedule, rank: Ints) -> Schedule:
     """Return the same schedule on the renumbered topology."""
     topology = topology_by_rank(schedule.problem.topology, rank)
-    matrix = schedule.problem.demand.matrix
-    if matrix is not None:
-        before = np.argsort(rank)
-        matrix = matrix[np.ix_(before, before)]
+    before = np.argsort(rank)
+    pairs = np.ix_(before, before)
+    matrix, chunks = schedule.problem.demand.matrix, schedule.chunks
+    if chunks.counts is not None:
+        chunks = replace(chunks, counts=chunks.counts[pairs])
     return replace(
         schedule,
-        problem=Problem(topology, Demand(len(rank), matrix)),
+        problem=Problem(topology, Demand(len(rank), None if matrix is None else matrix[pairs])),
+        chunks=chunks,
         source=rank[schedule.source],
         destination=rank[schedule.destination],
     )

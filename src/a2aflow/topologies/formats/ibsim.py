@@ -50,7 +50,7 @@ def _ports(topology: Topology, hosts: list[int]) -> dict[int, list[str]]:
     for node, used in ports.items():
         if len(used) > MAX_PORTS:
             raise TopologyError(
-                f"{topology.name}: node {node} needs {len(used)} ports; "
+                f"{topology.name}: node {topology.node_name(node)} needs {len(used)} ports; "
                 f"an InfiniBand switch has at most {MAX_PORTS}"
             )
     return ports
