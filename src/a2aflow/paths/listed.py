@@ -96,7 +96,7 @@ class _OnLists:
             self.paths,
             (items.low, items.high, items.size, self.order),
             self.phases,
-            pressure / float(items.size.mean()),
+            pressure,
             begin,
             self.places.path,
             self.places.phase,
@@ -106,7 +106,7 @@ class _OnLists:
     def learn(self) -> float:
         """Make links over the budget of a phase dearer."""
         load, history, budget = self.phases
-        over: float = _learn(load, history, self.paths[2], budget, self.items.size.mean())
+        over: float = _learn(load, history, self.paths[2], budget, self.items.size)
         return over
 
     def complete(self) -> bool:
@@ -167,6 +167,7 @@ def _reroute(
     start, link, width = paths
     low, high, size, order = items
     load, _, budget = phases
+    pressure /= size.mean()
     priced = 0
     for at in range(begin, len(order)):
         item = order[at]
@@ -231,9 +232,9 @@ def _cost(
 
 
 @njit(cache=True)
-def _learn(load: Floats, history: Floats, width: Floats, budget: Floats, grain: float) -> float:
+def _learn(load: Floats, history: Floats, width: Floats, budget: Floats, size: Floats) -> float:
     """Make links over their budget dearer; return how much they are over it in all."""
-    total = 0.0
+    total, grain = 0.0, size.mean()
     for k in range(len(budget)):
         for each in range(load.shape[1]):
             over = (load[k, each] - budget[k] * (1 + ROUNDING)) / width[each]
