@@ -15,7 +15,7 @@ from a2aflow import Problem, SolveSettings, build
 from a2aflow.check.routes import check_routes
 from a2aflow.flows import solve
 from a2aflow.routes.deadlock_free.best import deadlock_free_by_layers
-from a2aflow.routes.deadlock_free.paths import routes_of_flow
+from a2aflow.routes.extp import routes_of_flow
 from a2aflow.routes.layers.assign import assign_layers
 from a2aflow.settings import RouteSettings
 

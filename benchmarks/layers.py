@@ -17,7 +17,7 @@ from a2aflow.check.routes import check_routes
 from a2aflow.flows import solve
 from a2aflow.ir.routes import Routes
 from a2aflow.paths.shortest import Adjacency, shortest_tree
-from a2aflow.routes.deadlock_free.paths import routes_of_flow
+from a2aflow.routes.extp import routes_of_flow
 from a2aflow.routes.layers.assign import LAYERINGS, assign_layers
 
 SPECS = (

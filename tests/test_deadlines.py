@@ -195,7 +195,7 @@ def test_layers_end_in_time(
 
 def test_late_layers_by_orders(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     """Orders that had no time to improve only cost layers: what they miss is offered anyway."""
-    monkeypatch.setattr("a2aflow.routes.layers.assign.OFFERED_WORK", 0)
+    monkeypatch.setattr("a2aflow.flows.sizes.OFFERED_DEPENDENCIES", 0)
     routes = route(problem(), "native")
     calm = assign_layers(routes)
     hurried = assign_layers(routes, settings=limited(60))

@@ -13,7 +13,7 @@ from a2aflow.check.flow import check_flow
 from a2aflow.check.symmetry import check_generators
 from a2aflow.errors import FormatError, InputError, VerificationError
 from a2aflow.flows import SolveSettings
-from a2aflow.flows.master import solve_master
+from a2aflow.flows.methods import solve_master
 from a2aflow.flows.symmetry.orbits import find_symmetry, link_maps, orbits
 from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.certificate import Certificate

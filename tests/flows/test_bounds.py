@@ -10,13 +10,7 @@ from hypothesis import given, settings
 from a2aflow.check.flow import recompute_bound
 from a2aflow.errors import UsageError
 from a2aflow.flows import solve
-from a2aflow.flows.bounds import (
-    cut_bound,
-    distance_bound,
-    full_tree_bound,
-    measure_cut,
-    regular_bound,
-)
+from a2aflow.flows.bounds import cut_bound, distance_bound, measure_cut, regular_bound
 from a2aflow.flows.certificate import certify, length_bound
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.topology import Topology
@@ -38,7 +32,8 @@ def test_no_bound_exceeds_the_optimum(problem: Problem) -> None:
 def test_the_closed_form_is_the_sum_over_a_full_tree(d: int, k: int) -> None:
     """Both forms of the paper's bound agree where the tree is full."""
     nodes = (d**k - 1) // (d - 1)
-    assert full_tree_bound(k, d) == regular_bound(nodes, d)
+    closed = Fraction(d ** (k + 1) * (k - 1) - d**k * k + d, (d - 1) ** 2 * d)
+    assert regular_bound(nodes, d) == closed
 
 
 def test_regular_bound_by_hand() -> None:

@@ -7,17 +7,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from a2aflow import flows as solving
 from a2aflow.check.flow import check_flow
 from a2aflow.errors import InputError
-from a2aflow.flows import SolveSettings, first_order, master, solve
+from a2aflow.flows import SolveSettings, first_order, methods, sizes, solve
 from a2aflow.flows import by_lp as concurrent
 from a2aflow.flows import program as flow_program
 from a2aflow.flows.certificate import program_bound
 from a2aflow.flows.first_order import Guess, answer_by_steps, solve_by_steps
 from a2aflow.flows.first_order_loops import run_steps
 from a2aflow.flows.groups import by_source
-from a2aflow.flows.master import solve_master
+from a2aflow.flows.methods import solve_master
 from a2aflow.flows.program import FlowProgram, whole_program
 from a2aflow.ir.arrays import Floats
 from a2aflow.ir.demand import Demand
@@ -327,9 +326,9 @@ def test_time_stepped_programs_agree_with_the_linear_program(name: str) -> None:
 
 def test_auto_takes_steps_above_a_size(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small programs go to a solver, large ones do not, unless a solver was asked for."""
-    monkeypatch.setattr(solving, "MOST_AUTO_PAIRS", 10)
+    monkeypatch.setattr(sizes, "SPLIT_PAIRS", 10)
     assert solve(HARD).method == "grouped"
-    monkeypatch.setattr(master, "FIRST_ORDER_VARIABLES", 100)
+    monkeypatch.setattr(sizes, "FIRST_ORDER_VARIABLES", 100)
     stepped = solve(HARD, "auto", COARSE)
     assert stepped.method == "first-order"
     assert check_flow(stepped).gap <= 1e-3
@@ -346,7 +345,7 @@ def lost_its_way(
 
 def test_steps_are_taken_where_a_solver_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     """A solver that does not reach its gap is not the last word."""
-    monkeypatch.setattr(master, "solve_by_lp", lost_its_way)
+    monkeypatch.setattr(methods, "solve_by_lp", lost_its_way)
     flow = solve_master(HARD, COARSE)
     assert flow.method == "first-order"
     assert flow.status is Status.OPTIMAL
@@ -358,5 +357,5 @@ def test_the_better_of_two_answers_is_kept(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(first_order, "MOST_STEPS", 10)
     best = solve(HARD, "grouped", ALONE)
     nearly = replace(best, status=Status.GAP_NOT_REACHED)
-    monkeypatch.setattr(master, "solve_by_lp", lambda *_: nearly)
+    monkeypatch.setattr(methods, "solve_by_lp", lambda *_: nearly)
     assert solve_master(HARD, SolveSettings(gap=1e-9, workers=1)) is nearly

@@ -11,12 +11,12 @@ from scipy.sparse.csgraph import connected_components
 
 from a2aflow.check.flow import check_flow
 from a2aflow.errors import InputError
-from a2aflow.flows import SolveSettings, master, solve
+from a2aflow.flows import SolveSettings, sizes, solve
 from a2aflow.flows.by_lp import solve_by_lp
 from a2aflow.flows.certificate import certify, length_bound, program_bound
 from a2aflow.flows.exact import exact_flows
 from a2aflow.flows.groups import by_commodity, by_source
-from a2aflow.flows.master import solve_first_order, solve_grouped, solve_master, solve_sources
+from a2aflow.flows.methods import solve_first_order, solve_grouped, solve_master, solve_sources
 from a2aflow.flows.program import reduced_program, whole_program
 from a2aflow.flows.symmetry import orbits as symmetry
 from a2aflow.flows.symmetry.orbits import (
@@ -273,7 +273,7 @@ def test_larger_flows_to_be_routed_are_solved_by_orbits(
     spec: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Above a size the flow of every source comes from one source per orbit."""
-    monkeypatch.setattr(master, "SYMMETRY_VARIABLES", 100)
+    monkeypatch.setattr(sizes, "WHOLE_VARIABLES", 100)
     problem = Problem.all_to_all(build(spec))
     flow = solve_sources(problem, QUIET)
     assert flow.generators is None

@@ -10,7 +10,7 @@ from a2aflow.check.flow import check_flow
 from a2aflow.flows import SolveSettings, solve, warm
 from a2aflow.flows.by_lp import plain_flow
 from a2aflow.flows.groups import by_source
-from a2aflow.flows.master import solve_master
+from a2aflow.flows.methods import solve_master
 from a2aflow.flows.program import whole_program
 from a2aflow.flows.warm import NOWHERE, matching_nodes, repair, solve_from
 from a2aflow.ir.demand import Demand

@@ -13,8 +13,8 @@ from a2aflow.ir.routes import Routes
 from a2aflow.routes.deadlock_free.best import deadlock_free_by_layers, solve_deadlock_free
 from a2aflow.routes.deadlock_free.graph import layered_graph
 from a2aflow.routes.deadlock_free.orders import improve_orders, order_bounds, up_down_orders
-from a2aflow.routes.deadlock_free.paths import routes_of_flow
-from a2aflow.routes.deadlock_free.program import least_time
+from a2aflow.routes.deadlock_free.search import least_time
+from a2aflow.routes.extp import routes_of_flow
 from a2aflow.settings import RouteSettings
 from strategies import problems
 

@@ -10,9 +10,10 @@ import pytest
 from layer_cases import random_routes
 
 from a2aflow import Problem, SolveSettings, build
+from a2aflow.flows import sizes
 from a2aflow.ir.routes import Routes
 from a2aflow.lp.settings import never
-from a2aflow.routes.layers import assign as layers
+from a2aflow.routes.layers import lash as layers
 from a2aflow.routes.layers.assign import LAYERINGS
 from a2aflow.routes.layers.dependencies import dependencies_of
 from a2aflow.routes.layers.orders import pack_by_orders
@@ -105,7 +106,7 @@ def test_every_order_offers_routes_as_it_says(name: str) -> None:
         lambda route, left: -shared(turns, route, left),
     ]
     for order, key in zip(layers.ORDERS, keys, strict=True):
-        found = layers._pack(routes, dependencies_of(routes), [order], routes.count, never)
+        found = layers.pack(routes, dependencies_of(routes), [order], routes.count, never)
         assert found is not None
         assert found.tolist() == packed(turns, key)
 
@@ -116,7 +117,7 @@ def test_of_several_orders_the_fullest_is_taken() -> None:
     dependencies = dependencies_of(routes)
 
     def first(orders: list[layers.Order]) -> int:
-        layer = layers._pack(routes, dependencies, orders, routes.count, never)
+        layer = layers.pack(routes, dependencies, orders, routes.count, never)
         assert layer is not None
         return int(dependencies.length[layer == 0].sum())
 
@@ -130,9 +131,9 @@ def test_a_packing_beyond_the_limit_is_given_up() -> None:
     """With as many layers as are needed it is made, with one less it is not."""
     routes = CASES["genkautz:n=12,d=3 3"]
     dependencies, order = dependencies_of(routes), [layers.ORDERS[0]]
-    needed = 1 + int(layers._pack(routes, dependencies, order, routes.count, never).max())  # type: ignore[union-attr]
-    assert layers._pack(routes, dependencies, order, needed, never) is not None
-    assert layers._pack(routes, dependencies, order, needed - 1, never) is None
+    needed = 1 + int(layers.pack(routes, dependencies, order, routes.count, never).max())  # type: ignore[union-attr]
+    assert layers.pack(routes, dependencies, order, needed, never) is not None
+    assert layers.pack(routes, dependencies, order, needed - 1, never) is None
 
 
 def test_attempts_are_as_many_as_the_work_allows(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -164,14 +165,14 @@ def test_the_best_packing_wins(monkeypatch: pytest.MonkeyPatch) -> None:
     found = LAYERINGS["lash-sequential"](routes, 0, SETTINGS)
     by_orders = pack_by_orders(dependencies, 0, SETTINGS)
     packings = [
-        layers._pack(routes, dependencies, orders, routes.count, never)
+        layers.pack(routes, dependencies, orders, routes.count, never)
         for orders in layers._attempts(routes, dependencies, 0)
     ]
     least = min(int(each.max()) for each in (*packings, by_orders) if each is not None)
     assert int(found.max()) == least
-    monkeypatch.setattr(layers, "OFFERED_WORK", len(dependencies.turn) - 1)
+    monkeypatch.setattr(sizes, "OFFERED_DEPENDENCIES", len(dependencies.turn) - 1)
     assert LAYERINGS["lash-sequential"](routes, 0, SETTINGS).tolist() == by_orders.tolist()
-    monkeypatch.setattr(layers, "OFFERED_WORK", len(dependencies.turn))
+    monkeypatch.setattr(sizes, "OFFERED_DEPENDENCIES", len(dependencies.turn))
     assert LAYERINGS["lash-sequential"](routes, 0, SETTINGS).tolist() == found.tolist()
 
 

@@ -11,11 +11,11 @@ from layer_cases import random_routes, routes_over, short_paths, walk
 from a2aflow import Problem, SolveSettings, Topology, build
 from a2aflow.check.routes import check_routes
 from a2aflow.errors import InputError, UsageError, VerificationError
-from a2aflow.flows import solve
+from a2aflow.flows import sizes, solve
 from a2aflow.ir.routes import Routes
-from a2aflow.routes.deadlock_free.paths import routes_of_flow
-from a2aflow.routes.layers import assign as layers
-from a2aflow.routes.layers.assign import LAYERINGS, assign_layers
+from a2aflow.routes.extp import routes_of_flow
+from a2aflow.routes.layers import lash
+from a2aflow.routes.layers.assign import LAYERINGS, assign_layers, layers_in_time
 from a2aflow.routes.layers.dependencies import dependencies_of
 from a2aflow.routes.layers.orders import layer_orders, pack_by_orders
 from strategies import problems
@@ -118,7 +118,7 @@ def test_very_many_routes_are_packed_by_orders_of_the_links(
     spec: str, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """About as few layers as by offering routes one by one."""
-    monkeypatch.setattr(layers, "OFFERED_WORK", 0)
+    monkeypatch.setattr(sizes, "OFFERED_DEPENDENCIES", 0)
     routes = random_routes(Problem.all_to_all(build(spec)), 1, 1)
     assert (check_routes(assign_layers(routes)).layers or 0) <= most
 
@@ -154,7 +154,7 @@ def test_orders_of_the_links_are_tried_beyond_two_layers(
     needed = assign_layers(routes).layers or 0
     assert (needed > 2) == asked
     single = np.zeros(routes.count, dtype=np.int64)
-    monkeypatch.setattr(layers, "pack_by_orders", lambda *_: single)
+    monkeypatch.setattr(lash, "pack_by_orders", lambda *_: single)
     assert assign_layers(routes).layers == (1 if asked else 2)
 
 
@@ -168,7 +168,7 @@ def test_the_same_seed_gives_the_same_layers() -> None:
 
 def test_the_seed_is_zero_unless_given(monkeypatch: pytest.MonkeyPatch) -> None:
     """By orders of the links another seed leads to other layers."""
-    monkeypatch.setattr(layers, "OFFERED_WORK", 0)
+    monkeypatch.setattr(sizes, "OFFERED_DEPENDENCIES", 0)
     routes = random_routes(Problem.all_to_all(build("genkautz:n=24,d=3")), 1, 2)
     given, zero, one = (
         assign_layers(routes, **seed).layer.tolist()  # type: ignore[arg-type, union-attr]
@@ -182,7 +182,7 @@ def test_layers_say_that_they_are_assigned_and_hear_the_clock() -> None:
     """A word before the work; no layer at all once time is up."""
     said: list[str] = []
     routes = random_routes(Problem.all_to_all(build("ring:5")), 1, 1)
-    found, notes = layers.layers_in_time(routes, "lash", None, SolveSettings(report=said.append))
+    found, notes = layers_in_time(routes, "lash", None, SolveSettings(report=said.append))
     assert said[0] == "assigning layers"
     assert found.layers == 2
     assert notes == ()

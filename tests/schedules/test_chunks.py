@@ -8,7 +8,7 @@ from hypothesis import given, settings
 
 from a2aflow.check.schedule import check_schedule
 from a2aflow.errors import InputError, UsageError
-from a2aflow.flows import SolveSettings, solve
+from a2aflow.flows import SolveSettings, sizes, solve
 from a2aflow.flows.symmetry.translations import find_translations
 from a2aflow.ir.demand import Demand
 from a2aflow.ir.files.json import schedule_from_json, schedule_to_json
@@ -16,11 +16,11 @@ from a2aflow.ir.flow import Flow, Status
 from a2aflow.ir.paths import NOTHING
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.topology import Topology
-from a2aflow.schedules import pieces, search, timestepped
+from a2aflow.schedules import search, timed_chunks, timestepped
 from a2aflow.schedules.chunks import rounded_to
+from a2aflow.schedules.detours import without_detours
 from a2aflow.schedules.expansion import Expansion
 from a2aflow.schedules.search import choose_flow, find_schedule
-from a2aflow.schedules.timed_paths import without_detours
 from a2aflow.settings import ScheduleSettings
 from a2aflow.topologies.operators import (
     drop_links,
@@ -210,10 +210,10 @@ def test_the_means_for_large_cases_give_correct_schedules(
     spec: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Primal-dual steps, no second form of the flow, few totals: within the loss all the same."""
-    monkeypatch.setattr(timestepped, "FIRST_ORDER_VARIABLES", 0)
+    monkeypatch.setattr(sizes, "TIMED_FIRST_ORDER_VARIABLES", 0)
     monkeypatch.setattr(search, "WRITTEN_OUT_VARIABLES", 0)
     monkeypatch.setattr(search, "MOST_WORK", 0)
-    monkeypatch.setattr(pieces, "CHEAP_WORK", 0)
+    monkeypatch.setattr(timed_chunks, "CHEAP_WORK", 0)
     settings = ScheduleSettings(loss=0.1, solve=SolveSettings(gap=1e-3))
     schedule = find_schedule(Problem.all_to_all(build(spec)), settings).schedule
     assert check_schedule(schedule).gap <= 0.11
@@ -242,7 +242,7 @@ def test_large_cases_spare_a_step_only_if_steps_cost_something(
     latency: float, steps: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The least number of steps is skipped where it is hard to solve for and steps are free."""
-    monkeypatch.setattr(timestepped, "FIRST_ORDER_VARIABLES", 0)
+    monkeypatch.setattr(sizes, "TIMED_FIRST_ORDER_VARIABLES", 0)
     monkeypatch.setattr(timestepped, "COARSE_GAP", 0.05)
     settings = ScheduleSettings(latency=latency, solve=SolveSettings(gap=0.05))
     master = solve(Problem.all_to_all(build("genkautz:n=20,d=4")), "grouped")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from a2aflow.flows import SolveSettings, solve
+from a2aflow.flows import SolveSettings, sizes, solve
 from a2aflow.flows.symmetry.translations import find_translations
 from a2aflow.ir.arrays import Floats
 from a2aflow.ir.flow import Status
@@ -126,7 +126,7 @@ def test_primal_dual_steps_reach_the_optimum_of_the_program(
     problem = Problem.all_to_all(FABRICS[name])
     steps = least_steps(problem) + 1
     best = solve_timestepped(problem, steps, QUIET).time
-    monkeypatch.setattr(timestepped, "FIRST_ORDER_VARIABLES", 0)
+    monkeypatch.setattr(sizes, "TIMED_FIRST_ORDER_VARIABLES", 0)
     for translations in (None, find_translations(problem)):
         flow = solve_timestepped(problem, steps, SolveSettings(gap=1e-3), translations=translations)
         assert best * (1 - 1e-6) <= flow.time <= best * (1 + 1e-3)
@@ -137,7 +137,7 @@ def test_primal_dual_steps_reach_the_optimum_of_the_program(
 def test_a_coarse_answer_does_not_claim_to_be_optimal(monkeypatch: pytest.MonkeyPatch) -> None:
     """Steps go to a coarse gap only; asked for a finer one, they say that it is not proven."""
     problem = Problem.all_to_all(FABRICS["generalized Kautz"])
-    monkeypatch.setattr(timestepped, "FIRST_ORDER_VARIABLES", 0)
+    monkeypatch.setattr(sizes, "TIMED_FIRST_ORDER_VARIABLES", 0)
     monkeypatch.setattr(timestepped, "COARSE_GAP", 0.3)
     flow = solve_timestepped(problem, 3, SolveSettings(gap=1e-9))
     assert flow.status is Status.GAP_NOT_REACHED
@@ -147,7 +147,7 @@ def test_a_coarse_answer_does_not_claim_to_be_optimal(monkeypatch: pytest.Monkey
 def test_out_of_time_steps_still_give_a_flow(monkeypatch: pytest.MonkeyPatch) -> None:
     """A time limit of nothing gives exact volumes and says that time ran out."""
     problem = Problem.all_to_all(FABRICS["generalized Kautz"])
-    monkeypatch.setattr(timestepped, "FIRST_ORDER_VARIABLES", 0)
+    monkeypatch.setattr(sizes, "TIMED_FIRST_ORDER_VARIABLES", 0)
     flow = solve_timestepped(problem, 3, SolveSettings(time_limit=1e-9).begin())
     assert flow.status is Status.TIME_LIMIT
     assert _delivered(flow) == pytest.approx(flow.groups.wanted, abs=1e-9)

@@ -1,19 +1,22 @@
 """From a problem to a certified flow: every method has one signature and sits in one dict."""
 
-from collections.abc import Callable
 from typing import Any, cast
 
 from a2aflow.errors import UsageError
-from a2aflow.flows.decomposed import solve_decomposed, solve_decomposed_lp
-from a2aflow.flows.link import solve_link
-from a2aflow.flows.master import solve_first_order, solve_grouped, solve_master
+from a2aflow.flows.methods import (
+    Method,
+    method_for_size,
+    solve_decomposed,
+    solve_decomposed_lp,
+    solve_first_order,
+    solve_grouped,
+    solve_link,
+)
 from a2aflow.ir.flow import Flow
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.units import normal_units
 from a2aflow.registry import Registry, returned
 from a2aflow.settings import SolveSettings
-
-Method = Callable[[Problem, SolveSettings], Flow]
 
 
 def _method(_: str, function: Any) -> Method | None:
@@ -35,23 +38,14 @@ METHODS: Registry[Method] = Registry(
 )
 """All methods by name; others are added by `a2aflow.register_method`."""
 
-MOST_AUTO_PAIRS = 100_000
-"""Pairs up to which `auto` splits the flow by destination; beyond, it stays per source."""
-
 
 def solve(problem: Problem, method: str = "auto", settings: SolveSettings | None = None) -> Flow:
     """Return a feasible flow with its certificate, as near to optimal as was asked for."""
     if method != "auto" and method not in METHODS:
         raise UsageError(f"unknown method {method!r}; expected one of auto, {', '.join(METHODS)}")
-    chosen = _auto(problem) if method == "auto" else METHODS[method]
+    chosen = method_for_size(problem) if method == "auto" else METHODS[method]
     units = normal_units(problem)
     return units.restored(chosen(units.problem, (settings or SolveSettings()).begin()))
-
-
-def _auto(problem: Problem) -> Method:
-    """Return the method for a size: they all have the same optimum."""
-    pairs = len(problem.sources) * len(problem.topology.terminals)
-    return solve_decomposed if pairs <= MOST_AUTO_PAIRS else solve_master
 
 
 __all__ = ["METHODS", "Method", "SolveSettings", "solve"]

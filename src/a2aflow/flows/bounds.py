@@ -3,7 +3,6 @@
 | bound | holds for | needs |
 |---|---|---|
 | `regular_bound` | every d-regular digraph on N nodes (paper, Theorem 1 and eq:lb) | N and d |
-| `full_tree_bound` | the same, in closed form, where the tree of height k-1 is full | k and d |
 | `distance_bound` | this topology and demand: every hop takes capacity | hop distances |
 | `cut_bound` | this topology and demand: what crosses a cut takes its capacity | some cuts |
 | a `Certificate` | this topology and demand, tight at the optimum | link lengths |
@@ -58,13 +57,6 @@ def regular_bound(nodes: int, degree: int) -> Fraction:
         total += here * depth
         left, width, depth = left - here, width * degree, depth + 1
     return Fraction(total, degree) if degree > 1 else Fraction(nodes * (nodes - 1), 2)
-
-
-def full_tree_bound(layers: int, degree: int) -> Fraction:
-    """Return `regular_bound` in closed form for N = (d^k - 1) / (d - 1): a full k-layer tree."""
-    _require(layers >= 2 and degree >= 2, f"{layers} layers of degree {degree}")
-    k, d = layers, degree
-    return Fraction(d ** (k + 1) * (k - 1) - d**k * k + d, (d - 1) ** 2 * d)
 
 
 def _require(sound: bool, found: str) -> None:

@@ -22,10 +22,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import vstack
 
+from a2aflow.flows import sizes
 from a2aflow.flows.decompose import commodity_flow
 from a2aflow.flows.exact import exact_flows
 from a2aflow.flows.groups import Groups
-from a2aflow.flows.matrices import conservation, sharing
+from a2aflow.flows.matrices import conservation, link_sums
 from a2aflow.flows.symmetry.orbits import expand
 from a2aflow.flows.workers import Local, run_all
 from a2aflow.ir.arrays import Floats, Ints
@@ -35,9 +36,6 @@ from a2aflow.lp.program import LinearProgram
 from a2aflow.lp.settings import LPSettings
 from a2aflow.lp.solve import solve_program
 from a2aflow.settings import SolveSettings
-
-POOL_WORTH = 20_000_000
-"""Used links times destinations over all children above which starting worker processes pays."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +66,7 @@ def split_by_programs(master: Flow, settings: SolveSettings) -> Flow:
     pair_source, pair_destination = master.problem.demand.pairs()
     destinations = np.bincount(pair_source, minlength=len(master.problem.topology.terminals))
     work = int(np.diff(master.start) @ destinations[master.source])
-    local = Local.PROCESSES if work >= POOL_WORTH else Local.HERE
+    local = Local.PROCESSES if work >= sizes.CHILD_WORK else Local.HERE
     children = _children(master, settings.solver)
     flows = list(run_all(solve_child, children, master.groups, settings, local, "children"))
     return _together(master, flows, pair_source, pair_destination)
@@ -163,7 +161,7 @@ def _program(child: Child, groups: Groups, row: Ints, link: Ints) -> LinearProgr
     links = child.used.links
     return LinearProgram(
         cost=np.ones(len(link)),
-        matrix=vstack((sharing(links, link), balance), format="csc"),
+        matrix=vstack((link_sums(links, link), balance), format="csc"),
         row_lower=np.concatenate((np.full(links, -np.inf), wanted)),
         row_upper=np.concatenate((child.used.capacity, wanted)),
     )

@@ -39,10 +39,10 @@ def conservation(
     return coo_array((signs[keep], (row, columns[keep])), shape=shape), wanted
 
 
-def sharing(links: int, link: Ints) -> coo_array:
-    """Return the matrix that adds up, for each of the first `links` links, all groups' flow."""
-    column = np.flatnonzero(link < links)
-    return coo_array((np.ones(len(column)), (link[column], column)), shape=(links, len(link)))
+def link_sums(links: int, link: Ints) -> coo_array:
+    """Return the matrix that adds up, for each of so many links, all groups' flow."""
+    column = np.arange(len(link))
+    return coo_array((np.ones(len(link)), (link, column)), shape=(links, len(link)))
 
 
 def class_sums(program: FlowProgram, group: Ints, link: Ints) -> coo_array:

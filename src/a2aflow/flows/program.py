@@ -13,6 +13,7 @@ group's source: +1 where a link enters a node, -1 where it leaves.
 | MCF | pairs, or sources | links | one, the time |
 | MCF under symmetry | a source per orbit, weighted by its size | orbits of links | one |
 | tsMCF | sources | links of each step; storage has none | the duration of each step |
+| deadlock-free routes | sources | copies of a link, one in each layer | one, the time |
 | tsMCF under symmetry | a source per orbit | orbits of links, of each step | each step |
 
 A class of links carries its mean, so z is exact for the average of all images under symmetry.

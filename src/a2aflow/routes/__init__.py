@@ -7,7 +7,7 @@ from typing import Any, cast
 import numpy as np
 
 from a2aflow.errors import InputError, UsageError
-from a2aflow.flows.master import solve_master
+from a2aflow.flows.methods import solve_master
 from a2aflow.ir.flow import Status
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes

@@ -6,14 +6,15 @@ link carries more than the optimal flow put on it.
 """
 
 from a2aflow.flows.decompose import widest_paths
-from a2aflow.flows.master import solve_sources
+from a2aflow.flows.methods import solve_sources
 from a2aflow.flows.workers import require_cluster
+from a2aflow.ir.flow import Flow
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
 from a2aflow.routes.weights import routes_from_weights
-from a2aflow.settings import RouteSettings
+from a2aflow.settings import RouteSettings, SolveSettings
 
-SOLVING = 0.5
+SOLVING_SHARE = 0.5
 """The share of the time for the program; the rest is for its paths."""
 
 
@@ -25,6 +26,16 @@ def route_extp(problem: Problem, settings: RouteSettings) -> Routes:
     """
     settings = settings.begin()
     require_cluster(settings.solve)
-    flow = solve_sources(problem, settings.solve.sharing(SOLVING))
-    paths, weight = widest_paths(flow, settings.solve)
-    return routes_from_weights(problem, paths, weight, flow.certificate, "extp")
+    flow = solve_sources(problem, settings.solve.sharing(SOLVING_SHARE))
+    return routes_of_flow(flow, settings.solve)
+
+
+def routes_of_flow(
+    flow: Flow, settings: SolveSettings | None = None, method: str = "extp"
+) -> Routes:
+    """Return the widest paths of a flow as routes; the load of no link grows.
+
+    Raise TimeoutError if the time limit comes first.
+    """
+    paths, weight = widest_paths(flow, (settings or SolveSettings()).begin())
+    return routes_from_weights(flow.problem, paths, weight, flow.certificate, method)

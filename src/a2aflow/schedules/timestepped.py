@@ -23,6 +23,7 @@ from functools import cached_property
 
 import numpy as np
 
+from a2aflow.flows import sizes
 from a2aflow.flows.certificate import program_bound
 from a2aflow.flows.exact import exact_flows
 from a2aflow.flows.first_order import Guess, answer_by_steps
@@ -38,9 +39,6 @@ from a2aflow.lp.solve import solve_program
 from a2aflow.paths.shortest import shortest_distances
 from a2aflow.schedules.expansion import Expansion
 from a2aflow.settings import SolveSettings
-
-FIRST_ORDER_VARIABLES = 80_000
-"""Useful variables above which primal-dual steps beat solvers of linear programs."""
 
 COARSE_GAP = 5e-4
 """The gap to which primal-dual steps go at least, however small a one is asked for."""
@@ -97,15 +95,15 @@ def solve_timestepped(
     `lengths` of the links that nearly prove the bound of the plain flow are a good start.
     """
     expansion = Expansion(problem, steps)
-    under = translations or find_translations(problem, wanted=False)
+    translations = translations or find_translations(problem, wanted=False)
     if per_commodity:
         program = expansion.program(expansion.groups(by_commodity(problem)))
     else:
-        program = expansion.reduced_program(under.symmetry)
+        program = expansion.reduced_program(translations.symmetry)
     program.require_memory()
     group, link = useful_variables(program)
-    start = TimedFlow(expansion, program, np.zeros((0, 0)), Status.OPTIMAL, under)
-    if settings.solver == "auto" and len(link) > FIRST_ORDER_VARIABLES:
+    start = TimedFlow(expansion, program, np.zeros((0, 0)), Status.OPTIMAL, translations)
+    if settings.solver == "auto" and len(link) > sizes.TIMED_FIRST_ORDER_VARIABLES:
         return _by_steps(start, settings, lengths)
     return _by_lp(start, settings, group, link)
 
@@ -161,7 +159,7 @@ def _by_steps(start: TimedFlow, settings: SolveSettings, lengths: Floats | None)
 def is_large(problem: Problem, steps: int, translations: Translations) -> bool:
     """Whether a schedule of so many steps is beyond solvers of linear programs."""
     program = Expansion(problem, steps).reduced_program(translations.symmetry)
-    return len(useful_variables(program)[1]) > FIRST_ORDER_VARIABLES
+    return len(useful_variables(program)[1]) > sizes.TIMED_FIRST_ORDER_VARIABLES
 
 
 def useful_variables(program: FlowProgram) -> tuple[Ints, Ints]:
@@ -176,12 +174,12 @@ def useful_variables(program: FlowProgram) -> tuple[Ints, Ints]:
 def written_out(flow: TimedFlow) -> TimedFlow:
     """Return the same flow with a group for every source, under no translations."""
     problem, steps = flow.expansion.problem, flow.expansion.steps
-    topology, under = problem.topology, flow.translations
+    topology, translations = problem.topology, flow.translations
     program = flow.expansion.program(flow.expansion.groups(by_source(problem)))
     volumes = np.zeros((len(program.weight), program.graph.links))
     timed, terminals = flow.expansion.timed_links, len(topology.terminals)
     moments = np.arange(steps)[:, None]
-    for nodes, links in zip(under.members, under.link_members, strict=True):
+    for nodes, links in zip(translations.members, translations.link_members, strict=True):
         terminal = topology.position[nodes[topology.terminals]]
         row = np.searchsorted(program.groups.source, terminal[flow.groups.source])
         hops = (moments * topology.links + links).ravel()

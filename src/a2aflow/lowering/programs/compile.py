@@ -47,9 +47,9 @@ def program_of(
     if share is not None:
         forwards = forwards_of(moves)
         streams = [shared(each, forwards, share) for each in streams]
-    shards = moves.ranks * moves.chunks_per_shard
+    inputs, outputs = moves.chunks.inputs().tolist(), moves.chunks.outputs().tolist()
     ranks = tuple(
-        RankProgram(shards, shards, int(moves.scratch[rank]), threads_of(each))
+        RankProgram(inputs[rank], outputs[rank], int(moves.scratch[rank]), threads_of(each))
         for rank, each in enumerate(streams)
     )
-    return Program(schedule.problem.topology.name, moves.chunks_per_shard, ranks)
+    return Program(schedule.problem.topology.name, moves.chunks, ranks)

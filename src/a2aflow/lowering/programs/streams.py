@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from a2aflow.ir.arrays import Ints
+from a2aflow.ir.chunks import Chunks
 from a2aflow.ir.program import FIFO_SLOTS, Buffer, Instruction, Op, Place
 from a2aflow.lowering.programs.moves import Moves
 
@@ -46,7 +47,7 @@ class Stream:
 
 def streams_of(moves: Moves, most: int | None = None) -> list[list[Stream]]:
     """Return the streams of each rank: its own shard, what it sends, then what it receives."""
-    own = [_own_shard(moves, rank, most) for rank in range(moves.ranks)]
+    own = [list(_own_shard(moves, rank, most)) for rank in range(moves.ranks)]
     sends: dict[tuple[int, int, int], Stream] = {}
     receives: dict[tuple[int, int, int], Stream] = {}
     rows = zip(*(getattr(moves, key).tolist() for key in _COLUMNS), strict=True)
@@ -98,16 +99,20 @@ def _chunks_before(moves: Moves) -> Ints:
     return np.asarray(before - before[begins][np.cumsum(begins) - 1])
 
 
-def _own_shard(moves: Moves, rank: int, most: int | None) -> list[Stream]:
+def _own_shard(moves: Moves, rank: int, most: int | None) -> Iterator[Stream]:
+    """Yield the thread of a rank's own shard, if it has any."""
     stream = Stream(channel=0)
-    for offset, count in own_shard(rank, moves.chunks_per_shard, most):
-        source, target = Place(Buffer.INPUT, offset), Place(Buffer.OUTPUT, offset)
+    for offset, to, count in own_shard(moves.chunks, rank, most):
+        source, target = Place(Buffer.INPUT, offset), Place(Buffer.OUTPUT, to)
         stream.append(When(-1, 0, -1), Instruction(Op.COPY, count, source=source, target=target))
-    return [stream]
+    if stream.order:
+        yield stream
 
 
-def own_shard(rank: int, per_shard: int, most: int | None) -> Iterator[tuple[int, int]]:
-    """Yield the offset and count of the copies that bring a rank's own shard to its output."""
-    size = most or per_shard
-    for offset in range(rank * per_shard, (rank + 1) * per_shard, size):
-        yield offset, min(size, (rank + 1) * per_shard - offset)
+def own_shard(chunks: Chunks, rank: int, most: int | None = None) -> Iterator[tuple[int, int, int]]:
+    """Yield input offset, output offset and count of the copies of a rank's own shard."""
+    here = (np.array(rank), np.array(rank))
+    count = int(chunks.of(*here))
+    begin, to = int(chunks.in_input(*here)), int(chunks.in_output(*here))
+    for done in range(0, count, most or max(count, 1)):
+        yield begin + done, to + done, min(most or count, count - done)

@@ -4,7 +4,7 @@ Each layer k has an order of the links, and a route in layer k may only go from 
 one: its channel dependencies are then acyclic whatever else is routed. A route stays in its layer,
 a pair may split over several, and the layers share the capacities. For given orders the best time
 is a linear program, the concurrent flow program on the layered graph (`graph`) with
-one group per source (`program`):
+one group per source:
 
     minimise    z
     subject to  sum over g, k of x[g, k, l]  <=  cap[l] z       for every link l
@@ -17,8 +17,10 @@ They are searched for:
 
 1. The routes of the unrestricted optimum are packed into layers, each filled in turn with
    the longest routes first. If they fit, this is the answer.
+   On a grid, so are routes in dimension order, if they are as fast and need fewer layers.
 2. The orders of these layers are a start; so are the best orders for one layer less together with
-   the next of these, and, where links come in pairs of opposite direction, up*/down* orders.
+   the next of these, where links come in pairs of opposite direction up*/down* orders, and on a
+   grid those of its dimensions (`routes.dimension_order`).
 3. In turn, the program is solved for the orders, and its duals tell `orders` which
    ways should become short; the best orders seen are kept (`search`).
 
@@ -34,17 +36,21 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from a2aflow.errors import A2AFlowError, InputError, UsageError
-from a2aflow.flows.master import solve_sources
+from a2aflow.flows.methods import solve_sources
 from a2aflow.ir.arrays import Ints
+from a2aflow.ir.find_grid import grid_of
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.units import normal_units
 from a2aflow.routes.deadlock_free.graph import layered_graph
 from a2aflow.routes.deadlock_free.orders import order_bounds, up_down_orders
-from a2aflow.routes.deadlock_free.paths import peel_routes, routes_of_flow
-from a2aflow.routes.deadlock_free.program import solve_layered
-from a2aflow.routes.deadlock_free.search import search_orders
-from a2aflow.routes.layers.dependencies import dependencies_of, fill_layer
+from a2aflow.routes.deadlock_free.paths import peel_routes
+from a2aflow.routes.deadlock_free.search import least_volumes, search_orders
+from a2aflow.routes.dimension_order import dimension_orders, route_by_dimension
+from a2aflow.routes.extp import routes_of_flow
+from a2aflow.routes.layers.by_dimension import pack_by_dimension
+from a2aflow.routes.layers.dependencies import dependencies_of, link_orders
+from a2aflow.routes.layers.lash import first_fit, longest_first
 from a2aflow.settings import Late, RouteSettings
 
 METHOD = "deadlock-free"
@@ -111,12 +117,14 @@ def deadlock_free_by_layers(
     flow = solve_sources(problem, settings.solve.sharing(SOLVING))
     small = len(problem.sources) * len(problem.topology.terminals) <= QUICK_PAIRS
     patient = replace(settings.solve, time_limit=None) if small else settings.solve
-    packed, orders = _pack(routes_of_flow(flow, patient), patient.out_of_time)
-    optimum = DeadlockFree(packed, orders, flow.bound)
+    optimum = _packed(routes_of_flow(flow, patient, METHOD), flow.bound, patient.out_of_time)
+    optimum = _fewer_by_dimension(optimum, settings) or optimum
     best: DeadlockFree | None = None
     for count in range(1, layers + 1):
         if best is None or not _reached(best, optimum, settings):
-            found = optimum if count >= len(orders) else _search(optimum, count, best, settings)
+            found = (
+                optimum if count >= len(optimum.orders) else _search(optimum, count, best, settings)
+            )
             best = min((each for each in (best, found) if each), key=_time, default=None)
         yield best
 
@@ -129,18 +137,28 @@ def _reached(answer: DeadlockFree, optimum: DeadlockFree, settings: RouteSetting
     return _time(answer) <= _time(optimum) * (1 + settings.solve.gap)
 
 
-def _pack(routes: Routes, late: Late) -> tuple[Routes, Ints]:
-    """Fill layers with the longest routes first; return the layered routes and the orders."""
+def _packed(routes: Routes, bound: float, late: Late) -> DeadlockFree:
+    """Fill layers with the longest routes first, and keep the orders of the links."""
     dependencies = dependencies_of(routes)
-    layer = np.zeros(routes.count, dtype=np.int64)
-    left = np.argsort(-dependencies.length, kind="stable")
-    orders: list[Ints] = []
-    while len(left):
-        taken, rank = fill_layer(dependencies, left, late)
-        layer[taken] = len(orders)
-        left = left[~taken[left]]
-        orders.append(np.argsort(rank))
-    return replace(routes, layer=layer, method=METHOD), np.stack(orders)
+    layer = first_fit(routes, dependencies, longest_first, late)
+    orders = link_orders(dependencies, layer, late)
+    return DeadlockFree(replace(routes, layer=layer), orders, bound)
+
+
+def _fewer_by_dimension(optimum: DeadlockFree, settings: RouteSettings) -> DeadlockFree | None:
+    """Return routes in dimension order if they are as fast as the optimum in fewer layers."""
+    problem = optimum.routes.problem
+    grid = grid_of(problem.topology) if len(optimum.orders) > 1 else None
+    if grid is None:
+        return None
+    routes = route_by_dimension(problem, grid, optimum.routes.certificate, METHOD)
+    packing = pack_by_dimension(
+        problem.topology, grid, dependencies_of(routes), len(optimum.orders) - 1
+    )
+    if packing is None:
+        return None
+    found = DeadlockFree(replace(routes, layer=packing[0]), packing[1], optimum.order_bound)
+    return found if _reached(found, optimum, settings) else None
 
 
 def _search(
@@ -153,12 +171,12 @@ def _search(
     if orders is None:
         return None
     layered = layered_graph(problem, orders)
-    volumes, dual = solve_layered(layered, settings.solve)
+    volumes, dual = least_volumes(layered, settings.solve)
     layer = np.minimum(np.arange(layered.graph.links) // problem.topology.links, count - 1)
     routes = peel_routes(
         problem,
         layered.graph,
-        layered.groups(),
+        layered.program.groups,
         volumes,
         (layered.origin, layer),
         layered.ends,
@@ -174,5 +192,9 @@ def _starts(optimum: DeadlockFree, count: int, before: DeadlockFree | None) -> I
     yield optimum.orders[:count]
     if before is not None:
         yield np.concatenate((before.orders, optimum.orders[len(before.orders) : count]))
-    if optimum.routes.problem.topology.bidirectional:
+    topology = optimum.routes.problem.topology
+    if topology.bidirectional:
         yield up_down_orders(optimum.routes.problem, count)
+    grid = grid_of(topology)
+    if grid is not None:
+        yield dimension_orders(topology, grid, count)

@@ -10,10 +10,12 @@ and one where flow for it ends, joined from the last. Layers are not joined: a r
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from a2aflow.flows.groups import Groups
+from a2aflow.flows.program import FlowProgram
 from a2aflow.ir.arrays import Ints, starts_of
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.topology import Topology
@@ -47,16 +49,22 @@ class LayeredGraph:
         origin[: self.layered_links] = np.tile(np.arange(links), self.layers)
         return origin
 
-    def groups(self) -> Groups:
-        """Return one group per source, from the start of its terminal to the ends of all."""
-        source = self.problem.sources
+    @cached_property
+    def program(self) -> FlowProgram:
+        """The concurrent flow program, one group per source; the copies of a link are one class.
+
+        A group goes from the start of its terminal to the ends of all.
+        """
+        source, links = self.problem.sources, self.problem.topology.links
         wanted = np.zeros((len(source), self.graph.nodes))
         wanted[:, self.ends] = self.problem.demand.rows(source)
-        return Groups(source, None, self.starts[source], wanted)
+        groups = Groups(source, None, self.starts[source], wanted)
+        budget = np.zeros(links, dtype=np.int64)
+        return FlowProgram(self.graph, groups, np.ones(len(source)), self.origin, budget)
 
-    def variables(self, groups: Groups) -> tuple[Ints, Ints]:
+    def variables(self) -> tuple[Ints, Ints]:
         """Return group and link of all that can be useful: reached, and not back at the source."""
-        tail, head = self.graph.tail, self.graph.head
+        tail, head, groups = self.graph.tail, self.graph.head, self.program.groups
         home = self.node[groups.start][:, None]
         allowed = (self.node[head] != home) | (self.node[tail] == home)
         reached = np.zeros((len(groups.start), self.graph.nodes), dtype=np.bool_)
@@ -86,10 +94,13 @@ def layered_graph(problem: Problem, orders: Ints) -> LayeredGraph:
 
 
 def _topology(problem: Problem, layers: int, arcs: Ints, nodes: int) -> Topology:
-    """Return the graph of the arcs; those after the links of the layers are as wide as can be."""
+    """Return the graph of the arcs; those after the links of the layers are as wide as can be.
+
+    The copies of a link have its capacity together.
+    """
     topology = problem.topology
     capacity = np.full(arcs.shape[1], max(problem.demand.total, 1.0) * topology.capacity.max())
-    capacity[: layers * topology.links] = np.tile(topology.capacity, layers)
+    capacity[: layers * topology.links] = np.tile(topology.capacity / layers, layers)
     return Topology(
         name=f"{topology.name} in {layers} layers",
         nodes=nodes,

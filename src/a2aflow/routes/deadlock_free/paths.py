@@ -1,41 +1,21 @@
-"""From exact flows per source, in one layer or several, to weighted routes.
+"""From exact flows per source on the layered graph to weighted routes.
 
-The flow of a source is a sum of widest paths (`paths.widest`). On the layered graph, a path becomes
-a route by leaving out the free links and the loops that it makes in the topology, and paths that
-become the same route are one.
+The flow of a source is a sum of widest paths (`paths.widest`). A path becomes a route by leaving
+out the free links and the loops that it makes in the topology, and paths that become the same route
+are one.
 """
 
 import numpy as np
 from numba import njit
 
-from a2aflow.flows.decompose import paths_on_graph, widest_paths
+from a2aflow.flows.decompose import paths_on_graph
 from a2aflow.flows.groups import Groups
 from a2aflow.ir.arrays import Floats, Ints, starts_of
 from a2aflow.ir.certificate import Certificate
-from a2aflow.ir.flow import Flow
 from a2aflow.ir.paths import Paths
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.topology import Topology
-from a2aflow.settings import SolveSettings
-
-
-def routes_of_flow(flow: Flow, settings: SolveSettings | None = None) -> Routes:
-    """Return the routes of a flow; the load of no link grows.
-
-    Raise TimeoutError if the time limit comes first.
-    """
-    paths, weight = widest_paths(flow, (settings or SolveSettings()).begin())
-    return Routes(
-        problem=flow.problem,
-        source=paths.source,
-        destination=paths.destination,
-        start=paths.start,
-        link=paths.link,
-        weight=weight,
-        certificate=flow.certificate,
-        method=flow.method,
-    )
 
 
 def peel_routes(

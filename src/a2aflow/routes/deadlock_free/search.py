@@ -8,16 +8,19 @@ last few one by one.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from a2aflow.flows.exact import exact_flows
+from a2aflow.flows.matrices import linear_program
 from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.problem import Problem
-from a2aflow.routes.deadlock_free.graph import layered_graph
+from a2aflow.lp.program import LPResult
+from a2aflow.lp.solve import solve_program
+from a2aflow.routes.deadlock_free.graph import LayeredGraph, layered_graph
 from a2aflow.routes.deadlock_free.orders import improve_orders, order_bounds
-from a2aflow.routes.deadlock_free.program import least_time
-from a2aflow.settings import RouteSettings
+from a2aflow.settings import RouteSettings, SolveSettings
 
 ROUNDS = 40
 """How often orders are improved and judged by the program, on small problems."""
@@ -95,3 +98,41 @@ def _improved(problem: Problem, trail: _Trail, seed: int) -> Ints:
     cost = len(lengths) * terminals * (problem.topology.links + terminals)
     moves = min(MOVES_PER_LINK * begin.size, 1 + MOVE_WORK // cost)
     return improve_orders(order_bounds(problem, lengths), begin, moves, seed)
+
+
+def least_time(layered: LayeredGraph, settings: SolveSettings) -> tuple[float, Floats]:
+    """Return the least time in the layers, as the solver sees it, and the dual of each link.
+
+    Duals from the inside of the optimal face say more about the orders than a vertex of it does,
+    so the interior-point solver is used, without crossover, unless another is asked for.
+    """
+    result = _solve(layered, layered.variables(), settings, vertex=False)
+    time = np.inf if result.x is None else float(result.x[-1])
+    return time, _duals(layered, result)
+
+
+def least_volumes(layered: LayeredGraph, settings: SolveSettings) -> tuple[Floats, Floats]:
+    """Return exact volumes [sources, links of the graph] of least time, and each link's dual."""
+    group, link = layered.variables()
+    groups = layered.program.groups
+    result = _solve(layered, (group, link), settings, vertex=True)
+    approximate = np.zeros((len(groups.start), layered.graph.links))
+    if result.x is not None:
+        approximate[group, link] = result.x[:-1]
+    return exact_flows(layered.graph, groups, approximate), _duals(layered, result)
+
+
+def _solve(
+    layered: LayeredGraph, variables: tuple[Ints, Ints], settings: SolveSettings, vertex: bool
+) -> LPResult:
+    solver = "ipm" if settings.solver == "auto" else settings.solver
+    wanted = replace(settings.lp_settings(), vertex=vertex)
+    return solve_program(linear_program(layered.program, *variables), solver, wanted)
+
+
+def _duals(layered: LayeredGraph, result: LPResult) -> Floats:
+    """Return the dual of each link's capacity, all 0 if the solver has none."""
+    links = layered.problem.topology.links
+    if result.row_dual is None:
+        return np.zeros(links)
+    return np.asarray(np.maximum(-result.row_dual[-links:], 0.0))

@@ -2,54 +2,35 @@
 
 All algorithms share one signature and sit in `LAYERINGS`:
 
-- `lash` (Skeie, Lysne and Theiss, "Layered shortest path (LASH) routing in irregular system area
-  networks", IPDPS 2002): every route, in the order in which the routes come, goes into the first
-  layer in which it closes no cycle of channel dependencies.
-- `lash-sequential` (the paper's variant): one layer is filled as far as possible, then the next.
-  Filled in the same order, layers one after the other hold exactly what `lash` puts into them, so
-  what the variant gains comes from looking at what is left before each layer: see `ORDERS`. A
-  packing with one order throughout is made for each of them; one that takes, layer by layer, the
-  order that places most dependencies; packings in which the sources come in random order; and one
-  by orders of the links instead of the routes (`routes.layers.orders`). The fewest layers win, the
-  earlier packing if equal. For very many routes only the last, which costs a tenth, is made.
+- `lash` and `lash-sequential`: see `routes.layers.lash`.
 - `df-sssp` (Domke, Hoefler and Nagel, "Deadlock-free oblivious routing for arbitrary topologies",
   IPDPS 2011): see `routes.layers.cycles`.
+
+Which routes one starts from matters as much as how they are packed. On a grid, routes in dimension
+order are often as fast as any and need the fewest layers that are known, so `fewest_layers` tries
+those too (`routes.dimension_order`).
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 
-import numpy as np
-
 from a2aflow.errors import InputError, UsageError
-from a2aflow.ir.arrays import Floats, Ints
+from a2aflow.ir.arrays import Ints
+from a2aflow.ir.find_grid import grid_of
 from a2aflow.ir.routes import Routes
+from a2aflow.routes.dimension_order import route_by_dimension
 from a2aflow.routes.layers.cycles import break_cycles
-from a2aflow.routes.layers.dependencies import (
-    Dependencies,
-    circular_route,
-    dependencies_of,
-    fill_layer,
-    turn_weights,
-)
-from a2aflow.routes.layers.orders import pack_by_orders
-from a2aflow.settings import Late, SolveSettings
+from a2aflow.routes.layers.lash import lash, lash_sequential
+from a2aflow.settings import SolveSettings
 
 Layering = Callable[[Routes, int, SolveSettings], Ints]
-Order = Callable[[Routes, Dependencies, Ints], Floats]
 
-SHUFFLES = 30
-"""How often `lash-sequential` tries the sources in random order, if the routes are few."""
+FREE_TO_CHOOSE = ("extp", "single", "few")
+"""Methods that promise a time and a number of routes per pair, and no particular routes."""
 
-SHUFFLE_WORK = 1_000_000
-"""Dependencies of all routes, times shuffles, that are worth the time."""
-
-OFFERING = 0.5
-"""The share of the time left for which routes are offered in other orders."""
-
-OFFERED_WORK = 500_000
-"""Dependencies of all routes up to which routes are offered to layers one by one."""
+NO_LOSS = 1e-9
+"""The share of the time that is rounding."""
 
 
 def assign_layers(
@@ -70,10 +51,15 @@ def assign_layers(
     settings = (settings or SolveSettings()).begin()
     settings.check_time()
     layered = replace(routes, layer=LAYERINGS[algorithm](routes, seed, settings))
+    return _within(layered, algorithm, max_layers)
+
+
+def _within(layered: Routes, algorithm: str, max_layers: int | None) -> Routes:
+    """Return the routes if they need no more layers than are allowed, else raise."""
     needed = layered.layers or 0
     if max_layers is not None and needed > max_layers:
         raise InputError(
-            f"{algorithm} needs {needed} virtual layers for these {routes.count} routes and "
+            f"{algorithm} needs {needed} virtual layers for these {layered.count} routes and "
             f"{max_layers} are allowed; allow {needed}, try another of {', '.join(LAYERINGS)}, or "
             "compute routes for so many layers (--method deadlock-free)"
         )
@@ -86,7 +72,7 @@ def layers_in_time(
     """Return the routes with layers, or without and a note that says so if time runs out."""
     settings.report("assigning layers")
     try:
-        return assign_layers(routes, algorithm, max_layers, settings=settings), ()
+        return fewest_layers(routes, algorithm, max_layers, settings)
     except TimeoutError:
         return routes, (
             f"{settings.why_late()} came before all {routes.count:,} routes had a layer, so they "
@@ -95,120 +81,50 @@ def layers_in_time(
         )
 
 
-def lash(routes: Routes, _: int, settings: SolveSettings) -> Ints:
-    """Put each route, in the order given, into the first layer that it cannot deadlock."""
-    return _first_fit(routes, dependencies_of(routes), settings.out_of_time)
+def fewest_layers(
+    routes: Routes, algorithm: str, max_layers: int | None, settings: SolveSettings
+) -> tuple[Routes, tuple[str, ...]]:
+    """Return layered routes, the given ones or in dimension order, and what there is to choose.
+
+    Dimension order is taken where it is as fast and needs fewer layers, or where the given routes
+    need more layers than are allowed. A note says so, or that the two differ in time.
+    """
+    mine = assign_layers(routes, algorithm, settings=settings)
+    other = _by_dimension(mine, algorithm, settings)
+    if other is None:
+        return _within(mine, algorithm, max_layers), ()
+    needed, least = mine.layers or 0, other.layers or 0
+    if other.time <= mine.time * (1 + NO_LOSS):
+        note = f"routes in dimension order: as fast, {least} instead of {needed} layers"
+        return _within(other, algorithm, max_layers), (note,)
+    slower, faster = (f"time {each.time:.9g}, layers {each.layers}" for each in (other, mine))
+    if max_layers is not None and needed > max_layers >= least:
+        return other, (f"routes in dimension order: {slower}; instead of {faster}",)
+    hint = f"routes in dimension order (--max-layers {needed - 1}): {slower}; instead of {faster}"
+    return _within(mine, algorithm, max_layers), (f"another choice: {hint}",)
+
+
+def _by_dimension(mine: Routes, algorithm: str, settings: SolveSettings) -> Routes | None:
+    """Return layered routes in dimension order if they need fewer layers, and there are any.
+
+    `lash` and `df-sssp` are there to be compared with, so they get the routes that they are given.
+    """
+    if algorithm != "lash-sequential" or mine.method not in FREE_TO_CHOOSE or mine.layers == 1:
+        return None
+    grid = grid_of(mine.problem.topology)
+    if grid is None:
+        return None
+    routes = route_by_dimension(mine.problem, grid, mine.certificate, mine.method)
+    with suppress(TimeoutError):
+        other = assign_layers(routes, algorithm, settings=settings)
+        return other if (other.layers or 0) < (mine.layers or 0) else None
+    return None
 
 
 def df_sssp(routes: Routes, seed: int, settings: SolveSettings) -> Ints:
     """Move routes that close cycles to the next layer: see `routes.layers.cycles`."""
     return break_cycles(routes, seed, settings.out_of_time)
 
-
-def lash_sequential(routes: Routes, seed: int, settings: SolveSettings) -> Ints:
-    """Fill layer after layer, in several orders, and return the packing of fewest layers."""
-    dependencies = dependencies_of(routes)
-    if len(dependencies.turn) > OFFERED_WORK:
-        return pack_by_orders(dependencies, seed, settings)
-    best = _first_fit(routes, dependencies, settings.out_of_time)
-    return _improved(best, routes, dependencies, seed, settings)
-
-
-def _improved(
-    best: Ints, routes: Routes, dependencies: Dependencies, seed: int, settings: SolveSettings
-) -> Ints:
-    """Return the packing of fewest layers that other orders lead to in time."""
-    late = settings.sharing(OFFERING).out_of_time
-    with suppress(TimeoutError):
-        for orders in _attempts(routes, dependencies, seed):
-            # Two layers cannot be improved on: that one would do is seen at the first attempt.
-            if best.max() < 2 or late():
-                break
-            packing = _pack(routes, dependencies, orders, int(best.max()), settings.out_of_time)
-            best = best if packing is None else packing
-        by_orders = pack_by_orders(dependencies, seed, settings) if best.max() > 1 else best
-        return min(best, by_orders, key=lambda layer: int(layer.max()))
-    return best
-
-
-def _attempts(routes: Routes, dependencies: Dependencies, seed: int) -> Iterator[Sequence[Order]]:
-    yield from ([order] for order in ORDERS)
-    yield ORDERS
-    rng = np.random.default_rng(seed)
-    terminals = len(routes.problem.topology.terminals)
-    for _ in range(min(SHUFFLES, SHUFFLE_WORK // max(1, len(dependencies.turn)))):
-        place = rng.permutation(terminals)
-        yield [_by(place[routes.source])]
-
-
-def _first_fit(routes: Routes, dependencies: Dependencies, late: Late) -> Ints:
-    """Put each route into the first layer that takes it: the same as filling layer by layer."""
-    layer = _pack(routes, dependencies, [_as_given], routes.count, late)
-    if layer is None:
-        raise circular_route()
-    return layer
-
-
-def _pack(
-    routes: Routes, dependencies: Dependencies, orders: Sequence[Order], limit: int, late: Late
-) -> Ints | None:
-    """Fill layers until all routes have one; of several orders, each layer takes the fullest.
-
-    Return None if `limit` layers do not hold them all.
-    """
-    layer = np.zeros(routes.count, dtype=np.int64)
-    left = np.flatnonzero(dependencies.length)
-    for level in range(limit):
-        fillings = [_filled(routes, dependencies, left, order, late) for order in orders]
-        taken = max(fillings, key=lambda mine: int(dependencies.length[mine].sum()))
-        layer[taken] = level
-        left = np.setdiff1d(left, taken, assume_unique=True)
-        if not len(left):
-            return layer
-    return None
-
-
-def _filled(
-    routes: Routes, dependencies: Dependencies, left: Ints, order: Order, late: Late
-) -> Ints:
-    """Return the routes that one layer takes if they are offered in a certain order."""
-    offered = left[np.argsort(order(routes, dependencies, left), kind="stable")]
-    taken, _ = fill_layer(dependencies, offered, late)
-    return np.flatnonzero(taken)
-
-
-def _by(key: Ints) -> Order:
-    return lambda _, __, left: key[left].astype(np.float64)
-
-
-def _as_given(_: Routes, __: Dependencies, left: Ints) -> Floats:
-    return np.zeros(len(left))
-
-
-def _longest_first(_: Routes, dependencies: Dependencies, left: Ints) -> Floats:
-    return -dependencies.length[left].astype(np.float64)
-
-
-def _by_source(routes: Routes, _: Dependencies, left: Ints) -> Floats:
-    return routes.source[left].astype(np.float64)
-
-
-def _by_destination(routes: Routes, _: Dependencies, left: Ints) -> Floats:
-    return routes.destination[left].astype(np.float64)
-
-
-def _beaten_track_first(_: Routes, dependencies: Dependencies, left: Ints) -> Floats:
-    """Return minus how many of the routes left share a dependency of each, on average."""
-    alive = np.zeros(dependencies.routes)
-    alive[left] = 1.0
-    popular = turn_weights(dependencies, alive)
-    total = np.concatenate(([0.0], np.cumsum(popular[dependencies.turn])))
-    shared = total[dependencies.start[1:]] - total[dependencies.start[:-1]]
-    return -shared[left] / dependencies.length[left]
-
-
-ORDERS: Sequence[Order] = (_longest_first, _by_source, _by_destination, _beaten_track_first)
-"""The orders in which `lash-sequential` offers the routes that are left to a new layer."""
 
 LAYERINGS: dict[str, Layering] = {
     "lash": lash,

@@ -90,6 +90,22 @@ def dependencies_of_paths(links: int, start: Ints, link: Ints) -> Dependencies:
     )
 
 
+def forward_routes(dependencies: Dependencies, rank: Floats | Ints) -> Flags:
+    """Return a flag for each route that goes forward where link l has the place `rank[l]`."""
+    forward = rank[dependencies.held] < rank[dependencies.wanted]
+    flags: Flags = _all_of(dependencies.start, dependencies.turn, forward)
+    return flags
+
+
+@njit(cache=True)
+def _all_of(start: Ints, turn: Ints, forward: Flags) -> Flags:
+    flags = np.ones(len(start) - 1, dtype=np.bool_)
+    for route in range(len(flags)):
+        for index in range(start[route], start[route + 1]):
+            flags[route] &= forward[turn[index]]
+    return flags
+
+
 def circular_route() -> InputError:
     """Return the error for routes of which no layer can hold some."""
     return InputError(
@@ -124,6 +140,15 @@ def fill_layer(dependencies: Dependencies, order: Ints, late: Late = never) -> t
             rank,
         )
     return taken, rank
+
+
+def link_orders(dependencies: Dependencies, layer: Ints, late: Late = never) -> Ints:
+    """Return, for each layer, an order of the links in which all of its routes go forward.
+
+    Raise TimeoutError when it is `late`.
+    """
+    levels = (np.flatnonzero(layer == level) for level in range(int(layer.max()) + 1))
+    return np.stack([np.argsort(fill_layer(dependencies, mine, late)[1]) for mine in levels])
 
 
 @njit(cache=True)

@@ -24,6 +24,7 @@ from a2aflow.routes.layers.dependencies import (
     Flags,
     circular_route,
     fill_layer,
+    forward_routes,
     turn_weights,
 )
 from a2aflow.settings import Late, SolveSettings
@@ -117,9 +118,7 @@ def layer_orders(
         weight = _hardness(dependencies)[which]
         rank = _sifted(dependencies, which, weight, rank, PATIENCE, rng, late)
         orders.rank.append(rank)
-        orders.forward.append(
-            _goes_forward(dependencies.start, dependencies.turn, _turn_forward(dependencies, rank))
-        )
+        orders.forward.append(forward_routes(dependencies, rank))
         if not (orders.forward[-1] & missed).any():
             break
         missed = missed & ~orders.forward[-1]
@@ -146,9 +145,7 @@ def _improve(
             which = np.flatnonzero(waits & (others == 0))
             rank = orders.rank[level]
             rank = _sifted(dependencies, which, weight[which], rank, AGAIN, rng, late)
-            flags = _goes_forward(
-                dependencies.start, dependencies.turn, _turn_forward(dependencies, rank)
-            )
+            flags = forward_routes(dependencies, rank)
             orders.rank[level], orders.forward[level] = rank, flags
             takers = others + flags
         weight[takers == 0] *= RISE
@@ -209,15 +206,6 @@ def _sifted(
         # Whole places again, before halving the distances between them runs out of digits.
         rank = np.argsort(np.argsort(rank, kind="stable")).astype(np.float64)
     return rank
-
-
-@njit(cache=True)
-def _goes_forward(start: Ints, turn: Ints, forward: Flags) -> Flags:
-    flags = np.ones(len(start) - 1, dtype=np.bool_)
-    for route in range(len(flags)):
-        for index in range(start[route], start[route + 1]):
-            flags[route] &= forward[turn[index]]
-    return flags
 
 
 @njit(cache=True)

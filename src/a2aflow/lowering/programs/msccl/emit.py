@@ -21,6 +21,7 @@ from a2aflow.lowering.programs.msccl.limits import (
 )
 from a2aflow.lowering.programs.options import Options, chosen
 from a2aflow.lowering.programs.sharing import Share
+from a2aflow.lowering.programs.transfers import refuse_uneven
 
 TYPES = {Op.SEND: "s", Op.RECEIVE: "r", Op.FORWARD: "rcs", Op.COPY: "cpy"}
 BUFFERS = {Buffer.INPUT: "i", Buffer.OUTPUT: "o", Buffer.SCRATCH: "s"}
@@ -48,6 +49,7 @@ def emit_msccl(schedule: Schedule, options: Options) -> str:
     A thread block serves a peer to send to and one to receive from where that costs no time, and
     elsewhere where the runtime has no room for thread blocks of their own.
     """
+    refuse_uneven(schedule, "MSCCL")
     runtime = chosen("runtime", options.runtime, tuple(RUNTIMES))
     refused: dict[str, Program] = {}
     for program in _candidates(schedule, options.channels, RUNTIMES[runtime]):

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from graphlib import CycleError, TopologicalSorter
 
 from a2aflow.errors import FormatError, InputError
+from a2aflow.ir.chunks import Chunks
 from a2aflow.ir.program import (
     EFFECTS,
     Instruction,
@@ -52,7 +53,7 @@ def read_msccl(text: str, where: str) -> Program:
     slots = FIFO_SLOTS[_one_of(algo, "proto", tuple(FIFO_SLOTS), where)]
     try:
         name = algo.attributes.get("name", "alltoall")
-        program = Program(name, chunks // ranks, tuple(codes), slots)
+        program = Program(name, Chunks(ranks, chunks // ranks), tuple(codes), slots)
     except InputError as error:
         raise FormatError(f"{where}: {error}") from None
     _check_waits(program, where)
