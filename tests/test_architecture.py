@@ -30,7 +30,7 @@ ROOMS: dict[str, set[str]] = {
     "flows": SOLVING | {"topologies", "registry"},
     "routes": SOLVING | {"flows", "check", "registry"},
     "schedules": SOLVING | {"flows", "check"},
-    "lowering": NOUNS | {"registry"},
+    "lowering": NOUNS | {"registry", "topologies"},
     "runtime": NOUNS | {"lowering"},
     "loading": NOUNS | {"topologies", "lowering"},
     "verification": NOUNS | {"check", "topologies", "flows", "lowering", "loading"},

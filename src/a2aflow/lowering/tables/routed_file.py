@@ -47,6 +47,10 @@ class RoutedFile:
     certificate: Certificate | None = None
     facts: dict[str, Any] = field(default_factory=dict)
 
+    def on(self, _: Problem) -> "RoutedFile":
+        """Return the file with its routes, where it takes a topology to tell them."""
+        return self
+
     def route(self, index: int) -> str:
         """Name a route for a message."""
         return f"route {index} from node {self.source[index]} to node {self.destination[index]}"
@@ -118,7 +122,7 @@ def rebuild(file: RoutedFile, problem: Problem, certificate: Certificate | None)
 
     Hops that are no ports of the topology, or do not lead to the next one, are violations.
     """
-    topology = problem.topology
+    topology, file = problem.topology, file.on(problem)
     _require_terminals(file, topology.position)
     link = _links(file, topology)
     ends = (topology.position[file.source], topology.position[file.destination])

@@ -9,6 +9,8 @@ from a2aflow.ir.routes import Routes
 from a2aflow.lowering.registering import GROUP, require_target
 from a2aflow.lowering.tables.ompi.emit import emit_ompi
 from a2aflow.lowering.tables.ompi.read import read_ompi
+from a2aflow.lowering.tables.opensm.emit import emit_opensm
+from a2aflow.lowering.tables.opensm.read import read_opensm
 from a2aflow.lowering.tables.options import RouteOptions
 from a2aflow.lowering.tables.routed_file import RoutedFile
 from a2aflow.lowering.tables.srv6.emit import emit_srv6
@@ -53,6 +55,13 @@ ROUTE_TARGETS: Registry[RouteTarget] = Registry(
         ),
         "ompi": RouteTarget(
             emit_ompi, read_ompi, ".ompi.xml", "path-steered XML for an MPI runtime", "<alltoall"
+        ),
+        "opensm": RouteTarget(
+            emit_opensm,
+            read_opensm,
+            ".opensm.lfts",
+            "forwarding tables for OpenSM on InfiniBand",
+            "Unicast lids [",
         ),
         "srv6": RouteTarget(
             emit_srv6, read_srv6, ".srv6.batch", "Linux segment routing commands", "# a2aflow srv6/"

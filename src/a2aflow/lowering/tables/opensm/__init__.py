@@ -1,0 +1,1 @@
+"""The tables that OpenSM's file routing engine loads: emitter, reader."""
