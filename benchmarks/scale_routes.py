@@ -18,7 +18,7 @@ from a2aflow import Problem, SolveSettings, build
 from a2aflow.check.routes import check_routes
 from a2aflow.flows.methods import solve_master
 from a2aflow.routes.layers.assign import assign_layers
-from a2aflow.routes.single import COARSE, route_chunks
+from a2aflow.routes.single import COARSE_BOUND_GAP, route_chunks
 from a2aflow.settings import RouteSettings
 
 Result = TypeVar("Result")
@@ -33,7 +33,7 @@ def timed(work: Callable[[], Result]) -> tuple[Result, float]:
 def line(nodes: int) -> str:
     """Return the line of one size."""
     problem = Problem.all_to_all(build(f"genkautz:n={nodes},d=4"))
-    settings = RouteSettings(solve=SolveSettings(gap=COARSE))
+    settings = RouteSettings(solve=SolveSettings(gap=COARSE_BOUND_GAP))
     flow, solving = timed(lambda: solve_master(problem, settings.solve))
     routes, routing = timed(lambda: route_chunks(flow, 1, settings, "single"))
     layered, layering = timed(lambda: assign_layers(routes))

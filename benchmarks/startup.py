@@ -23,7 +23,6 @@ COMMANDS: dict[str, tuple[list[str], float]] = {
     "a2aflow topology --list": ([A2AFLOW, "topology", "--list"], 8),
     "a2aflow sovle torus:3x3": ([A2AFLOW, "sovle", "torus:3x3"], 8),
     "a2aflow solve trous:3x3": ([A2AFLOW, "solve", "trous:3x3"], 8),
-    "a2aflow solve torus:3x3 --gpa 1": ([A2AFLOW, "solve", "torus:3x3", "--gpa", "1"], 8),
 }
 """What is run, and the most that it may cost."""
 

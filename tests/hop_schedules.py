@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from a2aflow.ir.certificate import Certificate
+from a2aflow.ir.chunks import Chunks
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.schedule import Schedule
 from a2aflow.ir.topology import Topology
@@ -52,7 +53,7 @@ def hop_schedule(topology: Topology, chunks_per_shard: int = 1) -> Schedule:
     step, source, destination, chunk, link = np.array(rows).T
     return Schedule(
         problem=Problem.all_to_all(topology),
-        chunks_per_shard=chunks_per_shard,
+        chunks=Chunks(len(terminals), chunks_per_shard),
         steps=int(step.max()) + 1,
         step=step,
         source=source,
@@ -63,6 +64,16 @@ def hop_schedule(topology: Topology, chunks_per_shard: int = 1) -> Schedule:
         fractional_time=1.0,
         method="hops",
     )
+
+
+def uneven_hops(problem: Problem, chunks: Chunks) -> Schedule:
+    """Send the chunks of a problem of any demand along shortest paths, as `hop_schedule` does."""
+    plain = hop_schedule(problem.topology, chunks.most)
+    kept = plain.chunk < chunks.of(plain.source, plain.destination)
+    fewer: dict[str, Any] = {key: getattr(plain, key)[kept] for key in KEYS}
+    certificate = Certificate(np.ones(problem.topology.links), 1e-9)
+    fewer["steps"] = int(fewer["step"].max()) + 1
+    return replace(plain, problem=problem, chunks=chunks, certificate=certificate, **fewer)
 
 
 def with_moves(schedule: Schedule, moves: list[tuple[int, int, int, int, int]]) -> Schedule:

@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.certificate import Certificate
+from a2aflow.ir.chunks import Chunks
 from a2aflow.ir.demand import Demand
 from a2aflow.ir.flow import Flow, Status
 from a2aflow.ir.problem import Problem
@@ -174,17 +175,23 @@ def routes(draw: st.DrawFn) -> Routes:
 def schedules(draw: st.DrawFn) -> Schedule:
     """Draw a schedule that is well-formed, and seldom true."""
     topology = draw(topologies())
-    terminals, steps, chunks = len(topology.terminals), draw(st.integers(1, 4)), 300
+    terminals, steps = len(topology.terminals), draw(st.integers(1, 4))
+    chunks = Chunks(terminals, 300)
+    if draw(st.booleans()):
+        counts = _integers(draw, 300, terminals**2).reshape(terminals, terminals) + 1
+        chunks = Chunks(terminals, counts=counts * (1 - np.eye(terminals, dtype=int)))
     pairs = st.tuples(st.integers(0, terminals - 1), st.integers(1, terminals - 1))
     ends = draw(st.lists(pairs, max_size=6))
+    source = np.array([source for source, _ in ends], int)
+    destination = np.array([(source + ahead) % terminals for source, ahead in ends], int)
     return Schedule(
         problem=Problem.all_to_all(topology),
-        chunks_per_shard=chunks,
+        chunks=chunks,
         steps=steps,
         step=np.sort(_integers(draw, steps, len(ends))),
-        source=np.array([source for source, _ in ends], int),
-        destination=np.array([(source + ahead) % terminals for source, ahead in ends], int),
-        chunk=_integers(draw, chunks, len(ends)),
+        source=source,
+        destination=destination,
+        chunk=_integers(draw, 300, len(ends)) % np.maximum(chunks.of(source, destination), 1),
         link=_integers(draw, topology.links, len(ends)),
         certificate=Certificate(_numbers(draw, topology.links), draw(st.floats(0, 1e9))),
         fractional_time=draw(st.floats(0, 1e9)),

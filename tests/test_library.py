@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 import a2aflow
-from a2aflow.cli.app import VERBS
 from a2aflow.cli.options import chosen_topology
+from a2aflow.cli.verbs import VERBS
 from a2aflow.errors import DemandError, FormatError, UsageError, VerificationError
 from a2aflow.ir.program import Program
+from a2aflow.registry import load
 from command_line import Run
 
 RING = a2aflow.build("ring:4")
@@ -24,7 +25,10 @@ ROUTES = a2aflow.route(PROBLEM)
 NAMES = {"last": "last", "repair_only": "repair", "hash_name": "hash", "topology": "topology"}
 """Options of verbs that the library calls by another name."""
 
-ONLY_PRINTED = {"as_json", "output", "context", "file", "link_bandwidth", "sweep", "group_file"}
+ONLY_PRINTED = {
+    *("as_json", "output", "provenance", "link_bandwidth", "shard"),
+    *("context", "file", "sweep", "group_file"),
+}
 """Options that say how to print or save, or that another argument or function has too."""
 
 SETTINGS_ONLY = {"phases", "phase_loss"}
@@ -35,7 +39,7 @@ SETTINGS_ONLY = {"phases", "phase_loss"}
 def test_a_function_takes_all_that_its_verb_does(verb: str) -> None:
     """Every option of the command line is an argument; changes to a topology have functions."""
     changes = inspect.signature(chosen_topology).parameters.keys()
-    words = inspect.signature(VERBS[verb]).parameters.keys() - ONLY_PRINTED
+    words = inspect.signature(load(VERBS[verb].where)).parameters.keys() - ONLY_PRINTED
     offered = inspect.signature(getattr(a2aflow, verb)).parameters.keys()
     missing = {NAMES.get(name, name) for name in words if name not in changes} - offered
     if verb == "verify":
@@ -46,7 +50,7 @@ def test_a_function_takes_all_that_its_verb_does(verb: str) -> None:
 @pytest.mark.parametrize("verb", ["solve", "route", "schedule", "lower", "run", "verify"])
 def test_what_is_left_out_means_the_same_as_on_the_command_line(verb: str) -> None:
     """Defaults are written down twice, and are equal."""
-    words = inspect.signature(VERBS[verb]).parameters
+    words = inspect.signature(load(VERBS[verb].where)).parameters
     offered = inspect.signature(getattr(a2aflow, verb)).parameters
     for name, parameter in words.items():
         other = offered.get(NAMES.get(name, name))

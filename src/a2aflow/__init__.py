@@ -22,6 +22,8 @@ solver: the command line has to hear Ctrl-C before it imports anything that take
 
 import importlib as _importlib
 
+__version__ = "0.1.0"
+
 _WHERE = {
     "a2aflow.check.flow": ("check_flow", "check_topology"),
     "a2aflow.check.routes": ("check_routes",),
@@ -61,12 +63,8 @@ _WHERE = {
     "a2aflow.schedules.sweep": ("Sweep",),
     "a2aflow.settings": ("RouteSettings", "ScheduleSettings", "SolveSettings"),
     "a2aflow.topologies.families": ("Family", "register_family"),
-    "a2aflow.topologies.formats": (
-        "from_networkx",
-        "read_topology",
-        "to_networkx",
-        "write_topology",
-    ),
+    "a2aflow.topologies.formats": ("read_topology", "write_topology"),
+    "a2aflow.topologies.formats.networkx_graph": ("from_networkx", "to_networkx"),
     "a2aflow.topologies.operators": (
         "drop_links",
         "drop_nodes",
@@ -133,10 +131,10 @@ if MYPY:
     from a2aflow.settings import SolveSettings as SolveSettings
     from a2aflow.topologies.families import Family as Family
     from a2aflow.topologies.families import register_family as register_family
-    from a2aflow.topologies.formats import from_networkx as from_networkx
     from a2aflow.topologies.formats import read_topology as read_topology
-    from a2aflow.topologies.formats import to_networkx as to_networkx
     from a2aflow.topologies.formats import write_topology as write_topology
+    from a2aflow.topologies.formats.networkx_graph import from_networkx as from_networkx
+    from a2aflow.topologies.formats.networkx_graph import to_networkx as to_networkx
     from a2aflow.topologies.operators import drop_links as drop_links
     from a2aflow.topologies.operators import drop_nodes as drop_nodes
     from a2aflow.topologies.operators import remove_links as remove_links

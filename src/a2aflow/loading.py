@@ -10,13 +10,14 @@ from a2aflow.ir.files.artefacts import Saved, is_saved, saved_from_json
 from a2aflow.ir.files.json import parse_json
 from a2aflow.ir.files.npz import artefact_from_bytes, is_archive
 from a2aflow.ir.files.text import decode, read_bytes, require_size
+from a2aflow.ir.messages import Messages
 from a2aflow.ir.program import Program
 from a2aflow.lowering import MAX_FILE_BYTES, kind_of, parse_program
 from a2aflow.lowering.tables.routed_file import RoutedFile
 from a2aflow.lowering.tables.targets import read_routed, routed_kind
 from a2aflow.topologies.formats import read_topology
 
-Noun: TypeAlias = Saved | Program | ExecutionPlan | RoutedFile
+Noun: TypeAlias = Saved | Program | ExecutionPlan | Messages | RoutedFile
 """What a file may stand for."""
 
 

@@ -12,13 +12,18 @@ share a group: each takes what its check takes.
 import inspect
 import re
 import reprlib
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
+from pathlib import Path
 from typing import Any, Generic, TypeVar, cast
 
 from a2aflow.errors import MissingComponentError, UsageError
 
 Entry = TypeVar("Entry")
+
+PACKAGES = (".dist-info", ".egg-info")
+"""How the folders end in which installers say what a package is."""
 
 NAME = re.compile(r"[a-z][a-z0-9_+-]*")
 """What an entry may be called: a word of the command line that no option or file looks like."""
@@ -131,8 +136,36 @@ class Registry(Mapping[str, Entry], Generic[Entry]):
 
 def _entry_points(group: str) -> Iterator[tuple[str, Any]]:
     """Yield what installed packages offer in a group, by name."""
+    if not any(map(_mentions(group), sys.path)):
+        return
     # Imported here: it takes longer than all that is needed to print a list of names.
     from importlib.metadata import entry_points  # noqa: PLC0415
 
     for each in entry_points(group=group):
         yield each.name, each
+
+
+def _mentions(group: str) -> Callable[[str], bool]:
+    """Return whether any package in a folder has entry points in a group; archives may have some.
+
+    To look into the files is many times faster than to import what parses them, and nearly always
+    there is nothing to parse.
+    """
+    heading = f"[{group}]".encode()
+
+    def within(folder: str) -> bool:
+        try:
+            found = [each for each in Path(folder).iterdir() if each.name.endswith(PACKAGES)]
+        except OSError:  # not a folder: missing, or an archive
+            return Path(folder).is_file()
+        return any(heading in _entry_points_of(each) for each in found)
+
+    return within
+
+
+def _entry_points_of(package: Path) -> bytes:
+    """Return the entry points of an installed package as it states them."""
+    try:
+        return (package / "entry_points.txt").read_bytes()
+    except OSError:
+        return b""

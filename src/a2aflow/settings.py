@@ -71,6 +71,11 @@ class SolveSettings:
             return self
         return replace(self, time_limit=max(share * left, LEAST_SECONDS), started=clock())
 
+    def known(self) -> dict[str, str | float]:
+        """Return what is worth knowing of an answer that these settings led to by now."""
+        seconds = 0.0 if self.started is None else round(clock() - self.started, 3)
+        return {"solver": self.solver, "gap": self.gap, "seconds": seconds}
+
     def seconds_left(self) -> float | None:
         """Return what is left of the time limit, or None if there is none."""
         if self.stopped():

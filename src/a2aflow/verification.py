@@ -4,26 +4,32 @@ Artefacts go to their checker. A lowered program is parsed, executed on real byt
 a topology; lowered routes are read back into routes, and those are checked.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from importlib import import_module
 from os import PathLike
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from a2aflow.check.flow import TOLERANCE, FlowReport, check_flow, check_topology
 from a2aflow.check.program.alltoall import AllToAllReport, check_all_to_all
 from a2aflow.check.program.interpret_plan import check_plan
+from a2aflow.check.program.messages import check_messages
 from a2aflow.check.program.timing import time_on
 from a2aflow.check.routes import RoutesReport, check_routes
 from a2aflow.check.schedule import ScheduleReport, check_schedule
 from a2aflow.errors import UsageError, VerificationError
 from a2aflow.ir.certificate import Certificate
+from a2aflow.ir.chunks import Chunks
 from a2aflow.ir.demand import Demand
+from a2aflow.ir.execution_plan import ExecutionPlan
 from a2aflow.ir.fabric import Fabric
-from a2aflow.ir.files.artefacts import FORMATS, Artefact
+from a2aflow.ir.files.artefacts import Artefact, format_name
 from a2aflow.ir.files.node_values import read_ranks
 from a2aflow.ir.flow import Flow
+from a2aflow.ir.messages import Messages
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.program import Program
 from a2aflow.ir.routes import Routes
@@ -38,6 +44,12 @@ from a2aflow.topologies.given import Given, topology_of
 
 Reference = Topology | Problem | Routes
 """What a file is held against: a topology stands for the uniform all-to-all on it."""
+
+Bound: TypeAlias = Callable[[Problem], float]
+"""What proves a bound on the time of a problem."""
+
+KINDS = {Program: "program", ExecutionPlan: "execution plan", Messages: "messages"}
+"""What is lowered, if it is no file of a target."""
 
 Subject: TypeAlias = str | PathLike[str] | Noun
 """What can be verified: a file of any kind, or what one stands for."""
@@ -132,7 +144,7 @@ def _verified_artefact(noun: Artefact, tolerance: float) -> Verified:
     facts = {"topology": noun.problem.topology.name, **asdict(report)}
     if noun.provenance is not None:
         facts["provenance"] = dict(noun.provenance.known())
-    return Verified(FORMATS[type(noun)], facts)
+    return Verified(format_name(noun), facts)
 
 
 def _facts(
@@ -143,30 +155,38 @@ def _facts(
         return _verify_routed(lowered, lowered.name, topology)
     if not isinstance(lowered, LoweredText):
         report = _executed(lowered, lowered.name)
-        kind = "program" if isinstance(lowered, Program) else "execution plan"
-        timed = _timed(lowered, report, lowered.name, topology, _bound(topology))
-        return _summary(kind, lowered, report) | timed
+        timed = _timed(lowered, report, lowered.name, topology, _bound)
+        return _summary(KINDS[type(lowered)], lowered, report) | timed
     if lowered.routed:
         return verify_routed_text(lowered.text, lowered.where, topology)
-    return verify_text(lowered.text, lowered.where, topology, _bound(topology))
+    return verify_text(lowered.text, lowered.where, topology, _bound)
 
 
-def _bound(topology: Topology | None) -> float | None:
-    """Return the certified bound of the all-to-all on a topology, if there is one."""
-    if topology is None:
-        return None
+def _bound(problem: Problem) -> float:
+    """Return the certified bound of a problem."""
     # By name: most checks need no solver, and it takes longer to load than they do.
     solve = import_module("a2aflow.flows").solve
-    return float(solve(Problem.all_to_all(topology), "grouped").bound)
+    return float(solve(problem, "grouped").bound)
+
+
+def _demand(lowered: Lowered) -> Demand:
+    """Return how much ranks send each other, in the unit of the time."""
+    if isinstance(lowered, Messages):
+        return lowered.demand
+    counts = lowered.chunks.counts
+    if counts is None:
+        return Demand(lowered.chunks.ranks)
+    own = np.eye(len(counts), dtype=np.bool_)
+    return Demand(len(counts), np.where(own, 0, counts) / lowered.chunks.most)
 
 
 def verify_text(
-    text: str, where: str, topology: Topology | None = None, bound: float | None = None
+    text: str, where: str, topology: Topology | None = None, bound: Bound | None = None
 ) -> dict[str, Any]:
     """Check the text of a lowered program of any target; return what it is.
 
     On a topology it has to keep to the links (`check.program.timing`); `gap` compares the time that
-    it takes there to `bound`.
+    it takes there to what `bound` proves of the problem.
     """
     kind, lowered = parse_program(text, where)
     report = _executed(lowered, where)
@@ -180,7 +200,11 @@ def verify_text(
 
 def _executed(lowered: Lowered, where: str) -> AllToAllReport:
     """Execute a program; raise what is wrong with it."""
-    report = check_all_to_all(lowered) if isinstance(lowered, Program) else check_plan(lowered)
+    report: AllToAllReport
+    if isinstance(lowered, Messages):
+        report = check_messages(lowered)
+    else:
+        report = check_all_to_all(lowered) if isinstance(lowered, Program) else check_plan(lowered)
     if not report.correct:
         raise VerificationError(where, report.problems())
     return report
@@ -191,14 +215,17 @@ def _timed(
     report: AllToAllReport,
     where: str,
     topology: Topology | None,
-    bound: float | None,
+    bound: Bound | None,
 ) -> dict[str, Any]:
     """Return what a program takes on a topology, if there is one, and how far from the bound."""
     if topology is None:
         return {}
     time = time_on(lowered, report, topology, where)
-    against = {"bound": bound, "gap": time / bound - 1.0} if bound is not None else {}
-    return {"topology": topology.name, "time": time, **against}
+    found = {"topology": topology.name, "time": time}
+    if bound is None:
+        return found
+    proven = bound(Problem(topology, _demand(lowered)))
+    return found | {"bound": proven, "gap": time / proven - 1.0}
 
 
 def _summary(kind: str, lowered: Lowered, report: AllToAllReport) -> dict[str, Any]:
@@ -206,18 +233,27 @@ def _summary(kind: str, lowered: Lowered, report: AllToAllReport) -> dict[str, A
         "format": kind,
         "name": lowered.name,
         "ranks": len(lowered.ranks),
-        "chunks_per_shard": report.chunks_per_shard,
+        **_chunks(report.chunks),
         "correct": report.correct,
         "steps": report.steps,
         "sends": int(report.sends.sum()),
         "max_sends_per_link": int(report.sends.max()),
         "scratch_chunks": max(each.scratch for each in lowered.ranks),
     }
-    if isinstance(lowered, Program):
+    if isinstance(lowered, Messages):
+        found["messages"] = lowered.messages
+    elif isinstance(lowered, Program):
         found["thread_blocks"] = max(len(each.threads) for each in lowered.ranks)
     else:
         found["thread_blocks"] = max(len(each.blocks) for each in lowered.ranks)
     return found
+
+
+def _chunks(chunks: Chunks) -> dict[str, int]:
+    """Say how many chunks there are: of every shard, or in all and of the largest."""
+    if chunks.per_shard is not None:
+        return {"chunks_per_shard": chunks.per_shard}
+    return {"chunks": chunks.total, "max_chunks_per_shard": chunks.most}
 
 
 def verify_routed_text(text: str, where: str, reference: Reference | None = None) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from a2aflow.check import schedule as verify_schedule
 from a2aflow.check.schedule import check_schedule
 from a2aflow.errors import FormatError, InputError, VerificationError
 from a2aflow.ir.certificate import Certificate
+from a2aflow.ir.chunks import Chunks
 from a2aflow.ir.demand import Demand
 from a2aflow.ir.files.json import schedule_from_json, schedule_to_json
 from a2aflow.ir.problem import Problem
@@ -17,7 +18,7 @@ from a2aflow.ir.schedule import Schedule
 from a2aflow.ir.topology import Topology
 from a2aflow.topologies.operators import with_host_bandwidth
 from a2aflow.topologies.spec import build
-from hop_schedules import KEYS, hop_schedule, with_moves
+from hop_schedules import KEYS, hop_schedule, uneven_hops, with_moves
 
 CUBE = hop_schedule(build("hypercube:3"), 2)
 HOSTED = hop_schedule(with_host_bandwidth(build("ring:4"), 2.0), 1)
@@ -57,17 +58,11 @@ def uneven() -> Schedule:
     """Return a schedule of shards of different sizes, over links of different capacities."""
     ends = [(u, (u + 1) % 5) for u in range(5)]
     edges = [(*pair, 1.0 + 0.5 * index) for index, pair in enumerate(ends)]
-    plain = hop_schedule(Topology.from_edges("uneven", 5, edges), 4)
     matrix = np.round(np.random.default_rng(5).uniform(0, 1, (5, 5)), 1)
     matrix[matrix < 0.3] = 0.0
     np.fill_diagonal(matrix, 0.0)
-    counts = np.where(matrix > 0, np.maximum(np.rint(matrix * 4), 1), 0)
-    kept = plain.chunk < counts[plain.source, plain.destination]
-    keys = ("step", "source", "destination", "chunk", "link")
-    fewer: dict[str, Any] = {key: getattr(plain, key)[kept] for key in keys}
-    problem = Problem(plain.problem.topology, Demand(5, matrix))
-    certificate = Certificate(np.ones(10), 1e-9)
-    return replace(plain, problem=problem, certificate=certificate, **fewer)
+    problem = Problem(Topology.from_edges("uneven", 5, edges), Demand(5, matrix))
+    return uneven_hops(problem, Chunks.of_demand(problem.demand, 4))
 
 
 @pytest.mark.parametrize("block", [1, 2, 7, 4_000_000])
@@ -134,7 +129,7 @@ def test_as_many_sends_as_chunks_are_enough() -> None:
     direct = hop_schedule(build("complete:4"), 3)
     assert direct.sends == 36
     assert check_schedule(direct).time == pytest.approx(1.0)
-    with pytest.raises(VerificationError, match="35 sends cannot deliver 3 chunks"):
+    with pytest.raises(VerificationError, match="35 sends cannot deliver 36 chunks of all shards"):
         check_schedule(without(direct, 3))
 
 

@@ -18,18 +18,23 @@ from a2aflow.check import routes as verify_routes
 from a2aflow.check import schedule as verify_schedule
 from a2aflow.check import symmetry as verify_symmetry
 from a2aflow.check.flow import check_flow, check_topology
+from a2aflow.check.program import messages as verify_messages
+from a2aflow.check.program.messages import check_messages
 from a2aflow.check.routes import check_routes
 from a2aflow.check.schedule import check_schedule
 from a2aflow.errors import VerificationError
 from a2aflow.flows import SolveSettings, solve
 from a2aflow.flows.methods import solve_master
 from a2aflow.ir.certificate import Certificate
+from a2aflow.ir.chunks import Chunks
 from a2aflow.ir.demand import Demand
 from a2aflow.ir.flow import Flow
+from a2aflow.ir.messages import RANGE, Messages, RankMessages
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.schedule import Schedule
 from a2aflow.ir.topology import Topology
+from a2aflow.lowering.programs.messages import messages_of
 from a2aflow.routes.single import route_single
 from a2aflow.settings import RouteSettings
 from a2aflow.topologies.spec import build
@@ -47,9 +52,21 @@ ROUTES = route_single(PROBLEM, RouteSettings())
 SCHEDULE = hop_schedule(build("ring:5"), 2)
 TWO_WAY = [(0, 1), (1, 0), (1, 2), (2, 1)]
 
-Made = Flow | Routes | Schedule | Topology
+MESSAGES = messages_of(hop_schedule(build("ring:5")))
+
+Made = Flow | Routes | Schedule | Topology | Messages
+
+
+def check_told(messages: Messages) -> None:
+    """Raise what the judge of messages tells."""
+    outcome = check_messages(messages)
+    if not outcome.correct:
+        raise VerificationError(messages.name, outcome.problems())
+
+
 CHECKS: dict[type, Callable[[Any], object]] = {
     Flow: check_flow,
+    Messages: check_told,
     Routes: check_routes,
     Schedule: check_schedule,
     Topology: check_topology,
@@ -173,6 +190,65 @@ def turned(matrix: Any = None, terminals: list[int] | None = None) -> Flow:
     demand = Demand(len(ring.terminals), matrix)
     flow = solve(Problem(ring, demand), "grouped", SolveSettings(symmetry=False))
     return replace(flow, generators=np.array([[1, 2, 3, 0]]))
+
+
+def with_ranks(messages: Messages, changes: dict[int, dict[str, Any]]) -> Messages:
+    """Return messages with some fields of some ranks changed."""
+    parts = (replace(part, **changes.get(part.rank, {})) for part in messages.ranks)
+    return replace(messages, ranks=tuple(parts))
+
+
+def without_message(rank: int, sends: bool) -> Messages:
+    """Return messages of which one end, the first of its kind in the last step, is missing."""
+    part = MESSAGES.ranks[rank]
+    gone = int(np.flatnonzero((part.sends == sends) & (part.step == part.step[-1]))[0])
+    first, last = int(part.first[gone]), int(part.first[gone + 1])
+    begin, end = int(part.waits_first[gone]), int(part.waits_first[gone + 1])
+    later = np.arange(part.messages) > gone
+    fewer: dict[str, Any] = {
+        "first": np.delete(part.first, gone + 1) - (last - first) * later,
+        "waits": np.delete(part.waits, slice(begin, end)),
+        "waits_first": np.delete(part.waits_first, gone + 1) - (end - begin) * later,
+    }
+    ranges = {key: np.delete(getattr(part, key), slice(first, last)) for key in RANGE}
+    ends = {key: np.delete(getattr(part, key), gone) for key in ("step", "peer", "sends")}
+    return with_ranks(MESSAGES, {rank: fewer | ranges | ends})
+
+
+def without_first_wait(part: RankMessages) -> dict[str, Any]:
+    """Return the waits of a rank without the first one for its message 0."""
+    gone = int(np.flatnonzero(part.waits == 0)[0])
+    fewer = part.waits_first - (part.waits_first > gone)
+    return {"waits": np.delete(part.waits, gone), "waits_first": fewer}
+
+
+def of_pair(part: RankMessages, source: int, to: int, peer: int) -> int:
+    """Return the range in which a rank and a peer exchange the chunk of a pair."""
+    at = np.repeat(part.peer, np.diff(part.first))
+    (found,) = np.flatnonzero((part.source == source) & (part.destination == to) & (at == peer))
+    return int(found)
+
+
+def with_slots(messages: Messages, key: str, slots: dict[tuple[int, ...], int]) -> Messages:
+    """Return messages with other slots, by source, destination, a rank that is told, and its peer.
+
+    There is one slot more than before.
+    """
+    parts = list(messages.ranks)
+    for (source, to, rank, peer), slot in slots.items():
+        which = of_pair(parts[rank], source, to, peer)
+        column = changed(getattr(parts[rank], key), which, slot)
+        parts[rank] = replace(parts[rank], scratch=parts[rank].scratch + 1, **{key: column})
+    return replace(messages, ranks=tuple(parts))
+
+
+def over_each_other() -> Messages:
+    """Return messages by which two chunks of one message come to lie in one place."""
+    messages = messages_of(hop_schedule(build("ring:7")))
+    part = messages.ranks[1]
+    slot = int(part.to_slot[of_pair(part, 0, 2, 0)])
+    there = with_slots(messages, "to_slot", {(0, 3, 1, 0): slot, (0, 3, 0, 1): slot})
+    return with_slots(there, "from_slot", {(0, 3, 1, 2): slot, (0, 3, 2, 1): slot})
 
 
 SKEWED = np.ones((4, 4)) - np.eye(4)
@@ -312,11 +388,27 @@ FORGERIES: dict[str, Callable[[], Sequence[Made]]] = {
     "chunk 1 from node 0 to node 1 is sent 5 times; a path has at most 4 links": lambda: [
         with_sends(*((0, 0, 1, 1, ring_link(0, 1)),) * 4)
     ],
-    r"\d+ sends cannot deliver 50 chunks of every shard; each has to be sent at least": lambda: [
-        replace(SCHEDULE, chunks_per_shard=50)
+    r"\d+ sends cannot deliver 1000 chunks of all shards; each has to be sent at least": lambda: [
+        replace(SCHEDULE, chunks=Chunks(5, 50))
     ],
     r"claims the bound \S+ its lengths prove": lambda: [
         overclaimed(replace(SCHEDULE, certificate=Certificate(np.ones(10), 3.0)))
+    ],
+    "step 1: rank 0 does not send a message that rank 1 receives": lambda: [
+        without_message(0, sends=True)
+    ],
+    "step 1: rank 1 sends a message that rank 0 does not receive": lambda: [
+        without_message(0, sends=False)
+    ],
+    "step 0: rank 0 and rank 1 do not tell the same of what goes from the one": lambda: [
+        with_slots(MESSAGES, "to_slot", {(0, 2, 0, 1): 1})
+    ],
+    r"rank 1, message \d+: scratch \d is touched without a wait for message 0, which": lambda: [
+        with_ranks(MESSAGES, {1: without_first_wait(MESSAGES.ranks[1])})
+    ],
+    r"rank 1, message 0: scratch 0 is written twice": lambda: [over_each_other()],
+    "step 1: 1 chunks are not where they are read, the first at rank 1": lambda: [
+        with_slots(MESSAGES, "from_slot", {(0, 2, 1, 2): 2, (0, 2, 2, 1): 2})
     ],
 }
 """By message, what is forged so that a checker has this to say and nothing else."""
@@ -325,7 +417,7 @@ UNREACHABLE = "the time .* is below the proven bound"
 """No artefact that passes all other checks can have it: weak duality is what a bound means. It is
 there for a fault in the checkers themselves, so it is forged by one."""
 
-SOURCES = (verify, verify_routes, verify_schedule, verify_symmetry)
+SOURCES = (verify, verify_routes, verify_schedule, verify_symmetry, verify_messages)
 
 
 def violations(noun: Made) -> tuple[str, ...]:

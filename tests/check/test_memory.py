@@ -13,6 +13,7 @@ import pytest
 
 from a2aflow.errors import DemandError, FormatError, UsageError
 from a2aflow.ir.certificate import Certificate
+from a2aflow.ir.chunks import Chunks
 from a2aflow.ir.files.artefacts import write_artefact
 from a2aflow.ir.files.json import demand_from_json, parse_json, schedule_to_json, write_json
 from a2aflow.ir.files.json import values as json_values
@@ -94,7 +95,7 @@ def few_sends(topology: Topology) -> Schedule:
     one = np.zeros(1, dtype=np.int64)
     return Schedule(
         problem=Problem.all_to_all(topology),
-        chunks_per_shard=1,
+        chunks=Chunks(len(topology.terminals), 1),
         steps=1,
         step=one,
         source=one,
@@ -114,7 +115,7 @@ def as_many_sends_as_a_file_holds() -> Schedule:
     shard, nothing = np.repeat(shards, chunks), np.zeros(len(shards) * chunks, dtype=np.int64)
     return replace(
         SCHEDULE,
-        chunks_per_shard=chunks,
+        chunks=Chunks(6, chunks),
         steps=1,
         step=nothing,
         source=shard // 6,
@@ -148,16 +149,16 @@ def few_commodities(topology: Topology) -> Flow:
 
 FORGED: dict[str, tuple[Callable[[], Any], str]] = {
     "ten million chunks a shard": (
-        lambda: replace(SCHEDULE, chunks_per_shard=10**7),
-        "sends cannot deliver 10000000 chunks",
+        lambda: replace(SCHEDULE, chunks=Chunks(SCHEDULE.chunks.ranks, 10**7)),
+        "sends cannot deliver 300000000 chunks of all shards",
     ),
     "as many chunks as a number holds": (
-        lambda: replace(SCHEDULE, chunks_per_shard=2**62),
+        lambda: replace(SCHEDULE, chunks=Chunks(SCHEDULE.chunks.ranks, 2**62)),
         "sends cannot deliver",
     ),
     "one send between many terminals": (
         lambda: few_sends(star(50_000)),
-        "1 sends cannot deliver 1 chunks",
+        "1 sends cannot deliver 2499950000 chunks of all shards",
     ),
     "as many sends as a file holds, nearly all wrong": (
         as_many_sends_as_a_file_holds,

@@ -102,10 +102,10 @@ def test_a_runtime_is_claimed_only_if_its_parser_takes_the_file(
 def test_a_limit_is_told_per_runtime(run: Run, tmp_path: Path) -> None:
     """A file that only some runtimes have room for says of the others what is too much."""
     path = tmp_path / "wide.xml"
-    path.write_text(emit_msccl(hop_schedule(build("hypercube:3")), Options(channels=12)))
+    path.write_text(emit_msccl(hop_schedule(build("hypercube:3")), Options(channels=24)))
     found = run("verify", path, "--json").json
     assert found["runtimes"] == ["msccl", "executor"]
-    assert "73 thread blocks per gpu" in found["refused_by"]["rccl"]
+    assert "121 thread blocks per gpu" in found["refused_by"]["rccl"]
 
 
 def test_a_foreign_file_is_completed(run: Run, tmp_path: Path) -> None:
@@ -141,7 +141,7 @@ def test_what_a_lowered_file_cannot_change_is_refused(options: Options) -> None:
 def test_a_completed_file_must_be_right_and_fit(run: Run, tmp_path: Path) -> None:
     """Other targets, wrong programs, other XML and programs that do not fit are never written."""
     path, output = tmp_path / "foreign.xml", tmp_path / "never.xml"
-    wide = emit_msccl(hop_schedule(build("hypercube:3")), Options(channels=12))
+    wide = emit_msccl(hop_schedule(build("hypercube:3")), Options(channels=24))
     oneccl = TARGETS["oneccl"].emit(hop_schedule(build("ring:4")), Options())
     for text, words, code, message in (
         (lacking(), ("--to", "oneccl"), 2, "target 'oneccl' for an MSCCL file; expected msccl"),

@@ -28,6 +28,7 @@ GENERAL = {
     *("method", "deadlock_free", "max_layers", "phases", "phase_loss", "demand"),
     *("groups", "group_file"),
     *("solver", "gap", "time_limit", "workers", "symmetry", "output", "as_json"),
+    *("link_bandwidth", "shard", "provenance"),
 }
 """Options that mean something to all methods: layers and the certified bound concern them all."""
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import networkx as nx
 import pytest
 
-from a2aflow.cli.app import VERBS
+from a2aflow.cli.verbs import VERBS
 from a2aflow.errors import UsageError
 from a2aflow.ir.bandwidth import bytes_per_second
 from a2aflow.topologies.families import FAMILIES

@@ -44,7 +44,7 @@ def _topologies() -> list[Sample]:
             + (("verify sample.json",) if key == "json" else ()),
         )
         for key, entry in FORMATS.items()
-        if entry.read is not None
+        if entry.reads
     ]
 
 
@@ -84,7 +84,17 @@ def _lowered() -> list[Sample]:
     ]
 
 
-SAMPLES = [*_topologies(), *_artefacts(), *_lowered()]
+PLACED = Sample(
+    "placed.batch",
+    (
+        f"route {SPEC} -o s.json",
+        "lower s.json --to srv6 --addresses places.txt -o placed.batch",
+    ),
+    (f"verify placed.batch --topology {SPEC}",),
+)
+"""Commands with the addresses and devices of a table."""
+
+SAMPLES = [*_topologies(), *_artefacts(), *_lowered(), PLACED]
 
 DEMANDS = {
     "demand.csv": b"0,1,2,0.5\n1,0,1,1\n0,0,0,3\n1,1,1,0\n",
@@ -92,7 +102,41 @@ DEMANDS = {
     "demand.json": b'{"format":"a2aflow.demand/1","entries":[[0,1,2.0],[2,3,1.5],[3,0,1]]}',
     "matrix.json": b"[[0,1,1,1],[1,0,1,1],[1,1,0,1],[1,1,1,0]]",
     "uniform.json": b'{"format":"a2aflow.demand/1","terminals":4,"uniform":true}',
+    "named.csv": b",0,1,3\n0,0,2,0.5\n2,1,0,1\n",
+    "names.json": b'{"format":"a2aflow.demand/1","names":["0","3"],"matrix":[[0,1],[2,0]]}',
+    "entries.json": b'{"format":"a2aflow.demand/1","entries":[["0","1",2.0],[2,3,1.5]]}',
 }
+"""Demands on `SPEC`, in every form."""
+
+EDGES = {
+    "named.edges": b"leaf-1 !spine 2\nleaf-2 spine\n0 spine  # a name too\n",
+    "units.edges": b"a b 100Gbps\nb c 400Gbps\nc a 12.5GB/s\n",
+    "golf.edges": b"0,0 0,1\n0,1 1,1\n1,1 1,0\n1,0 0,0\n",
+    "commas.edges": b"# terminals: 0, 2\n0,1\n1, 2, 3.5\n",
+    "networkx.edges": b"0 1 {}\n1 2 {'capacity': 2, 'a': [1, 'x']}\n2 0 {'capacity': 0.5}\n",
+    "listed.edges": b'# names: ["rack 1", "b", "0"]\n# terminals: 0 2\n0 1 2\n1 2\n',
+}
+"""The forms of edge lists that are read besides the one that is written."""
+
+TABLES = {
+    "groups.txt": (b"0,1\n2 3\n", (f"solve {SPEC} --group-file groups.txt",)),
+    "ranks.txt": (
+        b"0 3\n1,2\n2, 0  # the first\n3 1\n",
+        (
+            *(f"lower schedule.json --to {target} --rank-map ranks.txt" for target in TARGETS),
+            "lower route.json --to ompi --rank-map ranks.txt",
+        ),
+    ),
+    "addresses.json": (
+        b'{"0": "10.0.0.1", "1": "10.0.0.9", "2": "192.168.1.2", "3": "10.1.0.3"}',
+        ("lower route.json --to ompi --addresses addresses.json",),
+    ),
+    "places.txt": (
+        b"0 fd00:1:a::/48 eth0 eth1\n1 fd00:1:b a.1 b-2\n2 fd00:0:0::/48 x y\n3 fd00:1:d p1 p0\n",
+        ("lower route.json --to srv6 --addresses places.txt",),
+    ),
+}
+"""Tables that say something of terminals, and who reads them."""
 
 
 @cache
@@ -102,8 +146,12 @@ def valid_files() -> dict[str, tuple[bytes, tuple[str, ...]]]:
         name: (data, tuple(f"{verb} {SPEC} --demand {name}" for verb in ("solve", "route")))
         for name, data in DEMANDS.items()
     }
+    reading = ("topology {0}", "solve {0}", "topology {0} --undirected", "verify {0}")
+    for name, data in EDGES.items():
+        found[name] = (data, tuple(each.format(name) for each in reading))
+    found |= TABLES
     for sample in SAMPLES:
-        with directory_of(Case([])):
+        with directory_of(Case([], {name: data for name, (data, _) in TABLES.items()})):
             for words in sample.make:
                 outcome = call(words.split(" "))
                 if outcome.code:
@@ -118,7 +166,8 @@ def make_damaged(rng: Random) -> Case:
     data, readers = valid_files()[name]
     words = rng.choice(readers).split(" ")
     extra = ["--json"] if rng.random() < 0.5 else []
-    return Case([[*words, *extra]], {name: mutate(rng, name, data)})
+    others = {word: valid_files()[word][0] for word in words if word in valid_files()}
+    return Case([[*words, *extra]], others | {name: mutate(rng, name, data)})
 
 
 def check_damaged(case: Case) -> None:

@@ -10,7 +10,8 @@ import typer.main
 from fuzz_case import Case, directory_of, run_case
 from fuzz_files import valid_files
 
-from a2aflow.cli.app import app
+from a2aflow.cli.parser import parser_of
+from a2aflow.cli.verbs import VERBS
 from a2aflow.flows import METHODS
 from a2aflow.lowering import TARGETS
 from a2aflow.lowering.tables.targets import ROUTE_TARGETS
@@ -23,6 +24,7 @@ from a2aflow.topologies.formats import FORMATS
 SPECS = (
     *("ring:3", "ring:4", "complete:3", "bipartite:2x2", "torus:2x3", "hypercube:2", "mesh:2x2"),
     *("genkautz:n=5,d=2", "jellyfish:n=6,d=3,seed=1", "sample.json", "sample.edgelist"),
+    *("named.edges", "units.edges", "golf.edges"),
     *("", "ring", "ring:", "ring:0", "ring:1", "ring:-3", "ring:x", "ring:99999999999", "torus:3x"),
     *("torus:0x0", "genkautz:n=4", "genkautz:n=4,d=9,e=1", "nosuch:4", "missing.json", ".", "\x1b"),
 )
@@ -44,13 +46,30 @@ TEXTS = (
         "0-1=-1",
         "0-1=nan",
         "0-9",
+        "0->1",
+        "0,1",
+        "0,1,2",
+        "leaf-1",
+        "leaf-1-spine",
+        "2x2",
+        "4",
     ),
     *("25Gbps", "1B/s", "-1Gbps", "Gbps", "64", "1K", "1K:2K", "2K:1K", "0", "mpich", "reference"),
     *(METHODS, ROUTERS, LAYERINGS, FORMATS, TARGETS, ROUTE_TARGETS, PATH_SETS, solver_names()),
 )
 """Values for options that take a word: some that mean something, some that do not."""
 
-PATHS = ("out.json", "out.npz", "missing/out.json", "sample.json", ".", "demand.csv", "out.xml")
+PATHS = (
+    "out.json",
+    "out.npz",
+    "missing/out.json",
+    "sample.json",
+    ".",
+    "demand.csv",
+    "out.xml",
+    "groups.txt",
+    "ranks.txt",
+)
 NEVER = ("--cluster", "--mpi", "--on")
 """Options that reach for other machines or start other programs."""
 
@@ -65,7 +84,7 @@ LONG = ("warmup",)
 @cache
 def verbs() -> dict[str, Any]:
     """Return the commands, as the command line itself knows them."""
-    group: Any = typer.main.get_command(app)
+    group: Any = typer.main.get_command(parser_of(list(VERBS)))
     return {name: verb for name, verb in group.commands.items() if name not in LONG}
 
 

@@ -9,6 +9,7 @@ from a2aflow.flows import solve
 from a2aflow.ir.answer import bottleneck_line
 from a2aflow.ir.bottleneck import find_bottleneck
 from a2aflow.ir.certificate import Certificate
+from a2aflow.ir.chunks import Chunks
 from a2aflow.ir.flow import Flow
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.schedule import Schedule
@@ -71,7 +72,7 @@ def test_a_schedule_waits_for_the_links_that_are_fullest_for_longest() -> None:
     columns = (np.array([0, 0, 1]), np.array([0, 0, 1]), np.array([1, 1, 0]), np.array([0, 1, 0]))
     schedule = Schedule(
         Problem.all_to_all(pair),
-        2,
+        Chunks(2, 2),
         2,
         *columns,
         link=np.array([0, 0, 1]),

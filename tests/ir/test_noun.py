@@ -12,6 +12,7 @@ import pytest
 
 from a2aflow.errors import InputError, MissingComponentError, UsageError
 from a2aflow.ir.certificate import Certificate
+from a2aflow.ir.chunks import Chunks
 from a2aflow.ir.demand import Demand
 from a2aflow.ir.execution_plan import ExecutionPlan, Operation, PlanOp, RankPlan
 from a2aflow.ir.fabric import Fabric
@@ -23,6 +24,7 @@ from a2aflow.ir.problem import Problem
 from a2aflow.ir.program import Instruction, Op, Program, RankProgram, Thread
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.topology import Topology
+from a2aflow.lowering.programs.messages import messages_of
 from hop_schedules import hop_schedule
 
 PATH = Topology.from_edges("<b>path</b>\n", 3, [(0, 1), (1, 2, 2.5)])
@@ -52,11 +54,13 @@ ROUTES = Routes(
 SCHEDULE = hop_schedule(PATH)
 FABRIC = Fabric(PATH, 1.25e9, np.array([1e-6, 1e-6, 2e-6, 2e-6]), 5e9, 3e-7)
 IDLE = RankProgram(2, 2, 0, (Thread(0, None, None, (Instruction(Op.NOP),)),))
-PROGRAM = Program("two", 1, (IDLE, IDLE))
-PLAN = ExecutionPlan("two", 1, (RankPlan(2, 2, 0, (), ((Operation(PlanOp.NOP),),)),) * 2)
+PROGRAM = Program("two", Chunks(2, 1), (IDLE, IDLE))
+PLAN = ExecutionPlan("two", Chunks(2, 1), (RankPlan(2, 2, 0, (), ((Operation(PlanOp.NOP),),)),) * 2)
 SAVED: list[Noun] = [PATH, Demand(3), Demand.of_groups(3, [(0, 2)]), PROBLEM, PROOF]
 SAVED += [FLOW, ROUTES, SCHEDULE, FABRIC]
-ALL = [*SAVED, PROGRAM, PLAN, FLOW.bottleneck()]
+MESSAGES = messages_of(SCHEDULE)
+UNEVEN = Chunks(2, counts=np.array([[0, 3], [1, 0]]))
+ALL = [*SAVED, PROGRAM, PLAN, FLOW.bottleneck(), UNEVEN, MESSAGES, MESSAGES.ranks[1]]
 
 
 @pytest.mark.parametrize("noun", ALL, ids=lambda noun: type(noun).__name__)

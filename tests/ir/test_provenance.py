@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+import a2aflow
 from a2aflow.errors import FormatError
 from a2aflow.flows import solve
 from a2aflow.ir.answer import Answer
@@ -88,6 +89,15 @@ def test_fields_that_are_not_known_are_passed_over(tmp_path: Path) -> None:
     found = load(path)
     assert isinstance(found, Flow)
     assert found.provenance == Provenance(version="9")
+
+
+@pytest.mark.parametrize("verb", [a2aflow.solve, a2aflow.route, a2aflow.schedule])
+def test_the_library_says_what_it_knows(verb: Any) -> None:
+    """An answer of the library has the settings with which it was found."""
+    made = verb("ring:3", gap=1e-4).provenance
+    assert made.command == f"a2aflow.{verb.__name__}"
+    assert (made.gap, made.solver) == (1e-4, "auto")
+    assert made.seconds >= 0
 
 
 def test_made_now() -> None:

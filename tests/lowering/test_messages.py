@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 
 from a2aflow.errors import InputError, UsageError
+from a2aflow.ir.chunks import PerShard
+from a2aflow.ir.messages import RankMessages
 from a2aflow.ir.program import Buffer
 from a2aflow.ir.schedule import Schedule
-from a2aflow.lowering.programs.messages import Plan, placement_of, plan_of, plan_rank
+from a2aflow.lowering.programs.messages import messages_of, rank_messages
 from a2aflow.runtime.progress import Progress
 from a2aflow.runtime.spans import Span, shard_bytes_of, spans_of
 from a2aflow.topologies.operators import with_host_bandwidth
@@ -17,10 +19,9 @@ from saved import with_sends
 SPECS = ("hypercube:3", "twisted-hypercube:3", "bipartite:4x4", "torus:3x3", "ring:11")
 
 
-def plans_of(schedule: Schedule) -> list[Plan]:
-    """Return the plans of all ranks."""
-    placement = placement_of(schedule)
-    return [plan_rank(placement, rank) for rank in range(placement.transfers.ranks)]
+def plans_of(schedule: Schedule) -> list[RankMessages]:
+    """Return the messages of all ranks."""
+    return list(messages_of(schedule).ranks)
 
 
 class Fabric:
@@ -29,10 +30,10 @@ class Fabric:
     A message is copied only when both its ends have started, as with a rendezvous protocol.
     """
 
-    def __init__(self, plans: list[Plan], shard: int, seed: int) -> None:
+    def __init__(self, plans: list[RankMessages], shard: int, seed: int) -> None:
         self.random = np.random.default_rng(seed)
         self.plans, self.shard, ranks = plans, shard, len(plans)
-        self.spans = [spans_of(plan, shard) for plan in plans]
+        self.spans = [spans_of(plan, PerShard(ranks, shard)) for plan in plans]
         self.send = self.random.integers(0, 256, (ranks, ranks * shard), dtype=np.uint8)
         self.recv = np.zeros_like(self.send)
         self.scratch = [np.zeros(span.scratch_bytes, np.uint8) for span in self.spans]
@@ -150,7 +151,7 @@ def test_a_chunk_lost_in_a_switch() -> None:
     enters = np.isin(tail, topology.terminals) & ~np.isin(head, topology.terminals)
     lost = with_sends(schedule, np.flatnonzero(enters)[:1])
     with pytest.raises(InputError, match="does not leave it"):
-        plan_of(lost, 0)
+        rank_messages(lost, 0)
 
 
 @pytest.mark.parametrize("spec", SPECS)
@@ -175,40 +176,46 @@ def test_plans_and_spans_cannot_be_changed() -> None:
     with pytest.raises(FrozenInstanceError):
         plan.rank = 1  # type: ignore[misc]
     with pytest.raises(FrozenInstanceError):
-        spans_of(plan, 1).scratch_bytes = 1  # type: ignore[misc]
+        spans_of(plan, PerShard(4, 1)).scratch_bytes = 1  # type: ignore[misc]
 
 
 def test_a_rank_without_messages() -> None:
     """Where nothing is sent there is nothing to wait for, and no byte to lay out."""
     schedule = hop_schedule(build("ring:4"))
-    plan = plan_of(with_sends(schedule, np.flatnonzero(schedule.source < 0)), 1)
+    plan = rank_messages(with_sends(schedule, np.flatnonzero(schedule.source < 0)), 1)
     assert (plan.messages, plan.waits.tolist(), plan.first.tolist()) == (0, [], [0])
     assert all(len(messages) == 0 for messages in plan.by_step)
-    assert spans_of(plan, 5).first.tolist() == [0]
+    assert spans_of(plan, PerShard(4, 5)).first.tolist() == [0]
 
 
-def runs_by_hand(plan: Plan, message: int, shard: int) -> list[Span]:
+def runs_by_hand(plan: RankMessages, message: int, shard: int) -> list[Span]:
     """Lay out a message chunk by chunk; join what is adjacent at both of its ends."""
-    slot = -(-shard // plan.chunks_per_shard)
+    chunks = plan.chunks.most
+    slot, sends = -(-shard // chunks), bool(plan.sends[message])
     found: list[tuple[int, ...]] = []
-    for piece in range(plan.first[message], plan.first[message + 1]):
-        chunk = int(plan.chunk[piece])
-        begin, end = (each * shard // plan.chunks_per_shard for each in (chunk, chunk + 1))
-        places = []
-        for buffer, offset in (
-            (int(plan.buffer[piece]), int(plan.offset[piece])),
-            (int(plan.peer_buffer[piece]), int(plan.peer_offset[piece])),
-        ):
-            whole = offset // plan.chunks_per_shard * shard + begin
-            places += [buffer, offset * slot if buffer == Buffer.SCRATCH else whole]
-        last = found[-1] if found else None
-        if end == begin:
-            continue
-        if last and [last[0], last[1] + last[4], last[2], last[3] + last[4]] == places:
-            found[-1] = (*last[:4], last[4] + end - begin)
-        else:
-            found.append((*places, end - begin))
-    runs = [(Buffer(buffer), begin, count) for buffer, begin, _, _, count in found]
+    for each in range(plan.first[message], plan.first[message + 1]):
+        for piece in range(int(plan.count[each])):
+            chunk = int(plan.chunk[each]) + piece
+            begin, end = (one * shard // chunks for one in (chunk, chunk + 1))
+            at = {
+                Buffer.INPUT: int(plan.destination[each]) * shard + begin,
+                Buffer.OUTPUT: int(plan.source[each]) * shard + begin,
+            }
+            places: list[int] = []
+            for buffer, first in (
+                (int(plan.from_buffer[each]), int(plan.from_slot[each])),
+                (int(plan.to_buffer[each]), int(plan.to_slot[each])),
+            ):
+                places += [buffer, at.get(Buffer(buffer), (first + piece) * slot)]
+            last = found[-1] if found else None
+            if end == begin:
+                continue
+            if last and [last[0], last[1] + last[4], last[2], last[3] + last[4]] == places:
+                found[-1] = (*last[:4], last[4] + end - begin)
+            else:
+                found.append((*places, end - begin))
+    here = 0 if sends else 2
+    runs = [(Buffer(run[here]), run[here + 1], run[4]) for run in found]
     return runs or [(Buffer.INPUT, 0, 0)]
 
 
@@ -218,7 +225,7 @@ def test_runs_are_as_long_as_both_ends_allow(spec: str, chunks: int, shard: int)
     """Bytes are where they are by hand, and what lies together travels together."""
     lengths: set[int] = set()
     for plan in plans_of(hop_schedule(build(spec), chunks)):
-        spans = spans_of(plan, shard)
+        spans = spans_of(plan, PerShard(plan.chunks.ranks, shard))
         assert spans.scratch_bytes == plan.scratch * -(-shard // chunks)
         for message in range(plan.messages):
             runs = spans.of(message)

@@ -14,7 +14,7 @@ from a2aflow.lowering.programs.msccl.limits import RUNTIMES, check_limits
 from a2aflow.lowering.programs.msccl.read import read_msccl
 from a2aflow.lowering.programs.options import Options
 
-RING = emit_msccl(schedule_named("ring:4"), Options())
+RING = msccl_text(program_of(schedule_named("ring:4"), most=71), Options())
 
 WILD = """<!-- by hand, as ElementTree prints it -->
 <algo nchannels="1" nchunksperloop="2" proto="LL" ngpus="2" coll="alltoall" inplace="0">
@@ -52,9 +52,10 @@ def test_files_of_others_are_read() -> None:
 
 def test_what_is_read_is_written_again() -> None:
     """Writing what was read from our own file gives the same text."""
-    program = read_msccl(RING, "ring.xml")
-    assert program.fifo_slots == FIFO_SLOTS
-    assert msccl_text(program, Options()) == RING
+    for text in (RING, emit_msccl(schedule_named("ring:4"), Options())):
+        program = read_msccl(text, "ring.xml")
+        assert program.fifo_slots == FIFO_SLOTS
+        assert msccl_text(program, Options()) == text
 
 
 @pytest.mark.parametrize("protocol", ["Simple", "LL", "LL128"])

@@ -9,7 +9,6 @@ import pytest
 from a2aflow.lowering.tables.srv6.emit import node_batches
 from command_line import Run
 
-RACKS = "0 1 2 3 4 5"
 FABRIC = "a b\nb c\nc d\nd !e\ne f\nf a\na d 2\n"
 RANKS = {"a": 3, "b": 0, "c": 4, "d": 1, "f": 2}
 ADDRESSES = {name: f"192.168.7.{10 + rank}" for name, rank in RANKS.items()}
@@ -40,9 +39,8 @@ def test_programs_by_rank(run: Run, folder: Path, target: str) -> None:
     words = ("verify", "lowered", "--topology", "fabric.edges")
     found = run(*words, "--rank-map", "ranks", "--json")
     assert found.code == 0, found.err
-    assert found.json["time"] == pytest.approx(
-        run("verify", "schedule.json", "--json").json["time"]
-    )
+    schedule = run("verify", "schedule.json", "--json").json
+    assert found.json["time"] == pytest.approx(schedule["time"])
     astray = run(*words)
     assert astray.code == 4
     assert "leads from node" in astray.err
@@ -89,10 +87,11 @@ def test_srv6_and_tables_have_names(run: Run, folder: Path) -> None:
         ("a 0\na 1\n", "line 2: node a is there twice"),
         ("e 0\n", "node e is not a terminal"),
         ("a 0\nz 1\n", "line 2: fabric: there is no node 'z'"),
-        ("a 0 1\n", 'line 1: "a 0 1"; expected a node and its value'),
+        ("a\n", 'line 1: "a"; expected a node and its value'),
+        ("a 0 1\nb 1\nc 2\nd 3\nf 4\n", '"0 1"; expected one value for each node'),
         ("a 0\nb 1\nc 2\nd 3\nf 3\n", "rank 3 twice; expected each of 0..4 once"),
         ("a 0\nb 1\nc 2\nd 3\nf 5\n", 'rank "5"; expected each of 0..4 once'),
-        ('{"a": [1]}', '"a" has [1]; expected a text or a number'),
+        ('{"a": [1.5]}', '"a" has [1.5]; expected a text or a number'),
     ],
 )
 def test_bad_tables(run: Run, folder: Path, table: str, expected: str) -> None:
@@ -114,6 +113,77 @@ def test_bad_addresses(run: Run, folder: Path, value: str, expected: str) -> Non
     Path("bad").write_text(json.dumps(ADDRESSES | {"a": value}))
     outcome = run("lower", "r.json", "--to", "ompi", "--addresses", "bad")
     assert outcome.code == 3
+    assert expected in outcome.err
+
+
+PLACES = {
+    "a": "2001:db8:a::/48 eth0 eth1 eth7",
+    "b": "2001:db8:b::/48 eth0 eth1",
+    "c": "2001:db8:c::/48 eth0 eth1",
+    "d": "2001:db8:d::/48 rail1 rail2 rail3",
+    "e": "fc01:0:5::/48 swp1 swp2",
+    "f": "2001:db8:f swp1 swp2",
+}
+
+
+@pytest.mark.parametrize("steering", ["encap", "plain"])
+def test_srv6_with_real_prefixes_and_devices(run: Run, folder: Path, steering: str) -> None:
+    """No address or device of the pattern is left, and the file leads along the same paths."""
+    Path("places").write_text("".join(f"{node} {row}\n" for node, row in PLACES.items()))
+    words = ("--to", "srv6", "--steering", steering)
+    plain = lowered(run, "route", *words)
+    text = lowered(run, "route", *words, "--addresses", "places")
+    assert "\n# node 4 e\n# at fc01:0:5 swp1 swp2\n" in text
+    assert "fc02" not in text
+    assert not re.search(r"dev p\d", text)
+    assert len(text.splitlines()) == len(plain.splitlines()) + 6
+    outcome = run("verify", "lowered", "--topology", "fabric.edges", "--json")
+    assert outcome.code == 0, outcome.err
+    assert outcome.json["time"] == run("verify", "route.json", "--json").json["time"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("# at 2001:db8:b eth0 eth1\n", ""),
+        ("# at 2001:db8:b ", "# at 2001:db8:a "),
+        ("# at 2001:db8:b eth0", "# at 2001:db8:b eth9"),
+        ("# at 2001:db8:b eth0", "# at 2001:db8:b lo"),
+        ("/128 dev eth0\n", "/128 dev p0\n"),
+        ("address add 2001:db8:b:2:0::1", "address add fc02:1:0::1"),
+        ("address add 2001:db8:b:2:0::1", "address add 2001:db8:99:2:0::1"),
+        ("# at 2001:db8:b ", "# at 2001:db8 "),
+    ],
+)
+def test_files_with_wrong_places_are_refused(
+    run: Run, folder: Path, before: str, after: str
+) -> None:
+    """Every address and device must be one that the file states of its node."""
+    Path("places").write_text("".join(f"{node} {row}\n" for node, row in PLACES.items()))
+    text = lowered(run, "route", "--to", "srv6", "--addresses", "places")
+    assert before in text
+    Path("lowered").write_text(text.replace(before, after, 1))
+    assert run("verify", "lowered", "--topology", "fabric.edges").code in (3, 4)
+
+
+@pytest.mark.parametrize(
+    ("row", "expected"),
+    [
+        ("2001:db8:1", "0 devices at node 0; expected one for each of its 3 ports"),
+        ("2001:db8:1::/48 eth0 eth0 eth1", "2 devices at node 0"),
+        ("2001:db8:1::/48 eth0 eth1 e;reboot", "device 'e;reboot' of node 0"),
+        ("2001:db8::/32 eth0 eth1 eth2", "expected 48 bits"),
+        ("10.0.0.1 eth0 eth1 eth2", "expected 48 bits"),
+        ("2001:db8:00b eth0 eth1 eth2", "prefix 2001:db8:b is there twice"),
+    ],
+)
+def test_bad_places(run: Run, folder: Path, row: str, expected: str) -> None:
+    """Prefixes have 48 bits and are distinct; devices are one per port, with plain names."""
+    assert run("route", "fabric.edges", "-o", "r.json").code == 0
+    rows = PLACES | {"a": row}
+    Path("places").write_text("".join(f"{node} {each}\n" for node, each in rows.items()))
+    outcome = run("lower", "r.json", "--to", "srv6", "--addresses", "places")
+    assert (outcome.code, outcome.out) == (3, "")
     assert expected in outcome.err
 
 

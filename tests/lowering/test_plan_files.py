@@ -172,7 +172,7 @@ BAD_SCHEDULES = {
     "entities": (r"<schedule", '<!DOCTYPE a [<!ENTITY b "c">]><schedule', "document type"),
     "root": (r"(?s)<schedule.*", "<algo/>", "found <algo>; expected <schedule>"),
     "truncated": (r"(?s)</rank>.*", "", "not well-formed"),
-    "version": (r'<schedule version="1"', '<schedule version="2"', "version is '2'"),
+    "version": (r'<schedule version="1"', '<schedule version="3"', "version is '3'"),
     "ranks": (r'ranks="4"', 'ranks="5"', "4 ranks; expected 5"),
     "rank order": (r'rank id="0"', 'rank id="1"', "rank 0: its id is 1"),
     "extra attribute": (r'peer="1"', 'peer="1" tag="3"', "rank 0, instruction 1: <send>.*tag"),

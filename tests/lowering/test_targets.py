@@ -13,7 +13,6 @@ from lowering_cases import TOPOLOGIES, schedule_named, topology_named
 from a2aflow.errors import FormatError, InputError, LimitError, UsageError, VerificationError
 from a2aflow.ir.topology import Topology
 from a2aflow.lowering import TARGETS, Options, kind_of, read_program
-from a2aflow.lowering.programs.messages import plan_of
 from a2aflow.topologies.spec import build
 from a2aflow.verification import verify, verify_text
 from hop_schedules import hop_schedule, with_moves
@@ -27,7 +26,7 @@ def test_lowered_files_do_the_all_to_all(name: str, chunks: int, target: str) ->
     """A file of any target, parsed back and executed, is a correct all-to-all on its topology."""
     schedule = schedule_named(name, chunks)
     text = TARGETS[target].emit(schedule, Options())
-    found = verify_text(text, target, schedule.problem.topology, bound=1.0)
+    found = verify_text(text, target, schedule.problem.topology, lambda _: 1.0)
     assert found["format"] == target == kind_of(text)
     assert found["ranks"] == len(schedule.problem.topology.terminals)
     assert found["chunks_per_shard"] == chunks
@@ -39,7 +38,7 @@ def test_lowered_files_do_the_all_to_all(name: str, chunks: int, target: str) ->
     assert found["gap"] == pytest.approx(found["time"] - 1)
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", ["msccl", "mscclpp", "oneccl"])
 def test_channels_carry_parts_of_every_shard(target: str) -> None:
     """K channels cut a shard into K times as many chunks and keep loads and steps."""
     schedule = schedule_named("hypercube:3", 2)
@@ -99,8 +98,6 @@ def test_a_chunk_that_returns_to_its_sender_is_refused(target: str) -> None:
     wasteful = with_moves(hop_schedule(hub), [(1, 0, 2, 2, 3), (1, 0, 2, 3, 2)])
     with pytest.raises(InputError, match=r"step 1 rank 2 sends chunk 0 .* to itself; run"):
         TARGETS[target].emit(wasteful, Options())
-    with pytest.raises(InputError, match="to itself"):
-        plan_of(wasteful, 0)
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -163,7 +160,7 @@ def test_what_does_not_fit_is_refused_with_a_way_out(monkeypatch: pytest.MonkeyP
     with pytest.raises(
         LimitError, match=r"\d+ thread blocks per gpu .* rccl takes at most 64; use"
     ):
-        TARGETS["msccl"].emit(schedule_named("hypercube:3"), Options(runtime="rccl", channels=16))
+        TARGETS["msccl"].emit(schedule_named("hypercube:3"), Options(runtime="rccl", channels=32))
     monkeypatch.setattr("a2aflow.lowering.programs.mscclpp.emit.MAX_OPERATIONS", 8)
     with pytest.raises(LimitError, match=r"\d+ operations per thread block.*at most 8; use fewer"):
         TARGETS["mscclpp"].emit(schedule_named("ring:8"), Options())

@@ -12,7 +12,6 @@ from a2aflow.check.routes import check_routes
 from a2aflow.errors import InputError
 from a2aflow.ir.routes import Routes
 from a2aflow.paths.candidates import candidate_paths
-from a2aflow.paths.pool import new_pool, pooled_paths, store
 from a2aflow.routes.baselines import BASELINES, balance
 from a2aflow.routes.baselines.balance import balanced_choice
 from a2aflow.routes.baselines.ewsp import route_ewsp
@@ -224,27 +223,6 @@ def test_ewsp_lists_every_shortest_path_once(name: str) -> None:
                 assert sorted(found[int(source), row]) == sorted(wanted)
                 share = demand_of(problem)[source, row] / len(wanted)
                 assert routes.weight[mine] == pytest.approx(share)
-
-
-def test_a_pool_grows_and_keeps_what_it_has() -> None:
-    """Thousands of paths of different lengths come back as they went in, turned round."""
-    problem = Problem.all_to_all(build("ring:5"))
-    pool, stored = new_pool(), []
-    random = np.random.default_rng(1)
-    for number, size in zip(range(3000), np.tile([1, 2, 0, 7], 750), strict=True):
-        path = random.integers(0, 10, int(size))
-        source, node = number % 5, number // 5 % 5
-        pool = store(pool, source * 5 + node, float(number), path)
-        stored.append((source, node, float(number), path[::-1].tolist()))
-    long = random.integers(0, 10, 50_000)
-    pool = store(pool, 7, 0.5, long)
-    stored.append((1, 2, 0.5, long[::-1].tolist()))
-    paths, weight = pooled_paths(problem, pool)
-    assert paths.count == len(stored)
-    for index, (source, node, heavy, links) in enumerate(stored):
-        assert (paths.source[index], paths.destination[index]) == (source, node)
-        assert weight[index] == heavy
-        assert paths.link[paths.start[index] : paths.start[index + 1]].tolist() == links
 
 
 def balanced(problem: Problem, seed: int) -> list[int]:

@@ -136,12 +136,12 @@ def test_routes_too_light_for_a_chunk_are_dropped() -> None:
 def test_the_common_factor_has_a_limit() -> None:
     """At the limit it counts, one beyond it does not."""
     sevenths = bundle(TWINS, np.array([3 / 7, 4 / 7, 1.0]))
-    assert common_factor_chunks(sevenths, most=7) == 7
-    assert common_factor_chunks(sevenths, most=6) is None
+    assert common_factor_chunks(sevenths, most_chunks=7) == 7
+    assert common_factor_chunks(sevenths, most_chunks=6) is None
     mixed = Topology.from_links("mixed", 2, [(0, 1)] * 3 + [(1, 0)] * 2)
     routes = bundle(mixed, np.array([1 / 3, 1 / 3, 1 / 3, 0.25, 0.75]))
-    assert common_factor_chunks(routes, most=12) == 12
-    assert common_factor_chunks(routes, most=11) is None
+    assert common_factor_chunks(routes, most_chunks=12) == 12
+    assert common_factor_chunks(routes, most_chunks=11) is None
 
 
 def test_path_sets_are_kept() -> None:
@@ -178,9 +178,9 @@ def test_effort_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_no_more_routes_than_allowed() -> None:
     """Chunks leave their paths only where that cannot make too many routes."""
     rough = route_extp(Problem.all_to_all(build("genkautz:n=32,d=4")), SETTINGS)
-    most = int(rough.routes_per_pair().max())
-    limited = fewest_chunks(rough, RouteSettings(max_routes=most), anywhere=True)
-    assert int(limited.routes_per_pair().max()) <= most
+    most_chunks = int(rough.routes_per_pair().max())
+    limited = fewest_chunks(rough, RouteSettings(max_routes=most_chunks), anywhere=True)
+    assert int(limited.routes_per_pair().max()) <= most_chunks
 
 
 def test_uneven_demand_gets_whole_chunks_where_it_can() -> None:

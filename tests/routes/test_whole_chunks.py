@@ -41,7 +41,7 @@ def test_common_factor(spec: str, chunks: int) -> None:
 
 def test_no_common_factor_within_the_limit() -> None:
     """Weights that no small number of chunks can give have none."""
-    assert common_factor_chunks(weighted("genkautz:n=16,d=4"), most=6) is None
+    assert common_factor_chunks(weighted("genkautz:n=16,d=4"), most_chunks=6) is None
 
 
 @pytest.mark.parametrize("chunks", [1, 2, 4, 8])
@@ -71,12 +71,12 @@ def test_any_demand_is_carried_in_whole_chunks(problem: Problem, chunks: int) ->
     assert bounded_chunks(whole, chunks, SETTINGS).time <= whole.time * (1 + 1e-9)
 
 
-@given(problem=problems(), most=st.integers(1, 3))
+@given(problem=problems(), most_chunks=st.integers(1, 3))
 @settings(max_examples=25)
-def test_routes_are_limited(problem: Problem, most: int) -> None:
+def test_routes_are_limited(problem: Problem, most_chunks: int) -> None:
     """No pair has more routes than asked for, and all demand is carried."""
-    limited = limit_routes(route_extp(problem, SETTINGS), most, SETTINGS)
-    assert check_routes(limited).max_routes_per_pair <= most
+    limited = limit_routes(route_extp(problem, SETTINGS), most_chunks, SETTINGS)
+    assert check_routes(limited).max_routes_per_pair <= most_chunks
 
 
 def test_limiting_is_re_optimised() -> None:

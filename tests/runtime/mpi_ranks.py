@@ -58,6 +58,18 @@ def halves(alltoall: Alltoall) -> None:
     check(same_bytes(both[ranks:], received(rank, ranks, 3, np.float64, 5)), "halves")
 
 
+def of_each(alltoall: Alltoall) -> None:
+    """Exchange shards of every size, also of none, as MPI_Alltoallv does; twice, then others."""
+    for seed in (1, 1, 2):
+        sizes = np.random.default_rng(seed).integers(0, 40, (ranks, ranks))
+        data = [np.random.default_rng((seed, s)).bytes(int(sizes[s].sum())) for s in range(ranks)]
+        send = np.frombuffer(data[rank], np.uint8)
+        recv, other = (np.zeros(int(sizes[:, rank].sum()), np.uint8) for _ in range(2))
+        alltoall(send, recv, sizes)
+        comm.Alltoallv([send, sizes[rank].tolist()], [other, sizes[:, rank].tolist()])
+        check(same_bytes(recv, other), f"shards of every size {seed}")
+
+
 def refusals(schedule: Schedule, alltoall: Alltoall) -> None:
     """Buffers and communicators that do not fit are refused before anything is sent."""
     good, twice, fixed = np.zeros(ranks), np.zeros(2 * ranks), np.zeros(ranks)
@@ -105,6 +117,7 @@ def main(files: list[str]) -> None:
     with Alltoall(schedule, comm) as alltoall:
         many_buffers(alltoall)
         halves(alltoall)
+        of_each(alltoall)
         refusals(schedule, alltoall)
         exchange(alltoall, 3, np.float64, "after refusals")
     if rank == 0:

@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from a2aflow.ir.chunks import PerShard
+from a2aflow.ir.demand import Demand
 from a2aflow.runtime import bench
 from a2aflow.runtime.bench import Bytes, measure, report_from_json
 
@@ -15,6 +17,7 @@ class Scripted:
     """All ranks in one process; every call takes a known time, and bytes can be made wrong."""
 
     ranks: int = 3
+    demand: Demand = field(default_factory=lambda: Demand(3))
     here: tuple[int, ...] = (0, 1, 2)
     name: str = "scripted"
     native_name: str | None = "its own"
@@ -26,24 +29,25 @@ class Scripted:
         """Tell the time."""
         return self.now
 
-    def exchange(self, send: Bytes, recv: Bytes) -> None:
+    def exchange(self, send: list[Bytes], recv: list[Bytes], shard: PerShard) -> None:
         """Transpose in 2, 4, 6, ... seconds; spoil rank and byte where this call is to."""
         self._move("exchange", send, recv)
         count = self.calls.count("exchange")
         self.now += 2.0 * count
         if count in self.wrong:
             rank, at = self.wrong[count]
-            recv[rank, at] ^= 0xFF
+            recv[rank][at] ^= 0xFF
 
-    def native(self, send: Bytes, recv: Bytes) -> None:
+    def native(self, send: list[Bytes], recv: list[Bytes], shard: PerShard) -> None:
         """Transpose in one second."""
         self._move("native", send, recv)
         self.now += 1.0
 
-    def _move(self, call: str, send: Bytes, recv: Bytes) -> None:
+    def _move(self, call: str, send: list[Bytes], recv: list[Bytes]) -> None:
         self.calls.append(call)
-        shape = (self.ranks, self.ranks, -1)
-        recv.reshape(shape)[:] = send.reshape(shape).swapaxes(0, 1)
+        shards = np.stack(send).reshape(self.ranks, self.ranks, -1).swapaxes(0, 1)
+        for taken, given in zip(recv, shards, strict=True):
+            taken[:] = given.ravel()
 
     def barrier(self) -> None:
         """Take long, which must not be timed."""
@@ -119,7 +123,7 @@ def test_a_wrong_byte_is_found_before_and_after(scripted: Scripted, call: int) -
     report = measure(scripted, [7, 8], iterations=2, warmup=0)
     assert [row.bytes for row in report.rows] == [7]
     (told,) = report.violations
-    found = int(bench._received(1, 3, 7)[17])
+    found = int(bench._received(1, PerShard(3, 7))[17])
     assert told == (
         "shards of 7 bytes: rank 1 has 1 wrong bytes in the shard from rank 2, the first at 3: "
         f"found {found ^ 0xFF}, expected {found}"
@@ -131,7 +135,7 @@ def test_bytes_that_never_came_are_found(
 ) -> None:
     """An all-to-all that does nothing leaves every byte wrong, and not all of them are told."""
     monkeypatch.setattr(Scripted, "_move", lambda self, call, *_: self.calls.append(call))
-    scripted.ranks, scripted.here = 12, tuple(range(12))
+    scripted.ranks, scripted.demand, scripted.here = 12, Demand(12), tuple(range(12))
     report = measure(scripted, [4], iterations=1, warmup=0)
     # Ten of each rank, in the check before and the one after.
     assert len(report.violations) == 2 * 12 * bench.MAX_TOLD == 240
@@ -141,15 +145,16 @@ def test_bytes_that_never_came_are_found(
 @pytest.mark.parametrize(("ranks", "size"), [(2, 1), (5, 3), (16, 300)])
 def test_what_is_sent_is_what_must_be_received(ranks: int, size: int) -> None:
     """Shard d of rank s is shard s of rank d."""
-    sent = np.stack([bench._sent(rank, ranks, size) for rank in range(ranks)])
-    received = np.stack([bench._received(rank, ranks, size) for rank in range(ranks)])
+    sent = np.stack([bench._sent(rank, PerShard(ranks, size)) for rank in range(ranks)])
+    received = np.stack([bench._received(rank, PerShard(ranks, size)) for rank in range(ranks)])
     shape = (ranks, ranks, size)
     assert np.array_equal(sent.reshape(shape).swapaxes(0, 1), received.reshape(shape))
 
 
 def test_no_shard_looks_like_another() -> None:
     """Neither another pair's nor a shifted one, so that what is mixed up is found out."""
-    shards = [tuple(row) for rank in range(8) for row in bench._sent(rank, 8, 64).reshape(8, 64)]
+    sent = [bench._sent(rank, PerShard(8, 64)).reshape(8, 64) for rank in range(8)]
+    shards = [tuple(row) for rows in sent for row in rows]
     assert len(set(shards)) == 64
     pattern = bench._by_position(1024)
     assert len(np.unique(pattern)) == 256

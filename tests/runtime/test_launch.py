@@ -64,14 +64,15 @@ def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fake:
 def test_ranks_are_told_the_job(
     fake: Fake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All of the settings reach them, and the path of the schedule from wherever they are."""
+    """All of the settings reach them, and the messages of the schedule, wherever they are."""
     path = save(tmp_path)
     monkeypatch.chdir(tmp_path)
     settings = RunSettings((3, 5), 7, 2, "step", None, 11.0)
     assert run_schedule(Path(path.name), "reference", settings, 8) == REPORT
     assert fake.job == {
-        "schedule": str(path), "on": "reference", "sizes": [3, 5], "iterations": 7, "warmup": 2,
-        "sync": "step", "timeout": 11.0, "results": str(fake.folder / "report.json"),
+        "messages": str(fake.folder / "run.messages"), "on": "reference", "sizes": [3, 5],
+        "iterations": 7, "warmup": 2, "sync": "step", "timeout": 11.0,
+        "results": str(fake.folder / "report.json"),
     }  # fmt: skip
     ((commands, timeout, subject),) = fake.ran
     assert (timeout, subject) == (11.0, f"the run of {path.name} on reference")

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from a2aflow.errors import LimitError
-from a2aflow.lowering.programs.messages import placement_of
+from a2aflow.lowering.programs.messages import messages_of
 from a2aflow.runtime import launch, needs
 from a2aflow.runtime.launch import RunSettings, run_schedule
 from a2aflow.topologies.spec import build
@@ -31,22 +31,23 @@ def test_shards_beyond_memory(on: str, tmp_path: Path, monkeypatch: pytest.Monke
 @pytest.mark.parametrize(("free", "fits"), [(0, True), (-1, False)])
 def test_memory_that_just_fits(free: int, fits: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Together the ranks may take all that there is, and no byte more."""
-    placement = placement_of(hop_schedule(build("ring:5"), 2))
-    total = sum(needs.needed_bytes(placement, 1000))
+    messages = messages_of(hop_schedule(build("ring:5"), 2))
+    total = sum(needs.needed_bytes(messages, 1000))
     monkeypatch.setattr(needs, "available_bytes", lambda: total + free)
     if fits:
-        needs.require_memory(placement, [1000, 10])
+        needs.require_memory(messages, [1000, 10])
     else:
         with pytest.raises(LimitError, match="shards of 1,000 bytes"):
-            needs.require_memory(placement, [10, 1000])
+            needs.require_memory(messages, [10, 1000])
 
 
 def test_the_need_has_buffers_and_scratch() -> None:
     """Five buffers of all shards, the pattern, and twice the scratch in slots of a whole chunk."""
-    placement = placement_of(hop_schedule(build("ring:5"), 2))
-    assert placement.scratch.max() > 0
-    expected = [(64 << 20) + (5 * 5 + 12) * 7 + 2 * slots * 4 for slots in placement.scratch]
-    assert needs.needed_bytes(placement, 7) == expected
+    messages = messages_of(hop_schedule(build("ring:5"), 2))
+    scratch = [part.scratch for part in messages.ranks]
+    assert max(scratch) > 0
+    expected = [(64 << 20) + (5 * 5 + 12) * 7 + 2 * slots * 4 for slots in scratch]
+    assert needs.needed_bytes(messages, 7) == expected
 
 
 @pytest.mark.parametrize(
@@ -75,4 +76,4 @@ def test_what_is_available(
             (tmp_path / name).write_text(text)
     assert needs.available_bytes() == available
     if available is None:
-        needs.require_memory(placement_of(hop_schedule(build("ring:3"))), [1 << 60])
+        needs.require_memory(messages_of(hop_schedule(build("ring:3"))), [1 << 60])

@@ -9,15 +9,18 @@ import typer
 from typer.testing import CliRunner
 
 from a2aflow.cli.run import run_verb, table
-from a2aflow.errors import A2AFlowError, UsageError, VerificationError
+from a2aflow.errors import A2AFlowError, FormatError, UsageError, VerificationError
 from a2aflow.ir.files.json import schedule_to_json, write_json
+from a2aflow.lowering import TARGETS, Options
 from a2aflow.runtime.bench import Report, Row, Times
 from a2aflow.runtime.launch import RunSettings, run_schedule
 from a2aflow.runtime.processes import Command, grouped
 from a2aflow.runtime.sizes import parse_sizes
+from a2aflow.runtime.spans import shards_of
 from a2aflow.topologies.spec import build
 from hop_schedules import hop_schedule
 from saved import save, without_last_send
+from uneven_cases import CASES
 
 APP = typer.Typer()
 APP.command()(run_verb)
@@ -25,6 +28,10 @@ QUICK = RunSettings(sizes=(5, 64), iterations=2, warmup=0, timeout=120)
 needs_mpi = pytest.mark.skipif(
     importlib.util.find_spec("mpi4py") is None,
     reason="mpi4py is not installed; pip install 'a2aflow[mpi]'",
+)
+needs_torch = pytest.mark.skipif(
+    importlib.util.find_spec("torch") is None,
+    reason="torch is not installed; pip install 'a2aflow[torch]'",
 )
 RUNTIMES = ["reference", pytest.param("mpi", marks=needs_mpi)]
 
@@ -42,6 +49,32 @@ def test_times_and_throughput(on: str, tmp_path: Path) -> None:
             assert times.throughput == times.busbw == pytest.approx(7 * row.bytes / times.mean)
             assert times.algbw == pytest.approx(8 * row.bytes / times.mean)
     assert (report.native is None) == (on == "reference")
+
+
+@pytest.mark.parametrize("on", [*RUNTIMES, pytest.param("torch", marks=needs_torch)])
+@pytest.mark.parametrize("form", ["schedule", "messages"])
+def test_uneven_shards(on: str, form: str, tmp_path: Path) -> None:
+    """Ranks that send nothing, receive nothing, or only relay; from either file, to the byte."""
+    path, schedule = tmp_path / form, CASES["ring"]
+    if form == "schedule":
+        write_json(path, schedule_to_json(schedule))
+    else:
+        path.write_text(TARGETS["messages"].emit(schedule, Options()))
+    report = run_schedule(path, on, QUICK)
+    sizes = [shards_of(schedule.problem.demand, size) for size in QUICK.sizes]
+    assert [row.size for row in report.rows] == [shard.stored // 6 for shard in sizes]
+    for row, shard in zip(report.rows, sizes, strict=True):
+        assert row.ours.busbw == pytest.approx(shard.total / 6 / row.ours.mean)
+
+
+def test_files_that_cannot_be_run(tmp_path: Path) -> None:
+    """A lowered file of another target is no schedule, and damaged messages are none."""
+    path = tmp_path / "file"
+    text = TARGETS["messages"].emit(CASES["ring"], Options())
+    for content in ("<schedule/>", text[:-1], "{}"):
+        path.write_text(content)
+        with pytest.raises(FormatError):
+            run_schedule(path, "reference", QUICK)
 
 
 @needs_mpi

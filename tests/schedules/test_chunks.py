@@ -16,11 +16,11 @@ from a2aflow.ir.flow import Flow, Status
 from a2aflow.ir.paths import NOTHING
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.topology import Topology
-from a2aflow.schedules import pieces, search, timestepped
+from a2aflow.schedules import search, timed_chunks, timestepped
 from a2aflow.schedules.chunks import rounded_to
+from a2aflow.schedules.detours import without_detours
 from a2aflow.schedules.expansion import Expansion
 from a2aflow.schedules.search import choose_flow, find_schedule
-from a2aflow.schedules.timed_paths import without_detours
 from a2aflow.settings import ScheduleSettings
 from a2aflow.topologies.operators import (
     drop_links,
@@ -213,7 +213,7 @@ def test_the_means_for_large_cases_give_correct_schedules(
     monkeypatch.setattr(sizes, "TIMED_FIRST_ORDER_VARIABLES", 0)
     monkeypatch.setattr(search, "WRITTEN_OUT_VARIABLES", 0)
     monkeypatch.setattr(search, "MOST_WORK", 0)
-    monkeypatch.setattr(pieces, "CHEAP_WORK", 0)
+    monkeypatch.setattr(timed_chunks, "CHEAP_WORK", 0)
     settings = ScheduleSettings(loss=0.1, solve=SolveSettings(gap=1e-3))
     schedule = find_schedule(Problem.all_to_all(build(spec)), settings).schedule
     assert check_schedule(schedule).gap <= 0.11

@@ -37,9 +37,9 @@ def check_schedule(schedule: Schedule, tolerance: float = TOLERANCE) -> Schedule
     subject, chunks = f"schedule on {schedule.problem.topology.name}", _chunks(schedule)
     if chunks is None:
         found = (
-            f"{schedule.sends} sends cannot deliver {schedule.chunks_per_shard} chunks of every "
+            f"{schedule.sends} sends cannot deliver {schedule.chunks.total} chunks of all shards"
         )
-        raise VerificationError(subject, [f"{found}shard; each has to be sent at least once"])
+        raise VerificationError(subject, [f"{found}; each has to be sent at least once"])
     violations = list(_check_moves(schedule, chunks))
     bound, trouble = recompute_bound(schedule.problem, schedule.certificate.lengths)
     violations += trouble
@@ -99,17 +99,14 @@ def _chunks(schedule: Schedule) -> _Chunks | None:
     are counted before there is room for them.
     """
     terminals, demand = len(schedule.problem.topology.terminals), schedule.problem.demand
+    if schedule.chunks.total > schedule.sends:
+        return None
     if demand.matrix is not None:
         pair = np.flatnonzero(demand.matrix)
-    elif terminals * (terminals - 1) <= schedule.sends:
-        pair = np.flatnonzero(~np.eye(terminals, dtype=np.bool_))
     else:
-        return None
-    amount = demand.of(pair // terminals, pair % terminals)
-    counts = np.maximum(np.rint(amount * schedule.chunks_per_shard), 1)
-    if counts.sum() > schedule.sends:
-        return None
-    return _Chunks(schedule, pair, np.cumsum(np.append(0, counts.astype(np.int64))))
+        pair = np.flatnonzero(~np.eye(terminals, dtype=np.bool_))
+    counts = schedule.chunks.of(pair // terminals, pair % terminals)
+    return _Chunks(schedule, pair, np.cumsum(np.append(0, counts)))
 
 
 def _check_moves(schedule: Schedule, chunks: _Chunks) -> Iterator[str]:
@@ -324,7 +321,7 @@ def _step_times(schedule: Schedule, some: slice) -> Floats:
     order = np.argsort(key, kind="stable")
     key = key[order]
     amount = schedule.problem.demand.of(schedule.source[some], schedule.destination[some])
-    size = amount / np.maximum(np.rint(amount * schedule.chunks_per_shard), 1)
+    size = amount / schedule.chunks.of(schedule.source[some], schedule.destination[some])
     first = np.flatnonzero(np.diff(key, prepend=-1))
     load = np.add.reduceat(size[order], first) / capacity[key[first] % links]
     steps = np.flatnonzero(np.diff(key[first] // links, prepend=-1))

@@ -1,48 +1,33 @@
-"""All verbs behind one parser of words, and what becomes of errors."""
+"""What becomes of a call: its answer, or one message and an exit code.
 
+It imports nothing of weight: what can be said without a verb is said at once, and a verb is
+imported, behind the parser of words, when it is called.
+"""
+
+import os
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
+from importlib import import_module
 from typing import Any
 
-import typer
-
-from a2aflow.cli.compiling import listen_to_compiler
-from a2aflow.cli.failures import FAILURES, described
-from a2aflow.cli.lower import lower_verb
-from a2aflow.cli.route import route_verb
-from a2aflow.cli.run import run_verb
-from a2aflow.cli.schedule import schedule_verb
-from a2aflow.cli.show import complain, show, warn
+from a2aflow.cli.choices import show_choices
+from a2aflow.cli.failures import FAILURES, Unsaved, described
+from a2aflow.cli.show import complain, say_out, show, warn
 from a2aflow.cli.signals import all_is_said, heard, printing, working
-from a2aflow.cli.solve import solve_verb
-from a2aflow.cli.topology import topology_verb
-from a2aflow.cli.verify import verify_verb
-from a2aflow.cli.warmup import warmup_verb
+from a2aflow.cli.verbs import COMPLETION_WORDS, OVERVIEW_WORDS, overview, require_words
 from a2aflow.errors import UsageError
 
-app = typer.Typer(
-    name="a2aflow",
-    help="Bandwidth-optimal all-to-all on direct-connect networks, with a proof in every answer.",
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode="markdown",
-    context_settings={"help_option_names": ["-h", "--help"]},
+COMPLETING = "_A2AFLOW_COMPLETE"
+"""The variable by which a shell asks for the words that may follow."""
+
+LISTING = (
+    {"topology"},
+    {"topology", "--list"},
+    {"topology", "--json"},
+    {"topology", "--list", "--json"},
 )
-
-VERBS: dict[str, Callable[..., None]] = {
-    "topology": topology_verb,
-    "solve": solve_verb,
-    "route": route_verb,
-    "schedule": schedule_verb,
-    "lower": lower_verb,
-    "run": run_verb,
-    "verify": verify_verb,
-    "warmup": warmup_verb,
-}
-
-for _name, _verb in VERBS.items():
-    app.command(_name)(_verb)
+"""Calls that list what there is to choose from."""
 
 
 def run(words: Sequence[str]) -> int:
@@ -50,10 +35,12 @@ def run(words: Sequence[str]) -> int:
     failed = False
     with printing():
         try:
-            with working(), listen_to_compiler():
+            with working():
                 code = _call(words)
         except BrokenPipeError:
             code = 0  # Whoever read our output has seen enough.
+        except Unsaved as failure:
+            code = failure.code
         except FAILURES as error:
             failed, code = True, _fail(error, "--json" in words)
     all_is_said()
@@ -76,17 +63,24 @@ def run_or_report(words: Sequence[str]) -> int:
 
 
 def _call(words: Sequence[str]) -> int:
-    """Call the verb; return its exit code."""
-    try:
-        code = app(
-            list(words) or ["--help"],
-            prog_name="a2aflow",
-            standalone_mode=False,
-            obj=tuple(words),
-        )
-    except SystemExit:  # How the printers of help leave a pipe that nobody reads any more.
-        raise BrokenPipeError from None
-    return code if isinstance(code, int) else 0
+    """Answer what needs no verb; call the verb for all else. Return the exit code."""
+    if COMPLETING in os.environ or (words and words[0] in COMPLETION_WORDS):
+        return _parsed(words)
+    if not words or words[0] in OVERVIEW_WORDS:
+        say_out(overview())
+    elif words[0] == "--version":
+        say_out(f"a2aflow {import_module('a2aflow').__version__}")
+    elif set(words) in LISTING:
+        show_choices("--json" in words)
+    else:
+        require_words(words)
+        return _parsed(words)
+    return 0
+
+
+def _parsed(words: Sequence[str]) -> int:
+    code: int = import_module("a2aflow.cli.parser").call(words)
+    return code
 
 
 def _fail(error: BaseException, as_json: bool) -> int:

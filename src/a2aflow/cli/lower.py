@@ -82,7 +82,12 @@ def lower_verb(
     ] = None,
     addresses: Annotated[
         Path | None,
-        _option(ROUTES, "A line `node address` for every terminal, IPv4, for ompi.", "FILE"),
+        _option(
+            ROUTES,
+            "For ompi, a line `node IPv4` for every terminal; for srv6, a line "
+            "`node IPv6/48 device ...` for every node.",
+            "FILE",
+        ),
     ] = None,
     output: Annotated[
         Path | None,

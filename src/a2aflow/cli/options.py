@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from a2aflow.cli.show import progress
+from a2aflow.cli.progress import progress
 from a2aflow.cli.signals import searching
 from a2aflow.errors import UsageError
 from a2aflow.ir.demand import Demand

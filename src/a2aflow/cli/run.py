@@ -27,7 +27,10 @@ NOT_EMULATED = (
 
 def run_verb(
     file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="A saved schedule.", show_default=False)
+        Path,
+        typer.Argument(
+            metavar="FILE", help="A saved schedule, or its messages.", show_default=False
+        ),
     ],
     on: Annotated[str, typer.Option(help=f"One of {', '.join(RUNTIMES)}.")] = "reference",
     ranks: Annotated[
@@ -39,7 +42,8 @@ def run_verb(
             "--bytes",
             metavar="SIZE[:SIZE]",
             help="Size of a shard, which is what one rank sends to one other: a size such as 1000 "
-            "or 64K (K, M, G are powers of 1024), or a range that doubles, such as 1K:16M.",
+            "or 64K (K, M, G are powers of 1024), or a range that doubles, such as 1K:16M. With an "
+            "uneven demand a pair has its demand times that.",
         ),
     ] = "1K:64K",
     iterations: Annotated[

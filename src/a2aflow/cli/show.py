@@ -6,23 +6,15 @@ cannot show. Answers pass through `deliver`, which saves and prints so that neit
 
 import json
 import sys
-import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TextIO
 
-import typer
-from rich.console import Console
-from rich.markup import escape
-
-from a2aflow.cli.failures import FAILURES, described
+from a2aflow.cli.failures import FAILURES, Unsaved, described
 from a2aflow.cli.signals import Stopped, printing
 from a2aflow.errors import UsageError
 from a2aflow.ir.files.text import write_bytes
-
-QUIET_SECONDS = 5.0
-"""Without a terminal, at most one line of progress in this many seconds."""
 
 STANDARD_OUTPUT = Path("-")
 """The file name that stands for standard output."""
@@ -58,6 +50,12 @@ def say(text: str, stream: TextIO | None) -> None:
     stream = require_open(stream)
     stream.write(printable(text, stream.encoding) + "\n")
     stream.flush()
+
+
+def say_out(text: str) -> None:
+    """Print a text on standard output, whole."""
+    with printing():
+        say(text, sys.stdout)
 
 
 def show(
@@ -104,7 +102,7 @@ def deliver(
         show(summary, as_json, lines, sys.stderr if piped else sys.stdout)
     if failure is not None:
         complain(failure)
-        raise typer.Exit(described(failure)["code"])
+        raise Unsaved(described(failure)["code"])
 
 
 def require_room(as_json: bool, *files: Path | None) -> None:
@@ -159,22 +157,3 @@ def line_of(value: object) -> str:
     if isinstance(value, dict):
         return "\n".join(f"{key}: {line_of(each)}" for key, each in value.items())
     return f"{value:.9g}" if isinstance(value, float) else str(value)
-
-
-@contextmanager
-def progress() -> Iterator[Callable[[str], None]]:
-    """Give a function that reports progress: a live line on a terminal, else sparse lines."""
-    console = Console(stderr=True)
-    if console.is_terminal:
-        with console.status("starting") as status:
-            yield lambda message: status.update(escape(printable(message)))
-        return
-    last = time.monotonic()
-
-    def sparse(message: str) -> None:
-        nonlocal last
-        if time.monotonic() - last >= QUIET_SECONDS:
-            last = time.monotonic()
-            warn(message)
-
-    yield sparse

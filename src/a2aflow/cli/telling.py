@@ -3,7 +3,7 @@
 import inspect
 import shlex
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial, wraps
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,11 +15,11 @@ from a2aflow.cli.options import AsJson, Output, with_parameters
 from a2aflow.cli.show import deliver, require_room
 from a2aflow.cli.wording import lines_of_answer
 from a2aflow.errors import UsageError
+from a2aflow.ir.answer import made_now
 from a2aflow.ir.bandwidth import bytes_per_second
 from a2aflow.ir.fabric import Fabric
 from a2aflow.ir.files.artefacts import Artefact, file_bytes
 from a2aflow.ir.physical import physical
-from a2aflow.ir.provenance import Provenance
 from a2aflow.ir.summaries import in_order
 from a2aflow.runtime.sizes import parse_sizes
 from a2aflow.settings import SolveSettings
@@ -51,7 +51,7 @@ class Telling:
         seconds = round(clock() - self.started, 3)
         summary = in_order({**summary, "seconds": seconds}) | self._scaled(answer, step_latency)
         summary["notes"] = [*summary["notes"], *self._notes(answer)]
-        made = replace(answer, provenance=self._made(answer, settings, seconds))
+        made = made_now(answer, **self._known(settings) | {"seconds": seconds})
         files = {self.output: partial(file_bytes, self.output, made, self.provenance)}
         deliver(summary, self.as_json, lines_of_answer(summary), files)
 
@@ -68,16 +68,10 @@ class Telling:
         note = None if fabric is None else fabric.note()
         return [] if note is None else [note]
 
-    def _made(self, answer: Artefact, settings: SolveSettings, seconds: float) -> Provenance:
-        """Return where an answer of this call comes from; `app` left the words of it here."""
-        return Provenance.of_now(
-            command=shlex.join(("a2aflow", *self.context.obj)),
-            method=answer.method,
-            seed=self.context.params["seed"],
-            solver=settings.solver,
-            gap=settings.gap,
-            seconds=seconds,
-        )
+    def _known(self, settings: SolveSettings) -> dict[str, Any]:
+        """Return what is known of an answer of this call; `app` left the words of it here."""
+        command = shlex.join(("a2aflow", *self.context.obj))
+        return settings.known() | {"command": command, "seed": self.context.params["seed"]}
 
 
 def asked_telling(

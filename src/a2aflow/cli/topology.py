@@ -5,38 +5,17 @@ from typing import Annotated, Any
 
 import typer
 
+from a2aflow.cli.choices import show_choices
 from a2aflow.cli.options import AsJson, takes_topology
-from a2aflow.cli.show import STANDARD_OUTPUT, deliver, require_room, show
+from a2aflow.cli.show import STANDARD_OUTPUT, deliver, require_room
 from a2aflow.errors import UsageError
 from a2aflow.flows.public import describe
 from a2aflow.ir.files.drawing import draw_svg
 from a2aflow.ir.topology import Topology
-from a2aflow.topologies.families import FAMILIES
-from a2aflow.topologies.formats import FORMATS, topology_text
+from a2aflow.topologies.formats import topology_text
 
 MAX_NAMES = 10
 """Most names of nodes in the lines for people; the JSON has all of them."""
-
-
-def _show_choices(as_json: bool) -> None:
-    """Print every family and every file format."""
-    families = {
-        name: {"example": family.example, "summary": family.summary}
-        for name, family in FAMILIES.items()
-    }
-    formats = {
-        name: {
-            "summary": each.summary,
-            "reads": each.read is not None,
-            "suffixes": list(each.suffixes),
-        }
-        for name, each in FORMATS.items()
-    }
-    lines = {family["example"]: family["summary"] for family in families.values()}
-    show({"families": families, "formats": formats}, as_json, {"SPEC": "what it is", **lines})
-    if not as_json:
-        files = {name: each.summary for name, each in FORMATS.items()}
-        show({}, False, {"": "", "file": "", **files})
 
 
 @takes_topology
@@ -67,7 +46,7 @@ def topology_verb(
     Example: a2aflow topology genkautz:n=12,d=3 --output genkautz.graphml --draw genkautz.svg
     """
     if topology is None or families:
-        _show_choices(as_json)
+        show_choices(as_json)
         return
     require_room(as_json, output, draw)
     if draw not in (None, STANDARD_OUTPUT) and draw.suffix.lower() != ".svg":

@@ -14,7 +14,8 @@ from numba.core.dispatcher import Dispatcher
 
 from a2aflow.cli.compiling import kernels_compiled
 from a2aflow.cli.options import AsJson
-from a2aflow.cli.show import progress, show
+from a2aflow.cli.progress import progress
+from a2aflow.cli.show import show
 from a2aflow.flows import METHODS, SolveSettings, solve
 from a2aflow.flows.description import describe_problem
 from a2aflow.flows.warm import repair, solve_from

@@ -10,6 +10,7 @@ from typing import Any
 
 from a2aflow.cli.show import line_of
 from a2aflow.ir.bandwidth import rate_in_words
+from a2aflow.ir.provenance import Provenance
 from a2aflow.ir.words import seconds_in_words
 from a2aflow.settings import MOST_CHUNKS
 from a2aflow.topologies.parts import counted
@@ -23,6 +24,8 @@ WORDING = {
     "routes": ("routes", "{:,}"),
     "max_routes_per_pair": ("per pair", "{} routes at most"),
     "chunks_per_shard": ("chunks", "{} per shard"),
+    "max_chunks_per_shard": ("largest shard", "{:,} chunks"),
+    "padding": ("padding", "{:.2%} more data, as all chunks are as large as the largest"),
     "sends": ("sends", "{:,}"),
     "max_sends_per_link": ("busiest pair", "{:,} sends"),
     "scratch_chunks": ("scratch", "{:,} chunks at most on a rank"),
@@ -46,6 +49,8 @@ def _line(key: str, value: Any) -> tuple[str, str]:
         return "bytes", "each arrives where it must" if value else "wrong"
     if key == "gap":
         return "gap", f"{max(0.0, value):.2e}"
+    if key == "provenance":
+        return "made by", str(Provenance(**value))
     if key == "layers":
         return "layers", "not assigned" if value is None else str(value)
     label, form = WORDING.get(key, (key.replace("_", " "), "{}"))

@@ -12,6 +12,7 @@ from a2aflow.flows import solve as solve_problem
 from a2aflow.flows.description import Description, describe_problem
 from a2aflow.flows.warm import repair as repaired
 from a2aflow.flows.warm import solve_from
+from a2aflow.ir.answer import made_now
 from a2aflow.ir.files.artefacts import read_as
 from a2aflow.ir.flow import Flow
 from a2aflow.ir.problem import Problem
@@ -81,7 +82,9 @@ def solve(
         stopped=stop,
     )
     problem = problem_of(given, demand, host_bandwidth, groups)
-    return find_flow(problem, method, settings, last, repair)
+    settings = settings.begin()
+    flow = find_flow(problem, method, settings, last, repair)
+    return made_now(flow, command="a2aflow.solve", **settings.known())
 
 
 def find_flow(

@@ -5,6 +5,8 @@ that set the one and prove the other are its `bottleneck`.
 """
 
 import math
+from dataclasses import replace
+from typing import Any, TypeVar, cast
 
 from a2aflow.ir.arrays import Floats
 from a2aflow.ir.bottleneck import Bottleneck, find_bottleneck
@@ -13,6 +15,8 @@ from a2aflow.ir.noun import Noun, drawn
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.provenance import Provenance
 from a2aflow.ir.words import number
+
+Kind = TypeVar("Kind", bound="Answer")
 
 
 class Answer(Noun):
@@ -63,6 +67,13 @@ class Answer(Noun):
 
     def _repr_svg_(self) -> str | None:
         return drawn(self.problem.topology, self._fullness())
+
+
+def made_now(answer: Kind, **known: Any) -> Kind:
+    """Return an answer that says that this version gives it now, and what else is known of it."""
+    made = Provenance.of_now(method=answer.method, **known)
+    again: Kind = replace(cast(Any, answer), provenance=made)
+    return again
 
 
 def bottleneck_line(answer: Answer) -> str:

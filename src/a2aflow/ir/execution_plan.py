@@ -19,8 +19,9 @@ from enum import Enum
 from typing import NamedTuple
 
 from a2aflow.errors import InputError
+from a2aflow.ir.chunks import Chunks
 from a2aflow.ir.noun import Noun
-from a2aflow.ir.program import MAX_RANKS, Buffer, Place, check_space, spot
+from a2aflow.ir.program import MAX_RANKS, Buffer, Place, check_buffers, spot
 
 
 class PlanOp(Enum):
@@ -78,19 +79,15 @@ class ExecutionPlan(Noun):
     BRIEF = ("ranks", "operations")
 
     name: str
-    chunks_per_shard: int
+    chunks: Chunks
     ranks: tuple[RankPlan, ...]
 
     def __post_init__(self) -> None:
-        shards = len(self.ranks) * self.chunks_per_shard
-        if not 2 <= len(self.ranks) <= MAX_RANKS or shards < 1:
-            raise InputError(
-                f"a plan of {len(self.ranks)} ranks and {shards} chunks; expected 2 to "
-                f"{MAX_RANKS:,} ranks and at least a chunk for each"
-            )
-        check_space(len(self.ranks) * shards, [own.scratch for own in self.ranks])
+        if not 2 <= len(self.ranks) <= MAX_RANKS:
+            raise InputError(f"a plan of {len(self.ranks)} ranks; expected 2 to {MAX_RANKS:,}")
+        check_buffers(self.chunks, self.ranks)
         for rank, plan in enumerate(self.ranks):
-            _check_rank(self, rank, plan, shards)
+            _check_channels(self, rank, plan)
             for block, operations in enumerate(plan.blocks):
                 for number, operation in enumerate(operations):
                     for problem in _problems(self, plan, operation):
@@ -110,7 +107,7 @@ class ExecutionPlan(Noun):
             "operations": f"{self.operations:,}",
             "thread blocks": f"{max(len(plan.blocks) for plan in self.ranks)} at most on a rank",
             "scratch": f"{max(plan.scratch for plan in self.ranks):,} chunks at most on a rank",
-            "chunks": f"{self.chunks_per_shard} per shard",
+            "chunks": self.chunks.words(),
         }
 
     def _columns(self) -> dict[str, list[object]]:
@@ -124,12 +121,7 @@ class ExecutionPlan(Noun):
         return {key: [row[index] for row in rows] for index, key in enumerate(keys)}
 
 
-def _check_rank(plan: ExecutionPlan, rank: int, own: RankPlan, shards: int) -> None:
-    if own.input != shards or own.output != shards:
-        raise InputError(
-            f"rank {rank} has {own.input} input and {own.output} output chunks; expected "
-            f"{shards} of each"
-        )
+def _check_channels(plan: ExecutionPlan, rank: int, own: RankPlan) -> None:
     for channel, peer in enumerate(own.channels):
         if not 0 <= peer < len(plan.ranks) or peer == rank:
             raise InputError(

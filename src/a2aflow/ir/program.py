@@ -2,9 +2,9 @@
 
 The meaning of a program, which `check.program.interpret` carries out:
 
-- A rank has an input, an output and a scratch buffer, counted in chunks. In an all-to-all of N
-  ranks with C chunks per shard the shard for rank d lies at `d * C` in the input, and the shard
-  from rank s at `s * C` in the output.
+- A rank has an input, an output and a scratch buffer, counted in chunks. Shards lie one after the
+  other: by destination in the input, by source in the output, each as many chunks as `Chunks` says
+  of its pair.
 - The threads of a rank run at the same time; the instructions of a thread run one after another.
   An instruction starts when the one before it, and all in its `after`, have finished.
 - Chunks travel in FIFOs. A FIFO is named by its sending rank, receiving rank and channel; it keeps
@@ -18,9 +18,10 @@ The meaning of a program, which `check.program.interpret` carries out:
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum, IntEnum
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from a2aflow.errors import InputError
+from a2aflow.ir.chunks import Chunks
 from a2aflow.ir.noun import Noun
 
 MAX_RANKS = 65_536
@@ -122,7 +123,7 @@ class Program(Noun):
     BRIEF = ("ranks", "instructions")
 
     name: str
-    chunks_per_shard: int
+    chunks: Chunks
     ranks: tuple[RankProgram, ...]
     fifo_slots: int = FIFO_SLOTS
 
@@ -147,7 +148,7 @@ class Program(Noun):
             "instructions": f"{self.instructions:,}",
             "thread blocks": f"{max(len(code.threads) for code in self.ranks)} at most on a rank",
             "scratch": f"{max(code.scratch for code in self.ranks):,} chunks at most on a rank",
-            "chunks": f"{self.chunks_per_shard} per shard",
+            "chunks": self.chunks.words(),
         }
 
     def _columns(self) -> dict[str, list[object]]:
@@ -170,19 +171,39 @@ def _check_sizes(program: Program) -> None:
     ranks = len(program.ranks)
     if not 2 <= ranks <= MAX_RANKS:
         raise InputError(f"a program of {ranks} ranks; expected 2 to {MAX_RANKS:,}")
-    if program.chunks_per_shard < 1 or program.fifo_slots < 1:
-        raise InputError(
-            f"{program.chunks_per_shard} chunks per shard and {program.fifo_slots} FIFO slots; "
-            "expected at least one of each"
-        )
-    shards = ranks * program.chunks_per_shard
-    for rank, code in enumerate(program.ranks):
-        if code.input != shards or code.output != shards:
+    if program.fifo_slots < 1:
+        raise InputError(f"{program.fifo_slots} FIFO slots; expected at least one")
+    check_buffers(program.chunks, program.ranks)
+
+
+class _Sized(Protocol):
+    """The buffers of a rank, in chunks."""
+
+    @property
+    def input(self) -> int:
+        """What it sends."""
+
+    @property
+    def output(self) -> int:
+        """What it receives."""
+
+    @property
+    def scratch(self) -> int:
+        """What it holds for others."""
+
+
+def check_buffers(chunks: Chunks, ranks: Sequence[_Sized]) -> None:
+    """Refuse more chunks than can be executed, and buffers that do not hold those of the pairs."""
+    if chunks.ranks != len(ranks):
+        raise InputError(f"chunks of {chunks.ranks} ranks in a program of {len(ranks)}")
+    check_space(chunks.stored, [each.scratch for each in ranks])
+    sizes = zip(chunks.inputs().tolist(), chunks.outputs().tolist(), strict=True)
+    for rank, (own, (sent, received)) in enumerate(zip(ranks, sizes, strict=True)):
+        if own.input != sent or own.output != received:
             raise InputError(
-                f"rank {rank} has {code.input} input and {code.output} output chunks; expected "
-                f"{shards} of each, {program.chunks_per_shard} for every rank"
+                f"rank {rank} has {own.input} input and {own.output} output chunks; expected "
+                f"{sent} and {received}, the sums over its shards"
             )
-    check_space(ranks * shards, [code.scratch for code in program.ranks])
 
 
 def check_space(shards: int, scratch: Sequence[int]) -> None:

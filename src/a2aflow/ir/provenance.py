@@ -10,6 +10,8 @@ from datetime import UTC, datetime
 from importlib import import_module
 from typing import Any
 
+from a2aflow.ir.words import one_line
+
 PACKAGE = "a2aflow"
 
 
@@ -43,4 +45,4 @@ class Provenance:
     def __str__(self) -> str:
         begin = f"{PACKAGE} {self.version}" if self.version else "an unknown version"
         when = f" on {self.date}" if self.date else ""
-        return f"{begin}{when}" + (f": {self.command}" if self.command else "")
+        return one_line(f"{begin}{when}" + (f": {self.command}" if self.command else ""))

@@ -10,6 +10,7 @@ from a2aflow.ir.answer import Answer
 from a2aflow.ir.arrays import Floats, Ints, frozen
 from a2aflow.ir.bottleneck import SAME
 from a2aflow.ir.certificate import Certificate
+from a2aflow.ir.chunks import Chunks
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.provenance import Provenance
 
@@ -23,14 +24,14 @@ class Schedule(Answer):
     the next step on; other nodes (switches, NIC halves) store nothing: what enters one leaves it
     in the same step.
 
-    A shard of demand D is cut into `chunks_of(D)` equal chunks: `chunks_per_shard` for a shard of
-    size 1. `certificate` is the proof of `bound`, the least time of any all-to-all.
+    The shard of a pair is cut into as many equal chunks as `chunks` says: a chunk of a pair is its
+    demand over its count. `certificate` is the proof of `bound`, the least time of any all-to-all.
     """
 
     BRIEF = ("time", "gap", "steps", "chunks")
 
     problem: Problem
-    chunks_per_shard: int
+    chunks: Chunks
     steps: int
     step: Ints
     source: Ints
@@ -53,6 +54,13 @@ class Schedule(Answer):
         return len(self.step)
 
     @property
+    def chunks_per_shard(self) -> int:
+        """The chunks of a shard of size 1; of an uneven demand, as many as that is on average."""
+        if self.chunks.per_shard is not None:
+            return self.chunks.per_shard
+        return max(1, round(self.chunks.total / self.problem.demand.total))
+
+    @property
     def time(self) -> float:
         """The sum over the steps of the largest load over capacity, in shards."""
         return float(self.step_times().sum())
@@ -64,14 +72,21 @@ class Schedule(Answer):
             return math.inf
         return max(0.0, self.time / self.fractional_time - 1.0)
 
+    @property
+    def padding(self) -> float:
+        """What it adds to the data if all chunks are made as large as the largest one."""
+        chunk = float(self.sizes().max(initial=0.0))
+        return self.chunks.total * chunk / self.problem.demand.total - 1.0
+
     def chunk_counts(self) -> Ints:
         """Return the number of chunks of each shard, shape [terminals, terminals]."""
-        return chunks_of(self.problem.demand.table(), self.chunks_per_shard)
+        own = np.eye(self.chunks.ranks, dtype=np.bool_)
+        return np.where(own, 0, self.chunks.of(*np.indices(own.shape)))
 
     def sizes(self) -> Floats:
         """Return the size of what each send moves, in shards."""
         demand = self.problem.demand.of(self.source, self.destination)
-        return demand / np.maximum(chunks_of(demand, self.chunks_per_shard), 1)
+        return demand / np.maximum(self.chunks.of(self.source, self.destination), 1)
 
     def loads(self) -> Floats:
         """Return the load of each link in each step, in shards, shape [steps, links]."""
@@ -112,8 +127,7 @@ class Schedule(Answer):
         )
 
     def _facts(self) -> dict[str, str]:
-        chunks = f"{self.chunks_per_shard} per shard"
-        return {**super()._facts(), "steps": str(self.steps), "chunks": chunks}
+        return {**super()._facts(), "steps": str(self.steps), "chunks": self.chunks.words()}
 
     def _columns(self) -> dict[str, Ints | Floats]:
         node = self.problem.topology.terminals
@@ -127,21 +141,13 @@ class Schedule(Answer):
         }
 
 
-def chunks_of(demand: Floats, chunks_per_shard: int) -> Ints:
-    """Return into how many chunks shards of these sizes are cut: at least one where any demand."""
-    counts = np.maximum(np.rint(demand * chunks_per_shard), 1)
-    return np.where(demand > 0, counts, 0).astype(np.int64)
-
-
 def _check_shape(schedule: Schedule) -> None:
     """Refuse arrays that do not describe sends at all; `check.schedule` judges what they say."""
     topology = schedule.problem.topology
-    if schedule.chunks_per_shard < 1 or schedule.steps < 1:
-        raise InputError(
-            f"{schedule.chunks_per_shard} chunks per shard in {schedule.steps} steps; "
-            "expected at least one of each"
-        )
+    if schedule.steps < 1:
+        raise InputError(f"a schedule of {schedule.steps} steps; expected at least one")
     terminals = len(topology.terminals)
+    _check_chunks(schedule, terminals)
     for key, limit in (
         ("step", schedule.steps),
         ("source", terminals),
@@ -161,11 +167,31 @@ def _check_shape(schedule: Schedule) -> None:
         raise InputError(f"{len(schedule.certificate.lengths)} lengths for {topology.links} links")
     if np.any(np.diff(schedule.step) < 0):
         raise InputError("the sends of the schedule are not ordered by step")
-    demand = schedule.problem.demand.of(schedule.source, schedule.destination)
-    counts = chunks_of(demand, schedule.chunks_per_shard)
+    counts = schedule.chunks.of(schedule.source, schedule.destination)
+    counts = np.where(schedule.source == schedule.destination, 0, counts)
     wrong = np.flatnonzero((schedule.chunk < 0) | (schedule.chunk >= counts))
     if len(wrong):
         send = int(wrong[0])
         raise InputError(
             f"send {send} has chunk {schedule.chunk[send]} of a shard with {counts[send]} chunks"
+        )
+
+
+def _check_chunks(schedule: Schedule, terminals: int) -> None:
+    """Refuse chunks of other pairs than those that have a demand."""
+    chunks, demand = schedule.chunks, schedule.problem.demand
+    if chunks.ranks != terminals:
+        raise InputError(f"chunks of {chunks.ranks} terminals; the topology has {terminals}")
+    if demand.uniform and chunks.uniform:
+        return
+    wanted = demand.rows(np.arange(terminals, dtype=np.int64)) > 0
+    wrong = np.argwhere((chunks.of(*np.indices(wanted.shape)) > 0) != wanted)
+    if len(wrong):
+        source, destination = (int(each) for each in wrong[0])
+        nodes = schedule.problem.topology.terminals
+        count = int(chunks.of(np.array(source), np.array(destination)))
+        raise InputError(
+            f"{count} chunks from node {nodes[source]} to node {nodes[destination]}, with a demand "
+            f"of {demand.of(wrong[:1, 0], wrong[:1, 1])[0]:g}; expected chunks where there is a "
+            "demand, and nowhere else"
         )

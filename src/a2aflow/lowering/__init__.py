@@ -7,10 +7,13 @@ from typing import Any
 
 from a2aflow.errors import FormatError
 from a2aflow.ir.execution_plan import ExecutionPlan
+from a2aflow.ir.files.messages import MESSAGES_FORMAT, messages_from_text
 from a2aflow.ir.files.text import read_text
+from a2aflow.ir.messages import Messages
 from a2aflow.ir.program import Program
 from a2aflow.ir.schedule import Schedule
 from a2aflow.lowering.programs.compile import program_of
+from a2aflow.lowering.programs.messages import emit_messages
 from a2aflow.lowering.programs.msccl.emit import FIFO_SLOTS, emit_msccl
 from a2aflow.lowering.programs.msccl.limits import RUNTIMES
 from a2aflow.lowering.programs.msccl.read import read_msccl
@@ -36,7 +39,7 @@ __all__ = [
 
 MAX_FILE_BYTES = 256 << 20
 PROTOCOLS = tuple(FIFO_SLOTS)
-Lowered = Program | ExecutionPlan
+Lowered = Program | ExecutionPlan | Messages
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,13 @@ TARGETS: Registry[Target] = Registry(
     "target",
     GROUP,
     {
+        "messages": Target(
+            emit_messages,
+            messages_from_text,
+            ".messages",
+            "messages of ranks for MPI, torch and other runtimes that send",
+            f"{MESSAGES_FORMAT}\n",
+        ),
         "msccl": Target(
             emit_msccl, read_msccl, ".msccl.xml", "MSCCL XML for NCCL and RCCL on GPUs", "<algo"
         ),

@@ -6,13 +6,16 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from a2aflow.errors import FormatError, UsageError
 from a2aflow.ir.files.artefacts import FORMATS, Artefact, artefact_of
-from a2aflow.ir.files.node_values import read_node_values, read_ranks
+from a2aflow.ir.files.node_values import read_node_rows, read_node_values, read_ranks
 from a2aflow.ir.files.text import decode, read_bytes, require_size, write_text
 from a2aflow.ir.flow import Flow
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.schedule import Schedule
+from a2aflow.ir.topology import Topology
 from a2aflow.lowering import MAX_FILE_BYTES, TARGETS, Options, kind_of
 from a2aflow.lowering.programs.msccl.complete import complete_msccl
 from a2aflow.lowering.ranks import schedule_by_rank
@@ -24,8 +27,8 @@ from a2aflow.verification import verify_routed_text, verify_text
 SNIFFED = 1 << 10
 """How much of a file is looked at to tell XML from an artefact."""
 
-WITH_RANKS, WITH_ADDRESSES = (*TARGETS, "ompi"), ("ompi",)
-"""The targets whose files have ranks in them, and those that have addresses of terminals."""
+WITH_RANKS, WITH_ADDRESSES = (*TARGETS, "ompi"), ("ompi", "srv6")
+"""The targets whose files have ranks in them, and those that have addresses of nodes."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +101,8 @@ def lower(
         phase_loss: what the phases may cost.
         rank_map: a file with a line `node rank` for every terminal; else ranks are in the order
             of the nodes.
-        addresses: a file with a line `node address` for every terminal, IPv4, for ompi.
+        addresses: a file with a line `node address` for every terminal, IPv4, for ompi, or with a
+            line `node prefix device ...` for every node, IPv6, for srv6.
         name: what the file is called; `alltoall` and the target's suffix if left out.
 
     >>> import a2aflow
@@ -110,7 +114,7 @@ def lower(
     found = _read(Path(subject)) if isinstance(subject, str | PathLike) else subject
     options = Options(channels, runtime, protocol, max_bytes)
     _require_use("rank map", rank_map, "ranks", to, () if isinstance(found, str) else WITH_RANKS)
-    _require_use("addresses", addresses, "addresses of terminals", to, WITH_ADDRESSES)
+    _require_use("addresses", addresses, "addresses", to, WITH_ADDRESSES)
     if isinstance(found, Schedule):
         if rank_map is not None:
             ranks = read_ranks(Path(rank_map), found.problem.topology)
@@ -121,15 +125,24 @@ def lower(
         tables = RouteOptions(
             max_routes,
             hash,
-            address=tuple(read_node_values(Path(addresses), topology)) if addresses else None,
             rank=read_ranks(Path(rank_map), topology) if rank_map else None,
             queue_pairs=queue_pairs,
             steering=steering,
         )
+        if addresses is not None:
+            tables = _with_addresses(tables, Path(addresses), topology, to)
         if phases is not None:
             tables = replace(tables, phase=split_phases(found, phases, phase_loss).phase)
         return _lower_routes(found, to, tables, name)
     return _complete(found, to, options, str(subject), name)
+
+
+def _with_addresses(tables: RouteOptions, path: Path, topology: Topology, to: str) -> RouteOptions:
+    """Return the options with the addresses of a file: of terminals, or of all nodes for srv6."""
+    if to != "srv6":
+        return replace(tables, address=tuple(read_node_values(path, topology)))
+    rows = read_node_rows(path, topology, np.arange(topology.nodes))
+    return replace(tables, places=tuple(map(tuple, rows)))
 
 
 def _require_use(what: str, given: object, part: str, to: str, by: Sequence[str]) -> None:
@@ -171,6 +184,8 @@ def _lower_schedule(
             f"target {to!r}: its file reads as one of the target {facts['format']}; expected a "
             "sign that only its own files have near their beginning"
         )
+    if to == "mscclpp" and not schedule.chunks.uniform:
+        facts["padding"] = schedule.padding
     if schedule.bound > 0:
         facts |= {"bound": schedule.bound, "gap": schedule.gap}
     return LoweredFiles(to, {name: text}, facts)

@@ -20,7 +20,7 @@ from a2aflow.paths.search import FULL, disjoint_paths, simple_paths
 from a2aflow.paths.shortest import Adjacency, shortest_distances
 from a2aflow.settings import RouteSettings
 
-MOST_ENTRIES = 50_000_000
+MOST_CANDIDATE_LINKS = 50_000_000
 """Links in all paths together beyond which a path set is refused rather than enumerated."""
 
 
@@ -46,7 +46,7 @@ def _disjoint(problem: Problem, settings: RouteSettings) -> Paths:
     return _collect(problem, find, settings)
 
 
-def _simple(problem: Problem, slack: int, most: int, settings: RouteSettings) -> Paths:
+def _simple(problem: Problem, slack: int, most_paths: int, settings: RouteSettings) -> Paths:
     topology = problem.topology
     out = Adjacency(topology).outgoing
     hops = shortest_distances(topology, np.ones(topology.links), np.arange(topology.nodes))
@@ -54,7 +54,7 @@ def _simple(problem: Problem, slack: int, most: int, settings: RouteSettings) ->
     def find(start: int, goals: Ints, room: tuple[Ints, Ints, Ints]) -> tuple[int, int]:
         to_goal = np.ascontiguousarray(hops[:, goals].T)
         found: tuple[int, int] = simple_paths(
-            topology.nodes, out, topology.head, start, goals, to_goal, slack, most, *room
+            topology.nodes, out, topology.head, start, goals, to_goal, slack, most_paths, *room
         )
         return found
 
@@ -63,8 +63,10 @@ def _simple(problem: Problem, slack: int, most: int, settings: RouteSettings) ->
 
 PATH_FINDERS: dict[str, Callable[[Problem, RouteSettings], Paths]] = {
     "disjoint": _disjoint,
-    "shortest": lambda problem, settings: _simple(problem, 0, MOST_ENTRIES, settings),
-    "bounded": lambda problem, settings: _simple(problem, settings.slack, MOST_ENTRIES, settings),
+    "shortest": lambda problem, settings: _simple(problem, 0, MOST_CANDIDATE_LINKS, settings),
+    "bounded": lambda problem, settings: _simple(
+        problem, settings.slack, MOST_CANDIDATE_LINKS, settings
+    ),
     "k-shortest": lambda problem, settings: _simple(
         problem, problem.topology.nodes, settings.k, settings
     ),
@@ -84,10 +86,11 @@ def _collect(problem: Problem, find: Find, settings: RouteSettings) -> Paths:
         goals = terminals[problem.demand.rows(np.array([source]))[0] > 0]
         length, link, goal = _with_room(find, int(terminals[source]), goals, problem.topology.nodes)
         total += len(link)
-        if total > MOST_ENTRIES:
+        if total > MOST_CANDIDATE_LINKS:
             raise InputError(
-                f"{problem.topology.name} has too many such paths (more than {MOST_ENTRIES:,} "
-                "links in all); choose disjoint paths, k-shortest paths or columns"
+                f"{problem.topology.name} has too many such paths (more than "
+                f"{MOST_CANDIDATE_LINKS:,} links in all); choose disjoint paths, k-shortest paths "
+                "or columns"
             )
         sources.append(np.full(len(length), source))
         destinations.append(problem.topology.position[goal])
@@ -111,7 +114,7 @@ def _with_room(find: Find, start: int, goals: Ints, nodes: int) -> tuple[Ints, I
         if found != FULL:
             return lengths[:found], links[:used], goal[:found]
         paths, entries = 4 * paths, 4 * entries
-        if entries > 4 * MOST_ENTRIES:
+        if entries > 4 * MOST_CANDIDATE_LINKS:
             raise InputError(
                 f"node {start} alone has too many such paths; choose disjoint paths, "
                 "k-shortest paths or columns"

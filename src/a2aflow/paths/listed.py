@@ -1,9 +1,8 @@
 """Whole items on links within budgets: each picks a path of its pair and a phase.
 
-The negotiation is that of `paths.negotiate`, over a given choice of paths instead of all: an item
-that passes a link over its budget looks for the cheapest of its places, links over their budget
-become dearer, now and for good. A phase has its own copy of every link; with one phase this picks
-paths (weights to chunks), with one path it picks phases (injection control).
+The negotiation is that of `paths.negotiate`, over a given choice of paths instead of all. A phase
+has its own copy of every link; with one phase this picks paths (weights to chunks), with one path
+it picks phases (injection control).
 """
 
 from collections.abc import Callable
@@ -16,19 +15,23 @@ from numba import njit
 from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.topology import Topology
 from a2aflow.lp.settings import never
+from a2aflow.paths.negotiate import HARDEST_LESSON, LESSON, ROUNDING, Pace, until_within
 from a2aflow.settings import Late
 
 UNPLACED = -1
 """The phase of an item that has no place yet."""
 
-PATIENCE = 60
-"""Rounds without an improvement after which a negotiation is given up."""
+PACE = Pace(pressure=1.0, growth=1.2, patience=61)
+"""Few places to choose from take a gentler pressure and more patience than all there are."""
 
-Found = TypeVar("Found")
+PRICED_PER_CALL = 1_000_000
+"""Places that are priced in one call of the compiled code, so that Ctrl-C is heard."""
+
+Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True, eq=False)
-class Items:
+class ListedChunks:
     """Item i of `size[i]` takes one of the paths `low[i]` to `high[i] - 1`.
 
     Path p is `link[start[p]:start[p + 1]]`.
@@ -47,54 +50,71 @@ class Items:
 
 
 @dataclass(frozen=True, eq=False)
-class Places:
+class Placement:
     """The path and the phase of every item."""
 
     path: Ints
     phase: Ints
 
 
-def settle(
+def negotiate_listed(
     topology: Topology,
-    items: Items,
-    begin: Places,
+    items: ListedChunks,
+    begin: Placement,
     budget: Floats,
     rounds: int,
     seed: int,
     late: Late = never,
-) -> Places | None:
+) -> Placement | None:
     """Return places in which no link of phase k is used for longer than `budget[k]`, if found.
 
     It is given up when it is `late`.
     """
     order = np.random.default_rng(seed).permutation(items.count).astype(np.int64)
-    path, phase = np.array(begin.path), np.array(begin.phase)
+    places = Placement(np.array(begin.path), np.array(begin.phase))
     paths = (items.start, items.link, 1.0 / topology.capacity)
     load, history = np.zeros((2, len(budget), topology.links))
-    _place_all(paths, items.size, path, phase, load)
-    pressure, least, stale = 1.0, np.inf, 0
-    for _ in range(rounds):
-        if late():
-            break
-        over = _round(
-            paths,
-            (items.low, items.high, items.size, order),
-            (load, history, budget),
-            pressure,
-            path,
-            phase,
+    _place_all(paths, items.size, places.path, places.phase, load)
+    talks = _OnLists(paths, items, order, (load, history, budget), places)
+    return places if until_within(talks, items.count, rounds, late, PACE) else None
+
+
+@dataclass(frozen=True, eq=False)
+class _OnLists:
+    """Items in an order, their places, and what these put on the links of each phase."""
+
+    paths: tuple[Ints, Ints, Floats]
+    items: ListedChunks
+    order: Ints
+    phases: tuple[Floats, Floats, Floats]
+    places: Placement
+
+    def reroute(self, begin: int, pressure: float) -> int:
+        """Let some of the items over a budget look for a place."""
+        items = self.items
+        stopped: int = _reroute(
+            self.paths,
+            (items.low, items.high, items.size, self.order),
+            self.phases,
+            pressure / float(items.size.mean()),
+            begin,
+            self.places.path,
+            self.places.phase,
         )
-        if over == 0.0:
-            return Places(path, phase)
-        stale = 0 if over < least else stale + 1
-        least = min(least, over)
-        if stale > PATIENCE:
-            break
-        pressure = min(1.2 * pressure, 1e3)
-    return None
+        return stopped
+
+    def learn(self) -> float:
+        """Make links over the budget of a phase dearer."""
+        load, history, budget = self.phases
+        over: float = _learn(load, history, self.paths[2], budget, self.items.size.mean())
+        return over
+
+    def complete(self) -> bool:
+        """Whether all have a place: they do, once they have looked."""
+        return True
 
 
-def loads(topology: Topology, items: Items, places: Places, phases: int) -> Floats:
+def phase_loads(topology: Topology, items: ListedChunks, places: Placement, phases: int) -> Floats:
     """Return for how long each link is used in each phase, shape [phases, links]."""
     hops = np.diff(items.start)[places.path]
     entry = np.repeat(items.start[places.path] - np.cumsum(hops) + hops, hops)
@@ -104,7 +124,7 @@ def loads(topology: Topology, items: Items, places: Places, phases: int) -> Floa
     return np.asarray(used.reshape(phases, topology.links) / topology.capacity, dtype=np.float64)
 
 
-def first_found(last: int, attempt: Callable[[int], Found | None]) -> Found | None:
+def first_found(last: int, attempt: Callable[[int], Answer | None]) -> Answer | None:
     """Return the result of the lowest of the tries 0..last that gives any, by bisection.
 
     The first try is 0, which is the best there can be and often works.
@@ -134,31 +154,35 @@ def _place_all(
 
 
 @njit(cache=True)
-def _round(
+def _reroute(
     paths: tuple[Ints, Ints, Floats],
     items: tuple[Ints, Ints, Floats, Ints],
     phases: tuple[Floats, Floats, Floats],
     pressure: float,
+    begin: int,
     path: Ints,
     phase: Ints,
-) -> float:
-    """Let every item look for a place once; return by how much links are over their budgets."""
+) -> int:
+    """Let the items from `order[begin]` on look for a place; return where it stopped."""
     start, link, width = paths
     low, high, size, order = items
-    load, history, budget = phases
-    grain = size.mean()
-    for item in order:
+    load, _, budget = phases
+    priced = 0
+    for at in range(begin, len(order)):
+        item = order[at]
         if phase[item] != UNPLACED:
             used = load[phase[item]]
             if _fits(used, start, link, path[item], budget[phase[item]]):
                 continue
             _add(used, start, link, width, path[item], -size[item])
         path[item], phase[item] = _cheapest(
-            phases, paths, low[item], high[item], size[item], pressure / grain
+            phases, paths, low[item], high[item], size[item], pressure
         )
         _add(load[phase[item]], start, link, width, path[item], size[item])
-    over: float = _learn(load, history, width, budget, grain)
-    return over
+        priced += (high[item] - low[item]) * len(budget)
+        if priced > PRICED_PER_CALL:
+            return at + 1
+    return len(order)
 
 
 @njit(cache=True)
@@ -212,17 +236,17 @@ def _learn(load: Floats, history: Floats, width: Floats, budget: Floats, grain: 
     total = 0.0
     for k in range(len(budget)):
         for each in range(load.shape[1]):
-            over = (load[k, each] - budget[k] * (1 + 1e-9)) / width[each]
+            over = (load[k, each] - budget[k] * (1 + ROUNDING)) / width[each]
             if over > 0.0:
                 total += over
-                history[k, each] += 0.3 * min(3.0, max(1.0, over / grain))
+                history[k, each] += LESSON * min(HARDEST_LESSON, max(1.0, over / grain))
     return total
 
 
 @njit(cache=True)
 def _fits(used: Floats, start: Ints, link: Ints, path: int, budget: float) -> bool:
     for index in range(start[path], start[path + 1]):
-        if used[link[index]] > budget * (1 + 1e-9):
+        if used[link[index]] > budget * (1 + ROUNDING):
             return False
     return True
 

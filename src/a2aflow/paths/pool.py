@@ -1,6 +1,6 @@
 """A pool that collects weighted paths in compiled code, and grows as it has to."""
 
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 from numba import njit
@@ -8,6 +8,8 @@ from numba import njit
 from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.paths import Paths
 from a2aflow.ir.problem import Problem
+
+Numbers = TypeVar("Numbers", Ints, Floats)
 
 Pool: TypeAlias = tuple[Ints, Ints, Ints, Floats, Ints]
 """(paths and links used), owner and end of each path, its weight, and all paths' links."""
@@ -28,10 +30,10 @@ def store(pool: Pool, owner: int, weight: float, backwards: Ints) -> Pool:
     used, owners, ends, weights, links = pool
     paths, filled = used[0], used[1]
     if paths == len(owners):
-        owners, ends = _doubled(owners), _doubled(ends)
-        weights = np.append(weights, weights)
-    while filled + len(backwards) > len(links):
-        links = _doubled(links)
+        owners, ends = longer(owners, 2 * paths), longer(ends, 2 * paths)
+        weights = longer(weights, 2 * paths)
+    if filled + len(backwards) > len(links):
+        links = longer(links, 2 * len(links) + len(backwards))
     for place in range(len(backwards)):
         links[filled + place] = backwards[-1 - place]
     owners[paths], ends[paths], weights[paths] = owner, filled + len(backwards), weight
@@ -40,9 +42,9 @@ def store(pool: Pool, owner: int, weight: float, backwards: Ints) -> Pool:
 
 
 @njit(cache=True)
-def _doubled(values: Ints) -> Ints:
-    """Return an array of twice the size that begins with `values`."""
-    larger = np.empty(2 * len(values), dtype=np.int64)
+def longer(values: Numbers, size: int) -> Numbers:
+    """Return an array of a size that begins with `values`."""
+    larger = np.empty(size, dtype=values.dtype)
     larger[: len(values)] = values
     return larger
 

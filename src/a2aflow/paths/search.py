@@ -8,6 +8,7 @@ import numpy as np
 from numba import njit
 
 from a2aflow.ir.arrays import Floats, Ints
+from a2aflow.paths.pool import longer
 from a2aflow.paths.shortest import shortest_tree
 
 FULL = -1
@@ -123,15 +124,16 @@ def simple_paths(
     goals: Ints,
     to_goal: Floats,
     slack: int,
-    most: int,
+    most_paths: int,
     lengths: Ints,
     links: Ints,
     goal_of: Ints,
 ) -> tuple[int, int]:
-    """Find for each goal its simple paths, shortest first: at most `slack` longer, `most` of them.
+    """Find for each goal its `most_paths` first simple paths, shortest first.
 
-    Depth-first search for each exact length, cut where the goal is too far for the hops left;
-    `to_goal[g, v]` is the distance from v to goal g.
+    They are at most `slack` longer than a shortest one. Depth-first search for each exact length,
+    cut where the goal is too far for the hops left; `to_goal[g, v]` is the distance from v to goal
+    g.
     """
     paths, entries = 0, 0
     on_path = np.zeros(nodes, dtype=np.bool_)
@@ -143,7 +145,7 @@ def simple_paths(
             depth, node = 0, start
             on_path[:] = False
             on_path[start], cursor[0] = True, out[0][start]
-            while depth >= 0 and found < most:
+            while depth >= 0 and found < most_paths:
                 if node == goals[row] and depth == length:
                     if paths == len(lengths) or entries + length > len(links):
                         return FULL, 0
@@ -168,7 +170,7 @@ def simple_paths(
                 depth += 1
                 node = target
                 on_path[node], cursor[depth] = True, out[0][node]
-            if found >= most:
+            if found >= most_paths:
                 break
     return paths, entries
 
@@ -194,9 +196,7 @@ def tree_paths(
             root = begin[pair]
             shortest_tree(nodes, out[0], out[1], head, lengths, root, distance, parent, order)
         if used + nodes > len(links):
-            grown = np.empty(2 * len(links) + nodes, dtype=np.int64)
-            grown[:used] = links[:used]
-            links = grown
+            links = longer(links, 2 * len(links) + nodes)
         hops, node = 0, finish[pair]
         while node != root:
             hops += 1

@@ -26,6 +26,7 @@ from numba import njit
 from a2aflow.errors import InputError
 from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.paths import Paths
+from a2aflow.paths.pool import longer
 
 NEGLIGIBLE = 1e-10
 """A share of the demand below which what is left, or what an inflow carries, is rounding."""
@@ -115,7 +116,7 @@ def split_flows(
                 take = min(take, rest)
                 used = start[paths]
                 if used + nodes > len(link):
-                    link = _grown(link, used, nodes)
+                    link = longer(link, 2 * len(link) + nodes)
                 hops = _take(node, begin[group], take, ends[0], flow[1], left, work, link[used:])
                 pair[paths], width[paths], start[paths + 1] = each, take, used + hops
                 rest -= take
@@ -244,10 +245,3 @@ def _take(
     for index in range(hops // 2):
         path[index], path[hops - 1 - index] = path[hops - 1 - index], path[index]
     return hops
-
-
-@njit(cache=True, nogil=True)
-def _grown(values: Ints, used: int, more: int) -> Ints:
-    larger = np.empty(2 * len(values) + more, dtype=np.int64)
-    larger[:used] = values[:used]
-    return larger

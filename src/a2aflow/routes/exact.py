@@ -14,7 +14,7 @@ import numpy as np
 
 from a2aflow.ir.paths import Paths
 from a2aflow.ir.routes import Routes
-from a2aflow.routes.pieces import EXACT, Pieces
+from a2aflow.routes.route_chunks import NEARLY_WHOLE, RouteChunks
 from a2aflow.routes.weights import routes_from_weights
 from a2aflow.settings import MOST_CHUNKS, RouteSettings
 
@@ -40,7 +40,7 @@ def exact_weights(routes: Routes) -> Routes:
     pair = routes.pair(len(routes.problem.topology.terminals))
     wanted = routes.problem.demand.table().ravel() * common
     carried = np.bincount(pair, units, len(wanted))
-    missed = np.abs(carried - wanted) > EXACT
+    missed = np.abs(carried - wanted) > NEARLY_WHOLE
     # However small a demand is, it is one.
     if (missed | ((carried == 0) & (wanted > 0))).any():
         return routes
@@ -79,7 +79,7 @@ def fewest_chunks(
             break
         paths = others() if others is not None and paths is None else paths
         reroute = anywhere and chunks <= (settings.max_routes or chunks)
-        found = _at_no_loss(Pieces(routes, chunks, late, paths), time, reroute)
+        found = _at_no_loss(RouteChunks(routes, chunks, late, paths), time, reroute)
         if found is not None:
             return found
     return routes
@@ -89,34 +89,34 @@ def _may_do(routes: Routes, chunks: int, time: float) -> bool:
     """Whether all shards are whole chunks, and on some link chunks can add up to the time."""
     demand = routes.problem.demand
     shards = np.ones(1) if demand.uniform else demand.table()
-    if (np.abs(shards * chunks - np.rint(shards * chunks)) > EXACT).any():
+    if (np.abs(shards * chunks - np.rint(shards * chunks)) > NEARLY_WHOLE).any():
         return False
     load = np.unique(routes.problem.topology.capacity) * chunks
     whole = np.floor(time * (1 + NO_LOSS) * load)
     return bool((whole >= routes.time * (1 - NEAR) * load).any())
 
 
-def _at_no_loss(pieces: Pieces, time: float, reroute: bool) -> Routes | None:
-    """Return routes of the pieces within a time, if they find paths for it."""
-    first, target = pieces.rounded(), time * (1 + NO_LOSS)
-    places = first if pieces.time(first) <= target else pieces.on_own_paths(first, target)
+def _at_no_loss(cut: RouteChunks, time: float, reroute: bool) -> Routes | None:
+    """Return routes of the chunks within a time, if they find paths for it."""
+    first, target = cut.rounded(), time * (1 + NO_LOSS)
+    places = first if cut.time(first) <= target else cut.on_own_paths(first, target)
     if places is not None:
-        return pieces.as_routes(places)
-    return pieces.on_any_paths(first, target) if reroute else None
+        return cut.as_routes(places)
+    return cut.on_any_paths(first, target) if reroute else None
 
 
-def common_factor_chunks(routes: Routes, most: int = MOST_CHUNKS) -> int | None:
-    """Return the least C such that all weights are multiples of 1/C, or None if above `most`."""
+def common_factor_chunks(routes: Routes, most_chunks: int = MOST_CHUNKS) -> int | None:
+    """Return the least C such that all weights are multiples of 1/C, None above `most_chunks`."""
     weights = np.unique(np.round(routes.weight, 12))
-    below = np.arange(1, most + 1)
+    below = np.arange(1, most_chunks + 1)
     common = 1
-    while len(weights) and common <= most:
+    while len(weights) and common <= most_chunks:
         # The least denominator of each weight divides C, so C is their least common multiple.
         units = weights[0] * below
-        whole = np.flatnonzero(np.abs(units - np.rint(units)) <= EXACT)
+        whole = np.flatnonzero(np.abs(units - np.rint(units)) <= NEARLY_WHOLE)
         if not len(whole):
             return None
         common = math.lcm(common, int(below[whole[0]]))
         units = weights[1:] * common
-        weights = weights[1:][np.abs(units - np.rint(units)) > EXACT]
-    return common if common <= most else None
+        weights = weights[1:][np.abs(units - np.rint(units)) > NEARLY_WHOLE]
+    return common if common <= most_chunks else None

@@ -19,19 +19,26 @@ from a2aflow.errors import InputError, UsageError
 from a2aflow.ir.arrays import Floats, Ints, frozen
 from a2aflow.ir.routes import Routes
 from a2aflow.lp.settings import never
-from a2aflow.paths.listed import UNPLACED, Items, Places, first_found, loads, settle
+from a2aflow.paths.listed import (
+    UNPLACED,
+    ListedChunks,
+    Placement,
+    first_found,
+    negotiate_listed,
+    phase_loads,
+)
 from a2aflow.settings import Late
 
-ROUNDS = 200
+PHASE_ROUNDS = 200
 """Rounds of negotiation for one try."""
 
-EFFORT = 400_000
+PLACES_TRIED = 400_000
 """Places that are tried for all routes together, over all orders of the routes."""
 
-MOST_TRIES = 6
+MOST_ORDERS_TRIED = 6
 """Orders of the routes that are tried, each from its own seed, if the effort allows."""
 
-TARGETS = 16
+LOSSES_TOLD_APART = 16
 """Sums of the phases' times that are told apart between no loss and the stated loss."""
 
 
@@ -59,10 +66,10 @@ class Phases:
     @cached_property
     def times(self) -> Floats:
         """The time of each phase: the largest load over the capacity of any link in it."""
-        used = loads(
+        used = phase_loads(
             self.routes.problem.topology,
             _items(self.routes),
-            Places(np.arange(self.routes.count), self.phase),
+            Placement(np.arange(self.routes.count), self.phase),
             self.count,
         )
         return frozen(used.max(axis=1), np.float64)
@@ -116,7 +123,9 @@ def split_phases(routes: Routes, phases: int | None, loss: float, late: Late = n
         raise UsageError(
             f"{phases} phases for {routes.count} routes; expected 1 to {routes.count} phases"
         )
-    found = first_found(TARGETS, lambda step: _try(routes, phases, loss * step / TARGETS, late))
+    found = first_found(
+        LOSSES_TOLD_APART, lambda step: _try(routes, phases, loss * step / LOSSES_TOLD_APART, late)
+    )
     if found is None:
         raise InputError(
             f"no {phases} phases of these {routes.count} routes within a loss of {loss:.4g} "
@@ -128,9 +137,9 @@ def split_phases(routes: Routes, phases: int | None, loss: float, late: Late = n
 
 def _most_phases(routes: Routes, loss: float, late: Late) -> Phases:
     """Try as many phases as can be, then double their number while that works, then bisect."""
-    most = min(routes.count, int(routes.time * (1 + loss) / float(_own_time(routes).max())))
-    best, low, high = _all_at_once(routes), 1, most + 1
-    middle = most
+    most_phases = min(routes.count, int(routes.time * (1 + loss) / float(_own_time(routes).max())))
+    best, low, high = _all_at_once(routes), 1, most_phases + 1
+    middle = most_phases
     while low < middle < high:
         found = _try(routes, middle, loss, late)
         if found is None:
@@ -150,11 +159,13 @@ def _try(routes: Routes, phases: int, loss: float, late: Late) -> Phases | None:
     if phases == 1:
         return _all_at_once(routes)
     items = _items(routes)
-    nowhere = Places(np.arange(routes.count), np.full(routes.count, UNPLACED))
-    tries = min(MOST_TRIES, max(1, EFFORT // (routes.count * phases)))
+    nowhere = Placement(np.arange(routes.count), np.full(routes.count, UNPLACED))
+    tries = min(MOST_ORDERS_TRIED, max(1, PLACES_TRIED // (routes.count * phases)))
     for budget in _budgets(routes, phases, loss):
         for seed in range(tries):
-            places = settle(routes.problem.topology, items, nowhere, budget, ROUNDS, seed, late)
+            places = negotiate_listed(
+                routes.problem.topology, items, nowhere, budget, PHASE_ROUNDS, seed, late
+            )
             if places is not None:
                 phase = _evened(routes, places, budget)
                 # A phase that nothing needed would be a number only.
@@ -162,10 +173,10 @@ def _try(routes: Routes, phases: int, loss: float, late: Late) -> Phases | None:
     return None
 
 
-def _items(routes: Routes) -> Items:
+def _items(routes: Routes) -> ListedChunks:
     """Return every route as an item with one path."""
     every = np.arange(routes.count, dtype=np.int64)
-    return Items(routes.start, routes.link, every, every + 1, routes.weight)
+    return ListedChunks(routes.start, routes.link, every, every + 1, routes.weight)
 
 
 def _budgets(routes: Routes, phases: int, loss: float) -> Iterator[Floats]:
@@ -195,12 +206,12 @@ def _own_time(routes: Routes) -> Floats:
     return np.asarray(routes.weight / narrowest, dtype=np.float64)
 
 
-def _evened(routes: Routes, places: Places, budget: Floats) -> Ints:
+def _evened(routes: Routes, places: Placement, budget: Floats) -> Ints:
     """Return phases with fewer flows of a source at once, still within the budgets."""
     topology = routes.problem.topology
     phase = np.array(places.phase)
     _even_out(
-        loads(topology, _items(routes), places, len(budget)),
+        phase_loads(topology, _items(routes), places, len(budget)),
         (routes.start, routes.link, 1.0 / topology.capacity),
         routes.source,
         routes.weight,

@@ -67,25 +67,25 @@ def route_pmcf(problem: Problem, settings: RouteSettings) -> Routes:
     Under symmetry the set is that of one source per orbit and its images.
     """
     settings = settings.begin()
-    under = find_translations(problem, settings.solve.symmetry and _many(problem, settings))
-    part = _representatives(under)
+    translations = find_translations(problem, settings.solve.symmetry and _many(problem, settings))
+    part = _representatives(translations)
     if settings.paths == "columns":
-        return _lifted(_generate_columns(part, under, settings), under)
+        return _lifted(_generate_columns(part, translations, settings), translations)
     paths = candidate_paths(part, settings)
-    weight, lengths = _solve(part, paths, under, settings)
-    routes = routes_from_weights(part, paths, weight, _certify(under, lengths), "pmcf")
-    return _lifted(routes, under)
+    weight, lengths = _solve(part, paths, translations, settings)
+    routes = routes_from_weights(part, paths, weight, _certify(translations, lengths), "pmcf")
+    return _lifted(routes, translations)
 
 
 def path_program(
-    problem: Problem, paths: Paths, under: Translations | None = None
+    problem: Problem, paths: Paths, translations: Translations | None = None
 ) -> tuple[LinearProgram, Ints]:
     """Build the program over w by path, then z; also return the row of each path's pair.
 
     Rows are pairs, then orbits of links, which are the links unless there are translations.
     """
     _require_memory(problem, paths)
-    link_class, room = _capacity_rows(under or find_translations(problem, wanted=False))
+    link_class, room = _capacity_rows(translations or find_translations(problem, wanted=False))
     pair = paths.pair(len(problem.topology.terminals))
     pairs, first, row = np.unique(pair, return_index=True, return_inverse=True)
     demand = problem.demand.of(paths.source[first], paths.destination[first])
@@ -119,22 +119,25 @@ def _require_memory(problem: Problem, paths: Paths) -> None:
         )
 
 
-def _capacity_rows(under: Translations) -> tuple[Ints, Floats]:
+def _capacity_rows(translations: Translations) -> tuple[Ints, Floats]:
     """Return the row of each link, and what each row has room for per unit of time."""
-    link_class = under.symmetry.link_orbit
-    room = np.bincount(link_class, under.symmetry.problem.topology.capacity) / under.order
+    link_class = translations.symmetry.link_orbit
+    room = (
+        np.bincount(link_class, translations.symmetry.problem.topology.capacity)
+        / translations.order
+    )
     return link_class, room
 
 
 def _solve(
-    problem: Problem, paths: Paths, under: Translations, settings: RouteSettings
+    problem: Problem, paths: Paths, translations: Translations, settings: RouteSettings
 ) -> tuple[Floats, Floats]:
     """Return weights, and the link lengths from the duals; equal weights if the solver has none."""
-    program, row = path_program(problem, paths, under)
+    program, row = path_program(problem, paths, translations)
     result = solve_program(program, settings.solve.solver, settings.solve.lp_settings())
     lengths = np.zeros(problem.topology.links)
     if result.row_dual is not None:
-        link_class, room = _capacity_rows(under)
+        link_class, room = _capacity_rows(translations)
         lengths = np.maximum(0.0, -result.row_dual[-len(room) :])[link_class]
     return _weights(result, row), lengths
 
@@ -147,15 +150,17 @@ def _weights(result: LPResult, row: Ints) -> Floats:
     return np.where(lost, 1.0, weight)
 
 
-def _generate_columns(problem: Problem, under: Translations, settings: RouteSettings) -> Routes:
+def _generate_columns(
+    problem: Problem, translations: Translations, settings: RouteSettings
+) -> Routes:
     """Add shortest paths under the current prices until the certified gap is small enough."""
     paths = candidate_paths(problem, replace(settings, paths="disjoint"))
-    certificate = _certify(under)
+    certificate = _certify(translations)
     for done in range(MOST_COLUMN_ROUNDS):
-        weight, price = _solve(problem, paths, under, settings)
-        certificate = max(certificate, _certify(under, price), key=lambda each: each.bound)
+        weight, price = _solve(problem, paths, translations, settings)
+        certificate = max(certificate, _certify(translations, price), key=lambda each: each.bound)
         routes = routes_from_weights(problem, paths, weight, certificate, "pmcf")
-        gap = _time(routes, under) / certificate.bound - 1
+        gap = _time(routes, translations) / certificate.bound - 1
         settings.solve.report(f"columns: round {done}, {paths.count} paths, gap {gap:.2e}")
         if gap <= settings.solve.gap or settings.solve.out_of_time():
             break
@@ -193,12 +198,12 @@ def _many(problem: Problem, settings: RouteSettings) -> bool:
     return count * len(problem.sources) >= MANY_PATHS
 
 
-def _representatives(under: Translations) -> Problem:
+def _representatives(translations: Translations) -> Problem:
     """Return the part of the problem that one source of each orbit sends."""
-    problem = under.symmetry.problem
-    if under.order == 1:
+    problem = translations.symmetry.problem
+    if translations.order == 1:
         return problem
-    return _sending(problem, under.symmetry.representatives()[0])
+    return _sending(problem, translations.symmetry.representatives()[0])
 
 
 def _sending(problem: Problem, sources: Ints) -> Problem:
@@ -209,30 +214,30 @@ def _sending(problem: Problem, sources: Ints) -> Problem:
     return Problem(problem.topology, Demand(terminals, matrix))
 
 
-def _certify(under: Translations, *lengths: Floats) -> Certificate:
+def _certify(translations: Translations, *lengths: Floats) -> Certificate:
     """Return the best certificate of the whole problem; lengths are equal within each orbit."""
-    return certify_program(reduced_program(under.symmetry), lengths)
+    return certify_program(reduced_program(translations.symmetry), lengths)
 
 
-def _time(routes: Routes, under: Translations) -> float:
+def _time(routes: Routes, translations: Translations) -> float:
     """Return the time of the routes of the representatives together with all their images."""
-    link_class, room = _capacity_rows(under)
+    link_class, room = _capacity_rows(translations)
     return float((np.bincount(link_class, routes.load()) / room).max())
 
 
-def _lifted(routes: Routes, under: Translations) -> Routes:
+def _lifted(routes: Routes, translations: Translations) -> Routes:
     """Return the images of the routes under all translations, ordered by pair."""
-    if under.order == 1:
+    if translations.order == 1:
         return routes
-    problem = under.symmetry.problem
-    moved = problem.topology.position[under.members[:, problem.topology.terminals]]
+    problem = translations.symmetry.problem
+    moved = problem.topology.position[translations.members[:, problem.topology.terminals]]
     images = Paths(
         source=moved[:, routes.source].ravel(),
         destination=moved[:, routes.destination].ravel(),
-        start=starts_of(np.tile(routes.hops, under.order)),
-        link=under.link_members[:, routes.link].ravel(),
+        start=starts_of(np.tile(routes.hops, translations.order)),
+        link=translations.link_members[:, routes.link].ravel(),
     )
     order = np.lexsort((images.destination, images.source))
     chosen = images.select(order)
-    weight = np.tile(routes.weight, under.order)[order]
+    weight = np.tile(routes.weight, translations.order)[order]
     return routes_from_weights(problem, chosen, weight, routes.certificate, routes.method)

@@ -4,6 +4,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from a2aflow.ir.answer import made_now
 from a2aflow.ir.routes import Routes
 from a2aflow.lp.settings import never, silent
 from a2aflow.routes.refusals import deadlock_free_means, refuse_unused
@@ -111,7 +112,10 @@ def route(
         layers=layers,
         solve=solving,
     )
-    return find_routes(problem_of(given, demand, host_bandwidth, groups), method, settings).routes
+    problem = problem_of(given, demand, host_bandwidth, groups)
+    settings = settings.begin()
+    routes = find_routes(problem, method, settings).routes
+    return made_now(routes, command="a2aflow.route", seed=seed, **settings.solve.known())
 
 
 def _given(arguments: dict[str, Any]) -> dict[str, Any]:

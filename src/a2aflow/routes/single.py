@@ -1,8 +1,9 @@
 """`single` and `few`: near-optimal routing with one route per pair, or a handful.
 
 A shard is cut into C equal chunks, each on one route (C = 1 for `single`), so a pair has at most C
-routes. The chunks are spread over all paths by best responses to prices (`spread`), which comes
-within a chunk or two per link of the certified bound, rounded up to what whole chunks can reach.
+routes. The chunks are spread over all paths by best responses to prices (`best_response`), which
+comes within a chunk or two per link of the certified bound, rounded up to what whole chunks can
+reach.
 
 Where there are few chunks, that last step is worth more work: every link gets the budget that a
 target time gives it, and the chunks negotiate until all budgets hold (`negotiate`). They start
@@ -23,24 +24,25 @@ from a2aflow.ir.paths import Paths
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.topology import Topology
-from a2aflow.paths.negotiate import Chunks, Table, negotiate, trace_paths
-from a2aflow.routes.spread import spread_chunks
+from a2aflow.paths.any_path import Chunks, Table, negotiate
+from a2aflow.paths.trace import trace_paths
+from a2aflow.routes.best_response import best_response_paths
 from a2aflow.routes.weights import routes_from_weights
 from a2aflow.settings import RouteSettings
 
-ROUNDS = 200
+ROUNDS_PER_TARGET = 200
 """Rounds of negotiation for one try."""
 
-TRIES = 8
+ORDERS_PER_TARGET = 8
 """Orders of the chunks tried for one target, each from its own seed."""
 
 TRIED_CHUNKS = 40_000
-"""With more chunks than this divided by `TRIES`, fewer orders are tried."""
+"""With more chunks than this divided by `ORDERS_PER_TARGET`, fewer orders are tried."""
 
-COARSE = 5e-4
+COARSE_BOUND_GAP = 5e-4
 """The certified gap that is asked of the bound, at least, where only the bound is needed."""
 
-FINEST = 1e-3
+LEAST_RISE = 1e-3
 """Targets rise by at least this share of the bound from one try to the next."""
 
 MOST_ROUTES = 8
@@ -75,51 +77,53 @@ def _master(problem: Problem, settings: RouteSettings) -> Flow:
     """
     if len(problem.sources) * len(problem.topology.terminals) <= TRIED_CHUNKS:
         return solve_sources(problem, settings.solve)
-    return solve_master(problem, replace(settings.solve, gap=max(settings.solve.gap, COARSE)))
+    return solve_master(
+        problem, replace(settings.solve, gap=max(settings.solve.gap, COARSE_BOUND_GAP))
+    )
 
 
 def route_chunks(flow: Flow, chunks: int, settings: RouteSettings, method: str) -> Routes:
     """Return routes of whole chunks, each shard cut into `chunks`, near the bound of a flow."""
     problem = flow.problem
-    pieces, source, destination = _pieces(problem, chunks)
+    cut, source, destination = _cut(problem, chunks)
     goal = next(_targets(problem, flow.bound, chunks))
     above = goal / flow.bound - 1
     settings.solve.report(f"{method}: {chunks} per pair, aiming at {above:.2%} above the bound")
-    table = spread_chunks(problem.topology, pieces, goal, settings.solve)
-    table = _negotiated(flow, chunks, pieces, table, settings)
+    table = best_response_paths(problem.topology, cut, goal, settings.solve)
+    table = _negotiated(flow, chunks, cut, table, settings)
     return _as_routes(flow, chunks, source, destination, table, method)
 
 
 def _negotiated(
-    flow: Flow, chunks: int, pieces: Chunks, table: Table, settings: RouteSettings
+    flow: Flow, chunks: int, cut: Chunks, table: Table, settings: RouteSettings
 ) -> Table:
     """Return paths for the least target that the chunks reach by negotiation, if below theirs.
 
     They start where they are and, in turn, on the paths of the flow: neither is always better.
     """
     topology = flow.problem.topology
-    reached = _time(topology, pieces, table) * (1 - 1e-9)
-    tries = min(TRIES, TRIED_CHUNKS // len(pieces.start))
-    starts = [table] if tries == 0 else [*_flow_paths(flow, pieces, table.shape[1]), table]
+    reached = _time(topology, cut, table) * (1 - 1e-9)
+    tries = min(ORDERS_PER_TARGET, TRIED_CHUNKS // len(cut.start))
+    starts = [table] if tries == 0 else [*_flow_paths(flow, cut, table.shape[1]), table]
     for target in _targets(flow.problem, flow.bound, chunks):
         if target >= reached or tries == 0:
             break
         above = target / flow.bound - 1
-        settings.solve.report(f"{len(pieces.start)} chunks negotiate: {above:.2%} above the bound")
+        settings.solve.report(f"{len(cut.start)} chunks negotiate: {above:.2%} above the bound")
         budget = target * topology.capacity * (1 + 1e-12)
         for attempt in range(tries):
             if settings.solve.out_of_time():
                 return table
             start, seed = starts[attempt % len(starts)], settings.seed + attempt
             paths, fits = negotiate(
-                topology, pieces, start, budget, ROUNDS, seed, settings.solve.out_of_time
+                topology, cut, start, budget, ROUNDS_PER_TARGET, seed, settings.solve.out_of_time
             )
             if fits:
                 return paths
     return table
 
 
-def _flow_paths(flow: Flow, pieces: Chunks, hops: int) -> list[Table]:
+def _flow_paths(flow: Flow, cut: Chunks, hops: int) -> list[Table]:
     """Return a path per chunk along the volumes of the flow, where they last, if it is per source.
 
     A flow that stands for its orbits has no volumes of its own.
@@ -130,17 +134,17 @@ def _flow_paths(flow: Flow, pieces: Chunks, hops: int) -> list[Table]:
     volumes = np.zeros((flow.groups, topology.links))
     row = np.repeat(np.arange(flow.groups), np.diff(flow.start))
     volumes[row, flow.link] = flow.amount * flow.time
-    group = np.searchsorted(topology.terminals[flow.source], pieces.start)
-    return [trace_paths(topology, pieces, volumes, group, hops).astype(np.int32)]
+    group = np.searchsorted(topology.terminals[flow.source], cut.start)
+    return [trace_paths(topology, cut, volumes, group, hops).astype(np.int32)]
 
 
-def _time(topology: Topology, pieces: Chunks, table: Table) -> float:
+def _time(topology: Topology, cut: Chunks, table: Table) -> float:
     """Return the largest load over capacity of chunks on their paths."""
-    load = Paths.from_table(pieces.start, pieces.end, table).load(pieces.size, topology.links)
+    load = Paths.from_table(cut.start, cut.end, table).load(cut.size, topology.links)
     return float((load / topology.capacity).max())
 
 
-def _pieces(problem: Problem, chunks: int) -> tuple[Chunks, Ints, Ints]:
+def _cut(problem: Problem, chunks: int) -> tuple[Chunks, Ints, Ints]:
     """Return all chunks, and the source and destination of each."""
     terminals = problem.topology.terminals
     source, destination = (np.repeat(each, chunks) for each in problem.demand.pairs())
@@ -150,7 +154,7 @@ def _pieces(problem: Problem, chunks: int) -> tuple[Chunks, Ints, Ints]:
 
 def _targets(problem: Problem, bound: float, chunks: int) -> Iterator[float]:
     """Yield times to aim for: whole chunks over the widest link where all chunks are equal."""
-    grid = FINEST * bound
+    grid = LEAST_RISE * bound
     if problem.demand.uniform:
         unit = 1 / (chunks * float(problem.topology.capacity.max()))
         grid = unit * max(1, round(grid / unit))

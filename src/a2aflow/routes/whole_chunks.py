@@ -20,8 +20,8 @@ from a2aflow.ir.routes import Routes
 from a2aflow.lp.solve import solve_program
 from a2aflow.paths.listed import first_found
 from a2aflow.routes.exact import fewest_chunks
-from a2aflow.routes.pieces import Pieces
 from a2aflow.routes.pmcf import path_program
+from a2aflow.routes.route_chunks import RouteChunks
 from a2aflow.routes.weights import routes_from_weights
 from a2aflow.settings import RouteSettings
 
@@ -35,14 +35,14 @@ def bounded_chunks(routes: Routes, chunks: int, settings: RouteSettings) -> Rout
     if chunks < 1:
         raise UsageError(f"{chunks} chunks per shard; expected at least 1")
     settings = settings.begin()
-    pieces = Pieces(routes, chunks, settings.solve.out_of_time)
-    first = pieces.rounded()
-    least, step, last = pieces.targets(first)
-    found = first_found(last, lambda index: pieces.on_own_paths(first, least + index * step))
-    best = pieces.as_routes(found or first)
+    cut = RouteChunks(routes, chunks, settings.solve.out_of_time)
+    first = cut.rounded()
+    least, step, last = cut.targets(first)
+    found = first_found(last, lambda index: cut.on_own_paths(first, least + index * step))
+    best = cut.as_routes(found or first)
     if best.time > least * (1 + 1e-9) and _may_reroute(routes, chunks, settings):
         last = min(last, math.ceil((best.time - least) / step) - 1)
-        free = first_found(last, lambda index: pieces.on_any_paths(first, least + index * step))
+        free = first_found(last, lambda index: cut.on_any_paths(first, least + index * step))
         best = best if free is None else min(best, free, key=lambda each: each.time)
     loss = best.time / routes.time - 1
     settings.solve.report(f"{chunks} chunks per shard: time {best.time:.9g}, loss {loss:.4g}")
@@ -79,12 +79,12 @@ def limit_routes(routes: Routes, most_per_pair: int, settings: RouteSettings) ->
     return fewest_chunks(best, settings)
 
 
-def _heaviest(routes: Routes, most: int) -> Ints:
+def _heaviest(routes: Routes, most_per_pair: int) -> Ints:
     """Return the heaviest routes of every pair, at most so many, in order."""
     pair = routes.pair(len(routes.problem.topology.terminals))
     order = np.lexsort((-routes.weight, pair))
     _, first, row = np.unique(pair[order], return_index=True, return_inverse=True)
-    return np.asarray(order[np.arange(len(order)) - first[row] < most], dtype=np.int64)
+    return np.asarray(order[np.arange(len(order)) - first[row] < most_per_pair], dtype=np.int64)
 
 
 def _reweighted(routes: Routes, paths: Paths, settings: RouteSettings) -> Routes:

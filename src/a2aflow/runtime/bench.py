@@ -3,7 +3,8 @@
 The time of an iteration is that of its slowest rank, after a barrier. The two all-to-alls take
 turns, so that what else the machine does meets both alike. For N ranks, shards of m bytes and the
 mean time T, the figures are those of nccl-tests: the size is that of a rank's buffer, N m; algbw is
-N m / T; busbw is algbw (N - 1) / N, the throughput (N - 1) m / T of the paper.
+N m / T; busbw is algbw (N - 1) / N, the throughput (N - 1) m / T of the paper. Of an uneven demand
+the size is that of a rank's send buffer on average, and busbw what ranks send each other.
 """
 
 import time
@@ -14,23 +15,29 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from a2aflow.ir.arrays import Ints
+from a2aflow.ir.chunks import PerShard
+from a2aflow.ir.demand import Demand
+from a2aflow.runtime.spans import shards_of
+
 Bytes = NDArray[np.uint8]
 MAX_TOLD = 10
 """How many wrong shards each rank tells of."""
 
 
 class Endpoint(Protocol):
-    """What a process of a runtime can do; it plays the ranks `here`, one row of a buffer each."""
+    """What a process of a runtime can do; it plays the ranks `here`, with a buffer each."""
 
     ranks: int
+    demand: Demand
     here: tuple[int, ...]
     name: str
     native_name: str | None
 
-    def exchange(self, send: Bytes, recv: Bytes) -> None:
+    def exchange(self, send: list[Bytes], recv: list[Bytes], shard: PerShard) -> None:
         """All-to-all by the schedule."""
 
-    def native(self, send: Bytes, recv: Bytes) -> None:
+    def native(self, send: list[Bytes], recv: list[Bytes], shard: PerShard) -> None:
         """All-to-all by the runtime itself; never called if that has no name."""
 
     def barrier(self) -> None:
@@ -121,82 +128,100 @@ def measure(endpoint: Endpoint, sizes: list[int], iterations: int, warmup: int) 
 def _measure_size(
     endpoint: Endpoint, size: int, iterations: int, warmup: int
 ) -> tuple[Row, list[str]]:
-    send = np.stack([_sent(rank, endpoint.ranks, size) for rank in endpoint.here])
-    recv, other = np.empty_like(send), np.empty_like(send)
+    shard = shards_of(endpoint.demand, size)
+    send = [_sent(rank, shard) for rank in endpoint.here]
+    sizes = [int(shard.outputs()[rank]) for rank in endpoint.here]
+    recv, other = ([np.empty(each, dtype=np.uint8) for each in sizes] for _ in range(2))
     violations = _check(endpoint, send, recv, size)
     ours, native = [], []
     for _ in range(warmup + iterations):
-        ours.append(_timed(endpoint, endpoint.exchange, send, recv))
+        ours.append(_timed(endpoint, endpoint.exchange, send, recv, shard))
         if endpoint.native_name:
-            native.append(_timed(endpoint, endpoint.native, send, other))
+            native.append(_timed(endpoint, endpoint.native, send, other, shard))
     # Once more after many calls, on buffers that requests have been bound to for long.
     violations += _check(endpoint, send, recv, size)
-    mine = _times(endpoint, ours[warmup:], size)
-    theirs = _times(endpoint, native[warmup:], size) if native else None
+    mine = _times(endpoint, ours[warmup:], shard)
+    theirs = _times(endpoint, native[warmup:], shard) if native else None
     ratio = theirs.mean / mine.mean if theirs else None
-    return Row(size, endpoint.ranks * size, mine, theirs, ratio), violations
+    return Row(size, shard.stored // endpoint.ranks, mine, theirs, ratio), violations
 
 
 def _timed(
-    endpoint: Endpoint, exchange: Callable[[Bytes, Bytes], None], send: Bytes, recv: Bytes
+    endpoint: Endpoint,
+    exchange: Callable[[list[Bytes], list[Bytes], PerShard], None],
+    send: list[Bytes],
+    recv: list[Bytes],
+    shard: PerShard,
 ) -> float:
     endpoint.barrier()
     started = time.perf_counter()
-    exchange(send, recv)
+    exchange(send, recv, shard)
     return time.perf_counter() - started
 
 
-def _times(endpoint: Endpoint, seconds: list[float], size: int) -> Times:
+def _times(endpoint: Endpoint, seconds: list[float], shard: PerShard) -> Times:
     """Return the figures of the slowest rank in each iteration."""
     slowest = np.max(endpoint.gather(seconds), axis=0)
     mean = float(slowest.mean())
-    busbw = (endpoint.ranks - 1) * size / mean
+    busbw = shard.total / endpoint.ranks / mean
     return Times(
         mean=mean,
         least=float(slowest.min()),
         most=float(slowest.max()),
-        algbw=endpoint.ranks * size / mean,
+        algbw=shard.stored / endpoint.ranks / mean,
         busbw=busbw,
         throughput=busbw,
     )
 
 
-def _check(endpoint: Endpoint, send: Bytes, recv: Bytes, size: int) -> list[str]:
+def _check(endpoint: Endpoint, send: list[Bytes], recv: list[Bytes], size: int) -> list[str]:
     """Exchange once into a buffer in which every byte is wrong; return what still is, anywhere."""
-    for row, rank in enumerate(endpoint.here):
-        recv[row] = ~_received(rank, endpoint.ranks, size)
-    endpoint.exchange(send, recv)
+    shard = shards_of(endpoint.demand, size)
+    for taken, rank in zip(recv, endpoint.here, strict=True):
+        taken[:] = ~_received(rank, shard)
+    endpoint.exchange(send, recv, shard)
     found: list[str] = []
-    for row, rank in enumerate(endpoint.here):
-        found += _wrong(recv[row], _received(rank, endpoint.ranks, size), rank, size)
+    for taken, rank in zip(recv, endpoint.here, strict=True):
+        found += _wrong(taken, rank, shard, size)
     return [each for told in endpoint.gather(found) for each in told]
 
 
-def _wrong(found: Bytes, expected: Bytes, rank: int, size: int) -> list[str]:
+def _wrong(found: Bytes, rank: int, shard: PerShard, size: int) -> list[str]:
     """Name the shards with wrong bytes."""
-    bad = found != expected
+    expected = _received(rank, shard)
+    ends = (np.arange(shard.ranks), np.full(shard.ranks, rank))
+    wrong = np.flatnonzero(found != expected)
+    source = np.searchsorted(shard.in_output(*ends), wrong, side="right") - 1
     told: list[str] = []
-    for source in np.flatnonzero(bad.reshape(-1, size).any(axis=1))[:MAX_TOLD]:
-        shard = slice(source * size, (source + 1) * size)
-        first = int(np.argmax(bad[shard]))
+    for each in np.unique(source)[:MAX_TOLD]:
+        here = wrong[source == each]
         told.append(
-            f"shards of {size} bytes: rank {rank} has {int(bad[shard].sum())} wrong bytes in the "
-            f"shard from rank {source}, the first at {first}: found {found[shard][first]}, "
-            f"expected {expected[shard][first]}"
+            f"shards of {size} bytes: rank {rank} has {len(here)} wrong bytes in the "
+            f"shard from rank {each}, the first at {here[0] - shard.in_output(*ends)[each]}: found "
+            f"{found[here[0]]}, expected {expected[here[0]]}"
         )
     return told
 
 
-def _sent(rank: int, ranks: int, size: int) -> Bytes:
+def _sent(rank: int, shard: PerShard) -> Bytes:
     """Return what a rank sends: bytes that depend on source, destination and position."""
-    pairs = rank * ranks + np.arange(ranks)
-    return (_by_position(size)[None, :] + pairs.astype(np.uint8)[:, None]).reshape(-1)
+    others = np.arange(shard.ranks)
+    return _pattern(np.full(shard.ranks, rank), others, shard)
 
 
-def _received(rank: int, ranks: int, size: int) -> Bytes:
+def _received(rank: int, shard: PerShard) -> Bytes:
     """Return what a rank must receive."""
-    pairs = np.arange(ranks) * ranks + rank
-    return (_by_position(size)[None, :] + pairs.astype(np.uint8)[:, None]).reshape(-1)
+    others = np.arange(shard.ranks)
+    return _pattern(others, np.full(shard.ranks, rank), shard)
+
+
+def _pattern(source: Ints, destination: Ints, shard: PerShard) -> Bytes:
+    """Return the bytes of some shards one after another."""
+    sizes = shard.of(source, destination)
+    along = _by_position(int(sizes.max(initial=0)))
+    marks = (source * shard.ranks + destination).astype(np.uint8)
+    parts = [along[:size] + mark for size, mark in zip(sizes.tolist(), marks, strict=True)]
+    return np.concatenate(parts)
 
 
 def _by_position(size: int) -> Bytes:

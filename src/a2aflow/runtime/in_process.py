@@ -1,42 +1,56 @@
-"""The plans of all ranks in one process: what the runtimes must do, without any runtime."""
+"""The messages of all ranks in one process: what the runtimes must do, without any runtime."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from a2aflow.errors import UsageError
+from a2aflow.ir.chunks import PerShard
+from a2aflow.ir.messages import Messages, RankMessages
 from a2aflow.ir.program import Buffer
 from a2aflow.ir.schedule import Schedule
-from a2aflow.lowering.programs.messages import Plan, placement_of, plan_rank
-from a2aflow.runtime.spans import Spans, shard_bytes_of, spans_of
+from a2aflow.runtime.parts import all_parts
+from a2aflow.runtime.spans import Sizes, Spans, own_spans, sizes_of, spans_of
 
 Bytes = NDArray[np.uint8]
 
 
 class Alltoall:
-    """An all-to-all by one schedule among ranks that are rows of two arrays."""
+    """An all-to-all by one schedule among ranks that are rows of two arrays, or of two lists."""
 
-    def __init__(self, schedule: Schedule) -> None:
-        placement = placement_of(schedule)
-        self.ranks = placement.transfers.ranks
-        self._plans = [plan_rank(placement, rank) for rank in range(self.ranks)]
+    def __init__(self, work: Schedule | Messages) -> None:
+        self._plans = all_parts(work).ranks
+        self.ranks = len(self._plans)
 
-    def __call__(self, send: Bytes, recv: Bytes) -> None:
-        """Exchange shards: row r of `send` is rank r's send buffer, row r of `recv` the other."""
-        if send.ndim != 2 or len(send) != self.ranks or send.shape != recv.shape:
+    def __call__(
+        self,
+        send: Sequence[Bytes] | Bytes,
+        recv: Sequence[Bytes] | Bytes,
+        sizes: Sizes = None,
+    ) -> None:
+        """Exchange shards: row r of `send` is rank r's send buffer, row r of `recv` the other.
+
+        `sizes` are the bytes of a shard of size 1, or of the shard of every pair: what an uneven
+        demand needs to be told.
+        """
+        if len(send) != self.ranks or len(recv) != self.ranks:
             raise UsageError(
-                f"buffers of shape {send.shape} and {recv.shape}; expected {self.ranks} rows each"
+                f"{len(send)} and {len(recv)} buffers; expected {self.ranks} rows each"
             )
-        shard = shard_bytes_of(self.ranks, send.shape[1], send.shape[1], recv.shape[1])
-        layouts = [spans_of(plan, shard) for plan in self._plans]
+        shards = [
+            sizes_of(plan, sizes, (len(given), len(given)), len(taken))
+            for plan, given, taken in zip(self._plans, send, recv, strict=True)
+        ]
+        layouts = [spans_of(plan, shard) for plan, shard in zip(self._plans, shards, strict=True)]
         memory = [
             {Buffer.INPUT: send[rank], Buffer.OUTPUT: recv[rank], Buffer.SCRATCH: _scratch(layout)}
             for rank, layout in enumerate(layouts)
         ]
         for rank in range(self.ranks):
-            own = slice(rank * shard, (rank + 1) * shard)
-            recv[rank, own] = send[rank, own]
+            given, taken = own_spans(rank, shards[rank])
+            recv[rank][taken] = send[rank][given]
         for step in range(self._plans[0].steps):
             self._step(step, layouts, memory)
 
@@ -53,32 +67,34 @@ class Alltoall:
             for message in _messages(plan, step, sends=False):
                 arrived = wire.pop((int(plan.peer[message]), plan.rank))
                 for (buffer, begin, count), run in zip(layout.of(message), arrived, strict=True):
-                    buffers[buffer][begin : begin + count] = run
+                    if count:  # The empty run of a message without bytes is in the input.
+                        buffers[buffer][begin : begin + count] = run
 
 
 def _scratch(layout: Spans) -> Bytes:
     return np.zeros(layout.scratch_bytes, dtype=np.uint8)
 
 
-def _messages(plan: Plan, step: int, sends: bool) -> list[int]:
+def _messages(plan: RankMessages, step: int, sends: bool) -> list[int]:
     return [message for message in plan.by_step[step] if plan.sends[message] == sends]
 
 
 class Endpoint:
     """All ranks at once, for `runtime.bench`."""
 
-    def __init__(self, schedule: Schedule) -> None:
-        self._alltoall = Alltoall(schedule)
+    def __init__(self, messages: Messages) -> None:
+        self._alltoall = Alltoall(messages)
+        self.demand = messages.demand
         self.ranks = self._alltoall.ranks
         self.here = tuple(range(self.ranks))
         self.name = "reference, one process"
         self.native_name = None
 
-    def exchange(self, send: Bytes, recv: Bytes) -> None:
+    def exchange(self, send: list[Bytes], recv: list[Bytes], shard: PerShard) -> None:
         """All-to-all by the schedule."""
-        self._alltoall(send, recv)
+        self._alltoall(send, recv, shard)
 
-    def native(self, send: Bytes, recv: Bytes) -> None:
+    def native(self, send: list[Bytes], recv: list[Bytes], shard: PerShard) -> None:
         """Do nothing: there is no all-to-all of its own."""
 
     def barrier(self) -> None:

@@ -1,4 +1,4 @@
-"""Start the ranks of a saved schedule on this machine, and return what they report."""
+"""Start the ranks of a saved schedule, or its messages, on this machine; return their report."""
 
 import importlib.util
 import os
@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from a2aflow.errors import MissingComponentError, UsageError, VerificationError
-from a2aflow.ir.files.artefacts import read_as
 from a2aflow.ir.files.json import read_json
-from a2aflow.ir.schedule import Schedule
-from a2aflow.lowering.programs.messages import placement_of
+from a2aflow.ir.files.messages import messages_text
+from a2aflow.ir.files.text import write_text
+from a2aflow.ir.messages import Messages
 from a2aflow.runtime.bench import Report, report_from_json
 from a2aflow.runtime.mpiexec import find_mpi
 from a2aflow.runtime.needs import require_memory
+from a2aflow.runtime.parts import read_messages
 from a2aflow.runtime.processes import Command, grouped
 from a2aflow.runtime.worker import RUNTIMES, Job
 
@@ -50,16 +51,17 @@ def run_schedule(
 ) -> Report:
     """Run a saved schedule with real bytes and return times; raise if any byte is wrong.
 
+    The file may also be of the messages that the schedule was lowered to: that is what ranks read.
     `on` is one of `RUNTIMES`; `ranks`, if given, must be the number of terminals.
     """
     settings = settings or RunSettings()
     if on not in RUNTIMES:
         raise UsageError(f"no runtime {on!r}; expected one of {', '.join(RUNTIMES)}")
-    needed = _ranks_of(schedule, ranks, settings)
+    messages = _messages_of(schedule, ranks, settings)
     subject = f"the run of {schedule} on {on}"
     with grouped() as group:
-        job = _job(schedule, on, settings, group.folder)
-        commands = _commands(job, settings, needed, group.folder)
+        job = _job(messages, on, settings, group.folder)
+        commands = _commands(job, settings, len(messages.ranks), group.folder)
         group.run(commands, settings.timeout, subject)
         report = report_from_json(_result(Path(job.results), commands[0], subject))
     if report.violations:
@@ -67,22 +69,24 @@ def run_schedule(
     return report
 
 
-def _ranks_of(path: Path, ranks: int | None, settings: RunSettings) -> int:
-    """Return the number of ranks of a schedule that can be run."""
-    placement = placement_of(read_as(path, Schedule))
-    found = placement.transfers.ranks
+def _messages_of(path: Path, ranks: int | None, settings: RunSettings) -> Messages:
+    """Return the messages of a schedule that can be run."""
+    messages = read_messages(path)
+    found = len(messages.ranks)
     if ranks is not None and ranks != found:
         raise UsageError(
             f"{path}: a schedule for {found} ranks, one per terminal, and {ranks} were asked for; "
             f"leave out the number, or ask for {found}"
         )
-    require_memory(placement, settings.sizes)
-    return found
+    require_memory(messages, settings.sizes)
+    return messages
 
 
-def _job(schedule: Path, on: str, settings: RunSettings, folder: Path) -> Job:
+def _job(messages: Messages, on: str, settings: RunSettings, folder: Path) -> Job:
+    path = folder / "run.messages"
+    write_text(path, messages_text(messages))
     return Job(
-        schedule=str(schedule.absolute()),
+        messages=str(path),
         on=on,
         sizes=list(settings.sizes),
         iterations=settings.iterations,

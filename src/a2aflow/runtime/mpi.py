@@ -11,6 +11,7 @@ Only persistent requests and plain point-to-point calls of MPI 3 are used, so an
 
 import os
 from collections import OrderedDict
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal
 
@@ -18,11 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from a2aflow.errors import MissingComponentError, UsageError
+from a2aflow.ir.chunks import PerShard
+from a2aflow.ir.files.messages import read_rank
+from a2aflow.ir.messages import RankMessages
 from a2aflow.ir.program import Buffer
-from a2aflow.ir.schedule import Schedule
-from a2aflow.lowering.programs.messages import Plan, plan_of
+from a2aflow.runtime.parts import Work, part_of
 from a2aflow.runtime.progress import Progress
-from a2aflow.runtime.spans import Span, Spans, shard_bytes_of, spans_of
+from a2aflow.runtime.spans import Sizes, Span, Spans, own_spans, sizes_of, spans_of
 
 try:
     from mpi4py import MPI
@@ -33,6 +36,8 @@ except (ImportError, RuntimeError) as error:  # RuntimeError: mpi4py is here, li
 
 Sync = Literal["dataflow", "step"]
 Bytes = NDArray[np.uint8]
+Key = tuple[int, int, int | bytes]
+"""The addresses of two buffers, and the sizes of shards."""
 
 GATHER_BYTES = 16 * 1024
 """Messages of up to this many bytes travel as one, wherever their bytes lie."""
@@ -48,8 +53,8 @@ class Alltoall:
     Making and freeing one are collective, as is every call.
     """
 
-    def __init__(self, schedule: Schedule, comm: "MPI.Intracomm", sync: Sync = "dataflow") -> None:
-        ranks = len(schedule.problem.topology.terminals)
+    def __init__(self, work: Work, comm: "MPI.Intracomm", sync: Sync = "dataflow") -> None:
+        ranks = work.chunks.ranks
         if comm.Get_size() != ranks:
             raise UsageError(
                 f"a communicator of {comm.Get_size()} ranks for a schedule of {ranks}; "
@@ -59,17 +64,18 @@ class Alltoall:
         if sync not in ("dataflow", "step"):
             raise UsageError(f"sync {sync!r}; expected 'dataflow' or 'step'")
         self._sync = sync
-        self._plan = plan_of(schedule, comm.Get_rank())
+        self._plan = part_of(work, comm.Get_rank())
         # A communicator of our own: our messages cannot be taken for the user's.
         self._comm = comm.Dup()
         self._scratch: Bytes = np.empty(0, dtype=np.uint8)
-        self._bindings: OrderedDict[tuple[int, int, int], _Binding] = OrderedDict()
+        self._bindings: OrderedDict[Key, _Binding] = OrderedDict()
 
-    def __call__(self, send: NDArray[Any], recv: NDArray[Any]) -> None:
+    def __call__(self, send: NDArray[Any], recv: NDArray[Any], sizes: Sizes = None) -> None:
         """Send shard d of `send` to rank d, and receive the shard from rank s as shard s of `recv`.
 
-        In mpi4py's order. Contiguous arrays of one type and size, a multiple of the number of
-        ranks, that do not overlap.
+        In mpi4py's order. Contiguous arrays of one type that do not overlap. If `sizes` is left
+        out, both are of one size, a multiple of the number of ranks; else it is the bytes of a
+        shard of size 1, or a matrix with the bytes of every pair, the same at all ranks.
         """
         given, taken = _bytes_of(send, "send"), _bytes_of(recv, "receive")
         if send.dtype != recv.dtype:
@@ -79,10 +85,10 @@ class Alltoall:
             )
         if not recv.flags.writeable or np.may_share_memory(given, taken):
             raise UsageError("the receive buffer must be writable, and apart from the send buffer")
-        shard = shard_bytes_of(self._plan.ranks, given.nbytes, send.size, taken.nbytes)
-        own = slice(self._plan.rank * shard, (self._plan.rank + 1) * shard)
+        shard = sizes_of(self._plan, sizes, (given.nbytes, send.size), taken.nbytes)
+        own, to = own_spans(self._plan.rank, shard)
         binding = self._binding(given, taken, shard)
-        taken[own] = given[own]
+        taken[to] = given[own]
         if self._sync == "dataflow":
             self._flow(binding)
         else:
@@ -107,9 +113,10 @@ class Alltoall:
         if kind is None:
             self.free()
 
-    def _binding(self, send: Bytes, recv: Bytes, shard: int) -> "_Binding":
-        """Return requests for these addresses and this size, new ones only if there are none."""
-        key = (_address(send), _address(recv), shard)
+    def _binding(self, send: Bytes, recv: Bytes, shard: PerShard) -> "_Binding":
+        """Return requests for these addresses and these sizes, new ones only if there are none."""
+        sizes = shard.most if shard.counts is None else shard.counts.tobytes()
+        key = (_address(send), _address(recv), sizes)
         found = self._bindings.get(key)
         if found is None:
             while len(self._bindings) >= MAX_BINDINGS:
@@ -145,7 +152,11 @@ class _Binding:
     """Persistent requests for one pair of buffers, and scratch that outlives them."""
 
     def __init__(
-        self, comm: "MPI.Intracomm", plan: Plan, spans: Spans, buffers: tuple[Bytes, Bytes, Bytes]
+        self,
+        comm: "MPI.Intracomm",
+        plan: RankMessages,
+        spans: Spans,
+        buffers: tuple[Bytes, Bytes, Bytes],
     ) -> None:
         # By address: a request that held the user's arrays would keep them alive.
         self._bases = [_address(buffer) for buffer in buffers]
@@ -214,22 +225,28 @@ def _address(array: Bytes) -> int:
 class Endpoint:
     """One rank of COMM_WORLD, for `runtime.bench`."""
 
-    def __init__(self, schedule: Schedule, sync: Sync) -> None:
+    def __init__(self, messages: Path, sync: Sync) -> None:
         self._comm = MPI.COMM_WORLD
-        self._alltoall = Alltoall(schedule, self._comm, sync)
+        part = read_rank(messages, self._comm.Get_rank())
+        self._alltoall = Alltoall(part, self._comm, sync)
+        self.demand = part.demand
         self.ranks = self._comm.Get_size()
         self.here = (self._comm.Get_rank(),)
         vendor, version = MPI.get_vendor()
         self.name = f"{vendor} {'.'.join(map(str, version))}"
-        self.native_name = "MPI_Alltoall"
+        self.native_name = "MPI_Alltoall" if part.demand.uniform else "MPI_Alltoallv"
 
-    def exchange(self, send: Bytes, recv: Bytes) -> None:
+    def exchange(self, send: list[Bytes], recv: list[Bytes], shard: PerShard) -> None:
         """All-to-all by the schedule."""
-        self._alltoall(send[0], recv[0])
+        self._alltoall(send[0], recv[0], shard)
 
-    def native(self, send: Bytes, recv: Bytes) -> None:
+    def native(self, send: list[Bytes], recv: list[Bytes], shard: PerShard) -> None:
         """All-to-all by MPI itself."""
-        self._comm.Alltoall(send[0], recv[0])
+        if shard.counts is None:
+            self._comm.Alltoall(send[0], recv[0])
+        else:
+            sent, received = shard.counts[self.here[0]], shard.counts[:, self.here[0]]
+            self._comm.Alltoallv([send[0], sent.tolist()], [recv[0], received.tolist()])
 
     def barrier(self) -> None:
         """Wait for all ranks."""

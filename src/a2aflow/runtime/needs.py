@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from a2aflow.errors import LimitError
-from a2aflow.lowering.programs.placement import Placement
+from a2aflow.ir.messages import Messages
+from a2aflow.runtime.spans import shards_of, slot_bytes
 
 BUFFERS = 5
 """Buffers of a rank at once: sent, received by either all-to-all, expected, and compared."""
@@ -23,10 +24,10 @@ LIMIT, USED = Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory.cur
 """Where Linux tells the memory of the machine, and of the container if we are in one."""
 
 
-def require_memory(placement: Placement, sizes: Sequence[int]) -> None:
+def require_memory(messages: Messages, sizes: Sequence[int]) -> None:
     """Refuse shards whose buffers do not fit into memory, with all ranks on this machine."""
-    size, ranks = max(sizes), placement.transfers.ranks
-    needed, available = needed_bytes(placement, size), available_bytes()
+    size, ranks = max(sizes), len(messages.ranks)
+    needed, available = needed_bytes(messages, size), available_bytes()
     if available is not None and sum(needed) > available:
         raise LimitError(
             f"shards of {size:,} bytes take {_in_words(max(needed))} of memory in each of {ranks} "
@@ -35,11 +36,15 @@ def require_memory(placement: Placement, sizes: Sequence[int]) -> None:
         )
 
 
-def needed_bytes(placement: Placement, size: int) -> list[int]:
+def needed_bytes(messages: Messages, size: int) -> list[int]:
     """Return about what each rank takes for shards of `size` bytes."""
-    ranks, chunks = placement.transfers.ranks, placement.transfers.chunks_per_shard
-    fixed = RANK_BYTES + (BUFFERS * ranks + PATTERN_BYTES) * size
-    return [fixed + KEPT * slots * -(-size // chunks) for slots in placement.scratch.tolist()]
+    shard = shards_of(messages.demand, size)
+    slot, pattern = slot_bytes(messages.chunks, shard), PATTERN_BYTES * shard.most
+    buffers = zip(shard.inputs().tolist(), shard.outputs().tolist(), strict=True)
+    return [
+        RANK_BYTES + BUFFERS * max(ends) + pattern + KEPT * part.scratch * slot
+        for part, ends in zip(messages.ranks, buffers, strict=True)
+    ]
 
 
 def available_bytes() -> int | None:

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable, Sequence
 
-from a2aflow.lowering.programs.messages import Plan
+from a2aflow.ir.messages import RankMessages
 
 
 class Progress:
     """Counts down what each message waits for, and the requests that each consists of."""
 
-    def __init__(self, plan: Plan, requests: Sequence[int]) -> None:
+    def __init__(self, plan: RankMessages, requests: Sequence[int]) -> None:
         self._followers = plan.followers
         self._waiting = list(plan.waiting)
         self._requests = list(requests)

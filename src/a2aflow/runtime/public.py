@@ -31,10 +31,11 @@ def run(
     `VerificationError`.
 
     Args:
-        subject: a `Schedule`, or the path of one.
+        subject: a `Schedule`, or the path of one, or of the messages that it was lowered to.
         on: `"reference"` (one process, no MPI needed), `"mpi"` or `"torch"`.
         sizes: bytes of a shard, which is what one rank sends to one other: a number, several, or a
-            text such as `"64K"`, or `"1K:16M"` by doubling.
+            text such as `"64K"`, or `"1K:16M"` by doubling. With an uneven demand a pair has as
+            many bytes as its demand times that, to the nearest.
         ranks: as many as the schedule has terminals; anything else is refused.
         iterations: timed repetitions.
         warmup: repetitions before those.

@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from a2aflow.errors import MissingComponentError, UsageError
-from a2aflow.ir.schedule import Schedule
-from a2aflow.lowering.programs.messages import plan_of
-from a2aflow.runtime.spans import Spans, spans_of
+from a2aflow.ir.chunks import PerShard
+from a2aflow.ir.files.messages import read_rank
+from a2aflow.runtime.parts import Work, part_of
+from a2aflow.runtime.spans import Sizes, Spans, own_spans, sizes_of, spans_of
 
 try:
     import torch
@@ -38,36 +39,39 @@ class Alltoall:
     topology only. Every call is collective.
     """
 
-    def __init__(self, schedule: Schedule, group: Group = None) -> None:
-        ranks, found = len(schedule.problem.topology.terminals), dist.get_world_size(group)
+    def __init__(self, work: Work, group: Group = None) -> None:
+        ranks, found = work.chunks.ranks, dist.get_world_size(group)
         if found != ranks:
             raise UsageError(
                 f"a process group of {found} ranks for a schedule of {ranks}; "
                 "expected one rank per terminal"
             )
         self._group = group
-        self._plan = plan_of(schedule, dist.get_rank(group))
+        self._plan = part_of(work, dist.get_rank(group))
         self._peers = [_global_rank(group, peer) for peer in self._plan.peer.tolist()]
-        self._spans: tuple[int, Spans] | None = None
+        self._spans: tuple[int | bytes, Spans] | None = None
         self._scratch: Tensor = None
 
-    def __call__(self, output: Tensor, input: Tensor) -> None:
+    def __call__(self, output: Tensor, input: Tensor, sizes: Sizes = None) -> None:
         """Send shard d of `input` to rank d; what rank s sends becomes shard s of `output`.
 
-        In PyTorch's order, and with its rules: contiguous tensors of one type and size on one
-        device, whose first dimension is a multiple of the number of ranks. They must not overlap.
+        In PyTorch's order, and with its rules: contiguous tensors of one type on one device, that
+        do not overlap. If `sizes` is left out, both are of one size, and their first dimension is
+        a multiple of the number of ranks; else it is the bytes of a shard of size 1, or a matrix
+        with the bytes of every pair, the same at all ranks.
         """
         taken, given = _bytes_of(output, "output"), _bytes_of(input, "input")
-        _require_fit(output, input, self._plan.ranks)
-        shard = given.numel() // self._plan.ranks
-        own = slice(self._plan.rank * shard, (self._plan.rank + 1) * shard)
-        taken[own] = given[own]
+        if sizes is None and self._plan.demand.uniform:
+            _require_alike(output, input, self._plan.chunks.ranks)
+        _require_fit(output, input)
+        buffers = ((given.numel(), input.numel()), taken.numel())
+        shard = sizes_of(self._plan, sizes, *buffers)
+        own, to = own_spans(self._plan.rank, shard)
+        taken[to] = given[own]
         spans = self._layout(shard)
-        buffers = (given, taken, self._scratch_on(given.device, spans.scratch_bytes))
+        memory = (given, taken, self._scratch_on(given.device, spans.scratch_bytes))
         for messages in self._plan.by_step:
-            operations = [
-                each for one in messages for each in self._operations(one, spans, buffers)
-            ]
+            operations = [each for one in messages for each in self._operations(one, spans, memory)]
             for work in dist.batch_isend_irecv(operations) if operations else ():
                 work.wait()
 
@@ -81,9 +85,10 @@ class Alltoall:
             if count
         ]
 
-    def _layout(self, shard: int) -> Spans:
-        if self._spans is None or self._spans[0] != shard:
-            self._spans = (shard, spans_of(self._plan, shard))
+    def _layout(self, shard: PerShard) -> Spans:
+        key = shard.most if shard.counts is None else shard.counts.tobytes()
+        if self._spans is None or self._spans[0] != key:
+            self._spans = (key, spans_of(self._plan, shard))
         return self._spans[1]
 
     def _scratch_on(self, device: Any, size: int) -> Tensor:
@@ -110,8 +115,8 @@ def _bytes_of(tensor: Tensor, name: str) -> Tensor:
     return (torch.view_as_real(flat).reshape(-1) if flat.is_complex() else flat).view(torch.uint8)
 
 
-def _require_fit(output: Tensor, input: Tensor, ranks: int) -> None:
-    """Refuse what `all_to_all_single` would, and what is more likely a mistake than meant."""
+def _require_alike(output: Tensor, input: Tensor, ranks: int) -> None:
+    """Refuse tensors that are not one equal shard per rank."""
     kinds = [(each.numel(), each.dtype, each.device) for each in (output, input)]
     if kinds[0] != kinds[1]:
         told = " and ".join(f"{count} of {dtype} on {device}" for count, dtype, device in kinds)
@@ -121,38 +126,53 @@ def _require_fit(output: Tensor, input: Tensor, ranks: int) -> None:
             f"dimension 0 does not divide equally across group size {ranks}: found shapes "
             f"{tuple(output.shape)} and {tuple(input.shape)}; one equal shard per rank (pad it)"
         )
+
+
+def _require_fit(output: Tensor, input: Tensor) -> None:
+    """Refuse what `all_to_all_single` would, and what is more likely a mistake than meant."""
+    if (output.dtype, output.device) != (input.dtype, input.device):
+        raise UsageError(
+            f"tensors are not equal in data type or device: found {output.dtype} on "
+            f"{output.device} and {input.dtype} on {input.device}"
+        )
     if output.requires_grad:
         raise UsageError(
             "the output requires grad, so it is not one to write to; the order is (output, input)"
         )
-    size = input.numel() * input.element_size()
-    if abs(output.data_ptr() - input.data_ptr()) < size:
+    first, second = sorted((output, input), key=lambda each: int(each.data_ptr()))
+    size = first.numel() * first.element_size()
+    if second.numel() and second.data_ptr() - first.data_ptr() < size:
         raise UsageError("the output overlaps with the input; expected two separate tensors")
 
 
 class Endpoint:
     """One rank of a gloo process group on this machine, for `runtime.bench`."""
 
-    def __init__(self, schedule: Schedule, rank: int, store: Path) -> None:
-        self.ranks = len(schedule.problem.topology.terminals)
+    def __init__(self, messages: Path, rank: int, store: Path) -> None:
+        part = read_rank(messages, rank)
+        self.ranks, self.demand = part.chunks.ranks, part.demand
         dist.init_process_group(
             "gloo",
             store=dist.FileStore(str(store), self.ranks),
             rank=rank,
             world_size=self.ranks,
         )
-        self._alltoall = Alltoall(schedule)
+        self._alltoall = Alltoall(part)
         self.here = (rank,)
         self.name = f"torch {torch.__version__} gloo"
         self.native_name = "all_to_all_single"
 
-    def exchange(self, send: Bytes, recv: Bytes) -> None:
+    def exchange(self, send: list[Bytes], recv: list[Bytes], shard: PerShard) -> None:
         """All-to-all by the schedule."""
-        self._alltoall(torch.from_numpy(recv[0]), torch.from_numpy(send[0]))
+        self._alltoall(torch.from_numpy(recv[0]), torch.from_numpy(send[0]), shard)
 
-    def native(self, send: Bytes, recv: Bytes) -> None:
+    def native(self, send: list[Bytes], recv: list[Bytes], shard: PerShard) -> None:
         """All-to-all by gloo itself."""
-        dist.all_to_all_single(torch.from_numpy(recv[0]), torch.from_numpy(send[0]))
+        splits = {}
+        if shard.counts is not None:
+            splits["output_split_sizes"] = shard.counts[:, self.here[0]].tolist()
+            splits["input_split_sizes"] = shard.counts[self.here[0]].tolist()
+        dist.all_to_all_single(torch.from_numpy(recv[0]), torch.from_numpy(send[0]), **splits)
 
     def barrier(self) -> None:
         """Wait for all ranks."""

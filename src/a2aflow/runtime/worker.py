@@ -14,10 +14,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from a2aflow.errors import A2AFlowError
-from a2aflow.ir.files.artefacts import read_as
 from a2aflow.ir.files.json import write_json
-from a2aflow.ir.schedule import Schedule
 from a2aflow.runtime.bench import Endpoint, measure
+from a2aflow.runtime.parts import read_messages
 
 GRACE_SECONDS = 10.0
 """How much longer than the launcher a rank waits before it ends itself, should it be orphaned."""
@@ -27,7 +26,7 @@ GRACE_SECONDS = 10.0
 class Job:
     """What every process of a run is told."""
 
-    schedule: str
+    messages: str
     on: str
     sizes: list[int]
     iterations: int
@@ -43,16 +42,16 @@ class Job:
 
 def endpoint_of(job: Job, rank: int | None) -> Endpoint:
     """Connect this process to the others, in the runtime that the job names."""
-    schedule = read_as(Path(job.schedule), Schedule)
+    messages = Path(job.messages)
     # By name, so that a rank loads the one runtime that it runs on.
     module = importlib.import_module(f"a2aflow.runtime.{RUNTIMES[job.on]}")
     found: Endpoint
     if job.on == "mpi":
-        found = module.Endpoint(schedule, job.sync)
+        found = module.Endpoint(messages, job.sync)
     elif job.on == "torch":
-        found = module.Endpoint(schedule, rank, Path(job.results).with_suffix(".store"))
+        found = module.Endpoint(messages, rank, Path(job.results).with_suffix(".store"))
     else:
-        found = module.Endpoint(schedule)
+        found = module.Endpoint(read_messages(messages))
     return found
 
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from a2aflow.ir.schedule import chunks_of
-from a2aflow.schedules.pieces import amounts_of, capacity_unit
+from a2aflow.ir.chunks import chunks_of
+from a2aflow.schedules.timed_chunks import amounts_of, capacity_unit
 from a2aflow.schedules.timestepped import TimedFlow
 
 FINEST_GRID = 2.0**40
@@ -18,17 +18,17 @@ def on_grid(flow: TimedFlow, chunks_per_shard: int) -> bool:
     return bool(np.ptp(sizes) <= 1e-9 * sizes.max()) and 0.5 <= units <= FINEST_GRID
 
 
-def choices_of(flow: TimedFlow, most: int) -> list[int]:
+def choices_of(flow: TimedFlow, most_chunks: int) -> list[int]:
     """Return the numbers of chunks per shard to try.
 
-    These are all up to `most` that make equal chunks, and those that cut a shard of mean size into
-    up to `most`, doubling: chunks of an uneven demand are never quite equal.
+    These are all up to `most_chunks` that make equal chunks, and those that cut a shard of mean
+    size into up to `most_chunks`, doubling: chunks of an uneven demand are never quite equal.
     """
     amounts = amounts_of(flow)
     mean = float(amounts[amounts > 0].mean())
-    doubling = {min(2**power, most) for power in range(most.bit_length() + 1)}
+    doubling = {min(2**power, most_chunks) for power in range(most_chunks.bit_length() + 1)}
     rough = {max(1, round(chunks / mean)) for chunks in doubling}
-    return sorted(rough | {chunks for chunks in range(1, most + 1) if on_grid(flow, chunks)})
+    return sorted(rough | {chunks for chunks in range(1, most_chunks + 1) if on_grid(flow, chunks)})
 
 
 def least_loss(flow: TimedFlow, chunks_per_shard: int) -> float:

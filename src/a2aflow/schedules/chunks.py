@@ -2,8 +2,8 @@
 
 A schedule of C chunks per shard is a timed path per chunk. Its steps take as long as their loads
 demand, so any paths make a schedule; good ones are found by routing all chunks within budgets for
-the steps (`pieces`), starting from the paths of the fractional flow, so few chunks need to move.
-Under translations this happens for one source per orbit, and is then mapped to all.
+the steps (`timed_chunks`), starting from the paths of the fractional flow, so few chunks need to
+move. Under translations this happens for one source per orbit, and is then mapped to all.
 
 Where all chunks are equally large, loads are whole, and so are the budgets worth trying: integers
 K[t], whose sum B makes the time B / C. The least conceivable B is C times the fractional time,
@@ -23,19 +23,20 @@ from a2aflow.flows.exact import exact_flows
 from a2aflow.flows.matrices import linear_program
 from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.certificate import Certificate
+from a2aflow.ir.chunks import Chunks
 from a2aflow.ir.paths import NOTHING
 from a2aflow.ir.schedule import Schedule
 from a2aflow.lp.program import LinearProgram
 from a2aflow.lp.settings import LPStatus, never
 from a2aflow.lp.solve import solve_program
-from a2aflow.schedules.pieces import Pieces, Rounded, capacity_unit
+from a2aflow.schedules.timed_chunks import Rounded, TimedChunks, capacity_unit
 from a2aflow.schedules.timestepped import TimedFlow, useful_variables
 from a2aflow.settings import SolveSettings
 
-TRIES, DEAR_TRIES = 4, 2
+CHEAP_TRIES, DEAR_TRIES = 4, 2
 """Orders of the chunks that are tried, each from its own seed: where it is cheap, where not."""
 
-TOTALS = 12
+TOTALS_TRIED = 12
 """Total durations tried for one number of chunks."""
 
 REFINED_VARIABLES = 60_000
@@ -59,29 +60,31 @@ def round_flow(
 
     With `refine`, small flows are solved again for the integer durations where rounding fails.
     """
-    pieces = Pieces(flow, chunks_per_shard, settings)
+    timed = TimedChunks(flow, chunks_per_shard, settings)
     exact = chunks_per_shard * capacity_unit(flow) * flow.time
     least = int(np.ceil(exact * (1 - 1e-9)))
-    most = int(np.floor(exact * (1 + most_loss) * (1 + 1e-9)))
+    largest = int(np.floor(exact * (1 + most_loss) * (1 + 1e-9)))
     # A handful of totals spread over the range does, where there are many.
     totals = list(
-        dict.fromkeys(np.linspace(least, most, min(most - least + 1, TOTALS)).astype(int).tolist())
+        dict.fromkeys(
+            np.linspace(least, largest, min(largest - least + 1, TOTALS_TRIED)).astype(int).tolist()
+        )
     )
-    tries = TRIES if pieces.cheap else DEAR_TRIES
+    tries = CHEAP_TRIES if timed.cheap else DEAR_TRIES
 
     def attempt(total: int) -> Rounded | None:
         for budgets, guide in _budgets(flow, chunks_per_shard, total, refine, settings):
-            found = pieces.route(budgets.astype(np.float64), guide, tries)
+            found = timed.route(budgets.astype(np.float64), guide, tries)
             if found.within(most_loss):
                 return found
         return None
 
-    if pieces.cheap:
+    if timed.cheap:
         return next((each for each in map(attempt, totals) if each is not None), None)
-    return _few(totals, attempt)
+    return _better_of_two(totals, attempt)
 
 
-def _few(totals: list[int], attempt: Callable[[int], Rounded | None]) -> Rounded | None:
+def _better_of_two(totals: list[int], attempt: Callable[[int], Rounded | None]) -> Rounded | None:
     """Return the better of two attempts: the largest total, and if that works the middle one."""
     best = attempt(totals[-1]) if totals else None
     if best is None or len(totals) == 1:
@@ -97,15 +100,15 @@ def squeezed(
     Whatever the durations, there is one: that of the fractional paths, or of shortest ones. It is
     found even if time is up.
     """
-    pieces = Pieces(flow, chunks_per_shard, settings)
+    timed = TimedChunks(flow, chunks_per_shard, settings)
     unit = chunks_per_shard * capacity_unit(flow)
-    best = pieces.route(np.full(flow.expansion.steps, np.inf), flow.volumes, late=never)
+    best = timed.route(np.full(flow.expansion.steps, np.inf), flow.volumes, late=never)
     low, high = LEAST_SLACK, best.loss
     for _ in range(SQUEEZES):
         if best.within(most_loss) or high <= low or settings.out_of_time():
             break
         slack = float(np.sqrt(low * high))
-        found = pieces.route(flow.durations * unit * (1 + slack), flow.volumes)
+        found = timed.route(flow.durations * unit * (1 + slack), flow.volumes)
         best = min(best, found, key=lambda each: each.loss)
         low, high = (low, min(slack, best.loss)) if found.fits else (slack, min(high, best.loss))
     if not np.isfinite(best.loss):
@@ -167,23 +170,23 @@ def _refined(flow: TimedFlow, durations: Floats, settings: SolveSettings) -> Flo
 def schedule_from(rounded: Rounded, certificate: Certificate, method: str) -> Schedule:
     """Write whole chunks on timed paths as the sends of each step, without empty steps."""
     flow = rounded.flow
-    topology, under = flow.expansion.problem.topology, flow.translations
+    topology, translations = flow.expansion.problem.topology, flow.translations
     chunk, hop = np.nonzero(rounded.paths != NOTHING)
     timed = rounded.paths[chunk, hop]
     used, step = np.unique(timed // topology.links, return_inverse=True)
     # Sends of one step become consecutive; each is followed by its images.
     order = np.lexsort((timed % topology.links, chunk, step))
     chunk, link = chunk[order], timed[order] % topology.links
-    moved = topology.position[under.members[:, topology.terminals]]
+    moved = topology.position[translations.members[:, topology.terminals]]
     return Schedule(
         problem=flow.expansion.problem,
-        chunks_per_shard=rounded.chunks_per_shard,
+        chunks=Chunks.of_demand(flow.expansion.problem.demand, rounded.chunks_per_shard),
         steps=len(used),
-        step=np.repeat(step[order], under.order),
+        step=np.repeat(step[order], translations.order),
         source=moved[:, rounded.source[chunk]].T.ravel(),
         destination=moved[:, rounded.destination[chunk]].T.ravel(),
-        chunk=np.repeat(rounded.chunk[chunk], under.order),
-        link=under.link_members[:, link].T.ravel(),
+        chunk=np.repeat(rounded.chunk[chunk], translations.order),
+        link=translations.link_members[:, link].T.ravel(),
         certificate=certificate,
         fractional_time=flow.time,
         method=method,

@@ -8,16 +8,16 @@ from a2aflow.flows import solve
 from a2aflow.ir.flow import Status
 from a2aflow.ir.problem import Problem
 from a2aflow.schedules.sccl import synthesise
-from a2aflow.schedules.search import Found, proven_status
+from a2aflow.schedules.search import FoundSchedule, proven_status
 from a2aflow.schedules.search import find_schedule as find_timestepped
 from a2aflow.settings import ScheduleSettings
 
-Scheduler = Callable[[Problem, ScheduleSettings], Found]
+Scheduler = Callable[[Problem, ScheduleSettings], FoundSchedule]
 
 
 def find_schedule(
     problem: Problem, method: str = "tsmcf", settings: ScheduleSettings | None = None
-) -> Found:
+) -> FoundSchedule:
     """Return a checked schedule by a method, with all that was learnt on the way to it.
 
     >>> import a2aflow
@@ -38,14 +38,14 @@ def require_method(method: str) -> None:
         raise UsageError(f"unknown method {method!r}; expected one of {', '.join(METHODS)}")
 
 
-def synthesised(problem: Problem, settings: ScheduleSettings) -> Found:
+def synthesised(problem: Problem, settings: ScheduleSettings) -> FoundSchedule:
     """Return the schedule of the SCCL baseline, checked, with the certificate of the flow."""
     schedule = synthesise(problem, settings.chunks or 1, settings.steps, settings=settings.solve)
     certificate = solve(problem, "grouped", settings.solve).certificate
     schedule = replace(schedule, certificate=certificate)
     status = proven_status(schedule, Status.GAP_NOT_REACHED, settings.solve)
     curve = {schedule.chunks_per_shard: schedule.loss}
-    return Found(schedule, curve, {}, status, certificate.bound)
+    return FoundSchedule(schedule, curve, {}, status, certificate.bound)
 
 
 METHODS: dict[str, Scheduler] = {"tsmcf": find_timestepped, "sccl": synthesised}

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from a2aflow.ir.answer import made_now
 from a2aflow.ir.schedule import Schedule
 from a2aflow.lp.settings import never, silent
 from a2aflow.schedules.methods import find_schedule
@@ -76,7 +77,9 @@ def schedule(
     )
     settings = ScheduleSettings(steps, chunks, latency, step_tolerance, loss, max_chunks, solving)
     problem = problem_of(given, demand, host_bandwidth, groups)
-    return find_schedule(problem, method, settings).schedule
+    settings = settings.begin()
+    found = find_schedule(problem, method, settings).schedule
+    return made_now(found, command="a2aflow.schedule", **settings.solve.known())
 
 
 def sweep(

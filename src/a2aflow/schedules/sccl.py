@@ -30,13 +30,14 @@ import numpy as np
 from a2aflow.errors import A2AFlowError, InputError, MissingComponentError
 from a2aflow.flows.certificate import certify
 from a2aflow.ir.arrays import Floats, Ints, inner_index
+from a2aflow.ir.chunks import Chunks, chunks_of
 from a2aflow.ir.problem import Problem
-from a2aflow.ir.schedule import Schedule, chunks_of
+from a2aflow.ir.schedule import Schedule
 from a2aflow.ir.units import normal_units
 from a2aflow.paths.shortest import shortest_distances
 from a2aflow.settings import SolveSettings
 
-FINEST = 1000
+LARGEST_DENOMINATOR = 1000
 """Sizes and capacities, or their reciprocals, are told as fractions of denominators up to this."""
 
 
@@ -140,7 +141,7 @@ class _Moves:
 
 def _fraction(value: float) -> Fraction:
     """Return a simple fraction near a value; near a small one, the reciprocal of one."""
-    simple = Fraction(max(value, 1 / value)).limit_denominator(FINEST)
+    simple = Fraction(max(value, 1 / value)).limit_denominator(LARGEST_DENOMINATOR)
     return simple if value >= 1 else 1 / simple
 
 
@@ -267,7 +268,7 @@ def _schedule(problem: Problem, chunks: int, encoding: _Encoding, model: Any) ->
     step, chunk, link = np.array(encoding.sends(model), dtype=np.int64).T
     schedule = Schedule(
         problem=problem,
-        chunks_per_shard=chunks,
+        chunks=Chunks.of_demand(problem.demand, chunks),
         steps=encoding.steps,
         step=step,
         source=moves.source[chunk],

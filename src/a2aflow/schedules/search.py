@@ -13,7 +13,6 @@ from a2aflow.ir.summaries import in_order, summary_of
 from a2aflow.ir.units import normal_units
 from a2aflow.schedules.chunk_numbers import choices_of, floor_of, least_loss, on_grid
 from a2aflow.schedules.chunks import round_flow, schedule_from, squeezed
-from a2aflow.schedules.pieces import Rounded, work
 from a2aflow.schedules.steps import (
     best_flow,
     flow_of_steps,
@@ -21,6 +20,7 @@ from a2aflow.schedules.steps import (
     share_without_delay,
     timed_flows,
 )
+from a2aflow.schedules.timed_chunks import Rounded, rounding_work
 from a2aflow.schedules.timestepped import COARSE_GAP, TimedFlow, is_large, written_out
 from a2aflow.settings import ScheduleSettings, SolveSettings
 
@@ -39,12 +39,12 @@ MOST_WORK = 200_000_000
 WORST_WIDENED = 2.0
 """The loss up to which whole durations are tried before they are given up."""
 
-SOLVING, STEPPING = 0.3, 0.5
+SOLVING_SHARE, STEPPING_SHARE = 0.3, 0.5
 """Shares of the time left: for the plain flow, then for flows in steps; the rest is for chunks."""
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class FoundSchedule:
     """A schedule, and what was learnt about numbers of chunks on the way to it.
 
     `curve` has the loss of every number of chunks that was tried to the end, `floor` the loss that
@@ -69,7 +69,7 @@ class Found:
         return in_order(found)
 
 
-def find_schedule(problem: Problem, settings: ScheduleSettings) -> Found:
+def find_schedule(problem: Problem, settings: ScheduleSettings) -> FoundSchedule:
     """Return a checked schedule as near to the fractional optimum as was asked for.
 
     The numbers of chunks that divide the fractional time evenly are tried for a loss of nothing;
@@ -96,16 +96,16 @@ def proven_status(schedule: Schedule, otherwise: Status, settings: SolveSettings
     return Status.GAP_NOT_REACHED if otherwise is Status.OPTIMAL else otherwise
 
 
-def _find(problem: Problem, settings: ScheduleSettings) -> Found:
+def _find(problem: Problem, settings: ScheduleSettings) -> FoundSchedule:
     """Find a schedule for a problem in normal units."""
-    master = solve_master(problem, _plain_settings(problem, settings.solve).sharing(SOLVING))
+    master = solve_master(problem, _plain_settings(problem, settings.solve).sharing(SOLVING_SHARE))
     if master.status is Status.INTERRUPTED:
         raise KeyboardInterrupt
-    flow = choose_flow(master, replace(settings, solve=settings.solve.sharing(STEPPING)))
+    flow = choose_flow(master, replace(settings, solve=settings.solve.sharing(STEPPING_SHARE)))
     rounded, curve = _search(flow, settings)
     schedule = schedule_from(rounded, master.certificate, "tsmcf")
     floor = {chunks: floor_of(flow, chunks) for chunks in choices_of(flow, settings.max_chunks)}
-    return Found(schedule, curve, floor, flow.status, max(flow.bound, master.bound))
+    return FoundSchedule(schedule, curve, floor, flow.status, max(flow.bound, master.bound))
 
 
 def _plain_settings(problem: Problem, solving: SolveSettings) -> SolveSettings:
@@ -136,15 +136,17 @@ def _search(flow: TimedFlow, settings: ScheduleSettings) -> tuple[Rounded, dict[
     choices = choices_of(flow, settings.max_chunks)
     whole = [chunks for chunks in choices if on_grid(flow, chunks)]
     affordable = [
-        chunks for chunks in choices if chunks == choices[0] or work(flow, chunks) <= MOST_WORK
+        chunks
+        for chunks in choices
+        if chunks == choices[0] or rounding_work(flow, chunks) <= MOST_WORK
     ]
     exact = [chunks for chunks in whole if chunks in affordable and least_loss(flow, chunks) < 1e-6]
-    for most, several in ((0.0, exact), (settings.loss, whole)):
+    for most_loss, several in ((0.0, exact), (settings.loss, whole)):
         for chunks in several:
             if settings.solve.out_of_time():
                 break
-            settings.solve.report(f"{chunks} chunks per shard, within {most:.2%}")
-            rounded = _round(flows, chunks, most, settings.solve)
+            settings.solve.report(f"{chunks} chunks per shard, within {most_loss:.2%}")
+            rounded = _round(flows, chunks, most_loss, settings.solve)
             if rounded is not None:
                 return rounded, {chunks: rounded.loss}
     found = {}
@@ -169,11 +171,15 @@ def _forms(flow: TimedFlow) -> list[TimedFlow]:
 
 
 def _round(
-    flows: list[TimedFlow], chunks: int, most: float, solving: SolveSettings, refine: bool = True
+    flows: list[TimedFlow],
+    chunks: int,
+    most_loss: float,
+    solving: SolveSettings,
+    refine: bool = True,
 ) -> Rounded | None:
     """Return whole chunks within a loss, of the first form of the flow that allows them."""
     for flow in flows:
-        rounded = round_flow(flow, chunks, most, solving, refine)
+        rounded = round_flow(flow, chunks, most_loss, solving, refine)
         if rounded is not None:
             return rounded
     return None
@@ -194,11 +200,11 @@ def _smallest_loss(
     flows: list[TimedFlow], chunks: int, solving: SolveSettings, enough: float = 0.0
 ) -> Rounded:
     """Return the best schedule found with a given number of chunks; `enough` ends the search."""
-    most, refine = 0.01, True
-    while most < WORST_WIDENED and on_grid(flows[0], chunks) and not solving.out_of_time():
-        rounded = _round(flows, chunks, most, solving, refine)
+    most_loss, refine = 0.01, True
+    while most_loss < WORST_WIDENED and on_grid(flows[0], chunks) and not solving.out_of_time():
+        rounded = _round(flows, chunks, most_loss, solving, refine)
         if rounded is not None:
             return rounded
-        most, refine = 2 * most + 1 / chunks, False
+        most_loss, refine = 2 * most_loss + 1 / chunks, False
     each = (squeezed(flow, chunks, enough, solving) for flow in flows)
     return min(each, key=lambda rounded: rounded.loss)

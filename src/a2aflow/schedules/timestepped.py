@@ -95,14 +95,14 @@ def solve_timestepped(
     `lengths` of the links that nearly prove the bound of the plain flow are a good start.
     """
     expansion = Expansion(problem, steps)
-    under = translations or find_translations(problem, wanted=False)
+    translations = translations or find_translations(problem, wanted=False)
     if per_commodity:
         program = expansion.program(expansion.groups(by_commodity(problem)))
     else:
-        program = expansion.reduced_program(under.symmetry)
+        program = expansion.reduced_program(translations.symmetry)
     program.require_memory()
     group, link = useful_variables(program)
-    start = TimedFlow(expansion, program, np.zeros((0, 0)), Status.OPTIMAL, under)
+    start = TimedFlow(expansion, program, np.zeros((0, 0)), Status.OPTIMAL, translations)
     if settings.solver == "auto" and len(link) > sizes.TIMED_FIRST_ORDER_VARIABLES:
         return _by_steps(start, settings, lengths)
     return _by_lp(start, settings, group, link)
@@ -174,12 +174,12 @@ def useful_variables(program: FlowProgram) -> tuple[Ints, Ints]:
 def written_out(flow: TimedFlow) -> TimedFlow:
     """Return the same flow with a group for every source, under no translations."""
     problem, steps = flow.expansion.problem, flow.expansion.steps
-    topology, under = problem.topology, flow.translations
+    topology, translations = problem.topology, flow.translations
     program = flow.expansion.program(flow.expansion.groups(by_source(problem)))
     volumes = np.zeros((len(program.weight), program.graph.links))
     timed, terminals = flow.expansion.timed_links, len(topology.terminals)
     moments = np.arange(steps)[:, None]
-    for nodes, links in zip(under.members, under.link_members, strict=True):
+    for nodes, links in zip(translations.members, translations.link_members, strict=True):
         terminal = topology.position[nodes[topology.terminals]]
         row = np.searchsorted(program.groups.source, terminal[flow.groups.source])
         hops = (moments * topology.links + links).ravel()

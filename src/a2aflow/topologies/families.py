@@ -1,8 +1,10 @@
 """The families of topologies by name; this table imports no construction until one is built."""
 
+import difflib
 import reprlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from a2aflow.errors import UsageError
@@ -171,3 +173,21 @@ FAMILIES = Registry(
     _family,
 )
 """All families by name; others are added by `register_family`."""
+
+
+def unknown_family(name: str) -> str:
+    """Return what to say of a family that there is not."""
+    close = difflib.get_close_matches(name, FAMILIES, n=1)
+    hint = f"did you mean {close[0]!r}? " if close else ""
+    return f"unknown topology family {reprlib.repr(name)}; {hint}families: {', '.join(FAMILIES)}"
+
+
+def names_file(spec: str) -> bool:
+    """Whether SPEC is there as a file, or is written like the path of one."""
+    path = Path(spec)
+    if path.suffix or "/" in spec.partition(":")[0]:
+        return True
+    try:
+        return path.exists()
+    except OSError:  # such as a name that is too long for any file
+        return False

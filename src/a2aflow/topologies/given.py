@@ -17,8 +17,9 @@ from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.schedule import Schedule
 from a2aflow.ir.topology import Topology
-from a2aflow.topologies.families import FAMILIES
-from a2aflow.topologies.formats import from_networkx, read_topology
+from a2aflow.topologies.families import FAMILIES, names_file
+from a2aflow.topologies.formats import read_topology
+from a2aflow.topologies.formats.networkx_graph import from_networkx
 from a2aflow.topologies.operators import with_host_bandwidth
 from a2aflow.topologies.spec import build
 
@@ -123,7 +124,7 @@ def load_topology(
     A file that is called like a family is read as `./ring`, or with a format.
     """
     family = spec.strip().partition(":")[0]
-    if input_format or (family not in FAMILIES and _names_file(spec)):
+    if input_format or (family not in FAMILIES and names_file(spec)):
         return read_topology(Path(spec), input_format, directed, capacity_attribute)
     topology = build(spec)
     if directed:
@@ -137,17 +138,6 @@ def load_topology(
             "edge list of networkx, whose edges have attributes; leave it out"
         )
     return topology
-
-
-def _names_file(spec: str) -> bool:
-    """Whether SPEC is there as a file, or is written like the path of one."""
-    path = Path(spec)
-    if path.suffix or "/" in spec.partition(":")[0]:
-        return True
-    try:
-        return path.exists()
-    except OSError:  # such as a name that is too long for any file
-        return False
 
 
 def _is_networkx(given: object) -> bool:

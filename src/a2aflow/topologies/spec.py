@@ -6,7 +6,6 @@ takes the next parameter, or `parameter=value`::
     torus:3x3x3    genkautz:n=64,d=4    genkautz:64,4,rewire=true    dgx1
 """
 
-import difflib
 import inspect
 import re
 import reprlib
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Any, get_type_hints
 
 from a2aflow.errors import UsageError
 from a2aflow.registry import load
-from a2aflow.topologies.families import FAMILIES, Family
+from a2aflow.topologies.families import FAMILIES, Family, unknown_family
 
 if TYPE_CHECKING:
     from a2aflow.ir.topology import Topology
@@ -34,7 +33,7 @@ def build(spec: str) -> "Topology":
                 f"{reprlib.repr(name)} is written like a file, which `read_topology` reads; "
                 f"expected a family: {', '.join(FAMILIES)}"
             )
-        raise UsageError(_unknown_family(name))
+        raise UsageError(unknown_family(name))
     family = FAMILIES[name]
     words = _match_parameters(family, text.split(",") if text else [])
     kinds = _kinds(family.build)
@@ -44,12 +43,6 @@ def build(spec: str) -> "Topology":
     if not isinstance(built, kind):
         raise _misuse(family, f"built a {type(built).__name__}, expected a Topology")
     return built
-
-
-def _unknown_family(name: str) -> str:
-    close = difflib.get_close_matches(name, FAMILIES, n=1)
-    hint = f"did you mean {close[0]!r}? " if close else ""
-    return f"unknown topology family {reprlib.repr(name)}; {hint}families: {', '.join(FAMILIES)}"
 
 
 def _kinds(builder: "Callable[..., Topology]") -> dict[str, Any]:

@@ -8,6 +8,7 @@ import pytest
 from a2aflow.check.program.alltoall import check_all_to_all, first_wrong, numbered_inputs
 from a2aflow.check.program.interpret import interpret
 from a2aflow.errors import InputError
+from a2aflow.ir.chunks import Chunks
 from a2aflow.ir.program import (
     Buffer,
     Instruction,
@@ -58,7 +59,7 @@ def exchange(rank: int, *instructions: Instruction) -> RankProgram:
 def test_bytes_end_where_they_belong() -> None:
     """Any bytes, of any width, arrive unchanged."""
     given = np.random.default_rng(1).integers(0, 256, (4, 4, 37), dtype=np.uint8)
-    outputs = interpret(RING, given).outputs
+    outputs = interpret(RING, list(given)).outputs
     for rank, output in enumerate(outputs):
         assert np.array_equal(output, given[:, rank])
 
@@ -107,7 +108,7 @@ def test_full_fifos_deadlock() -> None:
         )
         for rank in range(2)
     )
-    program = Program("head to head", 3, ranks)
+    program = Program("head to head", Chunks(len(ranks), 3), ranks)
     assert check_all_to_all(program, fifo_slots=3).correct
     report = check_all_to_all(program, fifo_slots=2)
     assert not report.correct
@@ -140,7 +141,7 @@ def test_counts_of_sends_and_receives_may_differ() -> None:
             ),
         ),
     )
-    assert check_all_to_all(Program("split", 2, ranks)).correct
+    assert check_all_to_all(Program("split", Chunks(len(ranks), 2), ranks)).correct
 
 
 def test_forwarding_pops_writes_and_pushes() -> None:
@@ -172,7 +173,7 @@ def test_forwarding_pops_writes_and_pushes() -> None:
         ),
         scratch=1,
     )
-    report = check_all_to_all(Program("echo", 1, (first, second)))
+    report = check_all_to_all(Program("echo", Chunks(2, 1), (first, second)))
     assert report.correct
     assert report.steps == 2
 
@@ -231,7 +232,7 @@ def test_swapped_sends_end_in_the_wrong_place() -> None:
 def test_a_wrong_offset_is_found() -> None:
     """A receive into the wrong place leaves nothing where the chunk belongs."""
     ranks = (exchange(0, send(1), receive(1)), exchange(1, send(0), receive(1)))
-    report = check_all_to_all(Program("wrong", 1, ranks))
+    report = check_all_to_all(Program("wrong", Chunks(len(ranks), 1), ranks))
     assert str(report.wrong) == (
         "rank 1, output chunk 0: found nothing; expected chunk 0 of the shard from rank 0 to rank 1"
     )
@@ -240,7 +241,7 @@ def test_a_wrong_offset_is_found() -> None:
 def test_waiting_for_each_other_is_a_deadlock() -> None:
     """Receiving first on both sides blocks, and both blocked steps are named."""
     ranks = (exchange(0, receive(1), send(1)), exchange(1, receive(0), send(0)))
-    report = check_all_to_all(Program("shy", 1, ranks))
+    report = check_all_to_all(Program("shy", Chunks(len(ranks), 1), ranks))
     assert [each.split(" (")[0] for each in report.violations] == [
         "deadlock: rank 0, thread block 0, step 1",
         "deadlock: rank 1, thread block 0, step 1",
@@ -255,14 +256,14 @@ def test_circular_waits_are_a_deadlock() -> None:
         Thread(0, None, None, (copy(0),)),
     )
     ranks = (rank_of(*threads), exchange(1, send(0), receive(0)))
-    report = check_all_to_all(Program("circle", 1, ranks))
+    report = check_all_to_all(Program("circle", Chunks(len(ranks), 1), ranks))
     assert any("waits for step 0 of thread block 1" in each for each in report.violations)
 
 
 def test_what_is_never_received_is_found() -> None:
     """A chunk that stays in a FIFO is a violation even if the outputs are right."""
     ranks = (exchange(0, send(1), receive(1), send(1)), exchange(1, send(0), receive(0)))
-    report = check_all_to_all(Program("extra", 1, ranks))
+    report = check_all_to_all(Program("extra", Chunks(len(ranks), 1), ranks))
     assert report.wrong is None
     assert "sends 1 chunks to rank 1 on channel 0 that are never received" in report.violations[0]
 
@@ -288,9 +289,12 @@ def test_order_through_another_rank_is_order() -> None:
         ),
         exchange(1, receive(0), send(0)),
     )
-    assert check_all_to_all(Program("ping", 1, ranks)).correct
+    assert check_all_to_all(Program("ping", Chunks(len(ranks), 1), ranks)).correct
     hasty = (ranks[0], exchange(1, send(0), receive(0)))
-    assert any("race" in each for each in check_all_to_all(Program("p", 1, hasty)).violations)
+    assert any(
+        "race" in each
+        for each in check_all_to_all(Program("p", Chunks(len(hasty), 1), hasty)).violations
+    )
 
 
 def test_two_unordered_readers_and_a_writer() -> None:
@@ -301,7 +305,7 @@ def test_two_unordered_readers_and_a_writer() -> None:
     also = Instruction(Op.COPY, source=slot, target=at(Buffer.OUTPUT, 1), after=(Step(0, 0),))
     again = replace(fill, after=(Step(2, 0),))
     threads = [Thread(0, None, None, (each,)) for each in (fill, read, also, again)]
-    program = Program("readers", 1, (rank_of(*threads, scratch=1), rank_of()))
+    program = Program("readers", Chunks(2, 1), (rank_of(*threads, scratch=1), rank_of()))
     races = [each for each in check_all_to_all(program).violations if "race" in each]
     assert len(races) == 1
     assert "rank 0, thread block 3, step 0 writes scratch chunk 0" in races[0]
@@ -310,25 +314,25 @@ def test_two_unordered_readers_and_a_writer() -> None:
 
 def test_inputs_must_fit() -> None:
     """Wrong shapes and slots are refused."""
-    with pytest.raises(InputError, match="inputs of shape"):
-        interpret(RING, np.zeros((3, 4, 8), dtype=np.uint8))
+    with pytest.raises(InputError, match=r"inputs of \[4, 4, 4\] chunks; expected \[4, 4, 4, 4\]"):
+        interpret(RING, list(np.zeros((3, 4, 8), dtype=np.uint8)))
     with pytest.raises(InputError, match="0 FIFO slots"):
-        interpret(RING, numbered_inputs(4, 1), fifo_slots=0)
+        interpret(RING, numbered_inputs(Chunks(4, 1)), fifo_slots=0)
 
 
 def test_first_wrong_of_right_outputs_is_none() -> None:
     """The transpose of the numbered inputs is an all-to-all."""
-    inputs = numbered_inputs(3, 2).reshape(3, 3, 2, 8)
+    inputs = np.stack(numbered_inputs(Chunks(3, 2))).reshape(3, 3, 2, 8)
     outputs = tuple(inputs[:, rank].reshape(6, 8) for rank in range(3))
-    assert first_wrong(outputs, 2) is None
+    assert first_wrong(outputs, Chunks(3, 2)) is None
 
 
 def test_a_wrong_chunk_is_told_by_its_shard() -> None:
     """Rank, place, what was found and what was expected, of any rank and chunk."""
-    inputs = numbered_inputs(3, 2).reshape(3, 3, 2, 8)
+    inputs = np.stack(numbered_inputs(Chunks(3, 2))).reshape(3, 3, 2, 8)
     outputs = [np.array(inputs[:, rank].reshape(6, 8)) for rank in range(3)]
     outputs[1][3] = inputs[2, 0, 1]
-    wrong = first_wrong(tuple(outputs), 2)
+    wrong = first_wrong(outputs, Chunks(3, 2))
     assert str(wrong) == (
         "rank 1, output chunk 3: found chunk 1 of the shard from rank 2 to rank 0; "
         "expected chunk 1 of the shard from rank 1 to rank 1"
@@ -338,7 +342,7 @@ def test_a_wrong_chunk_is_told_by_its_shard() -> None:
 def test_blocked_threads_are_counted_beyond_some() -> None:
     """Twenty are named and the others counted."""
     threads = [Thread(channel, None, 1, (receive(0),)) for channel in range(23)]
-    report = check_all_to_all(Program("starved", 1, (rank_of(*threads), rank_of())))
+    report = check_all_to_all(Program("starved", Chunks(2, 1), (rank_of(*threads), rank_of())))
     stuck = [each for each in report.violations if each.startswith("deadlock")]
     assert len(stuck) == 21
     assert stuck[0] == (
@@ -356,7 +360,9 @@ def test_chunks_are_counted_by_depth(slots: int | None) -> None:
         Thread(0, 1, None, (send(0, count=2),)), Thread(1, None, 1, (receive(0, count=2),))
     )
     two = rank_of(Thread(0, None, 0, (receive(0, count=2),)), Thread(1, 0, None, (onward,)))
-    found = interpret(Program("there and back", 1, (one, two)), numbered_inputs(2, 1), slots)
+    found = interpret(
+        Program("there and back", Chunks(2, 1), (one, two)), numbered_inputs(Chunks(2, 1)), slots
+    )
     assert found.violations == ()
     assert found.loads == {(1, 0, 1): 2, (2, 1, 0): 2}
     assert found.steps == 2
@@ -380,4 +386,4 @@ def test_chunks_are_counted_by_depth(slots: int | None) -> None:
 def test_programs_are_checked_when_made(thread: Thread, message: str) -> None:
     """What cannot be a program is refused with the rank, thread block and step."""
     with pytest.raises(InputError, match=f"rank 0, thread block 0.*{message}"):
-        Program("bad", 1, (rank_of(thread), rank_of()))
+        Program("bad", Chunks(2, 1), (rank_of(thread), rank_of()))

@@ -9,6 +9,7 @@ from a2aflow.check.program.alltoall import AllToAllReport, check_all_to_all, num
 from a2aflow.check.program.interpret_plan import check_plan, interpret_plan
 from a2aflow.check.program.memory import MAX_NAMED
 from a2aflow.errors import InputError
+from a2aflow.ir.chunks import Chunks
 from a2aflow.ir.execution_plan import Copy, ExecutionPlan, Operation, PlanOp, RankPlan
 from a2aflow.ir.program import Buffer, Instruction, Op, Place, Program, RankProgram, Thread
 
@@ -45,7 +46,7 @@ def plan_of(
         RankPlan(2, 2, scratch, (1,) * channels[0], tuple(one)),
         RankPlan(2, 2, scratch, (0,) * channels[1], tuple(two)),
     )
-    return ExecutionPlan("by hand", 1, ranks)
+    return ExecutionPlan("by hand", Chunks(len(ranks), 1), ranks)
 
 
 def exchange(rank: int, *told: Operation) -> Block:
@@ -103,7 +104,7 @@ def relay(*told: Operation, between: Block = (NOP,)) -> ExecutionPlan:
 
 def test_depth_grows_from_put_to_put() -> None:
     """What is put after a wait is one deeper than what the signal told of."""
-    found = interpret_plan(relay(NOP, signal(0)), numbered_inputs(2, 1))
+    found = interpret_plan(relay(NOP, signal(0)), numbered_inputs(Chunks(2, 1)))
     assert found.loads == {(1, 0, 1): 1, (2, 1, 0): 1}
     assert found.steps == 2
     nothing = "the end of rank {0} reads output chunk {1} of rank {0}, to which nothing has been"
@@ -116,7 +117,7 @@ def test_depth_grows_from_put_to_put() -> None:
 
 def test_a_relaxed_signal_adds_no_depth_and_no_order() -> None:
     """It only lets the wait pass."""
-    found = interpret_plan(relay(NOP, signal(0, relaxed=True)), numbered_inputs(2, 1))
+    found = interpret_plan(relay(NOP, signal(0, relaxed=True)), numbered_inputs(Chunks(2, 1)))
     assert found.loads == {(1, 0, 1): 1, (1, 1, 0): 1}
     assert found.violations[0] == race(
         "rank 1, thread block 0, step 2",
@@ -127,7 +128,7 @@ def test_a_relaxed_signal_adds_no_depth_and_no_order() -> None:
 
 def test_what_a_wait_was_told_is_known_after_a_nop() -> None:
     """The threads of a block do not know what one of them has waited for."""
-    found = interpret_plan(relay(NOP, signal(0), between=()), numbered_inputs(2, 1))
+    found = interpret_plan(relay(NOP, signal(0), between=()), numbered_inputs(Chunks(2, 1)))
     assert found.violations[0].startswith("race: rank 1, thread block 0, step 1 reads scratch")
 
 
@@ -136,7 +137,9 @@ FILL, USE = put((IN, 0), 0, (SCRATCH, 0)), put((SCRATCH, 0), 0, (OUT, 0))
 
 def test_a_race_names_the_blocks_that_race() -> None:
     """Also where there are more than two, on several ranks."""
-    found = interpret_plan(plan_of([(NOP,), (FILL,), (USE,)], [(NOP,)]), numbered_inputs(2, 1))
+    found = interpret_plan(
+        plan_of([(NOP,), (FILL,), (USE,)], [(NOP,)]), numbered_inputs(Chunks(2, 1))
+    )
     assert found.violations[0] == race(
         "rank 0, thread block 2, step 0",
         "reads scratch chunk 0 of rank 0",
@@ -148,7 +151,7 @@ def test_a_race_names_the_blocks_that_race() -> None:
 def test_a_barrier_orders_its_blocks(parties: int) -> None:
     """What one block did before it, the other may use after it; alone it orders nothing."""
     blocks = [(FILL, barrier(parties)), (barrier(parties), USE)]
-    found = interpret_plan(plan_of(blocks, []), numbered_inputs(2, 1)).violations
+    found = interpret_plan(plan_of(blocks, []), numbered_inputs(Chunks(2, 1))).violations
     races = [each for each in found if each.startswith("race")]
     where = ("rank 0, thread block 1, step 1", "reads scratch chunk 0 of rank 0")
     assert races == ([] if parties == 2 else [race(*where, "rank 0, thread block 0, step 0")])
@@ -157,13 +160,13 @@ def test_a_barrier_orders_its_blocks(parties: int) -> None:
 def test_a_barrier_is_used_again_and_again() -> None:
     """The second meeting is another one, and a block that comes alone to it is stuck."""
     blocks = [(barrier(2), barrier(2), barrier(2)), (barrier(2), barrier(2))]
-    found = interpret_plan(plan_of(blocks, []), numbered_inputs(2, 1)).violations
+    found = interpret_plan(plan_of(blocks, []), numbered_inputs(Chunks(2, 1))).violations
     assert found == (
         "deadlock: rank 0, thread block 0, step 2 (barrier) waits for 2 thread blocks at barrier "
         "0, which never comes",
     )
     apart = [(barrier(2, 0), FILL), (barrier(2, 1), FILL)]
-    stuck = interpret_plan(plan_of(apart, []), numbered_inputs(2, 1)).violations
+    stuck = interpret_plan(plan_of(apart, []), numbered_inputs(Chunks(2, 1))).violations
     assert [each.partition(" waits for ")[2] for each in stuck] == [
         "2 thread blocks at barrier 0, which never comes",
         "2 thread blocks at barrier 1, which never comes",
@@ -174,7 +177,7 @@ def test_depth_is_shared_at_a_barrier() -> None:
     """A block that has waited passes its depth on to the others."""
     one = [(put((IN, 1), 1, (OUT, 0)), NOP, signal(0))]
     two = [(wait(0), barrier(2)), (barrier(2), put((IN, 0), 0, (OUT, 1)))]
-    assert interpret_plan(plan_of(one, two), numbered_inputs(2, 1)).loads == {
+    assert interpret_plan(plan_of(one, two), numbered_inputs(Chunks(2, 1))).loads == {
         (1, 0, 1): 1,
         (2, 1, 0): 1,
     }
@@ -183,7 +186,7 @@ def test_depth_is_shared_at_a_barrier() -> None:
 def test_channels_are_joined_in_their_order() -> None:
     """The second channel of one rank leads to the second of the other."""
     one, two = [(signal(1),)], [(wait(1),), (wait(0),)]
-    found = interpret_plan(plan_of(one, two, (2, 2)), numbered_inputs(2, 1)).violations
+    found = interpret_plan(plan_of(one, two, (2, 2)), numbered_inputs(Chunks(2, 1))).violations
     assert found == (
         "deadlock: rank 1, thread block 1, step 0 (wait) waits for a signal from rank 0 on "
         "channel 0, which never comes",
@@ -197,18 +200,18 @@ def test_a_wait_for_several_takes_all_or_none() -> None:
     plan = plan_of(one, two, (2, 2))
     assert not any("deadlock" in each for each in judged(plan).problems())
     short = plan_of([(signal(0),)], two[:1], (2, 2))
-    (found,) = interpret_plan(short, numbered_inputs(2, 1)).violations
+    (found,) = interpret_plan(short, numbered_inputs(Chunks(2, 1))).violations
     assert found.startswith("deadlock: rank 1, thread block 0, step 0 (wait) waits for a signal")
     assert "on channel 1" in found
 
 
 def test_signals_without_a_partner_or_a_wait_are_told() -> None:
     """Each by its channel."""
-    lonely = interpret_plan(plan_of([(NOP, signal(0))], [], (1, 0)), numbered_inputs(2, 1))
+    lonely = interpret_plan(plan_of([(NOP, signal(0))], [], (1, 0)), numbered_inputs(Chunks(2, 1)))
     assert "rank 0, thread block 0, step 1 signals on channel 0, which has no partner" in (
         lonely.violations
     )
-    extra = interpret_plan(plan_of([(signal(0), signal(0))], []), numbered_inputs(2, 1))
+    extra = interpret_plan(plan_of([(signal(0), signal(0))], []), numbered_inputs(Chunks(2, 1)))
     assert "rank 1 never waits for 2 signals on its channel 0; every signal needs a wait" in (
         extra.violations
     )
@@ -217,10 +220,10 @@ def test_signals_without_a_partner_or_a_wait_are_told() -> None:
 def test_only_some_are_named() -> None:
     """Of many that are stuck or have no partner."""
     many = MAX_NAMED + 3
-    stuck = interpret_plan(plan_of([(wait(0),)] * many, []), numbered_inputs(2, 1))
+    stuck = interpret_plan(plan_of([(wait(0),)] * many, []), numbered_inputs(Chunks(2, 1)))
     assert len(stuck.violations) == MAX_NAMED
     lonely = plan_of([(signal(0), wait(0))] * many, [], (1, 0))
-    found = interpret_plan(lonely, numbered_inputs(2, 1)).violations
+    found = interpret_plan(lonely, numbered_inputs(Chunks(2, 1))).violations
     assert sum("no partner" in each for each in found) == MAX_NAMED
 
 
@@ -232,10 +235,10 @@ def test_threads_are_counted_before_anything_is_run(monkeypatch: pytest.MonkeyPa
     for limit in (3, 2):
         monkeypatch.setattr(shadow, "MAX_THREADS", limit)
         if limit == 3:
-            check_all_to_all(Program("p", 1, (code, idle)))
+            check_all_to_all(Program("p", Chunks(2, 1), (code, idle)))
             judged(plan_of([(NOP,), (NOP,)], [(NOP,)]))
             continue
         with pytest.raises(InputError, match="3 thread blocks in all ranks"):
-            check_all_to_all(Program("p", 1, (code, idle)))
+            check_all_to_all(Program("p", Chunks(2, 1), (code, idle)))
         with pytest.raises(InputError, match="3 thread blocks in all ranks"):
             judged(plan_of([(NOP,), (NOP,)], [(NOP,)]))

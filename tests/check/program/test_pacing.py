@@ -6,6 +6,7 @@ import pytest
 
 from a2aflow.check.program.levels import Levels
 from a2aflow.check.program.pacing import paced_time
+from a2aflow.ir.chunks import Chunks
 from a2aflow.ir.program import Buffer, Instruction, Op, Place, Program, RankProgram, Step, Thread
 from a2aflow.ir.topology import Topology
 from a2aflow.lowering.programs.compile import program_of
@@ -92,7 +93,7 @@ def relay(direct: int = 1) -> Program:
         RankProgram(3, 3, 1, (Thread(0, None, 0, taken), Thread(0, 2, None, onward))),
         RankProgram(3, 3, 0, (Thread(0, None, 1, (last,)),)),
     )
-    return Program("relay", 1, ranks)
+    return Program("relay", Chunks(len(ranks), 1), ranks)
 
 
 def test_what_follows_a_receive_follows_all_that_it_took() -> None:
@@ -110,7 +111,7 @@ def test_what_follows_a_receive_follows_all_that_it_took() -> None:
             Thread(0, None, 2, (Instruction(Op.RECEIVE, target=Place(Buffer.OUTPUT, 0)),)),
         ),
     )
-    levels = Levels(Program("echo", 1, (end, program.ranks[1], both)))
+    levels = Levels(Program("echo", Chunks(3, 1), (end, program.ranks[1], both)))
     assert levels.earliest()[2, 0, 1] == 3
     assert levels.latest(3)[DIRECT] == levels.latest(3)[RELAYED] == 2
     assert {fifo: len(queue) for fifo, queue in levels.sends.items()} == {

@@ -77,7 +77,7 @@ def test_every_reader_counts() -> None:
 
 def memory(scratch: int) -> Memory:
     """Return the memory of two ranks with inputs of one and outputs of two chunks."""
-    inputs = np.array([[[7, 8]], [[9, 10]]], dtype=np.uint8)
+    inputs = list(np.array([[[7, 8]], [[9, 10]]], dtype=np.uint8))
     return Memory([[1, 2, scratch]] * 2, inputs, lambda access: f"<{access.thread}>")
 
 

@@ -9,13 +9,8 @@ import pytest
 from a2aflow.errors import FormatError, TopologyError
 from a2aflow.ir.files.drawing import draw_svg
 from a2aflow.ir.topology import Topology
-from a2aflow.topologies.formats import (
-    FORMATS,
-    edgelist,
-    from_networkx,
-    read_topology,
-    write_topology,
-)
+from a2aflow.topologies.formats import FORMATS, edgelist, read_topology, write_topology
+from a2aflow.topologies.formats.networkx_graph import from_networkx
 
 EDGES = [(0, 1), (1, 2), (2, 3), (3, 0)]
 NAMED = Topology.from_edges("lab", 4, EDGES, names=["spine 1", "b<&>", "0", "ö,x"])
@@ -27,7 +22,7 @@ def read(text: str, directed: bool = False, capacity: str | None = None) -> Topo
     return edgelist.read(text, "net.edges", "net", directed, capacity)
 
 
-@pytest.mark.parametrize("key", [key for key, entry in FORMATS.items() if entry.read])
+@pytest.mark.parametrize("key", [key for key, entry in FORMATS.items() if entry.reads])
 def test_names_survive_every_format_that_is_read(tmp_path: Path, key: str) -> None:
     """What is written is read back with its names; NVLink machines have GPUs and numbers."""
     sample = GPUS if key in ("nccl", "nvidia-smi") else NAMED
@@ -37,7 +32,7 @@ def test_names_survive_every_format_that_is_read(tmp_path: Path, key: str) -> No
     assert found == sample
 
 
-@pytest.mark.parametrize("key", [key for key, entry in FORMATS.items() if not entry.read])
+@pytest.mark.parametrize("key", [key for key, entry in FORMATS.items() if not entry.reads])
 def test_formats_that_are_only_written_have_the_names(tmp_path: Path, key: str) -> None:
     """SimGrid calls its hosts so; a netlist says whom its ids mean."""
     write_topology(GPUS, tmp_path / "file", key)

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from a2aflow.errors import A2AFlowError, FormatError, TopologyError
 from a2aflow.ir.topology import Topology
-from a2aflow.topologies.formats import from_networkx, graphml, to_networkx
+from a2aflow.topologies.formats import graphml
+from a2aflow.topologies.formats.networkx_graph import from_networkx, to_networkx
 
 
 @st.composite

@@ -1,13 +1,15 @@
 """Whether a program is an all-to-all: run it on numbered chunks and look where each one ends."""
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from a2aflow.check.program.interpret import Execution, interpret
 from a2aflow.check.program.memory import Bytes
-from a2aflow.ir.arrays import Ints
+from a2aflow.ir.arrays import Ints, inner_index
+from a2aflow.ir.chunks import Chunks
 from a2aflow.ir.program import Program
 
 NUMBER_BYTES = 8
@@ -33,7 +35,7 @@ class WrongChunk:
 class AllToAllReport:
     """The result of executing a program: correct if nothing is wrong and no chunk is."""
 
-    chunks_per_shard: int
+    chunks: Chunks
     wrong: WrongChunk | None
     violations: tuple[str, ...]
     steps: int
@@ -45,6 +47,13 @@ class AllToAllReport:
         """Whether this is an all-to-all without races, deadlocks or leftovers."""
         return self.wrong is None and not self.violations
 
+    def shards(self) -> Mapping[tuple[int, int, int], float]:
+        """Return what goes by step, sender and receiver, if the shard of most chunks is one.
+
+        A program does not say how large shards are: all its chunks are taken to be equal.
+        """
+        return {ends: chunks / self.chunks.most for ends, chunks in self.loads.items()}
+
     def problems(self) -> list[str]:
         """Return everything that is wrong, in words."""
         return [*self.violations, *([str(self.wrong)] if self.wrong else [])]
@@ -52,51 +61,56 @@ class AllToAllReport:
 
 def check_all_to_all(program: Program, fifo_slots: int | None = None) -> AllToAllReport:
     """Execute a program on chunks that hold their own number, and compare byte by byte."""
-    inputs = numbered_inputs(len(program.ranks), program.chunks_per_shard)
-    execution = interpret(program, inputs, fifo_slots)
-    return report(execution, len(program.ranks), program.chunks_per_shard)
+    execution = interpret(program, numbered_inputs(program.chunks), fifo_slots)
+    return report(execution, program.chunks)
 
 
-def report(execution: Execution, ranks: int, chunks_per_shard: int) -> AllToAllReport:
+def report(execution: Execution, chunks: Chunks) -> AllToAllReport:
     """Judge what came out of executing something on numbered inputs."""
     return AllToAllReport(
-        chunks_per_shard=chunks_per_shard,
-        wrong=first_wrong(execution.outputs, chunks_per_shard),
+        chunks=chunks,
+        wrong=first_wrong(execution.outputs, chunks),
         violations=execution.violations,
         steps=execution.steps,
-        sends=execution.sends(ranks),
+        sends=execution.sends(chunks.ranks),
         loads=execution.loads,
     )
 
 
-def numbered_inputs(ranks: int, chunks_per_shard: int) -> Bytes:
+def numbered_inputs(chunks: Chunks) -> list[Bytes]:
     """Return inputs whose chunks hold their number, from 1, as 8 bytes; 0 is an empty chunk."""
-    chunks = ranks * chunks_per_shard
-    numbers = np.arange(1, ranks * chunks + 1, dtype="<i8")
-    return numbers.view(np.uint8).reshape(ranks, chunks, NUMBER_BYTES)
+    numbers = np.arange(1, chunks.stored + 1, dtype="<i8")
+    cuts = np.cumsum(chunks.inputs())[:-1]
+    return [part.view(np.uint8).reshape(-1, NUMBER_BYTES) for part in np.split(numbers, cuts)]
 
 
-def first_wrong(outputs: tuple[Bytes, ...], chunks_per_shard: int) -> WrongChunk | None:
+def first_wrong(outputs: Sequence[Bytes], chunks: Chunks) -> WrongChunk | None:
     """Return the first output chunk that is not what the all-to-all of numbered inputs gives."""
-    ranks = len(outputs)
-    inputs = numbered_inputs(ranks, chunks_per_shard)
-    shards = inputs.reshape(ranks, ranks, chunks_per_shard, NUMBER_BYTES)
+    every = np.arange(chunks.ranks)
+    first = np.cumsum(chunks.inputs()) - chunks.inputs()
     for rank, output in enumerate(outputs):
-        expected = shards[:, rank].reshape(output.shape)
-        wrong = np.flatnonzero(np.any(output != expected, axis=1))
+        to = np.full(chunks.ranks, rank)
+        counts = chunks.of(every, to)
+        begins = np.repeat(1 + first + chunks.in_input(every, to), counts)
+        expected = (begins + inner_index(counts)).astype("<i8")
+        found = np.ascontiguousarray(output).view("<i8").reshape(-1)
+        wrong = np.flatnonzero(found != expected)
         if len(wrong):
             offset = int(wrong[0])
-            words = [
-                _in_words(data[offset], ranks, chunks_per_shard) for data in (expected, output)
-            ]
+            words = [_in_words(int(data[offset]), chunks) for data in (expected, found)]
             return WrongChunk(rank, offset, words[0], words[1])
     return None
 
 
-def _in_words(chunk: Bytes, ranks: int, chunks_per_shard: int) -> str:
-    number = int(chunk.view("<i8")[0])
+def _in_words(number: int, chunks: Chunks) -> str:
+    """Name a chunk by its number."""
     if not number:
         return "nothing"
-    source, rest = divmod(number - 1, ranks * chunks_per_shard)
-    destination, index = divmod(rest, chunks_per_shard)
+    ends = np.cumsum(chunks.inputs())
+    source = int(np.searchsorted(ends, number - 1, side="right"))
+    here = np.full(chunks.ranks, source)
+    within = number - 1 - int(ends[source] - chunks.inputs()[source])
+    starts = chunks.in_input(here, np.arange(chunks.ranks))
+    destination = int(np.searchsorted(starts, within, side="right")) - 1
+    index = within - int(starts[destination])
     return f"chunk {index} of the shard from rank {source} to rank {destination}"

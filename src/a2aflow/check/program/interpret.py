@@ -7,7 +7,7 @@ clocks finds every deadlock, and a race if there is any.
 """
 
 from collections import Counter, deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -48,17 +48,19 @@ class Execution:
         return matrix
 
 
-def interpret(program: Program, inputs: Bytes, fifo_slots: int | None = None) -> Execution:
-    """Execute a program on `inputs` of shape [ranks, chunks, bytes per chunk].
+def interpret(
+    program: Program, inputs: Sequence[Bytes], fifo_slots: int | None = None
+) -> Execution:
+    """Execute a program on inputs of shape [chunks, bytes per chunk], one of each rank.
 
     `fifo_slots` is the number of chunks that a FIFO holds; the program's own if left out.
     """
     slots = program.fifo_slots if fifo_slots is None else fifo_slots
     if slots < 1:
         raise InputError(f"{slots} FIFO slots; expected at least 1")
-    expected = (len(program.ranks), program.ranks[0].input)
-    if inputs.shape[:2] != expected:
-        raise InputError(f"inputs of shape {inputs.shape}; expected {expected} and bytes per chunk")
+    found, expected = [len(each) for each in inputs], [code.input for code in program.ranks]
+    if found != expected:
+        raise InputError(f"inputs of {found} chunks; expected {expected}")
     check_threads(sum(len(code.threads) for code in program.ranks))
     machine = _Machine(program, inputs, slots)
     machine.run()
@@ -68,7 +70,7 @@ def interpret(program: Program, inputs: Bytes, fifo_slots: int | None = None) ->
 class _Machine:
     """All ranks at once."""
 
-    def __init__(self, program: Program, inputs: Bytes, slots: int) -> None:
+    def __init__(self, program: Program, inputs: Sequence[Bytes], slots: int) -> None:
         self.program, self.slots = program, slots
         self.loads: Counter[tuple[int, int, int]] = Counter()
         self._queues: dict[Fifo, Queue] = {}

@@ -5,7 +5,7 @@ operation is known to its own block, too, only after a `NOP` or `BARRIER`.
 """
 
 from collections import Counter, deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -23,12 +23,11 @@ End = tuple[int, int]
 
 def check_plan(plan: ExecutionPlan) -> AllToAllReport:
     """Execute a plan on chunks that hold their own number, and compare byte by byte."""
-    inputs = numbered_inputs(len(plan.ranks), plan.chunks_per_shard)
-    return report(interpret_plan(plan, inputs), len(plan.ranks), plan.chunks_per_shard)
+    return report(interpret_plan(plan, numbered_inputs(plan.chunks)), plan.chunks)
 
 
-def interpret_plan(plan: ExecutionPlan, inputs: Bytes) -> Execution:
-    """Execute a plan on `inputs` of shape [ranks, chunks, bytes per chunk]."""
+def interpret_plan(plan: ExecutionPlan, inputs: Sequence[Bytes]) -> Execution:
+    """Execute a plan on inputs of shape [chunks, bytes per chunk], one of each rank."""
     check_threads(sum(len(own.blocks) for own in plan.ranks))
     machine = _PlanMachine(plan, inputs)
     machine.run()
@@ -72,7 +71,7 @@ class _Inbox:
 class _PlanMachine:
     """All ranks at once."""
 
-    def __init__(self, plan: ExecutionPlan, inputs: Bytes) -> None:
+    def __init__(self, plan: ExecutionPlan, inputs: Sequence[Bytes]) -> None:
         self.plan = plan
         self.loads: Counter[tuple[int, int, int]] = Counter()
         self._blocks = list(_blocks(plan))

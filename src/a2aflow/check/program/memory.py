@@ -19,11 +19,14 @@ class Memory:
     """Input, output and scratch of every rank; only the inputs are filled at first."""
 
     def __init__(
-        self, sizes: Sequence[Sequence[int]], inputs: Bytes, spot: Callable[[Access], str]
+        self,
+        sizes: Sequence[Sequence[int]],
+        inputs: Sequence[Bytes],
+        spot: Callable[[Access], str],
     ) -> None:
         self._spot = spot
         self._clashes: list[tuple[int, Buffer, Clash]] = []
-        width = inputs.shape[2]
+        width = inputs[0].shape[1]
         self._data = [[np.zeros((size, width), dtype=np.uint8) for size in row] for row in sizes]
         for buffers, given in zip(self._data, inputs, strict=True):
             buffers[Buffer.INPUT][:] = given

@@ -67,13 +67,14 @@ def paced_time(
     take that cannot go in a later one; in that time others go ahead too, those that are due first
     before the others, in the order of their FIFOs, where nothing keeps them. So the time is that
     of a valid execution in steps; where FIFOs share links there may be a faster one. `hops` are the
-    links between each two ranks that send.
+    links between each two ranks that send. All chunks are taken to be of one size, and the shard of
+    most chunks is one.
     """
     levels = Levels(program)
     steps = max(levels.earliest().values(), default=0)
     latest = levels.latest(steps)
     lines = [_Line(queue, hops[fifo[:2]]) for fifo, queue in levels.sends.items()]
-    pace = _Pace(capacity, 1.0 / program.chunks_per_shard, {})
+    pace = _Pace(capacity, 1.0 / program.chunks.most, {})
     for line in lines:
         for hop in line.path:
             load = sum(chunks for _, chunks in line.sends) * pace.chunk / capacity[hop]

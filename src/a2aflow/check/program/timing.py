@@ -2,11 +2,11 @@
 
 Ranks are the terminals of the topology, in order. They may only send over links, or over paths
 through nodes that are not terminals. The time is the sum over steps of the largest load of a link
-over its capacity, in shards: the steps of `pacing` for a program, which has none of its own, and
-for a plan its barriers.
+over its capacity, in shards: the steps of `pacing` for a program, which has none of its own, for a
+plan its barriers, and for messages their own.
 """
 
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Iterator, Mapping
 
 import numpy as np
@@ -16,6 +16,7 @@ from a2aflow.check.program.memory import MAX_NAMED
 from a2aflow.check.program.pacing import Hop, paced_time
 from a2aflow.errors import VerificationError
 from a2aflow.ir.execution_plan import ExecutionPlan
+from a2aflow.ir.messages import Messages
 from a2aflow.ir.program import Program
 from a2aflow.ir.topology import Topology
 
@@ -24,7 +25,10 @@ Hops = Mapping[tuple[int, int], list[Hop]]
 
 
 def time_on(
-    lowered: Program | ExecutionPlan, report: AllToAllReport, topology: Topology, where: str
+    lowered: Program | ExecutionPlan | Messages,
+    report: AllToAllReport,
+    topology: Topology,
+    where: str,
 ) -> float:
     """Return the time of a program on a topology; raise if it sends where no link leads."""
     if len(report.sends) != len(topology.terminals):
@@ -36,7 +40,7 @@ def time_on(
     hops, capacity = _hops(report, topology, where), _capacities(topology)
     if isinstance(lowered, Program):
         return paced_time(lowered, hops, capacity)
-    return _time_of_depths(report, hops, capacity)
+    return _time_of_steps(report, hops, capacity)
 
 
 def _hops(report: AllToAllReport, topology: Topology, where: str) -> Hops:
@@ -53,15 +57,14 @@ def _hops(report: AllToAllReport, topology: Topology, where: str) -> Hops:
     return hops
 
 
-def _time_of_depths(report: AllToAllReport, hops: Hops, capacity: Mapping[Hop, float]) -> float:
-    loads: Counter[tuple[int, Hop]] = Counter()
-    for (depth, sender, receiver), chunks in report.loads.items():
+def _time_of_steps(report: AllToAllReport, hops: Hops, capacity: Mapping[Hop, float]) -> float:
+    loads: dict[tuple[int, Hop], float] = {}
+    for (step, sender, receiver), shards in report.shards().items():
         for hop in hops[sender, receiver]:
-            loads[depth, hop] += chunks
+            loads[step, hop] = loads.get((step, hop), 0.0) + shards
     worst: dict[int, float] = {}
-    for (depth, hop), chunks in loads.items():
-        load = chunks / report.chunks_per_shard / capacity[hop]
-        worst[depth] = max(worst.get(depth, 0.0), load)
+    for (step, hop), shards in loads.items():
+        worst[step] = max(worst.get(step, 0.0), shards / capacity[hop])
     return sum(worst.values())
 
 

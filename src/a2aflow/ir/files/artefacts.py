@@ -21,6 +21,7 @@ from a2aflow.ir.files.json import (
     ROUTES_FORMAT,
     SCHEDULE_FORMAT,
     TOPOLOGY_FORMAT,
+    UNEVEN_FORMAT,
     certificate_from_json,
     certificate_to_json,
     demand_alone,
@@ -36,6 +37,7 @@ from a2aflow.ir.files.json import (
     problem_to_json,
     routes_from_json,
     routes_to_json,
+    schedule_format,
     schedule_from_json,
     schedule_to_json,
     topology_from_json,
@@ -78,6 +80,7 @@ _FROM_JSON: dict[str, Callable[[object, str], Artefact]] = {
     FLOW_FORMAT: flow_from_json,
     ROUTES_FORMAT: routes_from_json,
     SCHEDULE_FORMAT: schedule_from_json,
+    UNEVEN_FORMAT: schedule_from_json,
 }
 _PARTS_FROM_JSON: dict[str, Callable[[object, str], Saved]] = {
     TOPOLOGY_FORMAT: topology_from_json,
@@ -87,6 +90,11 @@ _PARTS_FROM_JSON: dict[str, Callable[[object, str], Saved]] = {
     FABRIC_FORMAT: fabric_from_json,
 }
 """What is no answer: the parts of one."""
+
+
+def format_name(noun: Artefact) -> str:
+    """Return the format in which an artefact is saved."""
+    return schedule_format(noun) if isinstance(noun, Schedule) else FORMATS[type(noun)]
 
 
 def write_artefact(path: Path, noun: Noun, provenance: bool = True) -> None:
@@ -152,7 +160,7 @@ def read_as(path: Path, kind: type[Kind]) -> Kind:
     """Read an artefact that must be of one kind."""
     found = read_artefact(path)
     if not isinstance(found, kind):
-        raise FormatError(f"{path}: format is {FORMATS[type(found)]!r}; expected {FORMATS[kind]!r}")
+        raise FormatError(f"{path}: format is {format_name(found)!r}; expected {FORMATS[kind]!r}")
     return found
 
 

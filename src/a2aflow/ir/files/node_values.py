@@ -14,17 +14,29 @@ from a2aflow.ir.topology import Topology
 
 MAX_BYTES = 64 << 20
 
+Row = tuple[str, str, list[str]]
+"""Where it is, the node, and its values."""
+
 
 def read_node_values(path: Path, topology: Topology) -> list[str]:
-    """Return the value of every terminal, in their order.
+    """Return the one value of every terminal, in their order; see `read_node_rows`."""
+    rows = read_node_rows(path, topology, topology.terminals)
+    long = next((row for row in rows if len(row) > 1), None)
+    if long is not None:
+        raise FormatError(f"{path}: {short(' '.join(long))}; expected one value for each node")
+    return [row[0] for row in rows]
 
-    A file has a line `node value` for each, with blanks or a comma in between and comments after
-    `#`, or is a JSON object from nodes to values. Nodes are names or numbers; each terminal is
-    there once, and no other node.
+
+def read_node_rows(path: Path, topology: Topology, nodes: Ints) -> list[list[str]]:
+    """Return the values of some nodes, in their order.
+
+    A file has a line `node value ...` for each, with blanks in between, or one comma, and comments
+    after `#`, or is a JSON object from nodes to values or arrays of them. Nodes are names or
+    numbers; each of these is there once, and no other.
     """
     text, where = read_text(path, MAX_BYTES), str(path)
     rows = _json_rows(text, where) if text.lstrip()[:1] == "{" else _text_rows(text, where)
-    values: dict[int, str] = {}
+    values: dict[int, list[str]] = {}
     for place, name, value in rows:
         try:
             node = topology.node_of(name)
@@ -33,8 +45,8 @@ def read_node_values(path: Path, topology: Topology) -> list[str]:
         if node in values:
             raise FormatError(f"{place}: node {topology.node_name(node)} is there twice")
         values[node] = value
-    _require_terminals(values, topology, where)
-    return [values[node] for node in topology.terminals.tolist()]
+    _require_all(values, set(nodes.tolist()), topology, where)
+    return [values[node] for node in nodes.tolist()]
 
 
 def read_ranks(path: Path, topology: Topology) -> Ints:
@@ -49,7 +61,7 @@ def read_ranks(path: Path, topology: Topology) -> Ints:
     return np.array(values, dtype=np.int64)
 
 
-def _text_rows(text: str, where: str) -> list[tuple[str, str, str]]:
+def _text_rows(text: str, where: str) -> list[Row]:
     rows = []
     for number, line in enumerate(text.splitlines(), start=1):
         words = line.partition("#")[0].split()
@@ -57,30 +69,32 @@ def _text_rows(text: str, where: str) -> list[tuple[str, str, str]]:
             words = words[0].rsplit(",", 1)
         if not words:
             continue
-        if len(words) != 2:
+        if len(words) < 2:
             raise FormatError(
                 f"{where}: line {number}: {short(line)}; expected a node and its value, or, for "
                 "names with blanks in them, a JSON object"
             )
-        rows.append((f"{where}: line {number}", words[0].removesuffix(","), words[1]))
+        rows.append((f"{where}: line {number}", words[0].removesuffix(","), words[1:]))
     return rows
 
 
-def _json_rows(text: str, where: str) -> list[tuple[str, str, str]]:
+def _json_rows(text: str, where: str) -> list[Row]:
     value = parse_json(text, where)
     if not isinstance(value, dict):
         raise FormatError(f"{where}: expected a JSON object from nodes to values")
-    for name, each in value.items():
-        if type(each) not in (str, int):
+    rows = {name: each if isinstance(each, list) else [each] for name, each in value.items()}
+    for name, row in rows.items():
+        if not row or not all(type(each) in (str, int) for each in row):
             raise FormatError(
-                f"{where}: {short(name)} has {short(each)}; expected a text or a number"
+                f"{where}: {short(name)} has {short(row)}; expected a text or a number, or some"
             )
-    return [(where, name, str(each)) for name, each in value.items()]
+    return [(where, name, list(map(str, row))) for name, row in rows.items()]
 
 
-def _require_terminals(values: dict[int, str], topology: Topology, where: str) -> None:
-    terminals = set(topology.terminals.tolist())
-    strays, missing = values.keys() - terminals, terminals - values.keys()
+def _require_all(
+    values: dict[int, list[str]], nodes: set[int], topology: Topology, where: str
+) -> None:
+    strays, missing = values.keys() - nodes, nodes - values.keys()
     if strays:
         raise FormatError(
             f"{where}: node {topology.node_name(min(strays))} is not a terminal of "
@@ -89,5 +103,5 @@ def _require_terminals(values: dict[int, str], topology: Topology, where: str) -
     if missing:
         raise FormatError(
             f"{where}: nothing for node {topology.node_name(min(missing))} "
-            f"({len(missing)} such nodes); expected a line for every terminal"
+            f"({len(missing)} such nodes); expected a line for every one"
         )

@@ -7,7 +7,6 @@ from defusedxml.ElementTree import DefusedXMLParser
 
 from a2aflow.errors import FormatError
 
-MAX_XML_BYTES = 64 << 20
 MAX_XML_DEPTH = 100
 MAX_XML_ELEMENTS = 2_000_000
 

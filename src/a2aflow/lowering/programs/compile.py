@@ -1,11 +1,12 @@
 """`program_of`: a schedule through all passes, to a program."""
 
 from a2aflow.errors import UsageError
-from a2aflow.ir.program import Program, RankProgram
+from a2aflow.ir.program import FIFO_SLOTS, Program, RankProgram
 from a2aflow.ir.schedule import Schedule
 from a2aflow.lowering.programs.dependencies import threads_of
 from a2aflow.lowering.programs.moves import Moves, balanced, duplicated, merged, spread
 from a2aflow.lowering.programs.placement import place
+from a2aflow.lowering.programs.sharing import Share, forwards_of, shared
 from a2aflow.lowering.programs.streams import streams_of
 from a2aflow.lowering.programs.transfers import transfers_of
 
@@ -33,13 +34,22 @@ def moves_of(
 
 
 def program_of(
-    schedule: Schedule, channels: int = 1, most: int | None = None, parts: int = 1
+    schedule: Schedule,
+    channels: int = 1,
+    most: int | None = None,
+    parts: int = 1,
+    share: Share | None = None,
 ) -> Program:
-    """Return the program of a schedule; see `moves_of` for the parameters."""
-    moves = balanced(moves_of(schedule, channels, most, parts), MAX_ENDS)
-    shards = moves.ranks * moves.chunks_per_shard
+    """Return the program of a schedule; see `moves_of` for the first parameters."""
+    longest = FIFO_SLOTS if share is not None and share.slower else most
+    moves = balanced(moves_of(schedule, channels, longest, parts), MAX_ENDS)
+    streams = streams_of(moves, most)
+    if share is not None:
+        forwards = forwards_of(moves)
+        streams = [shared(each, forwards, share) for each in streams]
+    inputs, outputs = moves.chunks.inputs().tolist(), moves.chunks.outputs().tolist()
     ranks = tuple(
-        RankProgram(shards, shards, int(moves.scratch[rank]), threads_of(streams))
-        for rank, streams in enumerate(streams_of(moves, most))
+        RankProgram(inputs[rank], outputs[rank], int(moves.scratch[rank]), threads_of(each))
+        for rank, each in enumerate(streams)
     )
-    return Program(schedule.problem.topology.name, moves.chunks_per_shard, ranks)
+    return Program(schedule.problem.topology.name, moves.chunks, ranks)

@@ -1,27 +1,28 @@
 """Dependency insertion: what an instruction of a rank has to wait for, and no more.
 
-Walking a rank's instructions in the order of the schedule, an instruction that reads a chunk waits
-for the one that wrote it (RAW), and one that writes waits for those that read what was there (WAR)
-or wrote it (WAW). A wait is left out where the order within a thread, or other waits, imply it.
+Walking a rank's instructions in the order of the schedule, an instruction waits for those that it
+conflicts with (`hazards`). A wait is left out where the order within a thread, or other waits,
+imply it.
 """
 
 from dataclasses import replace
 
-from a2aflow.ir.program import Instruction, Place, Step, Thread
+from a2aflow.ir.program import Place, Step, Thread
+from a2aflow.lowering.programs.hazards import Hazards, Spot
 from a2aflow.lowering.programs.streams import Stream
 
-Chunk = tuple[int, int]
 Clock = dict[int, int]
 """For each thread of the rank, the index of its last instruction known to have finished."""
 
 
 def threads_of(streams: list[Stream]) -> tuple[Thread, ...]:
     """Return one rank's threads, each instruction with the least set of steps to wait for."""
-    hazards, clocks = _Hazards(), _Clocks(len(streams))
+    hazards, clocks = Hazards[Step](), _Clocks(len(streams))
     after: dict[Step, tuple[Step, ...]] = {}
     for step in _in_order(streams):
         instruction = streams[step.thread].instructions[step.number]
-        after[step] = clocks.needed(step, hazards.touch(step, instruction))
+        places = [_chunks(at, instruction.count) for at in (instruction.source, instruction.target)]
+        after[step] = clocks.needed(step, hazards.touch(step, *places))
     return tuple(
         Thread(
             stream.channel,
@@ -45,29 +46,7 @@ def _in_order(streams: list[Stream]) -> list[Step]:
     return [step for _, step in sorted(steps)]
 
 
-class _Hazards:
-    """Who last wrote each chunk, and who has read it since."""
-
-    def __init__(self) -> None:
-        self._writer: dict[Chunk, Step] = {}
-        self._readers: dict[Chunk, list[Step]] = {}
-
-    def touch(self, step: Step, instruction: Instruction) -> set[Step]:
-        """Return what `step` conflicts with, and remember what it touches."""
-        conflicts: set[Step] = set()
-        for chunk in _chunks(instruction.source, instruction.count):
-            if chunk in self._writer:
-                conflicts.add(self._writer[chunk])
-            self._readers.setdefault(chunk, []).append(step)
-        for chunk in _chunks(instruction.target, instruction.count):
-            readers = self._readers.pop(chunk, [])
-            # The readers have waited for the writer already.
-            conflicts.update(readers or ([self._writer[chunk]] if chunk in self._writer else []))
-            self._writer[chunk] = step
-        return conflicts
-
-
-def _chunks(place: Place | None, count: int) -> list[Chunk]:
+def _chunks(place: Place | None, count: int) -> list[Spot]:
     if place is None:
         return []
     return [(place.buffer, place.offset + each) for each in range(count)]

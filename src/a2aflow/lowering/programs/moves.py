@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from a2aflow.ir.arrays import Ints
+from a2aflow.ir.chunks import Chunks
 from a2aflow.ir.program import Buffer
 from a2aflow.lowering.programs.placement import Placement
 
@@ -36,7 +37,7 @@ class Moves:
     """
 
     ranks: int
-    chunks_per_shard: int
+    chunks: Chunks
     scratch: Ints
     step: Ints
     channel: Ints
@@ -60,11 +61,11 @@ def duplicated(placement: Placement, channels: int) -> Moves:
     the schedule has per shard, and has its own part of every scratch buffer.
     """
     transfers, copies = placement.transfers, np.arange(channels, dtype=np.int64)[:, None]
-    per_shard = transfers.chunks_per_shard
+    count = transfers.chunks.of(transfers.source, transfers.destination)
 
     def offsets(buffer: Ints, offset: Ints, rank: Ints) -> Ints:
-        shard, chunk = np.divmod(offset, per_shard)
-        in_shards = (shard * channels + copies) * per_shard + chunk
+        first = (offset - transfers.chunk) * channels
+        in_shards = first + copies * count + transfers.chunk
         in_scratch = copies * placement.scratch[rank] + offset
         return np.where(buffer == Buffer.SCRATCH, in_scratch, in_shards).ravel()
 
@@ -73,7 +74,7 @@ def duplicated(placement: Placement, channels: int) -> Moves:
 
     moves = Moves(
         ranks=transfers.ranks,
-        chunks_per_shard=per_shard * channels,
+        chunks=transfers.chunks.times(channels),
         scratch=placement.scratch * channels,
         step=repeated(transfers.step),
         channel=np.repeat(copies.ravel(), transfers.count),

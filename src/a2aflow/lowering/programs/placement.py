@@ -33,16 +33,16 @@ class Placement:
 
 def place(transfers: Transfers, reuse: bool = True) -> Placement:
     """Allocate scratch space; chunks that arrive together lie together where they fit."""
-    per_shard = transfers.chunks_per_shard
+    pairs, chunks = (transfers.source, transfers.destination), transfers.chunks
     fresh = transfers.sender == transfers.source
     forwards = np.flatnonzero(~fresh)
     origin = _origins(transfers, forwards)
     delivered = transfers.receiver == transfers.destination
     slots, sizes = _allocate(transfers, np.flatnonzero(~delivered), forwards, origin, reuse)
     to_buffer = np.where(delivered, Buffer.OUTPUT, Buffer.SCRATCH)
-    to_offset = np.where(delivered, transfers.source * per_shard + transfers.chunk, slots)
+    to_offset = np.where(delivered, chunks.in_output(*pairs) + transfers.chunk, slots)
     from_buffer = np.full(transfers.count, Buffer.INPUT, dtype=np.int64)
-    from_offset = transfers.destination * per_shard + transfers.chunk
+    from_offset = chunks.in_input(*pairs) + transfers.chunk
     from_buffer[forwards], from_offset[forwards] = to_buffer[origin], to_offset[origin]
     return Placement(transfers, from_buffer, from_offset, to_buffer, to_offset, sizes)
 

@@ -6,6 +6,8 @@ import numpy as np
 
 from a2aflow.errors import InputError
 from a2aflow.ir.arrays import Ints
+from a2aflow.ir.chunks import Chunks
+from a2aflow.ir.program import check_space
 from a2aflow.ir.schedule import Schedule
 
 
@@ -18,7 +20,7 @@ class Transfers:
     """
 
     ranks: int
-    chunks_per_shard: int
+    chunks: Chunks
     steps: int
     step: Ints
     sender: Ints
@@ -34,17 +36,13 @@ class Transfers:
 
     def chunk_ids(self) -> Ints:
         """Return one number per chunk: by source, then destination, then chunk."""
-        return (self.source * self.ranks + self.destination) * self.chunks_per_shard + self.chunk
+        return (self.source * self.ranks + self.destination) * self.chunks.most + self.chunk
 
 
 def transfers_of(schedule: Schedule) -> Transfers:
     """Return the transfers between ranks; hops through nodes that are not terminals are joined."""
-    problem = schedule.problem
-    if not problem.demand.uniform:
-        raise InputError(
-            "this schedule is for an uneven demand; runtimes take the uniform all-to-all only"
-        )
-    topology = problem.topology
+    chunks, topology = plain_chunks(schedule), schedule.problem.topology
+    check_space(chunks.stored, [0])
     rank = topology.position
     sender, receiver = rank[topology.tail[schedule.link]], rank[topology.head[schedule.link]]
     receiver = _behind_switches(schedule, receiver)
@@ -64,7 +62,7 @@ def transfers_of(schedule: Schedule) -> Transfers:
     ]
     return Transfers(
         ranks=len(topology.terminals),
-        chunks_per_shard=schedule.chunks_per_shard,
+        chunks=chunks,
         steps=schedule.steps,
         step=schedule.step[order],
         sender=sender[order],
@@ -73,6 +71,18 @@ def transfers_of(schedule: Schedule) -> Transfers:
         destination=schedule.destination[order],
         chunk=schedule.chunk[order],
     )
+
+
+def plain_chunks(schedule: Schedule) -> Chunks:
+    """Return the chunks of a schedule: one number for all, also where that is said of each pair."""
+    ranks, matrix = schedule.chunks.ranks, schedule.problem.demand.matrix
+    pairs = ~np.eye(ranks, dtype=np.bool_)
+    if schedule.chunks.counts is None:
+        return schedule.chunks
+    alike = matrix is None or np.ptp(matrix[pairs]) == 0
+    if not alike or np.ptp(schedule.chunks.counts[pairs]) > 0:
+        return schedule.chunks
+    return Chunks(ranks, schedule.chunks.most)
 
 
 def _refuse_returns(schedule: Schedule, sender: Ints, receiver: Ints) -> None:
@@ -106,3 +116,17 @@ def _behind_switches(schedule: Schedule, receiver: Ints) -> Ints:
             hop = next_send.get((where[hop], int(head[hop])), hop)
         receiver[send] = receiver[hop]
     return receiver
+
+
+def refuse_uneven(schedule: Schedule, target: str) -> None:
+    """Raise for a target all of whose shards are equal if those of the schedule are not."""
+    if plain_chunks(schedule).uniform:
+        return
+    demand = schedule.problem.demand
+    most = float(demand.of(schedule.source, schedule.destination).max(initial=0.0))
+    padded = most * demand.terminals * (demand.terminals - 1) / demand.total - 1.0
+    raise InputError(
+        f"{target} has shards of one size only, and this schedule is for an uneven demand; lower "
+        "it to messages or oneccl, or pad every shard to the largest and schedule the "
+        f"uniform all-to-all (no --demand), which moves {padded:.0%} more data"
+    )

@@ -24,6 +24,8 @@ class RouteOptions:
     """IPv4 addresses; x, y and z are the bytes of the rank plus one."""
     address: tuple[str, ...] | None = None
     """The IPv4 address of each terminal; None if they follow the pattern."""
+    places: tuple[tuple[str, ...], ...] | None = None
+    """The IPv6 prefix of each node and then its devices by port, if they follow no pattern."""
     rank: Ints | None = None
     """The rank of each terminal; None if they are the ranks in their order."""
     queue_pairs: str = "chunk"

@@ -4,9 +4,9 @@ With n(s, v) shortest paths from s to v, a share n(s, u) / n(s, v) of what passe
 link u -> v that leads away from s (Brandes' counting for betweenness). This gives all loads in
 one pass over the links per source, `equal_loads`, however many paths there are.
 
-Routes list paths. A pair with at most `LISTED` shortest paths gets all of them, with equal
-weights. Above that, the number of paths may be exponential: the pair's equal-weight flow on the
-links is split into few weighted paths instead, which put exactly the same load on every link.
+Routes list paths. A pair with at most `MOST_LISTED_PATHS` shortest paths gets all of them, with
+equal weights. Above that, the number of paths may be exponential: the pair's equal-weight flow on
+the links is split into few weighted paths instead, which put exactly the same load on every link.
 """
 
 import numpy as np
@@ -23,10 +23,10 @@ from a2aflow.paths.widest import split_flows
 from a2aflow.routes.weights import routes_from_weights
 from a2aflow.settings import RouteSettings
 
-LISTED = 64
+MOST_LISTED_PATHS = 64
 """Up to this many shortest paths of a pair are listed, each with the same weight."""
 
-MOST_ENTRIES = 40_000_000
+MOST_LISTED_LINKS = 40_000_000
 """Links of all listed paths together beyond which they are counted, but not listed."""
 
 
@@ -49,7 +49,7 @@ def route_ewsp(problem: Problem, settings: RouteSettings) -> Routes:
             near.incoming,
             (int(source), int(topology.terminals[source])),
             wanted[row],
-            LISTED,
+            MOST_LISTED_PATHS,
             pool,
         )
     return routes_from_weights(problem, *pooled_paths(problem, pool), certify(problem, []), "ewsp")
@@ -61,15 +61,15 @@ def _require_few(problem: Problem) -> None:
     starts = topology.terminals[problem.sources]
     wanted = problem.node_demand(problem.sources)
     entries = _listed(
-        topology.nodes, topology.head, near.outgoing, starts, wanted > 0, float(LISTED)
+        topology.nodes, topology.head, near.outgoing, starts, wanted > 0, float(MOST_LISTED_PATHS)
     )
-    if entries > MOST_ENTRIES:
+    if entries > MOST_LISTED_LINKS:
         time = float((equal_loads(problem) / topology.capacity).max())
         raise InputError(
             f"{topology.name}: the shortest paths of all pairs have about {entries:,.0f} links, "
-            f"at most {LISTED} paths of a pair counted; expected at most {MOST_ENTRIES:,} to list. "
-            f"With equal weights they would take the time {time:.9g}; the methods sssp and native "
-            "list one path per pair"
+            f"at most {MOST_LISTED_PATHS} paths of a pair counted; expected at most "
+            f"{MOST_LISTED_LINKS:,} to list. With equal weights they would take the time "
+            f"{time:.9g}; the methods sssp and native list one path per pair"
         )
 
 

@@ -42,10 +42,10 @@ from a2aflow.settings import RouteSettings, SolveSettings
 PHASES_BETWEEN_BOUNDS = 8
 """A bound costs about as much as a phase."""
 
-SOLVING = 0.5
+SOLVING_SHARE = 0.5
 """The share of the time for the phases; the rest is for the paths of their flow."""
 
-SOURCES = 32
+SOURCES_PER_CALL = 32
 """Sources routed in one compiled call, so that a time limit is heard in between."""
 
 SHORTEST = 1e-200
@@ -59,7 +59,7 @@ def route_fptas(problem: Problem, settings: RouteSettings) -> Routes:
     TimeoutError if there are none yet, or their paths come too late.
     """
     settings = settings.begin()
-    solving = settings.solve.sharing(SOLVING)
+    solving = settings.solve.sharing(SOLVING_SHARE)
     search = _Search(problem, settings.epsilon)
     while not search.finished():
         search.phase(solving)
@@ -120,8 +120,8 @@ class _Search:
         near = Adjacency(topology)
         share = 1.0 / self._guess()
         before = float(topology.capacity @ self.lengths)
-        for begin in range(0, len(self.groups.start), SOURCES):
-            part = slice(begin, begin + SOURCES)
+        for begin in range(0, len(self.groups.start), SOURCES_PER_CALL):
+            part = slice(begin, begin + SOURCES_PER_CALL)
             _phase(
                 (topology.tail, topology.head),
                 near.outgoing,
@@ -132,7 +132,7 @@ class _Search:
                 self.lengths,
                 self.flows[part],
             )
-            if settings.out_of_time() and begin + SOURCES < len(self.groups.start):
+            if settings.out_of_time() and begin + SOURCES_PER_CALL < len(self.groups.start):
                 return
         after = float(topology.capacity @ self.lengths)
         self.grown += math.log(after / before)

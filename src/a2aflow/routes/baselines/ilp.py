@@ -38,7 +38,7 @@ from a2aflow.routes.baselines.balance import balanced_choice
 from a2aflow.routes.weights import routes_from_weights
 from a2aflow.settings import RouteSettings, SolveSettings
 
-PATIENCE = 60.0
+DEFAULT_SECONDS = 60.0
 """The program is NP-hard: seconds after which to stop if the caller set no time limit."""
 
 MOST_UNITS = 64
@@ -156,7 +156,7 @@ def _route(problem: Problem, settings: RouteSettings) -> Routes:
 def choose_paths(choosing: Choosing, settings: RouteSettings) -> Choice:
     """Return the best choice found within the time limit, at worst the heuristic's."""
     if settings.solve.time_limit is None:
-        patient = replace(settings.solve, time_limit=PATIENCE, started=None)
+        patient = replace(settings.solve, time_limit=DEFAULT_SECONDS, started=None)
         settings = replace(settings, solve=patient)
     settings = settings.begin()
     quick = _quick_choice(choosing, settings)

@@ -5,73 +5,57 @@ import stat
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from a2aflow.errors import FormatError, TopologyError, UsageError
 from a2aflow.ir.files.text import read_text, write_text
-from a2aflow.ir.files.xml import MAX_XML_BYTES
-from a2aflow.ir.topology import Topology
-from a2aflow.topologies.formats import (
-    a2aflow_json,
-    edgelist,
-    graphml,
-    ibsim,
-    msccl_json,
-    nccl_xml,
-    nvidia_smi,
-    simgrid,
-)
-from a2aflow.topologies.formats.networkx_graph import from_networkx, to_networkx
+from a2aflow.registry import load
 
-__all__ = [
-    "FORMATS",
-    "Format",
-    "from_networkx",
-    "read_topology",
-    "to_networkx",
-    "write_topology",
-]
+if TYPE_CHECKING:  # Only when a file is read or written: the table itself is to be light.
+    from a2aflow.ir.topology import Topology
 
 MAX_BYTES = 256 << 20
+MAX_XML_BYTES = 64 << 20
+MAX_MATRIX_BYTES = 1 << 20
+"""The largest files that are read: of any format, of XML, and of what `nvidia-smi` prints."""
 
 
 @dataclass(frozen=True)
 class Format:
-    """How to read and write one format; `read` takes text, where it is from, and a name."""
+    """How to read and write one format: the file of this folder that does, by name."""
 
-    read: Callable[..., Topology] | None
-    write: Callable[[Topology], str]
+    module: str
     suffixes: tuple[str, ...]
     summary: str
     limit: int = MAX_BYTES
+    reads: bool = True
+
+    @property
+    def read(self) -> "Callable[..., Topology]":
+        """The reader: it takes text, where it is from, and a name."""
+        found: Callable[..., Topology] = load(f"{__name__}.{self.module}:read")
+        return found
+
+    @property
+    def write(self) -> "Callable[[Topology], str]":
+        """The writer."""
+        found: Callable[[Topology], str] = load(f"{__name__}.{self.module}:write")
+        return found
 
 
 FORMATS: dict[str, Format] = {
-    "json": Format(
-        a2aflow_json.read, a2aflow_json.write, (".json",), "a2aflow topology JSON, exact"
-    ),
+    "json": Format("a2aflow_json", (".json",), "a2aflow topology JSON, exact"),
     "edgelist": Format(
-        edgelist.read,
-        edgelist.write,
+        "edgelist",
         (".edges", ".edgelist", ".txt"),
         "edge list, one `u v [capacity]` a line, nodes by number or name",
     ),
-    "graphml": Format(
-        graphml.read, graphml.write, (".graphml",), "GraphML of networkx or igraph", MAX_XML_BYTES
-    ),
-    "msccl": Format(msccl_json.read, msccl_json.write, (".msccl.json",), "msccl-tools JSON"),
-    "nccl": Format(
-        nccl_xml.read, nccl_xml.write, (), "NCCL topology XML: its NVLinks", MAX_XML_BYTES
-    ),
-    "nvidia-smi": Format(
-        nvidia_smi.read,
-        nvidia_smi.write,
-        (),
-        "output of `nvidia-smi topo -m`",
-        nvidia_smi.MAX_BYTES,
-    ),
-    "simgrid": Format(None, simgrid.write, (".xml",), "SimGrid platform XML"),
-    "ibsim": Format(None, ibsim.write, (".net",), "ibsim netlist, for OpenSM"),
+    "graphml": Format("graphml", (".graphml",), "GraphML of networkx or igraph", MAX_XML_BYTES),
+    "msccl": Format("msccl_json", (".msccl.json",), "msccl-tools JSON"),
+    "nccl": Format("nccl_xml", (), "NCCL topology XML: its NVLinks", MAX_XML_BYTES),
+    "nvidia-smi": Format("nvidia_smi", (), "output of `nvidia-smi topo -m`", MAX_MATRIX_BYTES),
+    "simgrid": Format("simgrid", (".xml",), "SimGrid platform XML", reads=False),
+    "ibsim": Format("ibsim", (".net",), "ibsim netlist, for OpenSM", reads=False),
 }
 
 _XML_ROOTS = {"system": "nccl", "graphml": "graphml", "platform": "simgrid"}
@@ -85,7 +69,7 @@ def read_topology(
     format: str | None = None,
     directed: bool = False,
     capacity: str | None = None,
-) -> Topology:
+) -> "Topology":
     """Read a topology in the named format, or in the one that suffix and content suggest.
 
     `directed` makes every line of an edge list one link; `capacity` names the attribute of edges in
@@ -96,7 +80,7 @@ def read_topology(
     text = _text(path, MAX_BYTES if format is None else _format(format).limit)
     key = format or _guess(path, text)
     chosen = _format(key)
-    if chosen.read is None:
+    if not chosen.reads:
         raise UsageError(f"{path}: {key} is only written; read one of {_names(reading=True)}")
     if directed and key != "edgelist":
         raise UsageError(f"{path}: only edge lists can be read as directed; this is {key}")
@@ -120,12 +104,12 @@ def read_topology(
         raise FormatError(f"{path}: not {chosen.summary}: {error}") from None
 
 
-def write_topology(topology: Topology, path: Path | str, format: str | None = None) -> None:
+def write_topology(topology: "Topology", path: Path | str, format: str | None = None) -> None:
     """Write a topology in the named format, or in the one that the suffix stands for."""
     write_text(Path(path), topology_text(topology, Path(path), format))
 
 
-def topology_text(topology: Topology, path: Path, format: str | None = None) -> str:
+def topology_text(topology: "Topology", path: Path, format: str | None = None) -> str:
     """Return what `write_topology` writes."""
     key = format or _by_suffix(path, reading=False)
     if key is None:
@@ -159,7 +143,7 @@ def _names(reading: bool) -> str:
 
 
 def _does(entry: Format, reading: bool) -> bool:
-    return entry.read is not None or not reading
+    return entry.reads or not reading
 
 
 def _guess(path: Path, text: str) -> str:

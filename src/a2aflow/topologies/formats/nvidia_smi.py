@@ -8,9 +8,9 @@ import numpy as np
 from a2aflow.errors import FormatError
 from a2aflow.ir.arrays import Ints
 from a2aflow.ir.topology import Topology
+from a2aflow.topologies.formats import MAX_MATRIX_BYTES
 from a2aflow.topologies.formats.nvlinks import SWITCH, require, require_both_ways, whole_links
 
-MAX_BYTES = 1 << 20
 # No GPU has more NVLinks than this, so a row that adds up to more shows a switched fabric.
 MAX_NVLINKS = 18
 
@@ -37,8 +37,10 @@ def write(topology: Topology) -> str:
     Through a switch, two GPUs see as many NVLinks as the one with fewer has.
     """
     gpus = len(topology.terminals)
-    fits = gpus * gpus * len("NV9\t") < MAX_BYTES
-    require(topology, fits, f"{gpus} GPUs; expected a matrix of less than {MAX_BYTES:,} bytes")
+    fits = gpus * gpus * len("NV9\t") < MAX_MATRIX_BYTES
+    require(
+        topology, fits, f"{gpus} GPUs; expected a matrix of less than {MAX_MATRIX_BYTES:,} bytes"
+    )
     links = whole_links(topology)
     for (u, v), count in links.items():
         require_both_ways(topology, links, u, v, count)

@@ -18,7 +18,13 @@ from a2aflow.ir.files.json.problem import (
     problem_to_json,
 )
 from a2aflow.ir.files.json.routes import ROUTES_FORMAT, routes_from_json, routes_to_json
-from a2aflow.ir.files.json.schedule import SCHEDULE_FORMAT, schedule_from_json, schedule_to_json
+from a2aflow.ir.files.json.schedule import (
+    SCHEDULE_FORMAT,
+    UNEVEN_FORMAT,
+    schedule_format,
+    schedule_from_json,
+    schedule_to_json,
+)
 from a2aflow.ir.files.json.topology import TOPOLOGY_FORMAT, topology_from_json, topology_to_json
 from a2aflow.ir.files.json.values import format_of, json_text, parse_json, read_json, write_json
 
@@ -31,6 +37,7 @@ __all__ = [
     "ROUTES_FORMAT",
     "SCHEDULE_FORMAT",
     "TOPOLOGY_FORMAT",
+    "UNEVEN_FORMAT",
     "certificate_from_json",
     "certificate_to_json",
     "demand_alone",
@@ -49,6 +56,7 @@ __all__ = [
     "read_json",
     "routes_from_json",
     "routes_to_json",
+    "schedule_format",
     "schedule_from_json",
     "schedule_to_json",
     "topology_from_json",

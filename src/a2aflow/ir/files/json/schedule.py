@@ -7,6 +7,7 @@ import numpy as np
 from a2aflow.errors import FormatError
 from a2aflow.ir.arrays import Ints
 from a2aflow.ir.certificate import Certificate
+from a2aflow.ir.chunks import Chunks
 from a2aflow.ir.demand import Demand
 from a2aflow.ir.files.json.demand import demand_from_json, demand_to_json
 from a2aflow.ir.files.json.provenance import provenance_from_json
@@ -26,6 +27,15 @@ from a2aflow.ir.schedule import Schedule
 from a2aflow.ir.topology import Topology
 
 SCHEDULE_FORMAT = "a2aflow.schedule/1"
+"""As many chunks of every shard, or, in older files, about so many of a shard of size 1."""
+
+UNEVEN_FORMAT = "a2aflow.schedule/2"
+"""Every pair with its own number of chunks."""
+
+
+def schedule_format(schedule: Schedule) -> str:
+    """Return the format in which a schedule is saved."""
+    return SCHEDULE_FORMAT if schedule.chunks.uniform else UNEVEN_FORMAT
 
 
 def schedule_to_json(schedule: Schedule) -> dict[str, Any]:
@@ -35,8 +45,9 @@ def schedule_to_json(schedule: Schedule) -> dict[str, Any]:
         (node[schedule.source], node[schedule.destination], schedule.chunk, schedule.link), axis=1
     )
     cuts = np.searchsorted(schedule.step, np.arange(1, schedule.steps))
+    chunks = schedule.chunks
     value = {
-        "format": SCHEDULE_FORMAT,
+        "format": schedule_format(schedule),
         "method": schedule.method,
         "time": schedule.time,
         "fractional_time": schedule.fractional_time,
@@ -44,7 +55,7 @@ def schedule_to_json(schedule: Schedule) -> dict[str, Any]:
         "gap": schedule.gap,
         "topology": topology_to_json(schedule.problem.topology),
         "demand": demand_to_json(schedule.problem.demand),
-        "chunks_per_shard": schedule.chunks_per_shard,
+        **({"chunks_per_shard": chunks.per_shard} if chunks.uniform else _counts(schedule)),
         "steps": [part.tolist() for part in np.split(rows, cuts)],
         "lengths": schedule.certificate.lengths.tolist(),
     }
@@ -57,7 +68,8 @@ def schedule_from_json(value: object, where: str) -> Schedule:
     A schedule from elsewhere may leave out the demand (uniform), and the bound with its lengths
     (hops, which prove the distance bound).
     """
-    obj = artefact(value, SCHEDULE_FORMAT, where)
+    uneven = isinstance(value, dict) and value.get("format") == UNEVEN_FORMAT
+    obj = artefact(value, UNEVEN_FORMAT if uneven else SCHEDULE_FORMAT, where)
     topology = topology_from_json(obj.get("topology"), f"{where}: topology")
     demand = Demand(len(topology.terminals))
     if "demand" in obj:
@@ -67,7 +79,9 @@ def schedule_from_json(value: object, where: str) -> Schedule:
     lengths = numbers(obj["lengths"], "lengths", where) if "lengths" in obj else None
     schedule = Schedule(
         problem=Problem(topology, demand),
-        chunks_per_shard=take(obj, "chunks_per_shard", int, where),
+        chunks=_uneven_chunks(obj, topology, where)
+        if uneven
+        else Chunks.of_demand(demand, take(obj, "chunks_per_shard", int, where)),
         steps=len(steps),
         step=rows[:, 0],
         source=rows[:, 1],
@@ -86,6 +100,31 @@ def schedule_from_json(value: object, where: str) -> Schedule:
     )
     check_claims(obj, where, schedule.time, schedule.bound)
     return schedule
+
+
+def _counts(schedule: Schedule) -> dict[str, Any]:
+    """Return the pairs that have chunks, as nodes, and how many."""
+    node = schedule.problem.topology.terminals.tolist()
+    return {"chunks": [[node[s], node[d], count] for s, d, count in schedule.chunks.rows()]}
+
+
+def _uneven_chunks(obj: dict[str, Any], topology: Topology, where: str) -> Chunks:
+    """Build chunks from rows of source node, destination node and count; other pairs have none."""
+    position = {int(node): index for index, node in enumerate(topology.terminals)}
+    found: list[Any] = take(obj, "chunks", list, where)
+    rows: list[tuple[int, int, int]] = []
+    for index, row in enumerate(found):
+        if not isinstance(row, list) or len(row) != 3 or not all(map(is_integer, row)):
+            raise FormatError(
+                f"{where}: chunks[{index}] is {short(row)}; expected [src, dst, count], integers"
+            )
+        if row[0] not in position or row[1] not in position:
+            raise FormatError(
+                f"{where}: chunks[{index}] is {short(row)}; expected src and dst to be terminals "
+                f"of {topology.name}"
+            )
+        rows.append((position[row[0]], position[row[1]], row[2]))
+    return Chunks.from_rows(len(topology.terminals), rows)
 
 
 def _sends(steps: list[Any], topology: Topology, where: str) -> Ints:

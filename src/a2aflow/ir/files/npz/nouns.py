@@ -14,12 +14,13 @@ import numpy as np
 from a2aflow.errors import FormatError, InputError
 from a2aflow.ir.arrays import Ints, starts_of
 from a2aflow.ir.certificate import Certificate
+from a2aflow.ir.chunks import Chunks
 from a2aflow.ir.demand import Demand
 from a2aflow.ir.files.json.flow import FLOW_FORMAT
 from a2aflow.ir.files.json.provenance import KEY as PROVENANCE
 from a2aflow.ir.files.json.provenance import provenance_from_json
 from a2aflow.ir.files.json.routes import ROUTES_FORMAT
-from a2aflow.ir.files.json.schedule import SCHEDULE_FORMAT
+from a2aflow.ir.files.json.schedule import SCHEDULE_FORMAT, UNEVEN_FORMAT, schedule_format
 from a2aflow.ir.files.json.values import parse_json, positive, short, strings, take
 from a2aflow.ir.files.npz.archive import Member, has_member, pack, read_member_text, unpack
 from a2aflow.ir.files.npz.npy import MAX_NUMBERS, Array
@@ -54,7 +55,9 @@ def is_archive(data: bytes) -> bool:
 
 def artefact_to_bytes(noun: Noun, provenance: bool = True) -> bytes:
     """Return the file of a flow, routes or a schedule, with where it came from if that is known."""
-    name, form = next((name, form) for name, form in FORMATS.items() if type(noun) is form.kind)
+    name = next(name for name, form in FORMATS.items() if type(noun) is form.kind)
+    name = schedule_format(noun) if isinstance(noun, Schedule) else name
+    form = FORMATS[name]
     topology, demand = noun.problem.topology, noun.problem.demand.matrix
     about, arrays = form.to_parts(noun)
     about |= {
@@ -208,20 +211,25 @@ def _routes_from_parts(about: About, arrays: Arrays, where: str) -> Routes:
 
 
 def _schedule_to_parts(schedule: Schedule) -> tuple[About, Arrays]:
-    about = {
-        "chunks_per_shard": int(schedule.chunks_per_shard),
-        "steps": int(schedule.steps),
-    } | _claim("fractional_time", schedule.fractional_time)
-    return about, {key: getattr(schedule, key) for key in SENDS}
+    about = {"steps": int(schedule.steps)} | _claim("fractional_time", schedule.fractional_time)
+    arrays = {key: getattr(schedule, key) for key in SENDS}
+    if schedule.chunks.counts is None:
+        return about | {"chunks_per_shard": schedule.chunks_per_shard}, arrays
+    return about, arrays | {"chunks": schedule.chunks.counts}
 
 
 def _schedule_from_parts(about: About, arrays: Arrays, where: str) -> Schedule:
     steps = take(about, "steps", int, where)
     if steps > MAX_NUMBERS:
         raise FormatError(f"{where}: {steps:,} steps; expected at most {MAX_NUMBERS:,}")
+    problem = _problem(about, arrays, where)
+    if "chunks" in arrays:
+        chunks = Chunks(problem.demand.terminals, counts=arrays["chunks"])
+    else:
+        chunks = Chunks.of_demand(problem.demand, take(about, "chunks_per_shard", int, where))
     return Schedule(
-        problem=_problem(about, arrays, where),
-        chunks_per_shard=take(about, "chunks_per_shard", int, where),
+        problem=problem,
+        chunks=chunks,
         steps=steps,
         step=arrays["step"],
         source=arrays["source"],
@@ -276,6 +284,13 @@ FORMATS: dict[str, Form] = {
     SCHEDULE_FORMAT: Form(
         Schedule,
         {key: Member("integers", ("sends",)) for key in SENDS},
+        _schedule_to_parts,
+        _schedule_from_parts,
+    ),
+    UNEVEN_FORMAT: Form(
+        Schedule,
+        {key: Member("integers", ("sends",)) for key in SENDS}
+        | {"chunks": Member("integers", ("terminals", "terminals"))},
         _schedule_to_parts,
         _schedule_from_parts,
     ),

@@ -29,7 +29,7 @@ def _reasons(program: Program, said: dict[str, str], runtime: str) -> Iterator[s
             f"its parser requires {', '.join(missing)}, which the file does not have; "
             "`a2aflow lower FILE --to msccl` writes it completed"
         )
-    yield from excesses(program, runtime)
+    yield from (problem for _, problem in excesses(program, runtime))
 
 
 def complete_msccl(text: str, options: Options, where: str) -> str:

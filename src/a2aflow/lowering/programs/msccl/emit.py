@@ -14,11 +14,14 @@ from a2aflow.lowering.programs.compile import program_of
 from a2aflow.lowering.programs.msccl.limits import (
     MAX_COUNT,
     RUNTIMES,
+    Limits,
     check_limits,
-    measure,
+    excesses,
     steps_of,
 )
 from a2aflow.lowering.programs.options import Options, chosen
+from a2aflow.lowering.programs.sharing import Share
+from a2aflow.lowering.programs.transfers import refuse_uneven
 
 TYPES = {Op.SEND: "s", Op.RECEIVE: "r", Op.FORWARD: "rcs", Op.COPY: "cpy"}
 BUFFERS = {Buffer.INPUT: "i", Buffer.OUTPUT: "o", Buffer.SCRATCH: "s"}
@@ -27,20 +30,58 @@ FIFO_SLOTS = {"Simple": 2, "LL": 8, "LL128": 8}
 
 MAX_NAME = 63
 MAX_PARTS = 8
+SHARED_LIMITS = {
+    "steps_per_thread_block",
+    "thread_blocks_per_gpu",
+    "thread_blocks_per_channel",
+    "channels",
+    "awaited_thread_block",
+}
+"""Limits within which another sharing of thread blocks may bring a program."""
 
 Numbers = dict[Step, int]
 """The step number of each instruction of a rank in the file, where nops count too."""
 
 
 def emit_msccl(schedule: Schedule, options: Options) -> str:
-    """Lower a schedule to MSCCL XML; a FIFO too long for a thread block is dealt out to several."""
+    """Lower a schedule to MSCCL XML; a FIFO too long for a thread block is dealt out to several.
+
+    A thread block serves a peer to send to and one to receive from where that costs no time, and
+    elsewhere where the runtime has no room for thread blocks of their own.
+    """
+    refuse_uneven(schedule, "MSCCL")
     runtime = chosen("runtime", options.runtime, tuple(RUNTIMES))
-    most = RUNTIMES[runtime].steps_per_thread_block
+    refused: dict[str, Program] = {}
+    for program in _candidates(schedule, options.channels, RUNTIMES[runtime]):
+        exceeded = [limit for limit, _ in excesses(program, runtime)]
+        if not exceeded or set(exceeded) - SHARED_LIMITS:
+            return msccl_text(program, options)
+        refused.setdefault(exceeded[0], program)
+    # With few enough steps it is what there is too much of elsewhere that stands in the way.
+    return msccl_text(refused.get("thread_blocks_per_gpu", program), options)
+
+
+def _candidates(schedule: Schedule, channels: int, limits: Limits) -> Iterator[Program]:
+    """Yield programs, from what takes least time to what has the shortest thread blocks."""
+    steps = limits.steps_per_thread_block
+    blocks = min(limits.thread_blocks_per_gpu, limits.awaited_thread_block + 1)
     for parts in range(1, MAX_PARTS + 1):
-        program = program_of(schedule, options.channels, MAX_COUNT, parts)
-        if measure(program)["steps_per_thread_block"][0] <= most:
-            break
-    return msccl_text(program, options)
+        for share in (
+            Share(steps, blocks),
+            Share(steps, blocks, slower=True),
+            # Waits take steps too, of which a pair of ends knows nothing.
+            Share(steps * 3 // 4, blocks, slower=True),
+        ):
+            program = program_of(schedule, channels, MAX_COUNT, parts, share)
+            yield program
+        if max(map(_fewest_blocks, program.ranks)) > limits.thread_blocks_per_gpu:
+            return  # and still more of them with more parts
+
+
+def _fewest_blocks(code: RankProgram) -> int:
+    """Return how many thread blocks a rank needs even if they are shared as far as can be."""
+    sends = sum(thread.send_to is not None for thread in code.threads)
+    return max(sends, sum(thread.receive_from is not None for thread in code.threads))
 
 
 def msccl_text(program: Program, options: Options) -> str:

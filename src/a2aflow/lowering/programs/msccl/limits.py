@@ -59,12 +59,12 @@ WAYS_OUT = {
 
 def check_limits(program: Program, runtime: str) -> None:
     """Raise if a program does not fit a runtime: the limit, what was found, and a way out."""
-    for problem in excesses(program, runtime):
+    for _, problem in excesses(program, runtime):
         raise LimitError(problem)
 
 
-def excesses(program: Program, runtime: str) -> Iterator[str]:
-    """Yield each limit of a runtime that a program exceeds, in words."""
+def excesses(program: Program, runtime: str) -> Iterator[tuple[str, str]]:
+    """Yield the name of each limit of a runtime that a program exceeds, and the fact in words."""
     limits, found = RUNTIMES[runtime], measure(program)
     for each in fields(Limits):
         number, where = found[each.name]
@@ -72,8 +72,9 @@ def excesses(program: Program, runtime: str) -> Iterator[str]:
         if number > limit:
             words = each.name.replace("_", " ")
             yield (
+                each.name,
                 f"{program.name}: {number} {words} ({where}), but {runtime} takes at most {limit}; "
-                f"{WAYS_OUT[each.name]}"
+                f"{WAYS_OUT[each.name]}",
             )
 
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from graphlib import CycleError, TopologicalSorter
 
 from a2aflow.errors import FormatError, InputError
+from a2aflow.ir.chunks import Chunks
 from a2aflow.ir.program import (
     EFFECTS,
     Instruction,
@@ -52,7 +53,7 @@ def read_msccl(text: str, where: str) -> Program:
     slots = FIFO_SLOTS[_one_of(algo, "proto", tuple(FIFO_SLOTS), where)]
     try:
         name = algo.attributes.get("name", "alltoall")
-        program = Program(name, chunks // ranks, tuple(codes), slots)
+        program = Program(name, Chunks(ranks, chunks // ranks), tuple(codes), slots)
     except InputError as error:
         raise FormatError(f"{where}: {error}") from None
     _check_waits(program, where)
@@ -213,7 +214,7 @@ def _check_fits(program: Program, where: str) -> None:
     """Refuse what no runtime takes."""
     problems = [list(excesses(program, runtime)) for runtime in RUNTIMES]
     if all(problems):
-        raise FormatError(f"{where}: no runtime takes this file; {problems[0][0]}")
+        raise FormatError(f"{where}: no runtime takes this file; {problems[0][0][1]}")
 
 
 def _text(node: Node, key: str, here: str) -> str:

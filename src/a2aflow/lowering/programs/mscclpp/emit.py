@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from a2aflow.errors import LimitError, UsageError
+from a2aflow.errors import InputError, LimitError, UsageError
 from a2aflow.ir.arrays import Ints
+from a2aflow.ir.chunks import Chunks
 from a2aflow.ir.program import Buffer
 from a2aflow.ir.schedule import Schedule
 from a2aflow.lowering.programs.compile import moves_of
@@ -22,6 +23,7 @@ from a2aflow.lowering.programs.moves import Moves
 from a2aflow.lowering.programs.msccl.emit import BUFFERS, algorithm_name
 from a2aflow.lowering.programs.options import Options
 from a2aflow.lowering.programs.streams import own_shard
+from a2aflow.lowering.programs.transfers import plain_chunks
 
 MAX_OPERATIONS = 64
 MAX_CHANNELS = 16
@@ -41,6 +43,8 @@ def emit_mscclpp(schedule: Schedule, options: Options) -> str:
         raise UsageError(
             f"protocol {options.protocol!r} for mscclpp; expected Simple, the one without packets"
         )
+    chunks = plain_chunks(schedule)
+    _refuse_idle_ranks(chunks)
     name = algorithm_name(schedule.problem.topology.name)
     longest = 0
     for parts in range(1, MAX_PARTS + 1):
@@ -48,7 +52,7 @@ def emit_mscclpp(schedule: Schedule, options: Options) -> str:
         gpus = [_gpu(moves, rank) for rank in range(moves.ranks)]
         found = max(len(block["ops"]) for gpu in gpus for block in gpu["threadblocks"])
         if found <= MAX_OPERATIONS:
-            return json.dumps(_plan(name, gpus), indent=1) + "\n"
+            return json.dumps(_plan(name, moves.chunks, gpus), indent=1) + "\n"
         longest = longest or found
     raise LimitError(
         f"{name}: {longest} operations per thread block, but mscclpp takes at most "
@@ -56,8 +60,19 @@ def emit_mscclpp(schedule: Schedule, options: Options) -> str:
     )
 
 
-def _plan(name: str, gpus: list[Json]) -> Json:
-    return {
+def _refuse_idle_ranks(chunks: Chunks) -> None:
+    """Raise for a rank without input or output: the executor divides by the number of chunks."""
+    idle = np.flatnonzero((chunks.inputs() == 0) | (chunks.outputs() == 0))
+    if len(idle):
+        raise InputError(
+            f"rank {idle[0]} sends or receives nothing, and mscclpp takes the size of a chunk from "
+            "the input and the output of every rank; lower this schedule to messages or oneccl"
+        )
+
+
+def _plan(name: str, chunks: Chunks, gpus: list[Json]) -> Json:
+    # The executor reads no shards: they tell `verify` which chunk belongs where.
+    return ({} if chunks.uniform else {"shards": chunks.rows()}) | {
         "name": name,
         "collective": "alltoall",
         "protocol": "Simple",
@@ -76,11 +91,10 @@ def _gpu(moves: Moves, rank: int) -> Json:
     mine = moves.take(np.flatnonzero((moves.sender == rank) | (moves.receiver == rank)))
     links = _links(mine, rank)
     peers = sorted({peer for peer, _ in links})
-    shards = moves.ranks * moves.chunks_per_shard
     return {
         "id": rank,
-        "input_chunks": shards,
-        "output_chunks": shards,
+        "input_chunks": int(moves.chunks.inputs()[rank]),
+        "output_chunks": int(moves.chunks.outputs()[rank]),
         "scratch_chunks": int(moves.scratch[rank]),
         "threadblocks": [
             {
@@ -121,8 +135,8 @@ def _operations(mine: Moves, rank: int, link: Link, blocks: int, first: bool) ->
     yield _on_channel("rlxwait")
     yield {"name": "nop"}
     if first:
-        for offset, count in own_shard(rank, mine.chunks_per_shard, None):
-            yield _copy(offset, count)
+        for offset, to, count in own_shard(mine.chunks, rank):
+            yield _copy(offset, to, count)
     on_link = mine.channel == link[1]
     sends = on_link & (mine.sender == rank) & (mine.receiver == link[0])
     receives = on_link & (mine.receiver == rank) & (mine.sender == link[0])
@@ -166,11 +180,11 @@ def _puts(mine: Moves, which: Ints) -> Iterator[Json]:
             }
 
 
-def _copy(offset: int, count: int) -> Json:
+def _copy(offset: int, to: int, count: int) -> Json:
     return {
         "name": "copy",
         "src_buff": [_local(Buffer.INPUT, offset, count)],
-        "dst_buff": [_local(Buffer.OUTPUT, offset, count)],
+        "dst_buff": [_local(Buffer.OUTPUT, to, count)],
     }
 
 

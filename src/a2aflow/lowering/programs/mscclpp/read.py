@@ -5,6 +5,7 @@ the executor hold: what exceeds them would overrun its tables, not be refused by
 """
 
 from a2aflow.errors import FormatError, InputError
+from a2aflow.ir.chunks import Chunks
 from a2aflow.ir.execution_plan import ExecutionPlan, Operation, RankPlan
 from a2aflow.ir.files.fields import (
     Json,
@@ -38,15 +39,29 @@ def read_mscclpp(text: str, where: str) -> ExecutionPlan:
         raise FormatError(f"{where}: inplace is {short(plan.get('inplace'))}; expected false")
     gpus = take_list(plan, "gpus", where, MAX_RANKS)
     ranks = tuple(_gpu(gpu, rank, where) for rank, gpu in enumerate(gpus))
-    chunks = ranks[0].input if ranks else 0
-    if not ranks or chunks % len(ranks):
-        raise FormatError(
-            f"{where}: {chunks} input chunks for {len(ranks)} GPUs; expected a multiple of them"
-        )
     try:
-        return ExecutionPlan(take_text(plan, "name", where), chunks // len(ranks), ranks)
+        return ExecutionPlan(take_text(plan, "name", where), _chunks(plan, ranks, where), ranks)
     except InputError as error:
         raise FormatError(f"{where}: {error}") from None
+
+
+def _chunks(plan: Json, ranks: tuple[RankPlan, ...], where: str) -> Chunks:
+    """Return the chunks of every pair: those of the shards that are listed, or as many of all."""
+    if "shards" not in plan:
+        chunks = ranks[0].input if ranks else 0
+        if not ranks or chunks % len(ranks):
+            raise FormatError(
+                f"{where}: {chunks} input chunks for {len(ranks)} GPUs; expected a multiple of them"
+            )
+        return Chunks(len(ranks), chunks // len(ranks))
+    rows = []
+    for index, row in enumerate(take_list(plan, "shards", where, MAX_LINKS)):
+        here = f"{where}: shards[{index}]"
+        numbers = take_ints({"row": row}, "row", here, 3)
+        if len(numbers) != 3:
+            raise FormatError(f"{here} is {short(row)}; expected two GPUs and a number of chunks")
+        rows.append((numbers[0], numbers[1], numbers[2]))
+    return Chunks.from_rows(len(ranks), rows)
 
 
 def _gpu(value: object, rank: int, where: str) -> RankPlan:

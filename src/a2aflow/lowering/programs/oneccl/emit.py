@@ -17,7 +17,8 @@ from a2aflow.lowering.programs.moves import Moves
 from a2aflow.lowering.programs.options import Options
 from a2aflow.lowering.programs.streams import own_shard
 
-VERSION = 1
+VERSION, UNEVEN_VERSION = 1, 2
+"""Of files with as many chunks of every shard, and of files that tell those of each pair."""
 BUFFERS = {Buffer.INPUT: "input", Buffer.OUTPUT: "output", Buffer.SCRATCH: "scratch"}
 
 Lines = dict[tuple[int, int], list[str]]
@@ -32,22 +33,28 @@ def emit_oneccl(schedule: Schedule, options: Options) -> str:
 
 def _document(moves: Moves, topology: Topology) -> Iterator[str]:
     yield '<?xml version="1.0" encoding="UTF-8"?>'
+    chunks = moves.chunks
+    version, more = UNEVEN_VERSION, ""
+    if chunks.uniform:
+        version, more = VERSION, f' chunks-per-shard="{chunks.per_shard}"'
     yield (
-        f'<schedule version="{VERSION}" name={quoteattr(one_line(topology.name))} '
-        f'collective="alltoall" ranks="{moves.ranks}" chunks-per-shard="{moves.chunks_per_shard}">'
+        f'<schedule version="{version}" name={quoteattr(one_line(topology.name))} '
+        f'collective="alltoall" ranks="{moves.ranks}"{more}>'
     )
+    for source, to, count in chunks.rows():
+        yield f'  <shard from="{source}" to="{to}" chunks="{count}"/>'
     lines = _instructions(moves)
     steps = 1 + int(moves.step.max(initial=0))
+    inputs, outputs = chunks.inputs(), chunks.outputs()
     for rank in range(moves.ranks):
-        shards = moves.ranks * moves.chunks_per_shard
         called = quoteattr(topology.terminal_name(rank)) if topology.names is not None else None
         yield (
-            f'  <rank id="{rank}" input="{shards}" output="{shards}" '
+            f'  <rank id="{rank}" input="{inputs[rank]}" output="{outputs[rank]}" '
             f'scratch="{moves.scratch[rank]}"{f" name={called}" if called else ""}>'
         )
-        for offset, count in own_shard(rank, moves.chunks_per_shard, None):
+        for offset, to, count in own_shard(chunks, rank):
             yield (
-                f'    <copy from="input" from-offset="{offset}" to="output" to-offset="{offset}" '
+                f'    <copy from="input" from-offset="{offset}" to="output" to-offset="{to}" '
                 f'count="{count}"/>'
             )
         for step in range(steps):

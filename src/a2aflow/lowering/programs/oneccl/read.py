@@ -10,9 +10,10 @@ from dataclasses import dataclass, field, replace
 from xml.etree.ElementTree import Element
 
 from a2aflow.errors import FormatError, InputError
+from a2aflow.ir.chunks import Chunks
 from a2aflow.ir.files.xml import parse_xml
 from a2aflow.ir.program import Instruction, Op, Place, Program, RankProgram, Step, Thread
-from a2aflow.lowering.programs.oneccl.emit import BUFFERS, VERSION
+from a2aflow.lowering.programs.oneccl.emit import BUFFERS, UNEVEN_VERSION, VERSION
 
 BUFFER_NAMES = {name: buffer for buffer, name in BUFFERS.items()}
 MAX_INT = 2**31 - 1
@@ -21,6 +22,7 @@ FIFO_SLOTS = 1
 
 ATTRIBUTES = {
     "schedule": ("version", "name", "collective", "ranks", "chunks-per-shard"),
+    "shard": ("from", "to", "chunks"),
     "rank": ("id", "input", "output", "scratch"),
     "send": ("peer", "channel", "buffer", "offset", "count"),
     "receive": ("peer", "channel", "buffer", "offset", "count"),
@@ -32,6 +34,7 @@ OPTIONAL = {"rank": {"name"}}
 """Attributes that an element may have besides: what the node of a rank is called."""
 
 INSTRUCTIONS = ("send", "receive", "copy", "reduce", "sync")
+LEAVES = ("shard", *INSTRUCTIONS)
 _INTEGER = re.compile(r"[0-9]{1,10}")
 Key = tuple[str, int, int]
 """What names a thread: the kind of its instructions, the peer and the channel."""
@@ -52,18 +55,35 @@ class _Line:
 def read_oneccl(text: str, where: str) -> Program:
     """Build a program from oneCCL-style XML."""
     root = parse_xml(text, where)
-    _check(root, "schedule", where)
-    for key, expected in (("version", str(VERSION)), ("collective", "alltoall")):
-        if root.attrib[key] != expected:
-            raise FormatError(f"{where}: {key} is {root.attrib[key]!r}; expected {expected!r}")
-    if len(root) != _integer(root, "ranks", where):
-        raise FormatError(f"{where}: {len(root)} ranks; expected {root.attrib['ranks']}")
-    ranks = tuple(_rank(node, rank, where) for rank, node in enumerate(root))
-    per_shard = _integer(root, "chunks-per-shard", where)
+    uneven = root.tag == "schedule" and root.attrib.get("version") == str(UNEVEN_VERSION)
+    _check(root, "schedule", where, ATTRIBUTES["schedule"][: -1 if uneven else None])
+    for key, expected in (("version", (VERSION, UNEVEN_VERSION)), ("collective", ("alltoall",))):
+        if root.attrib[key] not in map(str, expected):
+            words = " or ".join(f"'{each}'" for each in expected)
+            raise FormatError(f"{where}: {key} is {root.attrib[key]!r}; expected {words}")
+    shards = [node for node in root if node.tag == "shard"] if uneven else []
+    found, expected_ranks = len(root) - len(shards), _integer(root, "ranks", where)
+    if found != expected_ranks:
+        raise FormatError(f"{where}: {found} ranks; expected {expected_ranks}")
+    ranks = tuple(_rank(node, rank, where) for rank, node in enumerate(root[len(shards) :]))
     try:
-        return Program(root.attrib["name"], per_shard, ranks, FIFO_SLOTS)
+        chunks = _chunks(root, shards, len(ranks), where)
+        return Program(root.attrib["name"], chunks, ranks, FIFO_SLOTS)
     except InputError as error:
         raise FormatError(f"{where}: {error}") from None
+
+
+def _chunks(root: Element, shards: list[Element], ranks: int, where: str) -> Chunks:
+    """Return the chunks of every pair: as many of all, or those of the shards that are listed."""
+    if "chunks-per-shard" in root.attrib:
+        return Chunks(ranks, _integer(root, "chunks-per-shard", where))
+    rows = []
+    for number, node in enumerate(shards):
+        here = f"{where}: shard {number}"
+        _check(node, "shard", here)
+        source, to, count = (_integer(node, key, here) for key in ATTRIBUTES["shard"])
+        rows.append((source, to, count))
+    return Chunks.from_rows(ranks, rows)
 
 
 def _rank(node: Element, rank: int, where: str) -> RankProgram:
@@ -141,17 +161,19 @@ def _integer(node: Element, key: str, here: str) -> int:
     return int(value)
 
 
-def _check(node: Element, expected: str, here: str) -> None:
+def _check(
+    node: Element, expected: str, here: str, attributes: tuple[str, ...] | None = None
+) -> None:
     """Refuse an element of another name, with other attributes, or with text or children in it."""
     if node.tag != expected:
         raise FormatError(f"{here}: found <{node.tag[:60]}>; expected <{expected}>")
-    wrong = (set(node.attrib) - OPTIONAL.get(expected, set())) ^ set(ATTRIBUTES[expected])
+    wanted = ATTRIBUTES[expected] if attributes is None else attributes
+    wrong = (set(node.attrib) - OPTIONAL.get(expected, set())) ^ set(wanted)
     if wrong:
-        attributes = ", ".join(ATTRIBUTES[expected]) or "none"
         raise FormatError(
             f"{here}: <{expected}> has other attributes, or lacks some ({min(wrong)[:60]}); "
-            f"expected {attributes}"
+            f"expected {', '.join(wanted) or 'none'}"
         )
     inside = (node.text or "") + "".join(child.tail or "" for child in node)
-    if inside.strip() or (expected in INSTRUCTIONS and len(node)):
+    if inside.strip() or (expected in LEAVES and len(node)):
         raise FormatError(f"{here}: <{expected}> holds what does not belong there")

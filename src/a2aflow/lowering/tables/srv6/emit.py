@@ -17,6 +17,7 @@ from a2aflow.ir.topology import Topology
 from a2aflow.ir.words import one_line
 from a2aflow.lowering.tables.options import RouteOptions
 from a2aflow.lowering.tables.routed_file import check_room, in_file_order, pair_sizes, ports_of
+from a2aflow.lowering.tables.srv6.places import Places
 from a2aflow.lowering.tables.table import weights_as_text
 
 VERSION = 1
@@ -46,6 +47,10 @@ def emit_srv6(routes: Routes, options: RouteOptions) -> str:
     address = _route_addresses(ordered)
     _add_routes(sections, ordered, address)
     _MODES[options.steering](sections, ordered, address, options)
+    if options.places is not None:
+        places = Places.of(options.places, topology.out_degree.tolist())
+        sections = [_placed(places, node, section) for node, section in enumerate(sections)]
+    _check_segments(sections)
     head = (
         f"# a2aflow srv6/{VERSION} steering={options.steering} device={options.device} "
         f"nodes={topology.nodes} routes={routes.count}\n# name {one_line(topology.name)}\n"
@@ -56,6 +61,24 @@ def emit_srv6(routes: Routes, options: RouteOptions) -> str:
 
 def _called(topology: Topology, node: int) -> str:
     return "" if topology.names is None else f" {topology.names[node]}"
+
+
+def _placed(places: Places, node: int, section: list[str]) -> list[str]:
+    """Return the lines of a node with its real addresses and devices."""
+    real = (places.real(node, line) for line in section[1:])
+    return [section[0], places.line(node), *real]
+
+
+def _check_segments(sections: Sections) -> None:
+    """Refuse lists of segments that `ip` would cut off."""
+    for node, section in enumerate(sections):
+        for line in section:
+            segments = line.partition(" segs ")[2].partition(" ")[0]
+            if len(segments) > LONGEST_SEGMENTS:
+                raise LimitError(
+                    f"{segments.count(',') + 1} hops from node {node}, but `ip` takes at most "
+                    f"{LONGEST_SEGMENTS} characters of segments; use --steering plain"
+                )
 
 
 def link_addresses(topology: Topology) -> list[str]:
@@ -126,11 +149,6 @@ def _add_encap(
     ends = routes.start.tolist()
     for route, node in enumerate(begin):
         segments = ",".join(names[ends[route] : ends[route + 1]])
-        if len(segments) > LONGEST_SEGMENTS:
-            raise LimitError(
-                f"{ends[route + 1] - ends[route]} hops from node {node}, but `ip` takes at most "
-                f"{LONGEST_SEGMENTS} characters of segments; use --steering plain"
-            )
         sections[node].append(
             f"route add {address[route]}/128 encap seg6 mode encap segs {segments} "
             f"dev {options.device}{first[route]}"

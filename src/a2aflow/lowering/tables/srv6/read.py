@@ -12,6 +12,7 @@ from a2aflow.ir.arrays import Ints, starts_of
 from a2aflow.lowering.tables.options import STEERING
 from a2aflow.lowering.tables.routed_file import RoutedFile, require_order
 from a2aflow.lowering.tables.srv6.emit import VERSION
+from a2aflow.lowering.tables.srv6.places import plain_lines
 from a2aflow.lowering.tables.table import parse_weight
 
 HEAD = re.compile(
@@ -55,7 +56,7 @@ def read_srv6(text: str, where: str) -> RoutedFile:
     if lines[-1] != "# end" or not text.endswith("\n"):
         raise FormatError(f"{where}: does not end with '# end'; the file may be truncated")
     read = _Lines(head[2])
-    for number, line in enumerate(lines[2:-1], 3):
+    for number, line in plain_lines(lines[2:-1], head[2], int(head[3]), where):
         _line(line, f"{where}: line {number}", read, int(head[3]))
     if len(read.claims) != int(head[4]):
         raise FormatError(f"{where}: {len(read.claims)} routes; its header says {head[4]}")

@@ -18,23 +18,23 @@ from numba import njit, prange
 from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.paths import NOTHING
 from a2aflow.ir.topology import Topology
-from a2aflow.paths.negotiate import Chunks, Table
+from a2aflow.paths.any_path import Chunks, Table
 from a2aflow.paths.shortest import Adjacency, shortest_tree
 from a2aflow.settings import SolveSettings
 
-GENTLE = 3.0
+FIRST_STEEPNESS = 3.0
 """The first steepness: a full link is about twenty times as dear as an empty one."""
 
-STEEPEST = 1e4
+LAST_STEEPNESS = 1e4
 """The last steepness at most; where fewer chunks fit on a link, it is their number."""
 
-PASSES, FEW_PASSES = 100, 40
+RISING_PASSES, FEW_RISING_PASSES = 100, 40
 """Passes over all sources while the steepness rises: for few sources, and for very many."""
 
 LAST_PASSES = 10
 """Passes at the last steepness at most."""
 
-BLOCK = 16
+SOURCES_PER_BLOCK = 16
 """Sources whose trees are found in parallel, under the same prices, if there are very many."""
 
 FEW_SOURCES = 500
@@ -61,7 +61,9 @@ class _State:
         return float((self.load / self.graph.capacity).max())
 
 
-def spread_chunks(graph: Topology, chunks: Chunks, goal: float, settings: SolveSettings) -> Table:
+def best_response_paths(
+    graph: Topology, chunks: Chunks, goal: float, settings: SolveSettings
+) -> Table:
     """Return a path per chunk [chunks, hops] with loads near the least that there can be.
 
     Chunks come sorted by their start, and `goal` is a time that is good enough. When time runs out
@@ -69,9 +71,9 @@ def spread_chunks(graph: Topology, chunks: Chunks, goal: float, settings: SolveS
     """
     state = _on_fewest_hops(graph, chunks)
     fit = goal * float(np.quantile(graph.capacity, 0.5)) / float(chunks.size.mean())
-    last = min(STEEPEST, max(10 * GENTLE, fit))
-    passes = PASSES if len(state.begin) <= FEW_SOURCES else FEW_PASSES
-    rising = np.geomspace(GENTLE, last, passes)
+    last = min(LAST_STEEPNESS, max(10 * FIRST_STEEPNESS, fit))
+    passes = RISING_PASSES if len(state.begin) <= FEW_SOURCES else FEW_RISING_PASSES
+    rising = np.geomspace(FIRST_STEEPNESS, last, passes)
     for index, steepness in enumerate([*rising, *[last] * LAST_PASSES]):
         time = state.time
         if time <= goal * (1 + 1e-9) or settings.out_of_time():
@@ -108,7 +110,7 @@ def _pass(state: _State, scale: Floats, steepness: float) -> int:
     out = Adjacency(graph).outgoing
     total = np.add.reduceat(chunks.size, state.first[:-1])
     size = total / np.diff(state.first)
-    block = 1 if len(state.begin) <= FEW_SOURCES else BLOCK
+    block = 1 if len(state.begin) <= FEW_SOURCES else SOURCES_PER_BLOCK
     find = _tree if block == 1 else _trees
     trees = np.empty((block, graph.nodes), dtype=np.int32)
     moved = 0
@@ -175,15 +177,15 @@ def _rise(scale: float, load: float, steepness: float, size: float) -> float:
 
 @njit(cache=True)
 def _most_hops(tail: Ints, first: Ints, end: Ints, begin: Ints, trees: Table) -> int:
-    most = 0
+    longest = 0
     for row in range(len(begin)):
         for chunk in range(first[row], first[row + 1]):
             node, hops = end[chunk], 0
             while node != begin[row]:
                 node = tail[trees[row, node]]
                 hops += 1
-            most = max(most, hops)
-    return most
+            longest = max(longest, hops)
+    return longest
 
 
 @njit(cache=True)

@@ -1,4 +1,4 @@
-"""The chunks of a fractional schedule, and what comes of routing them within durations."""
+"""All chunks of a fractional schedule, and what comes of routing them within durations."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,17 +7,18 @@ import numpy as np
 
 from a2aflow.errors import InputError
 from a2aflow.ir.arrays import Floats, Ints, inner_index
+from a2aflow.ir.chunks import chunks_of
 from a2aflow.ir.paths import NOTHING
-from a2aflow.ir.schedule import chunks_of
-from a2aflow.paths.negotiate import Chunks, trace_paths
-from a2aflow.schedules.timed_paths import Sharing, negotiate_steps, without_detours
+from a2aflow.paths.any_path import Budgets, Chunks, negotiate
+from a2aflow.paths.trace import trace_paths
+from a2aflow.schedules.detours import without_detours
 from a2aflow.schedules.timestepped import TimedFlow
 from a2aflow.settings import SolveSettings
 
-ROUNDS = 300
+TIMED_ROUNDS = 300
 """Rounds of negotiation before a try is given up; a try that succeeds takes a handful."""
 
-MOST_ENTRIES = 50_000_000
+MOST_TABLE_LINKS = 50_000_000
 """Links in the table of all chunks' paths; only networks of very many switches come near."""
 
 MOST_CHUNKS = 20_000_000
@@ -49,7 +50,7 @@ class Rounded:
         return self.loss <= most_loss + 1e-8
 
 
-def work(flow: TimedFlow, chunks_per_shard: int) -> int:
+def rounding_work(flow: TimedFlow, chunks_per_shard: int) -> int:
     """Return the size of rounding: the chunks to route times the links that a path may take."""
     counts = chunks_of(amounts_of(flow), chunks_per_shard)
     return int(counts.sum()) * flow.expansion.graph.links
@@ -72,7 +73,7 @@ def capacity_unit(flow: TimedFlow) -> float:
     return float(capacity[order[np.searchsorted(busy, busy[-1] / 2 * (1 - 1e-9))]])
 
 
-class Pieces:
+class TimedChunks:
     """All chunks of the flow's groups, in units of one chunk."""
 
     def __init__(self, flow: TimedFlow, chunks_per_shard: int, settings: SolveSettings) -> None:
@@ -87,7 +88,7 @@ class Pieces:
                 f"{total:,} chunks in all; expected at most {MOST_CHUNKS:,}: use fewer "
                 "chunks per shard, or a demand in larger units"
             )
-        self.cheap = work(flow, chunks_per_shard) <= CHEAP_WORK
+        self.cheap = rounding_work(flow, chunks_per_shard) <= CHEAP_WORK
         self.row = np.repeat(self.row, counts)
         self.source = flow.groups.source[self.row]
         self.destination = np.repeat(destination, counts)
@@ -109,15 +110,18 @@ class Pieces:
         """
         expansion, program = self.flow.expansion, self.flow.program
         width = program.class_capacity / capacity_unit(self.flow)
-        sharing = Sharing(program.link_class, self._share, durations[program.budget] * width)
+        grain = float(np.median(self.chunks.size))
+        budget = durations[program.budget] * width
+        budgets = Budgets(program.link_class, self._share, budget, grain)
+        steps = (expansion.steps, expansion.problem.topology.links)
         guide = volumes * self.per_shard
         start = trace_paths(expansion.graph, self.chunks, guide, self.row, self._longest_path())
         start = without_detours(expansion, start)
         late = late or self.settings.out_of_time
         found: list[Rounded] = []
         for seed in range(tries):
-            paths, fits = negotiate_steps(
-                expansion, self.chunks, start, sharing, ROUNDS, seed, late
+            paths, fits = negotiate(
+                expansion.graph, self.chunks, start, budgets, TIMED_ROUNDS, seed, late, steps
             )
             found.append(self._rounded(without_detours(expansion, paths), fits))
             if fits or late():
@@ -147,5 +151,5 @@ class Pieces:
         expansion = self.flow.expansion
         switches = expansion.problem.topology.nodes - len(expansion.starts)
         longest = expansion.steps * (1 + switches)
-        room = max(64, MOST_ENTRIES // max(1, len(self.source)))
+        room = max(64, MOST_TABLE_LINKS // max(1, len(self.source)))
         return min(longest, room)

@@ -7,9 +7,9 @@ from hypothesis import given, settings
 
 from a2aflow.ir.paths import NOTHING
 from a2aflow.ir.problem import Problem
-from a2aflow.paths.negotiate import Chunks, Table, negotiate
-from a2aflow.routes import spread
-from a2aflow.routes.spread import spread_chunks
+from a2aflow.paths.any_path import Chunks, Table, negotiate
+from a2aflow.routes import best_response
+from a2aflow.routes.best_response import best_response_paths
 from a2aflow.settings import SolveSettings
 from a2aflow.topologies.spec import build
 from strategies import problems
@@ -50,7 +50,7 @@ def time_of(problem: Problem, chunks: Chunks, table: Table) -> float:
 def test_single_paths_come_within_a_chunk_or_two_of_the_optimum(spec: str, optimum: float) -> None:
     """Without any flow to start from; the optima are those of the master program."""
     problem = Problem.all_to_all(build(spec))
-    table = spread_chunks(problem.topology, chunks_of(problem), optimum, SolveSettings())
+    table = best_response_paths(problem.topology, chunks_of(problem), optimum, SolveSettings())
     time = time_of(problem, chunks_of(problem), table)
     assert optimum - 1e-3 <= time <= optimum + 2
 
@@ -60,7 +60,7 @@ def test_single_paths_come_within_a_chunk_or_two_of_the_optimum(spec: str, optim
 def test_any_problem_gets_sound_paths(problem: Problem) -> None:
     """Whatever the demand, the capacities and the switches."""
     chunks = chunks_of(problem)
-    table = spread_chunks(problem.topology, chunks, 1e-6, SolveSettings())
+    table = best_response_paths(problem.topology, chunks, 1e-6, SolveSettings())
     assert time_of(problem, chunks, table) > 0
 
 
@@ -71,7 +71,7 @@ def test_wide_links_take_the_load_of_narrow_ones() -> None:
     capacity = np.where(wide, 1000.0, 1.0)
     problem = Problem.all_to_all(type(ring)(**{**vars(ring), "capacity": capacity}))
     chunks = chunks_of(problem)
-    table = spread_chunks(problem.topology, chunks, 1e-3, SolveSettings())
+    table = best_response_paths(problem.topology, chunks, 1e-3, SolveSettings())
     assert time_of(problem, chunks, table) == pytest.approx(15 / 1000)
 
 
@@ -80,19 +80,23 @@ def test_out_of_time_still_gives_every_chunk_a_path() -> None:
     problem = Problem.all_to_all(build("genkautz:n=32,d=4"))
     late = SolveSettings(time_limit=1e-9).begin()
     time_of(
-        problem, chunks_of(problem), spread_chunks(problem.topology, chunks_of(problem), 1, late)
+        problem,
+        chunks_of(problem),
+        best_response_paths(problem.topology, chunks_of(problem), 1, late),
     )
 
 
 def test_threads_and_blocks_do_not_change_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     """Trees of a block are found under the same prices, whoever finds them."""
-    monkeypatch.setattr(spread, "FEW_SOURCES", 0)
+    monkeypatch.setattr(best_response, "FEW_SOURCES", 0)
     problem = Problem.all_to_all(build("genkautz:n=50,d=4"))
     tables = []
     before = numba.get_num_threads()
     for threads in (1, before):
         numba.set_num_threads(threads)
-        tables.append(spread_chunks(problem.topology, chunks_of(problem), 32.5, SolveSettings()))
+        tables.append(
+            best_response_paths(problem.topology, chunks_of(problem), 32.5, SolveSettings())
+        )
     assert np.array_equal(tables[0], tables[1])
     assert time_of(problem, chunks_of(problem), tables[0]) <= 35
 
@@ -102,7 +106,7 @@ def test_negotiation_heals_what_is_over_budget_and_leaves_its_input_alone() -> N
     problem = Problem.all_to_all(build("hypercube:3"))
     chunks = chunks_of(problem)
     late = SolveSettings(time_limit=1e-9).begin()
-    start = spread_chunks(problem.topology, chunks, 4.0, late)
+    start = best_response_paths(problem.topology, chunks, 4.0, late)
     kept = start.copy()
     assert time_of(problem, chunks, start) > 4
     tries = [negotiate(problem.topology, chunks, start, np.full(24, 4.0), 200, s) for s in range(8)]

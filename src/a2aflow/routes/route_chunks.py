@@ -8,37 +8,37 @@ import math
 import numpy as np
 
 from a2aflow.ir.arrays import Floats, Ints
+from a2aflow.ir.chunks import chunks_of
 from a2aflow.ir.paths import Paths
 from a2aflow.ir.routes import Routes
-from a2aflow.ir.schedule import chunks_of
-from a2aflow.paths.listed import Items, Places, loads, settle
-from a2aflow.paths.negotiate import Chunks, negotiate
+from a2aflow.paths.any_path import Chunks, negotiate
+from a2aflow.paths.listed import ListedChunks, Placement, negotiate_listed, phase_loads
 from a2aflow.routes.weights import routes_from_weights
 from a2aflow.settings import Late
 
-EXACT = 1e-7
+NEARLY_WHOLE = 1e-7
 """How far from a whole number of chunks a weight may be and still count as one."""
 
-ROUNDS = 150
+LISTED_ROUNDS = 150
 """Rounds of negotiation for one try."""
 
-TRIES = 4
+LISTED_TRIES = 4
 """Orders of the chunks that are tried, each from its own seed."""
 
-REROUTES = 100
+REROUTING_ROUNDS = 100
 """Rounds of negotiation over all paths for one try."""
 
-EFFORT = 10_000
+REROUTED_CHUNKS = 10_000
 """Chunks that are rerouted in all tries for one target together."""
 
-MOST_TRIES = 8
+REROUTING_TRIES = 8
 """Orders of the chunks that are tried over all paths, if the effort allows."""
 
-TARGETS = 24
+TIMES_TOLD_APART = 24
 """Times that are told apart between no loss and that of the first rounding."""
 
 
-class Pieces:
+class RouteChunks:
     """All chunks of the routes, each on one of the paths of its pair.
 
     The paths are those of the routes, in their layers if they have any, and those of `others`.
@@ -62,25 +62,25 @@ class Pieces:
             self.paths.source[self.first], self.paths.destination[self.first]
         )
         self.counts = chunks_of(self.demand, chunks)
-        piece = np.repeat(np.arange(len(self.first)), self.counts)
+        owner = np.repeat(np.arange(len(self.first)), self.counts)
         after = np.append(self.first[1:], len(order))
-        self.size = (self.demand / self.counts)[piece]
-        self.items = Items(
-            self.paths.start, self.paths.link, self.first[piece], after[piece], self.size
+        self.size = (self.demand / self.counts)[owner]
+        self.items = ListedChunks(
+            self.paths.start, self.paths.link, self.first[owner], after[owner], self.size
         )
 
-    def rounded(self) -> Places:
+    def rounded(self) -> Placement:
         """Give every path its whole chunks, and those left over to the largest remainders."""
         ideal = self.weight / self.demand[self.row] * self.counts[self.row]
-        whole = np.floor(ideal + EXACT).astype(np.int64)
+        whole = np.floor(ideal + NEARLY_WHOLE).astype(np.int64)
         left = self.counts - np.bincount(self.row, whole, len(self.counts)).astype(np.int64)
         order = np.lexsort((whole - ideal, self.row))
         rank = np.arange(len(order)) - self.first[self.row]
         whole[order] += rank < left[self.row]
         path = np.repeat(np.arange(len(whole)), whole)
-        return Places(path, np.zeros(len(path), dtype=np.int64))
+        return Placement(path, np.zeros(len(path), dtype=np.int64))
 
-    def targets(self, first: Places) -> tuple[float, float, int]:
+    def targets(self, first: Placement) -> tuple[float, float, int]:
         """Return the time without a loss, a step from there, and the steps below the first try."""
         worst = self.time(first)
         least, unit = self.routes.time, 0.0
@@ -88,44 +88,46 @@ class Pieces:
             unit = 1 / (self.chunks * float(self.problem.topology.capacity.max()))
             least = math.ceil(least / unit * (1 - 1e-9)) * unit
         span = max(0.0, worst - least)
-        step = max(unit, span / TARGETS, 1e-12 * worst)
+        step = max(unit, span / TIMES_TOLD_APART, 1e-12 * worst)
         return least, step, math.ceil(span / step * (1 - 1e-9)) - 1
 
-    def time(self, places: Places) -> float:
+    def time(self, places: Placement) -> float:
         """Return the largest load over capacity of chunks in their places."""
-        return float(loads(self.problem.topology, self.items, places, 1).max())
+        return float(phase_loads(self.problem.topology, self.items, places, 1).max())
 
-    def on_own_paths(self, first: Places, target: float) -> Places | None:
+    def on_own_paths(self, first: Placement, target: float) -> Placement | None:
         """Return places on the pairs' own paths within a time, if they are found."""
         budget = np.array([target * (1 + 1e-12)])
         tries = (
-            settle(self.problem.topology, self.items, first, budget, ROUNDS, seed, self.late)
-            for seed in range(TRIES)
+            negotiate_listed(
+                self.problem.topology, self.items, first, budget, LISTED_ROUNDS, seed, self.late
+            )
+            for seed in range(LISTED_TRIES)
         )
         return next((places for places in tries if places is not None), None)
 
-    def on_any_paths(self, first: Places, target: float) -> Routes | None:
+    def on_any_paths(self, first: Placement, target: float) -> Routes | None:
         """Return routes over any paths within a time, if they are found."""
         topology = self.problem.topology
         ends = (self.paths.source[first.path], self.paths.destination[first.path])
-        pieces = Chunks(topology.terminals[ends[0]], topology.terminals[ends[1]], self.size)
+        chunks = Chunks(topology.terminals[ends[0]], topology.terminals[ends[1]], self.size)
         budget = target * topology.capacity * (1 + 1e-12)
-        for seed in range(min(MOST_TRIES, max(1, EFFORT // len(self.size)))):
+        for seed in range(min(REROUTING_TRIES, max(1, REROUTED_CHUNKS // len(self.size)))):
             if self.late():
                 break
             table, fits = negotiate(
-                topology, pieces, self._table(first), budget, REROUTES, seed, self.late
+                topology, chunks, self._table(first), budget, REROUTING_ROUNDS, seed, self.late
             )
             if fits:
                 return self._merged(Paths.from_table(*ends, table), self.size)
         return None
 
-    def _table(self, places: Places) -> Ints:
-        """Return the links of every piece, a row each, with room for longer paths."""
+    def _table(self, places: Placement) -> Ints:
+        """Return the links of every chunk, a row each, with room for longer paths."""
         room = min(self.problem.topology.nodes, 2 * int(self.paths.hops.max()) + 4)
         return self.paths.table(room)[places.path]
 
-    def as_routes(self, places: Places) -> Routes:
+    def as_routes(self, places: Placement) -> Routes:
         """Return a route per path that carries chunks, in the layer of that path."""
         weight = np.bincount(places.path, self.size, self.paths.count).astype(np.float64)
         used = np.flatnonzero(weight)
@@ -140,7 +142,7 @@ class Pieces:
     def _weighted(self, paths: Paths, weight: Floats, layer: Ints | None = None) -> Routes:
         """Return routes with weights that are exact multiples of their chunk."""
         units = weight * self.chunks
-        whole = bool((np.abs(units - np.rint(units)) <= EXACT).all())
+        whole = bool((np.abs(units - np.rint(units)) <= NEARLY_WHOLE).all())
         return routes_from_weights(
             self.problem,
             paths,

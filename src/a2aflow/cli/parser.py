@@ -1,0 +1,65 @@
+"""Words become the parameters of a verb; the one verb that is called is imported."""
+
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from importlib import import_module
+from typing import Any
+
+import typer
+
+from a2aflow.cli.verbs import ABOUT, VERBS
+from a2aflow.errors import UsageError
+from a2aflow.registry import load
+
+WrongWords: type[Exception] = typer.BadParameter.__mro__[2]
+"""What the parser raises; typer exports no name for the base of its errors."""
+
+
+def parser_of(names: Sequence[str]) -> typer.Typer:
+    """Return the parser of some verbs, which it imports."""
+    app = typer.Typer(
+        name="a2aflow",
+        help=ABOUT,
+        pretty_exceptions_enable=False,
+        rich_markup_mode="markdown",
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    # With a callback even one verb is a verb, and not the whole of the command.
+    app.callback()(lambda: None)
+    for name in names:
+        verb: Callable[..., None] = load(VERBS[name].where)
+        app.command(name)(verb)
+    return app
+
+
+def call(words: Sequence[str]) -> int:
+    """Call the verb that words begin with; return its exit code."""
+    app = parser_of([words[0]] if words and words[0] in VERBS else list(VERBS))
+    try:
+        with _compiler_heard():
+            code = app(list(words), prog_name="a2aflow", standalone_mode=False, obj=tuple(words))
+    except SystemExit as end:  # How completion ends, and printers of help leave a closed pipe.
+        if end.code in (None, 0):
+            return 0
+        raise BrokenPipeError from None
+    except WrongWords as error:
+        raise UsageError(_in_words(error)) from None
+    return code if isinstance(code, int) else 0
+
+
+def _compiler_heard() -> AbstractContextManager[Any]:
+    """Give a context in which kernels that are compiled are announced, if the verb has any."""
+    if "numba" not in sys.modules:
+        return nullcontext()
+    context: AbstractContextManager[Any] = import_module(
+        "a2aflow.cli.compiling"
+    ).listen_to_compiler()
+    return context
+
+
+def _in_words(error: Any) -> str:
+    """Return what the parser has to say, and where to read on."""
+    context = getattr(error, "ctx", None)
+    path = context.command_path if context is not None else "a2aflow"
+    return f"{error.format_message().rstrip('.')}; see {path} --help"

@@ -1,0 +1,105 @@
+"""The verbs by name: the table from which the command line starts, and that imports none of them.
+
+Help on all verbs, a list of families and a wrong verb or family are answered from such tables: to
+say that a word is wrong must not take longer than to read it.
+"""
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from a2aflow.errors import UsageError
+from a2aflow.topologies.families import FAMILIES, names_file, unknown_family
+
+ABOUT = "Bandwidth-optimal all-to-all on direct-connect networks, with a proof in every answer."
+
+
+@dataclass(frozen=True)
+class Verb:
+    """Where a verb is, what it does, and whether its first word is a SPEC."""
+
+    where: str
+    summary: str
+    takes_spec: bool = False
+
+
+VERBS: dict[str, Verb] = {
+    "topology": Verb(
+        "a2aflow.cli.topology:topology_verb",
+        "Describe a topology, and convert or draw it; list all families if there is no SPEC.",
+        takes_spec=True,
+    ),
+    "solve": Verb(
+        "a2aflow.cli.solve:solve_verb",
+        "Find the best all-to-all rate and prove it.",
+        takes_spec=True,
+    ),
+    "route": Verb(
+        "a2aflow.cli.route:route_verb",
+        "Compute routes for fabrics whose NICs forward, and layers that keep them from deadlock.",
+        takes_spec=True,
+    ),
+    "schedule": Verb(
+        "a2aflow.cli.schedule:schedule_verb",
+        "Compute which chunk crosses which link in which step, for fabrics where hosts forward.",
+        takes_spec=True,
+    ),
+    "lower": Verb(
+        "a2aflow.cli.lower:lower_verb",
+        "Lower a saved schedule or saved routes to the file of a runtime or a fabric.",
+    ),
+    "run": Verb(
+        "a2aflow.cli.run:run_verb",
+        "Run a schedule: start its ranks, check every byte, time it beside the runtime's own.",
+    ),
+    "verify": Verb(
+        "a2aflow.cli.verify:verify_verb", "Check an artefact without trusting what made it."
+    ),
+    "warmup": Verb(
+        "a2aflow.cli.warmup:warmup_verb",
+        "Compile all kernels, which otherwise happens when they are first needed.",
+    ),
+}
+"""All verbs, in the order of the pipeline; a summary is the first line of the verb's own help."""
+
+OVERVIEW_WORDS = ("-h", "--help")
+COMPLETION_WORDS = ("--install-completion", "--show-completion")
+"""What may stand in the place of a verb, besides --version."""
+
+
+def overview() -> str:
+    """Return the help on all verbs."""
+    width = max(map(len, VERBS)) + 2
+    verbs = "\n".join(f"  {name:<{width}}{verb.summary}" for name, verb in VERBS.items())
+    return f"""Usage: a2aflow VERB ...
+
+{ABOUT}
+
+Verbs:
+{verbs}
+
+Options:
+  -h, --help            Show this, or with a verb what it takes.
+  --version             Show the version.
+  --install-completion  Complete words in this shell from now on.
+  --show-completion     Show what does that.
+
+Example: a2aflow solve torus:3x3x3, then a2aflow solve --help"""
+
+
+def require_words(words: Sequence[str]) -> None:
+    """Raise if a call begins with a verb, or with a SPEC, that there is not."""
+    name, *rest = words
+    if name not in VERBS:
+        close = difflib.get_close_matches(name, VERBS, n=1)
+        hint = f"did you mean {close[0]!r}? " if close else ""
+        raise UsageError(f"no verb {name!r}; {hint}expected one of {', '.join(VERBS)}")
+    if VERBS[name].takes_spec and rest and not rest[0].startswith("-"):
+        require_family(rest[0])
+
+
+def require_family(spec: str) -> None:
+    """Raise if a SPEC names a family that there is not; what looks like a file may be one."""
+    family = spec.strip().partition(":")[0]
+    if family not in FAMILIES and not names_file(spec):
+        raise UsageError(unknown_family(family))

@@ -1,0 +1,41 @@
+"""What a rank is to do: its part of a schedule, of messages, or what it was given."""
+
+from importlib import import_module
+from pathlib import Path
+
+from a2aflow.ir.files.artefacts import read_as
+from a2aflow.ir.files.messages import MESSAGES_FORMAT, messages_from_text
+from a2aflow.ir.files.text import MAX_FILE_BYTES, read_text
+from a2aflow.ir.messages import Messages, RankMessages
+from a2aflow.ir.schedule import Schedule
+
+COMPILER = "a2aflow.lowering.programs.messages"
+"""By name: ranks of `run` read messages, and start sooner and smaller without what makes them."""
+
+Work = Schedule | Messages | RankMessages
+"""What a runtime takes: a schedule, or what has been made of it for all ranks or for one."""
+
+
+def part_of(work: Work, rank: int) -> RankMessages:
+    """Return the messages of one rank."""
+    if isinstance(work, Schedule):
+        found: RankMessages = import_module(COMPILER).rank_messages(work, rank)
+        return found
+    return work.ranks[rank] if isinstance(work, Messages) else work
+
+
+def all_parts(work: Schedule | Messages) -> Messages:
+    """Return the messages of all ranks."""
+    if isinstance(work, Messages):
+        return work
+    found: Messages = import_module(COMPILER).messages_of(work)
+    return found
+
+
+def read_messages(path: Path) -> Messages:
+    """Read the file of a schedule, or of the messages that it was lowered to."""
+    with path.open("rb") as file:
+        lowered = file.read(len(MESSAGES_FORMAT)) == MESSAGES_FORMAT.encode()
+    if lowered:
+        return messages_from_text(read_text(path, MAX_FILE_BYTES), str(path))
+    return all_parts(read_as(path, Schedule))

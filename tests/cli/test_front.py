@@ -1,0 +1,80 @@
+"""What is answered without importing a verb, and that it is light."""
+
+import inspect
+import json
+import subprocess
+import sys
+
+import pytest
+
+import a2aflow
+from a2aflow.cli.verbs import VERBS
+from a2aflow.registry import load
+from command_line import Run
+
+HEAVY = ("numpy", "numba", "scipy", "networkx", "typer", "rich")
+"""What none of these calls needs."""
+
+LIGHT = {
+    ("--help",): 0,
+    ("--version",): 0,
+    ("topology", "--list"): 0,
+    ("topology", "--json"): 0,
+    ("sovle", "torus:3x3"): 2,
+    ("solve", "trous:3x3"): 2,
+}
+"""Calls, and how each ends."""
+
+
+@pytest.mark.parametrize("words", LIGHT, ids=" ".join)
+def test_what_needs_no_verb_imports_none(words: tuple[str, ...]) -> None:
+    """Help, lists and wrong words load neither arrays nor the parser of words."""
+    program = (
+        "import sys; from a2aflow.cli.app import run; code = run(sys.argv[1:]); "
+        f"print(code, [each for each in {HEAVY} if each in sys.modules])"
+    )
+    found = subprocess.check_output([sys.executable, "-c", program, *words], text=True)
+    assert found.splitlines()[-1] == f"{LIGHT[words]} []"
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_the_overview_says_of_a_verb_what_the_verb_says(name: str, run: Run) -> None:
+    """The table from which help is printed repeats the first line of the verb's own help."""
+    verb = VERBS[name]
+    assert inspect.getdoc(load(verb.where)).partition("\n")[0] == verb.summary  # type: ignore[union-attr]
+    assert f"  {name} " in run("--help").out
+    assert verb.summary in run("--help").out
+
+
+def test_without_words_there_is_help(run: Run) -> None:
+    """Nothing asked is help asked for."""
+    assert run().out == run("--help").out == run("-h").out
+
+
+def test_the_version(run: Run) -> None:
+    """It is that of the package, of what is installed, and of the citation."""
+    assert run("--version").out == f"a2aflow {a2aflow.__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("sovle", "torus:3x3"), "did you mean 'solve'?"),
+        (("solve", "trous:3x3"), "did you mean 'torus'?"),
+        (("--vresion",), "no verb '--vresion'"),
+    ],
+)
+def test_wrong_words_are_told_at_once(words: tuple[str, ...], said: str, run: Run) -> None:
+    """One message, the exit code of usage, and the one JSON object if asked for."""
+    outcome = run(*words, "--json")
+    assert (outcome.code, json.loads(outcome.out)["error"]["code"]) == (2, 2)
+    assert said in outcome.err
+
+
+def test_shells_complete_verbs(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A shell that asks what may follow `a2aflow ver` is told."""
+    monkeypatch.setenv("_A2AFLOW_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", "a2aflow ver")
+    monkeypatch.setenv("COMP_CWORD", "1")
+    outcome = run()
+    assert (outcome.code, outcome.out.split()) == (0, ["verify"])
