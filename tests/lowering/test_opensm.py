@@ -143,7 +143,7 @@ BAD = {
     "a switch of none": (r"(?s)Unicast[^\n]*S6.*?dumped\n", "", FormatError, "S6 has no table"),
     "its own port": (r" 000 # Switch", " 001 # Switch", FormatError, "expected 0 for the switch"),
     "words": (r"0x0002 002 # C", "0x0002 002 C", FormatError, "line 6: is .* expected a row"),
-    "no header": (r"dumped\nUnicast", "dumped\nUni", FormatError, "is .Uni lids.* expected `Unicast"),
+    "no header": (r"dumped\nUnicast", "dumped\nUni", FormatError, "Uni lids.* expected `Unicast"),
     "too many LIDs": (r"\[0-16\]", "[0-65000]", FormatError, "LID 65000; expected at most"),
     "a count": (r"switches=8", "switches=9", FormatError, "line 1: is .*its tables make it"),
 }  # fmt: skip
