@@ -1,5 +1,7 @@
 """Throughput under deadlock freedom: sound routes, known optima, more layers never worse."""
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -157,3 +159,18 @@ def test_peeled_routes_load_no_link_more_than_the_flow() -> None:
         routes = routes_of_flow(flow)
         check_routes(routes)
         assert (routes.load() <= flow.load() * flow.time + 1e-9).all()
+
+
+def test_stopped_in_the_search_the_best_found_is_the_answer() -> None:
+    """A signal ends the search, and not what it has found: that has its routes already."""
+    heard: list[float] = []
+
+    def listen(message: str) -> None:
+        found = re.search(r"round \d+: ([-0-9.]+)% above", message)
+        heard.extend([float(found[1]) / 100] if found else [])
+
+    problem = Problem.all_to_all(build("genkautz:n=12,d=3"))
+    settings = SolveSettings(report=listen, stopped=lambda: bool(heard))
+    routes = solve_deadlock_free(problem, 1, RouteSettings(solve=settings))
+    assert heard
+    assert routes.time <= routes.bound * (1 + heard[-1]) * 1.001

@@ -167,11 +167,12 @@ def _search(
     """Search orders for so many layers and return the best routes in them, None without any."""
     problem = optimum.routes.problem
     starts = list(_starts(optimum, count, before))
-    orders = search_orders(problem, starts, _time(optimum), settings)
-    if orders is None:
+    found = search_orders(problem, starts, _time(optimum), settings)
+    if found is None:
         return None
+    orders, known = found
     layered = layered_graph(problem, orders)
-    volumes, dual = least_volumes(layered, settings.solve)
+    volumes, dual = least_volumes(layered, settings.solve, known)
     layer = np.minimum(np.arange(layered.graph.links) // problem.topology.links, count - 1)
     routes = peel_routes(
         problem,

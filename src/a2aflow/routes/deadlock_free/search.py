@@ -40,10 +40,11 @@ RECENT = 8
 
 @dataclass
 class _Trail:
-    """What the search has seen: all duals, the last orders, and the best ones with their time."""
+    """What the search has seen: all duals, the last orders, and the best ones with what they do."""
 
     last: Ints
     best: Ints | None = None
+    result: LPResult | None = None
     time: float = np.inf
     duals: list[Floats] = field(default_factory=list)
 
@@ -53,8 +54,11 @@ def search_orders(
     starts: Sequence[Ints],
     target: float,
     settings: RouteSettings,
-) -> Ints | None:
-    """Return the best orders found, None if none connects all pairs; stop at the target time."""
+) -> tuple[Ints, LPResult | None] | None:
+    """Return the best orders found and what the program made of them, None if none connects all.
+
+    The search stops at the target time.
+    """
     trail = _Trail(starts[0])
     goal = target * (1 + settings.solve.gap)
     for orders in starts:
@@ -70,7 +74,7 @@ def search_orders(
             f"{len(orders)} layers, round {number + 1}: {trail.time / target - 1:.2%} above the "
             "optimum without layers"
         )
-    return trail.best
+    return None if trail.best is None else (trail.best, trail.result)
 
 
 def _judge(problem: Problem, orders: Ints, trail: _Trail, settings: RouteSettings) -> None:
@@ -78,11 +82,13 @@ def _judge(problem: Problem, orders: Ints, trail: _Trail, settings: RouteSetting
     trail.last = orders
     if not np.isfinite(order_bounds(problem, [1.0 / problem.topology.capacity]).of(orders)).all():
         return
-    time, dual = least_time(layered_graph(problem, orders), settings.solve)
+    layered = layered_graph(problem, orders)
+    result = from_the_inside(layered, settings.solve)
+    time, dual = _time(result), _duals(layered, result)
     if dual.any():
         trail.duals.append(dual / float(problem.topology.capacity @ dual))
     if trail.best is None or time < trail.time:
-        trail.best, trail.time = orders, time
+        trail.best, trail.time, trail.result = orders, time, result
 
 
 def _improved(problem: Problem, trail: _Trail, seed: int) -> Ints:
@@ -100,22 +106,37 @@ def _improved(problem: Problem, trail: _Trail, seed: int) -> Ints:
     return improve_orders(order_bounds(problem, lengths), begin, moves, seed)
 
 
-def least_time(layered: LayeredGraph, settings: SolveSettings) -> tuple[float, Floats]:
-    """Return the least time in the layers, as the solver sees it, and the dual of each link.
+def from_the_inside(layered: LayeredGraph, settings: SolveSettings) -> LPResult:
+    """Solve for the least time in the layers.
 
     Duals from the inside of the optimal face say more about the orders than a vertex of it does,
     so the interior-point solver is used, without crossover, unless another is asked for.
     """
-    result = _solve(layered, layered.variables(), settings, vertex=False)
-    time = np.inf if result.x is None else float(result.x[-1])
-    return time, _duals(layered, result)
+    return _solve(layered, layered.variables(), settings, vertex=False)
 
 
-def least_volumes(layered: LayeredGraph, settings: SolveSettings) -> tuple[Floats, Floats]:
-    """Return exact volumes [sources, links of the graph] of least time, and each link's dual."""
+def least_time(layered: LayeredGraph, settings: SolveSettings) -> tuple[float, Floats]:
+    """Return the least time in the layers, as the solver sees it, and the dual of each link."""
+    result = from_the_inside(layered, settings)
+    return _time(result), _duals(layered, result)
+
+
+def _time(result: LPResult) -> float:
+    return np.inf if result.x is None else float(result.x[-1])
+
+
+def least_volumes(
+    layered: LayeredGraph, settings: SolveSettings, known: LPResult | None
+) -> tuple[Floats, Floats]:
+    """Return exact volumes [sources, links of the graph] of least time, and each link's dual.
+
+    They are a vertex, which splits few pairs, or what is `known` if there is no time for one.
+    """
     group, link = layered.variables()
     groups = layered.program.groups
     result = _solve(layered, (group, link), settings, vertex=True)
+    if result.x is None and known is not None:
+        result = known
     approximate = np.zeros((len(groups.start), layered.graph.links))
     if result.x is not None:
         approximate[group, link] = result.x[:-1]
