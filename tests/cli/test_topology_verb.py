@@ -140,10 +140,10 @@ def test_the_capacity_attribute_is_named(run: Run, tmp_path: Path) -> None:
     assert "--capacity-attribute weight" in refused.err
     taken = run("topology", path, "--capacity-attribute", "weight", "--json").json
     assert taken["capacity"] == [4.0, 4.0]
-    for spec in ("ring:4", write_edges(tmp_path)):
-        stray = run("topology", spec, "--capacity-attribute", "weight")
-        assert stray.code == 2
-        assert "GraphML" in stray.err
+    built = run("topology", "ring:4", "--capacity-attribute", "weight")
+    assert (built.code, "GraphML" in built.err) == (2, True)
+    plain = run("topology", write_edges(tmp_path), "--capacity-attribute", "weight")
+    assert (plain.code, "no line has the attribute" in plain.err) == (3, True)
 
 
 def write_edges(folder: Path) -> Path:
