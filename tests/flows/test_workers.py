@@ -4,7 +4,7 @@ import os
 import signal
 import socket
 from collections.abc import Iterator
-from concurrent.futures import Executor, Future
+from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -89,29 +89,28 @@ class Recorded(Future[int]):
 
 @pytest.mark.parametrize("moment", ["while waiting", "between results"])
 def test_ctrl_c_cancels_what_is_under_way(moment: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All futures that were submitted, on whatever executor, and before that ends."""
+    """All futures that were submitted, on whatever engine, and before that ends."""
     events: list[str] = []
 
-    class Recording(Executor):
-        def submit(self, *_: object) -> Recorded:  # type: ignore[override]
-            future = Recorded(events)
-            if moment == "while waiting":
-                future.set_exception(KeyboardInterrupt())
-            else:
-                future.set_result(1)
-            return future
+    def submit(*_: object) -> Recorded:
+        future = Recorded(events)
+        if moment == "while waiting":
+            future.set_exception(KeyboardInterrupt())
+        else:
+            future.set_result(1)
+        return future
 
     @contextmanager
-    def executor(*_: object) -> Iterator[tuple[Executor, int]]:
+    def engine(*_: object) -> Iterator[workers._Engine]:
         try:
-            yield Recording(), 3
+            yield workers._Engine(submit, window=3)
         finally:
             events.append("ended")
 
     def interrupt(_: str) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(workers, "_executor", executor)
+    monkeypatch.setattr(workers, "_engine", engine)
     asked = SolveSettings(report=interrupt)
     with pytest.raises(KeyboardInterrupt):
         list(run_all(double, range(9), 9, asked, Local.THREADS, "things"))
@@ -178,7 +177,7 @@ def test_a_scheduler_killed_at_work_is_missed(
 ) -> None:
     """A component that the work needs is not there any more, wherever that is noticed."""
     monkeypatch.setattr(decompose, "BLOCK", 20)
-    monkeypatch.setattr(workers, "SCHEDULER_SECONDS", 3.0)
+    monkeypatch.setattr(workers, "PATIENCE", 3.0)
 
     def kill_at_the_first(message: str) -> None:
         if ": 1 of " in message:
@@ -211,7 +210,7 @@ def test_a_scheduler_without_workers_is_refused(
     """Waiting for a worker that nobody starts helps nobody."""
     pytest.importorskip("distributed")
     with running_cluster(tmp_path, workers=0) as cluster:
-        monkeypatch.setattr(workers, "WORKER_SECONDS", 0.1)
+        monkeypatch.setattr(workers, "WORKER_PATIENCE", 0.1)
         with pytest.raises(MissingComponentError, match="start some with `dask worker tcp"):
             require_cluster(SolveSettings(cluster=cluster.address))
 
@@ -219,7 +218,7 @@ def test_a_scheduler_without_workers_is_refused(
 def test_a_scheduler_that_does_not_answer_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Before any solving, with what to do."""
     pytest.importorskip("distributed")
-    monkeypatch.setattr(workers, "SCHEDULER_SECONDS", 0.1)
+    monkeypatch.setattr(workers, "PATIENCE", 0.1)
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         asked = SolveSettings(cluster=f"tcp://127.0.0.1:{taken.getsockname()[1]}")

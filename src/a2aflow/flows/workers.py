@@ -15,14 +15,13 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import (
     CancelledError,
-    Executor,
     Future,
     ProcessPoolExecutor,
     ThreadPoolExecutor,
 )
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from enum import Enum
-from functools import partial
 from importlib import import_module
 from typing import Any, TypeVar
 
@@ -35,10 +34,10 @@ Result = TypeVar("Result")
 RETRIES = 3
 """How often a piece of work that failed on a cluster is tried again."""
 
-SCHEDULER_SECONDS = 10.0
+PATIENCE = 10.0
 """Seconds that a scheduler gets to answer."""
 
-WORKER_SECONDS = 10.0
+WORKER_PATIENCE = 10.0
 """Seconds that a scheduler gets to have a worker."""
 
 POLL = 0.2
@@ -59,14 +58,12 @@ class Local(Enum):
     """In worker processes, and never two at once in one process: for solvers."""
 
 
-class _AtOnce(Executor):
-    """Calls what is submitted at once, in this thread."""
+@dataclass(frozen=True)
+class _Engine:
+    """Where items go to, and how many at a time."""
 
-    def submit(self, fn: Callable[..., Result], /, *args: Any, **kwargs: Any) -> "Future[Result]":
-        """Return a future that is done."""
-        future: Future[Result] = Future()
-        future.set_result(fn(*args, **kwargs))
-        return future
+    submit: Callable[..., Any]
+    window: int
 
 
 def run_all(
@@ -82,11 +79,9 @@ def run_all(
     With `settings.cluster` it runs there, else as `local` says. The function has to be one that can
     be imported; it and the items are sent to other processes.
     """
-    if settings.cluster is not None and local is Local.PROCESSES:
-        function = partial(_alone, function)
     with (
-        _executor(settings, local, count) as (executor, window),
-        closing(_in_order(function, items, executor, window, settings)) as results,
+        _engine(settings, local, count) as engine,
+        closing(_in_order(function, items, engine, settings)) as results,
     ):
         for done, result in enumerate(results, start=1):
             settings.report(f"{what}: {done} of {count}")
@@ -96,23 +91,22 @@ def run_all(
 def require_cluster(settings: SolveSettings) -> None:
     """Raise if a cluster is asked for that cannot be used: better now than after hours of work."""
     if settings.cluster is not None:
-        with _cluster(settings.cluster):
+        with _cluster(settings.cluster, alone=False):
             pass
 
 
 def _in_order(
     function: Callable[[Item], Result],
     items: Iterable[Item],
-    executor: Executor,
-    window: int,
+    engine: _Engine,
     settings: SolveSettings,
 ) -> Generator[Result, None, None]:
     """Yield results in order, with a window of items under way; cancel them when it ends early."""
-    waiting: deque[Future[Result]] = deque()
+    waiting: deque[Any] = deque()
     try:
         for item in items:
-            waiting.append(executor.submit(function, item))
-            if len(waiting) >= window:
+            waiting.append(engine.submit(function, item))
+            if len(waiting) >= engine.window:
                 yield _result(waiting[0], settings)
                 waiting.popleft()
         while waiting:
@@ -123,7 +117,7 @@ def _in_order(
             future.cancel()
 
 
-def _result(future: "Future[Result]", settings: SolveSettings) -> Result:
+def _result(future: Any, settings: SolveSettings) -> Any:
     while not future.done():
         left = settings.seconds_left()
         try:
@@ -139,29 +133,35 @@ def _result(future: "Future[Result]", settings: SolveSettings) -> Result:
 
 
 @contextmanager
-def _executor(settings: SolveSettings, local: Local, count: int) -> Iterator[tuple[Executor, int]]:
-    """Give what the settings ask for, and how many items it is to have; end it in any case."""
+def _engine(settings: SolveSettings, local: Local, count: int) -> Iterator[_Engine]:
+    """Give the engine that the settings ask for, and end it in any case."""
     workers = min(settings.workers, count)
     if settings.cluster is not None:
-        with _cluster(settings.cluster) as (executor, threads):
-            yield executor, AHEAD * max(threads, AHEAD)
+        with _cluster(settings.cluster, local is Local.PROCESSES) as engine:
+            yield engine
     elif workers <= 1 or local is Local.HERE:
-        yield _AtOnce(), 1
+        yield _Engine(_at_once, 1)
     elif local is Local.THREADS:
-        with ThreadPoolExecutor(workers) as executor:
-            yield executor, AHEAD * workers
+        with ThreadPoolExecutor(workers) as threads:
+            yield _Engine(threads.submit, AHEAD * workers)
     else:
-        with _processes(workers) as executor:
-            yield executor, AHEAD * workers
+        with _processes(workers) as engine:
+            yield engine
+
+
+def _at_once(function: Callable[[Item], Result], item: Item) -> "Future[Result]":
+    future: Future[Result] = Future()
+    future.set_result(function(item))
+    return future
 
 
 @contextmanager
-def _processes(workers: int) -> Iterator[Executor]:
+def _processes(workers: int) -> Iterator[_Engine]:
     # Forking a process that has run compiled threads can deadlock; spawned workers cannot.
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(workers, context, initializer=_leave_interrupts_to_the_parent) as pool:
         try:
-            yield pool
+            yield _Engine(pool.submit, AHEAD * workers)
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
@@ -172,12 +172,18 @@ def _leave_interrupts_to_the_parent() -> None:
 
 
 @contextmanager
-def _cluster(address: str) -> Iterator[tuple[Executor, int]]:
-    """Give an executor on a Dask cluster, and its threads; what goes wrong has one clear error."""
+def _cluster(address: str, alone: bool) -> Iterator[_Engine]:
+    """Give an engine that submits to a Dask cluster; what goes wrong there has one clear error."""
     distributed = _distributed()
     try:
         with _client(distributed, address) as client:
-            yield client.get_executor(pure=False, retries=RETRIES), sum(client.nthreads().values())
+            threads = sum(client.nthreads().values())
+
+            def submit(function: Callable[[Any], Any], item: Any) -> Any:
+                work = (_alone, function, item) if alone else (function, item)
+                return client.submit(*work, pure=False, retries=RETRIES)
+
+            yield _Engine(submit, AHEAD * max(threads, AHEAD))
     except TimeoutError:
         raise
     except (distributed.KilledWorker, CancelledError, OSError) as error:
@@ -198,7 +204,7 @@ def _cluster(address: str) -> Iterator[tuple[Executor, int]]:
 def _client(distributed: Any, address: str) -> Iterator[Any]:
     """Give a client of a cluster that answers and has a worker."""
     try:
-        client = distributed.Client(address, timeout=SCHEDULER_SECONDS, set_as_default=False)
+        client = distributed.Client(address, timeout=PATIENCE, set_as_default=False)
     except (OSError, ValueError) as error:
         raise MissingComponentError(
             f"no Dask scheduler answers at {address} ({error}); start one with `dask scheduler`, "
@@ -206,7 +212,7 @@ def _client(distributed: Any, address: str) -> Iterator[Any]:
         ) from error
     try:
         try:
-            client.wait_for_workers(1, timeout=WORKER_SECONDS)
+            client.wait_for_workers(1, timeout=WORKER_PATIENCE)
         except TimeoutError:
             raise MissingComponentError(
                 f"the Dask scheduler at {address} has no workers; start some with "
