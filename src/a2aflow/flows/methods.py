@@ -129,8 +129,10 @@ def _solve_and_split(
     settings = settings.begin()
     require_cluster(settings)
     master = replace(solve_sources(problem, settings), method=method)
-    if settings.out_of_time() or master.status is Status.INTERRUPTED:
+    if master.status is Status.INTERRUPTED:
         return master
+    if settings.out_of_time():
+        return with_status(master, Status.TIME_LIMIT, settings)
     try:
         flow = split(master, settings)
         if flow.time > master.time * (1 + SMALL_GAP):
@@ -139,7 +141,9 @@ def _solve_and_split(
     except (TimeoutError, KeyboardInterrupt) as stop:
         early = Status.TIME_LIMIT if isinstance(stop, TimeoutError) else Status.INTERRUPTED
         return with_status(master, early, settings)
-    return with_status(flow, Status.GAP_NOT_REACHED, settings)
+    # A master that ran out of time, or did not reach its gap, is what stands in the way of better.
+    late = settings.out_of_time() or master.status is Status.TIME_LIMIT
+    return with_status(flow, Status.TIME_LIMIT if late else Status.GAP_NOT_REACHED, settings)
 
 
 def method_for_size(problem: Problem) -> Method:
