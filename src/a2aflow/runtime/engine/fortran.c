@@ -1,0 +1,52 @@
+/* The Fortran names of what is interposed. Some libraries' Fortran calls go past their C calls. */
+#include "calls.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+
+/* Fortran's MPI_IN_PLACE and MPI_BOTTOM are variables, of which the address counts. Open MPI has
+ * one for each way in which a compiler may spell it; MPICH has pointers to its own. */
+static const char *const IN_PLACE[] = {"mpi_fortran_in_place", "mpi_fortran_in_place_",
+                                       "mpi_fortran_in_place__", "MPI_FORTRAN_IN_PLACE"};
+static const char *const BOTTOM[] = {"mpi_fortran_bottom", "mpi_fortran_bottom_",
+                                     "mpi_fortran_bottom__", "MPI_FORTRAN_BOTTOM"};
+
+static int stands_for(const void *buffer, const char *const names[4], const char *pointer)
+{
+    for (int i = 0; i < 4; i++) {
+        const void *found = dlsym(RTLD_DEFAULT, names[i]);
+        if (found && found == buffer)
+            return 1;
+    }
+    void *const *kept = dlsym(RTLD_DEFAULT, pointer);
+    return kept && *kept && *kept == buffer;
+}
+
+static void *in_c(void *buffer)
+{
+    if (stands_for(buffer, IN_PLACE, "MPIR_F_MPI_IN_PLACE"))
+        return MPI_IN_PLACE;
+    return stands_for(buffer, BOTTOM, "MPIR_F_MPI_BOTTOM") ? MPI_BOTTOM : buffer;
+}
+
+void a2a_alltoall_f(void *send, MPI_Fint *send_count, MPI_Fint *send_type, void *receive,
+                    MPI_Fint *receive_count, MPI_Fint *receive_type, MPI_Fint *comm,
+                    MPI_Fint *code)
+{
+    *code = a2a_alltoall(in_c(send), *send_count, MPI_Type_f2c(*send_type), in_c(receive),
+                         *receive_count, MPI_Type_f2c(*receive_type), MPI_Comm_f2c(*comm));
+}
+
+void a2a_alltoallv_f(void *send, MPI_Fint *send_counts, MPI_Fint *send_places, MPI_Fint *send_type,
+                     void *receive, MPI_Fint *receive_counts, MPI_Fint *receive_places,
+                     MPI_Fint *receive_type, MPI_Fint *comm, MPI_Fint *code)
+{
+    *code = a2a_alltoallv(in_c(send), send_counts, send_places, MPI_Type_f2c(*send_type),
+                          in_c(receive), receive_counts, receive_places,
+                          MPI_Type_f2c(*receive_type), MPI_Comm_f2c(*comm));
+}
+
+void a2a_finalize_f(MPI_Fint *code)
+{
+    *code = a2a_finalize();
+}

@@ -1,0 +1,95 @@
+/* What is preloaded: it stands in front of an MPI library's all-to-alls, and hands them to the engine.
+ *
+ * Every process of a job gets it, launchers and shells included, so it needs nothing but libc. The
+ * engine, which needs the MPI library, is loaded at the first call of a program that has the library
+ * which the engine was built for; any other program makes its calls as if this were not here. */
+#define _GNU_SOURCE
+#include "calls.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static void *engine, *library;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+/* Find a loaded library that has MPI, also one that was loaded for a part of the program only. */
+static int find_library(struct dl_phdr_info *info, size_t size, void *name)
+{
+    (void)size;
+    void *handle = info->dlpi_name[0] ? dlopen(info->dlpi_name, RTLD_LAZY | RTLD_NOLOAD) : NULL;
+    Dl_info where;
+    void *found = handle ? dlsym(handle, "PMPI_Alltoall") : NULL;
+    if (found && dladdr(found, &where)) {
+        library = handle;
+        *(const char **)name = where.dli_fname;
+        return 1;
+    }
+    if (handle)
+        dlclose(handle);
+    return 0;
+}
+
+static void load(void)
+{
+    const char *path = getenv("A2AFLOW_ENGINE"), *wanted = getenv("A2AFLOW_LIBMPI");
+    const char *found = "none";
+    dl_iterate_phdr(find_library, &found);
+    if (!path || !wanted)
+        return;
+    void *known = dlopen(wanted, RTLD_LAZY | RTLD_NOLOAD);
+    if (known)
+        engine = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!engine)
+        fprintf(stderr,
+                "a2aflow: the program uses %s, the engine %s (%s); the MPI library's own "
+                "all-to-all is used\n",
+                found, wanted, known ? dlerror() : "not loaded");
+}
+
+/* Return the engine's function, or else the library's. */
+static void *function(const char *ours, const char *theirs)
+{
+    pthread_once(&once, load);
+    void *found = engine ? dlsym(engine, ours) : NULL;
+    if (!found && library)
+        found = dlsym(library, theirs);
+    if (!found)
+        found = dlsym(RTLD_NEXT, theirs);
+    if (!found) {
+        fprintf(stderr, "a2aflow: no %s in any library of this program\n", theirs);
+        abort();
+    }
+    return found;
+}
+
+#define EXPORT __attribute__((visibility("default")))
+#define INTERPOSE(result, name, ours, theirs, parameters, arguments)                               \
+    EXPORT result name parameters                                                                  \
+    {                                                                                              \
+        static result(*call) parameters;                                                           \
+        if (!call)                                                                                 \
+            call = (result(*) parameters)function(ours, theirs);                                   \
+        return call arguments;                                                                     \
+    }
+
+INTERPOSE(int, MPI_Init, "a2a_init", "PMPI_Init", (INIT_ARGUMENTS), (count, words))
+INTERPOSE(int, MPI_Init_thread, "a2a_init_thread", "PMPI_Init_thread", (INIT_THREAD_ARGUMENTS),
+          (count, words, wanted, given))
+INTERPOSE(int, MPI_Finalize, "a2a_finalize", "PMPI_Finalize", (void), ())
+INTERPOSE(int, MPI_Alltoall, "a2a_alltoall", "PMPI_Alltoall", (ALLTOALL_ARGUMENTS),
+          (send, send_count, send_type, receive, receive_count, receive_type, comm))
+INTERPOSE(int, MPI_Alltoallv, "a2a_alltoallv", "PMPI_Alltoallv", (ALLTOALLV_ARGUMENTS),
+          (send, send_counts, send_places, send_type, receive, receive_counts, receive_places,
+           receive_type, comm))
+INTERPOSE(int, MPI_Ialltoall, "a2a_ialltoall", "PMPI_Ialltoall",
+          (ALLTOALL_ARGUMENTS, MPI_Request *request),
+          (send, send_count, send_type, receive, receive_count, receive_type, comm, request))
+INTERPOSE(void, mpi_alltoall_, "a2a_alltoall_f", "pmpi_alltoall_", (FORTRAN_ALLTOALL_ARGUMENTS),
+          (send, send_count, send_type, receive, receive_count, receive_type, comm, code))
+INTERPOSE(void, mpi_alltoallv_, "a2a_alltoallv_f", "pmpi_alltoallv_", (FORTRAN_ALLTOALLV_ARGUMENTS),
+          (send, send_counts, send_places, send_type, receive, receive_counts, receive_places,
+           receive_type, comm, code))
+INTERPOSE(void, mpi_finalize_, "a2a_finalize_f", "pmpi_finalize_", (MPI_Fint * code), (code))
