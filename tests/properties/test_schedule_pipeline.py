@@ -9,7 +9,7 @@ from a2aflow.check.schedule import check_schedule
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.schedule import Schedule
 from a2aflow.ir.topology import Topology
-from a2aflow.lowering import TARGETS, Options
+from a2aflow.lowering import Options, targets_for
 from a2aflow.runtime.in_process import Alltoall
 from a2aflow.schedules.search import find_schedule
 from a2aflow.settings import ScheduleSettings
@@ -22,7 +22,7 @@ def check_everywhere(schedule: Schedule) -> None:
     """Check a schedule, lower it to all targets, check what they say, and run it."""
     topology = schedule.problem.topology
     assert check_schedule(schedule).time == pytest.approx(schedule.time)
-    for name, target in TARGETS.items():
+    for name, target in targets_for(Schedule).items():
         assert verify_text(target.emit(schedule, Options()), name, topology)["correct"]
     ranks = len(topology.terminals)
     send = np.random.default_rng(0).integers(0, 256, (ranks, ranks * 7), dtype=np.uint8)
