@@ -18,7 +18,7 @@ from a2aflow.lowering import TARGETS, Options, parse_lowered, targets_for
 from a2aflow.lowering.tables.routed_file import RoutedFile
 from a2aflow.runtime.in_process import Alltoall
 from a2aflow.runtime.spans import shards_of
-from a2aflow.schedules.search import find_schedule
+from a2aflow.schedules.search import find_timestepped
 from a2aflow.settings import ScheduleSettings
 from a2aflow.topologies.spec import build
 from a2aflow.verification import verify_text
@@ -198,7 +198,7 @@ def test_chunks_in_the_wrong_shard_are_found() -> None:
 def test_random_fabrics_and_demands(problem: Problem, chunks: int | None) -> None:
     """From the problem to the bytes: scheduled, verified, lowered, verified again, and run."""
     wanted = ScheduleSettings(chunks=chunks, max_chunks=3, loss=0.5)
-    schedule = find_schedule(problem, wanted).schedule
+    schedule = find_timestepped(problem, wanted).schedule
     assert check_schedule(schedule).time == pytest.approx(schedule.time)
     for target in targets_for(Schedule):
         try:
