@@ -113,7 +113,10 @@ def solve_deadlock_free(problem: Problem, layers: int, settings: RouteSettings) 
 def deadlock_free_by_layers(
     problem: Problem, layers: int, settings: RouteSettings
 ) -> Iterator[DeadlockFree | None]:
-    """Yield the best answer with 1, 2, ... layers; None where no order connects all pairs."""
+    """Yield the best answer with 1, 2, ... layers; None where no order connects all pairs.
+
+    The last is that with as many layers as the optimum takes: more help no further.
+    """
     settings = settings.begin()
     flow = solve_sources(problem, settings.solve.sharing(UNRESTRICTED_SHARE))
     small = len(problem.sources) * len(problem.topology.terminals) <= QUICK_PAIRS
@@ -121,7 +124,7 @@ def deadlock_free_by_layers(
     optimum = _packed(routes_of_flow(flow, patient, METHOD), flow.bound, patient.out_of_time)
     optimum = _fewer_by_dimension(optimum, settings) or optimum
     best: DeadlockFree | None = None
-    for count in range(1, layers + 1):
+    for count in range(1, min(layers, len(optimum.orders)) + 1):
         if best is None or not _reached(best, optimum, settings):
             found = (
                 optimum if count >= len(optimum.orders) else _search(optimum, count, best, settings)
