@@ -9,7 +9,7 @@ that is called optimal.
 import argparse
 
 from a2aflow import Problem, build
-from a2aflow.schedules.search import find_schedule
+from a2aflow.schedules.search import find_timestepped
 from a2aflow.settings import ScheduleSettings
 from a2aflow.topologies.operators import scale_capacities
 
@@ -18,7 +18,7 @@ SCALES = (1.0, 1e-9, 1e3, 3e6, 1e7, 1e8, 2.5e10, 1e12)
 
 def cell(spec: str, scale: float) -> str:
     """Return time times scale of a schedule, with a mark if it is called optimal."""
-    found = find_schedule(
+    found = find_timestepped(
         Problem.all_to_all(scale_capacities(build(spec), scale)), ScheduleSettings()
     )
     mark = "*" if found.status == "optimal" else " "

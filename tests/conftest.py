@@ -8,7 +8,6 @@ from hypothesis import HealthCheck, settings
 
 from a2aflow.flows import METHODS
 from a2aflow.lowering import TARGETS
-from a2aflow.lowering.tables.targets import ROUTE_TARGETS
 from a2aflow.registry import Registry
 from a2aflow.routes import ROUTERS
 from a2aflow.topologies.families import FAMILIES
@@ -59,7 +58,7 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
     return runner(capsys)
 
 
-TABLES: tuple[Registry[Any], ...] = (FAMILIES, METHODS, ROUTERS, TARGETS, ROUTE_TARGETS)
+TABLES: tuple[Registry[Any], ...] = (FAMILIES, METHODS, ROUTERS, TARGETS)
 """All that others can add to."""
 
 

@@ -27,7 +27,7 @@ from a2aflow.routes import ROUTERS, route
 from a2aflow.routes.baselines.ewsp import route_ewsp
 from a2aflow.routes.deadlock_free.best import solve_deadlock_free
 from a2aflow.routes.layers.assign import LAYERINGS, assign_layers, layers_in_time
-from a2aflow.schedules.search import find_schedule
+from a2aflow.schedules.search import find_timestepped
 from a2aflow.settings import RouteSettings, ScheduleSettings, SolveSettings
 from a2aflow.topologies.formats import read_topology
 from a2aflow.topologies.spec import build
@@ -97,7 +97,7 @@ def routing(method: str) -> Callable[[SolveSettings], object]:
 CALLS: dict[str, Callable[[SolveSettings], object]] = {
     **{f"solve {name}": solving(name) for name in ("auto", *METHODS)},
     **{f"route {name}": routing(name) for name in ANYWHERE},
-    "schedule": lambda each: find_schedule(problem(), ScheduleSettings(solve=each)),
+    "schedule": lambda each: find_timestepped(problem(), ScheduleSettings(solve=each)),
     "deadlock-free": lambda each: solve_deadlock_free(tiny(), 3, RouteSettings(solve=each)),
     "warm restart": lambda each: solve_from(problem(), solve(problem(), "grouped"), each),
     "repair": lambda each: repair(problem(), solve(problem(), "grouped"), each),
@@ -267,7 +267,7 @@ def test_programs_beyond_memory_are_refused() -> None:
 
 def test_paths_beyond_memory_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Path programs too are estimated before they are built."""
-    monkeypatch.setattr("a2aflow.routes.pmcf.MOST_BYTES", 1 << 10)
+    monkeypatch.setattr("a2aflow.routes.pmcf.MOST_PROGRAM_BYTES", 1 << 10)
     with pytest.raises(InputError, match=r"paths of .* links needs about .* GiB"):
         route(problem(), "pmcf")
 

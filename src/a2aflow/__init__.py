@@ -53,7 +53,6 @@ _WHERE = {
     "a2aflow.loading": ("load",),
     "a2aflow.lowering": ("Target",),
     "a2aflow.lowering.public": ("LoweredFiles", "lower"),
-    "a2aflow.lowering.tables.targets": ("RouteTarget",),
     "a2aflow.routes.phases": ("Phases", "split_phases"),
     "a2aflow.routes.public": ("route",),
     "a2aflow.routes.search": ("FoundRoutes", "find_routes"),
@@ -115,7 +114,6 @@ if MYPY:
     from a2aflow.lowering import Target as Target
     from a2aflow.lowering.public import LoweredFiles as LoweredFiles
     from a2aflow.lowering.public import lower as lower
-    from a2aflow.lowering.tables.targets import RouteTarget as RouteTarget
     from a2aflow.routes.phases import Phases as Phases
     from a2aflow.routes.phases import split_phases as split_phases
     from a2aflow.routes.public import route as route

@@ -14,7 +14,6 @@ from a2aflow.ir.flow import Flow
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
 from a2aflow.lowering import TARGETS, Target
-from a2aflow.lowering.tables.targets import ROUTE_TARGETS, RouteTarget
 from a2aflow.registry import Registry, returned
 from a2aflow.routes import ROUTERS
 from a2aflow.settings import RouteSettings, SolveSettings
@@ -50,8 +49,8 @@ def register_method(
     tables[kind].register(name, method)
 
 
-def register_target(name: str, target: Target | RouteTarget) -> None:
-    """Add a target of `lower`: a `Target` for schedules, or a `RouteTarget` for routes.
+def register_target(name: str, target: Target) -> None:
+    """Add a target of `lower`: a `Target` says whether it takes a `Schedule` or `Routes`.
 
     What it emits is read back by its own reader and checked before anybody gets it, so the reader
     has to be as strict as the real consumer.
@@ -61,11 +60,4 @@ def register_target(name: str, target: Target | RouteTarget) -> None:
     Traceback (most recent call last):
     a2aflow.errors.UsageError: target 'msccl' exists already; register it by another name
     """
-    if not isinstance(target, Target | RouteTarget):
-        raise UsageError(
-            f"target {name!r} is {reprlib.repr(target)}; expected a Target for schedules or a "
-            "RouteTarget for routes"
-        )
-    if name in TARGETS or name in ROUTE_TARGETS:
-        raise UsageError(f"target {name!r} exists already; register it by another name")
-    (TARGETS if isinstance(target, Target) else ROUTE_TARGETS).register(name, target)
+    TARGETS.register(name, target)

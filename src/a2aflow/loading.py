@@ -12,9 +12,8 @@ from a2aflow.ir.files.npz import artefact_from_bytes, is_archive
 from a2aflow.ir.files.text import decode, read_bytes, require_size
 from a2aflow.ir.messages import Messages
 from a2aflow.ir.program import Program
-from a2aflow.lowering import MAX_FILE_BYTES, kind_of, parse_program
+from a2aflow.lowering import MAX_LOWERED_BYTES, kind_of, parse_lowered
 from a2aflow.lowering.tables.routed_file import RoutedFile
-from a2aflow.lowering.tables.targets import read_routed, routed_kind
 from a2aflow.topologies.formats import read_topology
 
 Noun: TypeAlias = Saved | Program | ExecutionPlan | Messages | RoutedFile
@@ -27,8 +26,8 @@ class LoweredText:
 
     text: str
     where: str
-    routed: bool
-    """Whether it is a file of routes, rather than a program."""
+    kind: str
+    """The name of the target."""
 
 
 def load(path: str | PathLike[str]) -> Noun:
@@ -47,9 +46,7 @@ def load(path: str | PathLike[str]) -> Noun:
     found = opened(Path(path))
     if not isinstance(found, LoweredText):
         return found
-    if found.routed:
-        return read_routed(found.text, found.where)
-    return parse_program(found.text, found.where)[1]
+    return parse_lowered(found.text, found.where)[1]
 
 
 def opened(path: Path) -> Saved | LoweredText:
@@ -61,8 +58,8 @@ def opened(path: Path) -> Saved | LoweredText:
     value = parse_json(text, where) if text.lstrip()[:1] == "{" else None
     if is_saved(value):
         return saved_from_json(value, where)
-    routed = routed_kind(text) is not None
-    if routed or kind_of(text) is not None:
-        require_size(data, where, MAX_FILE_BYTES)
-        return LoweredText(text, where, routed)
+    kind = kind_of(text)
+    if kind is not None:
+        require_size(data, where, MAX_LOWERED_BYTES)
+        return LoweredText(text, where, kind)
     return read_topology(path)

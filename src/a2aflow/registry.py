@@ -35,6 +35,15 @@ def load(where: str) -> Any:
     return getattr(import_module(module), attribute)
 
 
+def deferred(where: str) -> Callable[..., Any]:
+    """Return a function that imports `module:function` when it is called, and calls that."""
+
+    def call(*given: Any) -> Any:
+        return load(where)(*given)
+
+    return call
+
+
 def returned(function: Any) -> str | None:
     """Return the name of the type that a function says it returns, if it is one and says so."""
     if not callable(function):

@@ -35,11 +35,11 @@ from a2aflow.ir.program import Program
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.topology import Topology
 from a2aflow.loading import LoweredText, Noun, opened
-from a2aflow.lowering import RUNTIMES, Lowered, parse_program
+from a2aflow.lowering import TARGETS, Lowered, parse_lowered
 from a2aflow.lowering.programs.msccl.complete import refusals
+from a2aflow.lowering.programs.msccl.limits import RUNTIMES
 from a2aflow.lowering.ranks import topology_by_rank
 from a2aflow.lowering.tables.routed_file import RoutedFile, differences, rebuild
-from a2aflow.lowering.tables.targets import read_routed
 from a2aflow.topologies.given import Given, topology_of
 
 Reference = Topology | Problem | Routes
@@ -123,7 +123,9 @@ def verify(
 
 def _is_routed(lowered: LoweredText | RoutedFile | Lowered) -> bool:
     """Whether a lowered file is a table of routes, which names its ends by itself."""
-    return isinstance(lowered, RoutedFile) or (isinstance(lowered, LoweredText) and lowered.routed)
+    if isinstance(lowered, LoweredText):
+        return TARGETS[lowered.kind].takes is Routes
+    return isinstance(lowered, RoutedFile)
 
 
 def _verified_topology(found: Topology | Problem) -> Verified:
@@ -152,13 +154,11 @@ def _facts(
 ) -> dict[str, Any]:
     """Read routes back from their target's file, or execute a program on real bytes."""
     if isinstance(lowered, RoutedFile):
-        return _verify_routed(lowered, lowered.name, topology)
+        return _verify_routed(lowered.kind, lowered, lowered.name, topology)
     if not isinstance(lowered, LoweredText):
         report = _executed(lowered, lowered.name)
         timed = _timed(lowered, report, lowered.name, topology, _bound)
         return _summary(KINDS[type(lowered)], lowered, report) | timed
-    if lowered.routed:
-        return verify_routed_text(lowered.text, lowered.where, topology)
     return verify_text(lowered.text, lowered.where, topology, _bound)
 
 
@@ -181,20 +181,26 @@ def _demand(lowered: Lowered) -> Demand:
 
 
 def verify_text(
-    text: str, where: str, topology: Topology | None = None, bound: Bound | None = None
+    text: str, where: str, reference: Reference | None = None, bound: Bound | None = None
 ) -> dict[str, Any]:
-    """Check the text of a lowered program of any target; return what it is.
+    """Check the text of a lowered file of any target; return what it is.
 
-    On a topology it has to keep to the links (`check.program.timing`); `gap` compares the time that
-    it takes there to what `bound` proves of the problem.
+    A program on a topology has to keep to the links (`check.program.timing`); `gap` compares the
+    time that it takes there to what `bound` proves of the problem. Routes must be simple paths of
+    the topology through the ports that the file states, carry exactly the demand, and be free of
+    deadlocks in every layer. Held against routes, it must say the same. Only the fabric's table has
+    its own topology, so that its routes can be checked alone.
     """
-    kind, lowered = parse_program(text, where)
+    kind, lowered = parse_lowered(text, where)
+    if isinstance(lowered, RoutedFile):
+        return _verify_routed(kind, lowered, where, reference)
     report = _executed(lowered, where)
     found = _summary(kind, lowered, report)
     if kind == "msccl" and isinstance(lowered, Program):
         refused = refusals(lowered, text, where)
         found["runtimes"] = [name for name in RUNTIMES if name not in refused]
         found |= {"refused_by": refused} if refused else {}
+    topology = None if reference is None else _problem_of(reference).topology
     return found | _timed(lowered, report, where, topology, bound)
 
 
@@ -256,17 +262,9 @@ def _chunks(chunks: Chunks) -> dict[str, int]:
     return {"chunks": chunks.total, "max_chunks_per_shard": chunks.most}
 
 
-def verify_routed_text(text: str, where: str, reference: Reference | None = None) -> dict[str, Any]:
-    """Check the text of a file of routes; return what it is.
-
-    Its routes must be simple paths of the topology through the ports that it states, carry exactly
-    the demand, and be free of deadlocks in every layer. Held against routes, it must say the same.
-    Only the fabric's table has its own topology and can be checked alone.
-    """
-    return _verify_routed(read_routed(text, where), where, reference)
-
-
-def _verify_routed(file: RoutedFile, where: str, reference: Reference | None) -> dict[str, Any]:
+def _verify_routed(
+    kind: str, file: RoutedFile, where: str, reference: Reference | None
+) -> dict[str, Any]:
     """Rebuild the routes that a file describes, and check them."""
     problem, certificate = _problem(file, reference)
     found = rebuild(file, problem, certificate)
@@ -275,7 +273,7 @@ def _verify_routed(file: RoutedFile, where: str, reference: Reference | None) ->
     if violations:
         raise VerificationError(where, violations)
     return {
-        "format": file.kind,
+        "format": kind,
         "topology": problem.topology.name,
         **file.facts,
         **asdict(report),

@@ -117,7 +117,7 @@ def test_lowered_files_have_a_smaller_limit(
     assert run("schedule", "bipartite:2x2", "-o", schedule).code == 0
     assert run("lower", schedule, "--to", "mscclpp", "-o", program).code == 0
     assert json.loads(program.read_text())["name"]
-    monkeypatch.setattr("a2aflow.loading.MAX_FILE_BYTES", 100)
+    monkeypatch.setattr("a2aflow.loading.MAX_LOWERED_BYTES", 100)
     assert run("verify", schedule).code == 0
     outcome = run("verify", program)
     assert outcome.code == 3

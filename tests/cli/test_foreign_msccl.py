@@ -7,11 +7,11 @@ import pytest
 
 from a2aflow.errors import UsageError
 from a2aflow.lowering import TARGETS
+from a2aflow.lowering.options import Options
 from a2aflow.lowering.programs.msccl.complete import complete_msccl
 from a2aflow.lowering.programs.msccl.emit import emit_msccl
 from a2aflow.lowering.programs.msccl.limits import NEEDED, RUNTIMES
 from a2aflow.lowering.programs.msccl.read import read_msccl
-from a2aflow.lowering.programs.options import Options
 from a2aflow.topologies.spec import build
 from command_line import Run
 from hop_schedules import hop_schedule

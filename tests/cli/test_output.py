@@ -14,8 +14,9 @@ import a2aflow
 from a2aflow.cli.show import printable, show
 from a2aflow.cli.wording import lines_of
 from a2aflow.errors import UsageError
-from a2aflow.lowering import TARGETS
-from a2aflow.lowering.tables.targets import ROUTE_TARGETS
+from a2aflow.ir.routes import Routes
+from a2aflow.ir.schedule import Schedule
+from a2aflow.lowering import targets_for
 from a2aflow.topologies.formats import FORMATS
 from command_line import Run, without_compiling
 
@@ -70,9 +71,15 @@ def test_no_name_reaches_the_terminal_raw(run: Run, tmp_path: Path, name: str) -
         ("topology", triangle, "--draw", tmp_path / "triangle.svg"),
     ]
     calls += [("topology", triangle, "-o", tmp_path / to, "--to", to) for to in FORMATS]
-    calls += [("lower", schedule, "--to", to, "-o", tmp_path / f"s.{to}") for to in TARGETS]
-    calls += [("lower", routes, "--to", to, "-o", tmp_path / f"r.{to}") for to in ROUTE_TARGETS]
-    calls += [("verify", tmp_path / f"r.{to}", "--topology", triangle) for to in ROUTE_TARGETS]
+    calls += [
+        ("lower", schedule, "--to", to, "-o", tmp_path / f"s.{to}") for to in targets_for(Schedule)
+    ]
+    calls += [
+        ("lower", routes, "--to", to, "-o", tmp_path / f"r.{to}") for to in targets_for(Routes)
+    ]
+    calls += [
+        ("verify", tmp_path / f"r.{to}", "--topology", triangle) for to in targets_for(Routes)
+    ]
     for words in calls:
         outcome = run(*words)
         assert outcome.code == 0, outcome.err

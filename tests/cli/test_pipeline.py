@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from a2aflow.lowering import TARGETS
+from a2aflow.ir.schedule import Schedule
+from a2aflow.lowering import targets_for
 from command_line import Run
 
 FABRICS = {
@@ -25,7 +26,7 @@ def test_from_topology_to_bytes(run: Run, tmp_path: Path, name: str) -> None:
     assert run("topology", *FABRICS[name], "-o", topology).code == 0
     time = run("schedule", *FABRICS[name], "-o", schedule, "--json").json["time"]
     assert run("verify", schedule, "--json").json["time"] == pytest.approx(time)
-    for target, entry in TARGETS.items():
+    for target, entry in targets_for(Schedule).items():
         file = tmp_path / f"alltoall{entry.suffix}"
         lowered = run("lower", schedule, "--to", target, "-o", file, "--json")
         assert lowered.code == 0, lowered.err

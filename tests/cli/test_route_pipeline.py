@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from a2aflow.lowering.tables.targets import ROUTE_TARGETS
+from a2aflow.ir.routes import Routes
+from a2aflow.lowering import targets_for
 from command_line import Run
 
 FABRICS = {
@@ -24,7 +25,7 @@ FABRICS = {
     "jellyfish": ("jellyfish:n=20,d=4,seed=1",),
 }
 
-STEERED = {name: each for name, each in ROUTE_TARGETS.items() if name != "opensm"}
+STEERED = {name: each for name, each in targets_for(Routes).items() if name != "opensm"}
 """Targets that take any routes; OpenSM's tables have one next hop per destination, see there."""
 
 ADVICE = re.compile(r"route again with ((--[a-z-]+ [a-z0-9-]+)( --[a-z-]+ [a-z0-9-]+)*)")

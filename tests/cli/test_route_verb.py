@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from a2aflow.lowering.tables.targets import ROUTE_TARGETS
+from a2aflow.ir.routes import Routes
+from a2aflow.lowering import TARGETS, targets_for
 from a2aflow.routes import ROUTERS
 from command_line import Run
 
@@ -69,10 +70,10 @@ def test_bad_words(run: Run, words: tuple[str, ...], code: int, expected: str) -
     assert expected in outcome.err
 
 
-@pytest.mark.parametrize("target", [each for each in ROUTE_TARGETS if each != "opensm"])
+@pytest.mark.parametrize("target", [each for each in targets_for(Routes) if each != "opensm"])
 def test_routes_are_lowered_and_read_back(run: Run, tmp_path: Path, target: str) -> None:
     """Whole chunks on layered routes fit every target but OpenSM's; a schedule's is refused."""
-    routes, file = tmp_path / "routes.json", tmp_path / f"file{ROUTE_TARGETS[target].suffix}"
+    routes, file = tmp_path / "routes.json", tmp_path / f"file{TARGETS[target].suffix}"
     words = ("route", "bipartite:4x4", "--method", "few", "--max-routes", 2, "--chunks", 2)
     assert run(*words, "-o", routes).code == 0
     lowered = run("lower", routes, "--to", target, "-o", file)

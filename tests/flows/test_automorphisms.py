@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from a2aflow.flows.symmetry import automorphisms
+from a2aflow.flows import sizes
 from a2aflow.flows.symmetry.automorphisms import count_automorphisms, find_generators
 from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.demand import Demand
@@ -191,5 +191,5 @@ def test_no_symmetry_is_looked_for_among_too_many_demands(monkeypatch: pytest.Mo
     """Beyond the limit the answer is that there is none, which is always safe."""
     problem = Problem(build("complete:6"), Demand(6, ring_demand(6, [1, 2, 3, 2, 1])))
     assert len(find_generators(problem)) > 0
-    monkeypatch.setattr(automorphisms, "MOST_DEMANDS", 3)
+    monkeypatch.setattr(sizes, "SYMMETRIC_DEMANDS", 3)
     assert find_generators(problem).shape == (0, 6)

@@ -199,7 +199,7 @@ def test_neither_threads_nor_blocks_change_the_result(monkeypatch: pytest.Monkey
     flow = mixed_flow("genkautz:n=10,d=3")
     paths, width = widest_paths(flow, ALONE)
     whole = per_commodity(flow, ALONE)
-    monkeypatch.setattr(decompose, "BLOCK", 40)
+    monkeypatch.setattr(decompose, "BLOCK_ENTRIES", 40)
     messages: list[str] = []
     several = SolveSettings(workers=3, report=messages.append)
     again, same_width = widest_paths(flow, several)

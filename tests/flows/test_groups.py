@@ -44,12 +44,12 @@ def test_one_group_per_pair() -> None:
 def test_too_many_cells_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """The limit itself is allowed, one cell more is not, and the message counts."""
     problem = Problem.all_to_all(STAR)
-    monkeypatch.setattr(groups, "MOST_CELLS", 24)
+    monkeypatch.setattr(groups, "MOST_GROUP_NODES", 24)
     assert len(by_commodity(problem).source) == 6
-    monkeypatch.setattr(groups, "MOST_CELLS", 23)
+    monkeypatch.setattr(groups, "MOST_GROUP_NODES", 23)
     with pytest.raises(InputError, match="6 pairs times 4 nodes; expected at most 23"):
         by_commodity(problem)
     assert len(by_source(problem).source) == 3
-    monkeypatch.setattr(groups, "MOST_CELLS", 11)
+    monkeypatch.setattr(groups, "MOST_GROUP_NODES", 11)
     with pytest.raises(InputError, match="3 sources times 4 nodes; expected at most 11"):
         by_source(problem)

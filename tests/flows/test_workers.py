@@ -17,7 +17,7 @@ from clusters import Cluster, running_cluster
 from a2aflow.errors import MissingComponentError, UsageError
 from a2aflow.flows import SolveSettings, decompose, solve, workers
 from a2aflow.flows.threads import using_threads
-from a2aflow.flows.workers import AHEAD, Local, require_cluster, run_all
+from a2aflow.flows.workers import ITEMS_AHEAD, Local, require_cluster, run_all
 from a2aflow.ir.problem import Problem
 from a2aflow.routes.extp import route_extp
 from a2aflow.settings import RouteSettings
@@ -44,7 +44,7 @@ def test_results_come_in_order_with_progress(local: Local, count: int) -> None:
     assert messages == [f"things: {done} of 9" for done in range(1, 10)]
 
 
-@pytest.mark.parametrize("local", [Local.HERE, Local.THREADS])
+@pytest.mark.parametrize("local", [Local.ONE_BY_ONE, Local.THREADS])
 def test_only_a_few_items_are_made_at_a_time(local: Local) -> None:
     """Memory does not grow with the number of items."""
     made: list[int] = []
@@ -56,10 +56,10 @@ def test_only_a_few_items_are_made_at_a_time(local: Local) -> None:
 
     results = run_all(double, items(), 1000, SolveSettings(workers=2), local, "things")
     for done, _ in enumerate(results):
-        assert len(made) <= done + 2 * AHEAD
+        assert len(made) <= done + 2 * ITEMS_AHEAD
 
 
-@pytest.mark.parametrize("local", [Local.HERE, Local.THREADS])
+@pytest.mark.parametrize("local", [Local.ONE_BY_ONE, Local.THREADS])
 def test_errors_of_the_work_come_through(local: Local) -> None:
     """What the function raises, the caller gets."""
     with pytest.raises(ArithmeticError, match="no 0"):
@@ -69,7 +69,7 @@ def test_errors_of_the_work_come_through(local: Local) -> None:
 def test_being_late_raises_and_leaves_nothing_running() -> None:
     """The time limit holds for every item."""
     late = SolveSettings(workers=2, time_limit=1e-9).begin()
-    for local in (Local.HERE, Local.THREADS):
+    for local in (Local.ONE_BY_ONE, Local.THREADS):
         with pytest.raises(TimeoutError):
             list(run_all(double, range(5), 5, late, local, "things"))
 
@@ -121,7 +121,7 @@ def test_a_cluster_gives_what_this_machine_gives(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Programs and blocks of sources, down to the last bit."""
-    monkeypatch.setattr(decompose, "BLOCK", 60)
+    monkeypatch.setattr(decompose, "BLOCK_ENTRIES", 60)
     messages: list[str] = []
     there = SolveSettings(cluster=cluster.address, report=messages.append)
     for method in ("decomposed", "decomposed-lp"):
@@ -151,7 +151,7 @@ def test_results_that_die_with_a_worker_are_computed_again(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch, method: str
 ) -> None:
     """A worker is killed after the first result has arrived; the flow is complete all the same."""
-    monkeypatch.setattr(decompose, "BLOCK", 60)
+    monkeypatch.setattr(decompose, "BLOCK_ENTRIES", 60)
 
     def kill_at_the_first(message: str) -> None:
         if ": 1 of " in message:
@@ -176,8 +176,8 @@ def test_a_scheduler_killed_at_work_is_missed(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A component that the work needs is not there any more, wherever that is noticed."""
-    monkeypatch.setattr(decompose, "BLOCK", 20)
-    monkeypatch.setattr(workers, "PATIENCE", 3.0)
+    monkeypatch.setattr(decompose, "BLOCK_ENTRIES", 20)
+    monkeypatch.setattr(workers, "SCHEDULER_SECONDS", 3.0)
 
     def kill_at_the_first(message: str) -> None:
         if ": 1 of " in message:
@@ -210,7 +210,7 @@ def test_a_scheduler_without_workers_is_refused(
     """Waiting for a worker that nobody starts helps nobody."""
     pytest.importorskip("distributed")
     with running_cluster(tmp_path, workers=0) as cluster:
-        monkeypatch.setattr(workers, "WORKER_PATIENCE", 0.1)
+        monkeypatch.setattr(workers, "WORKER_SECONDS", 0.1)
         with pytest.raises(MissingComponentError, match="start some with `dask worker tcp"):
             require_cluster(SolveSettings(cluster=cluster.address))
 
@@ -218,7 +218,7 @@ def test_a_scheduler_without_workers_is_refused(
 def test_a_scheduler_that_does_not_answer_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Before any solving, with what to do."""
     pytest.importorskip("distributed")
-    monkeypatch.setattr(workers, "PATIENCE", 0.1)
+    monkeypatch.setattr(workers, "SCHEDULER_SECONDS", 0.1)
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         asked = SolveSettings(cluster=f"tcp://127.0.0.1:{taken.getsockname()[1]}")

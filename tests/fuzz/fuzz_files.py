@@ -12,8 +12,9 @@ from fuzz_outside import best_time
 from a2aflow.errors import A2AFlowError
 from a2aflow.ir.files.artefacts import read_artefact
 from a2aflow.ir.problem import Problem
-from a2aflow.lowering import TARGETS
-from a2aflow.lowering.tables.targets import ROUTE_TARGETS
+from a2aflow.ir.routes import Routes
+from a2aflow.ir.schedule import Schedule
+from a2aflow.lowering import targets_for
 from a2aflow.topologies.formats import FORMATS
 
 TOLERANCE = 1e-6
@@ -54,10 +55,10 @@ def _artefacts() -> list[Sample]:
     onward = {
         "solve": (read, f"solve {SPEC} --from {{0}}", f"solve {SPEC} --from {{0}} --repair"),
         "solve --method first-order": (read, f"solve {SPEC} --from {{0}}"),
-        "route": (read, *(f"lower {{0}} --to {target}" for target in ROUTE_TARGETS)),
+        "route": (read, *(f"lower {{0}} --to {target}" for target in targets_for(Routes))),
         "schedule": (
             *(read, "run {0} --bytes 8 --iterations 1 --warmup 0"),
-            *(f"lower {{0}} --to {target}" for target in TARGETS),
+            *(f"lower {{0}} --to {target}" for target in targets_for(Schedule)),
         ),
     }
     found = []
@@ -71,8 +72,8 @@ def _artefacts() -> list[Sample]:
 
 
 def _lowered() -> list[Sample]:
-    made = [(f"schedule {SPEC} -o s.json", "s.json", TARGETS)]
-    made += [(f"route {SPEC} -o s.json", "s.json", ROUTE_TARGETS)]  # type: ignore[list-item]
+    made = [(f"schedule {SPEC} -o s.json", "s.json", targets_for(Schedule))]
+    made += [(f"route {SPEC} -o s.json", "s.json", targets_for(Routes))]
     return [
         Sample(
             f"lowered{target.suffix}",
@@ -123,7 +124,10 @@ TABLES = {
     "ranks.txt": (
         b"0 3\n1,2\n2, 0  # the first\n3 1\n",
         (
-            *(f"lower schedule.json --to {target} --rank-map ranks.txt" for target in TARGETS),
+            *(
+                f"lower schedule.json --to {target} --rank-map ranks.txt"
+                for target in targets_for(Schedule)
+            ),
             "lower route.json --to ompi --rank-map ranks.txt",
         ),
     ),

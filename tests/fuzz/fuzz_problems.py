@@ -10,8 +10,9 @@ from fuzz_files import require_between
 from fuzz_outside import best_time
 
 from a2aflow.flows import METHODS
-from a2aflow.lowering import TARGETS
-from a2aflow.lowering.tables.targets import ROUTE_TARGETS
+from a2aflow.ir.routes import Routes
+from a2aflow.ir.schedule import Schedule
+from a2aflow.lowering import targets_for
 from a2aflow.routes import ROUTERS
 
 Link = tuple[int, int, float]
@@ -113,12 +114,12 @@ def _commands(rng: Random, demand: list[str], verb: str) -> list[list[str]]:
         first += ["--method", rng.choice(sorted(METHODS)), *rng.choice(([], ["--no-symmetry"]))]
     elif verb == "route":
         first += ["--method", rng.choice(CHOICE)]
-        kind = rng.choice(sorted(set(ROUTE_TARGETS) - {"opensm"}))
+        kind = rng.choice(sorted(set(targets_for(Routes)) - {"opensm"}))
         if not demand:
             lowered = ["lower", out, "--to", kind, "--max-routes", "4096", "-o", "l", "--json"]
             after += [lowered, ["verify", "l", "--topology", "t.json", "--json"]]
     elif not demand:
-        kind = rng.choice(sorted(TARGETS))
+        kind = rng.choice(sorted(targets_for(Schedule)))
         after += [
             ["lower", out, "--to", kind, "-o", "l", "--json"],
             ["verify", "l", "--topology", "t.json", "--json"],

@@ -14,7 +14,6 @@ from a2aflow.cli.parser import parser_of
 from a2aflow.cli.verbs import VERBS
 from a2aflow.flows import METHODS
 from a2aflow.lowering import TARGETS
-from a2aflow.lowering.tables.targets import ROUTE_TARGETS
 from a2aflow.lp import solver_names
 from a2aflow.routes import ROUTERS
 from a2aflow.routes.layers.assign import LAYERINGS
@@ -55,7 +54,7 @@ TEXTS = (
         "4",
     ),
     *("25Gbps", "1B/s", "-1Gbps", "Gbps", "64", "1K", "1K:2K", "2K:1K", "0", "mpich", "reference"),
-    *(METHODS, ROUTERS, LAYERINGS, FORMATS, TARGETS, ROUTE_TARGETS, PATH_SETS, solver_names()),
+    *(METHODS, ROUTERS, LAYERINGS, FORMATS, TARGETS, PATH_SETS, solver_names()),
 )
 """Values for options that take a word: some that mean something, some that do not."""
 

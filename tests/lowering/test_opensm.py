@@ -13,16 +13,16 @@ from a2aflow.ir.demand import Demand
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.topology import Topology
+from a2aflow.lowering.options import Options
 from a2aflow.lowering.tables.opensm.emit import LARGEST_LID, emit_opensm
 from a2aflow.lowering.tables.opensm.read import read_opensm
-from a2aflow.lowering.tables.options import RouteOptions
 from a2aflow.routes.baselines.dor import route_dor
 from a2aflow.routes.baselines.native import route_native
 from a2aflow.routes.baselines.sssp import route_sssp
 from a2aflow.settings import RouteSettings
 from a2aflow.topologies.formats.ibsim import write
 from a2aflow.topologies.spec import build
-from a2aflow.verification import verify_routed_text
+from a2aflow.verification import verify_text
 
 METHODS = {"native": route_native, "sssp": route_sssp, "dor": route_dor}
 CASES = [
@@ -38,29 +38,29 @@ def by_destination(spec: str, method: str) -> Routes:
 
 
 SMALL = replace(by_destination("hypercube:3", "dor"), layer=np.zeros(56, dtype=np.int64))
-TEXT = emit_opensm(SMALL, RouteOptions())
+TEXT = emit_opensm(SMALL, Options())
 
 
 @pytest.mark.parametrize(("spec", "method"), CASES)
 def test_round_trip(spec: str, method: str) -> None:
     """The ways through the tables are the routes that they were made of."""
     routes = by_destination(spec, method)
-    text = emit_opensm(routes, RouteOptions())
-    found = verify_routed_text(text, "text", routes)
+    text = emit_opensm(routes, Options())
+    found = verify_text(text, "text", routes)
     assert (found["routes"], found["layers"]) == (routes.count, None)
     assert found["time"] == pytest.approx(routes.time)
-    assert verify_routed_text(text, "text", topology_of(spec))["time"] == found["time"]
+    assert verify_text(text, "text", topology_of(spec))["time"] == found["time"]
 
 
 def test_what_is_free_of_deadlocks_says_so() -> None:
     """Routes in one layer are checked as such when they are read back."""
-    assert verify_routed_text(TEXT, "text", SMALL)["layers"] == 1
+    assert verify_text(TEXT, "text", SMALL)["layers"] == 1
     circle = replace(by_destination("ring:5", "native"), layer=None)
-    text = emit_opensm(circle, RouteOptions())
+    text = emit_opensm(circle, Options())
     lines = text.splitlines(keepends=True)
     claimed = "".join([*lines[:2], "# free of deadlocks in one layer\n", *lines[2:]])
     with pytest.raises(VerificationError, match="layer 0 can deadlock"):
-        verify_routed_text(claimed, "text", circle)
+        verify_text(claimed, "text", circle)
 
 
 def test_ports_and_switches_are_those_of_the_netlist() -> None:
@@ -87,23 +87,23 @@ def test_routes_that_do_not_go_by_destination_are_refused() -> None:
     with pytest.raises(
         LimitError, match=r"routes from node 0 to node \d.*--method native and sssp"
     ):
-        emit_opensm(layered("bipartite:4x4"), RouteOptions())
+        emit_opensm(layered("bipartite:4x4"), Options())
     single = layered("torus:3x3x3", "single")
     with pytest.raises(LimitError, match=r"the route from node \d+ to .* forwards by destination"):
-        emit_opensm(single, RouteOptions())
+        emit_opensm(single, Options())
     two = replace(SMALL, layer=np.arange(SMALL.count) % 2)
     with pytest.raises(LimitError, match="in 2 layers, but OpenSM's file engine has one"):
-        emit_opensm(two, RouteOptions())
+        emit_opensm(two, Options())
 
 
 def test_what_infiniband_does_not_have_is_refused() -> None:
     """One-way links and more LIDs than there are."""
     with pytest.raises(TopologyError, match="full-duplex"):
-        emit_opensm(by_destination("genkautz:n=6,d=2", "native"), RouteOptions())
+        emit_opensm(by_destination("genkautz:n=6,d=2", "native"), Options())
     many = Topology.from_edges("star", LARGEST_LID, [(0, 1)], terminals=[0, 1])
     routes = route_native(Problem.all_to_all(many), RouteSettings())
     with pytest.raises(LimitError, match="at most 49151 LIDs"):
-        emit_opensm(routes, RouteOptions())
+        emit_opensm(routes, Options())
 
 
 def test_uneven_demand_uses_the_entries_it_needs() -> None:
@@ -112,10 +112,10 @@ def test_uneven_demand_uses_the_entries_it_needs() -> None:
     matrix[0, 7] = 2.0
     problem = Problem(topology_of("hypercube:3"), Demand(8, matrix))
     routes = route_native(problem, RouteSettings())
-    text = emit_opensm(routes, RouteOptions())
-    assert verify_routed_text(text, "text", routes)["routes"] == 1
+    text = emit_opensm(routes, Options())
+    assert verify_text(text, "text", routes)["routes"] == 1
     with pytest.raises(VerificationError, match=r"from node 0 to node 1 ends at a switch.*more"):
-        verify_routed_text(text, "text", topology_of("hypercube:3"))
+        verify_text(text, "text", topology_of("hypercube:3"))
 
 
 def test_a_dump_of_opensm_itself_is_read() -> None:
@@ -124,7 +124,7 @@ def test_a_dump_of_opensm_itself_is_read() -> None:
     lines = [line for line in TEXT.splitlines() if not line.startswith("#")]
     dump = "\n".join(lids.get(line[:7], line[:7]) + line[7:] for line in lines)
     dump = dump.replace("[0-16]", "[0-19]").replace("16 lids", "19 lids")
-    assert verify_routed_text(dump, "dump", SMALL.problem)["routes"] == 56
+    assert verify_text(dump, "dump", SMALL.problem)["routes"] == 56
 
 
 BAD = {
@@ -156,7 +156,7 @@ def test_tampering_is_named(what: str) -> None:
     text, count = re.subn(old, new, TEXT, count=1)
     assert count == 1
     with pytest.raises(error, match=message):
-        verify_routed_text(text, "file", SMALL)
+        verify_text(text, "file", SMALL)
 
 
 def test_every_truncation_is_refused() -> None:
@@ -170,6 +170,6 @@ def test_every_truncation_is_refused() -> None:
 def test_other_topologies_are_refused() -> None:
     """Tables of another size, and of cables that InfiniBand has not."""
     with pytest.raises(VerificationError, match="8 switches with 8 adapters; ring:4 has 4 with 4"):
-        verify_routed_text(TEXT, "file", build("ring:4"))
+        verify_text(TEXT, "file", build("ring:4"))
     with pytest.raises(VerificationError, match="full-duplex"):
-        verify_routed_text(TEXT, "file", build("genkautz:n=8,d=2"))
+        verify_text(TEXT, "file", build("genkautz:n=8,d=2"))

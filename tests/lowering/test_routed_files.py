@@ -24,24 +24,24 @@ from a2aflow.errors import (
 from a2aflow.ir.demand import Demand
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.topology import Topology
+from a2aflow.lowering import TARGETS, kind_of, parse_lowered
+from a2aflow.lowering.options import Options
 from a2aflow.lowering.tables.ompi.read import ATTRIBUTES, OPTIONAL
-from a2aflow.lowering.tables.options import RouteOptions
 from a2aflow.lowering.tables.srv6.emit import node_batches
-from a2aflow.lowering.tables.targets import ROUTE_TARGETS, read_routed, routed_kind
 from a2aflow.routes.extp import route_extp
 from a2aflow.routes.whole_chunks import bounded_chunks
 from a2aflow.settings import RouteSettings
-from a2aflow.verification import verify, verify_routed_text
+from a2aflow.verification import verify, verify_text
 
 KINDS = {
-    "routes": ("routes", RouteOptions()),
-    "ompi": ("ompi", RouteOptions()),
-    "ompi per route": ("ompi", RouteOptions(queue_pairs="route", hash="xor-fold")),
-    "srv6": ("srv6", RouteOptions()),
-    "srv6 plain": ("srv6", RouteOptions(steering="plain", device="eth")),
+    "routes": ("routes", Options()),
+    "ompi": ("ompi", Options()),
+    "ompi per route": ("ompi", Options(queue_pairs="route", hash="xor-fold")),
+    "srv6": ("srv6", Options()),
+    "srv6 plain": ("srv6", Options(steering="plain", device="eth")),
 }
 SMALL = layered("bipartite:4x4")
-TEXTS = {kind: ROUTE_TARGETS[target].emit(SMALL, o) for kind, (target, o) in KINDS.items()}
+TEXTS = {kind: TARGETS[target].emit(SMALL, o) for kind, (target, o) in KINDS.items()}
 XSD = "{http://www.w3.org/2001/XMLSchema}"
 
 
@@ -52,13 +52,13 @@ def test_round_trip(spec: str, method: str, kind: str) -> None:
     """What is written verifies against the routes, and against the topology alone."""
     routes = layered(spec, method)
     target, options = KINDS[kind]
-    text = ROUTE_TARGETS[target].emit(routes, options)
-    assert routed_kind(text) == target
-    found = verify_routed_text(text, "text", routes)
+    text = TARGETS[target].emit(routes, options)
+    assert kind_of(text) == target
+    found = verify_text(text, "text", routes)
     assert found["time"] == pytest.approx(routes.time)
     assert found["routes"] == routes.count
     assert found["layers"] == routes.layers
-    assert verify_routed_text(text, "text", topology_of(spec))["time"] == found["time"]
+    assert verify_text(text, "text", topology_of(spec))["time"] == found["time"]
 
 
 def test_the_table_is_checked_alone_and_the_others_ask_for_a_topology(tmp_path: Path) -> None:
@@ -77,7 +77,7 @@ def test_the_table_is_checked_alone_and_the_others_ask_for_a_topology(tmp_path: 
 def test_another_topology_is_refused(kind: str) -> None:
     """A file for one network does not verify on another."""
     with pytest.raises(VerificationError):
-        verify_routed_text(TEXTS[kind], "text", topology_of("hypercube:3"))
+        verify_text(TEXTS[kind], "text", topology_of("hypercube:3"))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -85,7 +85,7 @@ def test_other_routes_are_refused(kind: str) -> None:
     """A file is held against the very routes it was made from."""
     single = layered("bipartite:4x4", "single")
     with pytest.raises(VerificationError, match="routes"):
-        verify_routed_text(TEXTS[kind], "text", single)
+        verify_text(TEXTS[kind], "text", single)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -94,7 +94,7 @@ def test_every_truncation_is_refused(kind: str) -> None:
     text = TEXTS[kind].rstrip()
     for end in range(0, len(text), max(1, len(text) // 60)):
         with pytest.raises(FormatError):
-            read_routed(text[:end], "cut")
+            parse_lowered(text[:end], "cut")
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -107,7 +107,7 @@ def test_damaged_files_never_surprise(kind: str, data: st.DataObject) -> None:
     end = data.draw(st.integers(begin, min(len(text), begin + 30)))
     middle = data.draw(st.one_of(st.text(max_size=4), st.sampled_from(["0", "1", "-1", "9", ""])))
     try:
-        verify_routed_text(text[:begin] + middle + text[end:], "damaged", SMALL)
+        verify_text(text[:begin] + middle + text[end:], "damaged", SMALL)
     except A2AFlowError as error:
         assert error.exit_code in (3, 4)  # noqa: PT017
 
@@ -192,7 +192,7 @@ def test_tampering_is_named(what: str) -> None:
     """What was changed is refused, and the message says where."""
     kind, old, new, error, message = BAD[what]
     with pytest.raises(error, match=message):
-        verify_routed_text(changed(TEXTS[kind], old, new), "file", SMALL.problem)
+        verify_text(changed(TEXTS[kind], old, new), "file", SMALL.problem)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -200,20 +200,20 @@ def test_layers_that_can_deadlock_are_refused(kind: str) -> None:
     """All routes of a ring in one layer wait for each other in a circle."""
     routes = layered("torus:3x3x3", "single")
     target, options = KINDS[kind]
-    text = ROUTE_TARGETS[target].emit(
+    text = TARGETS[target].emit(
         replace(routes, layer=np.zeros(routes.count, dtype=np.int64)), options
     )
     with pytest.raises(VerificationError, match="layer 0 can deadlock"):
-        verify_routed_text(text, "file", routes.problem)
+        verify_text(text, "file", routes.problem)
 
 
 @pytest.mark.parametrize("target", ["routes", "ompi"])
 def test_what_the_fabric_cannot_take_is_refused(target: str) -> None:
     """The limit on routes is named with a way out, and so are missing layers."""
     with pytest.raises(LimitError, match="at most 1 routes per destination; route again"):
-        ROUTE_TARGETS[target].emit(SMALL, RouteOptions(max_routes=1))
+        TARGETS[target].emit(SMALL, Options(max_routes=1))
     with pytest.raises(InputError, match="have no layers; route again with"):
-        ROUTE_TARGETS[target].emit(weighted("bipartite:4x4"), RouteOptions())
+        TARGETS[target].emit(weighted("bipartite:4x4"), Options())
 
 
 def test_weights_that_are_no_chunks_are_refused() -> None:
@@ -221,7 +221,7 @@ def test_weights_that_are_no_chunks_are_refused() -> None:
     routes = weighted("torus:3x3x3")
     loose = replace(routes, layer=np.arange(routes.count))
     with pytest.raises(InputError, match="route again with --chunks 8"):
-        ROUTE_TARGETS["ompi"].emit(loose, RouteOptions())
+        TARGETS["ompi"].emit(loose, Options())
 
 
 def test_phases_and_uneven_demand_go_into_the_file() -> None:
@@ -234,13 +234,13 @@ def test_phases_and_uneven_demand_go_into_the_file() -> None:
     routes = replace(routes, layer=np.arange(routes.count))
     phase = np.arange(routes.count) % 3
     for target, options in KINDS.values():
-        text = ROUTE_TARGETS[target].emit(routes, replace(options, phase=phase))
-        found = verify_routed_text(text, "file", routes)
+        text = TARGETS[target].emit(routes, replace(options, phase=phase))
+        found = verify_text(text, "file", routes)
         assert found.get("phases", 3) == 3
         with pytest.raises(VerificationError):
-            verify_routed_text(text, "file", topology)
+            verify_text(text, "file", topology)
     with pytest.raises(InputError, match="3 phases for"):
-        ROUTE_TARGETS["ompi"].emit(routes, RouteOptions(phase=phase[:3]))
+        TARGETS["ompi"].emit(routes, Options(phase=phase[:3]))
 
 
 def test_parallel_links_are_different_ports() -> None:
@@ -252,7 +252,7 @@ def test_parallel_links_are_different_ports() -> None:
     )
     routes = replace(routes, layer=np.zeros(routes.count, dtype=np.int64))
     for target, options in KINDS.values():
-        found = verify_routed_text(ROUTE_TARGETS[target].emit(routes, options), "twin", routes)
+        found = verify_text(TARGETS[target].emit(routes, options), "twin", routes)
         assert found["time"] == pytest.approx(0.5)
 
 
@@ -267,14 +267,14 @@ def test_batches_per_node_hold_all_commands() -> None:
 
 def test_unknown_options_are_refused() -> None:
     """Words of the call are checked."""
-    for options in (RouteOptions(hash="md5"), RouteOptions(addresses="10.0.0.9")):
+    for options in (Options(hash="md5"), Options(addresses="10.0.0.9")):
         with pytest.raises(UsageError):
-            ROUTE_TARGETS["ompi"].emit(SMALL, options)
+            TARGETS["ompi"].emit(SMALL, options)
     with pytest.raises(UsageError, match="device"):
-        ROUTE_TARGETS["srv6"].emit(SMALL, RouteOptions(device="p; reboot"))
+        TARGETS["srv6"].emit(SMALL, Options(device="p; reboot"))
     for wrong in ({"steering": "inline"}, {"queue_pairs": "all"}):
         with pytest.raises(UsageError, match="expected one of"):
-            RouteOptions(**wrong)  # type: ignore[arg-type]
+            Options(**wrong)  # type: ignore[arg-type]
 
 
 def test_schema_and_reader_agree() -> None:
@@ -295,4 +295,4 @@ def test_a_table_with_a_false_bound_is_refused() -> None:
     table = json.loads(TEXTS["routes"])
     table["bound"] *= 1.1
     with pytest.raises(VerificationError, match="claims the bound"):
-        verify_routed_text(json.dumps(table), "table")
+        verify_text(json.dumps(table), "table")

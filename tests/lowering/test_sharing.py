@@ -12,11 +12,11 @@ from a2aflow.ir.arrays import Ints
 from a2aflow.ir.program import FIFO_SLOTS, Op, Program
 from a2aflow.ir.schedule import Schedule
 from a2aflow.ir.topology import Topology
+from a2aflow.lowering.options import Options
 from a2aflow.lowering.programs.compile import program_of
 from a2aflow.lowering.programs.msccl.emit import emit_msccl
 from a2aflow.lowering.programs.msccl.limits import check_limits
 from a2aflow.lowering.programs.msccl.read import read_msccl
-from a2aflow.lowering.programs.options import Options
 from a2aflow.lowering.programs.sharing import Share
 from hop_schedules import hop_schedule
 

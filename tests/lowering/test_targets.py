@@ -1,5 +1,7 @@
 """Every target on every topology: what is written is read back and moves the right bytes."""
 
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,15 +13,16 @@ from hypothesis import strategies as st
 from lowering_cases import TOPOLOGIES, schedule_named, topology_named
 
 from a2aflow.errors import FormatError, InputError, LimitError, UsageError, VerificationError
+from a2aflow.ir.schedule import Schedule
 from a2aflow.ir.topology import Topology
-from a2aflow.lowering import TARGETS, Options, kind_of, read_program
+from a2aflow.lowering import TARGETS, Options, kind_of, parse_lowered, targets_for
 from a2aflow.topologies.spec import build
 from a2aflow.verification import verify, verify_text
 from hop_schedules import hop_schedule, with_moves
 from strategies import topologies
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", targets_for(Schedule))
 @pytest.mark.parametrize("chunks", [1, 2])
 @pytest.mark.parametrize("name", TOPOLOGIES)
 def test_lowered_files_do_the_all_to_all(name: str, chunks: int, target: str) -> None:
@@ -49,7 +52,7 @@ def test_channels_carry_parts_of_every_shard(target: str) -> None:
     assert found["steps"] == schedule.steps
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", targets_for(Schedule))
 @given(topology=topologies(max_nodes=6), chunks=st.integers(1, 3), channels=st.integers(1, 2))
 @settings(max_examples=15)
 def test_random_topologies(target: str, topology: Topology, chunks: int, channels: int) -> None:
@@ -58,7 +61,7 @@ def test_random_topologies(target: str, topology: Topology, chunks: int, channel
     assert verify_text(text, target, topology)["correct"]
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", targets_for(Schedule))
 @pytest.mark.parametrize("name", ["hypercube:3", "torus:3x3x3 host", "genkautz:n=16,d=4"])
 def test_chunks_that_wait_on_the_way(name: str, target: str) -> None:
     """Chunks that lie in scratch for several steps, while others come and go, arrive unchanged."""
@@ -77,7 +80,7 @@ def test_chunks_that_wait_on_the_way(name: str, target: str) -> None:
     assert found["time"] >= plain.bound
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", targets_for(Schedule))
 @pytest.mark.parametrize("back", [False, True])
 def test_chunks_that_are_sent_on_from_where_they_belong(target: str, back: bool) -> None:
     """A foreign schedule may send on what has arrived; it is ordered like all that is sent on."""
@@ -91,7 +94,7 @@ def test_chunks_that_are_sent_on_from_where_they_belong(target: str, back: bool)
     assert verify_text(text, target, plain.problem.topology)["correct"]
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", targets_for(Schedule))
 def test_a_chunk_that_returns_to_its_sender_is_refused(target: str) -> None:
     """No rank can send to itself: the message says where, and how to find out more."""
     hub = Topology.from_edges("hub", 4, [(0, 3), (1, 3), (2, 3)], terminals=[0, 1, 2])
@@ -100,14 +103,14 @@ def test_a_chunk_that_returns_to_its_sender_is_refused(target: str) -> None:
         TARGETS[target].emit(wasteful, Options())
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", targets_for(Schedule))
 def test_golden_files(request: pytest.FixtureRequest, target: str) -> None:
     """The text of a small file is the one that has been looked at."""
     text = TARGETS[target].emit(schedule_named("hypercube:2"), Options())
     check_golden(request, f"hypercube_2{TARGETS[target].suffix}", text)
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", targets_for(Schedule))
 def test_same_schedule_same_file(target: str) -> None:
     """Lowering is a function of the schedule."""
     schedule = schedule_named("genkautz:n=16,d=4")
@@ -115,15 +118,24 @@ def test_same_schedule_same_file(target: str) -> None:
 
 
 def test_files_are_recognised_by_content(tmp_path: Path) -> None:
-    """`read_program` tells the formats apart without their names."""
-    for kind, target in TARGETS.items():
+    """The formats are told apart without their names."""
+    for kind, target in targets_for(Schedule).items():
         path = tmp_path / "unnamed"
         path.write_text(target.emit(schedule_named("ring:4"), Options()))
-        assert read_program(path)[0] == kind
+        assert kind_of(path.read_text()) == kind
         assert verify(path).facts["correct"]
-    path.write_text("<system/>")
-    with pytest.raises(FormatError, match="not a lowered program"):
-        read_program(path)
+    with pytest.raises(FormatError, match="not the file of a target"):
+        parse_lowered("<system/>", "file")
+
+
+def test_the_table_of_targets_is_light() -> None:
+    """What a target does is imported when it does it."""
+    program = (
+        "import sys, a2aflow.lowering as room; rooms = (f'{room.__name__}.programs', "
+        "f'{room.__name__}.tables');"
+        "print([each for each in sys.modules if each.startswith(rooms)])"
+    )
+    assert subprocess.check_output([sys.executable, "-c", program], text=True) == "[]\n"
 
 
 def test_sending_off_the_topology_is_found() -> None:

@@ -14,10 +14,11 @@ from a2aflow.ir.chunks import Chunks, PerShard
 from a2aflow.ir.demand import Demand
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.schedule import Schedule
-from a2aflow.lowering import TARGETS, Options, parse_program
+from a2aflow.lowering import TARGETS, Options, parse_lowered, targets_for
+from a2aflow.lowering.tables.routed_file import RoutedFile
 from a2aflow.runtime.in_process import Alltoall
 from a2aflow.runtime.spans import shards_of
-from a2aflow.schedules.search import find_schedule
+from a2aflow.schedules.search import find_timestepped
 from a2aflow.settings import ScheduleSettings
 from a2aflow.topologies.spec import build
 from a2aflow.verification import verify_text
@@ -52,7 +53,9 @@ def test_uneven_files_do_the_all_to_all(name: str, target: str) -> None:
     found = verify_text(text, target, schedule.problem.topology, lambda problem: 1.0)
     assert (found["correct"], found["chunks"]) == (True, schedule.chunks.total)
     assert found["max_chunks_per_shard"] == schedule.chunks.most
-    assert parse_program(text, "file")[1].chunks.rows() == schedule.chunks.rows()
+    lowered = parse_lowered(text, "file")[1]
+    assert not isinstance(lowered, RoutedFile)
+    assert lowered.chunks.rows() == schedule.chunks.rows()
     if target == "messages":
         assert found["time"] == pytest.approx(schedule.time)
 
@@ -130,7 +133,7 @@ def test_what_targets_cannot_hold_is_refused_with_a_way_out() -> None:
         TARGETS["mscclpp"].emit(CASES["ring"], Options())
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", targets_for(Schedule))
 def test_a_matrix_that_says_uniform_is_uniform(target: str) -> None:
     """Where each pair is told the same, all targets take it."""
     problem = Problem(build("ring:4"), Demand(4, 2 - 2 * np.eye(4)))
@@ -157,7 +160,7 @@ def test_bad_shards_are_refused_by_name(case: str) -> None:
     text = TARGETS["oneccl"].emit(CASES["ring"], Options())
     assert old in text
     with pytest.raises(FormatError, match=re.escape(problem)):
-        parse_program(text.replace(old, new, 1), "file")
+        parse_lowered(text.replace(old, new, 1), "file")
 
 
 @pytest.mark.parametrize(
@@ -176,7 +179,7 @@ def test_bad_shards_of_plans(shards: object, problem: str) -> None:
     schedule = uneven_hops(FULL, Chunks.of_demand(FULL.demand, 1))
     plan = json.loads(TARGETS["mscclpp"].emit(schedule, Options()))
     with pytest.raises(FormatError, match=problem):
-        parse_program(json.dumps(plan | {"shards": shards}), "file")
+        parse_lowered(json.dumps(plan | {"shards": shards}), "file")
 
 
 def test_chunks_in_the_wrong_shard_are_found() -> None:
@@ -195,9 +198,9 @@ def test_chunks_in_the_wrong_shard_are_found() -> None:
 def test_random_fabrics_and_demands(problem: Problem, chunks: int | None) -> None:
     """From the problem to the bytes: scheduled, verified, lowered, verified again, and run."""
     wanted = ScheduleSettings(chunks=chunks, max_chunks=3, loss=0.5)
-    schedule = find_schedule(problem, wanted).schedule
+    schedule = find_timestepped(problem, wanted).schedule
     assert check_schedule(schedule).time == pytest.approx(schedule.time)
-    for target in TARGETS:
+    for target in targets_for(Schedule):
         try:
             text = TARGETS[target].emit(schedule, Options())
         except A2AFlowError:

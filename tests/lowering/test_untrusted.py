@@ -13,17 +13,19 @@ from a2aflow.check.program.alltoall import check_all_to_all
 from a2aflow.errors import A2AFlowError, FormatError, InputError
 from a2aflow.ir.chunks import Chunks
 from a2aflow.ir.program import Program, RankProgram, Thread
-from a2aflow.lowering import TARGETS, Options
+from a2aflow.ir.schedule import Schedule
+from a2aflow.lowering import TARGETS, Options, targets_for
 from a2aflow.lowering.programs.oneccl.read import ATTRIBUTES, OPTIONAL, read_oneccl
 from a2aflow.verification import verify_text
 
 TEXTS = {
-    kind: target.emit(schedule_named("hypercube:2"), Options()) for kind, target in TARGETS.items()
+    kind: target.emit(schedule_named("hypercube:2"), Options())
+    for kind, target in targets_for(Schedule).items()
 }
 XSD = "{http://www.w3.org/2001/XMLSchema}"
 
 
-@pytest.mark.parametrize("kind", TARGETS)
+@pytest.mark.parametrize("kind", targets_for(Schedule))
 @given(data=st.data())
 @settings(max_examples=80)
 def test_damaged_files_never_surprise(kind: str, data: st.DataObject) -> None:
@@ -39,7 +41,7 @@ def test_damaged_files_never_surprise(kind: str, data: st.DataObject) -> None:
         assert error.exit_code in (3, 4)  # noqa: PT017
 
 
-@pytest.mark.parametrize("kind", TARGETS)
+@pytest.mark.parametrize("kind", targets_for(Schedule))
 def test_every_truncation_is_refused(kind: str) -> None:
     """No part of a file from its beginning is taken for the whole."""
     text = TEXTS[kind].rstrip()

@@ -9,9 +9,9 @@ from a2aflow.check.schedule import check_schedule
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.schedule import Schedule
 from a2aflow.ir.topology import Topology
-from a2aflow.lowering import TARGETS, Options
+from a2aflow.lowering import Options, targets_for
 from a2aflow.runtime.in_process import Alltoall
-from a2aflow.schedules.search import find_schedule
+from a2aflow.schedules.search import find_timestepped
 from a2aflow.settings import ScheduleSettings
 from a2aflow.topologies.spec import build
 from a2aflow.verification import verify_text
@@ -22,7 +22,7 @@ def check_everywhere(schedule: Schedule) -> None:
     """Check a schedule, lower it to all targets, check what they say, and run it."""
     topology = schedule.problem.topology
     assert check_schedule(schedule).time == pytest.approx(schedule.time)
-    for name, target in TARGETS.items():
+    for name, target in targets_for(Schedule).items():
         assert verify_text(target.emit(schedule, Options()), name, topology)["correct"]
     ranks = len(topology.terminals)
     send = np.random.default_rng(0).integers(0, 256, (ranks, ranks * 7), dtype=np.uint8)
@@ -35,7 +35,7 @@ def check_everywhere(schedule: Schedule) -> None:
 def scheduled(topology: Topology, chunks: int) -> Schedule:
     """Return the schedule of a number of chunks."""
     settings = ScheduleSettings(chunks=chunks)
-    return find_schedule(Problem.all_to_all(topology), settings).schedule
+    return find_timestepped(Problem.all_to_all(topology), settings).schedule
 
 
 @pytest.mark.parametrize("ring", ["first", "each", "switch", "last to first"])
@@ -48,7 +48,7 @@ def test_no_chunk_returns_to_its_sender(fast: float, ring: str) -> None:
 def test_no_chunk_leaves_its_destination() -> None:
     """Where links have time to spare it costs nothing to send on what has arrived."""
     topology = build("genkautz:n=7,d=2")
-    check_everywhere(find_schedule(Problem.all_to_all(topology), ScheduleSettings()).schedule)
+    check_everywhere(find_timestepped(Problem.all_to_all(topology), ScheduleSettings()).schedule)
 
 
 @given(topology=fabrics(), chunks=st.integers(1, 2))

@@ -25,7 +25,7 @@ from a2aflow.ir.units import normal_units
 from a2aflow.routes import ROUTERS, route
 from a2aflow.routes.deadlock_free.best import solve_deadlock_free
 from a2aflow.schedules.sccl import synthesise
-from a2aflow.schedules.search import find_schedule
+from a2aflow.schedules.search import find_timestepped
 from a2aflow.settings import RouteSettings, ScheduleSettings
 from a2aflow.topologies.operators import scale_capacities
 from a2aflow.topologies.spec import build
@@ -79,7 +79,7 @@ def repaired(problem: Problem) -> Flow:
 
 def timed(problem: Problem) -> Schedule:
     """Return a schedule of whole chunks."""
-    found = find_schedule(problem, TIMED)
+    found = find_timestepped(problem, TIMED)
     assert found.fractional_bound <= found.schedule.fractional_time * (1 + 1e-9)
     assert (found.status is Status.OPTIMAL) == (found.schedule.gap <= QUIET.gap)
     return found.schedule

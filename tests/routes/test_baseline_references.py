@@ -238,7 +238,7 @@ def balanced(problem: Problem, seed: int) -> list[int]:
     hops = np.array([len(links[each]) for each in first[:-1]])
     scale = (hops * amount).sum() / capacity.sum()
     order = np.random.default_rng(seed).permutation(len(amount))
-    for sharpness in balance.SHARPNESS:
+    for sharpness in balance.SHARPNESS_BY_ROUND:
         rate = sharpness / (capacity * scale)
 
         def raised(path: int, size: float, rate: np.ndarray = rate) -> float:

@@ -7,10 +7,11 @@ import pytest
 from baseline_cases import CASES, case, optimum, settings
 
 from a2aflow.check.routes import check_routes
+from a2aflow.flows import sizes
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.topology import Topology
 from a2aflow.routes.baselines import BASELINES
-from a2aflow.routes.baselines.ewsp import MOST_LISTED_PATHS, equal_loads
+from a2aflow.routes.baselines.ewsp import equal_loads
 from a2aflow.topologies.operators import set_capacities
 from a2aflow.topologies.spec import build
 
@@ -89,7 +90,7 @@ def test_ewsp_peels_where_paths_are_too_many_to_list() -> None:
     load = equal_loads(problem)
     assert routes.load() == pytest.approx(load, rel=1e-9)
     assert report.time == pytest.approx(float(load.max()), rel=1e-9)
-    assert report.max_routes_per_pair <= max(MOST_LISTED_PATHS, problem.topology.links)
+    assert report.max_routes_per_pair <= max(sizes.LISTED_PATHS, problem.topology.links)
 
 
 def test_ewsp_gives_listed_paths_the_same_weight() -> None:

@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+from a2aflow.flows import sizes
 from a2aflow.ir.paths import NOTHING
 from a2aflow.ir.problem import Problem
 from a2aflow.paths.any_path import Chunks, Table, negotiate
-from a2aflow.routes import best_response
 from a2aflow.routes.best_response import best_response_paths
 from a2aflow.settings import SolveSettings
 from a2aflow.topologies.spec import build
@@ -88,7 +88,7 @@ def test_out_of_time_still_gives_every_chunk_a_path() -> None:
 
 def test_threads_and_blocks_do_not_change_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     """Trees of a block are found under the same prices, whoever finds them."""
-    monkeypatch.setattr(best_response, "FEW_SOURCES", 0)
+    monkeypatch.setattr(sizes, "FRESH_PRICE_SOURCES", 0)
     problem = Problem.all_to_all(build("genkautz:n=50,d=4"))
     tables = []
     before = numba.get_num_threads()

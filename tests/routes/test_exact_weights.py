@@ -169,9 +169,9 @@ def test_effort_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     rough = route_extp(Problem.all_to_all(build("torus:3x3x3")), SETTINGS)
     hurry = RouteSettings(solve=SolveSettings(time_limit=1e-9))
     assert fewest_chunks(rough, hurry, anywhere=True).time == rough.time
-    monkeypatch.setattr(module, "TRIED_CHUNKS", 701)
+    monkeypatch.setattr(module, "EXACT_CHUNKS_TRIED", 701)
     assert fewest_chunks(rough, SETTINGS, anywhere=True).denominator != 1
-    monkeypatch.setattr(module, "TRIED_CHUNKS", 702)
+    monkeypatch.setattr(module, "EXACT_CHUNKS_TRIED", 702)
     assert fewest_chunks(rough, SETTINGS, anywhere=True).denominator == 1
 
 

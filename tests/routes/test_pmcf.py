@@ -73,7 +73,7 @@ def sizes(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
         found.append((rows, columns))
         return solve_program(program, solver, asked)
 
-    monkeypatch.setattr(path_mcf, "MANY_PATHS", 0)
+    monkeypatch.setattr("a2aflow.flows.sizes.WHOLE_PATHS", 0)
     monkeypatch.setattr(path_mcf, "solve_program", solve_and_tell)
     return found
 
@@ -181,7 +181,7 @@ def test_small_problems_are_solved_as_a_whole(
 ) -> None:
     """Symmetry is used from a number of candidate paths on: 960 for the torus."""
     for least, rows in ((960, 15 + 4), (961, 240 + 64)):
-        monkeypatch.setattr(path_mcf, "MANY_PATHS", least)
+        monkeypatch.setattr("a2aflow.flows.sizes.WHOLE_PATHS", least)
         for paths in ("disjoint", "columns"):
             route_pmcf(PROBLEMS["torus"], RouteSettings(paths=paths))
             assert sizes[-1][0] == rows

@@ -8,11 +8,10 @@ from hypothesis import given, settings
 
 from a2aflow.check.routes import check_routes
 from a2aflow.errors import InputError, UsageError
-from a2aflow.flows import solve
+from a2aflow.flows import sizes, solve
 from a2aflow.ir.files.json import routes_from_json, routes_to_json
 from a2aflow.ir.problem import Problem
 from a2aflow.paths.candidates import candidate_paths
-from a2aflow.routes import single
 from a2aflow.routes.extp import route_extp
 from a2aflow.routes.pmcf import route_pmcf
 from a2aflow.routes.single import route_few, route_single
@@ -136,7 +135,7 @@ def test_bad_settings_are_refused(wrong: dict[str, object]) -> None:
 
 def test_very_many_pairs_take_the_bound_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without negotiation, and with a flow that stands for its orbits, routes are still near it."""
-    monkeypatch.setattr(single, "TRIED_CHUNKS", 10)
+    monkeypatch.setattr(sizes, "NEGOTIATED_CHUNKS", 10)
     routes = route_single(Problem.all_to_all(build("genkautz:n=50,d=4")), RouteSettings())
     report = check_routes(routes)
     assert report.max_routes_per_pair == 1

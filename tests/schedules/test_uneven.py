@@ -9,7 +9,7 @@ from a2aflow.check.schedule import check_schedule
 from a2aflow.ir.demand import Demand
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.topology import Topology
-from a2aflow.schedules.search import find_schedule
+from a2aflow.schedules.search import find_timestepped
 from a2aflow.settings import ScheduleSettings
 from a2aflow.topologies.spec import build
 from strategies import topologies
@@ -39,7 +39,7 @@ def wild_problems(draw: st.DrawFn) -> Problem:
 def test_every_problem_has_a_schedule(problem: Problem, chunks: int | None) -> None:
     """Whatever the capacities and demands: a correct schedule, and an honest time."""
     wanted = ScheduleSettings(chunks=chunks, max_chunks=4, loss=0.1)
-    schedule = find_schedule(problem, wanted).schedule
+    schedule = find_timestepped(problem, wanted).schedule
     assert check_schedule(schedule).time == pytest.approx(schedule.time)
 
 
@@ -51,7 +51,7 @@ def test_one_shard_over_one_link(width: float, chunks: int | None) -> None:
     matrix = np.zeros((3, 3))
     matrix[0, 1] = 1.0
     problem = Problem(ring, Demand(3, matrix))
-    schedule = find_schedule(problem, ScheduleSettings(chunks=chunks)).schedule
+    schedule = find_timestepped(problem, ScheduleSettings(chunks=chunks)).schedule
     assert schedule.time * width == pytest.approx(1.0)
     assert schedule.gap == pytest.approx(0.0, abs=1e-9)
 
@@ -64,6 +64,6 @@ def test_real_demand_loses_little(spec: str, scale: float) -> None:
     nodes = topology.nodes
     matrix = scale * np.random.default_rng(0).uniform(0, 1, (nodes, nodes))
     np.fill_diagonal(matrix, 0.0)
-    found = find_schedule(Problem(topology, Demand(nodes, matrix)), ScheduleSettings())
+    found = find_timestepped(Problem(topology, Demand(nodes, matrix)), ScheduleSettings())
     assert check_schedule(found.schedule).gap <= 0.03
     assert found.schedule.chunk_counts().mean() <= 16

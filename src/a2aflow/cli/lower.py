@@ -1,5 +1,6 @@
 """`a2aflow lower`: runtime and fabric files from a schedule or routes."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,14 +10,21 @@ from a2aflow.cli.compiling import clock
 from a2aflow.cli.options import AsJson
 from a2aflow.cli.show import STANDARD_OUTPUT, deliver, require_room, write_out
 from a2aflow.cli.wording import lines_of
-from a2aflow.lowering import PROTOCOLS, RUNTIMES, TARGETS, Options
-from a2aflow.lowering.public import WITH_RANKS, lower
+from a2aflow.ir.routes import Routes
+from a2aflow.ir.schedule import Schedule
+from a2aflow.lowering import TARGETS, Options, Target
+from a2aflow.lowering.options import PROTOCOLS, QUEUE_PAIRS, STEERING
+from a2aflow.lowering.programs.msccl.limits import RUNTIMES
+from a2aflow.lowering.public import lower
 from a2aflow.lowering.tables.hashes import HASHES
-from a2aflow.lowering.tables.options import QUEUE_PAIRS, STEERING, RouteOptions
-from a2aflow.lowering.tables.targets import ROUTE_TARGETS
 
-DEFAULTS, ROUTE_DEFAULTS = Options(), RouteOptions()
+DEFAULTS = Options()
 SCHEDULES, ROUTES = "Targets for schedules", "Targets for routes"
+
+
+def _names(those: Callable[[Target], bool]) -> str:
+    """Name targets of ours, without a look at what others have installed."""
+    return ", ".join(name for name in TARGETS.known if those(TARGETS[name]))
 
 
 def _option(panel: str, help_text: str, metavar: str | None = None) -> Any:
@@ -35,8 +43,8 @@ def lower_verb(
         typer.Option(
             "--to",
             metavar="TARGET",
-            help=f"For a schedule: {', '.join(TARGETS.known)}; "
-            f"for routes: {', '.join(ROUTE_TARGETS.known)}.",
+            help=f"For a schedule: {_names(lambda each: each.takes is Schedule)}; "
+            f"for routes: {_names(lambda each: each.takes is Routes)}.",
             show_default=False,
         ),
     ],
@@ -55,19 +63,19 @@ def lower_verb(
     ] = DEFAULTS.max_bytes,
     max_routes: Annotated[
         int, _option(ROUTES, "Routes per destination that the fabric holds.", "R")
-    ] = ROUTE_DEFAULTS.max_routes,
+    ] = DEFAULTS.max_routes,
     hash_name: Annotated[
         str,
         typer.Option(
             "--hash", help=f"The fabric's hash: {', '.join(HASHES)}.", rich_help_panel=ROUTES
         ),
-    ] = ROUTE_DEFAULTS.hash,
+    ] = DEFAULTS.hash,
     queue_pairs: Annotated[
         str, _option(ROUTES, f"What a queue pair carries: {', '.join(QUEUE_PAIRS)}.")
-    ] = ROUTE_DEFAULTS.queue_pairs,
+    ] = DEFAULTS.queue_pairs,
     steering: Annotated[
         str, _option(ROUTES, f"How srv6 steers: {', '.join(STEERING)}.")
-    ] = ROUTE_DEFAULTS.steering,
+    ] = DEFAULTS.steering,
     phases: Annotated[
         int | None, _option(ROUTES, "Split the routes of ompi into K phases.", "K")
     ] = None,
@@ -76,8 +84,8 @@ def lower_verb(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help=f"A line `node rank` for every terminal, for {', '.join(WITH_RANKS)}; else ranks "
-            "are in the order of the nodes.",
+            help="A line `node rank` for every terminal, for "
+            f"{_names(lambda each: each.admits('rank'))}; else ranks are in the order of nodes.",
         ),
     ] = None,
     addresses: Annotated[

@@ -18,7 +18,7 @@ from a2aflow.cli.options import (
 from a2aflow.cli.telling import Telling, takes_telling
 from a2aflow.ir.topology import Topology
 from a2aflow.routes import ROUTERS
-from a2aflow.routes.deadlock_free.best import LAYERS, METHOD
+from a2aflow.routes.deadlock_free.best import DEFAULT_LAYERS, METHOD
 from a2aflow.routes.layers.assign import LAYERINGS
 from a2aflow.routes.refusals import deadlock_free_means, refuse_unused
 from a2aflow.routes.search import find_routes
@@ -72,7 +72,7 @@ def route_verb(
     ] = DEFAULTS.phase_loss,
     max_layers: Annotated[
         int | None,
-        typer.Option(metavar="L", help=f"Most virtual layers; {LAYERS} for {METHOD}."),
+        typer.Option(metavar="L", help=f"Most virtual layers; {DEFAULT_LAYERS} for {METHOD}."),
     ] = None,
     deadlock_free: Annotated[
         int | None,

@@ -25,7 +25,7 @@ from a2aflow.routes.deadlock_free.best import solve_deadlock_free
 from a2aflow.routes.layers.assign import LAYERINGS, assign_layers
 from a2aflow.routes.phases import split_phases
 from a2aflow.routes.whole_chunks import bounded_chunks, limit_routes
-from a2aflow.schedules.search import find_schedule
+from a2aflow.schedules.search import find_timestepped
 from a2aflow.settings import PATH_SETS, RouteSettings, ScheduleSettings
 from a2aflow.topologies.operators import drop_links
 from a2aflow.topologies.spec import build
@@ -85,7 +85,7 @@ def small_jobs() -> dict[str, Job]:
         **{f"route on {paths} paths": partial(_route_on, one_way, paths) for paths in PATH_SETS},
         "layers, chunks and phases": partial(_refine, one_way),
         "routes without deadlock": partial(solve_deadlock_free, problem, 1, RouteSettings()),
-        "schedule": partial(find_schedule, problem, ScheduleSettings(max_chunks=2)),
+        "schedule": partial(find_timestepped, problem, ScheduleSettings(max_chunks=2)),
     }
 
 

@@ -18,6 +18,7 @@ from scipy.sparse import coo_array, diags_array
 from scipy.sparse.linalg import eigsh
 
 from a2aflow.errors import UsageError
+from a2aflow.flows import sizes
 from a2aflow.flows.certificate import length_bound
 from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.problem import Problem
@@ -26,13 +27,10 @@ from a2aflow.paths.shortest import shortest_distances
 
 Mask = NDArray[np.bool_]
 
-ENUMERATED_NODES = 14
-"""Up to this many nodes every cut is tried."""
-
-ROUNDING = 1e-12
+CANCELLED_SHARE = 1e-12
 """A capacity below this share of all is what rounding left of links that cancel."""
 
-MIXTURES = 16
+SWEPT_MIXTURES = 16
 """How many mixtures of eigenvectors are swept."""
 
 SWEEP_STARTS = 64
@@ -40,9 +38,6 @@ SWEEP_STARTS = 64
 
 MOST_NEIGHBOURS = 16
 """Links of a terminal along which cuts are tried."""
-
-DENSE_EIGENVECTORS = 400
-"""Up to this many nodes a dense eigenvalue solver is quick enough."""
 
 
 def regular_bound(nodes: int, degree: int) -> Fraction:
@@ -59,9 +54,9 @@ def regular_bound(nodes: int, degree: int) -> Fraction:
     return Fraction(total, degree) if degree > 1 else Fraction(nodes * (nodes - 1), 2)
 
 
-def _require(sound: bool, found: str) -> None:
+def _require(sound: bool, what: str) -> None:
     if not sound:
-        raise UsageError(f"{found}; expected at least two nodes and a positive degree")
+        raise UsageError(f"{what}; expected at least two nodes and a positive degree")
 
 
 def distance_bound(problem: Problem) -> float:
@@ -88,7 +83,7 @@ def cut_bound(problem: Problem) -> Cut:
 
     Finding the worst cut is NP-hard, but every cut proves its bound, so a heuristic is honest.
     """
-    candidates = _all_cuts if problem.topology.nodes <= ENUMERATED_NODES else _swept_cuts
+    candidates = _all_cuts if problem.topology.nodes <= sizes.ENUMERATED_NODES else _swept_cuts
     best = max((measure_cut(problem, each) for each in candidates(problem)), key=lambda c: c.bound)
     return _improved(problem, best)
 
@@ -121,7 +116,7 @@ def _orders(problem: Problem) -> Iterator[Ints]:
     topology = problem.topology
     modes = _slow_modes(topology)
     # Symmetric graphs have equal eigenvalues: only mixtures of their vectors separate the nodes.
-    mixtures = np.random.default_rng(0).standard_normal((modes.shape[1], MIXTURES))
+    mixtures = np.random.default_rng(0).standard_normal((modes.shape[1], SWEPT_MIXTURES))
     for values in np.hstack((modes, modes @ mixtures)).T:
         yield np.argsort(values, kind="stable")
     starts = topology.terminals[:: -(-len(topology.terminals) // SWEEP_STARTS)]
@@ -177,7 +172,7 @@ def _slow_modes(topology: Topology) -> Floats:
     weight = coo_array((np.tile(topology.capacity, 2), ends), shape=(topology.nodes,) * 2).tocsr()
     degree = np.zeros(topology.nodes)
     np.add.at(degree, ends[0], np.tile(topology.capacity, 2))
-    if topology.nodes <= DENSE_EIGENVECTORS:
+    if topology.nodes <= sizes.DENSE_NODES:
         return np.linalg.eigh(np.diag(degree) - weight.toarray())[1][:, 1:5]
     # Large eigenvalues converge fast and small ones slowly, so turn the spectrum around.
     turned = diags_array(2 * degree.max() - degree) + weight
@@ -194,7 +189,7 @@ def _improved(problem: Problem, cut: Cut) -> Cut:
             topology.tail, topology.head, topology.capacity, cut.inside
         )
         demand = cut.demand + _moved_demand(problem, cut.inside)
-        real = capacity > ROUNDING * topology.capacity.sum()
+        real = capacity > CANCELLED_SHARE * topology.capacity.sum()
         bound = np.divide(demand, capacity, out=np.zeros_like(demand), where=real)
         node = int(np.argmax(bound))
         if bound[node] <= cut.bound * (1 + 1e-9):

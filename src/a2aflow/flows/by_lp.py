@@ -39,7 +39,7 @@ from a2aflow.settings import SolveSettings
 VARIABLE_BYTES = 750
 """What a variable takes of memory until the program is solved: arrays, matrix, solver's copies."""
 
-MOST_BYTES = 4 << 30
+MOST_PROGRAM_BYTES = 4 << 30
 """Memory beyond which a program is refused rather than built."""
 
 VARIABLE_SECONDS = 2e-6
@@ -108,12 +108,12 @@ def _flow_of(problem: Problem, program: FlowProgram, result: LPResult, method: s
 def require_program_memory(graph: Topology, groups: int) -> None:
     """Raise, before anything is built, if the linear program would not fit in memory."""
     needed = groups * graph.links * VARIABLE_BYTES
-    if needed > MOST_BYTES:
+    if needed > MOST_PROGRAM_BYTES:
         raise InputError(
             f"{graph.name}: a linear program of {groups * graph.links:,} variables, "
             f"{groups:,} groups times {graph.links:,} links, needs about "
-            f"{needed / 2**30:.1f} GiB; expected at most {MOST_BYTES / 2**30:g} GiB. The method "
-            "first-order needs a fraction of it"
+            f"{needed / 2**30:.1f} GiB; expected at most {MOST_PROGRAM_BYTES / 2**30:g} GiB. "
+            "The method first-order needs a fraction of it"
         )
 
 

@@ -65,8 +65,8 @@ def split_by_programs(master: Flow, settings: SolveSettings) -> Flow:
     master = expand(master)
     pair_source, pair_destination = master.problem.demand.pairs()
     destinations = np.bincount(pair_source, minlength=len(master.problem.topology.terminals))
-    work = int(np.diff(master.start) @ destinations[master.source])
-    local = Local.PROCESSES if work >= sizes.CHILD_WORK else Local.HERE
+    entries = int(np.diff(master.start) @ destinations[master.source])
+    local = Local.PROCESSES if entries >= sizes.CHILD_WORK else Local.ONE_BY_ONE
     children = _children(master, settings.solver)
     flows = list(run_all(solve_child, children, master.groups, settings, local, "children"))
     return _together(master, flows, pair_source, pair_destination)

@@ -26,7 +26,7 @@ from a2aflow.ir.topology import Topology
 from a2aflow.paths.widest import Csr, FlowBlock, split
 from a2aflow.settings import SolveSettings
 
-BLOCK = 1 << 17
+BLOCK_ENTRIES = 1 << 17
 """Links with flow and destinations in one block, together, unless one group has more."""
 
 Result = TypeVar("Result")
@@ -152,7 +152,7 @@ def _pairs(flow: Flow) -> _Pairs:
 
 def _cuts(size: Ints) -> Ints:
     """Return the groups at which blocks begin, and the end; `size` is what lies before a group."""
-    block = size[:-1] // BLOCK
+    block = size[:-1] // BLOCK_ENTRIES
     return np.concatenate(([0], 1 + np.flatnonzero(np.diff(block)), [len(block)]))
 
 

@@ -22,13 +22,13 @@ from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.topology import Topology
 from a2aflow.paths.shortest import Adjacency, shortest_tree
 
-NEGLIGIBLE = 1e-10
+NEGLIGIBLE_FLOW = 1e-10
 """Flow below this share of the group's largest demand is noise of the solver, not a decision."""
 
-ROUNDING = 1e-13
+BALANCE_ROUNDING = 1e-13
 """An imbalance below this share of what passes a node is rounding of the sum, and stays."""
 
-ROUNDS = 4
+REPAIR_ROUNDS = 4
 """The first round does the work; a demand that a large cycle's rounding drowned needs another."""
 
 
@@ -91,8 +91,8 @@ def make_exact(
     parent = np.empty(nodes, dtype=np.int64)
     order = np.empty(nodes, dtype=np.int64)
     settled = shortest_tree(nodes, out[0], out[1], head, lengths, root, distance, parent, order)
-    _drop_noise(flow, NEGLIGIBLE * wanted.max(), tail, distance)
-    for done in range(ROUNDS):
+    _drop_noise(flow, NEGLIGIBLE_FLOW * wanted.max(), tail, distance)
+    for done in range(REPAIR_ROUNDS):
         unbalanced = _fill_deficits(flow, wanted, tail, head, parent, order[:settled])
         if done and not unbalanced:
             break
@@ -125,8 +125,8 @@ def _fill_deficits(
     unbalanced = False
     for index in range(len(order) - 1, 0, -1):
         node = order[index]
-        unbalanced |= abs(lacking[node]) > ROUNDING * gross[node]
-        if lacking[node] > ROUNDING * gross[node]:
+        unbalanced |= abs(lacking[node]) > BALANCE_ROUNDING * gross[node]
+        if lacking[node] > BALANCE_ROUNDING * gross[node]:
             flow[parent[node]] += lacking[node]
             lacking[tail[parent[node]]] += lacking[node]
     return unbalanced

@@ -13,14 +13,14 @@ from a2aflow.flows.threads import BLOCKS
 from a2aflow.ir.arrays import Floats, Ints, Reals
 from a2aflow.paths.shortest import Adjacency, shortest_tree
 
-PARTS = 8
+FILLING_PARTS = 8
 """Parts in which the missing flow is sent."""
 
-STEEPNESS = 1000.0
+CROWDING_STEEPNESS = 1000.0
 """A link that is a thousandth fuller than another is e times as long."""
 
 
-def fill_missing(program: FlowProgram, flow: Reals, parts: int = PARTS) -> None:
+def fill_missing(program: FlowProgram, flow: Reals, parts: int = FILLING_PARTS) -> None:
     """Add to flows [groups, links] what they lack, in place; what is negative is dropped first."""
     graph, groups = program.graph, program.groups
     missing = np.empty(groups.wanted.shape)
@@ -47,7 +47,7 @@ def crowding(program: FlowProgram, load: Floats) -> Floats:
     busy = program.busy(load)
     fullest = program.durations(load)[program.budget]
     share = np.divide(busy, fullest, out=np.zeros_like(busy), where=fullest > 0)
-    return program.link_lengths(np.exp(STEEPNESS * (share - 1)) / program.class_capacity)
+    return program.link_lengths(np.exp(CROWDING_STEEPNESS * (share - 1)) / program.class_capacity)
 
 
 @njit(cache=True, parallel=True)

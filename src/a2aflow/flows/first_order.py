@@ -37,7 +37,14 @@ from a2aflow.flows.by_lp import (
 from a2aflow.flows.certificate import program_bound
 from a2aflow.flows.exact import exact_flows, narrowness
 from a2aflow.flows.fill import fill_missing
-from a2aflow.flows.first_order_loops import Network, Prices, State, Steps, exact_load, run_steps
+from a2aflow.flows.first_order_loops import (
+    GroupNetwork,
+    Prices,
+    State,
+    Steps,
+    exact_load,
+    run_steps,
+)
 from a2aflow.flows.groups import Groups
 from a2aflow.flows.program import FlowProgram
 from a2aflow.flows.threads import using_threads
@@ -49,29 +56,29 @@ from a2aflow.lp import SMALL_SIZE
 from a2aflow.paths.shortest import Adjacency, shortest_distances
 from a2aflow.settings import SolveSettings
 
-BALANCE = 0.9
+POTENTIALS_SHARE = 0.9
 """The share of the step condition that goes to the potentials; prices have the rest."""
 
-WARM = 0.3
+WARM_STEP_SHARE = 0.3
 """How much smaller the steps of flows are after a guess: its flows are nearer than its prices."""
 
-MARGIN = 0.998
+STEP_MARGIN = 0.998
 """Step sizes stay this much below what the condition allows, for rounding."""
 
-SUFFICIENT, NECESSARY, LONGEST = 0.2, 0.8, 0.36
+RESTART_SUFFICIENT, RESTART_NECESSARY, RESTART_LONGEST = 0.2, 0.8, 0.36
 """Restart when the move is this share of the first one; or this one and rising; or after this share
 of all steps."""
 
-BATCH_WORK = 40_000_000
+BATCH_VARIABLES = 40_000_000
 """Flow variables stepped in one compiled call, so that Ctrl-C is heard within a second."""
 
-MOST_BATCH = 10
+MOST_BATCH_STEPS = 10
 """Steps in one compiled call: restarts are considered in between."""
 
-CHECK = 50
+STEPS_BETWEEN_CHECKS = 50
 """Steps between checks whether the flows' loads are near the bound; later an eighth of all."""
 
-CERTIFIED = 1.5
+CERTIFYING_GROWTH = 1.5
 """Flows are made exact when they look good, and when there are this many times more steps."""
 
 THREAD_VARIABLES = 50_000
@@ -90,7 +97,7 @@ BLOCK_CELLS = 8_000_000
 """Flows that are made exact at once when the answer is written out."""
 
 
-SMALL_STEPS = 20_000
+MOST_SMALL_STEPS = 20_000
 """The same for programs so small that a linear program's solver finishes them at once."""
 
 
@@ -191,11 +198,11 @@ class _Search:
         self.state = self._start(guess)
         self.trial, self.best_flow = self.state.flow.copy(), np.zeros_like(self.state.flow)
         self.weight = 1.0
-        self.weight = self._natural_weight() * (WARM if warm else 1.0)
+        self.weight = self._natural_weight() * (WARM_STEP_SHARE if warm else 1.0)
 
-    def _network(self) -> Network:
+    def _network(self) -> GroupNetwork:
         program = self.program
-        return Network(
+        return GroupNetwork(
             program.graph.tail.astype(np.uint32),
             program.graph.head.astype(np.uint32),
             program.groups.start,
@@ -227,15 +234,15 @@ class _Search:
     def _steps(self) -> Steps:
         """Return step sizes for the present weight of flows against lengths."""
         program, graph = self.program, self.program.graph
-        flow = MARGIN * self.weight * self.width
+        flow = STEP_MARGIN * self.weight * self.width
         near = np.bincount(graph.tail, flow, graph.nodes)
         near += np.bincount(graph.head, flow, graph.nodes)
         near[near == 0] = 1.0  # what no link touches wants nothing
         total = float((program.weight * self.scale).sum())
         size = np.bincount(program.link_class, flow, program.classes)[: program.classes]
-        price = (1 - BALANCE) / (size / program.class_size * total)
+        price = (1 - POTENTIALS_SHARE) / (size / program.class_size * total)
         per_link = flow.astype(self.real), (1 / flow).astype(self.real)
-        return Steps(*per_link, (BALANCE / (2 * near)).astype(self.real), price)
+        return Steps(*per_link, (POTENTIALS_SHARE / (2 * near)).astype(self.real), price)
 
     def _natural_weight(self) -> float:
         """Return the weight that makes flows and lengths as far from zero as each other."""
@@ -249,11 +256,11 @@ class _Search:
     def run(self) -> Status:
         """Step, restart and check until done; say how it ended."""
         steps, since, total = self._steps(), 0, 0
-        first_move, last_move, next_check, next_certified = 0.0, np.inf, CHECK, 0.0
-        batch = int(np.clip(BATCH_WORK // self.program.variables, 1, MOST_BATCH))
+        first_move, last_move, next_check, next_certified = 0.0, np.inf, STEPS_BETWEEN_CHECKS, 0.0
+        batch = int(np.clip(BATCH_VARIABLES // self.program.variables, 1, MOST_BATCH_STEPS))
         small = self.program.variables < SMALL_SIZE
-        most = min(SMALL_STEPS, MOST_STEPS) if small else MOST_STEPS
-        while total < most:
+        most_steps = min(MOST_SMALL_STEPS, MOST_STEPS) if small else MOST_STEPS
+        while total < most_steps:
             move = run_steps(self.network, self.prices, steps, self.state, since, batch)
             first_move = move if since == 0 else first_move
             since, total = since + batch, total + batch
@@ -261,15 +268,19 @@ class _Search:
             if total >= next_check or late:
                 if self._promising() or total >= next_certified or late:
                     self.certify()
-                    next_certified = CERTIFIED * total
+                    next_certified = CERTIFYING_GROWTH * total
                     self._report(total)
                 if self.gap <= self.settings.gap:
                     return Status.OPTIMAL
                 if late:
                     return Status.TIME_LIMIT
-                next_check = total + max(CHECK, total // 8)
-            slower = move > last_move and move <= NECESSARY * first_move
-            if move <= SUFFICIENT * first_move or slower or since >= max(64, LONGEST * total):
+                next_check = total + max(STEPS_BETWEEN_CHECKS, total // 8)
+            slower = move > last_move and move <= RESTART_NECESSARY * first_move
+            if (
+                move <= RESTART_SUFFICIENT * first_move
+                or slower
+                or since >= max(64, RESTART_LONGEST * total)
+            ):
                 self._restart()
                 since, move = 0, np.inf
             last_move = move

@@ -23,18 +23,18 @@ class Groups:
     wanted: Floats
 
 
-MOST_CELLS = 200_000_000
+MOST_GROUP_NODES = 200_000_000
 """Groups times nodes beyond which a problem is refused rather than attempted in memory."""
 
 
 def by_source(problem: Problem, sources: Ints | None = None) -> Groups:
     """Return one group per source: the paper's source-rooted grouped commodities."""
     source = problem.sources if sources is None else sources
-    if len(source) * problem.topology.nodes > MOST_CELLS:
+    if len(source) * problem.topology.nodes > MOST_GROUP_NODES:
         raise InputError(
             f"{problem.topology.name}: {len(source):,} sources times {problem.topology.nodes:,} "
-            f"nodes; expected at most {MOST_CELLS:,}. Where one source stands for many, symmetry "
-            "makes it fewer"
+            f"nodes; expected at most {MOST_GROUP_NODES:,}. Where one source stands for many, "
+            "symmetry makes it fewer"
         )
     return Groups(source, None, problem.topology.terminals[source], problem.node_demand(source))
 
@@ -42,10 +42,10 @@ def by_source(problem: Problem, sources: Ints | None = None) -> Groups:
 def by_commodity(problem: Problem) -> Groups:
     """Return one group per pair with a positive demand."""
     source, destination = problem.demand.pairs()
-    if len(source) * problem.topology.nodes > MOST_CELLS:
+    if len(source) * problem.topology.nodes > MOST_GROUP_NODES:
         raise InputError(
             f"{problem.topology.name}: {len(source):,} pairs times {problem.topology.nodes:,} "
-            f"nodes; expected at most {MOST_CELLS:,}; use a method with one group per source"
+            f"nodes; expected at most {MOST_GROUP_NODES:,}; use a method with one group per source"
         )
     terminals = problem.topology.terminals
     rows = np.arange(len(source))

@@ -31,26 +31,26 @@ from a2aflow.settings import SolveSettings
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-RETRIES = 3
+MOST_RETRIES = 3
 """How often a piece of work that failed on a cluster is tried again."""
 
-PATIENCE = 10.0
+SCHEDULER_SECONDS = 10.0
 """Seconds that a scheduler gets to answer."""
 
-WORKER_PATIENCE = 10.0
+WORKER_SECONDS = 10.0
 """Seconds that a scheduler gets to have a worker."""
 
-POLL = 0.2
+POLL_SECONDS = 0.2
 """Seconds between looks whether to stop waiting for a result."""
 
-AHEAD = 4
+ITEMS_AHEAD = 4
 """Items under way for each that can run at once: enough that nobody waits for the next."""
 
 
 class Local(Enum):
     """How work runs without a cluster."""
 
-    HERE = "here"
+    ONE_BY_ONE = "here"
     """One item after the other, in this process."""
     THREADS = "threads"
     """On threads: for compiled code that lets go of the interpreter's lock."""
@@ -122,7 +122,7 @@ def _result(future: Any, settings: SolveSettings) -> Any:
         left = settings.seconds_left()
         try:
             # Unlike the result, this raises only what concerns the waiting.
-            future.exception(timeout=POLL if left is None else min(POLL, left))
+            future.exception(timeout=POLL_SECONDS if left is None else min(POLL_SECONDS, left))
         except TimeoutError:
             if settings.out_of_time():
                 raise
@@ -139,11 +139,11 @@ def _engine(settings: SolveSettings, local: Local, count: int) -> Iterator[_Engi
     if settings.cluster is not None:
         with _cluster(settings.cluster, local is Local.PROCESSES) as engine:
             yield engine
-    elif workers <= 1 or local is Local.HERE:
+    elif workers <= 1 or local is Local.ONE_BY_ONE:
         yield _Engine(_at_once, 1)
     elif local is Local.THREADS:
         with ThreadPoolExecutor(workers) as threads:
-            yield _Engine(threads.submit, AHEAD * workers)
+            yield _Engine(threads.submit, ITEMS_AHEAD * workers)
     else:
         with _processes(workers) as engine:
             yield engine
@@ -161,7 +161,7 @@ def _processes(workers: int) -> Iterator[_Engine]:
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(workers, context, initializer=_leave_interrupts_to_the_parent) as pool:
         try:
-            yield _Engine(pool.submit, AHEAD * workers)
+            yield _Engine(pool.submit, ITEMS_AHEAD * workers)
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
@@ -180,10 +180,10 @@ def _cluster(address: str, alone: bool) -> Iterator[_Engine]:
             threads = sum(client.nthreads().values())
 
             def submit(function: Callable[[Any], Any], item: Any) -> Any:
-                work = (_alone, function, item) if alone else (function, item)
-                return client.submit(*work, pure=False, retries=RETRIES)
+                call = (_alone, function, item) if alone else (function, item)
+                return client.submit(*call, pure=False, retries=MOST_RETRIES)
 
-            yield _Engine(submit, AHEAD * max(threads, AHEAD))
+            yield _Engine(submit, ITEMS_AHEAD * max(threads, ITEMS_AHEAD))
     except TimeoutError:
         raise
     except (distributed.KilledWorker, CancelledError, OSError) as error:
@@ -204,7 +204,7 @@ def _cluster(address: str, alone: bool) -> Iterator[_Engine]:
 def _client(distributed: Any, address: str) -> Iterator[Any]:
     """Give a client of a cluster that answers and has a worker."""
     try:
-        client = distributed.Client(address, timeout=PATIENCE, set_as_default=False)
+        client = distributed.Client(address, timeout=SCHEDULER_SECONDS, set_as_default=False)
     except (OSError, ValueError) as error:
         raise MissingComponentError(
             f"no Dask scheduler answers at {address} ({error}); start one with `dask scheduler`, "
@@ -212,7 +212,7 @@ def _client(distributed: Any, address: str) -> Iterator[Any]:
         ) from error
     try:
         try:
-            client.wait_for_workers(1, timeout=WORKER_PATIENCE)
+            client.wait_for_workers(1, timeout=WORKER_SECONDS)
         except TimeoutError:
             raise MissingComponentError(
                 f"the Dask scheduler at {address} has no workers; start some with "

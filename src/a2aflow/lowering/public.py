@@ -1,6 +1,6 @@
 """`a2aflow.lower`: the files of runtimes and fabrics, each proven before anybody gets it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
@@ -16,19 +16,33 @@ from a2aflow.ir.flow import Flow
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.schedule import Schedule
 from a2aflow.ir.topology import Topology
-from a2aflow.lowering import MAX_FILE_BYTES, TARGETS, Options, kind_of
+from a2aflow.lowering.options import Options
 from a2aflow.lowering.programs.msccl.complete import complete_msccl
 from a2aflow.lowering.ranks import schedule_by_rank
-from a2aflow.lowering.tables.options import RouteOptions
-from a2aflow.lowering.tables.targets import ROUTE_TARGETS
+from a2aflow.lowering.targets import (
+    MAX_LOWERED_BYTES,
+    SNIFFED,
+    TARGETS,
+    Target,
+    kind_of,
+    targets_for,
+)
 from a2aflow.routes.phases import split_phases
-from a2aflow.verification import verify_routed_text, verify_text
+from a2aflow.verification import verify_text
 
-SNIFFED = 1 << 10
-"""How much of a file is looked at to tell XML from an artefact."""
+WORDS = {Schedule: "a schedule", Routes: "routes"}
+"""What a message calls what a target takes."""
 
-WITH_RANKS, WITH_ADDRESSES = (*TARGETS, "ompi"), ("ompi", "srv6")
-"""The targets whose files have ranks in them, and those that have addresses of nodes."""
+TABLES: dict[str, dict[str, Callable[[Path, Topology], Any]]] = {
+    "rank map": {"rank": read_ranks},
+    "addresses": {
+        "address": lambda path, topology: tuple(read_node_values(path, topology)),
+        "places": lambda path, topology: tuple(
+            map(tuple, read_node_rows(path, topology, np.arange(topology.nodes)))
+        ),
+    },
+}
+"""Tables of nodes that a caller may give: how each is read, by the field of `Options` it fills."""
 
 
 @dataclass(frozen=True)
@@ -70,10 +84,10 @@ def lower(
     channels: int = Options.channels,
     protocol: str = Options.protocol,
     max_bytes: int = Options.max_bytes,
-    max_routes: int = RouteOptions.max_routes,
-    hash: str = RouteOptions.hash,
-    queue_pairs: str = RouteOptions.queue_pairs,
-    steering: str = RouteOptions.steering,
+    max_routes: int = Options.max_routes,
+    hash: str = Options.hash,
+    queue_pairs: str = Options.queue_pairs,
+    steering: str = Options.steering,
     phases: int | None = None,
     phase_loss: float = 0.05,
     rank_map: str | PathLike[str] | None = None,
@@ -87,8 +101,8 @@ def lower(
 
     Args:
         subject: a `Schedule` or `Routes`, or the path of one, or that of an MSCCL file.
-        to: the target: a name in `a2aflow.lowering.TARGETS` for a schedule, or in
-            `a2aflow.lowering.tables.targets.ROUTE_TARGETS` for routes.
+        to: the target: a name in `a2aflow.lowering.TARGETS`, each of which says whether it takes
+            a schedule or routes.
         runtime: whose limits hold for msccl.
         channels: run the schedule on so many channels at once.
         protocol: of msccl.
@@ -112,44 +126,71 @@ def lower(
 
     """
     found = _read(Path(subject)) if isinstance(subject, str | PathLike) else subject
-    options = Options(channels, runtime, protocol, max_bytes)
-    _require_use("rank map", rank_map, "ranks", to, () if isinstance(found, str) else WITH_RANKS)
-    _require_use("addresses", addresses, "addresses", to, WITH_ADDRESSES)
-    if isinstance(found, Schedule):
-        if rank_map is not None:
-            ranks = read_ranks(Path(rank_map), found.problem.topology)
-            found = schedule_by_rank(found, ranks)
-        return _lower_schedule(found, to, options, name)
-    if isinstance(found, Routes):
-        topology = found.problem.topology
-        tables = RouteOptions(
-            max_routes,
-            hash,
-            rank=read_ranks(Path(rank_map), topology) if rank_map else None,
-            queue_pairs=queue_pairs,
-            steering=steering,
+    options = Options(
+        channels=channels,
+        runtime=runtime,
+        protocol=protocol,
+        max_bytes=max_bytes,
+        max_routes=max_routes,
+        hash=hash,
+        queue_pairs=queue_pairs,
+        steering=steering,
+    )
+    tables = {"rank map": rank_map, "addresses": addresses}
+    given = {what: Path(path) for what, path in tables.items() if path is not None}
+    if isinstance(found, str):
+        return _complete(found, to, options, str(subject), name, given)
+    target = _target_for(found, to)
+    for what, path in given.items():
+        field = _field(what, to, target)
+        filled = {field: TABLES[what][field](path, found.problem.topology)}
+        options = replace(options, **filled)
+    if phases is not None and isinstance(found, Routes):
+        options = replace(options, phase=split_phases(found, phases, phase_loss).phase)
+    if isinstance(found, Schedule) and options.rank is not None:
+        found = schedule_by_rank(found, options.rank)
+    name = name or f"alltoall{target.suffix}"
+    text = target.emit(found, options)
+    return LoweredFiles(to, {name: text}, _facts(found, text, to, name))
+
+
+def _field(what: str, to: str, target: Target) -> str:
+    """Return the field of `Options` that a table fills for a target; refuse one without use."""
+    for field in TABLES[what]:
+        if target.admits(field):
+            return field
+    by = [name for name, each in TARGETS.items() if any(map(each.admits, TABLES[what]))]
+    raise UsageError(
+        f"{what} for this file and {to}, which takes no {what.replace('rank map', 'ranks')}; "
+        f"use it with {', '.join(by)}"
+    )
+
+
+def _target_for(noun: Schedule | Routes, to: str) -> Target:
+    """Return the target of a name, if it takes the noun."""
+    if to not in TARGETS or not isinstance(noun, TARGETS[to].takes):
+        names = ", ".join(targets_for(type(noun)))
+        raise UsageError(f"target {to!r} for {WORDS[type(noun)]}; expected one of {names}")
+    return TARGETS[to]
+
+
+def _facts(noun: Schedule | Routes, text: str, to: str, name: str) -> dict[str, Any]:
+    """Return what a file that was written says, once it has been read back and checked."""
+    reference = noun if isinstance(noun, Routes) else noun.problem.topology
+    facts = verify_text(text, name, reference)
+    if facts["format"] != to:
+        raise UsageError(
+            f"target {to!r}: its file reads as one of the target {facts['format']}; expected a "
+            "sign that only its own files have near their beginning"
         )
-        if addresses is not None:
-            tables = _with_addresses(tables, Path(addresses), topology, to)
-        if phases is not None:
-            tables = replace(tables, phase=split_phases(found, phases, phase_loss).phase)
-        return _lower_routes(found, to, tables, name)
-    return _complete(found, to, options, str(subject), name)
-
-
-def _with_addresses(tables: RouteOptions, path: Path, topology: Topology, to: str) -> RouteOptions:
-    """Return the options with the addresses of a file: of terminals, or of all nodes for srv6."""
-    if to != "srv6":
-        return replace(tables, address=tuple(read_node_values(path, topology)))
-    rows = read_node_rows(path, topology, np.arange(topology.nodes))
-    return replace(tables, places=tuple(map(tuple, rows)))
-
-
-def _require_use(what: str, given: object, part: str, to: str, by: Sequence[str]) -> None:
-    """Refuse a table that says what the file of the target does not have."""
-    if given is not None and to not in by:
-        expected = f"use it with {', '.join(by)}" if by else "lower the schedule itself"
-        raise UsageError(f"{what} for this file and {to}, which takes no {part}; {expected}")
+    if isinstance(noun, Routes):
+        return facts
+    facts["time"] = noun.time
+    if to == "mscclpp" and not noun.chunks.uniform:
+        facts["padding"] = noun.padding
+    if noun.bound > 0:
+        facts |= {"bound": noun.bound, "gap": noun.gap}
+    return facts
 
 
 def _read(path: Path) -> Schedule | Routes | str:
@@ -157,7 +198,7 @@ def _read(path: Path) -> Schedule | Routes | str:
     data, where = read_bytes(path), str(path)
     artefact: Artefact | str
     if data[:SNIFFED].lstrip(b"\xef\xbb\xbf \n\r\t").startswith(b"<"):
-        require_size(data, where, MAX_FILE_BYTES)
+        require_size(data, where, MAX_LOWERED_BYTES)
         artefact = decode(data, where)
         found = {"msccl": None, None: "XML"}.get(kind_of(artefact), "a lowered program")
     else:
@@ -171,36 +212,12 @@ def _read(path: Path) -> Schedule | Routes | str:
     return artefact
 
 
-def _lower_schedule(
-    schedule: Schedule, to: str, options: Options, name: str | None
+def _complete(
+    text: str, to: str, options: Options, where: str, name: str | None, given: Iterable[str]
 ) -> LoweredFiles:
-    if to not in TARGETS:
-        raise UsageError(f"target {to!r} for a schedule; expected one of {', '.join(TARGETS)}")
-    name = name or f"alltoall{TARGETS[to].suffix}"
-    text = TARGETS[to].emit(schedule, options)
-    facts = verify_text(text, name, schedule.problem.topology) | {"time": schedule.time}
-    if facts["format"] != to:
-        raise UsageError(
-            f"target {to!r}: its file reads as one of the target {facts['format']}; expected a "
-            "sign that only its own files have near their beginning"
-        )
-    if to == "mscclpp" and not schedule.chunks.uniform:
-        facts["padding"] = schedule.padding
-    if schedule.bound > 0:
-        facts |= {"bound": schedule.bound, "gap": schedule.gap}
-    return LoweredFiles(to, {name: text}, facts)
-
-
-def _lower_routes(routes: Routes, to: str, options: RouteOptions, name: str | None) -> LoweredFiles:
-    if to not in ROUTE_TARGETS:
-        raise UsageError(f"target {to!r} for routes; expected one of {', '.join(ROUTE_TARGETS)}")
-    name = name or f"alltoall{ROUTE_TARGETS[to].suffix}"
-    text = ROUTE_TARGETS[to].emit(routes, options)
-    return LoweredFiles(to, {name: text}, verify_routed_text(text, name, routes))
-
-
-def _complete(text: str, to: str, options: Options, where: str, name: str | None) -> LoweredFiles:
     """Return an MSCCL file of another tool with all that any runtime requires."""
+    for what in given:
+        raise UsageError(f"{what} for an MSCCL file, which has ranks; lower the schedule itself")
     if to != "msccl":
         raise UsageError(
             f"target {to!r} for an MSCCL file; expected msccl, which completes it; other "

@@ -18,9 +18,9 @@ from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.paths import NOTHING
 from a2aflow.ir.topology import Topology
 from a2aflow.lp.settings import never
-from a2aflow.paths.negotiate import HARDEST_LESSON, LESSON, ROUNDING, Pace, until_within
+from a2aflow.paths.negotiate import BUDGET_ROUNDING, HARDEST_LESSON, LESSON, Pace, until_within
 from a2aflow.paths.shortest import Adjacency, shortest_tree
-from a2aflow.paths.steps import WAITING, cheapest_in_steps
+from a2aflow.paths.steps import WAITING_COST, cheapest_in_steps
 from a2aflow.settings import Late
 
 Table: TypeAlias = NDArray[np.int32]
@@ -122,7 +122,7 @@ class _OnGraph:
     def learn(self) -> float:
         """Make classes over their budget dearer."""
         over = np.maximum(self.load - self.budgets.budget, 0.0)
-        over[over <= ROUNDING * np.maximum(1.0, self.budgets.budget)] = 0.0
+        over[over <= BUDGET_ROUNDING * np.maximum(1.0, self.budgets.budget)] = 0.0
         chunks = over / (self.budgets.grain * self.budgets.share)
         self.history[:] += LESSON * np.minimum(HARDEST_LESSON, chunks)
         return float(over.sum())
@@ -184,7 +184,7 @@ def _reroute(
         if mine != priced:
             for each in range(len(load)):
                 cost[each] = _cost(each, mine, load, prices)
-            cost[len(load)] = WAITING
+            cost[len(load)] = WAITING_COST
             priced = mine
         else:
             _reprice(path, mine, load, prices, kind, cost)
@@ -206,8 +206,10 @@ def _needs_rerouting(path: AnyTable, load: Floats, budget: Floats, kind: Ints) -
         if link == NOTHING:
             break
         each = kind[link]
-        if each < len(load) and load[each] > budget[each] + ROUNDING * max(1.0, budget[each]):
-            return True
+        if each < len(load):
+            slack = BUDGET_ROUNDING * max(1.0, budget[each])
+            if load[each] > budget[each] + slack:
+                return True
     return False
 
 

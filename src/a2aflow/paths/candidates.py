@@ -16,7 +16,7 @@ from a2aflow.errors import InputError
 from a2aflow.ir.arrays import Ints, starts_of
 from a2aflow.ir.paths import Paths
 from a2aflow.ir.problem import Problem
-from a2aflow.paths.search import FULL, disjoint_paths, simple_paths
+from a2aflow.paths.search import BUFFER_FULL, disjoint_paths, simple_paths
 from a2aflow.paths.shortest import Adjacency, shortest_distances
 from a2aflow.settings import RouteSettings
 
@@ -71,6 +71,7 @@ PATH_FINDERS: dict[str, Callable[[Problem, RouteSettings], Paths]] = {
         problem, problem.topology.nodes, settings.k, settings
     ),
 }
+"""The sets of candidate paths, by their names."""
 
 
 Find = Callable[[int, Ints, tuple[Ints, Ints, Ints]], tuple[int, int]]
@@ -111,7 +112,7 @@ def _with_room(find: Find, start: int, goals: Ints, nodes: int) -> tuple[Ints, I
         lengths, goal = np.empty(paths, dtype=np.int64), np.empty(paths, dtype=np.int64)
         links = np.empty(entries, dtype=np.int64)
         found, used = find(start, goals, (lengths, links, goal))
-        if found != FULL:
+        if found != BUFFER_FULL:
             return lengths[:found], links[:used], goal[:found]
         paths, entries = 4 * paths, 4 * entries
         if entries > 4 * MOST_CANDIDATE_LINKS:

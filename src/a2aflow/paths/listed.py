@@ -15,13 +15,13 @@ from numba import njit
 from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.topology import Topology
 from a2aflow.lp.settings import never
-from a2aflow.paths.negotiate import HARDEST_LESSON, LESSON, ROUNDING, Pace, until_within
+from a2aflow.paths.negotiate import BUDGET_ROUNDING, HARDEST_LESSON, LESSON, Pace, until_within
 from a2aflow.settings import Late
 
 UNPLACED = -1
 """The phase of an item that has no place yet."""
 
-PACE = Pace(pressure=1.0, growth=1.2, patience=61)
+LISTED_PACE = Pace(pressure=1.0, growth=1.2, patience=61)
 """Few places to choose from take a gentler pressure and more patience than all there are."""
 
 PRICED_PER_CALL = 1_000_000
@@ -76,7 +76,7 @@ def negotiate_listed(
     load, history = np.zeros((2, len(budget), topology.links))
     _place_all(paths, items.size, places.path, places.phase, load)
     talks = _OnLists(paths, items, order, (load, history, budget), places)
-    return places if until_within(talks, items.count, rounds, late, PACE) else None
+    return places if until_within(talks, items.count, rounds, late, LISTED_PACE) else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,7 +237,7 @@ def _learn(load: Floats, history: Floats, width: Floats, budget: Floats, size: F
     total, grain = 0.0, size.mean()
     for k in range(len(budget)):
         for each in range(load.shape[1]):
-            over = (load[k, each] - budget[k] * (1 + ROUNDING)) / width[each]
+            over = (load[k, each] - budget[k] * (1 + BUDGET_ROUNDING)) / width[each]
             if over > 0.0:
                 total += over
                 history[k, each] += LESSON * min(HARDEST_LESSON, max(1.0, over / grain))
@@ -247,7 +247,7 @@ def _learn(load: Floats, history: Floats, width: Floats, budget: Floats, size: F
 @njit(cache=True)
 def _fits(used: Floats, start: Ints, link: Ints, path: int, budget: float) -> bool:
     for index in range(start[path], start[path + 1]):
-        if used[link[index]] > budget * (1 + ROUNDING):
+        if used[link[index]] > budget * (1 + BUDGET_ROUNDING):
             return False
     return True
 

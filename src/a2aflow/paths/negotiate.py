@@ -19,7 +19,7 @@ import numpy as np
 
 from a2aflow.settings import Late
 
-ROUNDING = 1e-9
+BUDGET_ROUNDING = 1e-9
 """A load above its budget by less than this, or by less than this share of it, is within it."""
 
 LESSON, HARDEST_LESSON = 0.3, 3.0

@@ -11,7 +11,7 @@ from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.paths.pool import longer
 from a2aflow.paths.shortest import shortest_tree
 
-FULL = -1
+BUFFER_FULL = -1
 """Returned when the buffers are too small."""
 
 
@@ -30,7 +30,7 @@ def disjoint_paths(
     """Find for each goal a largest set of link-disjoint paths with the fewest links in total.
 
     Successive shortest augmenting paths on unit capacities: a link in use may be given back, at
-    the gain of its length. Returns the number of paths and of entries, or FULL for the first.
+    the gain of its length. Returns the numbers of paths and of entries, BUFFER_FULL for the first.
     """
     tail, head = ends
     used = np.zeros(len(tail), dtype=np.bool_)
@@ -41,7 +41,7 @@ def disjoint_paths(
             pass
         while True:
             if paths == len(lengths) or entries + nodes > len(links):
-                return FULL, 0
+                return BUFFER_FULL, 0
             length = _take_path(out, head, used, start, goal, links[entries:])
             if length == 0:
                 break
@@ -148,7 +148,7 @@ def simple_paths(
             while depth >= 0 and found < most_paths:
                 if node == goals[row] and depth == length:
                     if paths == len(lengths) or entries + length > len(links):
-                        return FULL, 0
+                        return BUFFER_FULL, 0
                     links[entries : entries + length] = walk[:length]
                     lengths[paths], goal_of[paths] = length, goals[row]
                     paths, entries, found = paths + 1, entries + length, found + 1

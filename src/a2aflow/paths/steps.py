@@ -9,7 +9,7 @@ from numba import njit
 
 from a2aflow.ir.arrays import Floats, Ints
 
-WAITING = 1e-3
+WAITING_COST = 1e-3
 """What a step of waiting costs, where a hop over a link that is not contended costs 1."""
 
 
@@ -48,6 +48,6 @@ def cheapest_in_steps(
             count * per_step + step * waiting, count * per_step + (step + 1) * waiting
         ):
             at, to = tail[link], head[link]
-            if distance[at] + WAITING < distance[to]:
-                distance[to] = distance[at] + WAITING
+            if distance[at] + WAITING_COST < distance[to]:
+                distance[to] = distance[at] + WAITING_COST
                 parent[to] = link

@@ -28,7 +28,7 @@ from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.paths import Paths
 from a2aflow.paths.pool import longer
 
-NEGLIGIBLE = 1e-10
+NEGLIGIBLE_REST = 1e-10
 """A share of the demand below which what is left, or what an inflow carries, is rounding."""
 
 Csr: TypeAlias = tuple[Ints, Ints, Floats]
@@ -102,7 +102,7 @@ def split_flows(
         first, last = flow[0][group], flow[0][group + 1]
         _enter(work, ends[1], flow[1], first, last)
         for each in range(wanted[0][group], wanted[0][group + 1]):
-            widest, rest, least = paths, wanted[2][each], NEGLIGIBLE * wanted[2][each]
+            widest, rest, least = paths, wanted[2][each], NEGLIGIBLE_REST * wanted[2][each]
             while rest > least or paths == widest:
                 age += 1
                 node = wanted[1][each]

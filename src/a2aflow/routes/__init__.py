@@ -47,30 +47,30 @@ ROUTERS: Registry[Router] = Registry(
 )
 """All methods by name; others are added by `a2aflow.register_method`."""
 
-CERTIFIED = ("extp", "single", "few", "deadlock-free")
+CERTIFYING_METHODS = ("extp", "single", "few", "deadlock-free")
 """Methods that solve the master program themselves; their certificate is the best there is."""
 
-SEARCHING = ("extp", "pmcf", "single", "few", "fptas", "ilp-disjoint", "ilp-shortest")
+SEARCHING_METHODS = ("extp", "pmcf", "single", "few", "fptas", "ilp-disjoint", "ilp-shortest")
 """Methods that search: what a time limit leaves of them may be worse than shortest routes."""
 
 HOP_BYTES = 100
 """What a link of a route takes of memory until routes are made, layered, checked and saved."""
 
-MOST_BYTES = 8 << 30
+MOST_ROUTE_BYTES = 8 << 30
 """Memory beyond which routes are refused rather than made."""
 
-SPLITTING = ("extp", "pmcf", "deadlock-free", "few", "dor", "ewsp", "fptas")
+SPLITTING_METHODS = ("extp", "pmcf", "deadlock-free", "few", "dor", "ewsp", "fptas")
 """Methods that may give a pair several routes; the others give it one."""
 
 USED_BY: dict[str, tuple[str, ...]] = {
     "paths": ("pmcf",),
     "slack": ("pmcf",),
     "k": ("pmcf",),
-    "max_routes": tuple(each for each in SPLITTING if each != "deadlock-free"),
+    "max_routes": tuple(each for each in SPLITTING_METHODS if each != "deadlock-free"),
     "loss": ("few",),
     "epsilon": ("fptas",),
     "shape": ("dor",),
-    "chunks": SPLITTING,
+    "chunks": SPLITTING_METHODS,
     "layers": tuple(each for each in ROUTERS.known if each != "deadlock-free"),
     "cluster": ("extp", "deadlock-free"),
 }
@@ -98,7 +98,7 @@ def route(problem: Problem, method: str = "extp", settings: RouteSettings | None
 def _certified(problem: Problem, method: str, settings: RouteSettings) -> Routes:
     """Return routes of a problem in normal units, with the best certificate."""
     routes = _best_in_time(problem, method, settings)
-    proven = method in CERTIFIED or routes.gap <= settings.solve.gap
+    proven = method in CERTIFYING_METHODS or routes.gap <= settings.solve.gap
     if proven or settings.solve.out_of_time():
         return routes
     certificate = solve_master(problem, settings.solve).certificate
@@ -135,7 +135,7 @@ def _best_in_time(problem: Problem, method: str, settings: RouteSettings) -> Rou
     """Return the routes of a method; if its search is cut short, those of `sssp` if better."""
     try:
         routes = ROUTERS[method](problem, settings)
-        if method not in SEARCHING or not settings.solve.out_of_time():
+        if method not in SEARCHING_METHODS or not settings.solve.out_of_time():
             return routes
     except TimeoutError:
         return route_sssp(problem, settings)
@@ -148,9 +148,9 @@ def _require_memory(problem: Problem) -> None:
     hops = shortest_distances(topology, np.ones(topology.links), terminals[:1])[0][terminals]
     count = len(problem.sources) * len(terminals)
     needed = HOP_BYTES * count * float(hops.mean())
-    if needed > MOST_BYTES:
+    if needed > MOST_ROUTE_BYTES:
         raise InputError(
             f"{topology.name}: routes of {count:,} pairs need about {needed / 2**30:.1f} GiB; "
-            f"expected at most {MOST_BYTES / 2**30:g} GiB. Use a smaller topology, or `solve`, "
-            "which lists no routes"
+            f"expected at most {MOST_ROUTE_BYTES / 2**30:g} GiB. Use a smaller topology, or "
+            "`solve`, which lists no routes"
         )

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit, prange
 
+from a2aflow.flows import sizes
 from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.paths import NOTHING
 from a2aflow.ir.topology import Topology
@@ -37,10 +38,7 @@ LAST_PASSES = 10
 SOURCES_PER_BLOCK = 16
 """Sources whose trees are found in parallel, under the same prices, if there are very many."""
 
-FEW_SOURCES = 500
-"""Up to here trees are found one by one: fresh prices are worth more than another core."""
-
-LARGEST_EXPONENT = 300.0
+LARGEST_PRICE_EXPONENT = 300.0
 """Beyond this a price is out of the question anyway, and sums of it must not overflow."""
 
 
@@ -72,7 +70,7 @@ def best_response_paths(
     state = _on_fewest_hops(graph, chunks)
     fit = goal * float(np.quantile(graph.capacity, 0.5)) / float(chunks.size.mean())
     last = min(LAST_STEEPNESS, max(10 * FIRST_STEEPNESS, fit))
-    passes = RISING_PASSES if len(state.begin) <= FEW_SOURCES else FEW_RISING_PASSES
+    passes = RISING_PASSES if len(state.begin) <= sizes.FRESH_PRICE_SOURCES else FEW_RISING_PASSES
     rising = np.geomspace(FIRST_STEEPNESS, last, passes)
     for index, steepness in enumerate([*rising, *[last] * LAST_PASSES]):
         time = state.time
@@ -110,7 +108,7 @@ def _pass(state: _State, scale: Floats, steepness: float) -> int:
     out = Adjacency(graph).outgoing
     total = np.add.reduceat(chunks.size, state.first[:-1])
     size = total / np.diff(state.first)
-    block = 1 if len(state.begin) <= FEW_SOURCES else SOURCES_PER_BLOCK
+    block = 1 if len(state.begin) <= sizes.FRESH_PRICE_SOURCES else SOURCES_PER_BLOCK
     find = _tree if block == 1 else _trees
     trees = np.empty((block, graph.nodes), dtype=np.int32)
     moved = 0
@@ -171,8 +169,8 @@ def _tree(
 @njit(cache=True)
 def _rise(scale: float, load: float, steepness: float, size: float) -> float:
     """Return what a chunk more on a link adds to the potential."""
-    height = min(scale * load - steepness, LARGEST_EXPONENT)
-    return float(np.exp(height) * np.expm1(min(scale * size, LARGEST_EXPONENT)))
+    height = min(scale * load - steepness, LARGEST_PRICE_EXPONENT)
+    return float(np.exp(height) * np.expm1(min(scale * size, LARGEST_PRICE_EXPONENT)))
 
 
 @njit(cache=True)

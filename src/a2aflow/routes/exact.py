@@ -15,19 +15,16 @@ import numpy as np
 from a2aflow.ir.paths import Paths
 from a2aflow.ir.routes import Routes
 from a2aflow.routes.route_chunks import NEARLY_WHOLE, RouteChunks
-from a2aflow.routes.weights import routes_from_weights
+from a2aflow.routes.weights import NO_LOSS, routes_from_weights
 from a2aflow.settings import MOST_CHUNKS, RouteSettings
 
-MOST_TRIED = 64
+MOST_TRIED_PER_SHARD = 64
 """Chunks per shard beyond which none are looked for: the paths as they are will do."""
 
-TRIED_CHUNKS = 40_000
+EXACT_CHUNKS_TRIED = 40_000
 """Chunks of all pairs that are looked for paths in all tries together; a few seconds at most."""
 
-NO_LOSS = 1e-9
-"""The share of the time that is rounding."""
-
-NEAR = 1e-6
+SOLVER_MISS = 1e-6
 """The share of the time by which a solver may miss the optimum that whole chunks have exactly."""
 
 
@@ -67,9 +64,9 @@ def fewest_chunks(
     They take the paths of the routes, the `others`, or, if `anywhere`, all that there are.
     """
     routes, late = exact_weights(routes), settings.begin().solve.out_of_time
-    time = max(routes.time, routes.bound * (1 + min(NEAR, settings.solve.gap)))
-    effort, paths = float(TRIED_CHUNKS), None
-    for chunks in range(1, min(routes.denominator or MOST_CHUNKS, MOST_TRIED + 1)):
+    time = max(routes.time, routes.bound * (1 + min(SOLVER_MISS, settings.solve.gap)))
+    effort, paths = float(EXACT_CHUNKS_TRIED), None
+    for chunks in range(1, min(routes.denominator or MOST_CHUNKS, MOST_TRIED_PER_SHARD + 1)):
         if late():
             break
         if not _may_do(routes, chunks, time):
@@ -93,7 +90,7 @@ def _may_do(routes: Routes, chunks: int, time: float) -> bool:
         return False
     load = np.unique(routes.problem.topology.capacity) * chunks
     whole = np.floor(time * (1 + NO_LOSS) * load)
-    return bool((whole >= routes.time * (1 - NEAR) * load).any())
+    return bool((whole >= routes.time * (1 - SOLVER_MISS) * load).any())
 
 
 def _at_no_loss(cut: RouteChunks, time: float, reroute: bool) -> Routes | None:

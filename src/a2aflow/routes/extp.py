@@ -14,7 +14,7 @@ from a2aflow.ir.routes import Routes
 from a2aflow.routes.weights import routes_from_weights
 from a2aflow.settings import RouteSettings, SolveSettings
 
-SOLVING_SHARE = 0.5
+FLOW_SHARE = 0.5
 """The share of the time for the program; the rest is for its paths."""
 
 
@@ -26,7 +26,7 @@ def route_extp(problem: Problem, settings: RouteSettings) -> Routes:
     """
     settings = settings.begin()
     require_cluster(settings.solve)
-    flow = solve_sources(problem, settings.solve.sharing(SOLVING_SHARE))
+    flow = solve_sources(problem, settings.solve.sharing(FLOW_SHARE))
     return routes_of_flow(flow, settings.solve)
 
 

@@ -32,7 +32,8 @@ import numpy as np
 from scipy.sparse import block_array, coo_array
 
 from a2aflow.errors import InputError
-from a2aflow.flows.by_lp import MOST_BYTES
+from a2aflow.flows import sizes
+from a2aflow.flows.by_lp import MOST_PROGRAM_BYTES
 from a2aflow.flows.certificate import certify_program
 from a2aflow.flows.program import reduced_program
 from a2aflow.flows.symmetry.translations import Translations, find_translations
@@ -56,9 +57,6 @@ MOST_COLUMN_ROUNDS = 200
 
 ENTRY_BYTES = 250
 """What an entry of the matrix takes of memory until the program is solved."""
-
-MANY_PATHS = 20_000
-"""Candidate paths of all pairs from which on symmetry is made use of."""
 
 
 def route_pmcf(problem: Problem, settings: RouteSettings) -> Routes:
@@ -111,11 +109,11 @@ def path_program(
 def _require_memory(problem: Problem, paths: Paths) -> None:
     """Raise, before the program is built, if it would not fit in memory."""
     needed = ENTRY_BYTES * (paths.count + len(paths.link))
-    if needed > MOST_BYTES:
+    if needed > MOST_PROGRAM_BYTES:
         raise InputError(
             f"{problem.topology.name}: a program over {paths.count:,} paths of "
             f"{len(paths.link):,} links needs about {needed / 2**30:.1f} GiB; expected at most "
-            f"{MOST_BYTES / 2**30:g} GiB. Choose fewer paths, or the method extp or single"
+            f"{MOST_PROGRAM_BYTES / 2**30:g} GiB. Choose fewer paths, or the method extp or single"
         )
 
 
@@ -195,7 +193,7 @@ def _many(problem: Problem, settings: RouteSettings) -> bool:
     named = "disjoint" if settings.paths == "columns" else settings.paths
     first = _sending(problem, problem.sources[:1])
     count = candidate_paths(first, replace(settings, paths=named)).count
-    return count * len(problem.sources) >= MANY_PATHS
+    return count * len(problem.sources) >= sizes.WHOLE_PATHS
 
 
 def _representatives(translations: Translations) -> Problem:

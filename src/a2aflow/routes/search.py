@@ -16,7 +16,7 @@ from a2aflow.routes.phases import Phases, split_phases
 from a2aflow.routes.whole_chunks import bounded_chunks, limit_routes
 from a2aflow.settings import RouteSettings
 
-ROUTING = 0.6
+ROUTING_SHARE = 0.6
 """The share of a time limit for routes that layers follow."""
 
 
@@ -49,7 +49,7 @@ def find_routes(
 ) -> FoundRoutes:
     """Return checked routes by a method, with the layers, chunks and phases that are asked for."""
     settings = (settings or RouteSettings()).begin()
-    share = 1.0 if settings.layers is None or method == METHOD else ROUTING
+    share = 1.0 if settings.layers is None or method == METHOD else ROUTING_SHARE
     routes = route(problem, method, replace(settings, solve=settings.solve.sharing(share)))
     if settings.max_routes is not None:
         routes = limit_routes(routes, settings.max_routes, settings)

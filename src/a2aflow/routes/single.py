@@ -17,6 +17,7 @@ from itertools import count
 
 import numpy as np
 
+from a2aflow.flows import sizes
 from a2aflow.flows.methods import solve_master, solve_sources
 from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.flow import Flow
@@ -36,16 +37,13 @@ ROUNDS_PER_TARGET = 200
 ORDERS_PER_TARGET = 8
 """Orders of the chunks tried for one target, each from its own seed."""
 
-TRIED_CHUNKS = 40_000
-"""With more chunks than this divided by `ORDERS_PER_TARGET`, fewer orders are tried."""
-
 COARSE_BOUND_GAP = 5e-4
 """The certified gap that is asked of the bound, at least, where only the bound is needed."""
 
 LEAST_RISE = 1e-3
 """Targets rise by at least this share of the bound from one try to the next."""
 
-MOST_ROUTES = 8
+DEFAULT_ROUTES = 8
 """Routes per pair that `few` tries unless told otherwise: what the paper's card stores."""
 
 
@@ -63,7 +61,7 @@ def route_few(problem: Problem, settings: RouteSettings) -> Routes:
     settings = settings.begin()
     flow = _master(problem, settings)
     tried: list[Routes] = []
-    for chunks in range(1, (settings.max_routes or MOST_ROUTES) + 1):
+    for chunks in range(1, (settings.max_routes or DEFAULT_ROUTES) + 1):
         tried.append(route_chunks(flow, chunks, settings, "few"))
         if tried[-1].gap <= settings.loss or settings.solve.out_of_time():
             break
@@ -75,7 +73,7 @@ def _master(problem: Problem, settings: RouteSettings) -> Flow:
 
     With very many chunks only the bound is needed, and no finer than whole chunks can follow it.
     """
-    if len(problem.sources) * len(problem.topology.terminals) <= TRIED_CHUNKS:
+    if len(problem.sources) * len(problem.topology.terminals) <= sizes.NEGOTIATED_CHUNKS:
         return solve_sources(problem, settings.solve)
     return solve_master(
         problem, replace(settings.solve, gap=max(settings.solve.gap, COARSE_BOUND_GAP))
@@ -103,7 +101,7 @@ def _negotiated(
     """
     topology = flow.problem.topology
     reached = _time(topology, cut, table) * (1 - 1e-9)
-    tries = min(ORDERS_PER_TARGET, TRIED_CHUNKS // len(cut.start))
+    tries = min(ORDERS_PER_TARGET, sizes.NEGOTIATED_CHUNKS // len(cut.start))
     starts = [table] if tries == 0 else [*_flow_paths(flow, cut, table.shape[1]), table]
     for target in _targets(flow.problem, flow.bound, chunks):
         if target >= reached or tries == 0:

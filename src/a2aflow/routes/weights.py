@@ -8,8 +8,11 @@ from a2aflow.ir.paths import Paths
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
 
-NEGLIGIBLE = 1e-9
+NEGLIGIBLE_WEIGHT = 1e-9
 """Weights below this share of the pair's demand are noise of the solver."""
+
+NO_LOSS = 1e-9
+"""The share of the time below which one that is longer is as good."""
 
 
 def routes_from_weights(
@@ -23,7 +26,7 @@ def routes_from_weights(
 ) -> Routes:
     """Return routes of the paths with weight, scaled so that each pair carries its demand."""
     demand = problem.demand.of(paths.source, paths.destination)
-    weight = np.where(weight > NEGLIGIBLE * demand, weight, 0.0)
+    weight = np.where(weight > NEGLIGIBLE_WEIGHT * demand, weight, 0.0)
     pair = paths.pair(len(problem.topology.terminals))
     total = np.bincount(pair, weight)[pair]
     kept = np.flatnonzero(weight)

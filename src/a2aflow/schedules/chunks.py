@@ -19,6 +19,7 @@ import numpy as np
 from scipy.sparse import csc_array
 
 from a2aflow.errors import InputError
+from a2aflow.flows import sizes
 from a2aflow.flows.exact import exact_flows
 from a2aflow.flows.matrices import linear_program
 from a2aflow.ir.arrays import Floats, Ints
@@ -38,9 +39,6 @@ CHEAP_TRIES, DEAR_TRIES = 4, 2
 
 TOTALS_TRIED = 12
 """Total durations tried for one number of chunks."""
-
-REFINED_VARIABLES = 60_000
-"""Up to this size the flow is solved again for the integer durations if the first try fails."""
 
 LEAST_SLACK = 1e-3
 """The slack over the fractional durations below which chunks of all sizes are not squeezed."""
@@ -146,7 +144,7 @@ def rounded_to(values: Floats, total: int) -> Ints:
 def _refined(flow: TimedFlow, durations: Floats, settings: SolveSettings) -> Floats | None:
     """Return the volumes of fewest hops whose steps take exactly `durations`, if there are any."""
     group, link = useful_variables(flow.program)
-    if len(link) > REFINED_VARIABLES:
+    if len(link) > sizes.REFINED_VARIABLES:
         return None
     free = linear_program(flow.program, group, link)
     matrix = csc_array(free.matrix)

@@ -20,13 +20,13 @@ def without_detours(expansion: Expansion, paths: Ints) -> Ints:
     # All copies of a terminal are one place; a switch stores nothing, so each of its copies is one.
     stored = node < (expansion.steps + 1) * terminals
     place = np.where(stored, node % terminals, node)
-    found = np.full_like(paths, NOTHING)
-    _skip_detours(paths, place[expansion.graph.tail], place[expansion.graph.head], found)
-    return found
+    shorter = np.full_like(paths, NOTHING)
+    _skip_detours(paths, place[expansion.graph.tail], place[expansion.graph.head], shorter)
+    return shorter
 
 
 @njit(cache=True)
-def _skip_detours(paths: Ints, tail: Ints, head: Ints, found: Ints) -> None:
+def _skip_detours(paths: Ints, tail: Ints, head: Ints, shorter: Ints) -> None:
     nowhere = -1
     depth = np.full(max(tail.max(), head.max()) + 1, nowhere)
     for chunk in range(len(paths)):
@@ -37,15 +37,15 @@ def _skip_detours(paths: Ints, tail: Ints, head: Ints, found: Ints) -> None:
             if hop == 0:
                 depth[tail[link]] = 0
             if depth[head[link]] == nowhere:
-                found[chunk, length] = link
+                shorter[chunk, length] = link
                 length += 1
                 depth[head[link]] = length
                 continue
             while length > depth[head[link]]:
                 length -= 1
-                depth[head[found[chunk, length]]] = nowhere
-                found[chunk, length] = NOTHING
+                depth[head[shorter[chunk, length]]] = nowhere
+                shorter[chunk, length] = NOTHING
         if paths[chunk, 0] != NOTHING:
             depth[tail[paths[chunk, 0]]] = nowhere
-        for link in found[chunk, :length]:
+        for link in shorter[chunk, :length]:
             depth[head[link]] = nowhere

@@ -13,12 +13,13 @@ from functools import cached_property
 
 import numpy as np
 
+from a2aflow.errors import InputError
 from a2aflow.flows.groups import Groups, by_source
 from a2aflow.flows.program import FlowProgram
 from a2aflow.flows.symmetry.orbits import Symmetry
 from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.problem import Problem
-from a2aflow.ir.topology import Topology
+from a2aflow.ir.topology import MAX_LINKS, Topology
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +31,13 @@ class Expansion:
 
     problem: Problem
     steps: int
+
+    def __post_init__(self) -> None:
+        if self.timed_links > MAX_LINKS:
+            raise InputError(
+                f"{self.steps:,} steps of {self.problem.topology.links:,} links; expected at most "
+                f"{MAX_LINKS:,} links in all steps together"
+            )
 
     @property
     def timed_links(self) -> int:

@@ -8,8 +8,7 @@ from a2aflow.flows import solve
 from a2aflow.ir.flow import Status
 from a2aflow.ir.problem import Problem
 from a2aflow.schedules.sccl import synthesise
-from a2aflow.schedules.search import FoundSchedule, proven_status
-from a2aflow.schedules.search import find_schedule as find_timestepped
+from a2aflow.schedules.search import FoundSchedule, find_timestepped, proven_status
 from a2aflow.settings import ScheduleSettings
 
 Scheduler = Callable[[Problem, ScheduleSettings], FoundSchedule]
@@ -49,3 +48,4 @@ def synthesised(problem: Problem, settings: ScheduleSettings) -> FoundSchedule:
 
 
 METHODS: dict[str, Scheduler] = {"tsmcf": find_timestepped, "sccl": synthesised}
+"""All methods by name."""

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from a2aflow.check.schedule import check_schedule
+from a2aflow.flows import sizes
 from a2aflow.flows.methods import solve_master
 from a2aflow.flows.symmetry.translations import find_translations
 from a2aflow.ir.flow import Flow, Status
@@ -24,22 +25,13 @@ from a2aflow.schedules.timed_chunks import Rounded, rounding_work
 from a2aflow.schedules.timestepped import COARSE_GAP, TimedFlow, is_large, written_out
 from a2aflow.settings import ScheduleSettings, SolveSettings
 
-WRITTEN_OUT_VARIABLES = 50_000
-"""Sources times links of all steps up to which chunks are routed without symmetry too."""
-
-EXACT_VARIABLES = 2_000_000
-"""Sources times links beyond which the bound is only as sharp as the fractional schedule."""
-
 TIGHT_SHARE = 0.05
 """Share of pairs as far apart as any above which the least number of steps is a tight one."""
-
-MOST_WORK = 200_000_000
-"""Chunks times links up to which more chunks are tried for no loss, or for the least one."""
 
 WORST_WIDENED = 2.0
 """The loss up to which whole durations are tried before they are given up."""
 
-SOLVING_SHARE, STEPPING_SHARE = 0.3, 0.5
+MASTER_SHARE, STEPPING_SHARE = 0.3, 0.5
 """Shares of the time left: for the plain flow, then for flows in steps; the rest is for chunks."""
 
 
@@ -69,7 +61,7 @@ class FoundSchedule:
         return in_order(found)
 
 
-def find_schedule(problem: Problem, settings: ScheduleSettings) -> FoundSchedule:
+def find_timestepped(problem: Problem, settings: ScheduleSettings) -> FoundSchedule:
     """Return a checked schedule as near to the fractional optimum as was asked for.
 
     The numbers of chunks that divide the fractional time evenly are tried for a loss of nothing;
@@ -98,7 +90,7 @@ def proven_status(schedule: Schedule, otherwise: Status, settings: SolveSettings
 
 def _find(problem: Problem, settings: ScheduleSettings) -> FoundSchedule:
     """Find a schedule for a problem in normal units."""
-    master = solve_master(problem, _plain_settings(problem, settings.solve).sharing(SOLVING_SHARE))
+    master = solve_master(problem, _plain_settings(problem, settings.solve).sharing(MASTER_SHARE))
     if master.status is Status.INTERRUPTED:
         raise KeyboardInterrupt
     flow = choose_flow(master, replace(settings, solve=settings.solve.sharing(STEPPING_SHARE)))
@@ -110,7 +102,7 @@ def _find(problem: Problem, settings: ScheduleSettings) -> FoundSchedule:
 
 def _plain_settings(problem: Problem, solving: SolveSettings) -> SolveSettings:
     """Return what is asked of the plain flow, which only gives the bound and a number of steps."""
-    large = len(problem.sources) * problem.topology.links > EXACT_VARIABLES
+    large = len(problem.sources) * problem.topology.links > sizes.SHARP_BOUND_VARIABLES
     return replace(solving, gap=max(solving.gap, COARSE_GAP)) if large else solving
 
 
@@ -138,7 +130,7 @@ def _search(flow: TimedFlow, settings: ScheduleSettings) -> tuple[Rounded, dict[
     affordable = [
         chunks
         for chunks in choices
-        if chunks == choices[0] or rounding_work(flow, chunks) <= MOST_WORK
+        if chunks == choices[0] or rounding_work(flow, chunks) <= sizes.AFFORDABLE_WORK
     ]
     exact = [chunks for chunks in whole if chunks in affordable and least_loss(flow, chunks) < 1e-6]
     for most_loss, several in ((0.0, exact), (settings.loss, whole)):
@@ -166,7 +158,7 @@ def _forms(flow: TimedFlow) -> list[TimedFlow]:
     of even length needs that to do with one chunk. At scale it is not needed, and not affordable.
     """
     variables = len(flow.expansion.problem.sources) * flow.expansion.graph.links
-    small = flow.translations.order > 1 and variables <= WRITTEN_OUT_VARIABLES
+    small = flow.translations.order > 1 and variables <= sizes.WRITTEN_OUT_VARIABLES
     return [flow, written_out(flow)] if small else [flow]
 
 

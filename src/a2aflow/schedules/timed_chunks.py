@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from a2aflow.errors import InputError
+from a2aflow.flows import sizes
 from a2aflow.ir.arrays import Floats, Ints, inner_index
 from a2aflow.ir.chunks import chunks_of
 from a2aflow.ir.paths import NOTHING
@@ -21,11 +22,8 @@ TIMED_ROUNDS = 300
 MOST_TABLE_LINKS = 50_000_000
 """Links in the table of all chunks' paths; only networks of very many switches come near."""
 
-MOST_CHUNKS = 20_000_000
+MOST_SCHEDULE_CHUNKS = 20_000_000
 """Chunks of a whole schedule beyond which it is refused rather than attempted."""
-
-CHEAP_WORK = 10_000_000
-"""Chunks times links up to which every total is tried from the least on; beyond, few are."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,12 +81,12 @@ class TimedChunks:
         demand = rows[self.row, destination]
         counts = chunks_of(demand, chunks_per_shard)
         total = int(counts.sum()) * flow.translations.order
-        if total > MOST_CHUNKS:
+        if total > MOST_SCHEDULE_CHUNKS:
             raise InputError(
-                f"{total:,} chunks in all; expected at most {MOST_CHUNKS:,}: use fewer "
+                f"{total:,} chunks in all; expected at most {MOST_SCHEDULE_CHUNKS:,}: use fewer "
                 "chunks per shard, or a demand in larger units"
             )
-        self.cheap = rounding_work(flow, chunks_per_shard) <= CHEAP_WORK
+        self.cheap = rounding_work(flow, chunks_per_shard) <= sizes.EVERY_TOTAL_WORK
         self.row = np.repeat(self.row, counts)
         self.source = flow.groups.source[self.row]
         self.destination = np.repeat(destination, counts)

@@ -21,17 +21,11 @@ import igraph
 import numpy as np
 from numpy.typing import NDArray
 
+from a2aflow.flows import sizes
 from a2aflow.ir.arrays import Ints, inner_index
 from a2aflow.ir.demand import Demand
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.topology import Topology
-
-MOST_DEMANDS = 200_000
-"""Pairs of another than the most frequent demand beyond which no symmetry is looked for."""
-
-
-MOST_LINKS = 1_000_000
-"""Links beyond which no symmetry is looked for: the search alone would take many seconds."""
 
 MOST_GENERATORS = 20
 """Generators beyond which as many random products of them take their place."""
@@ -61,17 +55,17 @@ def find_generators(problem: Problem, kept: Ints | None = None) -> Ints:
     """
     topology = problem.topology
     demands = _demand_kinds(topology, problem.demand)
-    many = demands is not None and len(demands.pairs) > MOST_DEMANDS
-    if many or topology.links > MOST_LINKS:
+    many = demands is not None and len(demands.pairs) > sizes.SYMMETRIC_DEMANDS
+    if many or topology.links > sizes.SYMMETRIC_LINKS:
         return np.zeros((0, topology.nodes), dtype=np.int64)
     numbers = np.zeros(topology.nodes, dtype=np.int64) if kept is None else kept
     graph, colours = _coloured(topology, numbers, [] if demands is None else [demands])
     found = graph.automorphism_group(color=colours)
     maps = np.array(found, dtype=np.int64).reshape(len(found), len(colours))
-    return _few(maps[:, : topology.nodes])
+    return _fewer_generators(maps[:, : topology.nodes])
 
 
-def _few(generators: Ints) -> Ints:
+def _fewer_generators(generators: Ints) -> Ints:
     """Return at most `MOST_GENERATORS` generators: random subproducts, where there are more."""
     if len(generators) <= MOST_GENERATORS:
         return generators

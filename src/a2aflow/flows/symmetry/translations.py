@@ -16,18 +16,16 @@ from functools import cached_property
 
 import numpy as np
 
+from a2aflow.flows import sizes
 from a2aflow.flows.symmetry.orbits import Symmetry, find_symmetry, link_maps
 from a2aflow.ir.arrays import Ints
 from a2aflow.ir.problem import Problem
 
-SAMPLES = 600
+SAMPLED_AUTOMORPHISMS = 600
 """Random automorphisms whose powers are tried."""
 
-POOL = 12
+POOLED_AUTOMORPHISMS = 12
 """Automorphisms that are kept and multiplied with each other to make random ones."""
-
-MOST_CELLS = 8_000_000
-"""Terminals times links up to which translations are looked for."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,25 +52,25 @@ class Translations:
 def find_translations(problem: Problem, wanted: bool = True) -> Translations:
     """Return the largest group found; the identity alone if there is none, or none is wanted."""
     topology = problem.topology
-    fits = len(topology.terminals) * topology.links <= MOST_CELLS
+    fits = len(topology.terminals) * topology.links <= sizes.TRANSLATED_LINKS
     symmetry = find_symmetry(problem, wanted and fits)
     identity = np.arange(topology.nodes, dtype=np.int64)
     alone = Translations(Symmetry(problem, symmetry.generators[:0]), identity[None, :])
     if symmetry.trivial:
         return alone
     best = alone
-    most = _most_members(symmetry)
+    most_members = _largest_order(symmetry)
     for power in _powers(symmetry.generators, topology.terminals):
-        if best.order == most:
+        if best.order == most_members:
             break
         for start in (best.symmetry.generators, symmetry.generators[:0]):
-            grown = _grown(symmetry, [*start, power], most)
+            grown = _grown(symmetry, [*start, power], most_members)
             if grown is not None and grown.order > best.order:
                 best = grown
     return best
 
 
-def _most_members(symmetry: Symmetry) -> int:
+def _largest_order(symmetry: Symmetry) -> int:
     """Return what the order must divide: all orbits of terminals fall into parts of its size."""
     orbit = symmetry.node_orbit[symmetry.problem.topology.terminals]
     counts = np.bincount(orbit)
@@ -92,8 +90,11 @@ def _powers(generators: Ints, terminals: Ints) -> Iterator[Ints]:
 def _random_products(generators: Ints) -> Iterator[Ints]:
     """Yield random members of the group, by multiplying those of a pool with each other."""
     random = np.random.default_rng(0)
-    pool = [generators[index % len(generators)] for index in range(max(POOL, len(generators)))]
-    for _ in range(SAMPLES):
+    pool = [
+        generators[index % len(generators)]
+        for index in range(max(POOLED_AUTOMORPHISMS, len(generators)))
+    ]
+    for _ in range(SAMPLED_AUTOMORPHISMS):
         one, other = random.choice(len(pool), 2, replace=False)
         pool[one] = pool[one][pool[other]]
         yield pool[one]
@@ -114,17 +115,17 @@ def _moves_alike(permutation: Ints, terminals: Ints) -> bool:
     return bool((permutation[terminals] != terminals).all())
 
 
-def _grown(symmetry: Symmetry, generators: list[Ints], most: int) -> Translations | None:
+def _grown(symmetry: Symmetry, generators: list[Ints], most_members: int) -> Translations | None:
     """Return the group of the generators and their conjugates, or of them alone, if one will do."""
     for conjugating in (symmetry.generators, symmetry.generators[:0]):
         kept = list(generators)
-        members = _members(kept, symmetry, most)
+        members = _members(kept, symmetry, most_members)
         if members is None:
             return None
         for conjugate in _conjugates(kept, conjugating):
             if not (members == conjugate).all(axis=1).any():
                 kept.append(conjugate)
-                members = _members(kept, symmetry, most)
+                members = _members(kept, symmetry, most_members)
                 if members is None:
                     break
         if members is not None:
@@ -140,7 +141,7 @@ def _conjugates(generators: list[Ints], by: Iterable[Ints]) -> Iterator[Ints]:
             yield each[generator[inverse]]
 
 
-def _members(generators: list[Ints], symmetry: Symmetry, most: int) -> Ints | None:
+def _members(generators: list[Ints], symmetry: Symmetry, most_members: int) -> Ints | None:
     """Return all members of the group; None if one fixes a terminal, or if there are too many.
 
     A member is known by where it takes one terminal, as long as two never take it to the same.
@@ -154,7 +155,7 @@ def _members(generators: list[Ints], symmetry: Symmetry, most: int) -> Ints | No
             member = generator[found[at]]
             image = int(member[terminals[0]])
             if image not in found:
-                if len(found) == most:
+                if len(found) == most_members:
                     return None
                 found[image] = member
                 queue.append(image)

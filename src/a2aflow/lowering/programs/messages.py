@@ -9,8 +9,8 @@ from a2aflow.ir.files.messages import messages_text
 from a2aflow.ir.messages import Messages, RankMessages
 from a2aflow.ir.program import Buffer
 from a2aflow.ir.schedule import Schedule
+from a2aflow.lowering.options import Options
 from a2aflow.lowering.programs.hazards import Hazards, Spot
-from a2aflow.lowering.programs.options import Options
 from a2aflow.lowering.programs.placement import Placement, place
 from a2aflow.lowering.programs.transfers import transfers_of
 

@@ -24,7 +24,7 @@ from a2aflow.ir.files.json import (
 from a2aflow.ir.files.json.values import artefact, numbers, parse_json, positive
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
-from a2aflow.lowering.tables.options import RouteOptions
+from a2aflow.lowering.options import Options
 from a2aflow.lowering.tables.routed_file import (
     RoutedFile,
     check_room,
@@ -46,7 +46,7 @@ MOST_DENOMINATOR = 1 << 31
 FRACTION = re.compile(r"([0-9]{1,15})/([1-9][0-9]{0,14})")
 
 
-def emit_routes_table(routes: Routes, options: RouteOptions) -> str:
+def emit_routes_table(routes: Routes, options: Options) -> str:
     """Return the table of routes that have layers."""
     require_layers(routes)
     ordered, _ = in_file_order(routes)

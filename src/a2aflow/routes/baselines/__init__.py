@@ -35,5 +35,6 @@ BASELINES: dict[str, Baseline] = {
     "native": route_native,
     "fptas": route_fptas,
 }
+"""What we are compared with, by name."""
 
 __all__ = ["BASELINES", "Baseline"]

@@ -12,10 +12,10 @@ from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.lp.settings import never
 from a2aflow.settings import Late
 
-SHARPNESS = np.geomspace(5.0, 200.0, 40)
+SHARPNESS_BY_ROUND = np.geomspace(5.0, 200.0, 40)
 """One round each; on genkautz no single value comes as near to the optimum as the whole range."""
 
-LARGEST_EXPONENT = 600.0
+LARGEST_COST_EXPONENT = 600.0
 """Beyond this the exponential overflows, and the path is out of the question anyway."""
 
 
@@ -39,7 +39,7 @@ def balanced_choice(
     best, peak = chosen, np.inf
     # No load is known yet: expect all links to share the first candidates evenly.
     scale = float((np.diff(start)[first[:-1]] * amount).sum() / capacity.sum())
-    for sharpness in SHARPNESS:
+    for sharpness in SHARPNESS_BY_ROUND:
         rate = sharpness / (capacity * scale)
         _round(start, link, first, amount, rate, order, load, chosen)
         scale = float((load / capacity).max())
@@ -89,6 +89,6 @@ def _cost(path: Ints, load: Floats, amount: float, rate: Floats) -> float:
     """Return by how much a path would raise the potential."""
     total = 0.0
     for arc in path:
-        exponent = min(rate[arc] * (load[arc] + amount), LARGEST_EXPONENT)
+        exponent = min(rate[arc] * (load[arc] + amount), LARGEST_COST_EXPONENT)
         total += np.exp(exponent) - np.exp(exponent - rate[arc] * amount)
     return total

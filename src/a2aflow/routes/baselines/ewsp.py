@@ -4,7 +4,7 @@ With n(s, v) shortest paths from s to v, a share n(s, u) / n(s, v) of what passe
 link u -> v that leads away from s (Brandes' counting for betweenness). This gives all loads in
 one pass over the links per source, `equal_loads`, however many paths there are.
 
-Routes list paths. A pair with at most `MOST_LISTED_PATHS` shortest paths gets all of them, with
+Routes list paths. A pair with at most `sizes.LISTED_PATHS` shortest paths gets all of them, with
 equal weights. Above that, the number of paths may be exponential: the pair's equal-weight flow on
 the links is split into few weighted paths instead, which put exactly the same load on every link.
 """
@@ -13,6 +13,7 @@ import numpy as np
 from numba import njit
 
 from a2aflow.errors import InputError
+from a2aflow.flows import sizes
 from a2aflow.flows.certificate import certify
 from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.problem import Problem
@@ -22,9 +23,6 @@ from a2aflow.paths.shortest import Adjacency, shortest_tree
 from a2aflow.paths.widest import split_flows
 from a2aflow.routes.weights import routes_from_weights
 from a2aflow.settings import RouteSettings
-
-MOST_LISTED_PATHS = 64
-"""Up to this many shortest paths of a pair are listed, each with the same weight."""
 
 MOST_LISTED_LINKS = 40_000_000
 """Links of all listed paths together beyond which they are counted, but not listed."""
@@ -49,7 +47,7 @@ def route_ewsp(problem: Problem, settings: RouteSettings) -> Routes:
             near.incoming,
             (int(source), int(topology.terminals[source])),
             wanted[row],
-            MOST_LISTED_PATHS,
+            sizes.LISTED_PATHS,
             pool,
         )
     return routes_from_weights(problem, *pooled_paths(problem, pool), certify(problem, []), "ewsp")
@@ -61,13 +59,13 @@ def _require_few(problem: Problem) -> None:
     starts = topology.terminals[problem.sources]
     wanted = problem.node_demand(problem.sources)
     entries = _listed(
-        topology.nodes, topology.head, near.outgoing, starts, wanted > 0, float(MOST_LISTED_PATHS)
+        topology.nodes, topology.head, near.outgoing, starts, wanted > 0, float(sizes.LISTED_PATHS)
     )
     if entries > MOST_LISTED_LINKS:
         time = float((equal_loads(problem) / topology.capacity).max())
         raise InputError(
             f"{topology.name}: the shortest paths of all pairs have about {entries:,.0f} links, "
-            f"at most {MOST_LISTED_PATHS} paths of a pair counted; expected at most "
+            f"at most {sizes.LISTED_PATHS} paths of a pair counted; expected at most "
             f"{MOST_LISTED_LINKS:,} to list. With equal weights they would take the time "
             f"{time:.9g}; the methods sssp and native list one path per pair"
         )

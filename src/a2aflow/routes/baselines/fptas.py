@@ -42,13 +42,13 @@ from a2aflow.settings import RouteSettings, SolveSettings
 PHASES_BETWEEN_BOUNDS = 8
 """A bound costs about as much as a phase."""
 
-SOLVING_SHARE = 0.5
+PHASES_SHARE = 0.5
 """The share of the time for the phases; the rest is for the paths of their flow."""
 
 SOURCES_PER_CALL = 32
 """Sources routed in one compiled call, so that a time limit is heard in between."""
 
-SHORTEST = 1e-200
+LEAST_LENGTH = 1e-200
 """Lengths do not sink to zero, from where no factor would bring them back."""
 
 
@@ -59,7 +59,7 @@ def route_fptas(problem: Problem, settings: RouteSettings) -> Routes:
     TimeoutError if there are none yet, or their paths come too late.
     """
     settings = settings.begin()
-    solving = settings.solve.sharing(SOLVING_SHARE)
+    solving = settings.solve.sharing(PHASES_SHARE)
     search = _Search(problem, settings.epsilon)
     while not search.finished():
         search.phase(solving)
@@ -136,7 +136,7 @@ class _Search:
                 return
         after = float(topology.capacity @ self.lengths)
         self.grown += math.log(after / before)
-        self.lengths = np.maximum(self.lengths / after, SHORTEST)
+        self.lengths = np.maximum(self.lengths / after, LEAST_LENGTH)
         self.routed += share
         self.phases += 1
         self.time = float((self.flows.sum(axis=0) / topology.capacity).max()) / self.routed

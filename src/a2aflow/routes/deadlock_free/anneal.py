@@ -5,13 +5,13 @@ from numba import njit
 
 from a2aflow.ir.arrays import Floats, Ints
 
-HOT, COLD = 3e-4, 1e-5
+FIRST_HEAT, LAST_HEAT = 3e-4, 1e-5
 """First and last temperature, as shares of the score at the start."""
 
-SPREAD = 1.0
+MEAN_WEIGHT = 1.0
 """Weight of the mean of all bounds beside the largest, which alone would leave plateaus."""
 
-STRETCHES = 200
+ANNEALED_STRETCHES = 200
 """The annealing stays with one layer for this part of all moves: changing it costs time."""
 
 
@@ -58,14 +58,14 @@ def anneal(
     others = np.empty_like(distance[0])
     best, best_orders = np.inf, orders.copy()
     hottest = 0.0
-    for stretch in range(STRETCHES):
+    for stretch in range(ANNEALED_STRETCHES):
         layer = int(rng.integers(0, len(orders)))
         _best_of_others(distance, layer, unreachable, others)
         if stretch == 0:
-            hottest = HOT * _score(distance[layer], others, terminals, wanted)
-        heat = hottest * (COLD / HOT) ** (stretch / STRETCHES)
+            hottest = FIRST_HEAT * _score(distance[layer], others, terminals, wanted)
+        heat = hottest * (LAST_HEAT / FIRST_HEAT) ** (stretch / ANNEALED_STRETCHES)
         task = (lengths, terminals, wanted, others, unreachable)
-        count = max(1, moves // STRETCHES)
+        count = max(1, moves // ANNEALED_STRETCHES)
         score, order = _anneal_layer(
             orders[layer], distance[layer], ends, task, meets, count, heat, rng
         )
@@ -123,7 +123,7 @@ def _score(distance: Floats, others: Floats, terminals: Ints, wanted: Floats) ->
                 bound += wanted[d, s] * min(mine[s], other[s])
         largest = max(largest, bound)
         total += bound
-    return largest + SPREAD * total / len(distance)
+    return largest + MEAN_WEIGHT * total / len(distance)
 
 
 @njit(cache=True)

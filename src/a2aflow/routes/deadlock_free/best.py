@@ -54,14 +54,15 @@ from a2aflow.routes.layers.lash import first_fit, longest_first
 from a2aflow.settings import Late, RouteSettings
 
 METHOD = "deadlock-free"
+"""Its name among the methods, which its routes carry."""
 
 QUICK_PAIRS = 20_000
 """Pairs up to which the first routes are made whatever the time: there is no answer without."""
 
-SOLVING = 0.3
+UNRESTRICTED_SHARE = 0.3
 """The share of the time for the unrestricted optimum; the rest is for orders and their routes."""
 
-LAYERS = 4
+DEFAULT_LAYERS = 4
 """Virtual layers unless told otherwise: what all but the smallest cards have."""
 
 
@@ -80,7 +81,7 @@ class DeadlockFree:
 
 def route_deadlock_free(problem: Problem, settings: RouteSettings) -> Routes:
     """Return the fastest routes found within `max_layers` virtual layers."""
-    return solve_deadlock_free(problem, settings.max_layers or LAYERS, settings)
+    return solve_deadlock_free(problem, settings.max_layers or DEFAULT_LAYERS, settings)
 
 
 def solve_deadlock_free(problem: Problem, layers: int, settings: RouteSettings) -> Routes:
@@ -112,15 +113,18 @@ def solve_deadlock_free(problem: Problem, layers: int, settings: RouteSettings) 
 def deadlock_free_by_layers(
     problem: Problem, layers: int, settings: RouteSettings
 ) -> Iterator[DeadlockFree | None]:
-    """Yield the best answer with 1, 2, ... layers; None where no order connects all pairs."""
+    """Yield the best answer with 1, 2, ... layers; None where no order connects all pairs.
+
+    The last is that with as many layers as the optimum takes: more help no further.
+    """
     settings = settings.begin()
-    flow = solve_sources(problem, settings.solve.sharing(SOLVING))
+    flow = solve_sources(problem, settings.solve.sharing(UNRESTRICTED_SHARE))
     small = len(problem.sources) * len(problem.topology.terminals) <= QUICK_PAIRS
     patient = replace(settings.solve, time_limit=None) if small else settings.solve
     optimum = _packed(routes_of_flow(flow, patient, METHOD), flow.bound, patient.out_of_time)
     optimum = _fewer_by_dimension(optimum, settings) or optimum
     best: DeadlockFree | None = None
-    for count in range(1, layers + 1):
+    for count in range(1, min(layers, len(optimum.orders)) + 1):
         if best is None or not _reached(best, optimum, settings):
             found = (
                 optimum if count >= len(optimum.orders) else _search(optimum, count, best, settings)

@@ -22,19 +22,19 @@ from a2aflow.routes.deadlock_free.graph import LayeredGraph, layered_graph
 from a2aflow.routes.deadlock_free.orders import improve_orders, order_bounds
 from a2aflow.settings import RouteSettings, SolveSettings
 
-ROUNDS = 40
+ORDER_ROUNDS = 40
 """How often orders are improved and judged by the program, on small problems."""
 
-ROUND_WORK = 500_000
+ORDER_ROUNDS_WORK = 500_000
 """Links of the layers times sources, times rounds, above which there are fewer, but at least 3."""
 
-MOVE_WORK = 200_000_000
+ANNEALED_DISTANCES = 200_000_000
 """Distances updated by the annealing of one round: a fraction of a second."""
 
 MOVES_PER_LINK = 500
 """More moves of each link than this are a waste on the smallest topologies."""
 
-RECENT = 8
+RECENT_DUALS = 8
 """So many of the last duals count by themselves and in an average; old ones may be outdated."""
 
 
@@ -64,8 +64,8 @@ def search_orders(
     for orders in starts:
         if trail.best is None or not settings.solve.out_of_time():
             _judge(problem, orders, trail, settings)
-    work = starts[0].size * len(problem.sources)
-    for number in range(max(3, min(ROUNDS, ROUND_WORK // work))):
+    round_work = starts[0].size * len(problem.sources)
+    for number in range(max(3, min(ORDER_ROUNDS, ORDER_ROUNDS_WORK // round_work))):
         if trail.time <= goal or settings.solve.out_of_time():
             break
         orders = _improved(problem, trail, settings.seed + number)
@@ -97,12 +97,12 @@ def _improved(problem: Problem, trail: _Trail, seed: int) -> Ints:
     begin = trail.best if odd and trail.best is not None else trail.last
     lengths = [1.0 / problem.topology.capacity]
     if trail.duals:
-        recent = trail.duals[-RECENT:]
+        recent = trail.duals[-RECENT_DUALS:]
         lengths += [np.mean(recent, axis=0)]
         lengths += recent if odd else [np.mean(trail.duals, axis=0)]
     terminals = len(problem.topology.terminals)
     cost = len(lengths) * terminals * (problem.topology.links + terminals)
-    moves = min(MOVES_PER_LINK * begin.size, 1 + MOVE_WORK // cost)
+    moves = min(MOVES_PER_LINK * begin.size, 1 + ANNEALED_DISTANCES // cost)
     return improve_orders(order_bounds(problem, lengths), begin, moves, seed)
 
 

@@ -22,15 +22,13 @@ from a2aflow.ir.routes import Routes
 from a2aflow.routes.dimension_order import route_by_dimension
 from a2aflow.routes.layers.cycles import break_cycles
 from a2aflow.routes.layers.lash import lash, lash_sequential
+from a2aflow.routes.weights import NO_LOSS
 from a2aflow.settings import SolveSettings
 
 Layering = Callable[[Routes, int, SolveSettings], Ints]
 
 FREE_TO_CHOOSE = ("extp", "single", "few")
 """Methods that promise a time and a number of routes per pair, and no particular routes."""
-
-NO_LOSS = 1e-9
-"""The share of the time that is rounding."""
 
 
 def assign_layers(

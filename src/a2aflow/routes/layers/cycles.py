@@ -18,6 +18,7 @@ from a2aflow.routes.layers.dependencies import Dependencies, circular_route, dep
 from a2aflow.settings import Late
 
 NEW, ON_PATH, FINISHED = 0, 1, 2
+"""What a search knows of a link."""
 
 MOST_CYCLES = 1_000
 """Cycles broken in one compiled call, so that a time limit is heard in between."""

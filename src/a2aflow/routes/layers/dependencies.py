@@ -114,7 +114,7 @@ def circular_route() -> InputError:
     )
 
 
-OFFERED = 2_000
+OFFERED_PER_CALL = 2_000
 """Routes offered to a layer in one compiled call, so that a time limit is heard in between."""
 
 
@@ -127,11 +127,11 @@ def fill_layer(dependencies: Dependencies, order: Ints, late: Late = never) -> t
     taken = np.zeros(dependencies.routes, dtype=np.bool_)
     rank = np.arange(dependencies.links, dtype=np.int64)
     present, closed = np.zeros((2, dependencies.count), dtype=np.bool_)
-    for begin in range(0, len(order), OFFERED):
+    for begin in range(0, len(order), OFFERED_PER_CALL):
         if late():
             raise TimeoutError
         _fill(
-            order[begin : begin + OFFERED],
+            order[begin : begin + OFFERED_PER_CALL],
             (dependencies.start, dependencies.turn),
             (dependencies.held, dependencies.wanted),
             (dependencies.out_first, dependencies.into_first, dependencies.into),

@@ -42,7 +42,7 @@ SHUFFLES = 30
 SHUFFLE_WORK = 1_000_000
 """Dependencies of all routes, times shuffles, that are worth the time."""
 
-OFFERING = 0.5
+OFFERING_SHARE = 0.5
 """The share of the time left for which routes are offered in other orders."""
 
 
@@ -76,7 +76,7 @@ def _improved(
     best: Ints, routes: Routes, dependencies: Dependencies, seed: int, settings: SolveSettings
 ) -> Ints:
     """Return the packing of fewest layers that other orders lead to in time."""
-    late = settings.sharing(OFFERING).out_of_time
+    late = settings.sharing(OFFERING_SHARE).out_of_time
     with suppress(TimeoutError):
         for orders in _attempts(routes, dependencies, seed):
             # Two layers cannot be improved on: that one would do is seen at the first attempt.

@@ -4,7 +4,8 @@ A layer is acyclic if and only if its routes go forward in some order of the lin
 adding routes one by one, an order is improved as a whole: a link is taken out and put back where
 the routes over it gain most. Only its place among the few links before and after it on these routes
 matters, and one look at the routes prices all its places, so a sweep over all links costs about
-as much as reading all routes once. A route that goes backward at k places counts `patience ** k`.
+as much as reading all routes once. A route that goes backward at k places counts `w ** k`, with w
+from `BACKWARD_WEIGHTS`.
 
 Layers are filled one after the other; then each order in turn is improved for the routes that no
 other layer takes, and routes that none takes weigh more from round to round. What is left in the
@@ -31,25 +32,25 @@ from a2aflow.settings import Late, SolveSettings
 
 Small = NDArray[np.int32]
 
-PATIENCE = (0.5, 0.4, 0.3, 0.2, 0.1, 0.05)
+BACKWARD_WEIGHTS = (0.5, 0.4, 0.3, 0.2, 0.1, 0.05)
 """What a backward place leaves of a route's weight, sweep by sweep, when an order is new."""
 
-AGAIN = (0.3, 0.05)
+LATER_WEIGHTS = (0.3, 0.05)
 """The same when an order is improved again."""
 
-ROUNDS = 12
+IMPROVING_ROUNDS = 12
 """How often each order is improved again."""
 
-RISE = 1.15
+MISSED_RISE = 1.15
 """By what the weight of a route that no layer takes grows in each round."""
 
-IMPROVING = 0.5
+IMPROVING_SHARE = 0.5
 """The share of the time left for which orders are improved; the rest is for what they miss."""
 
-SWEPT = 100
+PLACED_PER_CALL = 100
 """Links that are put in their place in one compiled call: a time limit is heard in between."""
 
-REST = 1e-3
+REST_SHARE = 1e-3
 """No new order is made for less than this share of the routes until the others are improved."""
 
 
@@ -77,8 +78,8 @@ def pack_by_orders(
     other half is too short for what they miss.
     """
     settings = settings or SolveSettings()
-    rest = int(REST * dependencies.routes)
-    enough = settings.sharing(IMPROVING).out_of_time
+    rest = int(REST_SHARE * dependencies.routes)
+    enough = settings.sharing(IMPROVING_SHARE).out_of_time
     orders = layer_orders(dependencies, dependencies.routes, rest, seed, enough)
     layer = np.full(dependencies.routes, -1, dtype=np.int64)
     layer[dependencies.length == 0] = 0
@@ -98,16 +99,16 @@ def pack_by_orders(
 
 
 def layer_orders(
-    dependencies: Dependencies, most: int, rest: int, seed: int, late: Late = never
+    dependencies: Dependencies, most_orders: int, rest: int, seed: int, late: Late = never
 ) -> Orders:
-    """Return orders, `most` at most, until at most `rest` routes go forward in none; improved.
+    """Return improved orders, until at most `rest` routes go forward in none.
 
-    There are fewer orders, and less improved ones, if it is `late` before.
+    There are at most `most_orders`; fewer, and less improved ones, if it is `late` before.
     """
     rng = np.random.default_rng(seed)
     orders = Orders([], [])
     missed = orders.missed(dependencies)
-    while missed.any() and len(orders.rank) < most:
+    while missed.any() and len(orders.rank) < most_orders:
         if orders.rank and (missed.sum() <= rest or late()):
             break
         try:
@@ -116,7 +117,7 @@ def layer_orders(
             break
         which = np.flatnonzero(missed)
         weight = _hardness(dependencies)[which]
-        rank = _sifted(dependencies, which, weight, rank, PATIENCE, rng, late)
+        rank = _sifted(dependencies, which, weight, rank, BACKWARD_WEIGHTS, rng, late)
         orders.rank.append(rank)
         orders.forward.append(forward_routes(dependencies, rank))
         if not (orders.forward[-1] & missed).any():
@@ -135,7 +136,7 @@ def _improve(
     for flags in orders.forward:
         takers += flags
     waits = dependencies.length > 0
-    for _ in range(ROUNDS):
+    for _ in range(IMPROVING_ROUNDS):
         if takers[waits].all():
             break
         for level in range(len(orders.rank)):
@@ -144,11 +145,11 @@ def _improve(
             others = takers - orders.forward[level]
             which = np.flatnonzero(waits & (others == 0))
             rank = orders.rank[level]
-            rank = _sifted(dependencies, which, weight[which], rank, AGAIN, rng, late)
+            rank = _sifted(dependencies, which, weight[which], rank, LATER_WEIGHTS, rng, late)
             flags = forward_routes(dependencies, rank)
             orders.rank[level], orders.forward[level] = rank, flags
             takers = others + flags
-        weight[takers == 0] *= RISE
+        weight[takers == 0] *= MISSED_RISE
 
 
 def _hardness(dependencies: Dependencies) -> Floats:
@@ -180,7 +181,7 @@ def _sifted(
     which: Ints,
     weight: Floats,
     rank: Floats,
-    patience: tuple[float, ...],
+    backward_weights: tuple[float, ...],
     rng: np.random.Generator,
     late: Late,
 ) -> Floats:
@@ -194,14 +195,14 @@ def _sifted(
     visits = _visits(routes, turns, around, slot, which)
     back = _backward(routes, _turn_forward(dependencies, rank), which)
     longest = int(dependencies.length[which].max(initial=0))
-    for share in patience:
+    for share in backward_weights:
         order = rng.permutation(dependencies.links)
         # What so many backward places leave of a route's weight.
         powers = share ** np.arange(longest + 2.0)
-        for begin in range(0, len(order), SWEPT):
+        for begin in range(0, len(order), PLACED_PER_CALL):
             if late():
                 break
-            part = order[begin : begin + SWEPT]
+            part = order[begin : begin + PLACED_PER_CALL]
             _sweep(part, visits, (*turns, *around), rank, back, weight, powers)
         # Whole places again, before halving the distances between them runs out of digits.
         rank = np.argsort(np.argsort(rank, kind="stable")).astype(np.float64)
@@ -317,10 +318,10 @@ def _tally(
 
 @njit(cache=True)
 def _best_place(
-    here: float, before: Floats, after: Floats, tally: Floats, patience: float
+    here: float, before: Floats, after: Floats, tally: Floats, backward_weight: float
 ) -> float:
     """Return the place in which the routes weigh most, the present one unless another is better."""
-    entering = np.full(len(before) + 1, patience)
+    entering = np.full(len(before) + 1, backward_weight)
     entering[-1] = 1.0
     leaving = np.ones(len(after) + 1)
     steps = np.concatenate((before, after))
@@ -330,12 +331,12 @@ def _best_place(
     for passed in range(1, len(order) + 1):
         step = order[passed - 1]
         if step < len(before):
-            value += (1.0 - patience) * (tally[step] * leaving).sum()
+            value += (1.0 - backward_weight) * (tally[step] * leaving).sum()
             entering[step] = 1.0
         else:
             step -= len(before)
-            value -= (1.0 - patience) * (tally[:, step] * entering).sum()
-            leaving[step] = patience
+            value -= (1.0 - backward_weight) * (tally[:, step] * entering).sum()
+            leaving[step] = backward_weight
         if steps[order[passed - 1]] < here:
             present = value
         if value > best:

@@ -8,11 +8,11 @@ from dataclasses import replace
 
 from a2aflow.errors import UsageError
 from a2aflow.ir.program import Program
+from a2aflow.lowering.options import Options
 from a2aflow.lowering.programs.msccl.emit import msccl_text
 from a2aflow.lowering.programs.msccl.lexer import attributes_of
 from a2aflow.lowering.programs.msccl.limits import NEEDED, RUNTIMES, excesses
 from a2aflow.lowering.programs.msccl.read import read_msccl
-from a2aflow.lowering.programs.options import Options
 
 
 def refusals(program: Program, text: str, where: str) -> dict[str, str]:

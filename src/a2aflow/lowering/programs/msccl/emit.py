@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from a2aflow.errors import LimitError
 from a2aflow.ir.program import Buffer, Op, Place, Program, RankProgram, Step, Thread, spot
 from a2aflow.ir.schedule import Schedule
+from a2aflow.lowering.options import PROTOCOLS, Options, chosen
 from a2aflow.lowering.programs.compile import program_of
 from a2aflow.lowering.programs.msccl.limits import (
     MAX_COUNT,
@@ -19,13 +20,12 @@ from a2aflow.lowering.programs.msccl.limits import (
     excesses,
     steps_of,
 )
-from a2aflow.lowering.programs.options import Options, chosen
 from a2aflow.lowering.programs.sharing import Share
 from a2aflow.lowering.programs.transfers import refuse_uneven
 
 TYPES = {Op.SEND: "s", Op.RECEIVE: "r", Op.FORWARD: "rcs", Op.COPY: "cpy"}
 BUFFERS = {Buffer.INPUT: "i", Buffer.OUTPUT: "o", Buffer.SCRATCH: "s"}
-FIFO_SLOTS = {"Simple": 2, "LL": 8, "LL128": 8}
+FIFO_SLOTS = dict(zip(PROTOCOLS, (2, 8, 8), strict=True))
 """How many chunks a FIFO holds: 8 steps, of which a chunk takes 4 in Simple and 1 in the others."""
 
 MAX_NAME = 63
@@ -111,7 +111,7 @@ def _algo(program: Program, options: Options) -> Iterator[str]:
         ngpus=len(program.ranks),
         nchunksperloop=program.ranks[0].input,
         nchannels=channels,
-        proto=chosen("protocol", options.protocol, tuple(FIFO_SLOTS)),
+        proto=chosen("protocol", options.protocol, PROTOCOLS),
         coll="alltoall",
         inplace=0,
         outofplace=1,

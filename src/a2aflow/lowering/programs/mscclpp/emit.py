@@ -18,10 +18,10 @@ from a2aflow.ir.arrays import Ints
 from a2aflow.ir.chunks import Chunks
 from a2aflow.ir.program import Buffer
 from a2aflow.ir.schedule import Schedule
+from a2aflow.lowering.options import Options
 from a2aflow.lowering.programs.compile import moves_of
 from a2aflow.lowering.programs.moves import Moves
 from a2aflow.lowering.programs.msccl.emit import BUFFERS, algorithm_name
-from a2aflow.lowering.programs.options import Options
 from a2aflow.lowering.programs.streams import own_shard
 from a2aflow.lowering.programs.transfers import plain_chunks
 

@@ -12,9 +12,9 @@ from a2aflow.ir.program import Buffer
 from a2aflow.ir.schedule import Schedule
 from a2aflow.ir.topology import Topology
 from a2aflow.ir.words import one_line
+from a2aflow.lowering.options import Options
 from a2aflow.lowering.programs.compile import moves_of
 from a2aflow.lowering.programs.moves import Moves
-from a2aflow.lowering.programs.options import Options
 from a2aflow.lowering.programs.streams import own_shard
 
 VERSION, UNEVEN_VERSION = 1, 2

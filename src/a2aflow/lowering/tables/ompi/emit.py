@@ -15,8 +15,8 @@ from a2aflow.errors import InputError
 from a2aflow.ir.arrays import Floats, Ints, inner_index, starts_of
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.words import one_line
+from a2aflow.lowering.options import Options
 from a2aflow.lowering.tables.hashes import addresses, dotted, find_ports, listed_addresses
-from a2aflow.lowering.tables.options import RouteOptions
 from a2aflow.lowering.tables.routed_file import (
     check_room,
     in_file_order,
@@ -57,7 +57,7 @@ class _Queues:
     port: Ints
 
 
-def emit_ompi(routes: Routes, options: RouteOptions) -> str:
+def emit_ompi(routes: Routes, options: Options) -> str:
     """Return the XML for routes that have layers and weights of whole chunks."""
     require_layers(routes)
     terminals = len(routes.problem.topology.terminals)
@@ -129,9 +129,7 @@ def _least_chunks(share: Floats, first: Ints, sizes: Ints) -> Ints:
     return chunks
 
 
-def _queues(
-    routes: Routes, counts: Ints, rank: Ints, address: Ints, options: RouteOptions
-) -> _Queues:
+def _queues(routes: Routes, counts: Ints, rank: Ints, address: Ints, options: Options) -> _Queues:
     """Return a queue pair per chunk or per route, each with the port that picks its route."""
     sizes = pair_sizes(routes.source, routes.destination)
     routes_of_pair = np.repeat(sizes, sizes)
@@ -166,7 +164,7 @@ def _document(
     queues: _Queues,
     rank: Ints,
     address: Ints,
-    options: RouteOptions,
+    options: Options,
 ) -> Iterator[str]:
     topology = routes.problem.topology
     yield '<?xml version="1.0" encoding="UTF-8"?>'

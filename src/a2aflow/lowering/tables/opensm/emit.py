@@ -17,7 +17,7 @@ from a2aflow.ir.arrays import Ints
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.topology import Topology
 from a2aflow.ir.words import one_line
-from a2aflow.lowering.tables.options import RouteOptions
+from a2aflow.lowering.options import Options
 from a2aflow.lowering.tables.routed_file import in_file_order, pair_name, pair_sizes
 from a2aflow.topologies.formats.ibsim import (
     ADAPTER_PORT,
@@ -42,7 +42,7 @@ ADVICE = (
 )
 
 
-def emit_opensm(routes: Routes, _: RouteOptions) -> str:
+def emit_opensm(routes: Routes, _: Options) -> str:
     """Return the tables of routes that go by their destination, in one layer if they have any."""
     topology = routes.problem.topology
     if topology.nodes + len(topology.terminals) > LARGEST_LID:

@@ -15,7 +15,7 @@ from a2aflow.ir.arrays import Ints, inner_index
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.topology import Topology
 from a2aflow.ir.words import one_line
-from a2aflow.lowering.tables.options import RouteOptions
+from a2aflow.lowering.options import Options
 from a2aflow.lowering.tables.routed_file import check_room, in_file_order, pair_sizes, ports_of
 from a2aflow.lowering.tables.srv6.places import Places
 from a2aflow.lowering.tables.table import weights_as_text
@@ -35,7 +35,7 @@ Sections = list[list[str]]
 """The lines of every node."""
 
 
-def emit_srv6(routes: Routes, options: RouteOptions) -> str:
+def emit_srv6(routes: Routes, options: Options) -> str:
     """Return the commands of all nodes; `node_batches` cuts them into one text per node."""
     topology = routes.problem.topology
     _check(topology, options)
@@ -103,7 +103,7 @@ def node_batches(text: str) -> dict[int, str]:
     return {node: "".join(lines) for node, lines in batches.items()}
 
 
-def _check(topology: Topology, options: RouteOptions) -> None:
+def _check(topology: Topology, options: Options) -> None:
     if topology.nodes > MOST or int(topology.out_degree.max()) > MOST:
         raise LimitError(
             f"{topology.name}: {topology.nodes} nodes of up to {topology.out_degree.max()} ports; "
@@ -134,9 +134,7 @@ def _add_routes(sections: Sections, routes: Routes, address: list[str]) -> None:
         sections[destination].append(f"address add {own}/128 dev lo nodad")
 
 
-def _add_encap(
-    sections: Sections, routes: Routes, address: list[str], options: RouteOptions
-) -> None:
+def _add_encap(sections: Sections, routes: Routes, address: list[str], options: Options) -> None:
     """Add a route to every neighbour's end of a link, and the segments of every route."""
     topology = routes.problem.topology
     segment = link_addresses(topology)
@@ -155,9 +153,7 @@ def _add_encap(
         )
 
 
-def _add_plain(
-    sections: Sections, routes: Routes, address: list[str], options: RouteOptions
-) -> None:
+def _add_plain(sections: Sections, routes: Routes, address: list[str], options: Options) -> None:
     """Add a route at every node that a route leaves."""
     topology = routes.problem.topology
     segment = link_addresses(topology)

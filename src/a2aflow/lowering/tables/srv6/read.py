@@ -9,7 +9,7 @@ import numpy as np
 
 from a2aflow.errors import FormatError, VerificationError
 from a2aflow.ir.arrays import Ints, starts_of
-from a2aflow.lowering.tables.options import STEERING
+from a2aflow.lowering.options import STEERING
 from a2aflow.lowering.tables.routed_file import RoutedFile, require_order
 from a2aflow.lowering.tables.srv6.emit import VERSION
 from a2aflow.lowering.tables.srv6.places import plain_lines

@@ -1,0 +1,64 @@
+"""What a target can be asked for."""
+
+from dataclasses import dataclass
+
+from a2aflow.errors import UsageError
+from a2aflow.ir.arrays import Ints
+
+PROTOCOLS = ("Simple", "LL", "LL128")
+"""How a runtime of MSCCL files moves data."""
+
+QUEUE_PAIRS = ("chunk", "route")
+"""What a queue pair carries: one chunk, as in the paper, or all chunks of a route."""
+
+STEERING = ("encap", "plain")
+"""How Linux keeps a packet on its path: segments in the packet, or a route at every hop."""
+
+
+@dataclass(frozen=True, eq=False)
+class Options:
+    """Settings of `lower`; a target ignores those that mean nothing to it."""
+
+    channels: int = 1
+    """On how many channels the schedule runs at once, each with its part of every shard."""
+    runtime: str = "msccl"
+    """Whose limits hold for MSCCL files."""
+    protocol: str = "Simple"
+    """How the runtime moves data, one of `PROTOCOLS`."""
+    max_bytes: int = 1 << 30
+    """The largest send buffer an MSCCL file is used for; scratch memory is in proportion to it."""
+    min_bytes: int = 0
+    """The smallest send buffer an MSCCL file is used for."""
+    max_routes: int = 8
+    """Routes from a source to a destination that the fabric's tables hold."""
+    hash: str = "crc32"
+    """The fabric's hash, by its name in `tables.hashes.HASHES`."""
+    queue_pairs: str = "chunk"
+    """What a queue pair carries, one of `QUEUE_PAIRS`."""
+    steering: str = "encap"
+    """How Linux keeps a packet on its path, one of `STEERING`."""
+    device: str = "p"
+    """What the names of network devices begin with; the number of the port follows."""
+    phase: Ints | None = None
+    """The phase of each route, from `routes.phases`; None if all run at once."""
+    rank: Ints | None = None
+    """The rank of each terminal; None if they are the ranks in their order."""
+    addresses: str = "10.x.y.z"
+    """IPv4 addresses; x, y and z are the bytes of the rank plus one."""
+    address: tuple[str, ...] | None = None
+    """The IPv4 address of each terminal; None if they follow the pattern."""
+    places: tuple[tuple[str, ...], ...] | None = None
+    """The IPv6 prefix of each node and then its devices by port, if they follow no pattern."""
+
+    def __post_init__(self) -> None:
+        if self.max_routes < 1:
+            raise UsageError(f"{self.max_routes} routes per destination; expected at least 1")
+        chosen("queue pairs per", self.queue_pairs, QUEUE_PAIRS)
+        chosen("steering", self.steering, STEERING)
+
+
+def chosen(kind: str, name: str, known: tuple[str, ...]) -> str:
+    """Return `name` if it is one of the known ones."""
+    if name not in known:
+        raise UsageError(f"{kind} {name!r}; expected one of {', '.join(known)}")
+    return name
