@@ -62,18 +62,26 @@ class ScheduledGroup(dist.ProcessGroup):  # type: ignore[misc]
     it, `passed` those that the inner backend carried out.
     """
 
-    def __init__(self, inner: Group, store: Store, shelf: Shelf, wraps: bool) -> None:
+    def __init__(self, inner: Group, store: Store, shelf: Shelf, name: str = "") -> None:
         super().__init__(inner.rank(), inner.size())
-        self.inner, self.shelf, self.schedule, self._wraps = inner, shelf, "", wraps
+        self.inner, self.shelf, self.schedule, self._name = inner, shelf, "", name
         self.taken = self.passed = 0
         for device in inner._device_types:
             _register(self, device, inner._get_backend(device))
         self._queue = Queue()
         self._mover: Mover | None = None
-        messages = _agreed(store, inner, shelf, wraps or not dist.is_initialized())
+        messages = _agreed(store, inner, shelf, bool(name) or not dist.is_initialized())
         if messages is not None:
             channel = _channel(inner, store)
             self._mover, self.schedule = Mover(messages.ranks[self.rank()], channel), messages.name
+
+    @property
+    def group_name(self) -> str:
+        """Under which torch knows the group; the name of one that wraps another is not shared.
+
+        What torch itself keeps is the name of the backends, which are those of the inner group.
+        """
+        return self._name or str(super().group_name)
 
     def all_to_all_single(
         self,
@@ -118,7 +126,7 @@ class ScheduledGroup(dist.ProcessGroup):  # type: ignore[misc]
             self._mover.group.shutdown()
         if os.environ.get(REPORT) and self.rank() == 0:
             sys.stderr.write(f"a2aflow: {self.report()}\n")
-        if not self._wraps:
+        if not self._name:
             self.inner.shutdown()
 
     def report(self) -> str:
@@ -179,24 +187,22 @@ def wrap(
     # The number of the wrap among those of this group, by which all its ranks call it.
     number = store.add(f"a2aflow/wraps/{inner.rank()}", 1)
     store = dist.PrefixStore(f"a2aflow/{number}/", store)
-    found = ScheduledGroup(inner, store, shelf, wraps=True)
-    _introduce(found, f"{inner.group_name}/a2aflow/{number}", store)
+    found = ScheduledGroup(inner, store, shelf, f"{inner.group_name}/a2aflow/{number}")
+    _introduce(found, store)
     return found
 
 
-def _introduce(group: ScheduledGroup, name: str, store: Store) -> None:
+def _introduce(group: ScheduledGroup, store: Store) -> None:
     """Make a group known to torch.distributed, as `new_group` does."""
-    world, tag = c10d._world, f"ptd:{name}"
+    world, tag = c10d._world, f"ptd:{group.group_name}"
     world.pg_map[group] = (NAME, store)
-    world.pg_names[group] = name
+    world.pg_names[group] = group.group_name
     world.pg_group_ranks[group] = dict(world.pg_group_ranks[group.inner])
     world.pg_backend_config[group] = world.pg_backend_config[group.inner]
     world.pg_to_tag[group] = tag
     for each in ("", tag):
         world.tags_to_pg.setdefault(each, []).append(group)
-    group._set_group_name(name)
-    group._set_group_desc(NAME)
-    c10d._register_process_group(name, group)
+    c10d._register_process_group(group.group_name, group)
 
 
 def _create(told: Any, options: Any) -> ScheduledGroup:
@@ -211,7 +217,7 @@ def _create(told: Any, options: Any) -> ScheduledGroup:
         shelf = options
     else:
         shelf = world.shelf if isinstance(world, ScheduledGroup) else Shelf.from_environment()
-    return ScheduledGroup(inner, dist.PrefixStore("a2aflow/", told.store), shelf, wraps=False)
+    return ScheduledGroup(inner, dist.PrefixStore("a2aflow/", told.store), shelf)
 
 
 def _gloo(store: Store, group: Group, timeout: timedelta) -> Any:
