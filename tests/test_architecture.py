@@ -31,7 +31,7 @@ ROOMS: dict[str, set[str]] = {
     "routes": SOLVING | {"flows", "check", "registry"},
     "schedules": SOLVING | {"flows", "check"},
     "lowering": NOUNS | {"registry", "topologies"},
-    "runtime": NOUNS | {"lowering"},
+    "runtime": NOUNS | {"lowering", "check"},
     "loading": NOUNS | {"topologies", "lowering"},
     "verification": NOUNS | {"check", "topologies", "flows", "lowering", "loading"},
     "extensions": SOLVING | {"registry", "flows", "routes", "lowering"},

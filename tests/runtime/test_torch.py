@@ -1,20 +1,14 @@
-import importlib.util
-import os
-import sys
+import importlib
 from pathlib import Path
 
 import pytest
 
 from a2aflow.errors import MissingComponentError, VerificationError
 from a2aflow.runtime.launch import RunSettings, run_schedule
-from a2aflow.runtime.processes import Command, grouped
+from gloo import INSTALLED, needs_torch, start
 from saved import RANKS, save, save_all
 
 HERE = Path(__file__).parent
-INSTALLED = importlib.util.find_spec("torch") is not None
-needs_torch = pytest.mark.skipif(
-    not INSTALLED, reason="torch is not installed; pip install 'a2aflow[torch]'"
-)
 DIES = """
 import os, sys
 import torch.distributed as dist
@@ -25,28 +19,12 @@ dist.recv(__import__("torch").zeros(1), 1)
 """
 
 
-def start(arguments: list[str], ranks: int, files: list[str], folder: Path) -> str:
-    """Run a command as ranks of gloo and return what the first one said."""
-    environment = {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo", **os.environ}
-    commands = [
-        Command(
-            [sys.executable, *arguments, str(folder / "store"), str(rank), str(ranks), *files],
-            environment,
-            folder / f"{rank}.log",
-        )
-        for rank in range(ranks)
-    ]
-    with grouped() as group:
-        group.run(commands, 300, "the test")
-    return commands[0].log.read_text()
-
-
 @needs_torch
 def test_every_byte_arrives_by_gloo(tmp_path: Path) -> None:
     """All schedules, types and sizes move the right bytes, also in a group."""
     files = [str(save(tmp_path, "hypercube:2", 3)), *save_all(tmp_path)]
     said = start([str(HERE / "torch_ranks.py")], RANKS, files, tmp_path)
-    assert "all as it must be" in said
+    assert "all as it must be" in said[0]
 
 
 @needs_torch

@@ -87,6 +87,39 @@ def accepted(alltoall: Alltoall) -> None:
     check(torch.equal(output, expected.reshape(-1)), "by name, and flat")
 
 
+def lists(alltoall: Alltoall) -> None:
+    """Take one tensor per rank of any shape, as PyTorch's `all_to_all` does."""
+    ranks, rank = world_ranks, world_rank
+    given = [torch.full((rank, to + 1), complex(rank, to)).T for to in range(ranks)]
+    output = [torch.zeros(source, rank + 1, dtype=torch.cfloat).T for source in range(ranks)]
+    alltoall.all_to_all(output, given)
+    for source, each in enumerate(output):
+        check(bool((each == complex(source, rank)).all()), f"the tensor from {source}")
+    try:
+        alltoall.all_to_all(output[1:], given)
+    except UsageError as error:
+        check("expected one per rank" in str(error), str(error))
+    else:
+        check(False, "took too few tensors")
+    try:
+        alltoall.all_to_all([torch.zeros(1)] * ranks, [torch.zeros(1 + rank // 7)] * ranks)
+    except RuntimeError as error:
+        check("rank 7 sends 8 bytes to rank 0, which has room for 4" in str(error), str(error))
+    else:
+        check(False, "took sizes on which ranks disagree")
+
+
+def by_name() -> None:
+    """Take a SPEC, which one rank solves; refuse a text that is neither a SPEC nor a file."""
+    exchange(Alltoall("hypercube:3"), 3, np.float64, 9, "by SPEC")
+    try:
+        Alltoall("hypercub:3")
+    except UsageError as error:
+        check("did you mean 'hypercube'" in str(error), str(error))
+    else:
+        check(False, "took no SPEC")
+
+
 def in_a_group(file: str) -> None:
     """Exchange among some ranks of the world."""
     group = dist.new_group(MEMBERS)
@@ -100,13 +133,15 @@ def main(group_file: str, files: list[str]) -> None:
     store = dist.FileStore(sys.argv[1], world_ranks)
     dist.init_process_group("gloo", store=store, rank=world_rank, world_size=world_ranks)
     for file in files:
-        alltoall = Alltoall(schedule_from_json(read_json(Path(file)), file))
+        alltoall = Alltoall(Path(file))
         for seed, dtype in enumerate(DTYPES):
             for items in ITEMS:
                 exchange(alltoall, items, dtype, seed, Path(file).name)
     refusals(alltoall)
     accepted(alltoall)
     exchange(alltoall, 3, np.float64, 9, "after refusals")
+    lists(alltoall)
+    by_name()
     in_a_group(group_file)
     dist.barrier()
     dist.destroy_process_group()

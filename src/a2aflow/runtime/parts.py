@@ -1,7 +1,9 @@
 """What a rank is to do: its part of a schedule, of messages, or what it was given."""
 
 from importlib import import_module
+from os import PathLike
 from pathlib import Path
+from typing import TypeAlias
 
 from a2aflow.ir.files.artefacts import read_as
 from a2aflow.ir.files.messages import MESSAGES_FORMAT, messages_from_text
@@ -12,8 +14,14 @@ from a2aflow.ir.schedule import Schedule
 COMPILER = "a2aflow.lowering.programs.messages"
 """By name: ranks of `run` read messages, and start sooner and smaller without what makes them."""
 
+SCHEDULER = "a2aflow.schedules.public"
+"""By name, for the same reason: only who gives a SPEC needs what makes a schedule."""
+
 Work = Schedule | Messages | RankMessages
 """What a runtime takes: a schedule, or what has been made of it for all ranks or for one."""
+
+Given: TypeAlias = Schedule | Messages | str | PathLike[str]
+"""What a caller may have instead: also the path of either, or the SPEC of a topology."""
 
 
 def part_of(work: Work, rank: int) -> RankMessages:
@@ -30,6 +38,20 @@ def all_parts(work: Schedule | Messages) -> Messages:
         return work
     found: Messages = import_module(COMPILER).messages_of(work)
     return found
+
+
+def is_spec(given: object) -> bool:
+    """Whether something is a SPEC, for which a schedule has yet to be made: a text, and no file."""
+    return isinstance(given, str) and not Path(given).exists()
+
+
+def messages_for(given: Given) -> Messages:
+    """Return the messages of what a caller gave: read from a file, or made for a SPEC."""
+    if isinstance(given, Schedule | Messages):
+        return all_parts(given)
+    if is_spec(given):
+        return all_parts(import_module(SCHEDULER).schedule(given))
+    return read_messages(Path(given))
 
 
 def read_messages(path: Path) -> Messages:

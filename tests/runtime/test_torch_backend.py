@@ -1,0 +1,57 @@
+from pathlib import Path
+
+import pytest
+
+import a2aflow
+from gloo import needs_torch, start
+from saved import save
+
+HERE = Path(__file__).parent
+PAIRS = {4: [(0, 1), (2, 3)], 8: [(0, 1), (2, 3), (4, 5), (6, 7)]}
+DIES = """
+import os, sys
+import torch, torch.distributed as dist
+import a2aflow.runtime.torch_backend
+store, rank, ranks = dist.FileStore(sys.argv[1], 4), int(sys.argv[2]), int(sys.argv[3])
+dist.init_process_group("a2aflow", store=store, rank=rank, world_size=ranks)
+assert dist.group.WORLD.schedule
+if rank == 1:
+    os._exit(0)
+work = dist.all_to_all_single(torch.zeros(4), torch.zeros(4), async_op=True)
+try:
+    work.wait()
+except RuntimeError as error:
+    print("ended with", type(error).__name__, work.is_success(), work.exception() is error)
+sys.stdout.flush()
+os._exit(0)
+"""
+
+
+@needs_torch
+@pytest.mark.parametrize(("ranks", "topology"), [(4, "hypercube:2"), (8, "twisted-hypercube:3")])
+def test_the_backend_does_what_gloo_does(tmp_path: Path, ranks: int, topology: str) -> None:
+    """All-to-alls of every form go by the schedule, all else as ever, with the same results."""
+    files = [save(tmp_path, topology), tmp_path / "groups.npz", tmp_path / "broken.json"]
+    a2aflow.schedule(f"ring:{ranks}", groups=PAIRS[ranks]).save(files[1])
+    files[2].write_text(files[0].read_text()[:-100])
+    smaller = save(tmp_path, "hypercube:2") if ranks == 8 else save(tmp_path, "ring:3")
+    said = start(
+        [str(HERE / "torch_backend_ranks.py")],
+        ranks,
+        [str(each) for each in files],
+        tmp_path,
+        {"A2AFLOW_SCHEDULES": f"{files[0]}:{smaller}", "A2AFLOW_REPORT": "1"},
+    )
+    assert "all as it must be" in said[0]
+    assert f"a2aflow: group 0 of {ranks} ranks: all-to-alls: " in said[0]
+    assert f" by the schedule of {topology}, 4 by gloo" in said[0]
+
+
+@needs_torch
+def test_a_rank_that_dies_is_an_error_of_the_others(tmp_path: Path) -> None:
+    """Whoever waits is told; nobody hangs."""
+    variables = {"A2AFLOW_SCHEDULES": str(save(tmp_path, "hypercube:2"))}
+    said = start(["-c", DIES], 4, [], tmp_path, variables)
+    assert [each.strip().splitlines()[-1:] for each in said] == [
+        [] if rank == 1 else ["ended with RuntimeError False True"] for rank in range(4)
+    ]
