@@ -53,7 +53,7 @@ OWNERS = {
     "highspy": "lp/highs.py",
     "gurobipy": "lp/gurobi.py",
     "clarabel": "lp/clarabel.py",
-    "mpi4py": "runtime/mpi.py",
+    "mpi4py": "runtime/mpi/library.py",
     "torch": "runtime/torch.py",
     "z3": "schedules/sccl.py",
     "distributed": "flows/workers.py",

@@ -27,7 +27,7 @@ NAMES = {"last": "last", "repair_only": "repair", "hash_name": "hash", "topology
 
 ONLY_PRINTED = {
     *("as_json", "output", "provenance", "link_bandwidth", "shard"),
-    *("context", "file", "sweep", "group_file"),
+    *("context", "file", "sweep", "group_file", "words", "export"),
 }
 """Options that say how to print or save, or that another argument or function has too."""
 
@@ -35,7 +35,7 @@ SETTINGS_ONLY = {"phases", "phase_loss"}
 """What `route` only reports: `find_routes` and `split_phases` have it."""
 
 
-@pytest.mark.parametrize("verb", ["solve", "route", "schedule", "lower", "run", "verify"])
+@pytest.mark.parametrize("verb", ["solve", "route", "schedule", "lower", "run", "wrap", "verify"])
 def test_a_function_takes_all_that_its_verb_does(verb: str) -> None:
     """Every option of the command line is an argument; changes to a topology have functions."""
     changes = inspect.signature(chosen_topology).parameters.keys()
@@ -47,7 +47,7 @@ def test_a_function_takes_all_that_its_verb_does(verb: str) -> None:
     assert missing <= (SETTINGS_ONLY if verb == "route" else set())
 
 
-@pytest.mark.parametrize("verb", ["solve", "route", "schedule", "lower", "run", "verify"])
+@pytest.mark.parametrize("verb", ["solve", "route", "schedule", "lower", "run", "wrap", "verify"])
 def test_what_is_left_out_means_the_same_as_on_the_command_line(verb: str) -> None:
     """Defaults are written down twice, and are equal."""
     words = inspect.signature(load(VERBS[verb].where)).parameters

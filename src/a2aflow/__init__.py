@@ -13,6 +13,7 @@ One function per verb, each from one noun to the next; docs/library.md goes thro
     schedule    whole chunks in steps, as a `Schedule`
     lower       the files of runtimes and fabrics, proven before they are returned
     run         real bytes between processes, checked and timed
+    wrap        the environment in which an unmodified MPI program uses schedules
     verify      an independent check of any file or noun
     load        any file, back as the noun that it stands for
 
@@ -56,7 +57,7 @@ _WHERE = {
     "a2aflow.routes.phases": ("Phases", "split_phases"),
     "a2aflow.routes.public": ("route",),
     "a2aflow.routes.search": ("FoundRoutes", "find_routes"),
-    "a2aflow.runtime.public": ("run",),
+    "a2aflow.runtime.public": ("run", "wrap"),
     "a2aflow.schedules.methods": ("find_schedule",),
     "a2aflow.schedules.public": ("schedule", "sweep"),
     "a2aflow.schedules.sweep": ("Sweep",),
@@ -120,6 +121,7 @@ if MYPY:
     from a2aflow.routes.search import FoundRoutes as FoundRoutes
     from a2aflow.routes.search import find_routes as find_routes
     from a2aflow.runtime.public import run as run
+    from a2aflow.runtime.public import wrap as wrap
     from a2aflow.schedules.methods import find_schedule as find_schedule
     from a2aflow.schedules.public import schedule as schedule
     from a2aflow.schedules.public import sweep as sweep

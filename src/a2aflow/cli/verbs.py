@@ -52,6 +52,10 @@ VERBS: dict[str, Verb] = {
         "a2aflow.cli.run:run_verb",
         "Run a schedule: start its ranks, check every byte, time it beside the runtime's own.",
     ),
+    "wrap": Verb(
+        "a2aflow.cli.wrap:wrap_verb",
+        "Run an MPI program that nobody changed with its all-to-alls by schedules.",
+    ),
     "verify": Verb(
         "a2aflow.cli.verify:verify_verb", "Check an artefact without trusting what made it."
     ),

@@ -101,6 +101,18 @@ class RankMessages(Noun):
         return [int(count) for count in np.diff(self.waits_first)]
 
     @cached_property
+    def next_sends(self) -> list[int | None]:
+        """The next message to the same peer after each one that is sent; None if there is none."""
+        found: list[int | None] = [None] * self.messages
+        last: dict[int, int] = {}
+        for message in np.flatnonzero(self.sends).tolist():
+            peer = int(self.peer[message])
+            if peer in last:
+                found[last[peer]] = message
+            last[peer] = message
+        return found
+
+    @cached_property
     def followers(self) -> list[list[int]]:
         """The messages that wait for each message."""
         found: list[list[int]] = [[] for _ in range(self.messages)]

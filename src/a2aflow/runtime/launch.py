@@ -3,6 +3,7 @@
 import importlib.util
 import os
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from a2aflow.ir.files.messages import messages_text
 from a2aflow.ir.files.text import write_text
 from a2aflow.ir.messages import Messages
 from a2aflow.runtime.bench import Report, report_from_json
+from a2aflow.runtime.engine.build import build, find_mpicc
 from a2aflow.runtime.mpiexec import find_mpi
 from a2aflow.runtime.needs import require_memory
 from a2aflow.runtime.parts import read_messages
@@ -103,6 +105,8 @@ def _commands(job: Job, settings: RunSettings, ranks: int, folder: Path) -> list
     worker = [sys.executable, "-m", "a2aflow.runtime.worker", str(folder / "job.json")]
     if job.on == "mpi":
         mpi = find_mpi(settings.mpi)
+        with suppress(MissingComponentError):  # without a compiler the exchange is in Python
+            build(find_mpicc(launcher=str(mpi.mpiexec)))
         return [Command(mpi.command(ranks, worker), mpi.variables(ranks), folder / "mpi.log")]
     if job.on == "torch":
         return [

@@ -1,4 +1,4 @@
-"""`a2aflow.run`: real bytes between real processes, checked and timed."""
+"""`a2aflow.run`, real bytes between real processes, and `a2aflow.wrap`, under any MPI program."""
 
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -10,6 +10,7 @@ from a2aflow.ir.schedule import Schedule
 from a2aflow.runtime.bench import Report
 from a2aflow.runtime.launch import RunSettings, run_schedule
 from a2aflow.runtime.sizes import parse_sizes
+from a2aflow.runtime.wrap import environment_for
 
 
 def run(
@@ -52,6 +53,48 @@ def run(
     settings = RunSettings(_sizes(sizes), iterations, warmup, sync, mpi, timeout)
     with _saved(subject) as path:
         return run_schedule(path, on, settings, ranks)
+
+
+def wrap(
+    files: Sequence[Schedule | str | PathLike[str]],
+    *,
+    min_bytes: int | str = "0",
+    rank_map: str | PathLike[str] | None = None,
+    mpicc: str | None = None,
+    launcher: str | None = None,
+    report: bool = False,
+) -> dict[str, str]:
+    """Return the environment in which an unmodified MPI program uses schedules.
+
+    A process that is started with these variables has its MPI_Alltoall, MPI_Alltoallv and
+    MPI_Ialltoall, in C and in Fortran, carried out by the schedule that has as many ranks as their
+    communicator; whatever does not fit is the MPI library's own. A small C library is built with
+    the program's own mpicc, once, and kept in the user's cache.
+
+    Args:
+        files: schedules, or the paths of them or of the messages that they were lowered to;
+            `"PATH@64K"` is used for shards of 64 KiB and above.
+        min_bytes: shards that are smaller are left to the library.
+        rank_map: the path of lines of a node and the rank in MPI_COMM_WORLD that runs there; else
+            rank r is terminal r, or, in a communicator smaller than the world, its own rank r.
+        mpicc: the compiler of the program's MPI.
+        launcher: the command beside which it is looked for otherwise, before the PATH.
+        report: whether the program prints one line about that when it ends.
+
+    >>> import a2aflow, shutil
+    >>> variables = a2aflow.wrap([a2aflow.schedule("ring:4")]) if shutil.which("mpicc") else {}
+    >>> sorted(variables) or ["no mpicc here"]  # doctest: +SKIP
+    ['A2AFLOW_ENGINE', 'A2AFLOW_LIBMPI', 'A2AFLOW_WRAP', 'LD_PRELOAD']
+
+    """
+    return environment_for(
+        files,
+        min_bytes=min_bytes,
+        rank_map=rank_map,
+        mpicc=mpicc,
+        launcher=launcher,
+        report=report,
+    )
 
 
 def _sizes(sizes: str | int | Sequence[int]) -> tuple[int, ...]:

@@ -20,7 +20,7 @@ from a2aflow.errors import MissingComponentError, UsageError
 SOURCES = Path(__file__).parent
 ENGINE, PRELOAD = ("plan.c", "exchange.c", "interpose.c", "fortran.c"), ("preload.c",)
 HEADERS = ("engine.h", "calls.h")
-FLAGS = ("-O2", "-std=gnu11", "-fPIC", "-shared", "-pthread")
+FLAGS = ("-O2", "-std=gnu11", "-D_GNU_SOURCE", "-fPIC", "-shared", "-pthread")
 ONLY_NEEDED = ("-fvisibility=hidden", "-Wl,--as-needed")
 """Of what is preloaded: it must not pull in the MPI library."""
 

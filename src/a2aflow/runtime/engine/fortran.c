@@ -29,17 +29,13 @@ static void *in_c(void *buffer)
     return stands_for(buffer, BOTTOM, "MPIR_F_MPI_BOTTOM") ? MPI_BOTTOM : buffer;
 }
 
-void a2a_alltoall_f(void *send, MPI_Fint *send_count, MPI_Fint *send_type, void *receive,
-                    MPI_Fint *receive_count, MPI_Fint *receive_type, MPI_Fint *comm,
-                    MPI_Fint *code)
+void a2a_alltoall_f(FORTRAN_ALLTOALL)
 {
     *code = a2a_alltoall(in_c(send), *send_count, MPI_Type_f2c(*send_type), in_c(receive),
                          *receive_count, MPI_Type_f2c(*receive_type), MPI_Comm_f2c(*comm));
 }
 
-void a2a_alltoallv_f(void *send, MPI_Fint *send_counts, MPI_Fint *send_places, MPI_Fint *send_type,
-                     void *receive, MPI_Fint *receive_counts, MPI_Fint *receive_places,
-                     MPI_Fint *receive_type, MPI_Fint *comm, MPI_Fint *code)
+void a2a_alltoallv_f(FORTRAN_ALLTOALLV)
 {
     *code = a2a_alltoallv(in_c(send), send_counts, send_places, MPI_Type_f2c(*send_type),
                           in_c(receive), receive_counts, receive_places,

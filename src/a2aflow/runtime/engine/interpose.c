@@ -29,12 +29,15 @@ static int keyval = MPI_KEYVAL_INVALID;
 static int64_t taken, passed, taken_bytes;
 static double taken_seconds;
 
-/* The user's side of a call: `counts` and `places` of shards by rank, or `count` for all. */
+/* The user's side of a call: `count` items for each rank, or as many as counts say at the places
+ * given, which are of either of two types. */
 typedef struct {
     char *buffer;
-    int count;
-    const int *counts, *places;
     MPI_Datatype type;
+    int64_t count;
+    const int *counts, *places;
+    const MPI_Count *large_counts;
+    const MPI_Aint *large_places;
 } Side;
 
 /* One all-to-all, going on or to be used again. */
@@ -79,8 +82,11 @@ static void configure(void)
     char *line = NULL;
     size_t room = 0;
     ssize_t length;
+    int rank = 0;
     if (!file) {
-        warn(path ? path : "A2AFLOW_WRAP", "cannot be read");
+        PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+        if (rank == 0)
+            warn(path ? path : "A2AFLOW_WRAP", "cannot be read");
         return;
     }
     while ((length = getline(&line, &room, file)) > 0) {
@@ -347,14 +353,19 @@ static int64_t type_bytes(MPI_Datatype type)
     return size;
 }
 
-static int side_count(const Side *side, int32_t rank)
+static int64_t side_count(const Side *side, int32_t rank)
 {
-    return side->counts ? side->counts[rank] : side->count;
+    return side->large_counts ? side->large_counts[rank]
+           : side->counts     ? side->counts[rank]
+                              : side->count;
 }
 
 static char *side_place(const Side *side, int32_t rank, MPI_Count extent)
 {
-    return side->buffer + (side->places ? side->places[rank] : (int64_t)rank * side->count) * extent;
+    int64_t items = side->large_places ? side->large_places[rank]
+                    : side->places     ? side->places[rank]
+                                       : rank * side->count;
+    return side->buffer + items * extent;
 }
 
 /* Say where each shard of a side begins, by the ranks of the plan: where it is, or packed. */
@@ -396,7 +407,7 @@ static int pack_side(const Side *side, int32_t ranks, char *packed, int unpack, 
     int code = MPI_SUCCESS;
     PMPI_Type_get_extent_x(side->type, &lower, &extent);
     for (int32_t r = 0; !code && r < ranks; r++) {
-        int count = side_count(side, r), at = 0;
+        int count = (int)side_count(side, r), at = 0;
         int bytes = (int)(count * size);
         char *place = side_place(side, r, extent);
         if (count)
@@ -483,47 +494,43 @@ static int exchange(Bound *bound, int at, const Side *send, const Side *receive,
 }
 
 /* Return the bytes of a shard, and the plan for it in `at`; 0 if the library is to do it. */
-static int64_t shard_of(const Bound *bound, int count, MPI_Datatype type, int *at)
+static int64_t shard_of(const Bound *bound, const Side *receive, int *at)
 {
-    int64_t size = bound && count > 0 ? type_bytes(type) : 0, shard = size * count;
-    if (size <= 0 || shard > INT_MAX)
+    int64_t size = bound && receive->count > 0 ? type_bytes(receive->type) : 0;
+    if (size <= 0 || receive->count > INT_MAX / size)
         return 0;
-    *at = plan_for(bound, shard, NULL);
-    return *at < bound->count ? shard : 0;
+    *at = plan_for(bound, size * receive->count, NULL);
+    return *at < bound->count ? size * receive->count : 0;
 }
 
-int a2a_alltoall(const void *send, int send_count, MPI_Datatype send_type, void *receive,
-                 int receive_count, MPI_Datatype receive_type, MPI_Comm comm)
+/* Carry out a call if it can be taken, and count it if not. */
+static int take(const Side *send, const Side *receive, MPI_Comm comm, int *code)
 {
     Bound *bound = bound_of(comm, 1);
     int at;
-    int64_t shard = shard_of(bound, receive_count, receive_type, &at);
-    if (shard) {
-        Side from = {(char *)send, send_count, NULL, NULL, send_type};
-        Side to = {receive, receive_count, NULL, NULL, receive_type};
-        return exchange(bound, at, send == MPI_IN_PLACE ? NULL : &from, &to, shard, NULL);
+    int64_t shard = shard_of(bound, receive, &at);
+    if (!shard) {
+        count_passed();
+        return 0;
     }
-    count_passed();
-    return PMPI_Alltoall(send, send_count, send_type, receive, receive_count, receive_type, comm);
+    *code = exchange(bound, at, send->buffer == MPI_IN_PLACE ? NULL : send, receive, shard, NULL);
+    return 1;
 }
 
-int a2a_alltoallv(const void *send, const int *send_counts, const int *send_places,
-                  MPI_Datatype send_type, void *receive, const int *receive_counts,
-                  const int *receive_places, MPI_Datatype receive_type, MPI_Comm comm)
+/* The same for shards that differ. Those who pass bytes on have to know how many, so all tell all. */
+static int take_v(const Side *send, const Side *receive, MPI_Comm comm, int *code)
 {
     Bound *bound = bound_of(comm, 1);
     if (bound) {
         int32_t ranks = bound->ranks, pairs = ranks * ranks;
-        int in_place = send == MPI_IN_PLACE;
-        const int *counts = in_place ? receive_counts : send_counts;
-        int64_t size = type_bytes(in_place ? receive_type : send_type), total = 0, most = 0;
+        const Side *from = send->buffer == MPI_IN_PLACE ? receive : send;
+        int64_t size = type_bytes(from->type), total = 0, most = 0;
         for (int32_t r = 0; r < ranks; r++)
-            bound->counts[r] = counts[r] * size;
-        /* Those who pass bytes on have to know how many. */
-        int code = PMPI_Allgather(bound->counts, ranks, MPI_INT64_T, bound->matrix, ranks,
-                                  MPI_INT64_T, bound->comm);
-        if (code)
-            return code;
+            bound->counts[r] = side_count(from, r) * size;
+        *code = PMPI_Allgather(bound->counts, ranks, MPI_INT64_T, bound->matrix, ranks,
+                               MPI_INT64_T, bound->comm);
+        if (*code)
+            return 1;
         for (int32_t pair = 0; pair < pairs; pair++) {
             int64_t bytes = bound->matrix[pair];
             if (bytes < 0 || bytes > most)
@@ -532,15 +539,59 @@ int a2a_alltoallv(const void *send, const int *send_counts, const int *send_plac
         }
         int at = plan_for(bound, total / pairs, bound->matrix);
         if (most > 0 && most <= INT_MAX && at < bound->count) {
-            Side from = {(char *)send, 0, send_counts, send_places, send_type};
-            Side to = {receive, 0, receive_counts, receive_places, receive_type};
-            return exchange(bound, at, in_place ? NULL : &from, &to, 0, bound->matrix);
+            *code = exchange(bound, at, from == send ? send : NULL, receive, 0, bound->matrix);
+            return 1;
         }
     }
     count_passed();
-    return PMPI_Alltoallv(send, send_counts, send_places, send_type, receive, receive_counts,
-                          receive_places, receive_type, comm);
+    return 0;
 }
+
+int a2a_alltoall(ALLTOALL(int))
+{
+    Side from = {(char *)send, send_type, .count = send_count};
+    Side to = {receive, receive_type, .count = receive_count};
+    int code;
+    return take(&from, &to, comm, &code) ? code
+                                         : PMPI_Alltoall(send, send_count, send_type, receive,
+                                                         receive_count, receive_type, comm);
+}
+
+int a2a_alltoallv(ALLTOALLV(int, int))
+{
+    Side from = {(char *)send, send_type, .counts = send_counts, .places = send_places};
+    Side to = {receive, receive_type, .counts = receive_counts, .places = receive_places};
+    int code;
+    return take_v(&from, &to, comm, &code)
+               ? code
+               : PMPI_Alltoallv(send, send_counts, send_places, send_type, receive, receive_counts,
+                                receive_places, receive_type, comm);
+}
+
+#if MPI_VERSION >= 4
+int a2a_alltoall_c(ALLTOALL(MPI_Count))
+{
+    Side from = {(char *)send, send_type, .count = send_count};
+    Side to = {receive, receive_type, .count = receive_count};
+    int code;
+    return take(&from, &to, comm, &code) ? code
+                                         : PMPI_Alltoall_c(send, send_count, send_type, receive,
+                                                           receive_count, receive_type, comm);
+}
+
+int a2a_alltoallv_c(ALLTOALLV(MPI_Count, MPI_Aint))
+{
+    Side from = {(char *)send, send_type, .large_counts = send_counts,
+                 .large_places = send_places};
+    Side to = {receive, receive_type, .large_counts = receive_counts,
+               .large_places = receive_places};
+    int code;
+    return take_v(&from, &to, comm, &code)
+               ? code
+               : PMPI_Alltoallv_c(send, send_counts, send_places, send_type, receive,
+                                  receive_counts, receive_places, receive_type, comm);
+}
+#endif
 
 /* Calls that do not wait. The program may be anywhere while others wait for us to pass their bytes
  * on, so a thread of ours goes on with them; that needs MPI_THREAD_MULTIPLE, and without it such a
@@ -639,31 +690,29 @@ static Operation *take_idle(Bound *bound)
     return operation ? operation : new_operation(bound);
 }
 
-int a2a_ialltoall(const void *send, int send_count, MPI_Datatype send_type, void *receive,
-                  int receive_count, MPI_Datatype receive_type, MPI_Comm comm,
-                  MPI_Request *request)
+/* Start a call if it can be taken: on a communicator that has been looked at, for that waits. */
+static int take_i(const Side *send, const Side *receive, MPI_Comm comm, MPI_Request *request,
+                  int *code)
 {
     int level = MPI_THREAD_SINGLE, at;
     PMPI_Query_thread(&level);
     Bound *bound = level == MPI_THREAD_MULTIPLE ? bound_of(comm, 0) : NULL;
-    int64_t shard = shard_of(bound, receive_count, receive_type, &at);
+    int64_t shard = shard_of(bound, receive, &at);
     if (!shard) {
         count_passed();
-        return PMPI_Ialltoall(send, send_count, send_type, receive, receive_count, receive_type,
-                              comm, request);
+        return 0;
     }
     Operation *operation = take_idle(bound);
+    *code = MPI_ERR_NO_MEM;
     if (!operation)
-        return MPI_ERR_NO_MEM;
-    Side from = {(char *)send, send_count, NULL, NULL, send_type};
-    Side to = {receive, receive_count, NULL, NULL, receive_type};
-    int code = start(operation, at, send == MPI_IN_PLACE ? NULL : &from, &to, shard, NULL);
-    if (!code)
-        code = PMPI_Grequest_start(tell, let_go, keep_going, NULL, &operation->request);
-    if (code)
-        return code;
+        return 1;
+    *code = start(operation, at, send->buffer == MPI_IN_PLACE ? NULL : send, receive, shard, NULL);
+    if (!*code)
+        *code = PMPI_Grequest_start(tell, let_go, keep_going, NULL, &operation->request);
+    if (*code)
+        return 1;
     *request = operation->request;
-    count_call(side_bytes(&to, bound->ranks), 0.0);
+    count_call(side_bytes(receive, bound->ranks), 0.0);
     pthread_mutex_lock(&lock);
     if (!thread_runs)
         thread_runs = !pthread_create(&thread, NULL, go_on_with_all, NULL);
@@ -672,8 +721,32 @@ int a2a_ialltoall(const void *send, int send_count, MPI_Datatype send_type, void
     bound->in_flight++;
     pthread_cond_signal(&bell);
     pthread_mutex_unlock(&lock);
-    return MPI_SUCCESS;
+    return 1;
 }
+
+int a2a_ialltoall(ALLTOALL(int), MPI_Request *request)
+{
+    Side from = {(char *)send, send_type, .count = send_count};
+    Side to = {receive, receive_type, .count = receive_count};
+    int code;
+    return take_i(&from, &to, comm, request, &code)
+               ? code
+               : PMPI_Ialltoall(send, send_count, send_type, receive, receive_count, receive_type,
+                                comm, request);
+}
+
+#if MPI_VERSION >= 4
+int a2a_ialltoall_c(ALLTOALL(MPI_Count), MPI_Request *request)
+{
+    Side from = {(char *)send, send_type, .count = send_count};
+    Side to = {receive, receive_type, .count = receive_count};
+    int code;
+    return take_i(&from, &to, comm, request, &code)
+               ? code
+               : PMPI_Ialltoall_c(send, send_count, send_type, receive, receive_count,
+                                  receive_type, comm, request);
+}
+#endif
 
 /* Look at the world as soon as there is one, so that calls that do not wait can be taken, too. */
 static int begin(int code)

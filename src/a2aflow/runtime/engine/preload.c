@@ -3,7 +3,6 @@
  * Every process of a job gets it, launchers and shells included, so it needs nothing but libc. The
  * engine, which needs the MPI library, is loaded at the first call of a program that has the library
  * which the engine was built for; any other program makes its calls as if this were not here. */
-#define _GNU_SOURCE
 #include "calls.h"
 
 #include <dlfcn.h>
@@ -11,6 +10,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static void *engine, *library;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -32,6 +32,19 @@ static int find_library(struct dl_phdr_info *info, size_t size, void *name)
     return 0;
 }
 
+/* Whether this is the rank that speaks for all, as far as launchers tell. */
+static int speaks(void)
+{
+    static const char *const RANKS[] = {"PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK",
+                                        "SLURM_PROCID"};
+    for (int i = 0; i < 4; i++) {
+        const char *rank = getenv(RANKS[i]);
+        if (rank)
+            return !strcmp(rank, "0");
+    }
+    return 1;
+}
+
 static void load(void)
 {
     const char *path = getenv("A2AFLOW_ENGINE"), *wanted = getenv("A2AFLOW_LIBMPI");
@@ -42,7 +55,7 @@ static void load(void)
     void *known = dlopen(wanted, RTLD_LAZY | RTLD_NOLOAD);
     if (known)
         engine = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (!engine)
+    if (!engine && speaks())
         fprintf(stderr,
                 "a2aflow: the program uses %s, the engine %s (%s); the MPI library's own "
                 "all-to-all is used\n",
@@ -75,21 +88,30 @@ static void *function(const char *ours, const char *theirs)
         return call arguments;                                                                     \
     }
 
-INTERPOSE(int, MPI_Init, "a2a_init", "PMPI_Init", (INIT_ARGUMENTS), (count, words))
-INTERPOSE(int, MPI_Init_thread, "a2a_init_thread", "PMPI_Init_thread", (INIT_THREAD_ARGUMENTS),
+#define SHARDS (send, send_count, send_type, receive, receive_count, receive_type, comm)
+#define PENDING (send, send_count, send_type, receive, receive_count, receive_type, comm, request)
+#define COUNTED                                                                                    \
+    (send, send_counts, send_places, send_type, receive, receive_counts, receive_places,           \
+     receive_type, comm)
+
+INTERPOSE(int, MPI_Init, "a2a_init", "PMPI_Init", (INIT), (count, words))
+INTERPOSE(int, MPI_Init_thread, "a2a_init_thread", "PMPI_Init_thread", (INIT_THREAD),
           (count, words, wanted, given))
 INTERPOSE(int, MPI_Finalize, "a2a_finalize", "PMPI_Finalize", (void), ())
-INTERPOSE(int, MPI_Alltoall, "a2a_alltoall", "PMPI_Alltoall", (ALLTOALL_ARGUMENTS),
-          (send, send_count, send_type, receive, receive_count, receive_type, comm))
-INTERPOSE(int, MPI_Alltoallv, "a2a_alltoallv", "PMPI_Alltoallv", (ALLTOALLV_ARGUMENTS),
-          (send, send_counts, send_places, send_type, receive, receive_counts, receive_places,
-           receive_type, comm))
+INTERPOSE(int, MPI_Alltoall, "a2a_alltoall", "PMPI_Alltoall", (ALLTOALL(int)), SHARDS)
+INTERPOSE(int, MPI_Alltoallv, "a2a_alltoallv", "PMPI_Alltoallv", (ALLTOALLV(int, int)), COUNTED)
 INTERPOSE(int, MPI_Ialltoall, "a2a_ialltoall", "PMPI_Ialltoall",
-          (ALLTOALL_ARGUMENTS, MPI_Request *request),
-          (send, send_count, send_type, receive, receive_count, receive_type, comm, request))
-INTERPOSE(void, mpi_alltoall_, "a2a_alltoall_f", "pmpi_alltoall_", (FORTRAN_ALLTOALL_ARGUMENTS),
+          (ALLTOALL(int), MPI_Request *request), PENDING)
+#if MPI_VERSION >= 4
+INTERPOSE(int, MPI_Alltoall_c, "a2a_alltoall_c", "PMPI_Alltoall_c", (ALLTOALL(MPI_Count)), SHARDS)
+INTERPOSE(int, MPI_Alltoallv_c, "a2a_alltoallv_c", "PMPI_Alltoallv_c",
+          (ALLTOALLV(MPI_Count, MPI_Aint)), COUNTED)
+INTERPOSE(int, MPI_Ialltoall_c, "a2a_ialltoall_c", "PMPI_Ialltoall_c",
+          (ALLTOALL(MPI_Count), MPI_Request *request), PENDING)
+#endif
+INTERPOSE(void, mpi_alltoall_, "a2a_alltoall_f", "pmpi_alltoall_", (FORTRAN_ALLTOALL),
           (send, send_count, send_type, receive, receive_count, receive_type, comm, code))
-INTERPOSE(void, mpi_alltoallv_, "a2a_alltoallv_f", "pmpi_alltoallv_", (FORTRAN_ALLTOALLV_ARGUMENTS),
+INTERPOSE(void, mpi_alltoallv_, "a2a_alltoallv_f", "pmpi_alltoallv_", (FORTRAN_ALLTOALLV),
           (send, send_counts, send_places, send_type, receive, receive_counts, receive_places,
            receive_type, comm, code))
 INTERPOSE(void, mpi_finalize_, "a2a_finalize_f", "pmpi_finalize_", (MPI_Fint * code), (code))

@@ -1,0 +1,118 @@
+"""Put schedules under a program that nobody changes: what its environment has to say.
+
+The engine's preloaded library stands in front of MPI_Alltoall and its kin (`runtime.engine`); it is
+told by a small file which messages there are, for which ranks, and from which size on.
+"""
+
+import hashlib
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+
+from a2aflow.check.program.messages import check_messages
+from a2aflow.errors import FormatError, UsageError, VerificationError
+from a2aflow.ir.files.artefacts import read_as
+from a2aflow.ir.files.messages import messages_text
+from a2aflow.ir.files.node_values import read_node_values
+from a2aflow.ir.files.text import write_text
+from a2aflow.ir.messages import Messages
+from a2aflow.ir.schedule import Schedule
+from a2aflow.runtime.engine.build import build, cache_folder, find_mpicc
+from a2aflow.runtime.parts import all_parts, read_messages
+from a2aflow.runtime.sizes import parse_sizes
+
+MARK = "@"
+"""Stands between a file and the size from which on it is used."""
+
+
+@dataclass(frozen=True)
+class Wrapped:
+    """Messages, the least bytes of a shard that they are used for, and their ranks in the world."""
+
+    messages: Messages
+    least: int
+    world: tuple[int, ...] | None = None
+
+
+def environment_for(
+    files: Sequence[Schedule | str | PathLike[str]],
+    *,
+    min_bytes: int | str = 0,
+    rank_map: str | PathLike[str] | None = None,
+    mpicc: str | None = None,
+    launcher: str | None = None,
+    report: bool = False,
+) -> dict[str, str]:
+    """Return the variables that put schedules under an MPI program; see `a2aflow.wrap`."""
+    if not files:
+        raise UsageError("no schedule; expected the file of at least one")
+    wrapped = [_wrapped(each, _size(min_bytes), rank_map) for each in files]
+    engine = build(find_mpicc(mpicc, launcher))
+    lines = ["report"] if report else []
+    for each in wrapped:
+        path = _kept(messages_text(each.messages), ".messages")
+        lines.append(f"file {len(each.messages.ranks)} {each.least} {path}")
+        if each.world is not None:
+            lines.append("map " + " ".join(map(str, each.world)))
+    before = os.environ.get("LD_PRELOAD")
+    return {
+        "LD_PRELOAD": f"{engine.preload}:{before}" if before else str(engine.preload),
+        "A2AFLOW_ENGINE": str(engine.engine),
+        "A2AFLOW_LIBMPI": engine.libmpi,
+        "A2AFLOW_WRAP": str(_kept("\n".join(lines) + "\n", ".wrap")),
+    }
+
+
+def _wrapped(
+    given: Schedule | str | PathLike[str], least: int, rank_map: str | PathLike[str] | None
+) -> Wrapped:
+    """Read and check what was given: a wrong file is found before the program starts."""
+    path = None if isinstance(given, Schedule) else Path(given)
+    if path is not None and not path.exists() and MARK in path.name:
+        name, _, size = str(given).rpartition(MARK)
+        path, least = Path(name), _size(size)
+    messages = all_parts(given) if isinstance(given, Schedule) else read_messages(_file(path))
+    judged = check_messages(messages)
+    if not judged.correct:
+        raise VerificationError(str(path or messages.name), judged.problems())
+    if rank_map is None:
+        return Wrapped(messages, least)
+    schedule = given if isinstance(given, Schedule) else read_as(_file(path), Schedule)
+    return Wrapped(messages, least, _world(Path(rank_map), schedule))
+
+
+def _file(path: Path | None) -> Path:
+    if path is None or not path.exists():
+        raise UsageError(f"no file {path}; expected a saved schedule, or its messages")
+    return path
+
+
+def _size(size: int | str) -> int:
+    if isinstance(size, int):
+        return size
+    found = parse_sizes(size) if size not in ("", "0") else (0,)
+    if len(found) != 1:
+        raise UsageError(f"{size!r}; expected one size, such as 4096 or 64K")
+    return found[0]
+
+
+def _world(path: Path, schedule: Schedule) -> tuple[int, ...]:
+    """Return the rank in MPI_COMM_WORLD of every terminal."""
+    values = read_node_values(path, schedule.problem.topology)
+    strange = next((each for each in values if not each.isdecimal()), None)
+    if strange is not None or len(set(values)) != len(values):
+        found = f"rank {strange!r}" if strange is not None else "one rank for two nodes"
+        raise FormatError(f"{path}: {found}; expected another number from 0 on for every node")
+    return tuple(map(int, values))
+
+
+def _kept(text: str, suffix: str) -> Path:
+    """Return a file with this text, in the cache: ranks on other machines may read it, too."""
+    digest = hashlib.sha256(text.encode()).hexdigest()[:16]
+    path = cache_folder() / f"wrap-{digest}{suffix}"
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_text(path, text)
+    return path
