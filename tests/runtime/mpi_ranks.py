@@ -12,7 +12,8 @@ from rank_data import DTYPES, ITEMS, received, same_bytes, sent
 from a2aflow.errors import UsageError
 from a2aflow.ir.files.json import read_json, schedule_from_json
 from a2aflow.ir.schedule import Schedule
-from a2aflow.runtime.mpi import MAX_BINDINGS, Alltoall
+from a2aflow.runtime.mpi import Alltoall
+from a2aflow.runtime.mpi.requests import MAX_BINDINGS
 
 comm = MPI.COMM_WORLD
 rank, ranks = comm.Get_rank(), comm.Get_size()
@@ -70,6 +71,65 @@ def of_each(alltoall: Alltoall) -> None:
         check(same_bytes(recv, other), f"shards of every size {seed}")
 
 
+def counted(alltoall: Alltoall) -> None:
+    """Counts and displacements as of comm.Alltoallv: with gaps, of a type, in place, and zero."""
+    counts = np.random.default_rng(3).integers(0, 9, (ranks, ranks))
+    counts[0, 1:] = 0
+    mine, theirs = counts[rank].tolist(), counts[:, rank].tolist()
+    gaps = (np.cumsum([0, *mine[:-1]]) + 2 * np.arange(ranks)).tolist()
+    send = np.arange(sum(mine) + 2 * ranks, dtype=np.int32) + 1000 * rank
+    recv, other = (np.full(sum(theirs), -1, np.int32) for _ in range(2))
+    alltoall.v([send, mine, gaps, MPI.INT], [recv, theirs])
+    comm.Alltoallv([send, mine, gaps, MPI.INT], [other, theirs])
+    check(same_bytes(recv, other), "counts with gaps to send from")
+    wide, widest = (np.full(sum(theirs) + 3 * ranks, -1, np.int32) for _ in range(2))
+    places = (np.cumsum([0, *theirs[:-1]]) + 3 * np.arange(ranks)).tolist()
+    for call, to in ((alltoall.v, wide), (comm.Alltoallv, widest)):
+        call([send, (mine, gaps), "i"], [to, (theirs, places), "i"])
+    check(same_bytes(wide, widest), "counts with gaps to receive to")
+    both = np.minimum(counts, counts.T)[rank].tolist()
+    held = np.arange(sum(both), dtype=np.int32) + 100 * rank
+    kept = held.copy()
+    alltoall.v(MPI.IN_PLACE, [held, both])
+    comm.Alltoallv(MPI.IN_PLACE, [kept, both])
+    check(same_bytes(held, kept), "counts in place")
+
+
+def as_mpi4py_has_them(alltoall: Alltoall) -> None:
+    """Buffers of all kinds that comm.Alltoall takes, in place, and without waiting."""
+    given = sent(rank, ranks, 6, np.float64, 9)
+    wanted = received(rank, ranks, 6, np.float64, 9)
+    recv = np.zeros_like(given)
+    for left, right in (
+        ([given, MPI.DOUBLE], [recv, MPI.DOUBLE]),
+        ([given, 6 * ranks, MPI.DOUBLE], [recv, 6 * ranks, MPI.DOUBLE]),
+        ([given, "d"], [recv, "d"]),
+    ):
+        recv[:] = 0
+        alltoall(left, right)
+        check(same_bytes(recv, wanted), "buffers with a type")
+    text = bytearray(given.tobytes())
+    into = bytearray(len(text))
+    alltoall(text, into)
+    check(bytes(into) == wanted.tobytes(), "bytes")
+    recv[:] = given
+    alltoall(MPI.IN_PLACE, recv)
+    check(same_bytes(recv, wanted), "in place")
+    recv[:] = 0
+    pending = alltoall.start(given, recv)
+    try:
+        alltoall.start(given, recv)
+    except UsageError as error:
+        check("is not over" in str(error), str(error))
+    else:
+        check(pending.done or pending.test(), "took a second call before the first was over")
+    comm.Barrier()
+    while not pending.test():
+        pass
+    pending.wait()
+    check(same_bytes(recv, wanted), "started, and tested")
+
+
 def refusals(schedule: Schedule, alltoall: Alltoall) -> None:
     """Buffers and communicators that do not fit are refused before anything is sent."""
     good, twice, fixed = np.zeros(ranks), np.zeros(2 * ranks), np.zeros(ranks)
@@ -85,8 +145,9 @@ def refusals(schedule: Schedule, alltoall: Alltoall) -> None:
         (good, fixed, "must be writable"),
         (twice[::2], good, "send buffer is not contiguous"),
         (good, twice[::2], "receive buffer is not contiguous"),
-        (np.array([None] * ranks), good, "send buffer is not a numpy array of plain"),
-        (good, [0.0] * ranks, "receive buffer is not a numpy array of plain"),
+        (np.array([None] * ranks), good, "send buffer is not an array of plain"),
+        (good, [0.0] * ranks, "receive buffer is not an array of plain"),
+        ([good, [1] * ranks], good, "are for Alltoall.v"),
     ]
     for send, recv, problem in bad:
         try:
@@ -118,6 +179,8 @@ def main(files: list[str]) -> None:
         many_buffers(alltoall)
         halves(alltoall)
         of_each(alltoall)
+        counted(alltoall)
+        as_mpi4py_has_them(alltoall)
         refusals(schedule, alltoall)
         exchange(alltoall, 3, np.float64, "after refusals")
     if rank == 0:

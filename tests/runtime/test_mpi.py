@@ -3,8 +3,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from programs_in_c import mpi_of
 
+import a2aflow
 from a2aflow.errors import MissingComponentError, UsageError, VerificationError
+from a2aflow.runtime.engine.build import build
 from a2aflow.runtime.mpiexec import Mpi, find_mpi
 from a2aflow.runtime.processes import Command, grouped
 from saved import RANKS, save_all
@@ -47,10 +50,52 @@ def running(folder: Path) -> list[str]:
     return found
 
 
-def test_every_byte_arrives(mpi: Mpi, tmp_path: Path) -> None:
+@pytest.mark.parametrize("exchange", ["c", "python"])
+def test_every_byte_arrives(
+    mpi: Mpi, tmp_path: Path, exchange: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """All schedules, types, sizes, buffers and ways to synchronise move the right bytes."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("A2AFLOW_EXCHANGE", exchange)
+    if exchange == "c":
+        build(mpi_of(mpi.kind)[1])
     said = start(mpi, RANKS, [str(HERE / "mpi_ranks.py"), *save_all(tmp_path)], tmp_path, 300)
     assert "all as it must be" in said
+
+
+def test_no_engine_where_one_is_asked_for(
+    mpi: Mpi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All ranks say so, and none waits for another."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("A2AFLOW_EXCHANGE", "c")
+    with pytest.raises(VerificationError, match="no engine was built"):
+        start(mpi, RANKS, [str(HERE / "mpi_ranks.py"), *save_all(tmp_path)], tmp_path, 60)
+
+
+def test_a_schedule_for_a_spec_is_made_by_one_rank(mpi: Mpi, tmp_path: Path) -> None:
+    """Ranks that have the SPEC or the path only."""
+    script = """
+import sys
+import numpy as np
+from mpi4py import MPI
+from a2aflow.runtime.mpi import Alltoall
+comm = MPI.COMM_WORLD
+send = np.arange(12) + 100 * comm.rank
+for given in ("ring:4", sys.argv[1]):
+    recv = np.zeros_like(send)
+    with Alltoall(given, comm) as alltoall:
+        alltoall(send, recv)
+    other = np.zeros_like(send)
+    comm.Alltoall(send, other)
+    assert (recv == other).all()
+heavy = "numba" in sys.modules
+assert comm.gather(heavy) in (None, [True, False, False, False])
+print("right")
+"""
+    a2aflow.schedule("ring:4").save(tmp_path / "ring.json")
+    said = start(mpi, 4, ["-c", script, str(tmp_path / "ring.json")], tmp_path, 120)
+    assert said.count("right") == 4
 
 
 def test_a_rank_that_dies_ends_the_run(mpi: Mpi, tmp_path: Path) -> None:

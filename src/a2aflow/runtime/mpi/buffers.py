@@ -80,7 +80,7 @@ def _item(datatype: "MPI.Datatype", name: str) -> tuple[int, Any]:
             f"the {name} buffer is of a datatype with gaps, or a derived one; give a predefined "
             "one, and data that lies together (MPI.Datatype.Pack)"
         )
-    return size, datatype.Get_name()
+    return size, np.dtype(datatype.tocode())
 
 
 def copy_of(side: Side) -> Side:

@@ -1,0 +1,204 @@
+"""Unmodified programs under `a2aflow wrap`: same results, calls taken, nothing ever broken."""
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+from programs_in_c import PREFIX, compiled, mpi_of, started, wrapped
+
+import a2aflow
+from a2aflow.errors import FormatError, UsageError
+from a2aflow.ir.files.messages import messages_text
+from a2aflow.lowering.programs.messages import messages_of
+from a2aflow.runtime.mpiexec import Mpi
+from command_line import Run
+
+REPORT = re.compile(r"a2aflow: (\d+) all-to-alls taken, (\d+) passed; (\d+) bytes")
+RANKS = 4
+SPECS = {4: "ring:4", 2: "complete:2"}
+
+
+@pytest.fixture(scope="module", params=["mpich", "openmpi"])
+def mpi(request: pytest.FixtureRequest) -> tuple[Mpi, Path]:
+    """Every MPI, with its compiler."""
+    return mpi_of(request.param)
+
+
+@pytest.fixture(scope="module")
+def program(mpi: tuple[Mpi, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Compile a program that makes all-to-alls in every way, and checks what comes of it."""
+    return compiled("alltoalls", mpi[1], tmp_path_factory.mktemp("program"))
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Schedules for four ranks and for two."""
+    folder = tmp_path_factory.mktemp("files")
+    for ranks, spec in SPECS.items():
+        a2aflow.schedule(spec).save(folder / f"{ranks}.json")
+    return [str(folder / f"{ranks}.json") for ranks in SPECS]
+
+
+def counts(said: str) -> tuple[int, int, int]:
+    """Return the calls taken and passed, and the bytes."""
+    found = REPORT.search(said)
+    assert found, said
+    return int(found[1]), int(found[2]), int(found[3])
+
+
+@pytest.mark.parametrize("level", ["single", "multiple"])
+def test_every_call_is_right(
+    mpi: tuple[Mpi, Path], program: Path, files: list[str], tmp_path: Path, level: str
+) -> None:
+    """World, copies, other orders and halves; with threads those that do not wait are taken too."""
+    said = wrapped([*files, "--report"], mpi[0], RANKS, [str(program), level], tmp_path)
+    taken, passed, moved = counts(said)
+    assert said.count("right\n") == 1
+    assert "wrong" not in said
+    assert (passed == 0) == (level == "multiple")
+    assert taken + passed == 115
+    assert moved > 0
+
+
+def test_what_no_schedule_is_for_is_the_library_s_own(
+    mpi: tuple[Mpi, Path], program: Path, files: list[str], tmp_path: Path
+) -> None:
+    """Three ranks, and a schedule for four: nothing is taken, and all is right."""
+    said = wrapped([files[0], "--report"], mpi[0], 3, [str(program)], tmp_path)
+    assert "right\n" in said
+    assert counts(said)[0] == 0
+
+
+def test_small_shards_are_the_library_s_own(
+    mpi: tuple[Mpi, Path], program: Path, files: list[str], tmp_path: Path
+) -> None:
+    """By one size for all files, or by a file's own."""
+    for words in ([files[0], "--min-bytes", "4K"], [f"{files[0]}@4K"]):
+        said = wrapped([*words, "--report"], mpi[0], RANKS, [str(program)], tmp_path)
+        taken, passed, _ = counts(said)
+        assert "right\n" in said
+        assert taken == 24
+        assert passed == 91
+
+
+def test_a_file_that_breaks_meanwhile_breaks_no_program(
+    mpi: tuple[Mpi, Path], program: Path, files: list[str], tmp_path: Path
+) -> None:
+    """One warning, and the library's own call: the file cut off, gone, or of something else."""
+    environment = {**mpi[0].variables(RANKS), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    wrapped([files[0]], mpi[0], RANKS, [str(program)], tmp_path)
+    messages = next((tmp_path / "cache" / "a2aflow").glob("*.messages"))
+    good = messages.read_bytes()
+    for broken in (good[: len(good) // 2], good.replace(b"ranks 4", b"ranks 5"), b"", None):
+        messages.unlink()
+        if broken is not None:
+            messages.write_bytes(broken)
+        # The name says what is in it, so wrap itself would not look again.
+        variables = {**environment, **_variables(tmp_path, mpi[1], files[0])}
+        said = started(mpi[0].command(RANKS, [str(program)]), variables, tmp_path)
+        assert said.count("the MPI library's own all-to-all is used") >= 1
+        assert said.count("right\n") == 1, said
+        messages.write_bytes(good)
+
+
+def _variables(folder: Path, mpicc: Path, file: str) -> dict[str, str]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
+        kept = {path: path.read_bytes() for path in (folder / "cache").rglob("*.messages")}
+        found = a2aflow.wrap([file], mpicc=str(mpicc))
+        for path in (folder / "cache").rglob("*.messages"):
+            if path not in kept:
+                path.unlink()
+        return found
+
+
+def test_another_mpi_than_the_program_s(files: list[str], tmp_path: Path) -> None:
+    """The engine of one MPI never meets the handles of another."""
+    mpich, openmpi = mpi_of("mpich"), mpi_of("openmpi")
+    program = compiled("alltoalls", mpich[1], tmp_path)
+    words = [files[0], "--mpicc", str(openmpi[1])]
+    said = wrapped(words, mpich[0], RANKS, [str(program)], tmp_path)
+    assert "the program uses" in said
+    assert "libmpi.so.40" in said
+    assert "right\n" in said
+
+
+def test_ranks_that_sit_elsewhere(mpi: tuple[Mpi, Path], program: Path, tmp_path: Path) -> None:
+    """A map of nodes to ranks: the schedule's messages follow it, and everything is right."""
+    schedule = a2aflow.schedule("ring:4")
+    schedule.save(tmp_path / "ring.json")
+    ranks = tmp_path / "ranks"
+    ranks.write_text("0 2\n1 0\n2 3\n3 1\n")
+    words = [str(tmp_path / "ring.json"), "--rank-map", str(ranks), "--report"]
+    said = wrapped(words, mpi[0], RANKS, [str(program)], tmp_path)
+    assert "right\n" in said
+    assert counts(said)[0] > 0
+
+
+def test_programs_of_mpi4py(mpi: tuple[Mpi, Path], files: list[str], tmp_path: Path) -> None:
+    """They load the library on their own, and call other functions of it."""
+    script = """
+import numpy as np
+from mpi4py import MPI
+comm = MPI.COMM_WORLD
+send = np.arange(4 * 100) + 1000 * comm.rank
+recv = np.empty_like(send)
+comm.Alltoall(send, recv)
+wanted = np.concatenate([np.arange(100) + 100 * comm.rank + 1000 * s for s in range(4)])
+assert (recv == wanted).all()
+recv[:] = 0
+comm.Alltoallv([send, [100] * 4], [recv, [100] * 4])
+assert (recv == wanted).all()
+print("right")
+"""
+    program = [sys.executable, "-c", script]
+    said = wrapped([files[0], "--report"], mpi[0], RANKS, program, tmp_path)
+    assert said.count("right\n") == RANKS
+    assert counts(said)[:2] == (2, 0)
+
+
+def test_fortran_names(mpi: tuple[Mpi, Path], files: list[str], tmp_path: Path) -> None:
+    """What Fortran calls is taken, and its way to say in place is understood."""
+    program = compiled("fortran_names", mpi[1], tmp_path)
+    said = wrapped([files[0], "--report"], mpi[0], RANKS, [str(program)], tmp_path)
+    assert "right\n" in said
+    assert counts(said)[0] == 3
+
+
+def test_what_to_set_in_a_script(files: list[str], tmp_path: Path, run: Run) -> None:
+    """--export prints the variables, and nothing is run."""
+    mpicc = mpi_of("mpich")[1]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path))
+        ended = run("wrap", files[0], "--mpicc", str(mpicc), "--export")
+    lines = ended.out.splitlines()
+    assert {line.split("=")[0] for line in lines} == {
+        "export LD_PRELOAD", "export A2AFLOW_ENGINE", "export A2AFLOW_LIBMPI", "export A2AFLOW_WRAP"
+    }  # fmt: skip
+
+
+def test_refusals(files: list[str], tmp_path: Path, run: Run) -> None:
+    """What was found, what was expected: before anything starts."""
+    mpicc = str(PREFIX / "mpich" / "bin" / "mpicc")
+    ended = run("wrap", files[0])
+    assert ended.code == 2
+    assert "FILE... -- COMMAND" in ended.err
+    ended = run("wrap", files[0], "--mpicc", mpicc, "--", "no-such")
+    assert ended.code == 2
+    assert "no command" in ended.err
+    with pytest.raises(UsageError, match="no file"):
+        a2aflow.wrap([tmp_path / "none.json"], mpicc=mpicc)
+    with pytest.raises(UsageError, match="no schedule"):
+        a2aflow.wrap([], mpicc=mpicc)
+    with pytest.raises(UsageError, match="expected the path of an mpicc"):
+        a2aflow.wrap(files, mpicc=str(tmp_path / "mpicc"))
+    ranks = tmp_path / "ranks"
+    ranks.write_text("0 1\n1 1\n2 2\n3 3\n")
+    with pytest.raises(FormatError, match="one rank for two nodes"):
+        a2aflow.wrap(files[:1], rank_map=ranks, mpicc=mpicc)
+    lowered = tmp_path / "ring.messages"
+    text = messages_text(messages_of(a2aflow.schedule("ring:4")))
+    lowered.write_text(text[:-2])
+    with pytest.raises(FormatError, match="truncated"):
+        a2aflow.wrap([lowered], mpicc=mpicc)
