@@ -15,6 +15,7 @@ from a2aflow.cli.failures import FAILURES, Unsaved, described
 from a2aflow.cli.signals import Stopped, printing
 from a2aflow.errors import UsageError
 from a2aflow.ir.files.text import write_bytes
+from a2aflow.ir.words import escaped
 
 STANDARD_OUTPUT = Path("-")
 """The file name that stands for standard output."""
@@ -30,12 +31,7 @@ Files = Mapping[Path | None, Render]
 def printable(text: str, encoding: str | None = None) -> str:
     """Return a text with escapes for control characters, and for what an encoding does not have."""
     encoding = encoding or "utf-8"
-    if not text.isprintable():
-        text = "".join(
-            each if each.isprintable() or each == "\n" else each.encode("unicode_escape").decode()
-            for each in text
-        )
-    return text.encode(encoding, "backslashreplace").decode(encoding)
+    return escaped(text, kept="\n").encode(encoding, "backslashreplace").decode(encoding)
 
 
 def require_open(stream: TextIO | None) -> TextIO:
@@ -151,9 +147,9 @@ def write_out(path: Path, content: str | bytes) -> None:
 
 
 def line_of(value: object) -> str:
-    """Return a value of a summary as people read it."""
+    """Return a value of a summary as people read it; a text, which may be a file's, on one line."""
     if isinstance(value, list):
-        return ", ".join(map(str, value))
+        return ", ".join(escaped(str(each)) for each in value)
     if isinstance(value, dict):
         return "\n".join(f"{key}: {line_of(each)}" for key, each in value.items())
-    return f"{value:.9g}" if isinstance(value, float) else str(value)
+    return f"{value:.9g}" if isinstance(value, float) else escaped(str(value))
