@@ -55,7 +55,7 @@ class Topology(Noun):
             ("terminals", np.int64),
         ):
             object.__setattr__(self, key, frozen(getattr(self, key), kind))
-        object.__setattr__(self, "name", escaped(self.name))
+        object.__setattr__(self, "name", escaped(self.name.strip()))
         object.__setattr__(self, "notes", tuple(map(escaped, self.notes)))
         _check_sizes(self)
         if self.names is not None:
