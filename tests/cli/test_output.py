@@ -309,10 +309,13 @@ def test_what_is_found_is_in_words(run: Run, tmp_path: Path) -> None:
         assert "True" not in shown.out
 
 
-def test_a_gap_is_never_below_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    """A last digit of rounding is not shown as a gain."""
-    show({"gap": -2e-16, "loss": -1e-17, "time": 1.0}, True, {})
+@pytest.mark.parametrize("rest", [-2e-16, 2.22e-16, 9e-16])
+def test_a_gap_of_rounding_is_nothing(capsys: pytest.CaptureFixture[str], rest: float) -> None:
+    """Last digits are shown neither as a gain nor as a gap; all that is more is shown."""
+    show({"gap": rest, "loss": rest, "time": 1.0}, True, {})
     assert json.loads(capsys.readouterr().out) == {"gap": 0.0, "loss": 0.0, "time": 1.0}
+    assert lines_of({"gap": rest}) == {"gap": "0.00e+00"}
+    assert lines_of({"gap": 2e-14}) == {"gap": "2.00e-14"}
 
 
 def test_the_gap_of_a_schedule_is_that_of_whole_chunks(run: Run) -> None:

@@ -15,13 +15,13 @@ from a2aflow.cli.failures import FAILURES, Unsaved, described
 from a2aflow.cli.signals import Stopped, printing
 from a2aflow.errors import UsageError
 from a2aflow.ir.files.text import write_bytes
-from a2aflow.ir.words import escaped
+from a2aflow.ir.words import beyond_rounding, escaped
 
 STANDARD_OUTPUT = Path("-")
 """The file name that stands for standard output."""
 
 SHARES = ("gap", "loss")
-"""What rounding can push a last digit below the nothing that it is."""
+"""What rounding can push a last digit away from the nothing that it is."""
 
 Render = Callable[[], str | bytes]
 Files = Mapping[Path | None, Render]
@@ -73,7 +73,7 @@ def show(
 
 
 def _tidy(summary: Mapping[str, Any]) -> dict[str, Any]:
-    shares = {key: max(0.0, summary[key]) for key in SHARES if summary.get(key) is not None}
+    shares = {key: beyond_rounding(summary[key]) for key in SHARES if summary.get(key) is not None}
     return {**summary, **shares}
 
 

@@ -11,7 +11,7 @@ from a2aflow.errors import TopologyError
 from a2aflow.ir.arrays import Floats, Ints, frozen
 from a2aflow.ir.names import checked_names, no_node, node_called, not_a_link, two_ends
 from a2aflow.ir.noun import Noun, drawn
-from a2aflow.ir.words import escaped, span
+from a2aflow.ir.words import counted, escaped, span
 
 MAX_NODES = 1_000_000
 SMALLEST, LARGEST = 1e-100, 1e100
@@ -243,7 +243,7 @@ def _raise_at(topology: Topology, bad: NDArray[np.bool_], problem: Callable[[int
     found = np.flatnonzero(bad)
     if len(found):
         link = int(found[0])
-        more = f" (and {len(found) - 1} more links)" if len(found) > 1 else ""
+        more = f" (and {counted(len(found) - 1, 'more link')})" if len(found) > 1 else ""
         raise TopologyError(
             f"{topology.name}: {topology.link_name(link)} has {problem(link)}{more}"
         )
