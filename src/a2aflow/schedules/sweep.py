@@ -31,9 +31,7 @@ class Sweep:
             "bound": self.bound,
             "by_steps": [{"steps": steps, "time": time} for steps, time in self.times.items()],
             "steps": self.steps,
-            "by_chunks": [
-                {"chunks_per_shard": c, "loss": beyond_rounding(loss)} for c, loss in losses
-            ],
+            "by_chunks": [{"chunks_per_shard": c, "loss": loss} for c, loss in losses.items()],
         }
 
 
