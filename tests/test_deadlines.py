@@ -183,7 +183,7 @@ def test_layers_end_in_time(
     algorithm: str, limit: int, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Layers are valid, or there are none and a note says why."""
-    monkeypatch.setattr("a2aflow.routes.layers.dependencies.OFFERED", 20)
+    monkeypatch.setattr("a2aflow.routes.layers.dependencies.OFFERED_PER_CALL", 20)
     routes = route(problem(), "native")
     began = clock.now
     layered, notes = layers_in_time(routes, algorithm, None, limited(limit).begin())

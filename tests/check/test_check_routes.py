@@ -128,7 +128,7 @@ def test_layers_are_found_in_any_block(block: int, monkeypatch: pytest.MonkeyPat
     layer = np.where(forward, 5, 2)
     layer[forward & (RING.source == 3)] = 7
     layer[~forward & (RING.source == 3)] = 1
-    words = r"layer 2 can deadlock: .* near link \d+ \(\d -> \d\) \(and 1 more layers\)$"
+    words = r"layer 2 can deadlock: .* near link \d+ \(\d -> \d\) \(and 1 more layer\)$"
     with pytest.raises(VerificationError, match=words) as caught:
         check_routes(replace(RING, layer=layer))
     link = int(str(caught.value).partition("near link ")[2].partition(" ")[0])
@@ -165,7 +165,7 @@ def test_every_layer_is_looked_at(at_once: int, monkeypatch: pytest.MonkeyPatch)
 def test_layers_that_deadlock_are_counted() -> None:
     """The first of them is named."""
     forward = RING.problem.topology.head[RING.link[RING.start[:-1]]] == (RING.source + 1) % 6
-    with pytest.raises(VerificationError, match=r"layer 3 can deadlock.* \(and 1 more layers\)"):
+    with pytest.raises(VerificationError, match=r"layer 3 can deadlock.* \(and 1 more layer\)"):
         check_routes(replace(RING, layer=np.where(forward, 3, 8)))
 
 

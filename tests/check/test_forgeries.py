@@ -364,7 +364,7 @@ FORGERIES: dict[str, Callable[[], Sequence[Made]]] = {
             denominator=3,
         )
     ],
-    r"layer 3 can deadlock: its channel dependencies have a cycle near .* more layers\)": lambda: [
+    r"layer 3 can deadlock: its channel dependencies have a cycle near .* more layer\)": lambda: [
         forward_layers(3, 8)
     ],
     "2 sends of chunks that are not there; the first: step 0 sends chunk 0 from node 0": lambda: [

@@ -11,6 +11,10 @@ HEAD = '{"format":"a2aflow.topology/1","name":"x",'
 FILES = {
     "disconnected.json": HEAD + '"nodes":4,"links":[[0,1,1],[1,0,1],[2,3,1],[3,2,1]]}',
     "one.json": HEAD + '"nodes":1,"links":[],"terminals":[0]}',
+    "cut-off.json": HEAD + '"nodes":3,"links":[[0,1,1],[1,0,1],[2,0,1]]}',
+    "tiny.json": HEAD + '"nodes":2,"links":[[0,1,1e-320],[1,0,1e-320]]}',
+    "mixed.json": HEAD + '"nodes":3,"links":[[0,1,1],[1,2,1e-310],[2,0,1],[1,0,1]]}',
+    "wide.json": HEAD + '"nodes":2,"links":[[0,1,1e101],[1,0,1]]}',
     "zero.json": HEAD + '"nodes":2,"links":[[0,1,0],[1,0,1]]}',
     "negative.json": HEAD + '"nodes":2,"links":[[0,1,-1],[1,0,1]]}',
     "infinite.json": HEAD + '"nodes":2,"links":[[0,1,1e999],[1,0,1]]}',
@@ -26,6 +30,10 @@ FILES = {
 WORDS = {
     "disconnected.json": "cannot reach",
     "one.json": "at least 2",
+    "cut-off.json": "(1 such terminal);",
+    "tiny.json": "capacities from 9.99989e-321 to",
+    "mixed.json": "capacities from 1e-310 to 1; expected 1e-100 to 1e+100",
+    "wide.json": "capacities from 1 to 1e+101",
     "zero.json": "capacity 0",
     "negative.json": "capacity -1",
     "infinite.json": "capacity inf",
@@ -51,6 +59,7 @@ def test_a_bad_file_is_exit_code_3(run: Run, tmp_path: Path, name: str, verb: st
     assert outcome.err.startswith("error: ")
     assert "Traceback" not in outcome.err
     assert outcome.out == ""
+    assert run(verb, path, "--json").json["error"]["code"] == 3
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import networkx as nx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,7 +19,7 @@ from a2aflow.ir.routes import Routes
 from a2aflow.ir.schedule import Schedule
 from a2aflow.lowering import targets_for
 from a2aflow.topologies.formats import FORMATS
-from command_line import Run, without_compiling
+from command_line import Outcome, Run, without_compiling
 
 TRIANGLE = [[a, b, 1] for a in range(3) for b in range(3) if a != b]
 NAMES = {
@@ -88,6 +89,73 @@ def test_no_name_reaches_the_terminal_raw(run: Run, tmp_path: Path, name: str) -
     refused = run("solve", triangle, "--remove-link", "0-9")
     assert refused.code == 2
     assert all(each.isprintable() or each == "\n" for each in refused.err)
+
+
+FORGED = "\nerror: all is well"
+"""What a text in a file may end with, to look like a line of ours."""
+
+HELD = {
+    "topology": {"format": "a2aflow.topology/1", "name": FORGED, "nodes": 3, "links": TRIANGLE},
+    "too large": {"format": "a2aflow.topology/1", "name": FORGED, "nodes": 0, "links": []},
+    "disconnected": {"format": "a2aflow.topology/1", "name": FORGED, "nodes": 4, "links": TRIANGLE},
+    "matrix": {"msccl_type": "topology", "name": FORGED, "links": [[0, 1], [1, 0]]},
+    "cell": {"msccl_type": "topology", "name": "a", "links": [[0, FORGED], [1, 0]]},
+}
+"""Files with such a text, read or refused."""
+
+
+def lines_like_ours(outcome: Outcome) -> list[str]:
+    """Return the lines that begin as `FORGED` does after its line's end."""
+    lines = (outcome.out + "\n" + outcome.err).splitlines()
+    return [line for line in lines if line.strip().startswith(FORGED.strip())]
+
+
+@pytest.mark.parametrize("name", HELD)
+def test_no_text_of_a_file_forges_a_line(run: Run, tmp_path: Path, name: str) -> None:
+    """A line's end in it is an escape: in answers, notes and errors."""
+    path = tmp_path / "held.json"
+    path.write_text(json.dumps(HELD[name]))
+    for words in (("topology",), ("solve",), ("solve", "--remove-link", "0-9")):
+        outcome = run(words[0], path, *words[1:])
+        assert outcome.code in (0, 2, 3), words
+        assert not lines_like_ours(outcome), words
+        assert "all is well" in outcome.out + outcome.err, words
+
+
+def test_no_text_of_a_lowered_file_forges_a_line(run: Run, tmp_path: Path) -> None:
+    """Names of programs and plans, and what a table says of its routes."""
+    schedule, routes = tmp_path / "schedule.json", tmp_path / "routes.json"
+    assert run("schedule", "bipartite:2x2", "-o", schedule).code == 0
+    assert run("route", "bipartite:2x2", "-o", routes).code == 0
+    as_xml = FORGED.replace("\n", "&#10;")
+    for made, target, old, new in (
+        (schedule, "msccl", 'name="bipartite:2x2', f'name="bipartite:2x2{FORGED}'),
+        (schedule, "mscclpp", '"name": "bipartite:2x2', '"name": "b' + json.dumps(FORGED)[1:-1]),
+        (schedule, "oneccl", 'name="bipartite:2x2', f'name="bipartite:2x2{as_xml}'),
+        (routes, "ompi", 'to="1"', f'to="1{as_xml}"'),
+        (routes, "routes", '"method":"extp', '"method":"extp' + json.dumps(FORGED)[1:-1]),
+    ):
+        path = tmp_path / f"lowered.{target}"
+        assert run("lower", made, "--to", target, "-o", path).code == 0
+        text = path.read_text()
+        assert old in text, target
+        path.write_text(text.replace(old, new, 1))
+        outcome = run("verify", path)
+        assert not lines_like_ours(outcome), target
+        assert "all is well" in outcome.out + outcome.err, target
+
+
+def test_labels_of_a_graph_forge_no_line(run: Run, tmp_path: Path) -> None:
+    """Nor do the names of attributes, in the note that says which of them was not used."""
+    graph: nx.DiGraph[str] = nx.DiGraph()
+    graph.add_edge("a", "b" + FORGED, **{"width" + FORGED: 2.0})
+    graph.add_edge("b" + FORGED, "a", capacity=3.0)
+    path = tmp_path / "graph.graphml"
+    nx.write_graphml(graph, path)
+    for words in ((), ("--capacity-attribute", "nosuch")):
+        outcome = run("topology", path, *words)
+        assert not lines_like_ours(outcome), words
+        assert "all is well" in outcome.out + outcome.err, words
 
 
 def test_a_terminal_of_few_characters(tmp_path: Path) -> None:
@@ -248,10 +316,13 @@ def test_what_is_found_is_in_words(run: Run, tmp_path: Path) -> None:
         assert "True" not in shown.out
 
 
-def test_a_gap_is_never_below_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    """A last digit of rounding is not shown as a gain."""
-    show({"gap": -2e-16, "loss": -1e-17, "time": 1.0}, True, {})
+@pytest.mark.parametrize("rest", [-2e-16, 2.22e-16, 9e-16])
+def test_a_gap_of_rounding_is_nothing(capsys: pytest.CaptureFixture[str], rest: float) -> None:
+    """Last digits are shown neither as a gain nor as a gap; all that is more is shown."""
+    show({"gap": rest, "loss": rest, "time": 1.0}, True, {})
     assert json.loads(capsys.readouterr().out) == {"gap": 0.0, "loss": 0.0, "time": 1.0}
+    assert lines_of({"gap": rest}) == {"gap": "0.00e+00"}
+    assert lines_of({"gap": 2e-14}) == {"gap": "2.00e-14"}
 
 
 def test_the_gap_of_a_schedule_is_that_of_whole_chunks(run: Run) -> None:

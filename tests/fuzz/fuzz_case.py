@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from fuzz_mutate import FORGED
+
 from a2aflow.cli.app import run
 
 CODES = (0, 2, 3, 4, 5)
@@ -131,8 +133,14 @@ def require_manners(outcome: Outcome) -> None:
         raise FuzzFailureError("wrong", f"{name} exits {outcome.code} without a word on stderr")
     if any(ord(each) < 32 and each not in "\n\t" for each in outcome.out + outcome.err):
         raise FuzzFailureError("wrong", f"{name} prints control characters")
+    if any(line.lstrip().startswith(FORGED.strip()) for line in _lines(outcome)):
+        raise FuzzFailureError("wrong", f"{name} prints a line that a file made up")
     if "--json" in outcome.words and not {"--help", "-h"} & set(outcome.words):
         _require_json(outcome, name)
+
+
+def _lines(outcome: Outcome) -> list[str]:
+    return (outcome.out + outcome.err).splitlines()
 
 
 def _require_json(outcome: Outcome, name: str) -> None:

@@ -18,10 +18,14 @@ INFINITE = "@infinite@"
 RAW = {DEEP: "[" * 100_000 + "]" * 100_000, NAN: "NaN", INFINITE: "-Infinity"}
 """What json.dumps cannot write, put in its place in the text."""
 
+FORGED = "\nforged: a line"
+"""A text that would be a line of its own if it were printed as it is."""
+
 VALUES: tuple[Any, ...] = (
     *(None, True, False, 0, -1, 1, 2, 7, 2**31, 2**53, 2**53 + 1, 2**63, -(2**63), 10**30),
     *(0.0, -0.0, 0.5, -1.0, 1e-300, 5e-324, 1e300, 1.7e308, 10**400, NAN, INFINITE, DEEP),
     *("", "x", "0", "1/3", "1/0", "-1/2", "9" * 5000, "\ud800", "\x00", "\x1b[31m", "ö", "a" * 300),
+    *(FORGED, f"x{FORGED}"),
     *([], {}, [[]], [None], [0, 1, 2], {"format": []}, [[0, 1, 1.0]], {"a": {"b": [1]}}),
 )
 """Values of every kind that JSON has, and the edges of each."""

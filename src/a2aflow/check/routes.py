@@ -14,6 +14,7 @@ from a2aflow.check.flow import BLOCK, TOLERANCE, recompute_bound
 from a2aflow.errors import VerificationError
 from a2aflow.ir.arrays import Floats, Ints, inner_index
 from a2aflow.ir.routes import Routes
+from a2aflow.ir.words import counted
 
 LARGEST_KEY = 2**62
 
@@ -198,7 +199,7 @@ def _check_layers(routes: Routes, layer: Ints) -> Iterator[str]:
         where = names[circular // links]
         found += [(int(each), int(circular[where == each][0] % links)) for each in _distinct(where)]
     if found:
-        more = f" (and {len(found) - 1} more layers)" if len(found) > 1 else ""
+        more = f" (and {counted(len(found) - 1, 'more layer')})" if len(found) > 1 else ""
         name = routes.problem.topology.link_name(found[0][1])
         yield (
             f"layer {found[0][0]} can deadlock: its channel dependencies have a cycle near "

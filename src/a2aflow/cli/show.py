@@ -15,12 +15,13 @@ from a2aflow.cli.failures import FAILURES, Unsaved, described
 from a2aflow.cli.signals import Stopped, printing
 from a2aflow.errors import UsageError
 from a2aflow.ir.files.text import write_bytes
+from a2aflow.ir.words import beyond_rounding, escaped
 
 STANDARD_OUTPUT = Path("-")
 """The file name that stands for standard output."""
 
 SHARES = ("gap", "loss")
-"""What rounding can push a last digit below the nothing that it is."""
+"""What rounding can push a last digit away from the nothing that it is."""
 
 Render = Callable[[], str | bytes]
 Files = Mapping[Path | None, Render]
@@ -30,12 +31,7 @@ Files = Mapping[Path | None, Render]
 def printable(text: str, encoding: str | None = None) -> str:
     """Return a text with escapes for control characters, and for what an encoding does not have."""
     encoding = encoding or "utf-8"
-    if not text.isprintable():
-        text = "".join(
-            each if each.isprintable() or each == "\n" else each.encode("unicode_escape").decode()
-            for each in text
-        )
-    return text.encode(encoding, "backslashreplace").decode(encoding)
+    return escaped(text, kept="\n").encode(encoding, "backslashreplace").decode(encoding)
 
 
 def require_open(stream: TextIO | None) -> TextIO:
@@ -77,7 +73,7 @@ def show(
 
 
 def _tidy(summary: Mapping[str, Any]) -> dict[str, Any]:
-    shares = {key: max(0.0, summary[key]) for key in SHARES if summary.get(key) is not None}
+    shares = {key: beyond_rounding(summary[key]) for key in SHARES if summary.get(key) is not None}
     return {**summary, **shares}
 
 
@@ -151,9 +147,9 @@ def write_out(path: Path, content: str | bytes) -> None:
 
 
 def line_of(value: object) -> str:
-    """Return a value of a summary as people read it."""
+    """Return a value of a summary as people read it; a text, which may be a file's, on one line."""
     if isinstance(value, list):
-        return ", ".join(map(str, value))
+        return ", ".join(escaped(str(each)) for each in value)
     if isinstance(value, dict):
         return "\n".join(f"{key}: {line_of(each)}" for key, each in value.items())
-    return f"{value:.9g}" if isinstance(value, float) else str(value)
+    return f"{value:.9g}" if isinstance(value, float) else escaped(str(value))

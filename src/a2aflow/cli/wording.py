@@ -11,9 +11,8 @@ from typing import Any
 from a2aflow.cli.show import line_of
 from a2aflow.ir.bandwidth import rate_in_words
 from a2aflow.ir.provenance import Provenance
-from a2aflow.ir.words import seconds_in_words
+from a2aflow.ir.words import beyond_rounding, counted, seconds_in_words
 from a2aflow.settings import MOST_CHUNKS
-from a2aflow.topologies.parts import counted
 
 WORDING = {
     "format": ("target", "{}"),
@@ -48,7 +47,7 @@ def _line(key: str, value: Any) -> tuple[str, str]:
     if key == "correct":
         return "bytes", "each arrives where it must" if value else "wrong"
     if key == "gap":
-        return "gap", f"{max(0.0, value):.2e}"
+        return "gap", f"{beyond_rounding(value):.2e}"
     if key == "provenance":
         return "made by", str(Provenance(**value))
     if key == "layers":
@@ -104,7 +103,7 @@ def _chunks(summary: Mapping[str, Any]) -> str | None:
 
 def _chunks_of_schedule(summary: Mapping[str, Any]) -> str:
     """Say what this number of chunks costs, and what fewer would at least (--sweep finds all)."""
-    chunks, loss = summary["chunks_per_shard"], max(0.0, summary["loss"])
+    chunks, loss = summary["chunks_per_shard"], beyond_rounding(summary["loss"])
     text = f"{chunks} per shard, {loss:.3%} above the fractional time"
     floor = {int(each): least for each, least in summary["least_loss_by_chunks"].items()}
     fewer = {each: least for each, least in floor.items() if each < chunks and least > 0}
@@ -151,7 +150,7 @@ ANSWER: dict[str, Callable[[Mapping[str, Any]], str | None]] = {
     ),
     "time": _time,
     "bound": lambda summary: f"{summary['bound']:.9g}, certified",
-    "gap": lambda summary: f"{max(0.0, summary['gap']):.2e} ({in_words(summary['status'])})",
+    "gap": lambda summary: f"{beyond_rounding(summary['gap']):.2e} ({in_words(summary['status'])})",
     "bottleneck": lambda summary: summary["bottleneck"].replace("; ", "\n"),
     "routes": _routes,
     "layers": _layers,

@@ -37,14 +37,7 @@ from a2aflow.flows.by_lp import (
 from a2aflow.flows.certificate import program_bound
 from a2aflow.flows.exact import exact_flows, narrowness
 from a2aflow.flows.fill import fill_missing
-from a2aflow.flows.first_order_loops import (
-    GroupNetwork,
-    Prices,
-    State,
-    Steps,
-    exact_load,
-    run_steps,
-)
+from a2aflow.flows.first_order_loops import Network, Prices, State, Steps, exact_load, run_steps
 from a2aflow.flows.groups import Groups
 from a2aflow.flows.program import FlowProgram
 from a2aflow.flows.threads import using_threads
@@ -200,9 +193,9 @@ class _Search:
         self.weight = 1.0
         self.weight = self._natural_weight() * (WARM_STEP_SHARE if warm else 1.0)
 
-    def _network(self) -> GroupNetwork:
+    def _network(self) -> Network:
         program = self.program
-        return GroupNetwork(
+        return Network(
             program.graph.tail.astype(np.uint32),
             program.graph.head.astype(np.uint32),
             program.groups.start,

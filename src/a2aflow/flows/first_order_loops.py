@@ -15,7 +15,7 @@ from a2aflow.flows.threads import BLOCKS
 from a2aflow.ir.arrays import Floats, Ints, Reals
 
 
-class GroupNetwork(NamedTuple):
+class Network(NamedTuple):
     """The graph, and by group its source, what the nodes want and its share in the loads.
 
     Unsigned ends save the check for negative indices, a third of the time of a step.
@@ -62,7 +62,7 @@ class State(NamedTuple):
 
 @njit(cache=True)
 def run_steps(
-    network: GroupNetwork, prices: Prices, steps: Steps, state: State, done: int, count: int
+    network: Network, prices: Prices, steps: Steps, state: State, done: int, count: int
 ) -> float:
     """Take `count` reflected Halpern steps after `done` since the anchor; return how far T moves.
 
@@ -92,7 +92,7 @@ def _lengths(prices: Prices, price: Floats, length: Reals) -> None:
 
 @njit(cache=True, parallel=True, fastmath={"contract", "reassoc", "nsz", "nnan", "ninf"})
 def _flow_step(
-    network: GroupNetwork,
+    network: Network,
     steps: Steps,
     state: State,
     length: Reals,

@@ -14,7 +14,7 @@ from a2aflow.ir.certificate import Certificate
 from a2aflow.ir.noun import Noun, drawn
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.provenance import Provenance
-from a2aflow.ir.words import number
+from a2aflow.ir.words import beyond_rounding, number
 
 Kind = TypeVar("Kind", bound="Answer")
 
@@ -57,7 +57,7 @@ class Answer(Noun):
         return {
             "time": number(self.time),
             "bound": number(self.bound),
-            "gap": f"{self.gap:.2g}" if self.gap > 0 else "0",
+            "gap": f"{beyond_rounding(self.gap):.2g}",
             "method": self.method,
         }
 

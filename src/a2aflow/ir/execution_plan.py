@@ -22,6 +22,7 @@ from a2aflow.errors import InputError
 from a2aflow.ir.chunks import Chunks
 from a2aflow.ir.noun import Noun
 from a2aflow.ir.program import MAX_RANKS, Buffer, Place, check_buffers, spot
+from a2aflow.ir.words import escaped
 
 
 class PlanOp(Enum):
@@ -83,6 +84,7 @@ class ExecutionPlan(Noun):
     ranks: tuple[RankPlan, ...]
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "name", escaped(self.name))
         if not 2 <= len(self.ranks) <= MAX_RANKS:
             raise InputError(f"a plan of {len(self.ranks)} ranks; expected 2 to {MAX_RANKS:,}")
         check_buffers(self.chunks, self.ranks)

@@ -10,7 +10,8 @@ from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.demand import Demand
 from a2aflow.ir.noun import Noun
 from a2aflow.ir.reach import reachable
-from a2aflow.ir.topology import Topology
+from a2aflow.ir.topology import LARGEST, SMALLEST, Topology
+from a2aflow.ir.words import counted
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -33,6 +34,7 @@ class Problem(Noun):
                 "expected one row and column per terminal"
             )
         require_connected(self.topology)
+        _require_range(self.topology)
 
     @classmethod
     def all_to_all(cls, topology: Topology) -> "Problem":
@@ -66,6 +68,16 @@ class Problem(Noun):
         return self.topology._repr_svg_()
 
 
+def _require_range(topology: Topology) -> None:
+    """Raise unless times, which are demands over capacities, are numbers."""
+    least, most = float(topology.capacity.min()), float(topology.capacity.max())
+    if not SMALLEST <= least <= most <= LARGEST:
+        raise TopologyError(
+            f"{topology.name}: capacities from {least:g} to {most:g}; expected {SMALLEST:g} to "
+            f"{LARGEST:g}, so that no time overflows. Use another unit (--scale-capacity)"
+        )
+
+
 def require_connected(topology: Topology) -> None:
     """Raise, naming a pair, unless every terminal reaches every other one."""
     first = int(topology.terminals[0])
@@ -77,5 +89,5 @@ def require_connected(topology: Topology) -> None:
             ends = (topology.node_name(node) for node in (first, int(missed[0])))
             raise TopologyError(
                 f"{topology.name} is disconnected: terminal {words.format(*ends)} "
-                f"({len(missed)} such terminals); add links or leave these terminals out"
+                f"({counted(len(missed), 'such terminal')}); add links or leave these terminals out"
             )

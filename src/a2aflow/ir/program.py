@@ -23,6 +23,7 @@ from typing import NamedTuple, Protocol
 from a2aflow.errors import InputError
 from a2aflow.ir.chunks import Chunks
 from a2aflow.ir.noun import Noun
+from a2aflow.ir.words import escaped
 
 MAX_RANKS = 65_536
 MAX_CHUNKS = 1 << 25
@@ -128,6 +129,7 @@ class Program(Noun):
     fifo_slots: int = FIFO_SLOTS
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "name", escaped(self.name))
         _check_sizes(self)
         for rank, code in enumerate(self.ranks):
             _check_fifos(self, rank, code)

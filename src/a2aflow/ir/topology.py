@@ -11,7 +11,7 @@ from a2aflow.errors import TopologyError
 from a2aflow.ir.arrays import Floats, Ints, frozen
 from a2aflow.ir.names import checked_names, no_node, node_called, not_a_link, two_ends
 from a2aflow.ir.noun import Noun, drawn
-from a2aflow.ir.words import span
+from a2aflow.ir.words import counted, escaped, span
 
 MAX_NODES = 1_000_000
 SMALLEST, LARGEST = 1e-100, 1e100
@@ -29,7 +29,8 @@ class Topology(Noun):
     key of every per-link array in a2aflow; parallel links are simply two indices. Nodes that are
     not terminals (switches, the NIC halves of a host) forward but neither send nor receive.
     `notes` say how the topology came to be: dropped self-loops, removed links, and the like.
-    `names` are what people call the nodes; without them nodes are called by their numbers.
+    `names` are what people call the nodes; without them nodes are called by their numbers. The
+    `name` and notes stand in messages: line ends and control characters in them become escapes.
 
     Topologies are equal if their nodes, links in order, capacities and terminals are, whatever they
     or their nodes are called, and however they came to be.
@@ -54,6 +55,8 @@ class Topology(Noun):
             ("terminals", np.int64),
         ):
             object.__setattr__(self, key, frozen(getattr(self, key), kind))
+        object.__setattr__(self, "name", escaped(self.name.strip()))
+        object.__setattr__(self, "notes", tuple(map(escaped, self.notes)))
         _check_sizes(self)
         if self.names is not None:
             object.__setattr__(self, "names", checked_names(self.name, self.nodes, self.names))
@@ -200,7 +203,7 @@ MAX_CAPACITY_RATIO = 1e150
 
 def _check_node_count(name: str, nodes: int) -> None:
     if not 0 < nodes <= MAX_NODES:
-        raise TopologyError(f"{name}: {nodes} nodes; expected 1 to {MAX_NODES:,} nodes")
+        raise TopologyError(f"{escaped(name)}: {nodes} nodes; expected 1 to {MAX_NODES:,} nodes")
 
 
 def _check_sizes(topology: Topology) -> None:
@@ -253,7 +256,7 @@ def _raise_at(topology: Topology, bad: NDArray[np.bool_], problem: Callable[[int
     found = np.flatnonzero(bad)
     if len(found):
         link = int(found[0])
-        more = f" (and {len(found) - 1} more links)" if len(found) > 1 else ""
+        more = f" (and {counted(len(found) - 1, 'more link')})" if len(found) > 1 else ""
         raise TopologyError(
             f"{topology.name}: {topology.link_name(link)} has {problem(link)}{more}"
         )

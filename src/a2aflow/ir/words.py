@@ -5,6 +5,19 @@ from collections.abc import Iterable
 SHOWN = 8
 """How many of a list are named before the rest is counted."""
 
+LAST_DIGITS = 1e-14
+"""A quotient of two equal sums may differ from 1 by this much, either way."""
+
+
+def escaped(text: str, kept: str = "") -> str:
+    """Return a text with escapes for all that is not printable, line ends too, but what is kept."""
+    if text.isprintable():
+        return text
+    return "".join(
+        each if each.isprintable() or each in kept else each.encode("unicode_escape").decode()
+        for each in text
+    )
+
 
 def one_line(name: str) -> str:
     """Return a name as printable text on one line, for comments and attributes."""
@@ -22,6 +35,16 @@ def span(values: Iterable[float]) -> str:
     found = list(values)
     least, most = min(found), max(found)
     return f"{least:g}" if least == most else f"{least:g} to {most:g}"
+
+
+def counted(number: int, noun: str) -> str:
+    """Return so many of something in words: 1 cable, 2 cables."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def beyond_rounding(share: float) -> float:
+    """Return a gap or a loss, or 0 where it is what rounding makes of nothing."""
+    return share if share > LAST_DIGITS else 0.0
 
 
 def seconds_in_words(seconds: float) -> str:

@@ -12,6 +12,7 @@ from a2aflow.ir.problem import Problem
 from a2aflow.ir.schedule import Schedule
 from a2aflow.ir.summaries import in_order, summary_of
 from a2aflow.ir.units import normal_units
+from a2aflow.ir.words import beyond_rounding
 from a2aflow.schedules.chunk_numbers import choices_of, floor_of, least_loss, on_grid
 from a2aflow.schedules.chunks import round_flow, schedule_from, squeezed
 from a2aflow.schedules.steps import (
@@ -55,7 +56,9 @@ class FoundSchedule:
         """Return everything that is worth printing, as plain values."""
         found = summary_of(self.schedule)
         found["fractional_bound"] = self.fractional_bound
-        found["loss_by_chunks"] = {str(each): max(0.0, loss) for each, loss in self.curve.items()}
+        found["loss_by_chunks"] = {
+            str(each): beyond_rounding(loss) for each, loss in self.curve.items()
+        }
         found["least_loss_by_chunks"] = {str(each): loss for each, loss in self.floor.items()}
         found["status"] = self.status.value
         return in_order(found)

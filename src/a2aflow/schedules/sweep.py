@@ -7,6 +7,7 @@ from a2aflow.flows import solve
 from a2aflow.flows.symmetry.translations import find_translations
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.units import normal_units
+from a2aflow.ir.words import beyond_rounding
 from a2aflow.schedules.search import chunk_curve
 from a2aflow.schedules.steps import best_flow, timed_flows
 from a2aflow.settings import ScheduleSettings
@@ -24,13 +25,13 @@ class Sweep:
 
     def summary(self) -> dict[str, Any]:
         """Return both curves as plain values."""
-        losses = self.losses.items()
+        losses = {chunks: beyond_rounding(loss) for chunks, loss in self.losses.items()}
         return {
             "topology": self.topology,
             "bound": self.bound,
             "by_steps": [{"steps": steps, "time": time} for steps, time in self.times.items()],
             "steps": self.steps,
-            "by_chunks": [{"chunks_per_shard": c, "loss": max(0.0, loss)} for c, loss in losses],
+            "by_chunks": [{"chunks_per_shard": c, "loss": loss} for c, loss in losses.items()],
         }
 
 

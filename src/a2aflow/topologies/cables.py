@@ -7,7 +7,7 @@ import numpy as np
 from a2aflow.errors import TopologyError
 from a2aflow.ir.arrays import Ints
 from a2aflow.ir.topology import Topology
-from a2aflow.topologies.parts import counted
+from a2aflow.ir.words import counted
 
 
 def partner_links(topology: Topology) -> Ints:

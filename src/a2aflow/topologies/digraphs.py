@@ -5,9 +5,9 @@ from numpy.typing import NDArray
 
 from a2aflow.ir.arrays import Ints
 from a2aflow.ir.topology import Topology
+from a2aflow.ir.words import counted
 from a2aflow.topologies.parts import (
     check_size,
-    counted,
     from_arcs,
     from_pairs,
     power,

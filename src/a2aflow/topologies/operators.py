@@ -12,8 +12,8 @@ from a2aflow.ir.arrays import Ints
 from a2aflow.ir.names import distinct_names
 from a2aflow.ir.reach import reachable
 from a2aflow.ir.topology import Topology
+from a2aflow.ir.words import counted
 from a2aflow.topologies.cables import cable_links, partner_links
-from a2aflow.topologies.parts import counted
 
 MAX_DRAWS = 1000
 MAX_NAMED = 50

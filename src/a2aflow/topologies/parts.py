@@ -83,8 +83,3 @@ def from_pairs(
 def _rounded(count: int) -> str:
     # Python refuses to print integers of thousands of digits, and nobody wants to read them.
     return f"{count:,}" if count < 10**15 else "more than 10^15"
-
-
-def counted(number: int, noun: str) -> str:
-    """Return so many of something in words: 1 cable, 2 cables."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

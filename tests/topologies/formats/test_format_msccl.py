@@ -137,7 +137,7 @@ def test_a_many_to_many_switch_must_cover_links_only() -> None:
         (saved([[0, 1]]), "not a row of 1 numbers"),
         (saved([[1, 1], [1, 0]]), "links a node to itself"),
         (saved([[0, -1], [1, 0]]), r"links\[0\]\[1\] is -1"),
-        ('{"msccl_type": "topology", "links": [[0, "x"], [1, 0]]}', r"links\[0\]\[1\] is x"),
+        ('{"msccl_type": "topology", "links": [[0, "x"], [1, 0]]}', r"links\[0\]\[1\] is 'x'"),
         ('{"msccl_type": "topology", "links": [[0, true], [1, 0]]}', "is True"),
         ('{"msccl_type": "topology", "links": [[0, 1e999], [1, 0]]}', "is inf"),
         (

@@ -11,6 +11,7 @@ from a2aflow.ir.files.json import parse_json
 from a2aflow.ir.files.json.values import short
 from a2aflow.ir.files.text import read_text
 from a2aflow.ir.topology import Topology
+from a2aflow.ir.words import counted
 
 MAX_BYTES = 64 << 20
 
@@ -103,5 +104,5 @@ def _require_all(
     if missing:
         raise FormatError(
             f"{where}: nothing for node {topology.node_name(min(missing))} "
-            f"({len(missing)} such nodes); expected a line for every one"
+            f"({counted(len(missing), 'such node')}); expected a line for every one"
         )

@@ -18,6 +18,7 @@ from a2aflow.ir.certificate import Certificate
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.topology import Topology
+from a2aflow.ir.words import counted
 
 SAME = 1e-6
 """How far the weight of a route in a file may be from that of the routes it was made from."""
@@ -188,7 +189,8 @@ def _wrong_hops(
 
 
 def _hop(file: RoutedFile, route: Ints, wrong: Ints, words: str) -> str:
-    at, more = int(wrong[0]), f" (and {len(wrong) - 1} more hops)" if len(wrong) > 1 else ""
+    others = len(wrong) - 1
+    at, more = int(wrong[0]), f" (and {counted(others, 'more hop')})" if others else ""
     name, hop = file.route(int(route[at])), at - int(file.start[route[at]])
     return f"{name}, hop {hop}: port {file.port[at]} of node {file.node[at]} {words}{more}"
 

@@ -5,6 +5,7 @@ destinations carry together. `msccl_hubs` turns switches into nodes that are not
 """
 
 import json
+import reprlib
 from typing import Any
 
 import numpy as np
@@ -112,7 +113,7 @@ def _ranks(value: object, nodes: int, place: str, where: str) -> frozenset[int]:
     for rank in value:
         if type(rank) is not int or not 0 <= rank < nodes:
             raise FormatError(
-                f"{where}: {place} names node {str(rank)[:20]}; expected 0..{nodes - 1}"
+                f"{where}: {place} names node {reprlib.repr(rank)}; expected 0..{nodes - 1}"
             )
     return frozenset(value)
 
@@ -120,4 +121,4 @@ def _ranks(value: object, nodes: int, place: str, where: str) -> frozenset[int]:
 def _number(value: object, place: str, where: str) -> float:
     if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e300:
         return float(value)
-    raise FormatError(f"{where}: {place} is {str(value)[:20]}; expected a number of 0 or more")
+    raise FormatError(f"{where}: {place} is {reprlib.repr(value)}; expected a number of 0 or more")

@@ -8,6 +8,7 @@ import networkx as nx
 from a2aflow.errors import TopologyError
 from a2aflow.ir.names import sound_names
 from a2aflow.ir.topology import Topology
+from a2aflow.ir.words import escaped
 
 MAX_NAMED = 10
 NAMES = ("name", "label")
@@ -91,8 +92,9 @@ def _check_attributes(edges: list[Edge], capacity: str | None) -> None:
     if capacity is None:
         for u, v, data in edges:
             if CAPACITY not in data and data.get(WEIGHT, 1) != 1:
+                ends = escaped(f"{u} -> {v}")
                 raise TopologyError(
-                    f"edge {u} -> {v} has the weight {data[WEIGHT]!r} and no capacity; if weights "
+                    f"edge {ends} has the weight {data[WEIGHT]!r} and no capacity; if weights "
                     "are capacities say so: --capacity-attribute weight, in Python "
                     'capacity="weight"; if not, leave them out'
                 )
@@ -100,7 +102,7 @@ def _check_attributes(edges: list[Edge], capacity: str | None) -> None:
         found = sorted({str(key) for *_, data in edges for key in data})[:MAX_NAMED]
         raise TopologyError(
             f"no edge has the attribute {capacity!r} that is to be its capacity; "
-            f"found {', '.join(found) or 'none'}"
+            f"found {escaped(', '.join(found)) or 'none'}"
         )
 
 

@@ -11,6 +11,7 @@ from a2aflow.errors import FormatError
 from a2aflow.ir.arrays import Ints, starts_of
 from a2aflow.ir.files.fields import MAX_INT
 from a2aflow.ir.files.xml import parse_xml
+from a2aflow.ir.words import escaped
 from a2aflow.lowering.tables.hashes import HASHES, parse_dotted
 from a2aflow.lowering.tables.ompi.emit import VERSION
 from a2aflow.lowering.tables.ompi.queues import QueueTable
@@ -79,7 +80,7 @@ def _rank(element: Element, rank: int, here: str, columns: _Columns) -> tuple[in
         raise FormatError(f"{here}: address is {found!r}; expected one such as 10.0.0.1")
     for send in element:
         _check(send, "send", here)
-        _send(send, rank, f"{here}, send to {send.attrib['to'][:20]}", columns)
+        _send(send, rank, f"{here}, send to {escaped(send.attrib['to'][:20])}", columns)
     return _integer(element, "node", here), address
 
 

@@ -19,7 +19,7 @@ SHARED = {"METHODS"}
 def constants(path: Path) -> dict[str, bool]:
     """Return the constants of a module, and whether each has a docstring."""
     body = ast.parse(path.read_text()).body
-    found = {}
+    found: dict[str, bool] = {}
     for statement, after in zip(body, [*body[1:], None], strict=True):
         if isinstance(statement, ast.Assign):
             targets: list[ast.expr] = statement.targets
