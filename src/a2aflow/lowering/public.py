@@ -27,7 +27,7 @@ from a2aflow.lowering.targets import (
     kind_of,
     targets_for,
 )
-from a2aflow.routes.phases import split_phases
+from a2aflow.registry import load
 from a2aflow.verification import verify_text
 
 WORDS = {Schedule: "a schedule", Routes: "routes"}
@@ -146,6 +146,8 @@ def lower(
         filled = {field: TABLES[what][field](path, found.problem.topology)}
         options = replace(options, **filled)
     if phases is not None and isinstance(found, Routes):
+        # By name: nothing else here needs a solver, and that takes longer to load than to lower.
+        split_phases = load("a2aflow.routes.phases:split_phases")
         options = replace(options, phase=split_phases(found, phases, phase_loss).phase)
     if isinstance(found, Schedule) and options.rank is not None:
         found = schedule_by_rank(found, options.rank)
