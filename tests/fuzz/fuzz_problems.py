@@ -114,7 +114,7 @@ def _commands(rng: Random, demand: list[str], verb: str) -> list[list[str]]:
         first += ["--method", rng.choice(sorted(METHODS)), *rng.choice(([], ["--no-symmetry"]))]
     elif verb == "route":
         first += ["--method", rng.choice(CHOICE)]
-        kind = rng.choice(sorted(set(targets_for(Routes)) - {"opensm"}))
+        kind = rng.choice(sorted(set(targets_for(Routes)) - {"opensm", "simgrid"}))
         if not demand:
             lowered = ["lower", out, "--to", kind, "--max-routes", "4096", "-o", "l", "--json"]
             after += [lowered, ["verify", "l", "--topology", "t.json", "--json"]]

@@ -159,7 +159,7 @@ BAD = {
         r'\1<route id="1" layer="9" nodes="0" ports="0"/>\2', VerificationError, "no queue pair",
     ),
     "a wrong node": ("ompi", r'nodes="0 4"', 'nodes="0 5"', VerificationError, "hop 0: port"),
-    "an unknown hash": ("ompi", "crc32", "md5", FormatError, "hash is 'md5'"),
+    "an unknown hash": ("ompi", "crc32", "md5", FormatError, 'hash is "md5"'),
     "a wrong address": ("ompi", r"10\.0\.0\.1", "10.0.0.256", FormatError, "address is"),
     "a document type": (
         "ompi", r"<alltoall", "<!DOCTYPE x><alltoall", FormatError, "document type",

@@ -76,6 +76,12 @@ def lower_verb(
     steering: Annotated[
         str, _option(ROUTES, f"How srv6 steers: {', '.join(STEERING)}.")
     ] = DEFAULTS.steering,
+    link_bandwidth: Annotated[
+        str, _option(ROUTES, "What a link of capacity 1 carries, for simgrid.", "RATE")
+    ] = DEFAULTS.link_bandwidth,
+    link_latency: Annotated[
+        float, _option(ROUTES, "How long a link takes, for simgrid.", "SECONDS")
+    ] = DEFAULTS.link_latency,
     phases: Annotated[
         int | None, _option(ROUTES, "Split the routes of ompi into K phases.", "K")
     ] = None,
@@ -126,6 +132,8 @@ def lower_verb(
         hash=hash_name,
         queue_pairs=queue_pairs,
         steering=steering,
+        link_bandwidth=link_bandwidth,
+        link_latency=link_latency,
         phases=phases,
         phase_loss=phase_loss,
         rank_map=rank_map,

@@ -27,7 +27,7 @@ from a2aflow.lowering.targets import (
     kind_of,
     targets_for,
 )
-from a2aflow.routes.phases import split_phases
+from a2aflow.registry import load
 from a2aflow.verification import verify_text
 
 WORDS = {Schedule: "a schedule", Routes: "routes"}
@@ -88,6 +88,8 @@ def lower(
     hash: str = Options.hash,
     queue_pairs: str = Options.queue_pairs,
     steering: str = Options.steering,
+    link_bandwidth: str = Options.link_bandwidth,
+    link_latency: float = Options.link_latency,
     phases: int | None = None,
     phase_loss: float = 0.05,
     rank_map: str | PathLike[str] | None = None,
@@ -111,6 +113,8 @@ def lower(
         hash: the fabric's hash.
         queue_pairs: what a queue pair carries, `"chunk"` or `"route"`.
         steering: how srv6 steers, `"encap"` or `"plain"`.
+        link_bandwidth: what a link of capacity 1 carries, for simgrid, such as `"100Gbps"`.
+        link_latency: how long a link takes, in seconds, for simgrid.
         phases: split the routes of ompi into so many phases.
         phase_loss: what the phases may cost.
         rank_map: a file with a line `node rank` for every terminal; else ranks are in the order
@@ -135,6 +139,8 @@ def lower(
         hash=hash,
         queue_pairs=queue_pairs,
         steering=steering,
+        link_bandwidth=link_bandwidth,
+        link_latency=link_latency,
     )
     tables = {"rank map": rank_map, "addresses": addresses}
     given = {what: Path(path) for what, path in tables.items() if path is not None}
@@ -146,6 +152,8 @@ def lower(
         filled = {field: TABLES[what][field](path, found.problem.topology)}
         options = replace(options, **filled)
     if phases is not None and isinstance(found, Routes):
+        # By name: nothing else here needs a solver, and that takes longer to load than to lower.
+        split_phases = load("a2aflow.routes.phases:split_phases")
         options = replace(options, phase=split_phases(found, phases, phase_loss).phase)
     if isinstance(found, Schedule) and options.rank is not None:
         found = schedule_by_rank(found, options.rank)

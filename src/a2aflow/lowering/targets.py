@@ -105,6 +105,14 @@ TARGETS: Registry[Target] = Registry(
             "forwarding tables for OpenSM on InfiniBand",
             "Unicast lids [",
         ),
+        "simgrid": Target(
+            Routes,
+            _here("tables.simgrid.emit:emit_simgrid"),
+            _here("tables.simgrid.read:read_simgrid"),
+            ".simgrid.xml",
+            "SimGrid platform with a route of every pair",
+            'routing="Full"',
+        ),
         "srv6": Target(
             Routes,
             _here("tables.srv6.emit:emit_srv6"),

@@ -12,6 +12,7 @@ from a2aflow.errors import FormatError, UsageError
 from a2aflow.ir.certificate import Certificate
 from a2aflow.ir.demand import Demand
 from a2aflow.ir.fabric import Fabric
+from a2aflow.ir.files.fields import short
 from a2aflow.ir.files.json import (
     CERTIFICATE_FORMAT,
     DEMAND_FORMAT,
@@ -44,7 +45,6 @@ from a2aflow.ir.files.json import (
     topology_to_json,
 )
 from a2aflow.ir.files.json.provenance import KEY
-from a2aflow.ir.files.json.values import short
 from a2aflow.ir.files.npz import artefact_from_bytes, artefact_to_bytes, is_archive
 from a2aflow.ir.files.text import decode, read_bytes, write_bytes
 from a2aflow.ir.flow import Flow

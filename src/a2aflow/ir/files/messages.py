@@ -20,6 +20,7 @@ from a2aflow.errors import FormatError, InputError
 from a2aflow.ir.arrays import Ints
 from a2aflow.ir.chunks import Chunks
 from a2aflow.ir.demand import Demand
+from a2aflow.ir.files.fields import MAX_INT, parse_int, short
 from a2aflow.ir.messages import RANGE, Messages, RankMessages
 from a2aflow.ir.program import MAX_RANKS
 
@@ -27,12 +28,8 @@ MESSAGES_FORMAT = "a2aflow.messages/1"
 MAX_LINE = 4096
 """Bytes of a line of the header; the name of a topology is the longest thing there."""
 
-MAX_NUMBER = 2**31 - 1
-"""What no number of a file exceeds, so that 32 bits hold it."""
-
 MESSAGE_COLUMNS, RANGE_COLUMNS = 5, len(RANGE)
 _NUMBERS = re.compile(rb"[0-9 \n]*")
-_NUMBER = re.compile(r"0|[1-9][0-9]{0,9}")
 
 
 @dataclass(frozen=True)
@@ -120,8 +117,8 @@ def _header(file: BinaryIO, where: str) -> _Header:
     if key != "name":
         raise FormatError(f"{where}: the second line is {key[:60]!r}; expected a name")
     ranks = _keyed(file, "ranks", 2, MAX_RANKS, where)
-    steps = _keyed(file, "steps", 1, MAX_NUMBER, where)
-    per_shard = _keyed(file, "chunks", 0, MAX_NUMBER, where)
+    steps = _keyed(file, "steps", 1, MAX_INT, where)
+    per_shard = _keyed(file, "chunks", 0, MAX_INT, where)
     shards = _keyed(file, "shards", 0, 0 if per_shard else ranks * (ranks - 1), where)
     try:
         chunks, demand = _shards(file, ranks, per_shard, shards, where)
@@ -166,9 +163,9 @@ def _section(file: BinaryIO, header: _Header, rank: int, where: str) -> RankMess
             "be truncated"
         )
     numbers = np.array(data.split(), dtype=np.float64)
-    if len(numbers) != wanted or np.any(numbers > MAX_NUMBER):
+    if len(numbers) != wanted or np.any(numbers > MAX_INT):
         raise FormatError(
-            f"{here}: {len(numbers):,} numbers; expected {wanted:,}, none above {MAX_NUMBER}"
+            f"{here}: {len(numbers):,} numbers; expected {wanted:,}, none above {MAX_INT}"
         )
     try:
         part = _part(numbers.astype(np.int64), header, rank)
@@ -215,22 +212,16 @@ def _keyed(file: BinaryIO, key: str, least: int, most: int, where: str) -> int:
     """Return the number of the line that begins with a key."""
     line = _line(file, where)
     found, _, value = line.partition(" ")
-    if found != key or not _NUMBER.fullmatch(value) or not least <= int(value) <= most:
-        raise FormatError(
-            f"{where}: found the line {line[:60]!r}; expected {key} and a number from {least} to "
-            f"{most}"
-        )
-    return int(value)
+    if found != key:
+        raise FormatError(f"{where}: found the line {short(line)}; expected {key} and a number")
+    return parse_int(value, key, where, most, least)
 
 
 def _numbers(line: str, count: int, here: str) -> list[int]:
     words = line.split(" ")
-    known = all(_NUMBER.fullmatch(word) and int(word) <= MAX_NUMBER for word in words)
-    if len(words) != count or not known:
-        raise FormatError(
-            f"{here}: found {line[:60]!r}; expected {count} numbers from 0 to {MAX_NUMBER}"
-        )
-    return [int(word) for word in words]
+    if len(words) != count:
+        raise FormatError(f"{here}: found {short(line)}; expected {count} numbers")
+    return [parse_int(word, f"number {index}", here) for index, word in enumerate(words)]
 
 
 def _amount(word: str, here: str) -> float:

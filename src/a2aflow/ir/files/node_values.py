@@ -7,8 +7,8 @@ import numpy as np
 
 from a2aflow.errors import FormatError, UsageError
 from a2aflow.ir.arrays import Ints
+from a2aflow.ir.files.fields import short
 from a2aflow.ir.files.json import parse_json
-from a2aflow.ir.files.json.values import short
 from a2aflow.ir.files.text import read_text
 from a2aflow.ir.topology import Topology
 from a2aflow.ir.words import counted

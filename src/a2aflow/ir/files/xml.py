@@ -1,5 +1,6 @@
 """What several formats need to read untrusted XML."""
 
+from collections.abc import Sequence, Set
 from xml.etree.ElementTree import Element, ParseError, TreeBuilder
 
 from defusedxml.common import DefusedXmlException
@@ -63,3 +64,29 @@ class _BoundedBuilder(TreeBuilder):
 def local_name(element: Element) -> str:
     """Return an element's tag without its namespace."""
     return element.tag.rpartition("}")[2]
+
+
+def require_element(
+    element: Element,
+    tag: str,
+    here: str,
+    attributes: Sequence[str],
+    optional: Set[str] = frozenset(),
+    leaf: bool = False,
+) -> None:
+    """Refuse an element of another name, with other attributes, or with what is not for it inside.
+
+    It has all of `attributes`, and of `optional` what it likes; a leaf has no elements in it, and
+    nothing has text in it.
+    """
+    if element.tag != tag:
+        raise FormatError(f"{here}: found <{element.tag[:60]}>; expected <{tag}>")
+    wrong = (element.attrib.keys() - optional) ^ set(attributes)
+    if wrong:
+        raise FormatError(
+            f"{here}: <{tag}> has other attributes, or lacks some ({min(wrong)[:60]}); "
+            f"expected {', '.join(attributes) or 'none'}"
+        )
+    around = (element.text, *(child.tail for child in element))
+    if any(text and not text.isspace() for text in around) or (leaf and len(element)):
+        raise FormatError(f"{here}: <{tag}> holds what does not belong there")

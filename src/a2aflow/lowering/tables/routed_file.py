@@ -101,16 +101,20 @@ def require_layers(routes: Routes) -> Ints:
 
 def check_room(routes: Routes, most: int) -> None:
     """Refuse more routes of a pair, in file order, than the fabric's tables hold."""
+    found, ends = most_routes(routes)
+    if found > most:
+        raise LimitError(
+            f"{found} routes {ends}, but the fabric takes at "
+            f"most {most} routes per destination; route again with {_fewer(routes)} {most}, or, if "
+            f"it takes more, lower with --max-routes {found}"
+        )
+
+
+def most_routes(routes: Routes) -> tuple[int, str]:
+    """Return how many routes a pair has at most, in file order, and the name of such a pair."""
     sizes = pair_sizes(routes.source, routes.destination)
     worst = int(np.argmax(sizes))
-    if sizes[worst] > most:
-        first = int(sizes[:worst].sum())
-        ends = pair_name(routes, first)
-        raise LimitError(
-            f"{sizes[worst]} routes {ends}, but the fabric takes at "
-            f"most {most} routes per destination; route again with {_fewer(routes)} {most}, or, if "
-            f"it takes more, lower with --max-routes {sizes[worst]}"
-        )
+    return int(sizes[worst]), pair_name(routes, int(sizes[:worst].sum()))
 
 
 def _fewer(routes: Routes) -> str:

@@ -132,10 +132,7 @@ def read_routes_table(text: str, where: str) -> RoutedFile:
 def _denominator(obj: dict[str, Any], where: str) -> int | None:
     if obj["denominator"] is None:
         return None
-    value = take_int(obj, "denominator", where, MOST_DENOMINATOR)
-    if value < 1:
-        raise FormatError(f"{where}: denominator is {value}; expected at least 1, or null")
-    return value
+    return take_int(obj, "denominator", where, MOST_DENOMINATOR, 1)
 
 
 def _check_claims(file: RoutedFile, obj: dict[str, Any], where: str) -> None:

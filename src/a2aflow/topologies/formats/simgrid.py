@@ -1,9 +1,11 @@
 """SimGrid platform XML, version 4.1: one link per directed link, one route per adjacent pair.
 
 The zone's Floyd routing finds the other routes by hops. SimGrid has one route per pair, so
-parallel links are all declared, and the widest of them is on the route.
+parallel links are all declared, and the widest of them is on the route. Routes that somebody chose
+are for `lower --to simgrid`, which writes the same platform with them in place of these.
 """
 
+from collections.abc import Iterable
 from xml.sax.saxutils import quoteattr
 
 import numpy as np
@@ -17,11 +19,11 @@ from a2aflow.ir.words import one_line
 LINK_BANDWIDTH = 3.125e9
 LINK_LATENCY = 1e-6
 
-_HEAD = (
-    "<?xml version='1.0'?>",
-    '<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">',
-    '<platform version="4.1">',
-)
+VERSION = "4.1"
+HEAD = ("<?xml version='1.0'?>", '<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">')
+SPEED, SHARED = "1Gf", "SHARED"
+"""What hosts compute, which nothing here needs; SHARED, because the default policy would make each
+link a pair of opposite ones."""
 
 
 def write(
@@ -32,16 +34,32 @@ def write(
     Terminals are hosts and other nodes routers, by their names, or as `node-<id>` if they have
     none; the links are called `link-<index>`.
     """
+    routes = (
+        route_line(topology, int(topology.tail[link]), int(topology.head[link]), [int(link)])
+        for link in _widest_links(topology)
+    )
+    return platform(topology, "Floyd", routes, link_bandwidth, latency)
+
+
+def platform(
+    topology: Topology,
+    routing: str,
+    routes: Iterable[str],
+    link_bandwidth: float,
+    latency: float,
+) -> str:
+    """Return a platform of one zone: nodes in their order, links in theirs, then routes."""
     if not (np.isfinite(link_bandwidth) and link_bandwidth > 0):
         raise UsageError(f"link bandwidth {link_bandwidth:g}; expected bytes per second above 0")
     if not (np.isfinite(latency) and latency >= 0):
         raise UsageError(f"latency {latency:g}; expected a non-negative number of seconds")
     lines = [
-        *_HEAD,
-        f'  <zone id={quoteattr(one_line(topology.name))} routing="Floyd">',
+        *HEAD,
+        f'<platform version="{VERSION}">',
+        f'  <zone id={quoteattr(one_line(topology.name))} routing="{routing}">',
         *_node_lines(topology),
         *_link_lines(topology, link_bandwidth, latency),
-        *_route_lines(topology),
+        *routes,
         "  </zone>",
         "</platform>",
     ]
@@ -49,36 +67,36 @@ def write(
 
 
 def _node_lines(topology: Topology) -> list[str]:
-    terminals = set(topology.terminals.tolist())
     return [
-        f'    <host id={_id(topology, node)} speed="1Gf"/>'
-        if node in terminals
+        f'    <host id={_id(topology, node)} speed="{SPEED}"/>'
+        if topology.position[node] >= 0
         else f"    <router id={_id(topology, node)}/>"
         for node in range(topology.nodes)
     ]
 
 
+def node_id(topology: Topology, node: int) -> str:
+    """Return what a node is called in a platform, where no link has such a name."""
+    return f"node-{node}" if topology.names is None else topology.names[node]
+
+
 def _id(topology: Topology, node: int) -> str:
-    """Return the quoted name of a node, which is not that of a link."""
-    return quoteattr(f"node-{node}" if topology.names is None else topology.names[node])
+    return quoteattr(node_id(topology, node))
 
 
 def _link_lines(topology: Topology, link_bandwidth: float, latency: float) -> list[str]:
-    # SHARED, because the default policy would make each link a pair of opposite ones.
     return [
         f'    <link id="link-{link}" bandwidth="{capacity * link_bandwidth!r}Bps" '
-        f'latency="{float(latency)!r}s" sharing_policy="SHARED"/>'
+        f'latency="{float(latency)!r}s" sharing_policy="{SHARED}"/>'
         for link, capacity in enumerate(topology.capacity.tolist())
     ]
 
 
-def _route_lines(topology: Topology) -> list[str]:
-    return [
-        f"    <route src={_id(topology, topology.tail[link])} "
-        f"dst={_id(topology, topology.head[link])} "
-        f'symmetrical="NO"><link_ctn id="link-{link}"/></route>'
-        for link in _widest_links(topology)
-    ]
+def route_line(topology: Topology, source: int, destination: int, links: Iterable[int]) -> str:
+    """Return the one-way route of a pair of nodes, over links in their order."""
+    path = "".join(f'<link_ctn id="link-{link}"/>' for link in links)
+    ends = f"src={_id(topology, source)} dst={_id(topology, destination)}"
+    return f'    <route {ends} symmetrical="NO">{path}</route>'
 
 
 def _widest_links(topology: Topology) -> Ints:

@@ -8,7 +8,8 @@ import numpy as np
 from a2aflow.errors import DemandError, FormatError, UsageError
 from a2aflow.ir.arrays import Floats
 from a2aflow.ir.demand import Demand
-from a2aflow.ir.files.json.values import artefact, is_integer, is_number, short, strings, take
+from a2aflow.ir.files.fields import short, take_list
+from a2aflow.ir.files.json.values import artefact, is_integer, is_number, strings
 from a2aflow.ir.topology import Topology
 
 DEMAND_FORMAT = "a2aflow.demand/1"
@@ -41,7 +42,7 @@ def demand_from_json(value: object, topology: Topology, where: str) -> Demand:
         names = strings(obj["names"], "names", where)
         return demand_from_table(names, names, matrix, topology, where)
     if "entries" in obj:
-        return _demand_from_entries(take(obj, "entries", list, where), topology, where)
+        return _demand_from_entries(take_list(obj, "entries", where), topology, where)
     raise FormatError(f'{where}: expected one of the keys "uniform", "matrix" and "entries"')
 
 

@@ -6,8 +6,9 @@ import numpy as np
 
 from a2aflow.errors import FormatError
 from a2aflow.ir.fabric import Fabric
+from a2aflow.ir.files.fields import short
 from a2aflow.ir.files.json.topology import topology_from_json, topology_to_json
-from a2aflow.ir.files.json.values import artefact, is_number, numbers, positive, short
+from a2aflow.ir.files.json.values import artefact, is_number, numbers, positive
 
 FABRIC_FORMAT = "a2aflow.fabric/1"
 

@@ -7,6 +7,7 @@ import numpy as np
 from a2aflow.errors import FormatError
 from a2aflow.ir.arrays import Ints, starts_of
 from a2aflow.ir.certificate import Certificate
+from a2aflow.ir.files.fields import short, take_list, take_object, take_text
 from a2aflow.ir.files.json.demand import demand_from_json, demand_to_json
 from a2aflow.ir.files.json.provenance import provenance_from_json
 from a2aflow.ir.files.json.topology import topology_from_json, topology_to_json
@@ -16,8 +17,6 @@ from a2aflow.ir.files.json.values import (
     integers,
     numbers,
     positive,
-    short,
-    take,
     terminal_positions,
 )
 from a2aflow.ir.flow import Flow, Status
@@ -60,10 +59,9 @@ def flow_from_json(value: object, where: str) -> Flow:
     obj = artefact(value, FLOW_FORMAT, where)
     topology = topology_from_json(obj.get("topology"), f"{where}: topology")
     demand = demand_from_json(obj.get("demand"), topology, f"{where}: demand")
-    rows: list[Any] = take(obj, "flows", list, where)
+    rows = take_list(obj, "flows", where)
     for index, row in enumerate(rows):
-        if not isinstance(row, dict):
-            raise FormatError(f"{where}: flows[{index}] is {short(row)}; expected an object")
+        take_object(row, f"{where}: flows[{index}]")
     position = {int(node): index for index, node in enumerate(topology.terminals)}
     links = [integers(row.get("links"), f"flows[{i}].links", where) for i, row in enumerate(rows)]
     amounts = [
@@ -86,7 +84,7 @@ def flow_from_json(value: object, where: str) -> Flow:
             np.array(numbers(obj.get("lengths"), "lengths", where), dtype=np.float64),
             positive(obj, "bound", where),
         ),
-        method=take(obj, "method", str, where),
+        method=take_text(obj, "method", where),
         status=_status(obj, where),
         generators=_generators(obj, topology.nodes, where),
         provenance=provenance_from_json(obj, where),
@@ -114,7 +112,7 @@ def _generators(obj: dict[str, Any], nodes: int, where: str) -> Ints | None:
     """Return the automorphisms of a flow that stands for its images under them."""
     if "generators" not in obj:
         return None
-    rows: list[Any] = take(obj, "generators", list, where)
+    rows = take_list(obj, "generators", where)
     maps = [integers(row, f"generators[{i}]", where) for i, row in enumerate(rows)]
     for index, row in enumerate(maps):
         if len(row) != nodes:

@@ -7,9 +7,10 @@ import numpy as np
 from a2aflow.errors import FormatError
 from a2aflow.ir.certificate import Certificate
 from a2aflow.ir.demand import Demand
+from a2aflow.ir.files.fields import take_int
 from a2aflow.ir.files.json.demand import DEMAND_FORMAT, demand_from_json, demand_to_json, matrix_of
 from a2aflow.ir.files.json.topology import topology_from_json, topology_to_json
-from a2aflow.ir.files.json.values import artefact, numbers, positive, take
+from a2aflow.ir.files.json.values import artefact, numbers, positive
 from a2aflow.ir.problem import Problem
 
 PROBLEM_FORMAT = "a2aflow.problem/1"
@@ -46,7 +47,7 @@ def demand_alone(value: object, where: str) -> Demand:
     """Build a demand that is not read for a topology: `terminals`, and uniform or a matrix."""
     obj = artefact(value, DEMAND_FORMAT, where)
     if obj.get("uniform") is True:
-        return Demand(take(obj, "terminals", int, where))
+        return Demand(take_int(obj, "terminals", where))
     if "matrix" not in obj:
         raise FormatError(
             f'{where}: a demand with neither "uniform" nor "matrix"; entries name nodes, so give '

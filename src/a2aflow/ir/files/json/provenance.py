@@ -4,7 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 from a2aflow.errors import FormatError
-from a2aflow.ir.files.json.values import is_integer, is_number, short, take
+from a2aflow.ir.files.fields import short, take_object
+from a2aflow.ir.files.json.values import is_integer, is_number
 from a2aflow.ir.provenance import Provenance
 
 KEY = "provenance"
@@ -31,7 +32,7 @@ def provenance_from_json(obj: dict[str, Any], where: str) -> Provenance | None:
     """Return the provenance in an artefact, if it has any."""
     if KEY not in obj:
         return None
-    block: dict[str, Any] = take(obj, KEY, dict, where)
+    block = take_object(obj[KEY], f"{where}: {KEY}")
     known = {key: value for key, value in block.items() if key in KINDS}
     for key, value in known.items():
         fits, expected = KINDS[key]

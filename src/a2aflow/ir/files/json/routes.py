@@ -11,6 +11,7 @@ from a2aflow.errors import FormatError
 from a2aflow.ir.arrays import Floats, starts_of
 from a2aflow.ir.certificate import Certificate
 from a2aflow.ir.demand import Demand
+from a2aflow.ir.files.fields import short, take_list, take_object, take_text
 from a2aflow.ir.files.json.demand import demand_from_json, demand_to_json
 from a2aflow.ir.files.json.provenance import provenance_from_json
 from a2aflow.ir.files.json.topology import topology_from_json, topology_to_json
@@ -25,8 +26,6 @@ from a2aflow.ir.files.json.values import (
     many_objects,
     numbers,
     positive,
-    short,
-    take,
     terminal_positions,
     without_unclaimed,
 )
@@ -92,7 +91,7 @@ def routes_from_json(value: object, where: str) -> Routes:
     demand = Demand(len(topology.terminals))
     if "demand" in obj:
         demand = demand_from_json(obj["demand"], topology, f"{where}: demand")
-    rows: list[Any] = take(obj, "routes", list, where)
+    rows = take_list(obj, "routes", where)
     if not _are_sound(rows):
         for index, row in enumerate(rows):
             _check_route(row, f"{where}: routes[{index}]")
@@ -117,7 +116,7 @@ def routes_from_json(value: object, where: str) -> Routes:
             np.ones(topology.links) if lengths is None else np.array(lengths, dtype=np.float64),
             positive(obj, "bound", where) if "bound" in obj else 0.0,
         ),
-        method=take(obj, "method", str, where) if "method" in obj else "unknown",
+        method=take_text(obj, "method", where) if "method" in obj else "unknown",
         layer=np.array(layered, dtype=np.int64) if layered else None,
         denominator=denominator,
         provenance=provenance_from_json(obj, where),
@@ -144,9 +143,8 @@ def _are_sound(rows: list[Any]) -> bool:
     )
 
 
-def _check_route(row: object, where: str) -> None:
-    if not isinstance(row, dict):
-        raise FormatError(f"{where} is {short(row)}; expected an object")
+def _check_route(value: object, where: str) -> None:
+    row = take_object(value, where)
     integers(row.get("links"), "links", where)
     weight = row.get("weight")
     if not is_number(weight) and not (isinstance(weight, str) and FRACTION.fullmatch(weight)):

@@ -9,6 +9,7 @@ from a2aflow.ir.arrays import Ints
 from a2aflow.ir.certificate import Certificate
 from a2aflow.ir.chunks import Chunks
 from a2aflow.ir.demand import Demand
+from a2aflow.ir.files.fields import short, take_int, take_list, take_text
 from a2aflow.ir.files.json.demand import demand_from_json, demand_to_json
 from a2aflow.ir.files.json.provenance import provenance_from_json
 from a2aflow.ir.files.json.topology import topology_from_json, topology_to_json
@@ -18,8 +19,6 @@ from a2aflow.ir.files.json.values import (
     is_integer,
     numbers,
     positive,
-    short,
-    take,
     without_unclaimed,
 )
 from a2aflow.ir.problem import Problem
@@ -74,14 +73,14 @@ def schedule_from_json(value: object, where: str) -> Schedule:
     demand = Demand(len(topology.terminals))
     if "demand" in obj:
         demand = demand_from_json(obj["demand"], topology, f"{where}: demand")
-    steps: list[Any] = take(obj, "steps", list, where)
+    steps = take_list(obj, "steps", where)
     rows = _sends(steps, topology, where)
     lengths = numbers(obj["lengths"], "lengths", where) if "lengths" in obj else None
     schedule = Schedule(
         problem=Problem(topology, demand),
         chunks=_uneven_chunks(obj, topology, where)
         if uneven
-        else Chunks.of_demand(demand, take(obj, "chunks_per_shard", int, where)),
+        else Chunks.of_demand(demand, take_int(obj, "chunks_per_shard", where)),
         steps=len(steps),
         step=rows[:, 0],
         source=rows[:, 1],
@@ -95,7 +94,7 @@ def schedule_from_json(value: object, where: str) -> Schedule:
         fractional_time=positive(obj, "fractional_time", where)
         if "fractional_time" in obj
         else 0.0,
-        method=take(obj, "method", str, where) if "method" in obj else "unknown",
+        method=take_text(obj, "method", where) if "method" in obj else "unknown",
         provenance=provenance_from_json(obj, where),
     )
     check_claims(obj, where, schedule.time, schedule.bound)
@@ -111,7 +110,7 @@ def _counts(schedule: Schedule) -> dict[str, Any]:
 def _uneven_chunks(obj: dict[str, Any], topology: Topology, where: str) -> Chunks:
     """Build chunks from rows of source node, destination node and count; other pairs have none."""
     position = {int(node): index for index, node in enumerate(topology.terminals)}
-    found: list[Any] = take(obj, "chunks", list, where)
+    found = take_list(obj, "chunks", where)
     rows: list[tuple[int, int, int]] = []
     for index, row in enumerate(found):
         if not isinstance(row, list) or len(row) != 3 or not all(map(is_integer, row)):

@@ -3,7 +3,8 @@
 from typing import Any
 
 from a2aflow.errors import FormatError
-from a2aflow.ir.files.json.values import artefact, integers, is_triple, short, strings, take
+from a2aflow.ir.files.fields import short, take_int, take_list, take_text
+from a2aflow.ir.files.json.values import MAX_INTEGER, artefact, integers, is_triple, strings
 from a2aflow.ir.topology import Topology
 
 TOPOLOGY_FORMAT = "a2aflow.topology/1"
@@ -29,8 +30,8 @@ def topology_from_json(value: object, where: str) -> Topology:
     `names`, one per node, is there only if nodes have names.
     """
     obj = artefact(value, TOPOLOGY_FORMAT, where)
-    nodes = take(obj, "nodes", int, where)
-    rows: list[Any] = take(obj, "links", list, where)
+    nodes = take_int(obj, "nodes", where, MAX_INTEGER)
+    rows = take_list(obj, "links", where)
     for index, row in enumerate(rows):
         if not is_triple(row):
             raise FormatError(
@@ -40,5 +41,5 @@ def topology_from_json(value: object, where: str) -> Topology:
     terminals = integers(obj["terminals"], "terminals", where) if "terminals" in obj else None
     notes = strings(obj.get("notes", []), "notes", where)
     names = strings(obj["names"], "names", where) if "names" in obj else None
-    name = take(obj, "name", str, where) if "name" in obj else where
+    name = take_text(obj, "name", where) if "name" in obj else where
     return Topology.from_links(name, nodes, rows, terminals, notes, names)

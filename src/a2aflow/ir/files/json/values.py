@@ -3,12 +3,13 @@
 import gc
 import json
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 from a2aflow.errors import FormatError, UsageError, VerificationError
+from a2aflow.ir.files.fields import short
 from a2aflow.ir.files.text import MAX_FILE_BYTES, read_text, write_text
 
 MAX_INTEGER = 2**53
@@ -19,9 +20,6 @@ MAX_PARSED = 768 << 20
 
 VALUE_BYTES = {"{": 240, "[": 64, ",": 40}
 """What an object, an array and a further value take, found by the sign of each in a text."""
-
-Kind = TypeVar("Kind")
-KIND_NAMES = {dict: "an object", list: "an array", str: "a string", int: "an integer"}
 
 
 def parse_json(text: str, where: str) -> object:
@@ -104,14 +102,6 @@ def artefact(value: object, expected: str, where: str) -> dict[str, Any]:
     return cast(dict[str, Any], value)
 
 
-def take(obj: dict[str, Any], key: str, kind: Callable[..., Kind], where: str) -> Kind:
-    """Return the value of a key, which must be there and of a kind."""
-    if type(obj.get(key)) is not kind:
-        names = KIND_NAMES[cast(type, kind)]
-        raise FormatError(f"{where}: {key} is {short(obj.get(key))}; expected {names}")
-    return cast(Kind, obj[key])
-
-
 def positive(obj: dict[str, Any], key: str, where: str) -> float:
     """Return the value of a key, which must be a positive finite number."""
     found = obj.get(key)
@@ -158,12 +148,6 @@ def strings(value: object, key: str, where: str) -> list[str]:
     if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
         raise FormatError(f"{where}: {key} is {short(value)}; expected an array of strings")
     return value
-
-
-def short(value: object) -> str:
-    """Show a value in a message without flooding it; missing keys come here as None."""
-    text = "missing" if value is None else json.dumps(value, default=str)
-    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def is_triple(row: object) -> bool:

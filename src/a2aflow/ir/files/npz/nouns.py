@@ -16,12 +16,13 @@ from a2aflow.ir.arrays import Ints, starts_of
 from a2aflow.ir.certificate import Certificate
 from a2aflow.ir.chunks import Chunks
 from a2aflow.ir.demand import Demand
+from a2aflow.ir.files.fields import short, take_int, take_object, take_text
 from a2aflow.ir.files.json.flow import FLOW_FORMAT
 from a2aflow.ir.files.json.provenance import KEY as PROVENANCE
 from a2aflow.ir.files.json.provenance import provenance_from_json
 from a2aflow.ir.files.json.routes import ROUTES_FORMAT
 from a2aflow.ir.files.json.schedule import SCHEDULE_FORMAT, UNEVEN_FORMAT, schedule_format
-from a2aflow.ir.files.json.values import parse_json, positive, short, strings, take
+from a2aflow.ir.files.json.values import MAX_INTEGER, parse_json, positive, strings
 from a2aflow.ir.files.npz.archive import Member, has_member, pack, read_member_text, unpack
 from a2aflow.ir.files.npz.npy import MAX_NUMBERS, Array
 from a2aflow.ir.flow import Flow, Status
@@ -100,17 +101,15 @@ def artefact_from_bytes(data: bytes, where: str) -> Noun:
 
 def _object(data: bytes, key: str, where: str) -> About:
     """Return the JSON object that is one of the texts of a file."""
-    value = parse_json(read_member_text(data, key, where), f"{where}: {key}")
-    if not isinstance(value, dict):
-        raise FormatError(f"{where}: {key} is {short(value)}; expected an object")
-    return value
+    here = f"{where}: {key}"
+    return take_object(parse_json(read_member_text(data, key, where), here), here)
 
 
 def _problem(about: About, arrays: Arrays, where: str) -> Problem:
     names = tuple(strings(about["names"], "names", where)) if "names" in about else None
     topology = Topology(
-        name=take(about, "name", str, where),
-        nodes=take(about, "nodes", int, where),
+        name=take_text(about, "name", where),
+        nodes=take_int(about, "nodes", where, MAX_INTEGER),
         tail=arrays["tail"],
         head=arrays["head"],
         capacity=arrays["capacity"],
@@ -158,7 +157,7 @@ def _flow_to_parts(flow: Flow) -> tuple[About, Arrays]:
 
 
 def _flow_from_parts(about: About, arrays: Arrays, where: str) -> Flow:
-    status = take(about, "status", str, where)
+    status = take_text(about, "status", where)
     if status not in set(Status):
         raise FormatError(
             f"{where}: status is {short(status)}; expected one of {', '.join(Status)}"
@@ -172,7 +171,7 @@ def _flow_from_parts(about: About, arrays: Arrays, where: str) -> Flow:
         link=arrays["link"],
         amount=arrays["amount"],
         certificate=Certificate(arrays["lengths"], positive(about, "bound", where)),
-        method=take(about, "method", str, where),
+        method=take_text(about, "method", where),
         status=Status(status),
         generators=arrays.get("generators"),
         provenance=provenance_from_json(about, where),
@@ -192,9 +191,9 @@ def _routes_to_parts(routes: Routes) -> tuple[About, Arrays]:
 
 
 def _routes_from_parts(about: About, arrays: Arrays, where: str) -> Routes:
-    denominator = take(about, "denominator", int, where) if "denominator" in about else None
-    if denominator is not None and denominator < 1:
-        raise FormatError(f"{where}: denominator is {denominator}; expected 1 or more")
+    denominator = None
+    if "denominator" in about:
+        denominator = take_int(about, "denominator", where, MAX_INTEGER, 1)
     return Routes(
         problem=_problem(about, arrays, where),
         source=arrays["source"],
@@ -203,7 +202,7 @@ def _routes_from_parts(about: About, arrays: Arrays, where: str) -> Routes:
         link=arrays["link"],
         weight=arrays["weight"],
         certificate=_certificate(about, arrays, where),
-        method=take(about, "method", str, where),
+        method=take_text(about, "method", where),
         layer=arrays.get("layer"),
         denominator=denominator,
         provenance=provenance_from_json(about, where),
@@ -219,14 +218,12 @@ def _schedule_to_parts(schedule: Schedule) -> tuple[About, Arrays]:
 
 
 def _schedule_from_parts(about: About, arrays: Arrays, where: str) -> Schedule:
-    steps = take(about, "steps", int, where)
-    if steps > MAX_NUMBERS:
-        raise FormatError(f"{where}: {steps:,} steps; expected at most {MAX_NUMBERS:,}")
+    steps = take_int(about, "steps", where, MAX_NUMBERS)
     problem = _problem(about, arrays, where)
     if "chunks" in arrays:
         chunks = Chunks(problem.demand.terminals, counts=arrays["chunks"])
     else:
-        chunks = Chunks.of_demand(problem.demand, take(about, "chunks_per_shard", int, where))
+        chunks = Chunks.of_demand(problem.demand, take_int(about, "chunks_per_shard", where))
     return Schedule(
         problem=problem,
         chunks=chunks,
@@ -238,7 +235,7 @@ def _schedule_from_parts(about: About, arrays: Arrays, where: str) -> Schedule:
         link=arrays["link"],
         certificate=_certificate(about, arrays, where),
         fractional_time=_claimed("fractional_time", about, where),
-        method=take(about, "method", str, where),
+        method=take_text(about, "method", where),
         provenance=provenance_from_json(about, where),
     )
 

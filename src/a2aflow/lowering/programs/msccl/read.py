@@ -5,12 +5,12 @@ every range is checked whole, a wait must name a step that announces itself, wai
 circle, and nops must wait for something (the runtime numbers its steps by what they wait for).
 """
 
-import re
 from collections.abc import Sequence
 from graphlib import CycleError, TopologicalSorter
 
 from a2aflow.errors import FormatError, InputError
 from a2aflow.ir.chunks import Chunks
+from a2aflow.ir.files.fields import take_number, take_text
 from a2aflow.ir.program import (
     EFFECTS,
     Instruction,
@@ -30,27 +30,24 @@ OPS = {kind: op for op, kind in TYPES.items()} | {"nop": Op.NOP}
 REDUCTIONS = ("rrc", "rrs", "rrcs", "re")
 BUFFER_NAMES = {name: buffer for buffer, name in BUFFERS.items()}
 MAX_GPUS = 4096
-MAX_INT = 2**31 - 1
 MAX_BYTES = 2**63 - 1
-
-_INTEGER = re.compile(r"-?[0-9]{1,19}")
 
 
 def read_msccl(text: str, where: str) -> Program:
     """Build a program from MSCCL XML."""
     algo = _algo(parse_dialect(text, where), where)
-    ranks = _integer(algo, "ngpus", where, least=2, most=MAX_GPUS)
-    chunks = _integer(algo, "nchunksperloop", where, least=1)
+    ranks = take_number(algo.attributes, "ngpus", where, least=2, most=MAX_GPUS)
+    chunks = take_number(algo.attributes, "nchunksperloop", where, least=1)
     if chunks % ranks:
         raise FormatError(
             f"{where}: nchunksperloop is {chunks}; expected a multiple of the {ranks} GPUs"
         )
-    channels = _integer(algo, "nchannels", where, least=1)
+    channels = take_number(algo.attributes, "nchannels", where, least=1)
     codes = [
         _gpu(node, rank, channels, where)
         for rank, node in enumerate(_by_id(algo.named("gpu"), ranks, "gpu", where))
     ]
-    slots = FIFO_SLOTS[_one_of(algo, "proto", tuple(FIFO_SLOTS), where)]
+    slots = FIFO_SLOTS[take_text(algo.attributes, "proto", where, tuple(FIFO_SLOTS))]
     try:
         name = algo.attributes.get("name", "alltoall")
         program = Program(name, Chunks(ranks, chunks // ranks), tuple(codes), slots)
@@ -67,12 +64,12 @@ def _algo(top: Sequence[Node], where: str) -> Node:
     if len(found) != 1:
         raise FormatError(f"{where}: {len(found)} <algo> elements; expected one")
     algo = found[0]
-    _one_of(algo, "coll", ("alltoall",), where)
+    take_text(algo.attributes, "coll", where, ("alltoall",))
     if "outofplace" in algo.attributes:
-        _integer(algo, "outofplace", where, least=1, most=1)
+        take_number(algo.attributes, "outofplace", where, least=1, most=1)
     for key in ("minBytes", "maxBytes", "inplace"):
         if key in algo.attributes:
-            _integer(algo, key, where, least=0, most=MAX_BYTES)
+            take_number(algo.attributes, key, where, most=MAX_BYTES)
     return algo
 
 
@@ -82,7 +79,9 @@ def _gpu(node: Node, rank: int, channels: int, where: str) -> RankProgram:
     threads = tuple(
         _thread(block, channels, f"{here}, tb {index}") for index, block in enumerate(blocks)
     )
-    sizes = [_integer(node, key, here, least=0) for key in ("i_chunks", "o_chunks", "s_chunks")]
+    sizes = [
+        take_number(node.attributes, key, here) for key in ("i_chunks", "o_chunks", "s_chunks")
+    ]
     announced = {
         Step(index, number)
         for index, block in enumerate(blocks)
@@ -97,7 +96,9 @@ def _by_id(nodes: list[Node], count: int, name: str, where: str) -> list[Node]:
     """Return the elements in the order of their ids, which must be 0 to count - 1, each once."""
     by_id: dict[int, Node] = {}
     for node in nodes:
-        number = _integer(node, "id", f"{where}: {name}", least=0, most=max(count - 1, 0))
+        number = take_number(
+            node.attributes, "id", f"{where}: line {node.line}: {name}", most=max(count - 1, 0)
+        )
         if by_id.setdefault(number, node) is not node:
             raise FormatError(f"{where}: line {node.line}: {name} {number} is there twice")
     if len(by_id) < count:
@@ -113,40 +114,40 @@ def _thread(node: Node, channels: int, here: str) -> Thread:
     )
     if instructions and instructions[-1].op is Op.NOP:
         raise FormatError(f"{here}: ends with a nop; its wait must sit on an operation")
-    channel = _integer(node, "chan", here, least=0, most=channels - 1)
+    channel = take_number(node.attributes, "chan", here, most=channels - 1)
     return Thread(channel, _peer(node, "send", here), _peer(node, "recv", here), instructions)
 
 
 def _peer(node: Node, key: str, here: str) -> int | None:
-    value = _integer(node, key, here, least=-1)
+    value = take_number(node.attributes, key, here, least=-1)
     return None if value < 0 else value
 
 
 def _instruction(node: Node, number: int, here: str) -> Instruction:
-    if _integer(node, "s", here, least=0) != number:
+    if take_number(node.attributes, "s", here) != number:
         raise FormatError(
             f"{here}: s is {node.attributes['s']}; expected {number}, steps are numbered from 0"
         )
-    kind = _text(node, "type", here)
+    kind = take_text(node.attributes, "type", here)
     if kind in REDUCTIONS:
         raise FormatError(f"{here}: type {kind} reduces data; an all-to-all only moves it")
-    op = OPS[_one_of(node, "type", tuple(OPS), here)]
+    op = OPS[take_text(node.attributes, "type", here, tuple(OPS))]
     source = _place(node, "src", EFFECTS[op].reads, here)
     target = _place(node, "dst", EFFECTS[op].writes, here)
-    count = _integer(node, "cnt", here, least=0 if op is Op.NOP else 1)
-    _integer(node, "hasdep", here, least=0, most=1)
+    count = take_number(node.attributes, "cnt", here, least=0 if op is Op.NOP else 1)
+    take_number(node.attributes, "hasdep", here, most=1)
     return Instruction(op, max(count, 1), source, target, _waits(node, op, here))
 
 
 def _place(node: Node, side: str, used: bool, here: str) -> Place | None:
-    buffer = BUFFER_NAMES[_one_of(node, f"{side}buf", tuple(BUFFER_NAMES), here)]
-    offset = _integer(node, f"{side}off", here, least=0 if used else -1)
+    buffer = BUFFER_NAMES[take_text(node.attributes, f"{side}buf", here, tuple(BUFFER_NAMES))]
+    offset = take_number(node.attributes, f"{side}off", here, least=0 if used else -1)
     return Place(buffer, offset) if used else None
 
 
 def _waits(node: Node, op: Op, here: str) -> tuple[Step, ...]:
-    thread = _integer(node, "depid", here, least=-1)
-    index = _integer(node, "deps", here, least=-1)
+    thread = take_number(node.attributes, "depid", here, least=-1)
+    index = take_number(node.attributes, "deps", here, least=-1)
     if thread >= 0:
         return (Step(thread, index),)
     if op is Op.NOP:
@@ -215,23 +216,3 @@ def _check_fits(program: Program, where: str) -> None:
     problems = [list(excesses(program, runtime)) for runtime in RUNTIMES]
     if all(problems):
         raise FormatError(f"{where}: no runtime takes this file; {problems[0][0][1]}")
-
-
-def _text(node: Node, key: str, here: str) -> str:
-    if key not in node.attributes:
-        raise FormatError(f"{here}: line {node.line}: <{node.name}> has no attribute {key}")
-    return node.attributes[key]
-
-
-def _one_of(node: Node, key: str, known: tuple[str, ...], here: str) -> str:
-    value = _text(node, key, here)
-    if value not in known:
-        raise FormatError(f"{here}: {key} is {value[:60]!r}; expected {' or '.join(known)}")
-    return value
-
-
-def _integer(node: Node, key: str, here: str, least: int, most: int = MAX_INT) -> int:
-    value = _text(node, key, here)
-    if not _INTEGER.fullmatch(value) or not least <= int(value) <= most:
-        raise FormatError(f"{here}: {key} is {value[:60]!r}; expected an integer {least}..{most}")
-    return int(value)

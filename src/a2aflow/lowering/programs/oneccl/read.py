@@ -4,19 +4,18 @@ Every peer, direction and channel becomes a thread, as instructions between two 
 The syncs are a thread of nops: each waits for what came before it, and what follows waits for it.
 """
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from xml.etree.ElementTree import Element
 
 from a2aflow.errors import FormatError, InputError
 from a2aflow.ir.chunks import Chunks
-from a2aflow.ir.files.xml import parse_xml
+from a2aflow.ir.files.fields import take_number, take_text
+from a2aflow.ir.files.xml import parse_xml, require_element
 from a2aflow.ir.program import Instruction, Op, Place, Program, RankProgram, Step, Thread
 from a2aflow.lowering.programs.oneccl.emit import BUFFERS, UNEVEN_VERSION, VERSION
 
 BUFFER_NAMES = {name: buffer for buffer, name in BUFFERS.items()}
-MAX_INT = 2**31 - 1
 FIFO_SLOTS = 1
 """Sends end when they are received: nothing may count on the network to hold a chunk."""
 
@@ -30,12 +29,11 @@ ATTRIBUTES = {
     "reduce": ("from", "from-offset", "to", "to-offset", "count"),
     "sync": (),
 }
-OPTIONAL = {"rank": {"name"}}
+OPTIONAL = {"rank": frozenset({"name"})}
 """Attributes that an element may have besides: what the node of a rank is called."""
 
 INSTRUCTIONS = ("send", "receive", "copy", "reduce", "sync")
 LEAVES = ("shard", *INSTRUCTIONS)
-_INTEGER = re.compile(r"[0-9]{1,10}")
 Key = tuple[str, int, int]
 """What names a thread: the kind of its instructions, the peer and the channel."""
 SYNCS: Key = ("sync", 0, 0)
@@ -56,13 +54,11 @@ def read_oneccl(text: str, where: str) -> Program:
     """Build a program from oneCCL-style XML."""
     root = parse_xml(text, where)
     uneven = root.tag == "schedule" and root.attrib.get("version") == str(UNEVEN_VERSION)
-    _check(root, "schedule", where, ATTRIBUTES["schedule"][: -1 if uneven else None])
-    for key, expected in (("version", (VERSION, UNEVEN_VERSION)), ("collective", ("alltoall",))):
-        if root.attrib[key] not in map(str, expected):
-            words = " or ".join(f"'{each}'" for each in expected)
-            raise FormatError(f"{where}: {key} is {root.attrib[key]!r}; expected {words}")
+    require_element(root, "schedule", where, ATTRIBUTES["schedule"][: -1 if uneven else None])
+    take_text(root.attrib, "version", where, (str(VERSION), str(UNEVEN_VERSION)))
+    take_text(root.attrib, "collective", where, ("alltoall",))
     shards = [node for node in root if node.tag == "shard"] if uneven else []
-    found, expected_ranks = len(root) - len(shards), _integer(root, "ranks", where)
+    found, expected_ranks = len(root) - len(shards), take_number(root.attrib, "ranks", where)
     if found != expected_ranks:
         raise FormatError(f"{where}: {found} ranks; expected {expected_ranks}")
     ranks = tuple(_rank(node, rank, where) for rank, node in enumerate(root[len(shards) :]))
@@ -76,12 +72,12 @@ def read_oneccl(text: str, where: str) -> Program:
 def _chunks(root: Element, shards: list[Element], ranks: int, where: str) -> Chunks:
     """Return the chunks of every pair: as many of all, or those of the shards that are listed."""
     if "chunks-per-shard" in root.attrib:
-        return Chunks(ranks, _integer(root, "chunks-per-shard", where))
+        return Chunks(ranks, take_number(root.attrib, "chunks-per-shard", where))
     rows = []
     for number, node in enumerate(shards):
         here = f"{where}: shard {number}"
         _check(node, "shard", here)
-        source, to, count = (_integer(node, key, here) for key in ATTRIBUTES["shard"])
+        source, to, count = (take_number(node.attrib, key, here) for key in ATTRIBUTES["shard"])
         rows.append((source, to, count))
     return Chunks.from_rows(ranks, rows)
 
@@ -89,7 +85,7 @@ def _chunks(root: Element, shards: list[Element], ranks: int, where: str) -> Chu
 def _rank(node: Element, rank: int, where: str) -> RankProgram:
     here = f"{where}: rank {rank}"
     _check(node, "rank", here)
-    if _integer(node, "id", here) != rank:
+    if take_number(node.attrib, "id", here) != rank:
         raise FormatError(f"{here}: its id is {node.attrib['id']}; expected the ranks in order")
     syncs = _Line()
     lines: dict[Key, _Line] = {SYNCS: syncs}
@@ -104,7 +100,7 @@ def _rank(node: Element, rank: int, where: str) -> RankProgram:
             syncs.instructions.append(Instruction(Op.NOP, after=tuple(_since_sync(lines))))
         else:
             _add(lines, each, spot)
-    sizes = [_integer(node, key, here) for key in ("input", "output", "scratch")]
+    sizes = [take_number(node.attrib, key, here) for key in ("input", "output", "scratch")]
     threads = tuple(
         Thread(line.channel, line.send_to, line.receive_from, tuple(line.instructions))
         for line in lines.values()
@@ -133,13 +129,16 @@ def _instruction(node: Element, spot: str) -> tuple[Key, _Line, Instruction]:
     """Return an instruction, the key of its thread, and that thread if it is the first there."""
     if node.tag == "reduce":
         raise FormatError(f"{spot}: reduces data; an all-to-all only moves it")
-    count = _integer(node, "count", spot)
+    count = take_number(node.attrib, "count", spot)
     if node.tag == "copy":
         source = _place(node, "from", "from-offset", spot)
         target = _place(node, "to", "to-offset", spot)
         return ("copy", 0, 0), _Line(), Instruction(Op.COPY, count, source, target)
     place = _place(node, "buffer", "offset", spot)
-    peer, channel = _integer(node, "peer", spot), _integer(node, "channel", spot)
+    peer, channel = (
+        take_number(node.attrib, "peer", spot),
+        take_number(node.attrib, "channel", spot),
+    )
     key = (node.tag, peer, channel)
     if node.tag == "send":
         return key, _Line(channel, send_to=peer), Instruction(Op.SEND, count, source=place)
@@ -147,33 +146,9 @@ def _instruction(node: Element, spot: str) -> tuple[Key, _Line, Instruction]:
 
 
 def _place(node: Element, buffer: str, offset: str, spot: str) -> Place:
-    name = node.attrib[buffer]
-    if name not in BUFFER_NAMES:
-        names = ", ".join(BUFFER_NAMES)
-        raise FormatError(f"{spot}: {buffer} is {name[:60]!r}; expected one of {names}")
-    return Place(BUFFER_NAMES[name], _integer(node, offset, spot))
+    name = take_text(node.attrib, buffer, spot, tuple(BUFFER_NAMES))
+    return Place(BUFFER_NAMES[name], take_number(node.attrib, offset, spot))
 
 
-def _integer(node: Element, key: str, here: str) -> int:
-    value = node.attrib[key]
-    if not _INTEGER.fullmatch(value) or int(value) > MAX_INT:
-        raise FormatError(f"{here}: {key} is {value[:60]!r}; expected an integer 0..{MAX_INT}")
-    return int(value)
-
-
-def _check(
-    node: Element, expected: str, here: str, attributes: tuple[str, ...] | None = None
-) -> None:
-    """Refuse an element of another name, with other attributes, or with text or children in it."""
-    if node.tag != expected:
-        raise FormatError(f"{here}: found <{node.tag[:60]}>; expected <{expected}>")
-    wanted = ATTRIBUTES[expected] if attributes is None else attributes
-    wrong = (set(node.attrib) - OPTIONAL.get(expected, set())) ^ set(wanted)
-    if wrong:
-        raise FormatError(
-            f"{here}: <{expected}> has other attributes, or lacks some ({min(wrong)[:60]}); "
-            f"expected {', '.join(wanted) or 'none'}"
-        )
-    inside = (node.text or "") + "".join(child.tail or "" for child in node)
-    if inside.strip() or (expected in LEAVES and len(node)):
-        raise FormatError(f"{here}: <{expected}> holds what does not belong there")
+def _check(node: Element, tag: str, here: str) -> None:
+    require_element(node, tag, here, ATTRIBUTES[tag], OPTIONAL.get(tag, frozenset()), tag in LEAVES)

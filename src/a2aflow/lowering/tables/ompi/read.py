@@ -9,8 +9,8 @@ import numpy as np
 
 from a2aflow.errors import FormatError
 from a2aflow.ir.arrays import Ints, starts_of
-from a2aflow.ir.files.fields import MAX_INT
-from a2aflow.ir.files.xml import parse_xml
+from a2aflow.ir.files.fields import short, take_number, take_text
+from a2aflow.ir.files.xml import parse_xml, require_element
 from a2aflow.ir.words import escaped
 from a2aflow.lowering.tables.hashes import HASHES, parse_dotted
 from a2aflow.lowering.tables.ompi.emit import VERSION
@@ -29,8 +29,6 @@ ATTRIBUTES = {
 OPTIONAL = {"rank": frozenset({"name"})}
 """Attributes that an element may have besides: what the node of a rank is called."""
 
-_NAMES = {tag: frozenset(names) for tag, names in ATTRIBUTES.items()}
-_INTEGER = re.compile(r"0|[1-9][0-9]{0,9}")
 _INTEGERS = re.compile(r"(0|[1-9][0-9]{0,9})( (0|[1-9][0-9]{0,9}))*")
 
 
@@ -52,11 +50,9 @@ def read_ompi(text: str, where: str) -> RoutedFile:
     """Read the XML; a queue pair that would land on another route is a violation."""
     root = parse_xml(text, where)
     _check(root, "alltoall", where)
-    _require(root, "version", str(VERSION), where)
-    if root.attrib["hash"] not in HASHES:
-        known = ", ".join(HASHES)
-        raise FormatError(f"{where}: hash is {root.attrib['hash'][:60]!r}; expected one of {known}")
-    if len(root) != _integer(root, "ranks", where):
+    take_text(root.attrib, "version", where, (str(VERSION),))
+    take_text(root.attrib, "hash", where, tuple(HASHES))
+    if len(root) != take_number(root.attrib, "ranks", where):
         raise FormatError(f"{where}: {len(root)} ranks; expected {root.attrib['ranks']}")
     columns = _Columns()
     ranks = [_rank(each, rank, f"{where}: rank {rank}", columns) for rank, each in enumerate(root)]
@@ -73,32 +69,38 @@ def read_ompi(text: str, where: str) -> RoutedFile:
 def _rank(element: Element, rank: int, here: str, columns: _Columns) -> tuple[int, int]:
     """Read a rank into the columns; return its node and address."""
     _check(element, "rank", here)
-    _require(element, "id", str(rank), here)
+    take_text(element.attrib, "id", here, (str(rank),))
     address = parse_dotted(element.attrib["address"])
     if address is None:
-        found = element.attrib["address"][:60]
-        raise FormatError(f"{here}: address is {found!r}; expected one such as 10.0.0.1")
+        found = short(element.attrib["address"])
+        raise FormatError(f"{here}: address is {found}; expected one such as 10.0.0.1")
     for send in element:
         _check(send, "send", here)
         _send(send, rank, f"{here}, send to {escaped(send.attrib['to'][:20])}", columns)
-    return _integer(element, "node", here), address
+    return take_number(element.attrib, "node", here), address
 
 
 def _send(element: Element, rank: int, here: str, columns: _Columns) -> None:
     """Read a send into the columns: its routes, then its queue pairs."""
     send, before = len(columns.sends), (len(columns.routes), len(columns.queues))
-    columns.sends.append((rank, _integer(element, "to", here), _integer(element, "chunks", here)))
+    columns.sends.append(
+        (rank, take_number(element.attrib, "to", here), take_number(element.attrib, "chunks", here))
+    )
     for each in element:
         if each.tag == "route" and len(columns.queues) == before[1]:
             _check(each, "route", here)
-            row = (send, _integer(each, "id", here), _integer(each, "layer", here))
+            row = (
+                send,
+                take_number(each.attrib, "id", here),
+                take_number(each.attrib, "layer", here),
+            )
             columns.routes.append(row)
             columns.nodes.append(_list(each, "nodes", here))
             columns.ports.append(_list(each, "ports", here))
         else:
             _check(each, "qp", here)
             columns.queues.append(
-                (send, *(_integer(each, name, here) for name in ATTRIBUTES["qp"]))
+                (send, *(take_number(each.attrib, name, here) for name in ATTRIBUTES["qp"]))
             )
     if len(columns.routes) == before[0] or len(columns.queues) == before[1]:
         raise FormatError(f"{here}: expected at least one route, and then at least one queue pair")
@@ -141,12 +143,12 @@ def _file(columns: _Columns, node: Ints, where: str) -> RoutedFile:
 def _with_facts(file: RoutedFile, root: Element, queues: QueueTable, where: str) -> RoutedFile:
     """Hold the numbers that the root states against the routes and queue pairs."""
     layers = 0 if file.layer is None else 1 + int(file.layer.max())
-    most = _integer(root, "routes-per-destination", where)
+    most = take_number(root.attrib, "routes-per-destination", where)
     phases = 1 + int(queues.phase.max())
     for key, found, fits in (
         ("routes-per-destination", queues.most_routes(file), queues.most_routes(file) <= most),
-        ("layers", layers, _integer(root, "layers", where) == layers),
-        ("phases", phases, _integer(root, "phases", where) == phases),
+        ("layers", layers, take_number(root.attrib, "layers", where) == layers),
+        ("phases", phases, take_number(root.attrib, "phases", where) == phases),
     ):
         if not fits:
             raise FormatError(f"{where}: {key} is {root.attrib[key]}; found {found} in the file")
@@ -165,35 +167,10 @@ def _numbers(texts: list[str]) -> Ints:
 def _list(element: Element, key: str, here: str) -> str:
     value = element.attrib[key]
     if not _INTEGERS.fullmatch(value):
-        raise FormatError(f"{here}: {key} is {value[:60]!r}; expected integers and single spaces")
+        raise FormatError(f"{here}: {key} is {short(value)}; expected integers and single spaces")
     return value
 
 
-def _integer(element: Element, key: str, here: str) -> int:
-    value = element.attrib[key]
-    if not _INTEGER.fullmatch(value) or int(value) > MAX_INT:
-        raise FormatError(f"{here}: {key} is {value[:60]!r}; expected an integer 0..{MAX_INT}")
-    return int(value)
-
-
-def _require(element: Element, key: str, expected: str, here: str) -> None:
-    if element.attrib[key] != expected:
-        raise FormatError(f"{here}: {key} is {element.attrib[key][:60]!r}; expected {expected!r}")
-
-
-def _check(element: Element, expected: str, here: str) -> None:
-    """Refuse an element of another name, with other attributes, or with text or children in it."""
-    if element.tag != expected:
-        raise FormatError(f"{here}: found <{element.tag[:60]}>; expected <{expected}>")
-    found = element.attrib.keys() - OPTIONAL.get(expected, frozenset())
-    if found != _NAMES[expected]:
-        wrong = min(found ^ _NAMES[expected])
-        raise FormatError(
-            f"{here}: <{expected}> has other attributes, or lacks some ({wrong[:60]}); "
-            f"expected {', '.join(ATTRIBUTES[expected])}"
-        )
-    outside = (element.text, *(child.tail for child in element))
-    if any(text and not text.isspace() for text in outside) or (
-        expected in ("route", "qp") and len(element)
-    ):
-        raise FormatError(f"{here}: <{expected}> holds what does not belong there")
+def _check(element: Element, tag: str, here: str) -> None:
+    optional, leaf = OPTIONAL.get(tag, frozenset()), tag in ("route", "qp")
+    require_element(element, tag, here, ATTRIBUTES[tag], optional, leaf)

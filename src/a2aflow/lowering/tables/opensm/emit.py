@@ -18,7 +18,7 @@ from a2aflow.ir.routes import Routes
 from a2aflow.ir.topology import Topology
 from a2aflow.ir.words import one_line
 from a2aflow.lowering.options import Options
-from a2aflow.lowering.tables.routed_file import in_file_order, pair_name, pair_sizes
+from a2aflow.lowering.tables.routed_file import in_file_order, most_routes, pair_name
 from a2aflow.topologies.formats.ibsim import (
     ADAPTER_PORT,
     adapter_guid,
@@ -77,13 +77,9 @@ def next_links(routes: Routes) -> Ints:
     """
     topology = routes.problem.topology
     ordered, _ = in_file_order(routes)
-    sizes = pair_sizes(ordered.source, ordered.destination)
-    worst = int(np.argmax(sizes))
-    if sizes[worst] > 1:
-        ends = pair_name(ordered, int(sizes[:worst].sum()))
-        raise LimitError(
-            f"{sizes[worst]} routes {ends}, but a switch has one port to send on; {ADVICE}"
-        )
+    found, ends = most_routes(ordered)
+    if found > 1:
+        raise LimitError(f"{found} routes {ends}, but a switch has one port to send on; {ADVICE}")
     route = ordered.path_of_link
     node, destination = topology.tail[ordered.link], ordered.destination[route]
     table = np.full((topology.nodes, len(topology.terminals)), NO_LINK, dtype=np.int64)

@@ -1,0 +1,1 @@
+"""SimGrid platforms that keep to given routes."""
