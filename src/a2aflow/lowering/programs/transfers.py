@@ -126,7 +126,8 @@ def refuse_uneven(schedule: Schedule, target: str) -> None:
     most = float(demand.of(schedule.source, schedule.destination).max(initial=0.0))
     padded = most * demand.terminals * (demand.terminals - 1) / demand.total - 1.0
     raise InputError(
-        f"{target} has shards of one size only, and this schedule is for an uneven demand; lower "
-        "it to messages or oneccl, or pad every shard to the largest and schedule the "
-        f"uniform all-to-all (no --demand), which moves {padded:.0%} more data"
+        f"{target} has shards of one size only, and this schedule is for an uneven demand or for "
+        "groups; lower it to messages, mscclpp or oneccl, or pad every shard to the largest and "
+        "schedule the uniform all-to-all (no --demand, no --group), which moves "
+        f"{padded:.0%} more data"
     )
