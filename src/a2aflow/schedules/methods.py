@@ -10,6 +10,7 @@ from a2aflow.ir.problem import Problem
 from a2aflow.schedules.sccl import synthesise
 from a2aflow.schedules.search import FoundSchedule, proven_status
 from a2aflow.schedules.search import find_schedule as find_timestepped
+from a2aflow.schedules.tradeoff import find_cheapest
 from a2aflow.settings import ScheduleSettings
 
 Scheduler = Callable[[Problem, ScheduleSettings], FoundSchedule]
@@ -40,6 +41,11 @@ def require_method(method: str) -> None:
 
 def synthesised(problem: Problem, settings: ScheduleSettings) -> FoundSchedule:
     """Return the schedule of the SCCL baseline, checked, with the certificate of the flow."""
+    if settings.operation_cost:
+        raise UsageError(
+            f"operation cost {settings.operation_cost:g} with method sccl, which takes the least "
+            "steps; expected method tsmcf"
+        )
     schedule = synthesise(problem, settings.chunks or 1, settings.steps, settings=settings.solve)
     certificate = solve(problem, "grouped", settings.solve).certificate
     schedule = replace(schedule, certificate=certificate)
@@ -48,4 +54,10 @@ def synthesised(problem: Problem, settings: ScheduleSettings) -> FoundSchedule:
     return FoundSchedule(schedule, curve, {}, status, certificate.bound)
 
 
-METHODS: dict[str, Scheduler] = {"tsmcf": find_timestepped, "sccl": synthesised}
+def timestepped(problem: Problem, settings: ScheduleSettings) -> FoundSchedule:
+    """Return the fastest schedule found, or the cheapest one where operations cost something."""
+    find = find_cheapest if settings.operation_cost else find_timestepped
+    return find(problem, settings)
+
+
+METHODS: dict[str, Scheduler] = {"tsmcf": timestepped, "sccl": synthesised}
