@@ -183,11 +183,15 @@ class Places:
 
 @dataclass(frozen=True, eq=False)
 class Plane:
-    """A copy of the outside: what it is called, and which NICs each of its terminals has."""
+    """A copy of the outside: what it is called, and which NICs each of its terminals has.
+
+    The NICs of a terminal are `count` from `first` on, and its switches begin at `first_switch`.
+    """
 
     label: str
     graph: Topology
-    nics: tuple[Ints, ...]
+    first: Ints
+    count: Ints
     first_switch: int
 
 
@@ -212,33 +216,39 @@ class Cables:
 
 def _planes(name: str, place: Places, outside: str, over: str) -> list[Plane]:
     """Return the copies of the outside."""
-    per_host = [np.arange(a, b) for a, b in zip(place.nic[:-1], place.nic[1:], strict=True)]
+    first, count = place.nic[:-1], np.diff(place.nic)
     if over == "rails":
-        numbers = {len(nics) for nics in per_host}
         require(
-            len(numbers) == 1,
+            np.ptp(count) == 0,
             name,
-            f"hosts have {' or '.join(map(str, sorted(numbers)))} NICs; expected as many of every "
-            "host for over=rails",
+            f"hosts have {count.min()} to {count.max()} NICs; expected as many of every host for "
+            "over=rails",
         )
-        terminals = [tuple(nics[rail : rail + 1] for nics in per_host) for rail in range(*numbers)]
-    elif over == "nics":
-        terminals = [tuple(np.arange(place.nics)[:, None])]
+        firsts = [first + rail for rail in range(int(count[0]))]
     else:
-        terminals = [tuple(per_host)]
-    graph = build(sized("switch" if outside == RAIL else outside, len(terminals[0])))
-    require(
-        len(graph.terminals) == len(terminals[0]),
-        name,
-        f"the outside {graph.name} has {len(graph.terminals)} terminals; expected "
-        f"{len(terminals[0])}, one for each of the {over if over == 'nics' else 'hosts'}",
-    )
+        firsts = [np.arange(place.nics) if over == "nics" else first]
+    graph = _outside(name, outside, len(firsts[0]), "NICs" if over == "nics" else "hosts")
+    check_size(name, len(firsts) * graph.nodes, len(firsts) * graph.links)
     switches = graph.nodes - len(graph.terminals)
-    check_size(name, len(terminals) * graph.nodes, len(terminals) * graph.links)
+    each = count if over == "hosts" else np.ones(len(firsts[0]), dtype=np.int64)
     return [
-        Plane(f"rail{number}" if over == "rails" else "outside", graph, nics, number * switches)
-        for number, nics in enumerate(terminals)
+        Plane(
+            f"rail{number}" if over == "rails" else "outside", graph, nics, each, number * switches
+        )
+        for number, nics in enumerate(firsts)
     ]
+
+
+def _outside(name: str, outside: str, terminals: int, what: str) -> Topology:
+    """Build the outside, with a terminal for each of the hosts, or of the NICs."""
+    graph = build(sized("switch" if outside == RAIL else outside, terminals))
+    require(
+        len(graph.terminals) == terminals,
+        name,
+        f"the outside {graph.name} has {len(graph.terminals)} terminals; expected {terminals}, "
+        f"one for each of the {what}",
+    )
+    return graph
 
 
 def _cables(plane: Plane, place: Places) -> Cables:
@@ -261,19 +271,16 @@ def _copies(plane: Plane) -> int:
     """Return how often every link is there: as often as the NICs of all terminals allow."""
     graph = plane.graph
     degree = np.maximum(graph.out_degree, graph.in_degree)[graph.terminals]
-    nics = np.array([len(each) for each in plane.nics])
-    return max(1, int((nics // np.maximum(degree, 1)).min()))
+    return max(1, int((plane.count // np.maximum(degree, 1)).min()))
 
 
 def _dealt(plane: Plane, place: Places, node: Ints, slot: Ints) -> Ints:
     """Return the NIC or switch at the end of links: at a terminal, its NICs take turns."""
     graph = plane.graph
     others = np.cumsum(graph.position < 0) - 1
-    end = place.nics + plane.first_switch + others[node]
-    for position, nics in enumerate(plane.nics):
-        here = graph.position[node] == position
-        end[here] = nics[slot[here] % len(nics)]
-    return np.asarray(end)
+    position = graph.position[node]
+    nic = plane.first[position] + slot % plane.count[position]
+    return np.where(position < 0, place.nics + plane.first_switch + others[node], nic)
 
 
 def _share(place: Places, end: Ints) -> Floats:
@@ -404,9 +411,10 @@ def _check(name: str, hosts: Sequence[Host], over: str, forward: str) -> None:
 def _check_host(name: str, host: Host) -> None:
     _check_word(name, "attach", host.attach, ATTACHES)
     require(
-        1 <= host.gpus <= MAX_NODES and 1 <= host.nics <= MAX_NODES,
+        2 <= host.gpus <= MAX_NODES and 1 <= host.nics <= MAX_NODES,
         name,
-        f"a host of {host.gpus} GPUs and {host.nics} NICs; expected 1 to {MAX_NODES:,} of either",
+        f"a host of {host.gpus} GPUs and {host.nics} NICs; expected 2 or more GPUs and a NIC, "
+        f"and at most {MAX_NODES:,} of either",
     )
     for key, value in (("link", host.link), ("rate of the NICs", host.rate)):
         require(
