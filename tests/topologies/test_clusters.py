@@ -13,8 +13,9 @@ from a2aflow.ir.topology import Topology
 from a2aflow.lowering import TARGETS, Options
 from a2aflow.runtime.in_process import Alltoall
 from a2aflow.schedules.steps import least_steps
-from a2aflow.topologies.clusters import HOSTS, Host, compose
+from a2aflow.topologies.clusters import compose
 from a2aflow.topologies.formats import read_topology, write_topology
+from a2aflow.topologies.hosts import HOSTS, Host
 from a2aflow.topologies.spec import build, sized
 from a2aflow.verification import verify_text
 from command_line import Run

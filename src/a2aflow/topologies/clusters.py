@@ -25,58 +25,22 @@ Nodes are the GPUs, host by host, then the switches and NICs of every host, then
 outside. Their names keep the hierarchy: `host3:gpu5`, `host3:switch`, `host3:nic1`, `rail1:switch`.
 """
 
-import math
 import re
 import reprlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from a2aflow.errors import TopologyError
-from a2aflow.ir.arrays import Floats, Ints, inner_index
+from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.topology import MAX_NODES, Topology
-from a2aflow.topologies.cables import partner_links
+from a2aflow.topologies.hosts import DGX_H100, MI300X, Host, Places, check_host, check_word
+from a2aflow.topologies.outsides import RAIL, Cables, Mask, Plane, cables_of, planes_of
 from a2aflow.topologies.parts import check_size, counted, from_arcs, require
-from a2aflow.topologies.spec import build, sized
 
-OVERS, ATTACHES, FORWARDS = ("hosts", "rails", "nics"), ("gpu", "switch"), ("host", "nic")
-
-Mask = NDArray[np.bool_]
-
-RAIL = "rail"
-"""The outside that is a switch for the NICs of each number."""
-
-
-@dataclass(frozen=True)
-class Host:
-    """A kind of host: GPUs, the topology that joins them, and NICs of a rate."""
-
-    gpus: int
-    inside: str
-    nics: int
-    rate: float
-    link: float = 1.0
-    attach: str = "gpu"
-
-    @cached_property
-    def fabric(self) -> Topology:
-        """The topology inside; its terminals are the GPUs."""
-        return replace(build(sized(self.inside, self.gpus)), notes=())
-
-    @property
-    def switches(self) -> int:
-        """The nodes inside that are no GPUs."""
-        return self.fabric.nodes - self.gpus
-
-
-DGX_H100 = Host(gpus=8, inside="nvswitch:3600", nics=8, rate=400.0)
-MI300X = Host(gpus=8, inside="complete", nics=8, rate=400.0, link=512.0)
-
-HOSTS = {"dgxh100": DGX_H100, "mi300x": MI300X}
-"""Kinds of hosts by name; where their numbers are from is said at the families."""
+OVERS, FORWARDS = ("hosts", "rails", "nics"), ("host", "nic")
+"""What the terminals of the outside may be, and what passes on what comes in."""
 
 
 def cluster(
@@ -147,163 +111,9 @@ def compose(
     over = over or ("rails" if outside == RAIL else "hosts")
     _check(name, hosts, over, forward)
     place = Places(tuple(hosts))
-    planes = _planes(name, place, outside, over)
-    cables = _joined([_cables(plane, place) for plane in planes])
-    _check_cables(name, place, cables)
+    planes = planes_of(name, place, outside, over)
+    cables = cables_of(name, planes, place)
     return _assembled(name, place, planes, cables, forward == "nic")
-
-
-@dataclass(frozen=True, eq=False)
-class Places:
-    """Which number GPUs, switches inside and NICs have; NICs are counted apart from the nodes."""
-
-    hosts: tuple[Host, ...]
-    gpu: Ints = field(init=False)
-    switch: Ints = field(init=False)
-    nic: Ints = field(init=False)
-
-    def __post_init__(self) -> None:
-        for key, counts in (
-            ("gpu", [host.gpus for host in self.hosts]),
-            ("switch", [host.switches for host in self.hosts]),
-            ("nic", [host.nics for host in self.hosts]),
-        ):
-            object.__setattr__(self, key, np.concatenate(([0], np.cumsum(counts))))
-
-    @property
-    def nics(self) -> int:
-        """The number of NICs of all hosts."""
-        return int(self.nic[-1])
-
-    @cached_property
-    def rates(self) -> Floats:
-        """The rate of every NIC."""
-        return np.repeat([host.rate for host in self.hosts], [host.nics for host in self.hosts])
-
-
-@dataclass(frozen=True, eq=False)
-class Plane:
-    """A copy of the outside: what it is called, and which NICs each of its terminals has.
-
-    The NICs of a terminal are `count` from `first` on, and its switches begin at `first_switch`.
-    """
-
-    label: str
-    graph: Topology
-    first: Ints
-    count: Ints
-    first_switch: int
-
-
-@dataclass(frozen=True, eq=False)
-class Cables:
-    """Links outside: each from a NIC or a switch to another one; switches follow the NICs."""
-
-    tail: Ints
-    head: Ints
-    capacity: Floats
-
-    def passable(self, place: Places) -> Mask:
-        """Whether each NIC has more than one neighbour outside, or several GPUs of its own."""
-        ends = np.concatenate(
-            (np.stack((self.tail, self.head)), np.stack((self.head, self.tail))), axis=1
-        )
-        pairs = np.unique(ends, axis=1)
-        neighbours = np.bincount(pairs[0], minlength=place.nics)[: place.nics]
-        shared = [host.nics < host.gpus and host.attach == "gpu" for host in place.hosts]
-        return np.asarray((neighbours > 1) | np.repeat(shared, np.diff(place.nic)))
-
-
-def _planes(name: str, place: Places, outside: str, over: str) -> list[Plane]:
-    """Return the copies of the outside."""
-    first, count = place.nic[:-1], np.diff(place.nic)
-    if over == "rails":
-        require(
-            np.ptp(count) == 0,
-            name,
-            f"hosts have {count.min()} to {count.max()} NICs; expected as many of every host for "
-            "over=rails",
-        )
-        firsts = [first + rail for rail in range(int(count[0]))]
-    else:
-        firsts = [np.arange(place.nics) if over == "nics" else first]
-    graph = _outside(name, outside, len(firsts[0]), "NICs" if over == "nics" else "hosts")
-    check_size(name, len(firsts) * graph.nodes, len(firsts) * graph.links)
-    switches = graph.nodes - len(graph.terminals)
-    each = count if over == "hosts" else np.ones(len(firsts[0]), dtype=np.int64)
-    return [
-        Plane(
-            f"rail{number}" if over == "rails" else "outside", graph, nics, each, number * switches
-        )
-        for number, nics in enumerate(firsts)
-    ]
-
-
-def _outside(name: str, outside: str, terminals: int, what: str) -> Topology:
-    """Build the outside, with a terminal for each of the hosts, or of the NICs."""
-    graph = build(sized("switch" if outside == RAIL else outside, terminals))
-    require(
-        len(graph.terminals) == terminals,
-        name,
-        f"the outside {graph.name} has {len(graph.terminals)} terminals; expected {terminals}, "
-        f"one for each of the {what}",
-    )
-    return graph
-
-
-def _cables(plane: Plane, place: Places) -> Cables:
-    """Deal the links of a plane out to the NICs of its terminals."""
-    graph = plane.graph
-    leaves = _rank_among(graph.tail)
-    # A cable has both directions on one NIC, so it is dealt out by the way out at either end.
-    arrives = leaves[partner_links(graph)] if graph.bidirectional else _rank_among(graph.head)
-    copies = _copies(plane)
-    copy = np.tile(np.arange(copies), graph.links)
-    link = np.repeat(np.arange(graph.links), copies)
-    tail = _dealt(plane, place, graph.tail[link], leaves[link] * copies + copy)
-    head = _dealt(plane, place, graph.head[link], arrives[link] * copies + copy)
-    rate = np.minimum(_share(place, tail), _share(place, head))
-    fastest = float(place.rates.max())
-    return Cables(tail, head, np.where(np.isinf(rate), fastest, rate) * graph.capacity[link])
-
-
-def _copies(plane: Plane) -> int:
-    """Return how often every link is there: as often as the NICs of all terminals allow."""
-    graph = plane.graph
-    degree = np.maximum(graph.out_degree, graph.in_degree)[graph.terminals]
-    return max(1, int((plane.count // np.maximum(degree, 1)).min()))
-
-
-def _dealt(plane: Plane, place: Places, node: Ints, slot: Ints) -> Ints:
-    """Return the NIC or switch at the end of links: at a terminal, its NICs take turns."""
-    graph = plane.graph
-    others = np.cumsum(graph.position < 0) - 1
-    position = graph.position[node]
-    nic = plane.first[position] + slot % plane.count[position]
-    return np.where(position < 0, place.nics + plane.first_switch + others[node], nic)
-
-
-def _share(place: Places, end: Ints) -> Floats:
-    """Return what each link may carry at one of its ends: a share of the NIC's rate, or all."""
-    ports = np.bincount(end, minlength=place.nics)
-    rates = np.concatenate((place.rates, np.full(max(0, len(ports) - place.nics), np.inf)))
-    return np.asarray(rates[end] / ports[end])
-
-
-def _rank_among(node: Ints) -> Ints:
-    """Return for each link how many earlier ones have the same node."""
-    order = np.argsort(node, kind="stable")
-    rank = np.empty(len(node), dtype=np.int64)
-    rank[order] = inner_index(np.bincount(node))
-    return rank
-
-
-def _joined(cables: Sequence[Cables]) -> Cables:
-    tail, head, capacity = (
-        np.concatenate([getattr(each, key) for each in cables])
-        for key in ("tail", "head", "capacity")
-    )
-    return Cables(tail, head, capacity)
 
 
 def _assembled(
@@ -400,59 +210,12 @@ def _notes(place: Places, planes: Sequence[Plane], cables: Cables) -> tuple[str,
 
 def _check(name: str, hosts: Sequence[Host], over: str, forward: str) -> None:
     for key, value, known in (("over", over, OVERS), ("forward", forward, FORWARDS)):
-        _check_word(name, key, value, known)
+        check_word(name, key, value, known)
     require(len(hosts) >= 2, name, f"there are {len(hosts)} hosts; expected 2 or more")
     for host in dict.fromkeys(hosts):
-        _check_host(name, host)
+        check_host(name, host)
     nodes = sum(host.fabric.nodes + 2 * host.nics for host in hosts)
     check_size(name, nodes, sum(host.fabric.links + 2 * host.nics for host in hosts))
-
-
-def _check_host(name: str, host: Host) -> None:
-    _check_word(name, "attach", host.attach, ATTACHES)
-    require(
-        2 <= host.gpus <= MAX_NODES and 1 <= host.nics <= MAX_NODES,
-        name,
-        f"a host of {host.gpus} GPUs and {host.nics} NICs; expected 2 or more GPUs and a NIC, "
-        f"and at most {MAX_NODES:,} of either",
-    )
-    for key, value in (("link", host.link), ("rate of the NICs", host.rate)):
-        require(
-            math.isfinite(value) and value > 0,
-            name,
-            f"the {key} is {value:g}; expected a positive number",
-        )
-    found = len(host.fabric.terminals)
-    require(
-        found == host.gpus,
-        name,
-        f"the inside {host.fabric.name} has {found} terminals; expected {host.gpus}, the GPUs",
-    )
-    require(
-        host.attach != "switch" or host.switches > 0,
-        name,
-        f"attach=switch, and the inside {host.fabric.name} has none; expected attach=gpu",
-    )
-
-
-def _check_cables(name: str, place: Places, cables: Cables) -> None:
-    """Refuse an outside that leaves a host out."""
-    used = np.unique(cables.tail[cables.tail < place.nics])
-    reached = np.isin(np.arange(place.nics), used)
-    for index in range(len(place.hosts)):
-        require(
-            bool(reached[place.nic[index] : place.nic[index + 1]].any()),
-            name,
-            f"host {index} has no cable out; expected an outside that joins all hosts",
-        )
-
-
-def _check_word(name: str, key: str, value: str, known: tuple[str, ...]) -> None:
-    require(
-        value in known,
-        name,
-        f"{key} is {reprlib.repr(value)}; expected {' or '.join(known)}",
-    )
 
 
 def _nics(text: str) -> tuple[int, float]:

@@ -25,7 +25,9 @@ from typing import Any
 from a2aflow.errors import FormatError
 from a2aflow.ir.files.fields import Json, short, take_int, take_list, take_text
 from a2aflow.ir.topology import MAX_NODES, Topology
-from a2aflow.topologies.clusters import HOSTS, RAIL, Host, compose
+from a2aflow.topologies.clusters import compose
+from a2aflow.topologies.hosts import HOSTS, Host
+from a2aflow.topologies.outsides import RAIL
 
 MAX_KINDS = 1_000
 """Most tables of hosts in a file."""
