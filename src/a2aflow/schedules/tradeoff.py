@@ -30,8 +30,9 @@ from a2aflow.ir.units import normal_units
 from a2aflow.schedules.choice import Choice, worth_telling
 from a2aflow.schedules.chunk_numbers import choices_of, floor_of
 from a2aflow.schedules.chunks import schedule_from
-from a2aflow.schedules.search import FoundSchedule, proven_status, whole_chunks
+from a2aflow.schedules.search import MOST_WORK, FoundSchedule, proven_status, whole_chunks
 from a2aflow.schedules.steps import flow_of_steps, timed_flows
+from a2aflow.schedules.timed_chunks import rounding_work
 from a2aflow.schedules.timestepped import TimedFlow
 from a2aflow.settings import ScheduleSettings
 
@@ -207,7 +208,9 @@ def _flows(master: Flow, settings: ScheduleSettings) -> Iterator[TimedFlow]:
 def _whole(flow: TimedFlow, master: Flow, search: Search) -> Iterator[Schedule]:
     """Yield schedules of one flow, of all numbers of chunks that could be better."""
     asked = search.settings
-    for chunks in [asked.chunks] if asked.chunks else choices_of(flow, asked.max_chunks):
+    first, *others = [asked.chunks] if asked.chunks else choices_of(flow, asked.max_chunks)
+    affordable = (each for each in others if rounding_work(flow, each) <= MOST_WORK)
+    for chunks in (first, *affordable):
         # Whole chunks may leave steps of the flow unused.
         if search.hopeless(search.bound(flow.time * (1 + floor_of(flow, chunks)), 1)):
             continue
