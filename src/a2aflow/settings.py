@@ -1,5 +1,6 @@
 """What a caller may ask of any method: everything on one page."""
 
+import math
 import os
 import re
 import time
@@ -185,7 +186,8 @@ class ScheduleSettings:
     `steps` and `chunks` fix what is otherwise searched for; `latency` is the cost of a step in
     shard times; a further step must save a share of more than `step_tolerance`; `loss` is how much
     longer than the fractional optimum whole chunks may take, and `max_chunks` into how many of them
-    a shard of mean size is cut at most.
+    a shard of mean size is cut at most. `operation_cost` is what each message costs the rank that
+    sends or receives it, in shard times: with it, fewer relays, steps and chunks are tried too.
     """
 
     steps: int | None = None
@@ -195,10 +197,15 @@ class ScheduleSettings:
     loss: float = 0.01
     max_chunks: int = 16
     solve: SolveSettings = field(default_factory=SolveSettings)
+    operation_cost: float = 0.0
 
     def __post_init__(self) -> None:
         if not self.latency >= 0:
             raise UsageError(f"latency {self.latency:g}; expected shard times of at least 0")
+        if not 0 <= self.operation_cost < math.inf:
+            raise UsageError(
+                f"operation cost {self.operation_cost:g}; expected shard times of at least 0"
+            )
         if not 0 < self.step_tolerance < 1:
             raise UsageError(f"step tolerance {self.step_tolerance:g}; expected a share below 1")
         if not 0 <= self.loss <= WORST_LOSS:

@@ -45,7 +45,7 @@ def _topologies() -> list[Sample]:
             + (("verify sample.json",) if key == "json" else ()),
         )
         for key, entry in FORMATS.items()
-        if entry.reads
+        if entry.reads and entry.writes
     ]
 
 
@@ -119,7 +119,22 @@ EDGES = {
 }
 """The forms of edge lists that are read besides the one that is written."""
 
+CLUSTER = b"""outside = "ring"
+over = "hosts"
+[[hosts]]
+count = 2
+gpus = 2
+inside = "nvswitch:100"
+nics = 1
+rate = 40.5
+[[hosts]]
+kind = "mi300x"
+attach = "gpu"
+"""
+"""Hosts of two kinds."""
+
 TABLES = {
+    "cluster.toml": (CLUSTER, ("topology cluster.toml", "solve cluster.toml")),
     "groups.txt": (b"0,1\n2 3\n", (f"solve {SPEC} --group-file groups.txt",)),
     "ranks.txt": (
         b"0 3\n1,2\n2, 0  # the first\n3 1\n",

@@ -126,11 +126,23 @@ def test_chunks_of_several_sizes_are_padded() -> None:
 
 
 def test_what_targets_cannot_hold_is_refused_with_a_way_out() -> None:
-    """Shards of one size, and ranks that all send and receive: the message says what to do."""
-    with pytest.raises(InputError, match=r"one size only.* messages or oneccl, or pad .* 844% m"):
+    """Shards of one size: the message says what takes others, and what padding costs."""
+    with pytest.raises(InputError, match=r"one size only.*mscclpp or oneccl, or pad .* 844% m"):
         TARGETS["msccl"].emit(CASES["ring"], Options())
-    with pytest.raises(InputError, match=r"rank 1 sends or receives nothing.* messages or oneccl"):
-        TARGETS["mscclpp"].emit(CASES["ring"], Options())
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("channels", [1, 2])
+def test_plans_admit_ranks_that_only_relay(name: str, channels: int) -> None:
+    """An executor needs an input or an output: such a rank copies a chunk of its own."""
+    schedule = CASES[name]
+    text = TARGETS["mscclpp"].emit(schedule, Options(channels=channels))
+    assert verify_text(text, "plan", schedule.problem.topology)["correct"]
+    gpus, inputs = json.loads(text)["gpus"], schedule.chunks.inputs() * channels
+    assert (gpus[2]["input_chunks"], gpus[2]["output_chunks"]) == (1, 1)
+    assert all(gpu["input_chunks"] + gpu["output_chunks"] > 0 for gpu in gpus)
+    assert all(gpu["input_chunks"] == inputs[gpu["id"]] for gpu in gpus if inputs[gpu["id"]])
+    assert min(len(gpu["threadblocks"]) for gpu in gpus) > 0
 
 
 @pytest.mark.parametrize("target", targets_for(Schedule))

@@ -72,7 +72,7 @@ def of_each(alltoall: Alltoall) -> None:
 
 
 def counted(alltoall: Alltoall) -> None:
-    """Exchange by counts and displacements as comm.Alltoallv: with gaps, of a type, in place, and zero."""
+    """Exchange by counts and displacements as comm.Alltoallv: with gaps, a type, and in place."""
     counts = np.random.default_rng(3).integers(0, 9, (ranks, ranks))
     counts[0, 1:] = 0
     mine, theirs = counts[rank].tolist(), counts[:, rank].tolist()

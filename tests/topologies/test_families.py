@@ -46,6 +46,8 @@ PINNED = [
     ("complete:8", 8, 56, {7}, 1, 3, factorial(8)),
     ("bipartite:4x4", 8, 32, {4}, 2, 4, 2 * 24 * 24),
     ("bipartite:2x3", 5, 12, {2, 3}, 2, 4, 2 * 6),
+    ("switch:n=5", 6, 10, {1, 5}, 2, None, factorial(5)),
+    ("nvswitch:rate=3600,n=8", 9, 16, {1, 8}, 2, None, factorial(8)),
     ("dragonfly:a=4,h=2", 36, 180, {5}, 3, 3, 18),
     ("dragonfly:a=4,h=2,g=5", 20, 100, {5}, 3, 3, 20),
     # pods, then hosts and edge switches within them, then aggregation and core switches
@@ -55,6 +57,9 @@ PINNED = [
     ("dgx2", 28, 204, {6, 9}, 3, 4, 2 * factorial(8) ** 2 * factorial(6)),
     ("tpuv4:4x4x4", 64, 384, {6}, 6, 4, 2**6 * factorial(6)),
     ("tpuv4:4x4x8", 128, 768, {6}, 8, 4, 8**2 * 2 * 3 * 16),
+    # rails may change places, and so may the two hosts
+    ("dgxh100:hosts=2,outside=rail", 42, 96, {2, 8}, 6, 12, 2 * factorial(8)),
+    ("mi300x:hosts=2,outside=rail", 40, 176, {2, 8}, 5, 3, 2 * factorial(8)),
     ("tpuv4:4x4x8,twisted=true", 128, 768, {6}, 6, 4, 128 * 48),
     ("tpuv4:4x8x8,twisted=true", 256, 1536, {6}, 6, 4, 256 * 48),
 ]

@@ -47,7 +47,8 @@ Groups = Annotated[
     typer.Option(
         "--group",
         metavar="A,B,C",
-        help="All-to-all among these terminals only, names or numbers; may be repeated.",
+        help="All-to-all among these terminals only, names or numbers; may be repeated. A pair in "
+        "several groups sends a shard in each.",
     ),
 ]
 GroupFile = Annotated[

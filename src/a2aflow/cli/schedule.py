@@ -51,6 +51,14 @@ def schedule_verb(
     loss: Annotated[
         float, typer.Option(help="How much longer than the fractional optimum it may take.")
     ] = DEFAULTS.loss,
+    operation_cost: Annotated[
+        float,
+        typer.Option(
+            metavar="BETA",
+            help="Cost of a message to the rank that sends or receives it, in shard times; above 0 "
+            "fewer relays, steps and chunks are weighed too, and the trade-off is printed.",
+        ),
+    ] = DEFAULTS.operation_cost,
     sweep: Annotated[
         bool,
         typer.Option("--sweep", help="Print time against steps, and loss against chunks, only."),
@@ -70,7 +78,7 @@ def schedule_verb(
     problem = load_problem(topology, demand, groups, group_file)
     with asked.search() as solving:
         settings = ScheduleSettings(
-            steps, chunks, latency, step_tolerance, loss, max_chunks, solving
+            steps, chunks, latency, step_tolerance, loss, max_chunks, solving, operation_cost
         )
         if sweep:
             curves = sweep_schedules(problem, settings).summary()

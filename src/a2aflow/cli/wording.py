@@ -113,6 +113,25 @@ def _chunks_of_schedule(summary: Mapping[str, Any]) -> str:
     return f"{text}; {best} would be at least {fewer[best]:.3%} above"
 
 
+def _tradeoff(summary: Mapping[str, Any]) -> str | None:
+    """Say what else there was to choose from: a row each, the chosen one marked."""
+    rows = summary.get("tradeoff")
+    if not rows:
+        return None
+    table: list[tuple[str, ...]] = [
+        ("", "relays", "steps", "chunks", "operations", "time", "total")
+    ]
+    for row in rows:
+        numbers = (row["relays"], row["steps"], row["chunks_per_shard"], row["operations"])
+        times = (f"{row['time']:.6g}", f"{row['total']:.6g}")
+        table.append(("*" if row["chosen"] else "", *map(str, numbers), *times))
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    return "\n".join(
+        "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
+        for row in table
+    )
+
+
 def _throughput(summary: Mapping[str, Any]) -> str | None:
     if "throughput_GBps" not in summary:
         return None
@@ -156,6 +175,7 @@ ANSWER: dict[str, Callable[[Mapping[str, Any]], str | None]] = {
     "layers": _layers,
     "fractional": _fractional,
     "chunks": _chunks,
+    "trade-off": _tradeoff,
     "notes": lambda summary: "\n".join(summary["notes"]) or None,
     "link": _link,
     "throughput": _throughput,

@@ -9,6 +9,7 @@ from a2aflow.ir.flow import Status
 from a2aflow.ir.problem import Problem
 from a2aflow.schedules.sccl import synthesise
 from a2aflow.schedules.search import FoundSchedule, find_timestepped, proven_status
+from a2aflow.schedules.tradeoff import find_cheapest
 from a2aflow.settings import ScheduleSettings
 
 Scheduler = Callable[[Problem, ScheduleSettings], FoundSchedule]
@@ -39,6 +40,11 @@ def require_method(method: str) -> None:
 
 def synthesised(problem: Problem, settings: ScheduleSettings) -> FoundSchedule:
     """Return the schedule of the SCCL baseline, checked, with the certificate of the flow."""
+    if settings.operation_cost:
+        raise UsageError(
+            f"operation cost {settings.operation_cost:g} with method sccl, which takes the least "
+            "steps; expected method tsmcf"
+        )
     schedule = synthesise(problem, settings.chunks or 1, settings.steps, settings=settings.solve)
     certificate = solve(problem, "grouped", settings.solve).certificate
     schedule = replace(schedule, certificate=certificate)
@@ -47,5 +53,11 @@ def synthesised(problem: Problem, settings: ScheduleSettings) -> FoundSchedule:
     return FoundSchedule(schedule, curve, {}, status, certificate.bound)
 
 
-METHODS: dict[str, Scheduler] = {"tsmcf": find_timestepped, "sccl": synthesised}
+def timestepped(problem: Problem, settings: ScheduleSettings) -> FoundSchedule:
+    """Return the fastest schedule found, or the cheapest one where operations cost something."""
+    find = find_cheapest if settings.operation_cost else find_timestepped
+    return find(problem, settings)
+
+
+METHODS: dict[str, Scheduler] = {"tsmcf": timestepped, "sccl": synthesised}
 """All methods by name."""

@@ -24,6 +24,7 @@ def schedule(
     chunks: int | None = None,
     max_chunks: int = 16,
     loss: float = 0.01,
+    operation_cost: float = 0.0,
     solver: str = "auto",
     gap: float = 1e-6,
     time_limit: float | None = None,
@@ -52,6 +53,9 @@ def schedule(
         chunks: how many per shard; the fewest that do if left out.
         max_chunks: most chunks to try per shard of mean size.
         loss: how much longer than the fractional optimum it may take.
+        operation_cost: what each message costs the rank that sends or receives it, in shard times;
+            the schedule is then the one of least time, latency and cost in all that was found with
+            fewer relays, steps and chunks too.
         solver: `"auto"`, or a solver of linear programs.
         gap: the certified gap to aim for.
         time_limit: seconds after which the best schedule so far is returned.
@@ -75,7 +79,9 @@ def schedule(
         symmetry=symmetry,
         stopped=stop,
     )
-    settings = ScheduleSettings(steps, chunks, latency, step_tolerance, loss, max_chunks, solving)
+    settings = ScheduleSettings(
+        steps, chunks, latency, step_tolerance, loss, max_chunks, solving, operation_cost
+    )
     problem = problem_of(given, demand, host_bandwidth, groups)
     settings = settings.begin()
     found = find_schedule(problem, method, settings).schedule

@@ -13,6 +13,7 @@ from a2aflow.ir.schedule import Schedule
 from a2aflow.ir.summaries import in_order, summary_of
 from a2aflow.ir.units import normal_units
 from a2aflow.ir.words import beyond_rounding
+from a2aflow.schedules.choice import Choice
 from a2aflow.schedules.chunk_numbers import choices_of, floor_of, least_loss, on_grid
 from a2aflow.schedules.chunks import round_flow, schedule_from, squeezed
 from a2aflow.schedules.steps import (
@@ -43,7 +44,8 @@ class FoundSchedule:
     `curve` has the loss of every number of chunks that was tried to the end, `floor` the loss that
     no schedule with so many chunks can be below, because durations are whole. `status` is that of
     the schedule against the certified bound of any all-to-all; `fractional_bound` is what is proven
-    about the fractional schedules of as many steps.
+    about the fractional schedules of as many steps. `tradeoff` is what else there was to choose
+    from where operations cost something.
     """
 
     schedule: Schedule
@@ -51,6 +53,7 @@ class FoundSchedule:
     floor: dict[int, float]
     status: Status
     fractional_bound: float
+    tradeoff: tuple[Choice, ...] = ()
 
     def summary(self) -> dict[str, Any]:
         """Return everything that is worth printing, as plain values."""
@@ -61,6 +64,8 @@ class FoundSchedule:
         }
         found["least_loss_by_chunks"] = {str(each): loss for each, loss in self.floor.items()}
         found["status"] = self.status.value
+        if self.tradeoff:
+            found["tradeoff"] = [each.summary() for each in self.tradeoff]
         return in_order(found)
 
 
@@ -189,6 +194,11 @@ def chunk_curve(flow: TimedFlow, choices: range, solving: SolveSettings) -> dict
             break
         curve[chunks] = _smallest_loss(flows, chunks, solving).loss
     return curve
+
+
+def whole_chunks(flow: TimedFlow, chunks: int, solving: SolveSettings) -> Rounded:
+    """Return the best schedule found for a flow with a given number of chunks."""
+    return _smallest_loss(_forms(flow), chunks, solving)
 
 
 def _smallest_loss(

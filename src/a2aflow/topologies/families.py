@@ -139,6 +139,11 @@ FAMILIES = Registry(
             "bipartite:4x4",
             "the complete bipartite graph: every node of either part is linked to all of the other",
         ),
+        "switch": Family(
+            "hierarchical:switch",
+            "switch:n=8",
+            "a switch: `n` terminals, each with a link to the one node between them",
+        ),
         "dragonfly": Family(
             "hierarchical:dragonfly",
             "dragonfly:a=4,h=2",
@@ -164,10 +169,30 @@ FAMILIES = Registry(
             "dgx2",
             "the NVLink network of a DGX-2: 16 GPUs on two boards of 6 NVSwitches each",
         ),
+        "nvswitch": Family(
+            "hardware:nvswitch",
+            "nvswitch:rate=3600,n=8",
+            "GPUs behind NVSwitches that do not block, at `rate` for each",
+        ),
         "tpuv4": Family(
             "hardware:tpuv4",
             "tpuv4:4x4x8,twisted=true",
             "a TPU v4 slice: a three-dimensional torus, or its twisted variant",
+        ),
+        "cluster": Family(
+            "clusters:cluster",
+            "cluster:hosts=4,gpus=8,inside=nvswitch:3600,nics=4x400,outside=genkautz:d=2",
+            "hosts with a fabric inside, NICs, and a fabric outside that joins them",
+        ),
+        "dgxh100": Family(
+            "clusters:dgxh100",
+            "dgxh100:hosts=4,outside=rail",
+            "DGX H100 hosts, in Gbit/s, joined by rails or by any topology",
+        ),
+        "mi300x": Family(
+            "clusters:mi300x",
+            "mi300x:hosts=4,outside=torus:2x2",
+            "MI300X hosts, in Gbit/s, joined by rails or by any topology",
         ),
     },
     _family,

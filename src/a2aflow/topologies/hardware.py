@@ -10,6 +10,7 @@ import numpy as np
 from a2aflow.ir.arrays import Ints
 from a2aflow.ir.topology import Topology
 from a2aflow.topologies.grids import torus
+from a2aflow.topologies.hierarchical import star
 from a2aflow.topologies.parts import check_size, from_pairs, require, shape_name
 
 _DGX2_BOARDS = 2
@@ -63,6 +64,14 @@ def dgx2() -> Topology:
         np.where(left < gpus, 1.0, _DGX2_TRUNK),
         terminals=np.arange(gpus, dtype=np.int64),
     )
+
+
+def nvswitch(rate: float = 3600.0, n: int = 8) -> Topology:
+    """Build GPUs behind NVSwitches that do not block: one switch, at `rate` for each GPU.
+
+    The default is a DGX H100 in Gbit/s: 18 NVLinks of 25 GB/s each way per GPU.
+    """
+    return star(f"nvswitch:rate={rate:g},n={n}", n, rate)
 
 
 def tpuv4(dims: tuple[int, ...], twisted: bool = False) -> Topology:

@@ -1,4 +1,4 @@
-"""Complete and complete bipartite graphs, Dragonfly, and the three-level fat tree."""
+"""Complete and complete bipartite graphs, stars, Dragonfly, and the three-level fat tree."""
 
 import numpy as np
 
@@ -31,6 +31,19 @@ def bipartite(parts: tuple[int, ...]) -> Topology:
     check_size(name, first + second, 2 * first * second)
     low, high = (axis.ravel() for axis in np.indices((first, second)))
     return from_pairs(name, first + second, low, first + high)
+
+
+def switch(n: int, rate: float = 1.0) -> Topology:
+    """Build a switch: `n` terminals, each with a link of `rate` to the one node between them."""
+    return star(f"switch:n={n}" + (f",rate={rate:g}" if rate != 1 else ""), n, rate)
+
+
+def star(name: str, n: int, rate: float) -> Topology:
+    """Build terminals around one switch, which is the last node."""
+    require(n >= 1, name, f"there are {n} terminals; expected 2 or more")
+    check_size(name, n + 1, 2 * n)
+    leaf = np.arange(n, dtype=np.int64)
+    return from_pairs(name, n + 1, leaf, np.full(n, n), rate, terminals=leaf)
 
 
 def dragonfly(a: int, h: int, g: int | None = None) -> Topology:

@@ -4,6 +4,8 @@ A SPEC is `family:arguments`, the arguments separated by commas and each either 
 takes the next parameter, or `parameter=value`::
 
     torus:3x3x3    genkautz:n=64,d=4    genkautz:64,4,rewire=true    dgx1
+
+A value that is a SPEC of several arguments itself stands in parentheses.
 """
 
 import inspect
@@ -35,7 +37,7 @@ def build(spec: str) -> "Topology":
             )
         raise UsageError(unknown_family(name))
     family = FAMILIES[name]
-    words = _match_parameters(family, text.split(",") if text else [])
+    words = _match_parameters(family, _tokens(text))
     kinds = _kinds(family.build)
     values = {key: _convert(family, key, word, kinds[key]) for key, word in words.items()}
     built = family.build(**values)
@@ -43,6 +45,24 @@ def build(spec: str) -> "Topology":
     if not isinstance(built, kind):
         raise _misuse(family, f"built a {type(built).__name__}, expected a Topology")
     return built
+
+
+def sized(spec: str, terminals: int) -> str:
+    """Return a SPEC with so many terminals, where its family has a number `n` and it gives none."""
+    name, _, text = spec.strip().partition(":")
+    if name not in FAMILIES:
+        return spec
+    parameters, tokens = list(inspect.signature(FAMILIES[name].build).parameters), _tokens(text)
+    by_position = next((at for at, token in enumerate(tokens) if "=" in token), len(tokens))
+    given = {token.partition("=")[0].strip() for token in tokens} | set(parameters[:by_position])
+    if "n" not in parameters or "n" in given:
+        return spec
+    return f"{name}:{','.join([*tokens, f'n={terminals}'])}"
+
+
+def _tokens(text: str) -> list[str]:
+    """Cut the arguments of a SPEC at its commas, but not within parentheses."""
+    return _COMMA.split(text) if text else []
 
 
 def _kinds(builder: "Callable[..., Topology]") -> dict[str, Any]:
@@ -111,6 +131,7 @@ def _truth(word: str) -> bool:
     return word == "true"
 
 
+_COMMA = re.compile(r",(?![^(]*\))")
 _WHOLE = "a whole number of at most 18 digits"
 _KINDS: dict[object, tuple[Callable[[str], object], str]] = {
     int: (_whole, _WHOLE),

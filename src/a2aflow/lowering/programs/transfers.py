@@ -7,6 +7,7 @@ import numpy as np
 from a2aflow.errors import InputError
 from a2aflow.ir.arrays import Ints
 from a2aflow.ir.chunks import Chunks
+from a2aflow.ir.operations import receivers_of
 from a2aflow.ir.program import check_space
 from a2aflow.ir.schedule import Schedule
 
@@ -44,8 +45,7 @@ def transfers_of(schedule: Schedule) -> Transfers:
     chunks, topology = plain_chunks(schedule), schedule.problem.topology
     check_space(chunks.stored, [0])
     rank = topology.position
-    sender, receiver = rank[topology.tail[schedule.link]], rank[topology.head[schedule.link]]
-    receiver = _behind_switches(schedule, receiver)
+    sender, receiver = rank[topology.tail[schedule.link]], receivers_of(schedule)
     starts = np.flatnonzero(sender >= 0)
     _refuse_returns(schedule, sender, receiver)
     order = starts[
@@ -97,27 +97,6 @@ def _refuse_returns(schedule: Schedule, sender: Ints, receiver: Ints) -> None:
         )
 
 
-def _behind_switches(schedule: Schedule, receiver: Ints) -> Ints:
-    """Return, for each send, the rank that its chunk reaches in the same step."""
-    topology = schedule.problem.topology
-    receiver = receiver.copy()
-    terminals = len(topology.terminals)
-    shard = schedule.source * terminals + schedule.destination
-    where = (
-        (schedule.step * terminals**2 + shard) * int(schedule.chunk.max(initial=0) + 1)
-    ) + schedule.chunk
-    tail, head = topology.tail[schedule.link], topology.head[schedule.link]
-    next_send = {(key, int(node)): i for i, (key, node) in enumerate(zip(where, tail, strict=True))}
-    for send in np.flatnonzero(receiver < 0):
-        hop = int(send)
-        for _ in range(topology.nodes):
-            if receiver[hop] >= 0:
-                break
-            hop = next_send.get((where[hop], int(head[hop])), hop)
-        receiver[send] = receiver[hop]
-    return receiver
-
-
 def refuse_uneven(schedule: Schedule, target: str) -> None:
     """Raise for a target all of whose shards are equal if those of the schedule are not."""
     if plain_chunks(schedule).uniform:
@@ -126,7 +105,8 @@ def refuse_uneven(schedule: Schedule, target: str) -> None:
     most = float(demand.of(schedule.source, schedule.destination).max(initial=0.0))
     padded = most * demand.terminals * (demand.terminals - 1) / demand.total - 1.0
     raise InputError(
-        f"{target} has shards of one size only, and this schedule is for an uneven demand; lower "
-        "it to messages or oneccl, or pad every shard to the largest and schedule the "
-        f"uniform all-to-all (no --demand), which moves {padded:.0%} more data"
+        f"{target} has shards of one size only, and this schedule is for an uneven demand or for "
+        "groups; lower it to messages, mscclpp or oneccl, or pad every shard to the largest and "
+        "schedule the uniform all-to-all (no --demand, no --group), which moves "
+        f"{padded:.0%} more data"
     )

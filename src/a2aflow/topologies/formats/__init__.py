@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # Only when a file is read or written: the table itself is to
 MAX_BYTES = 256 << 20
 MAX_XML_BYTES = 64 << 20
 MAX_MATRIX_BYTES = 1 << 20
-"""The largest files that are read: of any format, of XML, and of what `nvidia-smi` prints."""
+"""The largest files that are read: of any format, of XML, and of what is always short."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,7 @@ class Format:
     summary: str
     limit: int = MAX_BYTES
     reads: bool = True
+    writes: bool = True
 
     @property
     def read(self) -> "Callable[..., Topology]":
@@ -54,6 +55,13 @@ FORMATS: dict[str, Format] = {
     "msccl": Format("msccl_json", (".msccl.json",), "msccl-tools JSON"),
     "nccl": Format("nccl_xml", (), "NCCL topology XML: its NVLinks", MAX_XML_BYTES),
     "nvidia-smi": Format("nvidia_smi", (), "output of `nvidia-smi topo -m`", MAX_MATRIX_BYTES),
+    "cluster": Format(
+        "cluster_toml",
+        (".toml",),
+        "cluster TOML: hosts, their NICs and what joins them",
+        MAX_MATRIX_BYTES,
+        writes=False,
+    ),
     "simgrid": Format("simgrid", (".xml",), "SimGrid platform XML", reads=False),
     "ibsim": Format("ibsim", (".net",), "ibsim netlist, for OpenSM", reads=False),
 }
@@ -114,6 +122,8 @@ def topology_text(topology: "Topology", path: Path, format: str | None = None) -
     key = format or _by_suffix(path, reading=False)
     if key is None:
         raise UsageError(f"{path}: no format has this suffix; name one of {_names(reading=False)}")
+    if not _format(key).writes:
+        raise UsageError(f"{path}: {key} is only read; write one of {_names(reading=False)}")
     return _format(key).write(topology)
 
 
@@ -143,7 +153,7 @@ def _names(reading: bool) -> str:
 
 
 def _does(entry: Format, reading: bool) -> bool:
-    return entry.reads or not reading
+    return entry.reads if reading else entry.writes
 
 
 def _guess(path: Path, text: str) -> str:

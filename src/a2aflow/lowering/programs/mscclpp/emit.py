@@ -5,15 +5,20 @@ its chunks, signals, and waits for the neighbour's signal; if chunks have come i
 which the rank sends on, all blocks of the rank meet at a barrier. Scratch space is not used twice:
 with one-sided puts the owner of the space is not asked. A first exchange of signals tells that the
 neighbour has started.
+
+The executor takes the size of a chunk from the input or the output of the rank, so a rank that only
+relays, and has neither, gets a shard to itself of one chunk: it is called with two buffers of one
+chunk, of which one is copied to the other.
 """
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from a2aflow.errors import InputError, LimitError, UsageError
+from a2aflow.errors import LimitError, UsageError
 from a2aflow.ir.arrays import Ints
 from a2aflow.ir.chunks import Chunks
 from a2aflow.ir.program import Buffer
@@ -23,7 +28,6 @@ from a2aflow.lowering.programs.compile import moves_of
 from a2aflow.lowering.programs.moves import Moves
 from a2aflow.lowering.programs.msccl.emit import BUFFERS, algorithm_name
 from a2aflow.lowering.programs.streams import own_shard
-from a2aflow.lowering.programs.transfers import plain_chunks
 
 MAX_OPERATIONS = 64
 MAX_CHANNELS = 16
@@ -43,12 +47,10 @@ def emit_mscclpp(schedule: Schedule, options: Options) -> str:
         raise UsageError(
             f"protocol {options.protocol!r} for mscclpp; expected Simple, the one without packets"
         )
-    chunks = plain_chunks(schedule)
-    _refuse_idle_ranks(chunks)
     name = algorithm_name(schedule.problem.topology.name)
     longest = 0
     for parts in range(1, MAX_PARTS + 1):
-        moves = moves_of(schedule, options.channels, parts=parts, reuse=False)
+        moves = _with_relays(moves_of(schedule, options.channels, parts=parts, reuse=False))
         gpus = [_gpu(moves, rank) for rank in range(moves.ranks)]
         found = max(len(block["ops"]) for gpu in gpus for block in gpu["threadblocks"])
         if found <= MAX_OPERATIONS:
@@ -60,14 +62,14 @@ def emit_mscclpp(schedule: Schedule, options: Options) -> str:
     )
 
 
-def _refuse_idle_ranks(chunks: Chunks) -> None:
-    """Raise for a rank without input or output: the executor divides by the number of chunks."""
-    idle = np.flatnonzero((chunks.inputs() == 0) | (chunks.outputs() == 0))
-    if len(idle):
-        raise InputError(
-            f"rank {idle[0]} sends or receives nothing, and mscclpp takes the size of a chunk from "
-            "the input and the output of every rank; lower this schedule to messages or oneccl"
-        )
+def _with_relays(moves: Moves) -> Moves:
+    """Give ranks that only relay a shard to themselves, which moves nobody else's."""
+    relays = np.flatnonzero((moves.chunks.inputs() == 0) & (moves.chunks.outputs() == 0))
+    if moves.chunks.counts is None or not len(relays):
+        return moves
+    counts = moves.chunks.counts.copy()
+    counts[relays, relays] = 1
+    return replace(moves, chunks=Chunks(moves.ranks, counts=counts))
 
 
 def _plan(name: str, chunks: Chunks, gpus: list[Json]) -> Json:
@@ -109,7 +111,8 @@ def _gpu(moves: Moves, rank: int) -> Json:
                 ],
             }
             for block, link in enumerate(links)
-        ],
+        ]
+        or [_lone_block(moves.chunks, rank)],
         "channels": [{"channel_type": "memory", "connected_to": [peer for peer, _ in links]}],
         "remote_buffers": [
             {"rank": peer, "type": BUFFERS[buffer], "access_channel_types": ["memory"]}
@@ -118,6 +121,12 @@ def _gpu(moves: Moves, rank: int) -> Json:
         ],
         "semaphores": [],
     }
+
+
+def _lone_block(chunks: Chunks, rank: int) -> Json:
+    """Return the thread block of a rank that nothing passes: a kernel has at least one."""
+    copies = [_copy(*each) for each in own_shard(chunks, rank)]
+    return {"id": 0, "ops": copies, "channels": [], "remote_buffer_refs": []}
 
 
 def _remote_ids(peer: int) -> list[int]:

@@ -1,0 +1,110 @@
+"""Hosts of a cluster: their GPUs, the fabric that joins these, and their NICs."""
+
+import math
+import reprlib
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+
+from a2aflow.ir.arrays import Floats, Ints
+from a2aflow.ir.topology import MAX_NODES, Topology
+from a2aflow.topologies.parts import require
+from a2aflow.topologies.spec import build, sized
+
+ATTACHES = ("gpu", "switch")
+"""What NICs are linked to."""
+
+
+@dataclass(frozen=True)
+class Host:
+    """A kind of host: GPUs, the topology that joins them, and NICs of a rate."""
+
+    gpus: int
+    inside: str
+    nics: int
+    rate: float
+    link: float = 1.0
+    attach: str = "gpu"
+
+    @cached_property
+    def fabric(self) -> Topology:
+        """The topology inside; its terminals are the GPUs."""
+        return replace(build(sized(self.inside, self.gpus)), notes=())
+
+    @property
+    def switches(self) -> int:
+        """The nodes inside that are no GPUs."""
+        return self.fabric.nodes - self.gpus
+
+
+DGX_H100 = Host(gpus=8, inside="nvswitch:3600", nics=8, rate=400.0)
+MI300X = Host(gpus=8, inside="complete", nics=8, rate=400.0, link=512.0)
+
+HOSTS = {"dgxh100": DGX_H100, "mi300x": MI300X}
+"""Kinds of hosts by name; where their numbers are from is said at the families."""
+
+
+@dataclass(frozen=True, eq=False)
+class Places:
+    """Which number GPUs, switches inside and NICs have; NICs are counted apart from the nodes."""
+
+    hosts: tuple[Host, ...]
+    gpu: Ints = field(init=False)
+    switch: Ints = field(init=False)
+    nic: Ints = field(init=False)
+
+    def __post_init__(self) -> None:
+        for key, counts in (
+            ("gpu", [host.gpus for host in self.hosts]),
+            ("switch", [host.switches for host in self.hosts]),
+            ("nic", [host.nics for host in self.hosts]),
+        ):
+            object.__setattr__(self, key, np.concatenate(([0], np.cumsum(counts))))
+
+    @property
+    def nics(self) -> int:
+        """The number of NICs of all hosts."""
+        return int(self.nic[-1])
+
+    @cached_property
+    def rates(self) -> Floats:
+        """The rate of every NIC."""
+        return np.repeat([host.rate for host in self.hosts], [host.nics for host in self.hosts])
+
+
+def check_host(name: str, host: Host) -> None:
+    """Refuse a host that cannot be, before anything of its size is built."""
+    check_word(name, "attach", host.attach, ATTACHES)
+    require(
+        2 <= host.gpus <= MAX_NODES and 1 <= host.nics <= MAX_NODES,
+        name,
+        f"a host of {host.gpus} GPUs and {host.nics} NICs; expected 2 or more GPUs and a NIC, "
+        f"and at most {MAX_NODES:,} of either",
+    )
+    for key, value in (("link", host.link), ("rate of the NICs", host.rate)):
+        require(
+            math.isfinite(value) and value > 0,
+            name,
+            f"the {key} is {value:g}; expected a positive number",
+        )
+    found = len(host.fabric.terminals)
+    require(
+        found == host.gpus,
+        name,
+        f"the inside {host.fabric.name} has {found} terminals; expected {host.gpus}, the GPUs",
+    )
+    require(
+        host.attach != "switch" or host.switches > 0,
+        name,
+        f"attach=switch, and the inside {host.fabric.name} has none; expected attach=gpu",
+    )
+
+
+def check_word(name: str, key: str, value: str, known: tuple[str, ...]) -> None:
+    """Refuse a word that is not one of those known."""
+    require(
+        value in known,
+        name,
+        f"{key} is {reprlib.repr(value)}; expected {' or '.join(known)}",
+    )
