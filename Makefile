@@ -27,7 +27,7 @@ $(READY): pyproject.toml constraints.txt
 
 setup: $(READY)  ## create the virtual environment and install everything into it
 
-demo: $(READY)  ## install, then go from topologies to proofs, an MSCCL file and an MPI run
+demo: $(READY)  ## install, then go from topologies to proofs, files, and an unchanged MPI program
 	$(BIN)/a2aflow solve torus:3x3x3 --host-bandwidth 4 --link-bandwidth 25Gbps
 	$(BIN)/a2aflow solve torus:3x3x3 --output out/torus.flow.json
 	$(BIN)/a2aflow solve genkautz:n=64,d=4 --output out/genkautz.flow.json
@@ -37,6 +37,9 @@ demo: $(READY)  ## install, then go from topologies to proofs, an MSCCL file and
 	$(BIN)/a2aflow lower out/bipartite.schedule.json --to msccl --output out/bipartite.xml
 	$(BIN)/a2aflow verify out/bipartite.xml --topology bipartite:4x4
 	$(BIN)/a2aflow run out/bipartite.schedule.json --on mpi --ranks 8 --bytes 64K:1M
+	$(VENV)/mpi/mpich/bin/mpicc -o out/transpose examples/transpose.c
+	MPIR_CVAR_ENABLE_HEAVY_YIELD=1 $(BIN)/a2aflow wrap out/bipartite.schedule.json --report -- \
+		$(VENV)/mpi/mpich/bin/mpiexec -n 8 out/transpose
 
 test: lint types tests  ## install, then lint, types and all tests
 

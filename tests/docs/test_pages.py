@@ -2,19 +2,30 @@
 
 import contextlib
 import io
+import os
 import re
 import shlex
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from programs_in_c import PREFIX, mpi_of
 
 from command_line import Run
 from doc_pages import PAGES, ROOT, Page, Step, plain, read_page, stray_commands
 
 MOST_NOT_RUN = 6
 """Blocks that may say that they take too long, or need a machine that a test has not."""
+
+
+OTHERS = ("mpicc", "mpiexec")
+REPLACED = "a2aflow wrap "
+"""Commands that are not ours, and that of ours which becomes another one: a shell runs them."""
+
+RANKS = 8
+"""As many as any page starts; the machine has fewer cores."""
 
 
 def name_of(path: Path) -> str:
@@ -32,6 +43,7 @@ def test_what_a_page_shows_is_what_one_gets(
 ) -> None:
     """Run a page from top to bottom in an empty directory, and compare what it shows."""
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
     page = read_page(path)
     names: dict[str, Any] = {}
     outputs = [(step, _output(step, run, names)) for step in page.steps]
@@ -53,6 +65,8 @@ def _output(step: Step, run: Run, names: dict[str, Any]) -> str:
         with contextlib.redirect_stdout(io.StringIO()) as out:
             exec(compile(step.text, "page", "exec"), names)
         return out.getvalue()
+    if step.text.split()[0] in OTHERS or step.text.startswith(REPLACED):
+        return _in_shell(step.text)
     command, _, rest = step.text.removeprefix(".venv/bin/").partition(" | ")
     words = shlex.split(command)
     assert words[0] == "a2aflow", f"{step.text}: not a command of ours"
@@ -63,6 +77,22 @@ def _output(step: Step, run: Run, names: dict[str, Any]) -> str:
     return subprocess.run(
         ["sh", "-c", rest], input=outcome.out, capture_output=True, text=True, check=True
     ).stdout
+
+
+def _in_shell(command: str) -> str:
+    """Run a command as a reader would: with the tools of one MPI, and the a2aflow of this tree."""
+    tools = (PREFIX / "mpich" / "bin", Path(sys.executable).parent)
+    mpi, _ = mpi_of("mpich")
+    variables = {
+        **mpi.variables(RANKS),
+        "PATH": os.pathsep.join([*map(str, tools), os.environ["PATH"]]),
+        "XDG_CACHE_HOME": str(Path.cwd() / "cache"),
+    }
+    ended = subprocess.run(
+        ["sh", "-c", command], env=variables, capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 0, f"{command}\n{ended.stderr}"
+    return ended.stdout
 
 
 def _rewritten(page: Page, shown: list[tuple[Step, str]]) -> str:

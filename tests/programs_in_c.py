@@ -29,7 +29,7 @@ def mpi_of(kind: str) -> tuple[Mpi, Path]:
 def compiled(name: str, mpicc: Path, folder: Path) -> Path:
     """Return a program of ours, compiled as a user would."""
     program = folder / name
-    source = HERE / "programs" / f"{name}.c"
+    source = HERE / "runtime" / "programs" / f"{name}.c"
     command = [str(mpicc), "-O1", "-Wall", "-Werror", "-pthread", "-o", str(program), str(source)]
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr
