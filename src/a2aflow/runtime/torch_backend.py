@@ -54,6 +54,20 @@ REPORT = "A2AFLOW_REPORT"
 AGREED = "schedule"
 """Where rank 0 leaves in the store of a group what goes for all of its ranks."""
 
+PASSED_ON = (
+    *("abort", "allgather", "allgather_coalesced", "allreduce", "allreduce_coalesced", "barrier"),
+    *("broadcast", "gather", "monitored_barrier", "recv", "recv_anysource", "reduce"),
+    *("reduce_scatter", "scatter", "send", "_allgather_base", "_reduce_scatter_base"),
+    *("allgather_into_tensor_coalesced", "reduce_scatter_tensor_coalesced"),
+    *("all_gather_single", "all_gather_single_coalesced"),
+    *("reduce_scatter_single", "reduce_scatter_single_coalesced"),
+)
+"""What a group hands to its inner group, in the names of all versions of torch.
+
+It could inherit them. But then torch runs them with Python's lock held, and waits for a lock of
+gloo's, whose holder may wait for Python's to free a tensor: a deadlock, and not a rare one.
+"""
+
 
 class ScheduledGroup(dist.ProcessGroup):  # type: ignore[misc]
     """A process group whose all-to-alls go by a schedule; all else is done as by its inner group.
@@ -158,6 +172,18 @@ class ScheduledGroup(dist.ProcessGroup):  # type: ignore[misc]
 
         later = getattr(opts, "asyncOp", True) and call.device.type == "cpu"
         return self._queue.submit(job, call.outputs, later)
+
+
+def _passed_on(name: str) -> Callable[..., Any]:
+    def call(self: ScheduledGroup, *args: Any, **options: Any) -> Any:
+        return getattr(self.inner, name)(*args, **options)
+
+    return call
+
+
+for _name in PASSED_ON:
+    if hasattr(dist.ProcessGroup, _name):
+        setattr(ScheduledGroup, _name, _passed_on(_name))
 
 
 def wrap(
