@@ -32,6 +32,7 @@ from a2aflow.ir.flow import Flow
 from a2aflow.ir.messages import Messages
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.program import Program
+from a2aflow.ir.provenance import Provenance
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.topology import Topology
 from a2aflow.loading import LoweredText, Noun, opened
@@ -131,8 +132,8 @@ def _is_routed(lowered: LoweredText | RoutedFile | Lowered) -> bool:
 def _verified_topology(found: Topology | Problem) -> Verified:
     topology = found if isinstance(found, Topology) else found.topology
     check_topology(topology)
-    sizes = {"nodes": topology.nodes, "links": topology.links}
-    return Verified("topology", {"topology": topology.name, **sizes})
+    facts = {"topology": topology.name, "nodes": topology.nodes, "links": topology.links}
+    return Verified("topology", facts | _made_by(topology.provenance))
 
 
 def _verified_artefact(noun: Artefact, tolerance: float) -> Verified:
@@ -144,9 +145,11 @@ def _verified_artefact(noun: Artefact, tolerance: float) -> Verified:
     else:
         report = check_schedule(noun, tolerance)
     facts = {"topology": noun.problem.topology.name, **asdict(report)}
-    if noun.provenance is not None:
-        facts["provenance"] = dict(noun.provenance.known())
-    return Verified(format_name(noun), facts)
+    return Verified(format_name(noun), facts | _made_by(noun.provenance))
+
+
+def _made_by(provenance: Provenance | None) -> dict[str, Any]:
+    return {} if provenance is None else {"provenance": dict(provenance.known())}
 
 
 def _facts(
