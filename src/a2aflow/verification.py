@@ -226,15 +226,21 @@ def _timed(
     topology: Topology | None,
     bound: Bound | None,
 ) -> dict[str, Any]:
-    """Return what a program takes on a topology, if there is one, and how far from the bound."""
+    """Return what a program takes on a topology, if there is one, and how far from the bound.
+
+    Messages say how large shards are. A program or a plan does not: where its pairs have different
+    numbers of chunks, these are taken to be equal, which is said.
+    """
     if topology is None:
         return {}
     time = time_on(lowered, report, topology, where)
-    found = {"topology": topology.name, "time": time}
-    if bound is None:
-        return found
-    proven = bound(Problem(topology, _demand(lowered)))
-    return found | {"bound": proven, "gap": time / proven - 1.0}
+    found: dict[str, Any] = {"topology": topology.name, "time": time}
+    if bound is not None:
+        proven = bound(Problem(topology, _demand(lowered)))
+        found |= {"bound": proven, "gap": time / proven - 1.0}
+    if not isinstance(lowered, Messages) and not lowered.chunks.uniform:
+        found["chunk_sizes"] = "equal"
+    return found
 
 
 def _summary(kind: str, lowered: Lowered, report: AllToAllReport) -> dict[str, Any]:
