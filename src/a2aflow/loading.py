@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from a2aflow.ir.execution_plan import ExecutionPlan
-from a2aflow.ir.files.artefacts import Saved, is_saved, saved_from_json
+from a2aflow.ir.files.artefacts import Saved, is_saved, refuse_unknown, saved_from_json
 from a2aflow.ir.files.json import parse_json
 from a2aflow.ir.files.npz import artefact_from_bytes, is_archive
 from a2aflow.ir.files.text import decode, read_bytes, require_size
@@ -62,4 +62,5 @@ def opened(path: Path) -> Saved | LoweredText:
     if kind is not None:
         require_size(data, where, MAX_LOWERED_BYTES)
         return LoweredText(text, where, kind)
+    refuse_unknown(value, where)
     return read_topology(path)

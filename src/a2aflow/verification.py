@@ -32,6 +32,7 @@ from a2aflow.ir.flow import Flow
 from a2aflow.ir.messages import Messages
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.program import Program
+from a2aflow.ir.provenance import Provenance
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.topology import Topology
 from a2aflow.loading import LoweredText, Noun, opened
@@ -131,8 +132,8 @@ def _is_routed(lowered: LoweredText | RoutedFile | Lowered) -> bool:
 def _verified_topology(found: Topology | Problem) -> Verified:
     topology = found if isinstance(found, Topology) else found.topology
     check_topology(topology)
-    sizes = {"nodes": topology.nodes, "links": topology.links}
-    return Verified("topology", {"topology": topology.name, **sizes})
+    facts = {"topology": topology.name, "nodes": topology.nodes, "links": topology.links}
+    return Verified("topology", facts | _made_by(topology.provenance))
 
 
 def _verified_artefact(noun: Artefact, tolerance: float) -> Verified:
@@ -144,9 +145,11 @@ def _verified_artefact(noun: Artefact, tolerance: float) -> Verified:
     else:
         report = check_schedule(noun, tolerance)
     facts = {"topology": noun.problem.topology.name, **asdict(report)}
-    if noun.provenance is not None:
-        facts["provenance"] = dict(noun.provenance.known())
-    return Verified(format_name(noun), facts)
+    return Verified(format_name(noun), facts | _made_by(noun.provenance))
+
+
+def _made_by(provenance: Provenance | None) -> dict[str, Any]:
+    return {} if provenance is None else {"provenance": dict(provenance.known())}
 
 
 def _facts(
@@ -223,15 +226,21 @@ def _timed(
     topology: Topology | None,
     bound: Bound | None,
 ) -> dict[str, Any]:
-    """Return what a program takes on a topology, if there is one, and how far from the bound."""
+    """Return what a program takes on a topology, if there is one, and how far from the bound.
+
+    Messages say how large shards are. A program or a plan does not: where its pairs have different
+    numbers of chunks, these are taken to be equal, which is said.
+    """
     if topology is None:
         return {}
     time = time_on(lowered, report, topology, where)
-    found = {"topology": topology.name, "time": time}
-    if bound is None:
-        return found
-    proven = bound(Problem(topology, _demand(lowered)))
-    return found | {"bound": proven, "gap": time / proven - 1.0}
+    found: dict[str, Any] = {"topology": topology.name, "time": time}
+    if bound is not None:
+        proven = bound(Problem(topology, _demand(lowered)))
+        found |= {"bound": proven, "gap": time / proven - 1.0}
+    if not isinstance(lowered, Messages) and not lowered.chunks.uniform:
+        found["chunk_sizes"] = "equal"
+    return found
 
 
 def _summary(kind: str, lowered: Lowered, report: AllToAllReport) -> dict[str, Any]:

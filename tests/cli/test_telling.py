@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from a2aflow.ir.answer import Answer
-from a2aflow.ir.files.artefacts import load
+from a2aflow.loading import load
 from command_line import Run
 
 VERBS = ("solve", "route", "schedule")

@@ -1,5 +1,6 @@
 """`a2aflow topology`, the help texts, and units."""
 
+import json
 import math
 import xml.etree.ElementTree as ET
 from pathlib import Path
@@ -151,3 +152,18 @@ def write_edges(folder: Path) -> Path:
     path = folder / "net.edges"
     path.write_text("0 1\n1 2\n2 0\n")
     return path
+
+
+def test_a_file_says_where_it_comes_from(run: Run, tmp_path: Path) -> None:
+    """In a block of its own, which can be left out: then equal topologies are equal files."""
+    path = tmp_path / "ring.json"
+    words = ("topology", "ring:4", "--drop-links", 1, "--seed", 5, "-o", path)
+    assert run(*words).code == 0
+    value = json.loads(path.read_text())
+    made = value.pop("provenance")
+    assert (made["command"], made["seed"]) == (f"a2aflow {' '.join(map(str, words))}", 5)
+    assert "made by" in run("verify", path).out
+    assert run(*words, "--no-provenance").code == 0
+    assert json.loads(path.read_text()) == value
+    assert run("topology", path, "--no-provenance", "-o", path).code == 0
+    assert json.loads(path.read_text()) == value

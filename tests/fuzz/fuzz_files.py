@@ -9,12 +9,14 @@ from fuzz_case import Case, FuzzFailureError, Outcome, call, directory_of, run_c
 from fuzz_mutate import mutate
 from fuzz_outside import best_time
 
+import a2aflow
 from a2aflow.errors import A2AFlowError
-from a2aflow.ir.files.artefacts import read_artefact
+from a2aflow.ir.files.artefacts import file_bytes, read_artefact
+from a2aflow.ir.noun import Noun
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.schedule import Schedule
-from a2aflow.lowering import targets_for
+from a2aflow.lowering import TARGETS, Options, targets_for
 from a2aflow.topologies.formats import FORMATS
 
 TOLERANCE = 1e-6
@@ -158,6 +160,16 @@ TABLES = {
 """Tables that say something of terminals, and who reads them."""
 
 
+def _lowered_nouns() -> dict[str, Noun]:
+    """Return what files of runtimes say, which only the library saves."""
+    schedule = a2aflow.schedule(SPEC)
+    read = {
+        kind: TARGETS[kind].read(TARGETS[kind].emit(schedule, Options()), kind)
+        for kind in ("msccl", "oneccl", "mscclpp")
+    }
+    return {f"{kind}.json": noun for kind, noun in read.items() if isinstance(noun, Noun)}
+
+
 @cache
 def valid_files() -> dict[str, tuple[bytes, tuple[str, ...]]]:
     """Return the content of every valid file, and the commands that read it."""
@@ -169,6 +181,9 @@ def valid_files() -> dict[str, tuple[bytes, tuple[str, ...]]]:
     for name, data in EDGES.items():
         found[name] = (data, tuple(each.format(name) for each in reading))
     found |= TABLES
+    for name, noun in _lowered_nouns().items():
+        readers = (f"verify {name}", f"verify {name} --topology {SPEC}")
+        found[name] = (file_bytes(None, noun), readers)
     for sample in SAMPLES:
         with directory_of(Case([], {name: data for name, (data, _) in TABLES.items()})):
             for words in sample.make:

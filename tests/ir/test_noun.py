@@ -16,7 +16,6 @@ from a2aflow.ir.chunks import Chunks
 from a2aflow.ir.demand import Demand
 from a2aflow.ir.execution_plan import ExecutionPlan, Operation, PlanOp, RankPlan
 from a2aflow.ir.fabric import Fabric
-from a2aflow.ir.files.artefacts import load
 from a2aflow.ir.files.drawing import MOST_LINKS, draw_svg
 from a2aflow.ir.flow import Flow
 from a2aflow.ir.noun import Noun
@@ -24,6 +23,7 @@ from a2aflow.ir.problem import Problem
 from a2aflow.ir.program import Instruction, Op, Program, RankProgram, Thread
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.topology import Topology
+from a2aflow.loading import load
 from a2aflow.lowering.programs.messages import messages_of
 from hop_schedules import hop_schedule
 
@@ -57,10 +57,10 @@ IDLE = RankProgram(2, 2, 0, (Thread(0, None, None, (Instruction(Op.NOP),)),))
 PROGRAM = Program("two", Chunks(2, 1), (IDLE, IDLE))
 PLAN = ExecutionPlan("two", Chunks(2, 1), (RankPlan(2, 2, 0, (), ((Operation(PlanOp.NOP),),)),) * 2)
 SAVED: list[Noun] = [PATH, Demand(3), Demand.of_groups(3, [(0, 2)]), PROBLEM, PROOF]
-SAVED += [FLOW, ROUTES, SCHEDULE, FABRIC]
 MESSAGES = messages_of(SCHEDULE)
+SAVED += [FLOW, ROUTES, SCHEDULE, FABRIC, PROGRAM, PLAN, MESSAGES]
 UNEVEN = Chunks(2, counts=np.array([[0, 3], [1, 0]]))
-ALL = [*SAVED, PROGRAM, PLAN, FLOW.bottleneck(), UNEVEN, MESSAGES, MESSAGES.ranks[1]]
+ALL = [*SAVED, FLOW.bottleneck(), UNEVEN, MESSAGES.ranks[1]]
 
 
 @pytest.mark.parametrize("noun", ALL, ids=lambda noun: type(noun).__name__)
@@ -182,12 +182,13 @@ def test_an_answer_that_claims_no_bound_can_be_saved(noun: Noun, tmp_path: Path)
 
 
 def test_what_cannot_be_saved(tmp_path: Path) -> None:
-    """Programs are files of a runtime, and small nouns have no compact form."""
-    for noun in (PROGRAM, PLAN, FLOW.bottleneck()):
+    """Parts of others have no files, and what is no answer has no compact form."""
+    for noun in (FLOW.bottleneck(), UNEVEN, MESSAGES.ranks[0]):
         with pytest.raises(UsageError, match="has no file of its own"):
             noun.save(tmp_path / "noun.json")
-    with pytest.raises(UsageError, match="a Topology is saved as JSON"):
-        PATH.save(tmp_path / "noun.npz")
+    for small in (PATH, PROGRAM, MESSAGES):
+        with pytest.raises(UsageError, match=f"a {type(small).__name__} is saved as text"):
+            small.save(tmp_path / "noun.npz")
     assert list(tmp_path.iterdir()) == []
 
 

@@ -3,6 +3,7 @@
 import json
 import re
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,15 @@ import a2aflow
 from a2aflow.errors import FormatError
 from a2aflow.flows import solve
 from a2aflow.ir.answer import Answer
-from a2aflow.ir.files.artefacts import load
+from a2aflow.ir.files.artefacts import file_bytes
 from a2aflow.ir.flow import Flow
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.provenance import Provenance
+from a2aflow.ir.topology import Topology
+from a2aflow.loading import load
 from a2aflow.routes import route
+from a2aflow.topologies.formats import write_topology
+from a2aflow.topologies.operators import remove_links, scale_capacities
 from a2aflow.topologies.spec import build
 from hop_schedules import hop_schedule
 
@@ -49,7 +54,7 @@ def test_files_without_it_are_the_same_bytes(answer: Any, name: str, tmp_path: P
     expected = (tmp_path / name).read_bytes()
     replace(answer, provenance=MADE).save(tmp_path / name, provenance=False)
     assert (tmp_path / name).read_bytes() == expected
-    assert load(tmp_path / name).provenance is None  # type: ignore[attr-defined]
+    assert load(tmp_path / name).provenance is None  # type: ignore[union-attr]
 
 
 def test_it_is_a_block_of_its_own(tmp_path: Path) -> None:
@@ -98,6 +103,24 @@ def test_the_library_says_what_it_knows(verb: Any) -> None:
     assert made.command == f"a2aflow.{verb.__name__}"
     assert (made.gap, made.solver) == (1e-4, "auto")
     assert made.seconds >= 0
+
+
+def test_a_topology_keeps_it_until_it_is_changed(tmp_path: Path) -> None:
+    """It is in a file of a topology, but neither in one of an answer nor of another topology."""
+    path, ring = tmp_path / "ring.json", build("ring:3")
+    plain = file_bytes(path, ring)
+    made = replace(ring, provenance=MADE)
+    for write in (made.save, partial(write_topology, made)):
+        write(path)
+        found = load(path)
+        assert isinstance(found, Topology)
+        assert (found, found.provenance) == (ring, MADE)
+        assert a2aflow.verify(path).facts["provenance"] == MADE.known()
+    made.save(path, provenance=False)
+    assert path.read_bytes() == plain
+    assert scale_capacities(made, 2).provenance is None
+    assert remove_links(made, [(0, 1)]).provenance is None
+    assert b"provenance" not in file_bytes(path, Problem.all_to_all(made))
 
 
 def test_made_now() -> None:

@@ -2,13 +2,16 @@
 
 import json
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import a2aflow
 from a2aflow.check.schedule import check_schedule
+from a2aflow.cli.wording import lines_of
 from a2aflow.errors import A2AFlowError, FormatError, InputError, UsageError, VerificationError
 from a2aflow.ir.chunks import Chunks, PerShard
 from a2aflow.ir.demand import Demand
@@ -58,6 +61,7 @@ def test_uneven_files_do_the_all_to_all(name: str, target: str) -> None:
     assert lowered.chunks.rows() == schedule.chunks.rows()
     if target == "messages":
         assert found["time"] == pytest.approx(schedule.time)
+    assert found.get("chunk_sizes") == (None if target == "messages" else "equal")
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -115,6 +119,22 @@ def test_plans_of_equal_chunks() -> None:
     for target in ("oneccl", "messages"):
         text = TARGETS[target].emit(schedule, Options(channels=3))
         assert verify_text(text, target, FULL.topology)["correct"]
+
+
+def test_sizes_that_a_file_does_not_have_are_said(tmp_path: Path) -> None:
+    """A time on a topology is one of equal chunks then; what is even, or not timed, is exact."""
+    schedule, file = CASES["ring"], tmp_path / "file"
+    topology = schedule.problem.topology
+    lowered = a2aflow.lower(schedule, to="oneccl")
+    assert lowered.facts["time"] == pytest.approx(schedule.time)
+    assert "chunk_sizes" not in lowered.facts
+    lowered.save(file)
+    facts = a2aflow.verify(file, topology=topology).facts
+    assert facts["chunk_sizes"] == "equal"
+    assert lines_of(facts)["sizes"].endswith("take all chunks to be equal")
+    assert "chunk_sizes" not in a2aflow.verify(file).facts
+    a2aflow.lower(hop_schedule(topology), to="oneccl").save(file)
+    assert "chunk_sizes" not in a2aflow.verify(file, topology=topology).facts
 
 
 def test_chunks_of_several_sizes_are_padded() -> None:

@@ -3,6 +3,7 @@
 import inspect
 import re
 import reprlib
+import shlex
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -53,6 +54,13 @@ Groups = Annotated[
 ]
 GroupFile = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Such groups from a file, one a line.")
+]
+KeepProvenance = Annotated[
+    bool,
+    typer.Option(
+        "--provenance/--no-provenance",
+        help="Save where the answer comes from; without it equal answers are equal files.",
+    ),
 ]
 Output = Annotated[
     Path | None,
@@ -246,6 +254,11 @@ def _topology_or_none(choice: dict[str, Any]) -> Topology | None:
     if any(choice.values()):
         raise UsageError("options that change a topology, but no SPEC; name one to change")
     return None
+
+
+def command_of(context: typer.Context) -> str:
+    """Return the words of a call as a shell takes them; `app` left them here."""
+    return shlex.join(("a2aflow", *context.obj))
 
 
 def given_options(context: typer.Context) -> dict[str, Any]:

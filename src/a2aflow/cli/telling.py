@@ -1,7 +1,6 @@
 """How the answers of `solve`, `route` and `schedule` are told: in which units, and where to."""
 
 import inspect
-import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial, wraps
@@ -11,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from a2aflow.cli.compiling import clock
-from a2aflow.cli.options import AsJson, Output, with_parameters
+from a2aflow.cli.options import AsJson, KeepProvenance, Output, command_of, with_parameters
 from a2aflow.cli.show import deliver, require_room
 from a2aflow.cli.wording import lines_of_answer
 from a2aflow.errors import UsageError
@@ -69,9 +68,9 @@ class Telling:
         return [] if note is None else [note]
 
     def _known(self, settings: SolveSettings) -> dict[str, Any]:
-        """Return what is known of an answer of this call; `app` left the words of it here."""
-        command = shlex.join(("a2aflow", *self.context.obj))
-        return settings.known() | {"command": command, "seed": self.context.params["seed"]}
+        """Return what is known of an answer of this call."""
+        asked = {"command": command_of(self.context), "seed": self.context.params["seed"]}
+        return settings.known() | asked
 
 
 def asked_telling(
@@ -90,13 +89,7 @@ def asked_telling(
         ),
     ] = None,
     output: Output = None,
-    provenance: Annotated[
-        bool,
-        typer.Option(
-            "--provenance/--no-provenance",
-            help="Save where the answer comes from; without it equal answers are equal files.",
-        ),
-    ] = True,
+    provenance: KeepProvenance = True,
     as_json: AsJson = False,
 ) -> Telling:
     """Return how the words of a call ask for an answer; what cannot be is refused before work."""

@@ -1,16 +1,18 @@
 """`a2aflow topology`: describe, convert, draw."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from a2aflow.cli.choices import show_choices
-from a2aflow.cli.options import AsJson, takes_topology
+from a2aflow.cli.options import AsJson, KeepProvenance, command_of, takes_topology
 from a2aflow.cli.show import STANDARD_OUTPUT, deliver, require_room
 from a2aflow.errors import UsageError
 from a2aflow.flows.public import describe
 from a2aflow.ir.files.drawing import draw_svg
+from a2aflow.ir.provenance import Provenance
 from a2aflow.ir.topology import Topology
 from a2aflow.topologies.formats import topology_text
 
@@ -20,6 +22,7 @@ MAX_NAMES = 10
 
 @takes_topology
 def topology_verb(
+    context: typer.Context,
     topology: Topology | None = None,
     output: Annotated[
         Path | None,
@@ -36,6 +39,7 @@ def topology_verb(
     draw: Annotated[
         Path | None, typer.Option(metavar="FILE.svg", help="Draw the topology.")
     ] = None,
+    provenance: KeepProvenance = True,
     families: Annotated[
         bool, typer.Option("--list", help="List the families, as without a SPEC.")
     ] = False,
@@ -52,8 +56,12 @@ def topology_verb(
     if draw not in (None, STANDARD_OUTPUT) and draw.suffix.lower() != ".svg":
         raise UsageError(f"{draw}: drawings are SVG; expected a file name that ends in .svg")
     summary = describe(topology).summary()
+    made = None
+    if provenance:
+        made = Provenance.of_now(command=command_of(context), seed=context.params["seed"])
+    saved = replace(topology, provenance=made)
     files = {
-        output: lambda: topology_text(topology, output or STANDARD_OUTPUT, to),
+        output: lambda: topology_text(saved, output or STANDARD_OUTPUT, to),
         draw: lambda: draw_svg(topology),
     }
     deliver(summary, as_json, _lines(summary, topology), files)

@@ -24,6 +24,7 @@ WORDING = {
     "max_routes_per_pair": ("per pair", "{} routes at most"),
     "chunks_per_shard": ("chunks", "{} per shard"),
     "max_chunks_per_shard": ("largest shard", "{:,} chunks"),
+    "chunk_sizes": ("sizes", "the file has none: time and bound take all chunks to be {}"),
     "padding": ("padding", "{:.2%} more data, as all chunks are as large as the largest"),
     "sends": ("sends", "{:,}"),
     "max_sends_per_link": ("busiest pair", "{:,} sends"),

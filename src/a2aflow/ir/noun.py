@@ -65,7 +65,9 @@ class Noun(Words):
     def save(self, path: str | PathLike[str], *, provenance: bool = True) -> None:
         """Save to a file, which `a2aflow.load` reads: JSON, or compact if it ends in .npz.
 
-        Where an answer came from, if it is known, is saved beside it unless `provenance` is False.
+        Answers have a compact form, and messages are always the text that ranks read. Where an
+        answer or a topology came from, if it is known, is saved beside it unless `provenance` is
+        False.
         """
         _file_form("artefacts").write_artefact(Path(path), self, provenance)
 

@@ -1,8 +1,9 @@
 """`Topology`: nodes, directed links with capacities, and the terminals that send and receive."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,7 @@ from a2aflow.errors import TopologyError
 from a2aflow.ir.arrays import Floats, Ints, frozen
 from a2aflow.ir.names import checked_names, no_node, node_called, not_a_link, two_ends
 from a2aflow.ir.noun import Noun, drawn
+from a2aflow.ir.provenance import Provenance
 from a2aflow.ir.words import counted, escaped, span
 
 MAX_NODES = 1_000_000
@@ -31,6 +33,7 @@ class Topology(Noun):
     `notes` say how the topology came to be: dropped self-loops, removed links, and the like.
     `names` are what people call the nodes; without them nodes are called by their numbers. The
     `name` and notes stand in messages: line ends and control characters in them become escapes.
+    `provenance` says what made a topology that comes from a file.
 
     Topologies are equal if their nodes, links in order, capacities and terminals are, whatever they
     or their nodes are called, and however they came to be.
@@ -46,6 +49,7 @@ class Topology(Noun):
     terminals: Ints
     notes: tuple[str, ...] = field(default=(), compare=False)
     names: tuple[str, ...] | None = field(default=None, compare=False)
+    provenance: Provenance | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         for key, kind in (
@@ -62,6 +66,13 @@ class Topology(Noun):
             object.__setattr__(self, "names", checked_names(self.name, self.nodes, self.names))
         _check_links(self)
         _check_terminals(self)
+
+    def changed(self, note: str, **fields: Any) -> "Topology":
+        """Return the topology with other fields, and a note of that.
+
+        What made this one did not make the other, so that comes without its provenance.
+        """
+        return replace(self, notes=(*self.notes, note), provenance=None, **fields)
 
     @classmethod
     def from_links(

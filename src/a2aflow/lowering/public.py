@@ -194,6 +194,7 @@ def _facts(noun: Schedule | Routes, text: str, to: str, name: str) -> dict[str, 
     if isinstance(noun, Routes):
         return facts
     facts["time"] = noun.time
+    facts.pop("chunk_sizes", None)  # the schedule knows them
     if to == "mscclpp" and not noun.chunks.uniform:
         facts["padding"] = noun.padding
     if noun.bound > 0:

@@ -1,7 +1,5 @@
 """Cables: links that go both ways."""
 
-from dataclasses import replace
-
 import numpy as np
 
 from a2aflow.errors import TopologyError
@@ -46,12 +44,11 @@ def both_ways(topology: Topology) -> Topology:
     tail = np.concatenate([topology.tail, topology.head[alone]])
     head = np.concatenate([topology.head, topology.tail[alone]])
     order = np.lexsort((head, tail))
-    result = replace(
-        topology,
+    result = topology.changed(
+        f"taken as undirected: {counted(len(alone), 'link')} added",
         tail=tail[order],
         head=head[order],
         capacity=np.concatenate([topology.capacity, topology.capacity[alone]])[order],
-        notes=(*topology.notes, f"taken as undirected: {counted(len(alone), 'link')} added"),
     )
     if not result.bidirectional:
         raise TopologyError(

@@ -1,7 +1,6 @@
 """Changes to a topology, each a pure function that adds a line to `notes` on what it did."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from itertools import compress
 
 import numpy as np
@@ -85,7 +84,7 @@ def scale_capacities(topology: Topology, factor: float) -> Topology:
     """Multiply every capacity by `factor`."""
     _check_positive(topology, "factor", factor)
     note = f"scaled all capacities by {factor:g}"
-    return replace(topology, capacity=topology.capacity * factor, notes=(*topology.notes, note))
+    return topology.changed(note, capacity=topology.capacity * factor)
 
 
 def set_capacities(topology: Topology, capacities: Mapping[Pair, float]) -> Topology:
@@ -96,7 +95,7 @@ def set_capacities(topology: Topology, capacities: Mapping[Pair, float]) -> Topo
         changed[_links_between(topology, u, v)] = value
     shown = [f"{_arc(topology, *pair)} to {value:g}" for pair, value in capacities.items()]
     note = f"set the capacity of {_listed(shown)}"
-    return replace(topology, capacity=changed, notes=(*topology.notes, note))
+    return topology.changed(note, capacity=changed)
 
 
 def with_host_bandwidth(topology: Topology, bandwidth: float) -> Topology:
@@ -115,13 +114,12 @@ def with_host_bandwidth(topology: Topology, bandwidth: float) -> Topology:
     sends, receives = np.arange(topology.nodes), np.arange(topology.nodes)
     sends[hosts], receives[hosts] = nic_out, nic_in
     note = f"host bandwidth {bandwidth:g}: {len(hosts)} terminals split into host and NIC halves"
-    return replace(
-        topology,
+    return topology.changed(
+        note,
         nodes=topology.nodes + len(halves),
         tail=np.concatenate([sends[topology.tail], nic_in, hosts]),
         head=np.concatenate([receives[topology.head], hosts, nic_out]),
         capacity=np.concatenate([topology.capacity, np.full(len(halves), float(bandwidth))]),
-        notes=(*topology.notes, note),
         names=_with_halves(topology),
     )
 
@@ -168,12 +166,11 @@ def _with_partners(topology: Topology, links: Ints) -> Ints:
 def _without_links(topology: Topology, links: Ints, note: str) -> Topology:
     kept = np.ones(topology.links, dtype=np.bool_)
     kept[links] = False
-    return replace(
-        topology,
+    return topology.changed(
+        note,
         tail=topology.tail[kept],
         head=topology.head[kept],
         capacity=topology.capacity[kept],
-        notes=(*topology.notes, note),
     )
 
 
@@ -182,14 +179,13 @@ def _without_nodes(topology: Topology, nodes: Ints, note: str) -> Topology:
     stays[nodes] = False
     renumbered = np.cumsum(stays) - 1
     kept = stays[topology.tail] & stays[topology.head]
-    return replace(
-        topology,
+    return topology.changed(
+        note,
         nodes=int(stays.sum()),
         tail=renumbered[topology.tail[kept]],
         head=renumbered[topology.head[kept]],
         capacity=topology.capacity[kept],
         terminals=renumbered[topology.terminals[stays[topology.terminals]]],
-        notes=(*topology.notes, note),
         names=None if topology.names is None else tuple(compress(topology.names, stays)),
     )
 

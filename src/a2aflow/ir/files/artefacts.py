@@ -1,16 +1,17 @@
 """Saving and reading nouns: the one place that chooses JSON or binary.
 
-Flows, routes and schedules are answers, and have both forms; all others are small, and are JSON.
+Flows, routes and schedules are answers, and have both forms; all others are JSON, but for messages,
+whose file ranks read as well.
 """
 
 from collections.abc import Callable
-from os import PathLike
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 from a2aflow.errors import FormatError, UsageError
 from a2aflow.ir.certificate import Certificate
 from a2aflow.ir.demand import Demand
+from a2aflow.ir.execution_plan import ExecutionPlan
 from a2aflow.ir.fabric import Fabric
 from a2aflow.ir.files.fields import short
 from a2aflow.ir.files.json import (
@@ -18,7 +19,9 @@ from a2aflow.ir.files.json import (
     DEMAND_FORMAT,
     FABRIC_FORMAT,
     FLOW_FORMAT,
+    PLAN_FORMAT,
     PROBLEM_FORMAT,
+    PROGRAM_FORMAT,
     ROUTES_FORMAT,
     SCHEDULE_FORMAT,
     TOPOLOGY_FORMAT,
@@ -34,8 +37,12 @@ from a2aflow.ir.files.json import (
     format_of,
     json_text,
     parse_json,
+    plan_from_json,
+    plan_to_json,
     problem_from_json,
     problem_to_json,
+    program_from_json,
+    program_to_json,
     routes_from_json,
     routes_to_json,
     schedule_format,
@@ -45,17 +52,22 @@ from a2aflow.ir.files.json import (
     topology_to_json,
 )
 from a2aflow.ir.files.json.provenance import KEY
+from a2aflow.ir.files.messages import messages_text
 from a2aflow.ir.files.npz import artefact_from_bytes, artefact_to_bytes, is_archive
 from a2aflow.ir.files.text import decode, read_bytes, write_bytes
 from a2aflow.ir.flow import Flow
+from a2aflow.ir.messages import Messages
 from a2aflow.ir.noun import Noun
 from a2aflow.ir.problem import Problem
+from a2aflow.ir.program import Program
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.schedule import Schedule
 from a2aflow.ir.topology import Topology
 
 Artefact: TypeAlias = Flow | Routes | Schedule
-Saved: TypeAlias = Artefact | Topology | Demand | Problem | Certificate | Fabric
+Saved: TypeAlias = (
+    Artefact | Topology | Demand | Problem | Certificate | Fabric | Program | ExecutionPlan
+)
 Kind = TypeVar("Kind", bound=Artefact)
 
 BINARY_SUFFIX = ".npz"
@@ -75,6 +87,8 @@ _TO_JSON: dict[type[Noun], Callable[[Any], dict[str, Any]]] = {
     Problem: problem_to_json,
     Certificate: certificate_to_json,
     Fabric: fabric_to_json,
+    Program: program_to_json,
+    ExecutionPlan: plan_to_json,
 }
 _FROM_JSON: dict[str, Callable[[object, str], Artefact]] = {
     FLOW_FORMAT: flow_from_json,
@@ -88,8 +102,10 @@ _PARTS_FROM_JSON: dict[str, Callable[[object, str], Saved]] = {
     PROBLEM_FORMAT: problem_from_json,
     CERTIFICATE_FORMAT: certificate_from_json,
     FABRIC_FORMAT: fabric_from_json,
+    PROGRAM_FORMAT: program_from_json,
+    PLAN_FORMAT: plan_from_json,
 }
-"""What is no answer: the parts of one."""
+"""What is no answer: the parts of one, and what one is lowered to."""
 
 
 def format_name(noun: Artefact) -> str:
@@ -107,26 +123,18 @@ def write_artefact(path: Path, noun: Noun, provenance: bool = True) -> None:
 
 def file_bytes(path: Path | None, noun: Noun, provenance: bool = True) -> bytes:
     """Return what the file of a noun holds, as `write_artefact` says."""
-    if type(noun) not in _TO_JSON:
-        raise UsageError(
-            f"{noun!r} has no file of its own; programs and plans are files of a runtime, which "
-            "lowering a schedule writes"
-        )
-    if path is None or not path.name.lower().endswith(BINARY_SUFFIX):
-        known = noun.provenance if provenance and isinstance(noun, Artefact) else None
-        block = {} if known is None else {KEY: known.known()}
-        return json_text(_TO_JSON[type(noun)](noun) | block).encode()
-    if not isinstance(noun, Artefact):
-        raise UsageError(f"{path}: a {type(noun).__name__} is saved as JSON; choose another suffix")
-    return artefact_to_bytes(noun, provenance)
-
-
-def load(path: str | PathLike[str]) -> Noun:
-    """Read any noun that was saved: the file says which it is."""
-    data, where = read_bytes(Path(path)), str(path)
-    if is_archive(data):
-        return artefact_from_bytes(data, where)
-    return saved_from_json(parse_json(decode(data, where), where), where)
+    compact = path is not None and path.name.lower().endswith(BINARY_SUFFIX)
+    if compact and isinstance(noun, Artefact):
+        return artefact_to_bytes(noun, provenance)
+    if type(noun) not in _TO_JSON and not isinstance(noun, Messages):
+        raise UsageError(f"{noun!r} has no file of its own; save what it is a part of")
+    if compact:
+        raise UsageError(f"{path}: a {type(noun).__name__} is saved as text; choose another suffix")
+    if isinstance(noun, Messages):
+        return messages_text(noun).encode()
+    known = noun.provenance if provenance and isinstance(noun, Artefact | Topology) else None
+    block = {} if known is None else {KEY: known.known()}
+    return json_text(_TO_JSON[type(noun)](noun) | block).encode()
 
 
 def saved_from_json(value: object, where: str) -> Saved:
@@ -142,6 +150,14 @@ def is_saved(value: object) -> bool:
     found = value.get("format") if isinstance(value, dict) else None
     known = _FROM_JSON.keys() | _PARTS_FROM_JSON.keys() - {TOPOLOGY_FORMAT}
     return isinstance(found, str) and found in known
+
+
+def refuse_unknown(value: object, where: str) -> None:
+    """Refuse parsed JSON that says that it is a noun of ours, but none that we know."""
+    found = value.get("format") if isinstance(value, dict) else None
+    known = (*_FROM_JSON, *_PARTS_FROM_JSON)
+    if isinstance(found, str) and found.startswith("a2aflow.") and found not in known:
+        raise FormatError(f"{where}: format is {short(found)}; expected one of {', '.join(known)}")
 
 
 def read_artefact(path: Path) -> Artefact:

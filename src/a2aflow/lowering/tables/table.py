@@ -21,6 +21,7 @@ from a2aflow.ir.files.json import (
     topology_from_json,
     topology_to_json,
 )
+from a2aflow.ir.files.json.routes import weights_as_text
 from a2aflow.ir.files.json.values import artefact, numbers, parse_json, positive
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
@@ -82,15 +83,6 @@ def _rows(routes: Routes) -> list[dict[str, Any]]:
     )
     keys = ("src", "dst", "id", "layer", "weight", "nodes", "ports")
     return [dict(zip(keys, row, strict=True)) for row in zip(*columns, strict=True)]
-
-
-def weights_as_text(routes: Routes) -> list[Any]:
-    """Return the weights, as "p/q" where they are known to be fractions."""
-    if routes.denominator is None:
-        weights: list[Any] = routes.weight.tolist()
-        return weights
-    units = np.rint(routes.weight * routes.denominator).astype(np.int64)
-    return [f"{unit}/{routes.denominator}" for unit in units.tolist()]
 
 
 def read_routes_table(text: str, where: str) -> RoutedFile:

@@ -1,9 +1,8 @@
 """The project's own JSON form of a topology, `a2aflow.topology/1`."""
 
-import json
-
 from a2aflow.errors import FormatError
-from a2aflow.ir.files.json import parse_json, topology_from_json, topology_to_json
+from a2aflow.ir.files.artefacts import file_bytes
+from a2aflow.ir.files.json import parse_json, topology_from_json
 from a2aflow.ir.topology import MAX_LINKS, MAX_NODES, Topology
 
 OTHER_ARRAYS = 1_000
@@ -26,5 +25,5 @@ def read(text: str, where: str, name: str) -> Topology:
 
 
 def write(topology: Topology) -> str:
-    """Return the JSON form of a topology."""
-    return json.dumps(topology_to_json(topology), separators=(",", ":"), allow_nan=False) + "\n"
+    """Return the file of a topology, with what made it if that is known."""
+    return file_bytes(None, topology).decode()

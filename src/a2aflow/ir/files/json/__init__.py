@@ -17,6 +17,14 @@ from a2aflow.ir.files.json.problem import (
     problem_from_json,
     problem_to_json,
 )
+from a2aflow.ir.files.json.program import (
+    PLAN_FORMAT,
+    PROGRAM_FORMAT,
+    plan_from_json,
+    plan_to_json,
+    program_from_json,
+    program_to_json,
+)
 from a2aflow.ir.files.json.routes import ROUTES_FORMAT, routes_from_json, routes_to_json
 from a2aflow.ir.files.json.schedule import (
     SCHEDULE_FORMAT,
@@ -33,7 +41,9 @@ __all__ = [
     "DEMAND_FORMAT",
     "FABRIC_FORMAT",
     "FLOW_FORMAT",
+    "PLAN_FORMAT",
     "PROBLEM_FORMAT",
+    "PROGRAM_FORMAT",
     "ROUTES_FORMAT",
     "SCHEDULE_FORMAT",
     "TOPOLOGY_FORMAT",
@@ -51,8 +61,12 @@ __all__ = [
     "format_of",
     "json_text",
     "parse_json",
+    "plan_from_json",
+    "plan_to_json",
     "problem_from_json",
     "problem_to_json",
+    "program_from_json",
+    "program_to_json",
     "read_json",
     "routes_from_json",
     "routes_to_json",

@@ -60,7 +60,7 @@ def _rows_to_json(routes: Routes) -> list[dict[str, Any]]:
         node[routes.source].tolist(),
         node[routes.destination].tolist(),
         map(link.__getitem__, map(slice, start[:-1].tolist(), start[1:].tolist())),
-        _weights_to_json(routes),
+        weights_as_text(routes),
     )
     rows = [
         {"src": src, "dst": dst, "links": links, "weight": weight}
@@ -72,7 +72,8 @@ def _rows_to_json(routes: Routes) -> list[dict[str, Any]]:
     return rows
 
 
-def _weights_to_json(routes: Routes) -> list[Any]:
+def weights_as_text(routes: Routes) -> list[Any]:
+    """Return the weights, as "p/q" where they are known to be fractions."""
     if routes.denominator is None:
         weights: list[Any] = routes.weight.tolist()
         return weights

@@ -1,9 +1,11 @@
 """Topologies as JSON."""
 
+from dataclasses import replace
 from typing import Any
 
 from a2aflow.errors import FormatError
 from a2aflow.ir.files.fields import short, take_int, take_list, take_text
+from a2aflow.ir.files.json.provenance import provenance_from_json
 from a2aflow.ir.files.json.values import MAX_INTEGER, artefact, integers, is_triple, strings
 from a2aflow.ir.topology import Topology
 
@@ -27,7 +29,7 @@ def topology_to_json(topology: Topology) -> dict[str, Any]:
 def topology_from_json(value: object, where: str) -> Topology:
     """Build a topology from its JSON form; `terminals` may be left out and then means all.
 
-    `names`, one per node, is there only if nodes have names.
+    `names`, one per node, is there only if nodes have names, and `provenance` in a file of its own.
     """
     obj = artefact(value, TOPOLOGY_FORMAT, where)
     nodes = take_int(obj, "nodes", where, MAX_INTEGER)
@@ -42,4 +44,6 @@ def topology_from_json(value: object, where: str) -> Topology:
     notes = strings(obj.get("notes", []), "notes", where)
     names = strings(obj["names"], "names", where) if "names" in obj else None
     name = take_text(obj, "name", where) if "name" in obj else where
-    return Topology.from_links(name, nodes, rows, terminals, notes, names)
+    topology = Topology.from_links(name, nodes, rows, terminals, notes, names)
+    made = provenance_from_json(obj, where)
+    return topology if made is None else replace(topology, provenance=made)

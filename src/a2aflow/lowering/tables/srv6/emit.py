@@ -12,13 +12,13 @@ import numpy as np
 
 from a2aflow.errors import FormatError, LimitError, UsageError
 from a2aflow.ir.arrays import Ints, inner_index
+from a2aflow.ir.files.json.routes import weights_as_text
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.topology import Topology
 from a2aflow.ir.words import one_line
 from a2aflow.lowering.options import Options
 from a2aflow.lowering.tables.routed_file import check_room, in_file_order, pair_sizes, ports_of
 from a2aflow.lowering.tables.srv6.places import Places
-from a2aflow.lowering.tables.table import weights_as_text
 
 VERSION = 1
 MOST = 0xFFFF
