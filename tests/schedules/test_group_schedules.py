@@ -151,6 +151,9 @@ def test_the_trade_off_is_printed(run: Run) -> None:
     assert len([line for line in text.splitlines() if " * " in line]) == 1
     rows = run(*words, 0.01, "--json").json["tradeoff"]
     assert set(rows[0]) >= {"relays", "steps", "operations", "time", "total", "chosen"}
+    scaled = run(*words, 0.5, "--link-bandwidth", "8Gbps", "--bytes", "1M", "--json").json
+    (total,) = [row["total"] for row in scaled["tradeoff"] if row["chosen"]]
+    assert scaled["transfer_seconds"] == pytest.approx(total * 2**20 / 1e9)
     assert "tradeoff" not in run(*words, 0, "--json").json
 
 
