@@ -110,8 +110,8 @@ def test_dear_operations_make_relays_a_loss() -> None:
 
 def test_latency_and_operations_are_weighed_together() -> None:
     """What a step costs decides as well; what was asked for is kept to."""
-    assert next(each for each in cheapest(PAIR, 1e-3, max_chunks=8) if each.chosen).steps == 2
-    dear = cheapest(PAIR, 1e-3, max_chunks=8, latency=1.0)
+    assert next(each for each in cheapest(PAIR, 1e-3, max_chunks=4) if each.chosen).steps == 2
+    dear = cheapest(PAIR, 1e-3, max_chunks=4, latency=1.0)
     assert next(each for each in dear if each.chosen).steps == 1
     asked = cheapest(PAIR, 0.1, steps=2, chunks=4)
     assert {(each.steps, each.chunks_per_shard) for each in asked} == {(1, 4), (2, 4)}
@@ -121,9 +121,9 @@ def test_costs_have_the_unit_of_the_time() -> None:
     """Links that are ten times as wide take a tenth of the costs, and the same schedule."""
     wide = a2aflow.scale_capacities(MESH, 10.0)
     problem = Problem(wide, Demand.of_groups(8, PAIR))
-    settings = ScheduleSettings(operation_cost=0.001, latency=0.001, max_chunks=8)
+    settings = ScheduleSettings(steps=2, operation_cost=0.001, latency=0.001, max_chunks=4)
     scaled = find_schedule(problem, settings=settings).tradeoff
-    plain = cheapest(PAIR, 0.01, latency=0.01, max_chunks=8)
+    plain = cheapest(PAIR, 0.01, steps=2, latency=0.01, max_chunks=4)
     assert [each.operations for each in scaled] == [each.operations for each in plain]
     assert [10 * each.total for each in scaled] == pytest.approx([each.total for each in plain])
 
@@ -151,6 +151,9 @@ def test_the_trade_off_is_printed(run: Run) -> None:
     assert len([line for line in text.splitlines() if " * " in line]) == 1
     rows = run(*words, 0.01, "--json").json["tradeoff"]
     assert set(rows[0]) >= {"relays", "steps", "operations", "time", "total", "chosen"}
+    scaled = run(*words, 0.5, "--link-bandwidth", "8Gbps", "--bytes", "1M", "--json").json
+    (total,) = [row["total"] for row in scaled["tradeoff"] if row["chosen"]]
+    assert scaled["transfer_seconds"] == pytest.approx(total * 2**20 / 1e9)
     assert "tradeoff" not in run(*words, 0, "--json").json
 
 

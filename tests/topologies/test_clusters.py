@@ -155,7 +155,9 @@ def test_hosts_of_several_kinds() -> None:
     ("spec", "problem"),
     [
         ("cluster:hosts=1", "there are 1 hosts; expected 2 or more"),
-        ("cluster:hosts=2,gpus=1", "a host of 1 GPUs and 8 NICs; expected 2 or more GPUs"),
+        ("cluster:hosts=2,gpus=1", "a host of 1 GPUs and 8 NICs; expected 2 to 1,000,000 GPUs"),
+        ("cluster:hosts=2,gpus=2,nics=1001x1", "2 GPUs and 1001 NICs; expected .* 1 to 1,000 NICs"),
+        ("cluster:hosts=400000,gpus=2", "would have 4,400,000 nodes; at most 1,000,000"),
         ("cluster:hosts=999999999,gpus=999999999", "at most 1,000,000 nodes"),
         ("cluster:hosts=2,nics=8", "nics is '8'; expected a number and a rate, such as 8x400"),
         ("cluster:hosts=2,nics=0x400", "8 GPUs and 0 NICs"),

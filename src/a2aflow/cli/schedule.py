@@ -17,6 +17,7 @@ from a2aflow.cli.show import show
 from a2aflow.cli.telling import Telling, takes_telling
 from a2aflow.ir.topology import Topology
 from a2aflow.schedules.methods import find_schedule, require_method
+from a2aflow.schedules.search import FoundSchedule
 from a2aflow.schedules.sweep import sweep_schedules
 from a2aflow.settings import ScheduleSettings
 
@@ -87,7 +88,13 @@ def schedule_verb(
     if sweep:
         show(curves, telling.as_json, _sweep_lines(curves))
         return
-    telling.tell(found.schedule, found.summary(), solving, latency)
+    telling.tell(found.schedule, found.summary(), solving, _cost_of_a_step(found, latency))
+
+
+def _cost_of_a_step(found: FoundSchedule, latency: float) -> float:
+    """Return what a step costs besides its time, with a share of what all messages cost."""
+    chosen = next((each for each in found.tradeoff if each.chosen), None)
+    return latency if chosen is None else (chosen.total - chosen.time) / chosen.steps
 
 
 def _sweep_lines(curves: dict[str, Any]) -> dict[str, str]:

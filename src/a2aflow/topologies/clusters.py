@@ -138,8 +138,8 @@ def _assembled(
     parts = [
         (node_out[cables.tail], node_in[cables.head], cables.capacity),
         (way_in[passing], way_out[passing], place.rates[passing]),
-        *(_inside(place, index, gpus) for index in range(len(place.hosts))),
-        *(_attached(place, index, way_out, way_in, gpus) for index in range(len(place.hosts))),
+        *(_inside(place, host, gpus) for host in place.kinds),
+        *(_attached(place, host, way_out, way_in, gpus) for host in place.kinds),
     ]
     tail, head, capacity = (np.concatenate(column) for column in zip(*parts, strict=True))
     nodes = outer + switches
@@ -150,32 +150,27 @@ def _assembled(
     return replace(built, names=_names(place, planes, split))
 
 
-def _inside(place: Places, index: int, gpus: int) -> tuple[Ints, Ints, Floats]:
-    """Return the links of the fabric inside one host."""
-    host = place.hosts[index]
-    fabric = host.fabric
+def _inside(place: Places, host: Host, gpus: int) -> tuple[Ints, Ints, Floats]:
+    """Return the links of the fabrics inside all hosts of a kind."""
+    fabric, index = host.fabric, place.of_kind(host)
     others = gpus + place.switch[index] + np.cumsum(fabric.position < 0) - 1
     node = np.where(fabric.position < 0, others, place.gpu[index] + fabric.position)
-    return node[fabric.tail], node[fabric.head], fabric.capacity * host.link
+    capacity = np.tile(fabric.capacity * host.link, len(index))
+    return node[:, fabric.tail].ravel(), node[:, fabric.head].ravel(), capacity
 
 
 def _attached(
-    place: Places, index: int, way_out: Ints, way_in: Ints, gpus: int
+    place: Places, host: Host, way_out: Ints, way_in: Ints, gpus: int
 ) -> tuple[Ints, Ints, Floats]:
-    """Return the links between the NICs of one host and its GPUs, or a switch inside."""
-    host = place.hosts[index]
-    nic, near = (axis.ravel() for axis in np.indices((host.nics, host.gpus)))
+    """Return the links between the NICs of all hosts of a kind and GPUs, or switches inside."""
+    index = place.of_kind(host)
+    every = np.arange(max(host.nics, host.gpus) if host.attach == "gpu" else host.nics)
     if host.attach == "switch":
-        nic = np.arange(host.nics)
-        end = gpus + place.switch[index] + nic % host.switches
+        nic, end = every, gpus + place.switch[index] + every % host.switches
     else:
-        close = np.where(
-            host.nics < host.gpus,
-            near * host.nics // host.gpus == nic,
-            nic * host.gpus // host.nics == near,
-        )
-        nic, end = nic[close], place.gpu[index] + near[close]
-    own = place.nic[index] + nic
+        nic = every * host.nics // len(every)
+        end = place.gpu[index] + every * host.gpus // len(every)
+    own, end = (place.nic[index] + nic).ravel(), end.ravel()
     tail, head = np.concatenate((end, way_in[own])), np.concatenate((way_out[own], end))
     return tail, head, np.full(len(tail), host.rate)
 
@@ -215,7 +210,7 @@ def _check(name: str, hosts: Sequence[Host], over: str, forward: str) -> None:
     require(len(hosts) >= 2, name, f"there are {len(hosts)} hosts; expected 2 or more")
     for host in dict.fromkeys(hosts):
         check_host(name, host)
-    nodes = sum(host.fabric.nodes + 2 * host.nics for host in hosts)
+    nodes = sum(host.fabric.nodes + host.nics for host in hosts)
     check_size(name, nodes, sum(host.fabric.links + 2 * host.nics for host in hosts))
 
 

@@ -15,6 +15,9 @@ from a2aflow.topologies.spec import build, sized
 ATTACHES = ("gpu", "switch")
 """What NICs are linked to."""
 
+MAX_NICS = 1_000
+"""Most NICs of one host."""
+
 
 @dataclass(frozen=True)
 class Host:
@@ -62,6 +65,15 @@ class Places:
         ):
             object.__setattr__(self, key, np.concatenate(([0], np.cumsum(counts))))
 
+    @cached_property
+    def kinds(self) -> tuple[Host, ...]:
+        """The kinds of hosts."""
+        return tuple(dict.fromkeys(self.hosts))
+
+    def of_kind(self, host: Host) -> Ints:
+        """Return the numbers of all hosts of a kind, as a column."""
+        return np.array([index for index, each in enumerate(self.hosts) if each == host])[:, None]
+
     @property
     def nics(self) -> int:
         """The number of NICs of all hosts."""
@@ -77,10 +89,10 @@ def check_host(name: str, host: Host) -> None:
     """Refuse a host that cannot be, before anything of its size is built."""
     check_word(name, "attach", host.attach, ATTACHES)
     require(
-        2 <= host.gpus <= MAX_NODES and 1 <= host.nics <= MAX_NODES,
+        2 <= host.gpus <= MAX_NODES and 1 <= host.nics <= MAX_NICS,
         name,
-        f"a host of {host.gpus} GPUs and {host.nics} NICs; expected 2 or more GPUs and a NIC, "
-        f"and at most {MAX_NODES:,} of either",
+        f"a host of {host.gpus} GPUs and {host.nics} NICs; expected 2 to {MAX_NODES:,} GPUs and "
+        f"1 to {MAX_NICS:,} NICs",
     )
     for key, value in (("link", host.link), ("rate of the NICs", host.rate)):
         require(
