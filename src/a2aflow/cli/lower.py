@@ -5,7 +5,6 @@ from typing import Annotated, Any
 
 import typer
 
-from a2aflow.cli.compiling import clock
 from a2aflow.cli.options import AsJson
 from a2aflow.cli.show import STANDARD_OUTPUT, deliver, require_room, write_out
 from a2aflow.cli.wording import lines_of
@@ -14,6 +13,7 @@ from a2aflow.lowering.public import WITH_RANKS, lower
 from a2aflow.lowering.tables.hashes import HASHES
 from a2aflow.lowering.tables.options import QUEUE_PAIRS, STEERING, RouteOptions
 from a2aflow.lowering.tables.targets import ROUTE_TARGETS
+from a2aflow.settings import now
 
 DEFAULTS, ROUTE_DEFAULTS = Options(), RouteOptions()
 SCHEDULES, ROUTES = "Targets for schedules", "Targets for routes"
@@ -105,7 +105,7 @@ def lower_verb(
 
     Example: a2aflow lower torus.schedule.json --to msccl --runtime rccl -o torus.xml
     """
-    started = clock()
+    started = now()
     require_room(as_json, output)
     lowered = lower(
         file,
@@ -127,5 +127,5 @@ def lower_verb(
     if output is None and not as_json:
         write_out(STANDARD_OUTPUT, lowered.text)
         return
-    summary = {**lowered.summary(), "seconds": round(clock() - started, 3)}
+    summary = {**lowered.summary(), "seconds": round(now() - started, 3)}
     deliver(summary, as_json, lines_of(summary), {output: lambda: lowered.text})

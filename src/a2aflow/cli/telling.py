@@ -10,7 +10,6 @@ from typing import Annotated, Any
 
 import typer
 
-from a2aflow.cli.compiling import clock
 from a2aflow.cli.options import AsJson, Output, with_parameters
 from a2aflow.cli.show import deliver, require_room
 from a2aflow.cli.wording import lines_of_answer
@@ -22,7 +21,7 @@ from a2aflow.ir.files.artefacts import Artefact, file_bytes
 from a2aflow.ir.physical import physical
 from a2aflow.ir.summaries import in_order
 from a2aflow.runtime.sizes import parse_sizes
-from a2aflow.settings import SolveSettings
+from a2aflow.settings import SolveSettings, now
 
 
 @dataclass(frozen=True)
@@ -48,7 +47,7 @@ class Telling:
         step_latency: float = 0.0,
     ) -> None:
         """Save an answer with where it came from, and print what sums it up."""
-        seconds = round(clock() - self.started, 3)
+        seconds = round(now() - self.started, 3)
         summary = in_order({**summary, "seconds": seconds}) | self._scaled(answer, step_latency)
         summary["notes"] = [*summary["notes"], *self._notes(answer)]
         made = made_now(answer, **self._known(settings) | {"seconds": seconds})
@@ -108,7 +107,7 @@ def asked_telling(
             "such as 25Gbps"
         )
     size = _one_size(shard) if shard is not None else None
-    return Telling(context, rate, size, output, provenance, as_json, clock())
+    return Telling(context, rate, size, output, provenance, as_json, now())
 
 
 def _one_size(text: str) -> int:
