@@ -1,9 +1,18 @@
 """Topologies as JSON."""
 
+from dataclasses import replace
 from typing import Any
 
 from a2aflow.errors import FormatError
-from a2aflow.ir.files.json.values import artefact, integers, is_triple, short, strings, take
+from a2aflow.ir.files.json.values import (
+    artefact,
+    integers,
+    is_triple,
+    positive,
+    short,
+    strings,
+    take,
+)
 from a2aflow.ir.topology import Topology
 
 TOPOLOGY_FORMAT = "a2aflow.topology/1"
@@ -20,13 +29,16 @@ def topology_to_json(topology: Topology) -> dict[str, Any]:
         "terminals": topology.terminals.tolist(),
     }
     value |= {"notes": list(topology.notes)} if topology.notes else {}
+    if topology.bytes_per_second is not None:
+        value["bytes_per_second"] = topology.bytes_per_second
     return value | ({"names": list(topology.names)} if topology.names is not None else {})
 
 
 def topology_from_json(value: object, where: str) -> Topology:
     """Build a topology from its JSON form; `terminals` may be left out and then means all.
 
-    `names`, one per node, is there only if nodes have names.
+    `names`, one per node, is there only if nodes have names, `bytes_per_second` only if it is known
+    what capacity 1 is.
     """
     obj = artefact(value, TOPOLOGY_FORMAT, where)
     nodes = take(obj, "nodes", int, where)
@@ -41,4 +53,6 @@ def topology_from_json(value: object, where: str) -> Topology:
     notes = strings(obj.get("notes", []), "notes", where)
     names = strings(obj["names"], "names", where) if "names" in obj else None
     name = take(obj, "name", str, where) if "name" in obj else where
-    return Topology.from_links(name, nodes, rows, terminals, notes, names)
+    rate = positive(obj, "bytes_per_second", where) if "bytes_per_second" in obj else None
+    topology = Topology.from_links(name, nodes, rows, terminals, notes, names)
+    return topology if rate is None else replace(topology, bytes_per_second=rate)
