@@ -2,12 +2,14 @@
 
 Every job is the command that a user would type, in a process of its own: seconds are those of the
 whole command, start-up included, and memory is the peak of its process. Kernels are compiled once
-before. Ratios are measured in the same run, without start-up: against the fastest of HiGHS'
-solvers, which get `--patience` times as long as the first-order method took; against the child
-programs of the paper; and of a warm restart against a cold one.
+before. Beside every size whose symmetry helps stands one that has little or none of it, and each
+line says how many automorphisms there are. Ratios are measured in the same run, without start-up:
+against the fastest of HiGHS' solvers, which get `--patience` times as long as the first-order
+method took; against the child programs of the paper; and of a warm restart against a cold one.
 
     python benchmarks/scale.py
     python benchmarks/scale.py --only solve ratio
+    python benchmarks/scale.py --only solve route schedule --match genkautz
 """
 
 import argparse
@@ -24,6 +26,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from a2aflow import build
+from a2aflow.flows.symmetry.automorphisms import count_automorphisms
 
 
 @dataclass(frozen=True)
@@ -44,17 +49,21 @@ def job(kind: str, words: str, seconds: float, memory: float = math.inf, gap: fl
 
 JOBS = (
     job("solve", "solve genkautz:n=1000,d=4 --gap 1e-3", 20, 2, 1e-3),
+    job("solve", "solve genkautz:n=1001,d=4 --gap 1e-3", 100, 4, 1e-3),
     job("solve", "solve genkautz:n=1000,d=4 --gap 1e-3 --no-symmetry", 100, 4, 1e-3),
     job("solve", "solve jellyfish:n=1000,d=4,seed=1 --gap 1e-3", 180, gap=1e-3),
     job("solve", "solve genkautz:n=4000,d=4 --gap 1e-2", 600, gap=1e-2),
+    job("solve", "solve genkautz:n=4001,d=4 --gap 1e-2", 1800, gap=1e-2),
     job("solve", "solve torus:16x16x16", 5),
+    job("solve", "solve mesh:16x16x16 --gap 1e-2", 600, gap=1e-2),
     job("solve", "solve hypercube:12", 5),
     job("solve", "solve torus:32x32x32", 60),
-    job(
-        "route", "route genkautz:n=1000,d=4 --method single --layers lash-sequential", 300, gap=1e-2
-    ),
+    job("route", "route genkautz:n=1000,d=4 --method single", 300, gap=1e-2),
+    job("route", "route genkautz:n=1001,d=4 --method single", 600, gap=1e-2),
     job("schedule", "schedule torus:8x8x8", 60, gap=math.inf),
     job("schedule", "schedule genkautz:n=100,d=4", 120, gap=math.inf),
+    job("schedule", "schedule genkautz:n=101,d=4", 600, gap=math.inf),
+    job("schedule", "schedule jellyfish:n=100,d=4,seed=1", 1200, gap=math.inf),
     job("beyond", "solve genkautz:n=10000,d=4 --gap 1e-2", 3600, gap=1e-2),
 )
 
@@ -85,10 +94,18 @@ def run(*words: str) -> Outcome:
     return Outcome(json.loads(printed), seconds, usage.ru_maxrss / 2**20)
 
 
-def goals(kinds: list[str]) -> Iterator[str]:
-    """Run every job of the given kinds and yield its line."""
+def symmetries(words: tuple[str, ...]) -> str:
+    """Return how many automorphisms a job can make use of, in few digits."""
+    if "--no-symmetry" in words:
+        return "1"
+    count = count_automorphisms(build(words[1]))
+    return f"{count:,}" if count < 10**6 else f"1e{len(str(count)) - 1}"
+
+
+def goals(kinds: list[str], match: str) -> Iterator[str]:
+    """Run every job of the given kinds whose words have a text in them, and yield its line."""
     for each in JOBS:
-        if each.kind not in kinds:
+        if each.kind not in kinds or match not in " ".join(each.words):
             continue
         with tempfile.TemporaryDirectory() as folder:
             saved = Path(folder, "result.npz")
@@ -97,9 +114,9 @@ def goals(kinds: list[str]) -> Iterator[str]:
         gap = float(done.summary["gap"])
         met = done.seconds <= each.seconds and done.memory <= each.memory and gap <= each.gap
         yield (
-            f"{' '.join(each.words):58} {done.seconds:8.1f} s {done.memory:6.2f} GiB "
-            f"gap {gap:8.1e}  verified in {checked:5.1f} s   "
-            f"goal {each.seconds:g} s: {'met' if met else 'MISSED'}"
+            f"{' '.join(each.words):54} {symmetries(each.words):>9} symmetries "
+            f"{done.seconds:8.1f} s {done.memory:6.2f} GiB gap {gap:8.1e}  "
+            f"verified in {checked:5.1f} s   goal {each.seconds:g} s: {'met' if met else 'MISSED'}"
         )
 
 
@@ -173,11 +190,12 @@ def main() -> None:
     kinds = ["solve", "route", "schedule", "ratio", "growth", "beyond"]
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--only", nargs="+", choices=kinds, default=kinds[:-1])
+    parser.add_argument("--match", default="", help="only jobs with this text in their words")
     parser.add_argument("--patience", type=float, default=12.0)
     options = parser.parse_args()
     run("solve", "genkautz:n=40,d=4", "--gap", "1e-3", "--method", "first-order")
     run("solve", "genkautz:n=40,d=4", "--gap", "1e-5", "--method", "first-order")
-    for line in goals(options.only):
+    for line in goals(options.only, options.match):
         print(line, flush=True)
     if "ratio" in options.only:
         for line in (*against_cold(), *against_highs(options.patience)):

@@ -5,8 +5,8 @@
 Debian's packages hpcc (MPI_Alltoall from C in its MPIFFT), quantum-espresso with its -data
 (mpi_alltoall_ and mpi_alltoallv_ from Fortran in pw.x), libfftw3-mpi-dev and libfftw3-dev (a
 transform by FFTW, which may choose sends of its own instead), with libopenmpi-dev, are what this
-knows; what is not installed is left out, and said. Ranks share this machine, so the ratio of times says what the schedule costs
-where no network is gained.
+knows; what is not installed is left out, and said. Ranks share this machine, so the ratio of times
+says what the schedule costs where no network is gained.
 """
 
 import argparse

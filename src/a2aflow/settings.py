@@ -14,6 +14,37 @@ from a2aflow.lp.settings import LPSettings, never, silent
 clock = time.monotonic
 """What every time limit is read from; tests put a clock of their own in its place."""
 
+
+@dataclass
+class Pauses:
+    """Seconds that no time limit counts; a pause within a pause is part of it."""
+
+    depth: int = 0
+    began: float = 0.0
+    seconds: float = 0.0
+
+    def begin(self) -> None:
+        """Let time limits stand still."""
+        if self.depth == 0:
+            self.began = clock()
+        self.depth += 1
+
+    def end(self) -> None:
+        """Let time limits go on."""
+        self.depth -= 1
+        if self.depth == 0:
+            self.seconds += clock() - self.began
+
+
+PAUSES = Pauses()
+"""Those of this process: kernels are compiled, once after an installation (`paths.kernels`)."""
+
+
+def now() -> float:
+    """Return the time that limits are held against: that of `clock`, which pauses hold up."""
+    return (PAUSES.began if PAUSES.depth else clock()) - PAUSES.seconds
+
+
 Late = Callable[[], bool]
 """Whether time is up, as `SolveSettings.out_of_time` tells loops that need nothing else of it."""
 
@@ -31,7 +62,8 @@ class SolveSettings:
     """Settings shared by all methods; they are passed in, never global.
 
     `time_limit` counts from the call that the settings are passed to: every public function begins
-    with `begin`, and all stages of one call share the clock that it `started`.
+    with `begin`, and all stages of one call share the clock that it `started`. It does not count
+    what it takes to compile kernels, which happens once after an installation.
     `cluster` is the address of a Dask scheduler, on which the work per source then runs; it runs
     code, so it has to be one that you trust. `symmetry` lets one source stand for all that
     automorphisms map it to. Once `stopped` says so, the time limit is over.
@@ -63,18 +95,18 @@ class SolveSettings:
 
     def begin(self) -> "SolveSettings":
         """Return the settings with their clock running: themselves, if a caller started it."""
-        return self if self.started is not None else replace(self, started=clock())
+        return self if self.started is not None else replace(self, started=now())
 
     def sharing(self, share: float) -> "SolveSettings":
         """Return settings that stop after a share of the time left, for what others follow."""
         left = self.seconds_left()
         if left is None:
             return self
-        return replace(self, time_limit=max(share * left, LEAST_SECONDS), started=clock())
+        return replace(self, time_limit=max(share * left, LEAST_SECONDS), started=now())
 
     def known(self) -> dict[str, str | float]:
         """Return what is worth knowing of an answer that these settings led to by now."""
-        seconds = 0.0 if self.started is None else round(clock() - self.started, 3)
+        seconds = 0.0 if self.started is None else round(now() - self.started, 3)
         return {"solver": self.solver, "gap": self.gap, "seconds": seconds}
 
     def seconds_left(self) -> float | None:
@@ -85,7 +117,7 @@ class SolveSettings:
             return None
         if self.started is None:
             return self.time_limit
-        return max(0.0, self.time_limit - (clock() - self.started))
+        return max(0.0, self.time_limit - (now() - self.started))
 
     def why_late(self) -> str:
         """Name what ended the time, for a message."""

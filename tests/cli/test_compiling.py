@@ -1,28 +1,63 @@
 """Kernels: compiled once, announced, not charged, and all of them by `warmup`."""
 
-import itertools
+import subprocess
+import sys
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from numba import njit
+from numba.core import event
 from numba.core.dispatcher import Dispatcher
 
 from a2aflow.cli import compiling
-from a2aflow.cli.compiling import MESSAGE, clock, kernels_compiled, listen_to_compiler
+from a2aflow.cli.compiling import MESSAGE, kernels_compiled, listen_to_compiler
 from a2aflow.cli.warmup import kernels
+from a2aflow.paths import kernels as kernels_module
+from a2aflow.paths.kernels import COMPILE
+from a2aflow.settings import Pauses, SolveSettings, now
 from command_line import Run
 
 UNUSED = {"a2aflow.routes.baselines.ewsp._loads"}
 """Kernels that no verb needs: they are for comparisons."""
 
 
-def test_compilation_is_announced_once_and_not_charged(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Two kernels, one of which compiles a third; the clock stands still meanwhile."""
-    monkeypatch.setattr(compiling, "_COMPILER", compiling._Compiler())
-    ticks = itertools.count()
-    monkeypatch.setattr("a2aflow.cli.compiling.time.monotonic", lambda: float(next(ticks)))
+class SlowCompiler(event.Listener):  # type: ignore[misc]
+    """A clock that only compilation moves, an hour each time, and what is left meanwhile."""
+
+    def __init__(self) -> None:
+        self.now, self.left = 0.0, 0.0
+        self.settings = SolveSettings(time_limit=5.0)
+
+    def __call__(self) -> float:
+        """Return the time."""
+        return self.now
+
+    def on_start(self, _: Any) -> None:
+        """Let an hour pass, and look at the limit."""
+        self.now += 3600.0
+        self.left = self.settings.seconds_left() or 0.0
+
+    def on_end(self, _: Any) -> None:
+        """Leave the time as it is."""
+
+
+@pytest.fixture
+def slow(monkeypatch: pytest.MonkeyPatch) -> Iterator[SlowCompiler]:
+    """Put a slow compiler, which has compiled nothing yet, in the place of the real one."""
+    monkeypatch.setattr(compiling, "_ANNOUNCER", compiling._Announcer())
+    monkeypatch.setattr(kernels_module, "PAUSES", pauses := Pauses())
+    monkeypatch.setattr("a2aflow.settings.PAUSES", pauses)
+    monkeypatch.setattr(compiling, "PAUSES", pauses)
+    mine = SlowCompiler()
+    monkeypatch.setattr("a2aflow.settings.clock", mine)
+    mine.settings = mine.settings.begin()
+    with event.install_listener(COMPILE, mine):
+        yield mine
+
+
+def compile_three() -> None:
+    """Compile a kernel for two types, and with it the one that it calls."""
 
     @njit
     def inner(x: Any) -> Any:
@@ -32,16 +67,47 @@ def test_compilation_is_announced_once_and_not_charged(
     def outer(x: Any) -> Any:
         return inner(x) * 2
 
+    assert outer(1) == 4
+    assert outer(1.0) == 4
+
+
+def test_compilation_is_announced_once_and_not_charged(
+    capsys: pytest.CaptureFixture[str], slow: SlowCompiler
+) -> None:
+    """Two kernels, one of which compiles the other; the clock stands still meanwhile."""
+    before = now()
     with listen_to_compiler():
-        before = clock()
-        assert outer(1) == 4
-        assert outer(1.0) == 4
-        assert (
-            clock() - before == 3.0
-        )  # Of seven ticks, four are the starts and ends of compilations.
-    kernels_seen, seconds = kernels_compiled()
-    assert (kernels_seen, seconds) == (4, 2.0)
+        compile_three()
+    slow.now += 2.0
+    assert now() - before == 2.0
+    assert slow.settings.known()["seconds"] == 2.0
+    assert kernels_compiled() == (4, 4 * 3600.0)
     assert capsys.readouterr().err == f"{MESSAGE}\n"
+
+
+def test_compilation_takes_nothing_of_a_time_limit(slow: SlowCompiler) -> None:
+    """Neither afterwards nor, for threads that look at it, meanwhile; all else does."""
+    compile_three()
+    assert slow.now == 4 * 3600.0
+    assert slow.left == 5.0
+    assert slow.settings.seconds_left() == 5.0
+    slow.now += 4.0
+    assert not slow.settings.out_of_time()
+    assert slow.settings.sharing(0.5).seconds_left() == 0.5
+    slow.now += 1.0
+    assert slow.settings.out_of_time()
+
+
+def test_kernels_pause_the_limit_whoever_calls() -> None:
+    """The library listens to the compiler by itself, once, without the command line."""
+    script = (
+        "from numba.core import event; import a2aflow; a2aflow.solve('ring:3');"
+        "print(len(event._registered['numba:compile']))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, check=True, text=True
+    )
+    assert done.stdout.split() == ["1"]
 
 
 def test_warmup_leaves_no_kernel_out(run: Run) -> None:

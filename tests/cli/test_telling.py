@@ -53,10 +53,48 @@ def test_capacities_that_are_not_one_are_not_passed_over(run: Run, verb: str) ->
     assert run(*words, "--json").json["link_GBps"] == [1250.0, 1250.0]
 
 
+LAB = "a b 8.388608Mbps\nb c 8.388608Mbps\nc a 16.777216Mbps\n"
+"""A ring of three, one link of which is twice as wide."""
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_file_with_units_needs_no_rate(run: Run, verb: str, tmp_path: Path) -> None:
+    """Capacity 1 is the least of them, in any form of file, after changes too; a caller goes first.
+
+    The warning of capacities that are not 1 is for those who state a rate themselves.
+    """
+    lab = tmp_path / "lab.edges"
+    lab.write_text(LAB)
+    kept = [tmp_path / name for name in ("kept.edges", "kept.json")]
+    for path in kept:
+        assert run("topology", lab, "-o", path).code == 0
+    for path in (lab, *kept):
+        even = ("--set-capacity", "c-a=1", "--set-capacity", "a-c=1")
+        words = (verb, path, *even, "--bytes", "1M")
+        found = run(*words, "--json").json
+        assert found["link_GBps"] == pytest.approx([1.048576e-3, 1.048576e-3])
+        assert found["transfer_seconds"] == pytest.approx(1.0)
+        assert not any("capacities are" in note for note in found["notes"])
+        other = run(*words, "--link-bandwidth", "4.194304Mbps", "--json").json
+        assert other["transfer_seconds"] == pytest.approx(2.0)
+    assert "capacities are 1 to 2" in run(verb, lab, "--link-bandwidth", "1Gbps").out
+
+
+@pytest.mark.parametrize("name", ["answer.json", "answer.npz"])
+def test_answers_keep_what_capacity_1_is(run: Run, name: str, tmp_path: Path) -> None:
+    """So the topology of a saved answer is that of the file."""
+    lab = tmp_path / "lab.edges"
+    lab.write_text(LAB)
+    assert run("solve", lab, "-o", tmp_path / name).code == 0
+    found = load(tmp_path / name)
+    assert isinstance(found, Answer)
+    assert found.problem.topology.bytes_per_second == 8.388608e6 / 8
+
+
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (("--bytes", "1M"), "--bytes 1M without --link-bandwidth"),
+        (("--bytes", "1M"), "--bytes without --link-bandwidth"),
         (("--bytes", "1K:1M", "--link-bandwidth", "1Gbps"), "expected one size, such as 1M"),
         (("--bytes", "much", "--link-bandwidth", "1Gbps"), "sizes 'much'"),
         (("--link-bandwidth", "fast"), "bandwidth 'fast'"),

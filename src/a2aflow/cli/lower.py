@@ -6,7 +6,6 @@ from typing import Annotated, Any
 
 import typer
 
-from a2aflow.cli.compiling import clock
 from a2aflow.cli.options import AsJson
 from a2aflow.cli.show import STANDARD_OUTPUT, deliver, require_room, write_out
 from a2aflow.cli.wording import lines_of
@@ -17,6 +16,7 @@ from a2aflow.lowering.options import PROTOCOLS, QUEUE_PAIRS, STEERING
 from a2aflow.lowering.programs.msccl.limits import RUNTIMES
 from a2aflow.lowering.public import lower
 from a2aflow.lowering.tables.hashes import HASHES
+from a2aflow.settings import now
 
 DEFAULTS = Options()
 SCHEDULES, ROUTES = "Targets for schedules", "Targets for routes"
@@ -119,7 +119,7 @@ def lower_verb(
 
     Example: a2aflow lower torus.schedule.json --to msccl --runtime rccl -o torus.xml
     """
-    started = clock()
+    started = now()
     require_room(as_json, output)
     lowered = lower(
         file,
@@ -143,5 +143,5 @@ def lower_verb(
     if output is None and not as_json:
         write_out(STANDARD_OUTPUT, lowered.text)
         return
-    summary = {**lowered.summary(), "seconds": round(clock() - started, 3)}
+    summary = {**lowered.summary(), "seconds": round(now() - started, 3)}
     deliver(summary, as_json, lines_of(summary), {output: lambda: lowered.text})

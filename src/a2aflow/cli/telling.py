@@ -2,14 +2,13 @@
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial, wraps
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from a2aflow.cli.compiling import clock
 from a2aflow.cli.options import AsJson, KeepProvenance, Output, command_of, with_parameters
 from a2aflow.cli.show import deliver, require_room
 from a2aflow.cli.wording import lines_of_answer
@@ -20,15 +19,17 @@ from a2aflow.ir.fabric import Fabric
 from a2aflow.ir.files.artefacts import Artefact, file_bytes
 from a2aflow.ir.physical import physical
 from a2aflow.ir.summaries import in_order
+from a2aflow.ir.topology import Topology
 from a2aflow.runtime.sizes import parse_sizes
-from a2aflow.settings import SolveSettings
+from a2aflow.settings import SolveSettings, now
 
 
 @dataclass(frozen=True)
 class Telling:
     """What was asked of how an answer is told, and since when it is waited for.
 
-    `rate` is what a link of capacity 1 carries, in bytes per second; without it all is in shards.
+    `rate` is what a link of capacity 1 carries, in bytes per second, as the caller or, if `stated`,
+    as the topology says; without it all is in shards.
     """
 
     context: typer.Context
@@ -38,6 +39,18 @@ class Telling:
     provenance: bool
     as_json: bool
     started: float
+    stated: bool = False
+
+    def on(self, topology: Topology) -> "Telling":
+        """Return the same with what the topology says of its links, if the caller does not."""
+        if self.rate is not None:
+            return self
+        if self.shard_bytes is not None and topology.bytes_per_second is None:
+            raise UsageError(
+                "--bytes without --link-bandwidth; add what a link of capacity 1 carries, such as "
+                "25Gbps, or give capacities their units in an edge list"
+            )
+        return replace(self, rate=topology.bytes_per_second, stated=True)
 
     def tell(
         self,
@@ -47,7 +60,7 @@ class Telling:
         step_latency: float = 0.0,
     ) -> None:
         """Save an answer with where it came from, and print what sums it up."""
-        seconds = round(clock() - self.started, 3)
+        seconds = round(now() - self.started, 3)
         summary = in_order({**summary, "seconds": seconds}) | self._scaled(answer, step_latency)
         summary["notes"] = [*summary["notes"], *self._notes(answer)]
         made = made_now(answer, **self._known(settings) | {"seconds": seconds})
@@ -64,7 +77,7 @@ class Telling:
 
     def _notes(self, answer: Artefact) -> list[str]:
         fabric = self._fabric(answer)
-        note = None if fabric is None else fabric.note()
+        note = None if fabric is None or self.stated else fabric.note()
         return [] if note is None else [note]
 
     def _known(self, settings: SolveSettings) -> dict[str, Any]:
@@ -77,7 +90,10 @@ def asked_telling(
     context: typer.Context,
     link_bandwidth: Annotated[
         str | None,
-        typer.Option(metavar="RATE", help="Of a link of capacity 1, such as 25Gbps."),
+        typer.Option(
+            metavar="RATE",
+            help="Of a link of capacity 1, such as 25Gbps; else what a file says.",
+        ),
     ] = None,
     shard: Annotated[
         str | None,
@@ -85,7 +101,7 @@ def asked_telling(
             "--bytes",
             metavar="SIZE",
             help="Of a shard, which is what one terminal sends to one other, such as 1M; "
-            "with --link-bandwidth.",
+            "with --link-bandwidth, or a file whose capacities have units.",
         ),
     ] = None,
     output: Output = None,
@@ -95,13 +111,8 @@ def asked_telling(
     """Return how the words of a call ask for an answer; what cannot be is refused before work."""
     require_room(as_json, output)
     rate = bytes_per_second(link_bandwidth) if link_bandwidth is not None else None
-    if shard is not None and rate is None:
-        raise UsageError(
-            f"--bytes {shard} without --link-bandwidth; add what a link of capacity 1 carries, "
-            "such as 25Gbps"
-        )
     size = _one_size(shard) if shard is not None else None
-    return Telling(context, rate, size, output, provenance, as_json, clock())
+    return Telling(context, rate, size, output, provenance, as_json, now())
 
 
 def _one_size(text: str) -> int:
@@ -117,7 +128,7 @@ def takes_telling(verb: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(verb)
     def wrapper(**given: Any) -> None:
-        telling = asked_telling(**{key: given[key] for key in shared})
+        telling = asked_telling(**{key: given[key] for key in shared}).on(given["topology"])
         for each in added:
             del given[each.name]
         verb(telling=telling, **given)

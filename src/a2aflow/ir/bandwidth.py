@@ -25,6 +25,12 @@ def bytes_per_second(text: str) -> float:
     return value
 
 
+def exact_rate(rate: float) -> str:
+    """Write a rate so that `bytes_per_second` reads the same number back."""
+    words = rate_in_words(rate)
+    return words if bytes_per_second(words) == rate else f"{rate!r}B/s"
+
+
 def rate_in_words(bytes_per_second: float) -> str:
     """Write a rate as people do, such as 25Gbps: `bytes_per_second` reads it back."""
     bits = 8.0 * bytes_per_second

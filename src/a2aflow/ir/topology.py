@@ -34,6 +34,7 @@ class Topology(Noun):
     `names` are what people call the nodes; without them nodes are called by their numbers. The
     `name` and notes stand in messages: line ends and control characters in them become escapes.
     `provenance` says what made a topology that comes from a file.
+    `bytes_per_second` is what capacity 1 is, where that is known: see `Fabric`.
 
     Topologies are equal if their nodes, links in order, capacities and terminals are, whatever they
     or their nodes are called, and however they came to be.
@@ -50,6 +51,7 @@ class Topology(Noun):
     notes: tuple[str, ...] = field(default=(), compare=False)
     names: tuple[str, ...] | None = field(default=None, compare=False)
     provenance: Provenance | None = field(default=None, compare=False)
+    bytes_per_second: float | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         for key, kind in (
@@ -66,6 +68,7 @@ class Topology(Noun):
             object.__setattr__(self, "names", checked_names(self.name, self.nodes, self.names))
         _check_links(self)
         _check_terminals(self)
+        _check_rate(self)
 
     def changed(self, note: str, **fields: Any) -> "Topology":
         """Return the topology with other fields, and a note of that.
@@ -270,6 +273,14 @@ def _raise_at(topology: Topology, bad: NDArray[np.bool_], problem: Callable[[int
         more = f" (and {counted(len(found) - 1, 'more link')})" if len(found) > 1 else ""
         raise TopologyError(
             f"{topology.name}: {topology.link_name(link)} has {problem(link)}{more}"
+        )
+
+
+def _check_rate(topology: Topology) -> None:
+    rate = topology.bytes_per_second
+    if rate is not None and not 0 < rate < np.inf:
+        raise TopologyError(
+            f"{topology.name}: capacity 1 is {rate:g} bytes per second; expected a positive number"
         )
 
 

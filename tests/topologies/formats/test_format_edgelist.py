@@ -1,12 +1,15 @@
 """Edge lists."""
 
 import contextlib
+import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from a2aflow.errors import A2AFlowError, FormatError
+from a2aflow.ir.bandwidth import rate_in_words
 from a2aflow.ir.topology import Topology
 from a2aflow.topologies.formats import edgelist
 
@@ -105,4 +108,25 @@ def test_names_cannot_inject_lines() -> None:
 def test_any_text_is_read_or_refused(text: str) -> None:
     """No text makes the reader fail in another way than by its own errors."""
     with contextlib.suppress(A2AFlowError):
+        read(text)
+
+
+@given(rate=st.floats(1e-3, 1e15), digraph=digraphs())
+def test_what_capacity_1_is_comes_back(rate: float, digraph: Topology) -> None:
+    """To the last digit, in a comment that says so."""
+    again = read(edgelist.write(replace(digraph, bytes_per_second=rate)))
+    assert (again, again.bytes_per_second) == (digraph, rate)
+    assert again.notes == (f"capacity 1 is {rate_in_words(rate)}",)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("# capacity 1: fast\n0 1\n", "line 1: bandwidth 'fast'; expected a positive number"),
+        ("# capacity 1: 1Gbps\n0 1 2Gbps\n", "such as '2Gbps', and a comment says what"),
+    ],
+)
+def test_what_capacity_1_cannot_be(text: str, words: str) -> None:
+    """No rate, or another one than that of the lines."""
+    with pytest.raises(FormatError, match=re.escape(words)):
         read(text)

@@ -124,6 +124,14 @@ def _width(word: str, place: str) -> tuple[float, str | None]:
     return value, unit
 
 
+def read_rate(word: str, place: str) -> float:
+    """Return a rate such as 100Gbps in bytes per second."""
+    try:
+        return bytes_per_second(word)
+    except UsageError as error:
+        raise FormatError(f"{place}: {error}") from None
+
+
 def _rate(word: str) -> float:
     try:
         return bytes_per_second(word)

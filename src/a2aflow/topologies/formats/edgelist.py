@@ -7,6 +7,7 @@ Comments that mean something, in any case::
     # terminals: 0 1 2     the nodes that send and receive (all of them if left out)
     # name: torus          the topology's name
     # names: ["a", "b"]    the nodes in order; lines have these, or numbers if one cannot be there
+    # capacity 1: 100Gbps  what a link of capacity 1 carries
 
 Nodes are integers from 0; if one is anything else, all are names, numbered as they appear.
 docs/formats/topology.md has the rest: marks for switches, units, attributes of networkx.
@@ -22,13 +23,20 @@ import numpy as np
 
 from a2aflow.errors import FormatError
 from a2aflow.ir.arrays import Floats, Ints
+from a2aflow.ir.bandwidth import exact_rate, rate_in_words
 from a2aflow.ir.files.json.values import parse_json, strings
 from a2aflow.ir.names import checked_names
 from a2aflow.ir.topology import MAX_LINKS, MAX_NODES, Topology
 from a2aflow.ir.words import one_line
-from a2aflow.topologies.formats.edge_lines import is_token, read_line, shown, split_words
+from a2aflow.topologies.formats.edge_lines import (
+    is_token,
+    read_line,
+    read_rate,
+    shown,
+    split_words,
+)
 
-_HEADER = re.compile(r"#\s*(names?|nodes|terminals)\s*:\s*(.*)", re.IGNORECASE)
+_HEADER = re.compile(r"#\s*(names?|nodes|terminals|capacity 1)\s*:\s*(.*)", re.IGNORECASE)
 _DIRECTED = re.compile(r"#\s*directed\s*", re.IGNORECASE)
 
 
@@ -49,6 +57,8 @@ class _Lines:
     v: "array[int]" = field(default_factory=lambda: array("q"))
     width: "array[float]" = field(default_factory=lambda: array("d"))
     units: dict[str, float] = field(default_factory=dict)
+    rate: float | None = None
+    """What capacity 1 is, in bytes per second."""
     bare: int | None = None
     """The first line whose capacity has no unit, or that has none."""
     attributes: int = 0
@@ -87,6 +97,8 @@ def write(topology: Topology) -> str:
         *names,
         f"# terminals: {terminals}",
     ]
+    if topology.bytes_per_second is not None:
+        header.append(f"# capacity 1: {exact_rate(topology.bytes_per_second)}")
     arrays = (topology.tail.tolist(), topology.head.tolist(), topology.capacity.tolist())
     links = (f"{called[u]} {called[v]} {width!r}" for u, v, width in zip(*arrays, strict=True))
     return "\n".join([*header, *links]) + "\n"
@@ -106,6 +118,8 @@ def _read_comment(lines: _Lines, line: str, place: str) -> None:
         lines.names = strings(parse_json(value, place), "names", place)
     elif key == "terminals":
         lines.terminals = split_words(value)
+    elif key == "capacity 1":
+        lines.rate = read_rate(value, place)
     elif value:
         lines.name = value
 
@@ -141,14 +155,16 @@ def _build(lines: _Lines, where: str) -> Topology:
     number = _numbers(lines, find, where)
     u, v = (number[np.array(ends, dtype=np.int64)] for ends in (lines.u, lines.v))
     nodes = len(names) if names else _node_count(lines, u, v, where)
-    capacity, notes = _capacities(lines, where)
+    capacity, notes, rate = _capacities(lines, where)
     if not lines.directed:
         # Both directions side by side, then by tail and head: the order of Topology.from_edges.
         u, v = np.column_stack([u, v]).ravel(), np.column_stack([v, u]).ravel()
         order = np.lexsort((v, u))
         u, v, capacity = u[order], v[order], np.repeat(capacity, 2)[order]
     terminals = _terminals(lines, nodes, find, where)
-    return Topology(lines.name, nodes, u, v, capacity, terminals, notes, names)
+    return Topology(
+        lines.name, nodes, u, v, capacity, terminals, notes, names, bytes_per_second=rate
+    )
 
 
 def _names(lines: _Lines, where: str) -> tuple[tuple[str, ...] | None, dict[str, int] | None]:
@@ -185,18 +201,25 @@ def _node(token: str, find: dict[str, int] | None, place: str) -> int:
     return find[token]
 
 
-def _capacities(lines: _Lines, where: str) -> tuple[Floats, tuple[str, ...]]:
-    """Return the capacities; if they have units, the smallest of them is 1."""
+def _capacities(lines: _Lines, where: str) -> tuple[Floats, tuple[str, ...], float | None]:
+    """Return the capacities, a note, and what capacity 1 is; with units, the smallest is 1."""
     capacity = np.array(lines.width, dtype=np.float64)
     if not lines.units:
-        return capacity, ()
+        notes = () if lines.rate is None else (f"capacity 1 is {rate_in_words(lines.rate)}",)
+        return capacity, notes, lines.rate
+    if lines.rate is not None:
+        raise FormatError(
+            f"{where}: lines have units, such as {shown(next(iter(lines.units)))}, and a comment "
+            "says what capacity 1 is; expected either"
+        )
     if lines.bare is not None:
         raise FormatError(
             f"{where}: line {lines.bare}: no unit, but other lines have one, such as "
             f"{shown(next(iter(lines.units)))}; expected a unit in every line, or in none"
         )
     smallest = min(lines.units, key=lambda unit: lines.units[unit])
-    return capacity / lines.units[smallest], (f"capacity 1 is {smallest}",)
+    rate = lines.units[smallest]
+    return capacity / rate, (f"capacity 1 is {smallest}",), rate
 
 
 def _terminals(lines: _Lines, nodes: int, find: dict[str, int] | None, where: str) -> Ints:

@@ -6,7 +6,14 @@ from typing import Any
 from a2aflow.errors import FormatError
 from a2aflow.ir.files.fields import short, take_int, take_list, take_text
 from a2aflow.ir.files.json.provenance import provenance_from_json
-from a2aflow.ir.files.json.values import MAX_INTEGER, artefact, integers, is_triple, strings
+from a2aflow.ir.files.json.values import (
+    MAX_INTEGER,
+    artefact,
+    integers,
+    is_triple,
+    positive,
+    strings,
+)
 from a2aflow.ir.topology import Topology
 
 TOPOLOGY_FORMAT = "a2aflow.topology/1"
@@ -23,13 +30,16 @@ def topology_to_json(topology: Topology) -> dict[str, Any]:
         "terminals": topology.terminals.tolist(),
     }
     value |= {"notes": list(topology.notes)} if topology.notes else {}
+    if topology.bytes_per_second is not None:
+        value["bytes_per_second"] = topology.bytes_per_second
     return value | ({"names": list(topology.names)} if topology.names is not None else {})
 
 
 def topology_from_json(value: object, where: str) -> Topology:
     """Build a topology from its JSON form; `terminals` may be left out and then means all.
 
-    `names`, one per node, is there only if nodes have names, and `provenance` in a file of its own.
+    `names`, one per node, is there only if nodes have names, `bytes_per_second` only if it is known
+    what capacity 1 is, and `provenance` in a file of its own.
     """
     obj = artefact(value, TOPOLOGY_FORMAT, where)
     nodes = take_int(obj, "nodes", where, MAX_INTEGER)
@@ -44,6 +54,7 @@ def topology_from_json(value: object, where: str) -> Topology:
     notes = strings(obj.get("notes", []), "notes", where)
     names = strings(obj["names"], "names", where) if "names" in obj else None
     name = take_text(obj, "name", where) if "name" in obj else where
+    rate = positive(obj, "bytes_per_second", where) if "bytes_per_second" in obj else None
     topology = Topology.from_links(name, nodes, rows, terminals, notes, names)
     made = provenance_from_json(obj, where)
-    return topology if made is None else replace(topology, provenance=made)
+    return replace(topology, bytes_per_second=rate, provenance=made)

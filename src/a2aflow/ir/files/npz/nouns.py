@@ -68,6 +68,8 @@ def artefact_to_bytes(noun: Noun, provenance: bool = True) -> bytes:
         "method": noun.method,
     } | _claim("bound", noun.bound)
     about |= {} if topology.names is None else {"names": list(topology.names)}
+    rate = topology.bytes_per_second
+    about |= {} if rate is None else {"bytes_per_second": rate}
     common = {key: getattr(topology, key) for key in ("tail", "head", "capacity", "terminals")}
     common |= {"lengths": noun.certificate.lengths} | _given(demand=demand)
     members = {"format": name, "about": _text(about)} | common | arrays
@@ -116,8 +118,15 @@ def _problem(about: About, arrays: Arrays, where: str) -> Problem:
         terminals=arrays["terminals"],
         notes=tuple(strings(about.get("notes"), "notes", where)),
         names=names,
+        bytes_per_second=_rate(about, where),
     )
     return Problem(topology, Demand(len(topology.terminals), arrays.get("demand")))
+
+
+def _rate(about: About, where: str) -> float | None:
+    """Return what capacity 1 is, if the file says so."""
+    key = "bytes_per_second"
+    return positive(about, key, where) if key in about else None
 
 
 def _certificate(about: About, arrays: Arrays, where: str) -> Certificate:
