@@ -84,7 +84,8 @@ def mi300x(hosts: int, outside: str = RAIL, over: str = "") -> Topology:
 
     In Gbit/s. Every two GPUs have an Infinity Fabric link of 64 GB/s each way = 512; AMD, "Instinct
     MI300X platform" data sheet, 2023 (128 GB/s both ways, 7 links per GPU). The eight NICs of 400,
-    one on the PCIe switch of each GPU, are those of AMD's cluster reference guide.
+    one on the PCIe switch of each GPU, follow AMD, "Instinct MI300 series cluster reference guide",
+    2024.
     """
     return _repeated(f"mi300x:hosts={hosts}", MI300X, hosts, outside, over)
 
