@@ -14,7 +14,7 @@ from a2aflow.ir.demand import Demand
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.schedule import Schedule
 from a2aflow.ir.topology import Topology
-from a2aflow.lowering import TARGETS, Options
+from a2aflow.lowering import TARGETS, Options, targets_for
 from a2aflow.lowering.programs.transfers import plain_chunks
 from a2aflow.runtime.in_process import Alltoall
 from a2aflow.runtime.launch import RunSettings, run_schedule
@@ -80,7 +80,7 @@ def test_from_the_problem_to_the_bytes(problem: Problem, chunks: int) -> None:
     """Scheduled, lowered to every target that admits it, verified, and run; MSCCL says why not."""
     schedule = find_timestepped(problem, ScheduleSettings(chunks=chunks)).schedule
     assert check_schedule(schedule).time == pytest.approx(schedule.time)
-    admitted = set(TARGETS)
+    admitted = set(targets_for(Schedule))
     if not plain_chunks(schedule).uniform:
         admitted.remove("msccl")
         with pytest.raises(InputError, match="lower it to messages, mscclpp or oneccl, or pad"):

@@ -211,10 +211,6 @@ class Topology(Noun):
         return drawn(self)
 
 
-MAX_CAPACITY_RATIO = 1e150
-"""Between links of one topology: beyond, the inverse of a rate and sums of such overflow."""
-
-
 def _check_node_count(name: str, nodes: int) -> None:
     if not 0 < nodes <= MAX_NODES:
         raise TopologyError(f"{escaped(name)}: {nodes} nodes; expected 1 to {MAX_NODES:,} nodes")
@@ -252,15 +248,6 @@ def _check_links(topology: Topology) -> None:
         lambda link: (
             f"capacity {topology.capacity[link]:g}; expected a positive finite number "
             "(leave out a link that carries nothing)"
-        ),
-    )
-    widest = float(topology.capacity.max(initial=0.0))
-    _raise_at(
-        topology,
-        topology.capacity < widest / MAX_CAPACITY_RATIO,
-        lambda link: (
-            f"capacity {topology.capacity[link]:g}, and another one {widest:g}; expected the "
-            f"widest to be at most {MAX_CAPACITY_RATIO:g} times as wide"
         ),
     )
 
