@@ -85,7 +85,7 @@ def main():
     dist.init_process_group(backend)
     losses, _ = train()
     if dist.get_rank() == 0:
-        print(*(f"loss {loss:.6f}" for loss in losses), sep="\n")
+        print(*(f"loss {loss:.3f}" for loss in losses), sep="\n", flush=True)
     dist.barrier()
     dist.destroy_process_group()
 

@@ -105,6 +105,11 @@ def _inline(lines: list[str]) -> Iterator[tuple[int, str]]:
                 yield index, found[1]
 
 
+def needs_torch(page: Page) -> bool:
+    """Whether a page runs something that only torch can."""
+    return any("torchrun " in step.text or "import torch" in step.text for step in page.steps)
+
+
 def stray_commands(path: Path) -> list[str]:
     """Return commands that no test would see: indented, or in a block but without a prompt."""
     lines = path.read_text().splitlines()

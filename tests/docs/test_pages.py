@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from programs_in_c import PREFIX, mpi_of
 
+from a2aflow.runtime.processes import Command, grouped
 from command_line import Run
-from doc_pages import PAGES, ROOT, Page, Step, plain, read_page, stray_commands
+from doc_pages import PAGES, ROOT, Page, Step, needs_torch, plain, read_page, stray_commands
+from gloo import INSTALLED, ON_THIS_MACHINE
+from programs_in_c import PREFIX, mpi_of
 
 MOST_NOT_RUN = 6
 """Blocks that may say that they take too long, or need a machine that a test has not."""
@@ -45,6 +47,8 @@ def test_what_a_page_shows_is_what_one_gets(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     page = read_page(path)
+    if needs_torch(page) and not INSTALLED:
+        pytest.skip("torch is not installed; pip install 'a2aflow[torch]'")
     names: dict[str, Any] = {}
     outputs = [(step, _output(step, run, names)) for step in page.steps]
     shown = [(step, output) for step, output in outputs if step.begin < step.end]
@@ -69,6 +73,8 @@ def _output(step: Step, run: Run, names: dict[str, Any]) -> str:
         return _in_shell(step.text)
     command, _, rest = step.text.removeprefix(".venv/bin/").partition(" | ")
     words = shlex.split(command)
+    if "torchrun" in words:
+        return _torchrun(words)
     assert words[0] == "a2aflow", f"{step.text}: not a command of ours"
     outcome = run(*words[1:])
     assert outcome.code == 0, f"{step.text}\n{outcome.err}"
@@ -93,6 +99,22 @@ def _in_shell(command: str) -> str:
     )
     assert ended.returncode == 0, f"{command}\n{ended.stderr}"
     return ended.stdout
+
+
+def _torchrun(words: list[str]) -> str:
+    """Run a command that starts ranks, after its variables; return what they print."""
+    at = words.index("torchrun")
+    variables = dict(word.split("=", 1) for word in words[:at])
+    arguments = [
+        str(ROOT / word) if word.startswith("examples/") else word for word in words[at + 1 :]
+    ]
+    command = [sys.executable, "-m", "torch.distributed.run", *arguments]
+    with grouped() as group:
+        log = group.folder / "torchrun.log"
+        group.run(
+            [Command(command, {**os.environ, **ON_THIS_MACHINE, **variables}, log)], 300, "it"
+        )
+        return log.read_text()
 
 
 def _rewritten(page: Page, shown: list[tuple[Step, str]]) -> str:
