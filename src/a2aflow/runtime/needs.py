@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from a2aflow.errors import LimitError
+from a2aflow.ir.chunks import shards_of
 from a2aflow.ir.messages import Messages
-from a2aflow.runtime.spans import shards_of, slot_bytes
+from a2aflow.runtime.spans import slot_bytes
 
 BUFFERS = 5
 """Buffers of a rank at once: sent, received by either all-to-all, expected, and compared."""
