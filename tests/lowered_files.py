@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-SIZES_ONLY = ("goal",)
+SIZES_ONLY = ("goal", "chakra")
 """Targets for simulators, whose files have no content that could be right or wrong."""
 
 

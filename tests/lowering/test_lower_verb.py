@@ -52,9 +52,17 @@ def test_lower_writes_a_checked_file(saved: Path, tmp_path: Path, target: str) -
     if target not in SIZES_ONLY:
         # Messages have no channels.
         assert summary["chunks_per_shard"] == (2 if target == "messages" else 4)
-    assert summary["saved"] == [str(output)]
-    assert summary["bytes"] == output.stat().st_size
+    files = sorted(output.iterdir()) if TARGETS[target].folder else [output]
+    assert sorted(summary["saved"]) == [str(file) for file in files]
+    assert summary["bytes"] == sum(file.stat().st_size for file in files)
     assert verify(output).facts["steps"] == summary["steps"]
+
+
+@pytest.mark.parametrize("words", [(), ("-o", "-")])
+def test_several_files_do_not_go_to_standard_output(saved: Path, words: tuple[str, ...]) -> None:
+    """A target that writes a folder says so."""
+    with pytest.raises(UsageError, match=r"chakra writes 8 files; save them to a folder"):
+        call(saved, "--to", "chakra", *words)
 
 
 def test_lower_prints_the_file_without_an_output(saved: Path) -> None:

@@ -16,6 +16,7 @@ from a2aflow.errors import FormatError, InputError, LimitError, UsageError, Veri
 from a2aflow.ir.schedule import Schedule
 from a2aflow.ir.topology import Topology
 from a2aflow.lowering import TARGETS, Options, kind_of, parse_lowered, targets_for
+from a2aflow.lowering.public import LoweredFiles
 from a2aflow.topologies.spec import build
 from a2aflow.verification import verify, verify_text
 from hop_schedules import hop_schedule, with_moves
@@ -121,9 +122,10 @@ def test_same_schedule_same_file(target: str) -> None:
 def test_files_are_recognised_by_content(tmp_path: Path) -> None:
     """The formats are told apart without their names."""
     for kind, target in targets_for(Schedule).items():
-        path = tmp_path / "unnamed"
-        path.write_text(target.emit(schedule_named("ring:4"), Options()))
-        assert kind_of(path.read_text()) == kind
+        content = target.emit(schedule_named("ring:4"), Options())
+        assert kind_of(content) == kind
+        path = tmp_path / ("folder" if target.folder else "unnamed")
+        LoweredFiles(kind, content if target.folder else {"": content}, {}).save(path)
         assert holds(verify(path).summary())
     with pytest.raises(FormatError, match="not the file of a target"):
         parse_lowered("<system/>", "file")

@@ -161,6 +161,15 @@ TARGETS: Registry[Target] = Registry(
             "GOAL text for the simulators LogGOPSim and ATLAHS",
             "num_ranks ",
         ),
+        "chakra": Target(
+            Schedule,
+            _here("programs.chakra.emit:emit_chakra"),
+            _here("programs.chakra.read:read_chakra"),
+            ".chakra",
+            "a folder of Chakra traces, a custom collective of the simulator ASTRA-sim",
+            ".et",
+            folder=True,
+        ),
     },
     _target,
 )
