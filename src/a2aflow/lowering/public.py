@@ -32,6 +32,9 @@ from a2aflow.routes.phases import split_phases
 from a2aflow.runtime.sizes import parse_size
 from a2aflow.verification import verify_text
 
+PADDED = ("mscclpp", "nccl-put")
+"""Targets whose chunks are all as large as the largest."""
+
 WORDS = {Schedule: "a schedule", Routes: "routes"}
 """What a message calls what a target takes."""
 
@@ -204,7 +207,7 @@ def _facts(noun: Schedule | Routes, content: Content, to: str, name: str) -> dic
     if isinstance(noun, Routes):
         return facts
     facts["time"] = noun.time
-    if to == "mscclpp" and not noun.chunks.uniform:
+    if to in PADDED and not noun.chunks.uniform:
         facts["padding"] = noun.padding
     if noun.bound > 0:
         facts |= {"bound": noun.bound, "gap": noun.gap}

@@ -142,7 +142,9 @@ class _PlanMachine:
                 self._unpaired.append(f"{here} signals on channel {channel}, which has no partner")
                 continue
             inbox = self._inbox[partner]
-            inbox.signals.append((told, 0 if operation.relaxed else block.depth))
+            # What follows a bare signal is no deeper: nothing has been transferred.
+            depth = 0 if operation.relaxed else block.depth - operation.bare
+            inbox.signals.append((told, depth))
             self._ready.extend(inbox.waiting)
             inbox.waiting.clear()
         return True
