@@ -11,8 +11,6 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, TypeAlias
 
-import numpy as np
-
 from a2aflow.check.flow import TOLERANCE, FlowReport, check_flow, check_topology
 from a2aflow.check.program.alltoall import AllToAllReport, check_all_to_all
 from a2aflow.check.program.interpret_plan import check_plan
@@ -186,11 +184,7 @@ def _demand(lowered: Lowered) -> Demand:
         return lowered.demand
     if isinstance(lowered, Traffic):
         return _demand_of_traffic(lowered)
-    counts = lowered.chunks.counts
-    if counts is None:
-        return Demand(lowered.chunks.ranks)
-    own = np.eye(len(counts), dtype=np.bool_)
-    return Demand(len(counts), np.where(own, 0, counts) / lowered.chunks.most)
+    return lowered.chunks.demand()
 
 
 def _demand_of_traffic(traffic: Traffic) -> Demand:

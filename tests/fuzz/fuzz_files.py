@@ -34,6 +34,7 @@ class Sample:
 
 
 SPEC = "bipartite:2x2"
+QUICKLY = "--bytes 8 --iterations 1 --warmup 0"
 
 
 def _topologies() -> list[Sample]:
@@ -62,7 +63,7 @@ def _artefacts() -> list[Sample]:
         "solve --method first-order": (read, f"solve {SPEC} --from {{0}}"),
         "route": (read, *(f"lower {{0}} --to {target}" for target in targets_for(Routes))),
         "schedule": (
-            *(read, "run {0} --bytes 8 --iterations 1 --warmup 0"),
+            *(read, f"run {{0}} {QUICKLY}"),
             *(f"lower {{0}} --to {_to(target)}" for target in targets_for(Schedule)),
         ),
     }
@@ -83,7 +84,8 @@ def _lowered() -> list[Sample]:
         Sample(
             f"lowered{target.suffix}",
             (words, f"lower {file} --to {kind} -o lowered{target.suffix}"),
-            (f"verify lowered{target.suffix}", f"verify lowered{target.suffix} --topology {SPEC}"),
+            (f"verify lowered{target.suffix}", f"verify lowered{target.suffix} --topology {SPEC}")
+            + ((f"run lowered{target.suffix} {QUICKLY}",) if target.takes is Schedule else ()),
         )
         for words, file, targets in made
         for kind, target in targets.items()

@@ -181,6 +181,13 @@ class Chunks(PerShard):
             counts[source, to] = count
         return cls(ranks, counts=counts)
 
+    def demand(self) -> Demand:
+        """Return how much ranks send each other if all chunks are equal, and the most is one."""
+        if self.counts is None:
+            return Demand(self.ranks)
+        own = np.eye(self.ranks, dtype=np.bool_)
+        return Demand(self.ranks, np.where(own, 0, self.counts) / self.most)
+
     def times(self, factor: int) -> "Chunks":
         """Return chunks that are each cut into `factor` again."""
         if self.counts is None:

@@ -23,6 +23,9 @@ from a2aflow.ir.chunks import Chunks
 from a2aflow.ir.noun import Noun
 from a2aflow.ir.program import MAX_RANKS, Buffer, Place, check_buffers, spot
 
+End = tuple[int, int]
+"""One end of a channel: a rank and the channel's number there."""
+
 
 class PlanOp(Enum):
     """What an operation does."""
@@ -120,6 +123,19 @@ class ExecutionPlan(Noun):
         ]
         keys = ("rank", "thread", "step", "op", "count")
         return {key: [row[index] for row in rows] for index, key in enumerate(keys)}
+
+
+def joined_channels(plan: ExecutionPlan) -> dict[End, End]:
+    """Join the ith channel of one rank to another with the ith channel back."""
+    ends: dict[tuple[int, int], list[int]] = {}
+    for rank, own in enumerate(plan.ranks):
+        for channel, peer in enumerate(own.channels):
+            ends.setdefault((rank, peer), []).append(channel)
+    return {
+        (rank, mine): (peer, theirs)
+        for (rank, peer), channels in ends.items()
+        for mine, theirs in zip(channels, ends.get((peer, rank), []), strict=False)
+    }
 
 
 def _check_channels(plan: ExecutionPlan, rank: int, own: RankPlan) -> None:
