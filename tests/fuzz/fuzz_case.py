@@ -92,6 +92,7 @@ def directory_of(case: Case) -> Iterator[None]:
     """Work in a new directory that holds the files of a case, and nothing else."""
     with tempfile.TemporaryDirectory(prefix="a2aflow-fuzz-") as name, chdir(name):
         for path, data in case.files.items():
+            Path(path).parent.mkdir(exist_ok=True)
             Path(path).write_bytes(data)
         yield
 

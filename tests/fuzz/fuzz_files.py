@@ -36,6 +36,7 @@ class Sample:
 
 
 SPEC = "bipartite:2x2"
+QUICKLY = "--bytes 8 --iterations 1 --warmup 0"
 
 
 def _topologies() -> list[Sample]:
@@ -51,6 +52,11 @@ def _topologies() -> list[Sample]:
     ]
 
 
+def _to(target: str) -> str:
+    """Return the words that ask for a target; a folder does not go to standard output."""
+    return f"{target} -o folder" if TARGETS[target].folder else target
+
+
 def _artefacts() -> list[Sample]:
     """Return flows, routes and schedules in both forms, for even and uneven demands."""
     read = "verify {0}"
@@ -59,8 +65,8 @@ def _artefacts() -> list[Sample]:
         "solve --method first-order": (read, f"solve {SPEC} --from {{0}}"),
         "route": (read, *(f"lower {{0}} --to {target}" for target in targets_for(Routes))),
         "schedule": (
-            *(read, "run {0} --bytes 8 --iterations 1 --warmup 0"),
-            *(f"lower {{0}} --to {target}" for target in targets_for(Schedule)),
+            *(read, f"run {{0}} {QUICKLY}"),
+            *(f"lower {{0}} --to {_to(target)}" for target in targets_for(Schedule)),
         ),
     }
     found = []
@@ -80,7 +86,8 @@ def _lowered() -> list[Sample]:
         Sample(
             f"lowered{target.suffix}",
             (words, f"lower {file} --to {kind} -o lowered{target.suffix}"),
-            (f"verify lowered{target.suffix}", f"verify lowered{target.suffix} --topology {SPEC}"),
+            (f"verify lowered{target.suffix}", f"verify lowered{target.suffix} --topology {SPEC}")
+            + ((f"run lowered{target.suffix} {QUICKLY}",) if target.takes is Schedule else ()),
         )
         for words, file, targets in made
         for kind, target in targets.items()
@@ -142,7 +149,7 @@ TABLES = {
         b"0 3\n1,2\n2, 0  # the first\n3 1\n",
         (
             *(
-                f"lower schedule.json --to {target} --rank-map ranks.txt"
+                f"lower schedule.json --to {_to(target)} --rank-map ranks.txt"
                 for target in targets_for(Schedule)
             ),
             "lower route.json --to ompi --rank-map ranks.txt",
@@ -190,8 +197,14 @@ def valid_files() -> dict[str, tuple[bytes, tuple[str, ...]]]:
                 outcome = call(words.split(" "))
                 if outcome.code:
                     raise FuzzFailureError("wrong", f"{words}: {outcome.err}")
-            found[sample.name] = (Path(sample.name).read_bytes(), sample.readers)
+            for path in _files(Path(sample.name)):
+                found[str(path)] = (path.read_bytes(), sample.readers)
     return found
+
+
+def _files(path: Path) -> list[Path]:
+    """Return a file, or those of a folder."""
+    return sorted(path.iterdir()) if path.is_dir() else [path]
 
 
 def make_damaged(rng: Random) -> Case:
@@ -200,7 +213,11 @@ def make_damaged(rng: Random) -> Case:
     data, readers = valid_files()[name]
     words = rng.choice(readers).split(" ")
     extra = ["--json"] if rng.random() < 0.5 else []
-    others = {word: valid_files()[word][0] for word in words if word in valid_files()}
+    others = {
+        path: content
+        for path, (content, _) in valid_files().items()
+        if path.partition("/")[0] in words
+    }
     return Case([[*words, *extra]], others | {name: mutate(rng, name, data)})
 
 

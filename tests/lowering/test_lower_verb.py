@@ -15,6 +15,7 @@ from a2aflow.ir.files.json import schedule_to_json, write_json
 from a2aflow.ir.schedule import Schedule
 from a2aflow.lowering import TARGETS, Options, targets_for
 from a2aflow.verification import verify
+from lowered_files import SIZES_ONLY, holds
 
 APP = typer.Typer()
 APP.command()(lower_verb)
@@ -47,12 +48,21 @@ def test_lower_writes_a_checked_file(saved: Path, tmp_path: Path, target: str) -
     output = tmp_path / "out"
     summary = json.loads(call(saved, "--to", target, "-o", output, "--channels", 2, "--json"))
     assert summary["format"] == target
-    assert summary["correct"] is True
-    # Messages have no channels.
-    assert summary["chunks_per_shard"] == (2 if target == "messages" else 4)
-    assert summary["saved"] == [str(output)]
-    assert summary["bytes"] == output.stat().st_size
+    assert holds(summary)
+    if target not in SIZES_ONLY:
+        # Messages and puts have no channels.
+        assert summary["chunks_per_shard"] == (2 if target in ("messages", "nccl-put") else 4)
+    files = sorted(output.iterdir()) if TARGETS[target].folder else [output]
+    assert sorted(summary["saved"]) == [str(file) for file in files]
+    assert summary["bytes"] == sum(file.stat().st_size for file in files)
     assert verify(output).facts["steps"] == summary["steps"]
+
+
+@pytest.mark.parametrize("words", [(), ("-o", "-")])
+def test_several_files_do_not_go_to_standard_output(saved: Path, words: tuple[str, ...]) -> None:
+    """A target that writes a folder says so."""
+    with pytest.raises(UsageError, match=r"chakra writes 8 files; save them to a folder"):
+        call(saved, "--to", "chakra", *words)
 
 
 def test_lower_prints_the_file_without_an_output(saved: Path) -> None:

@@ -13,19 +13,20 @@ import a2aflow
 from a2aflow.check.schedule import check_schedule
 from a2aflow.cli.wording import lines_of
 from a2aflow.errors import A2AFlowError, FormatError, InputError, UsageError, VerificationError
-from a2aflow.ir.chunks import Chunks, PerShard
+from a2aflow.ir.chunks import Chunks, PerShard, shards_of
 from a2aflow.ir.demand import Demand
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.schedule import Schedule
+from a2aflow.ir.traffic import Traffic
 from a2aflow.lowering import TARGETS, Options, parse_lowered, targets_for
 from a2aflow.lowering.tables.routed_file import RoutedFile
 from a2aflow.runtime.in_process import Alltoall
-from a2aflow.runtime.spans import shards_of
 from a2aflow.schedules.search import find_timestepped
 from a2aflow.settings import ScheduleSettings
 from a2aflow.topologies.spec import build
 from a2aflow.verification import verify_text
 from hop_schedules import hop_schedule, uneven_hops
+from lowered_files import SIZES_ONLY, holds
 from uneven_cases import CASES, uneven_problems
 
 FULL = Problem(
@@ -57,11 +58,23 @@ def test_uneven_files_do_the_all_to_all(name: str, target: str) -> None:
     assert (found["correct"], found["chunks"]) == (True, schedule.chunks.total)
     assert found["max_chunks_per_shard"] == schedule.chunks.most
     lowered = parse_lowered(text, "file")[1]
-    assert not isinstance(lowered, RoutedFile)
+    assert not isinstance(lowered, RoutedFile | Traffic)
     assert lowered.chunks.rows() == schedule.chunks.rows()
     if target == "messages":
         assert found["time"] == pytest.approx(schedule.time)
     assert found.get("chunk_sizes") == (None if target == "messages" else "equal")
+
+
+@pytest.mark.parametrize("target", SIZES_ONLY)
+@pytest.mark.parametrize("name", CASES)
+def test_uneven_traffic_is_that_of_the_schedule(name: str, target: str) -> None:
+    """Files for simulators say how large each shard is, and take as long as the schedule."""
+    schedule = CASES[name]
+    content = TARGETS[target].emit(schedule, Options(shard_bytes=1 << 30))
+    found = verify_text(content, target, schedule, lambda problem: problem.demand.total)
+    assert holds(found)
+    assert found["time"] == pytest.approx(schedule.time)
+    assert found["bound"] == pytest.approx(schedule.problem.demand.total)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -170,7 +183,7 @@ def test_a_matrix_that_says_uniform_is_uniform(target: str) -> None:
     """Where each pair is told the same, all targets take it."""
     problem = Problem(build("ring:4"), Demand(4, 2 - 2 * np.eye(4)))
     schedule = uneven_hops(problem, Chunks.of_demand(problem.demand, 1))
-    assert verify_text(TARGETS[target].emit(schedule, Options()), target)["correct"]
+    assert holds(verify_text(TARGETS[target].emit(schedule, Options()), target))
 
 
 SHARDS = {
@@ -238,5 +251,5 @@ def test_random_fabrics_and_demands(problem: Problem, chunks: int | None) -> Non
         except A2AFlowError:
             assert target in ("msccl", "mscclpp")
             continue
-        assert verify_text(text, target, problem.topology)["correct"]
+        assert holds(verify_text(text, target, problem.topology))
     exchanged(schedule, shards_of(problem.demand, 13))

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from a2aflow.check.schedule import check_schedule
 from a2aflow.errors import InputError
+from a2aflow.ir.chunks import shards_of
 from a2aflow.ir.demand import Demand
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.schedule import Schedule
@@ -18,7 +19,6 @@ from a2aflow.lowering import TARGETS, Options, targets_for
 from a2aflow.lowering.programs.transfers import plain_chunks
 from a2aflow.runtime.in_process import Alltoall
 from a2aflow.runtime.launch import RunSettings, run_schedule
-from a2aflow.runtime.spans import shards_of
 from a2aflow.schedules.search import find_timestepped
 from a2aflow.settings import ScheduleSettings
 from a2aflow.topologies.clusters import compose

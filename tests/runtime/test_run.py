@@ -10,13 +10,13 @@ from typer.testing import CliRunner
 
 from a2aflow.cli.run import run_verb, table
 from a2aflow.errors import A2AFlowError, FormatError, UsageError, VerificationError
+from a2aflow.ir.chunks import shards_of
 from a2aflow.ir.files.json import schedule_to_json, write_json
 from a2aflow.lowering import TARGETS, Options
 from a2aflow.runtime.bench import Report, Row, Times
 from a2aflow.runtime.launch import RunSettings, run_schedule
 from a2aflow.runtime.processes import Command, grouped
 from a2aflow.runtime.sizes import parse_sizes
-from a2aflow.runtime.spans import shards_of
 from a2aflow.topologies.spec import build
 from hop_schedules import hop_schedule
 from saved import save, without_last_send

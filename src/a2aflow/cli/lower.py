@@ -1,20 +1,21 @@
 """`a2aflow lower`: runtime and fabric files from a schedule or routes."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from a2aflow.cli.options import AsJson
-from a2aflow.cli.show import STANDARD_OUTPUT, deliver, require_room, write_out
+from a2aflow.cli.show import STANDARD_OUTPUT, Files, deliver, require_room, write_out
 from a2aflow.cli.wording import lines_of
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.schedule import Schedule
 from a2aflow.lowering import TARGETS, Options, Target
 from a2aflow.lowering.options import PROTOCOLS, QUEUE_PAIRS, STEERING
 from a2aflow.lowering.programs.msccl.limits import RUNTIMES
-from a2aflow.lowering.public import lower
+from a2aflow.lowering.public import LoweredFiles, lower
 from a2aflow.lowering.tables.hashes import HASHES
 from a2aflow.settings import now
 
@@ -61,6 +62,15 @@ def lower_verb(
         int,
         _option(SCHEDULES, "Largest send buffer for msccl; its scratch memory grows with it."),
     ] = DEFAULTS.max_bytes,
+    shard_bytes: Annotated[
+        str,
+        typer.Option(
+            "--bytes",
+            metavar="SIZE",
+            help="Of a shard in files for simulators, goal and chakra, such as 64K.",
+            rich_help_panel=SCHEDULES,
+        ),
+    ] = "1M",
     max_routes: Annotated[
         int, _option(ROUTES, "Routes per destination that the fabric holds.", "R")
     ] = DEFAULTS.max_routes,
@@ -106,7 +116,11 @@ def lower_verb(
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", metavar="FILE", help="Where to; else standard output, as with -."
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Where to, a folder for a target that writes several files; else standard output, "
+            "as with -.",
         ),
     ] = None,
     as_json: AsJson = False,
@@ -128,6 +142,7 @@ def lower_verb(
         channels=channels,
         protocol=protocol,
         max_bytes=max_bytes,
+        shard_bytes=shard_bytes,
         max_routes=max_routes,
         hash=hash_name,
         queue_pairs=queue_pairs,
@@ -144,4 +159,13 @@ def lower_verb(
         write_out(STANDARD_OUTPUT, lowered.text)
         return
     summary = {**lowered.summary(), "seconds": round(now() - started, 3)}
-    deliver(summary, as_json, lines_of(summary), {output: lambda: lowered.text})
+    deliver(summary, as_json, lines_of(summary), _files(lowered, output))
+
+
+def _files(lowered: LoweredFiles, output: Path | None) -> Files:
+    """Return what to save where; several files do not go to standard output."""
+    if output is None:
+        return {}
+    if output == STANDARD_OUTPUT:
+        return {output: partial(str, lowered.text)}
+    return {place: partial(bytes, data) for place, data in lowered.placed(output).items()}

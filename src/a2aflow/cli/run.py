@@ -29,7 +29,10 @@ def run_verb(
     file: Annotated[
         Path,
         typer.Argument(
-            metavar="FILE", help="A saved schedule, or its messages.", show_default=False
+            metavar="FILE",
+            help="A saved schedule, its messages, or a program: MSCCL XML, an MSCCL++ plan, "
+            "oneCCL-style XML, nccl-put lists.",
+            show_default=False,
         ),
     ],
     on: Annotated[str, typer.Option(help=f"One of {', '.join(RUNTIMES)}.")] = "reference",
@@ -70,9 +73,11 @@ def run_verb(
 ) -> None:
     """Run a schedule: start its ranks, check every byte, time it beside the runtime's own.
 
-    Ranks are processes of this machine; no link is emulated. Times are those of the slowest rank;
-    algbw is the size of a rank's buffer over the mean time, busbw (N-1)/N of that, which is the
-    paper's throughput. Exit code 4 if a byte is wrong, a rank dies, or the time is up.
+    A program, ours or of another tool, is verified first; then ranks carry out the instructions of
+    its file, on mpi or reference. Ranks are processes of this machine; no link is emulated. Times
+    are those of the slowest rank; algbw is the size of a rank's buffer over the mean time, busbw
+    (N-1)/N of that, which is the paper's throughput. Exit code 4 if a byte is wrong, a rank dies,
+    or the time is up.
 
     Example: a2aflow run torus.schedule.json --on mpi --bytes 1K:1M
     """

@@ -10,7 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
-from a2aflow.errors import InputError
+from a2aflow.errors import InputError, UsageError
 from a2aflow.ir.arrays import Floats, Ints, frozen
 from a2aflow.ir.demand import Demand
 from a2aflow.ir.noun import Noun
@@ -181,6 +181,13 @@ class Chunks(PerShard):
             counts[source, to] = count
         return cls(ranks, counts=counts)
 
+    def demand(self) -> Demand:
+        """Return how much ranks send each other if all chunks are equal, and the most is one."""
+        if self.counts is None:
+            return Demand(self.ranks)
+        own = np.eye(self.ranks, dtype=np.bool_)
+        return Demand(self.ranks, np.where(own, 0, self.counts) / self.most)
+
     def times(self, factor: int) -> "Chunks":
         """Return chunks that are each cut into `factor` again."""
         if self.counts is None:
@@ -192,3 +199,17 @@ def chunks_of(demand: Floats, per_shard: int) -> Ints:
     """Return into how many chunks shards of these sizes are cut: at least one where any demand."""
     counts = np.clip(np.rint(demand * per_shard), 1, MAX_COUNT)
     return np.where(demand > 0, counts, 0).astype(np.int64)
+
+
+def shards_of(demand: Demand, shard_bytes: int) -> PerShard:
+    """Return the bytes of every pair's shard, if a shard of size 1 has so many.
+
+    A shard has its demand times as many, rounded to the nearest whole number (halves to even). Of
+    the uniform all-to-all a rank has a shard of its own, too, as the libraries have it.
+    """
+    if demand.matrix is None:
+        return PerShard(demand.terminals, shard_bytes)
+    counts = np.rint(demand.matrix * shard_bytes)
+    if counts.max() > np.iinfo(np.int64).max // demand.terminals**2:
+        raise UsageError(f"shards of {counts.max():g} bytes; expected fewer")
+    return PerShard(demand.terminals, counts=counts.astype(np.int64))

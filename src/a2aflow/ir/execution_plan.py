@@ -8,7 +8,7 @@ The meaning of a plan, which `check.program.interpret_plan` carries out:
 - A rank's channels are numbered. The ith channel of rank r to rank p is joined to the ith of p to
   r. `SIGNAL` makes one `WAIT` at the other end pass, and tells it of all that a `NOP` or `BARRIER`
   (or, on an ordered channel, the channel itself) has completed; the next `NOP` or `BARRIER` tells
-  the block. A relaxed signal tells of nothing.
+  the block. A relaxed signal tells of nothing; a bare one comes with no data of its own.
 - `COPY` and `PUT` read chunks of their rank and write chunks of a rank, their own or another.
 - `BARRIER` waits for `parties` blocks of the rank at the same barrier.
 """
@@ -23,6 +23,9 @@ from a2aflow.ir.chunks import Chunks
 from a2aflow.ir.noun import Noun
 from a2aflow.ir.program import MAX_RANKS, Buffer, Place, check_buffers, spot
 from a2aflow.ir.words import escaped
+
+End = tuple[int, int]
+"""One end of a channel: a rank and the channel's number there."""
 
 
 class PlanOp(Enum):
@@ -54,6 +57,7 @@ class Operation:
     channels: tuple[int, ...] = ()
     relaxed: bool = False
     ordered: bool = False
+    bare: bool = False
     barrier: int = 0
     parties: int = 1
 
@@ -121,6 +125,19 @@ class ExecutionPlan(Noun):
         ]
         keys = ("rank", "thread", "step", "op", "count")
         return {key: [row[index] for row in rows] for index, key in enumerate(keys)}
+
+
+def joined_channels(plan: ExecutionPlan) -> dict[End, End]:
+    """Join the ith channel of one rank to another with the ith channel back."""
+    ends: dict[tuple[int, int], list[int]] = {}
+    for rank, own in enumerate(plan.ranks):
+        for channel, peer in enumerate(own.channels):
+            ends.setdefault((rank, peer), []).append(channel)
+    return {
+        (rank, mine): (peer, theirs)
+        for (rank, peer), channels in ends.items()
+        for mine, theirs in zip(channels, ends.get((peer, rank), []), strict=False)
+    }
 
 
 def _check_channels(plan: ExecutionPlan, rank: int, own: RankPlan) -> None:

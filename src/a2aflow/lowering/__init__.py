@@ -4,6 +4,7 @@ from a2aflow.lowering.options import Options
 from a2aflow.lowering.targets import (
     MAX_LOWERED_BYTES,
     TARGETS,
+    Content,
     Lowered,
     Target,
     kind_of,
@@ -14,6 +15,7 @@ from a2aflow.lowering.targets import (
 __all__ = [
     "MAX_LOWERED_BYTES",
     "TARGETS",
+    "Content",
     "Lowered",
     "Options",
     "Target",

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from a2aflow.errors import UsageError
 from a2aflow.ir.arrays import Ints
+from a2aflow.ir.traffic import MAX_OPERATION_BYTES
 
 PROTOCOLS = ("Simple", "LL", "LL128")
 """How a runtime of MSCCL files moves data."""
@@ -29,6 +30,8 @@ class Options:
     """The largest send buffer an MSCCL file is used for; scratch memory is in proportion to it."""
     min_bytes: int = 0
     """The smallest send buffer an MSCCL file is used for."""
+    shard_bytes: int = 1 << 20
+    """Bytes of a shard of size 1 in files for simulators, which have sizes and no content."""
     max_routes: int = 8
     """Routes from a source to a destination that the fabric's tables hold."""
     hash: str = "crc32"
@@ -57,6 +60,10 @@ class Options:
     def __post_init__(self) -> None:
         if self.max_routes < 1:
             raise UsageError(f"{self.max_routes} routes per destination; expected at least 1")
+        if not 1 <= self.shard_bytes <= MAX_OPERATION_BYTES:
+            raise UsageError(
+                f"shards of {self.shard_bytes} bytes; expected 1 to {MAX_OPERATION_BYTES:,}"
+            )
         chosen("queue pairs per", self.queue_pairs, QUEUE_PAIRS)
         chosen("steering", self.steering, STEERING)
 

@@ -11,7 +11,7 @@ import numpy as np
 from a2aflow.errors import FormatError, UsageError
 from a2aflow.ir.files.artefacts import FORMATS, Artefact, artefact_of
 from a2aflow.ir.files.node_values import read_node_rows, read_node_values, read_ranks
-from a2aflow.ir.files.text import decode, read_bytes, require_size, write_text
+from a2aflow.ir.files.text import decode, read_bytes, require_size, write_bytes
 from a2aflow.ir.flow import Flow
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.schedule import Schedule
@@ -23,12 +23,17 @@ from a2aflow.lowering.targets import (
     MAX_LOWERED_BYTES,
     SNIFFED,
     TARGETS,
+    Content,
     Target,
     kind_of,
     targets_for,
 )
 from a2aflow.registry import load
+from a2aflow.runtime.sizes import parse_size
 from a2aflow.verification import verify_text
+
+PADDED = ("mscclpp", "nccl-put")
+"""Targets whose chunks are all as large as the largest."""
 
 WORDS = {Schedule: "a schedule", Routes: "routes"}
 """What a message calls what a target takes."""
@@ -47,33 +52,45 @@ TABLES: dict[str, dict[str, Callable[[Path, Topology], Any]]] = {
 
 @dataclass(frozen=True)
 class LoweredFiles:
-    """What a target makes of a schedule or of routes: texts by file name, and what they are.
+    """What a target makes of a schedule or of routes: files by name, and what they are.
 
     They have been parsed back and proven: a program was executed on real bytes, routes were checked
     against the topology. `facts` is what that found, by the names that the command line prints.
+    A target that writes a file for every rank writes them as bytes.
     """
 
     target: str
-    files: Mapping[str, str]
+    files: Mapping[str, str | bytes]
     facts: Mapping[str, Any]
 
     @property
     def text(self) -> str:
         """The text, where there is one file."""
-        (text,) = self.files.values()
-        return text
+        found = list(self.files.values())
+        if len(found) > 1 or not isinstance(found[0], str):
+            raise UsageError(
+                f"{self.target} writes {len(found)} files; save them to a folder (-o FOLDER)"
+            )
+        return found[0]
 
     def summary(self) -> dict[str, Any]:
         """Return what the files are, as plain values."""
-        return {**self.facts, "bytes": sum(len(text.encode()) for text in self.files.values())}
+        return {**self.facts, "bytes": sum(len(_data(each)) for each in self.files.values())}
+
+    def placed(self, path: str | PathLike[str]) -> dict[Path, bytes]:
+        """Return where each file goes: the one file to a path, several into a folder."""
+        if len(self.files) == 1:
+            return {Path(path): _data(each) for each in self.files.values()}
+        return {Path(path) / name: _data(each) for name, each in self.files.items()}
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the one file to a path, or several under their names into a folder."""
-        if len(self.files) == 1:
-            write_text(Path(path), self.text)
-            return
-        for name, text in self.files.items():
-            write_text(Path(path) / name, text)
+        for place, data in self.placed(path).items():
+            write_bytes(place, data)
+
+
+def _data(content: str | bytes) -> bytes:
+    return content.encode() if isinstance(content, str) else content
 
 
 def lower(
@@ -84,6 +101,7 @@ def lower(
     channels: int = Options.channels,
     protocol: str = Options.protocol,
     max_bytes: int = Options.max_bytes,
+    shard_bytes: str | int = "1M",
     max_routes: int = Options.max_routes,
     hash: str = Options.hash,
     queue_pairs: str = Options.queue_pairs,
@@ -109,6 +127,8 @@ def lower(
         channels: run the schedule on so many channels at once.
         protocol: of msccl.
         max_bytes: the largest send buffer for msccl; its scratch memory grows with it.
+        shard_bytes: bytes of a shard of size 1 in files for simulators, goal and chakra: a number,
+            or a text such as `"64K"`.
         max_routes: routes per destination that the fabric holds.
         hash: the fabric's hash.
         queue_pairs: what a queue pair carries, `"chunk"` or `"route"`.
@@ -135,6 +155,7 @@ def lower(
         runtime=runtime,
         protocol=protocol,
         max_bytes=max_bytes,
+        shard_bytes=parse_size(shard_bytes),
         max_routes=max_routes,
         hash=hash,
         queue_pairs=queue_pairs,
@@ -158,8 +179,9 @@ def lower(
     if isinstance(found, Schedule) and options.rank is not None:
         found = schedule_by_rank(found, options.rank)
     name = name or f"alltoall{target.suffix}"
-    text = target.emit(found, options)
-    return LoweredFiles(to, {name: text}, _facts(found, text, to, name))
+    content: Content = target.emit(found, options)
+    files = {name: content} if isinstance(content, str) else content
+    return LoweredFiles(to, files, _facts(found, content, to, name))
 
 
 def _field(what: str, to: str, target: Target) -> str:
@@ -182,10 +204,9 @@ def _target_for(noun: Schedule | Routes, to: str) -> Target:
     return TARGETS[to]
 
 
-def _facts(noun: Schedule | Routes, text: str, to: str, name: str) -> dict[str, Any]:
+def _facts(noun: Schedule | Routes, content: Content, to: str, name: str) -> dict[str, Any]:
     """Return what a file that was written says, once it has been read back and checked."""
-    reference = noun if isinstance(noun, Routes) else noun.problem.topology
-    facts = verify_text(text, name, reference)
+    facts = verify_text(content, name, noun)
     if facts["format"] != to:
         raise UsageError(
             f"target {to!r}: its file reads as one of the target {facts['format']}; expected a "
@@ -195,7 +216,7 @@ def _facts(noun: Schedule | Routes, text: str, to: str, name: str) -> dict[str, 
         return facts
     facts["time"] = noun.time
     facts.pop("chunk_sizes", None)  # the schedule knows them
-    if to == "mscclpp" and not noun.chunks.uniform:
+    if to in PADDED and not noun.chunks.uniform:
         facts["padding"] = noun.padding
     if noun.bound > 0:
         facts |= {"bound": noun.bound, "gap": noun.gap}

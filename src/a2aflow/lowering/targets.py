@@ -5,7 +5,7 @@ what it needs and the command line can name all targets at once.
 """
 
 import reprlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -15,6 +15,7 @@ from a2aflow.ir.messages import Messages
 from a2aflow.ir.program import Program
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.schedule import Schedule
+from a2aflow.ir.traffic import Traffic
 from a2aflow.lowering.options import Options
 from a2aflow.registry import Registry, deferred
 
@@ -27,8 +28,11 @@ MAX_LOWERED_BYTES = 256 << 20
 SNIFFED = 1 << 16
 """How much of a file is looked at to tell whose it is."""
 
-Lowered: TypeAlias = Program | ExecutionPlan | Messages
+Lowered: TypeAlias = Program | ExecutionPlan | Messages | Traffic
 """What the file of a target for schedules says."""
+
+Content: TypeAlias = str | Mapping[str, bytes]
+"""What a target writes: the text of a file, or the files of a folder by name."""
 
 Noun: TypeAlias = type[Schedule] | type[Routes]
 
@@ -39,15 +43,18 @@ class Target:
 
     takes: Noun
     """What it lowers: `Schedule` or `Routes`."""
-    emit: Callable[[Any, Options], str]
-    read: "Callable[[str, str], Lowered | RoutedFile]"
-    """The reader: it takes text and where it is from; a `RoutedFile` comes of routes."""
+    emit: Callable[[Any, Options], Any]
+    """The writer: it returns `Content`, a text unless it writes a folder."""
+    read: "Callable[[Any, str], Lowered | RoutedFile]"
+    """The reader: it takes content and where it is from; a `RoutedFile` comes of routes."""
     suffix: str
     summary: str
     sign: str
     """What the text of such a file has, and of the other formats has not, near its beginning."""
     tables: tuple[str, ...] = ()
     """The fields of `Options` that a caller's tables of nodes may fill: rank, address, places."""
+    folder: bool = False
+    """Whether it writes a folder; its `sign` is then how the names of all files there end."""
 
     def admits(self, field: str) -> bool:
         """Whether a table may fill that field; that of ranks means something to all programs."""
@@ -154,6 +161,31 @@ TARGETS: Registry[Target] = Registry(
             "oneCCL-style XML for CPUs",
             "<schedule",
         ),
+        "nccl-put": Target(
+            Schedule,
+            _here("programs.nccl_put.emit:emit_nccl_put"),
+            _here("programs.nccl_put.read:read_nccl_put"),
+            ".nccl-put.json",
+            "puts, signals and waits for the one-sided calls of NCCL",
+            '"a2aflow.nccl-put/1"',
+        ),
+        "goal": Target(
+            Schedule,
+            _here("programs.goal.emit:emit_goal"),
+            _here("programs.goal.read:read_goal"),
+            ".goal",
+            "GOAL text for the simulators LogGOPSim and ATLAHS",
+            "num_ranks ",
+        ),
+        "chakra": Target(
+            Schedule,
+            _here("programs.chakra.emit:emit_chakra"),
+            _here("programs.chakra.read:read_chakra"),
+            ".chakra",
+            "a folder of Chakra traces, a custom collective of the simulator ASTRA-sim",
+            ".et",
+            folder=True,
+        ),
     },
     _target,
 )
@@ -165,19 +197,30 @@ def targets_for(noun: Noun) -> dict[str, Target]:
     return {name: target for name, target in TARGETS.items() if target.takes is noun}
 
 
-def kind_of(text: str) -> str | None:
-    """Return the name of the target that a text looks like a file of, if any."""
+def kind_of(content: Content) -> str | None:
+    """Return the name of the target that a text looks like a file of, or a folder, if any."""
+    if not isinstance(content, str):
+        return _kind_of_folder(content)
+    text = content
     start, is_json = text[:SNIFFED], text.lstrip()[:1] == "{"
     for kind, target in TARGETS.items():
-        if target.suffix.endswith("json") == is_json and target.sign in start:
+        mine = target.suffix.endswith("json") == is_json and not target.folder
+        if mine and target.sign in start:
             return kind
     return None
 
 
-def parse_lowered(text: str, where: str) -> "tuple[str, Lowered | RoutedFile]":
-    """Parse the text of a file of any target; return the target's name and what the file says."""
-    kind = kind_of(text)
+def _kind_of_folder(files: Mapping[str, bytes]) -> str | None:
+    for kind, target in TARGETS.items():
+        if target.folder and files and all(name.endswith(target.sign) for name in files):
+            return kind
+    return None
+
+
+def parse_lowered(content: Content, where: str) -> "tuple[str, Lowered | RoutedFile]":
+    """Parse what a target has written; return the target's name and what the file says."""
+    kind = kind_of(content)
     if kind is None:
         names = ", ".join(target.summary for target in TARGETS.values())
         raise FormatError(f"{where}: not the file of a target; expected one of: {names}")
-    return kind, TARGETS[kind].read(text, where)
+    return kind, TARGETS[kind].read(content, where)

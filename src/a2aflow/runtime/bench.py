@@ -16,9 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from a2aflow.ir.arrays import Ints
-from a2aflow.ir.chunks import PerShard
+from a2aflow.ir.chunks import PerShard, shards_of
 from a2aflow.ir.demand import Demand
-from a2aflow.runtime.spans import shards_of
 
 Bytes = NDArray[np.uint8]
 MAX_TOLD = 10

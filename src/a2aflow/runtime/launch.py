@@ -10,13 +10,13 @@ from pathlib import Path
 from a2aflow.errors import MissingComponentError, UsageError, VerificationError
 from a2aflow.ir.files.json import read_json
 from a2aflow.ir.files.messages import messages_text
-from a2aflow.ir.files.text import write_text
+from a2aflow.ir.files.text import read_bytes, write_bytes, write_text
 from a2aflow.ir.messages import Messages
 from a2aflow.runtime.bench import Report, report_from_json
 from a2aflow.runtime.engine.build import build, find_mpicc
 from a2aflow.runtime.mpiexec import find_mpi
-from a2aflow.runtime.needs import require_memory
-from a2aflow.runtime.parts import read_messages
+from a2aflow.runtime.needs import Runnable, require_memory
+from a2aflow.runtime.parts import read_work
 from a2aflow.runtime.processes import Command, grouped
 from a2aflow.runtime.worker import RUNTIMES, Job
 
@@ -53,17 +53,18 @@ def run_schedule(
 ) -> Report:
     """Run a saved schedule with real bytes and return times; raise if any byte is wrong.
 
-    The file may also be of the messages that the schedule was lowered to: that is what ranks read.
+    The file may also be of the messages that the schedule was lowered to: that is what ranks read;
+    or a program or plan of any target, whose own instructions they then carry out.
     `on` is one of `RUNTIMES`; `ranks`, if given, must be the number of terminals.
     """
     settings = settings or RunSettings()
     if on not in RUNTIMES:
         raise UsageError(f"no runtime {on!r}; expected one of {', '.join(RUNTIMES)}")
-    messages = _messages_of(schedule, ranks, settings)
+    work = _work_of(schedule, on, ranks, settings)
     subject = f"the run of {schedule} on {on}"
     with grouped() as group:
-        job = _job(messages, on, settings, group.folder)
-        commands = _commands(job, settings, len(messages.ranks), group.folder)
+        job = _job(work, schedule, on, settings, group.folder)
+        commands = _commands(job, settings, len(work.ranks), group.folder)
         group.run(commands, settings.timeout, subject)
         report = report_from_json(_result(Path(job.results), commands[0], subject))
     if report.violations:
@@ -71,24 +72,33 @@ def run_schedule(
     return report
 
 
-def _messages_of(path: Path, ranks: int | None, settings: RunSettings) -> Messages:
-    """Return the messages of a schedule that can be run."""
-    messages = read_messages(path)
-    found = len(messages.ranks)
+def _work_of(path: Path, on: str, ranks: int | None, settings: RunSettings) -> Runnable:
+    """Return the messages of a schedule, or a program, that can be run."""
+    work = read_work(path)
+    found = len(work.ranks)
+    if not isinstance(work, Messages) and (on == "torch" or settings.sync == "step"):
+        raise UsageError(
+            f"{path}: the instructions of a program on {on}, by {settings.sync}; expected mpi or "
+            "reference, and dataflow: a program has no steps. Lower the schedule to messages"
+        )
     if ranks is not None and ranks != found:
         raise UsageError(
             f"{path}: a schedule for {found} ranks, one per terminal, and {ranks} were asked for; "
             f"leave out the number, or ask for {found}"
         )
-    require_memory(messages, settings.sizes)
-    return messages
+    require_memory(work, settings.sizes)
+    return work
 
 
-def _job(messages: Messages, on: str, settings: RunSettings, folder: Path) -> Job:
+def _job(work: Runnable, given: Path, on: str, settings: RunSettings, folder: Path) -> Job:
     path = folder / "run.messages"
-    write_text(path, messages_text(messages))
+    if isinstance(work, Messages):
+        write_text(path, messages_text(work))
+    else:
+        write_bytes(path, read_bytes(given))
     return Job(
         messages=str(path),
+        program=not isinstance(work, Messages),
         on=on,
         sizes=list(settings.sizes),
         iterations=settings.iterations,

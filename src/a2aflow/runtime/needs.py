@@ -4,11 +4,21 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from a2aflow.errors import LimitError
+from a2aflow.ir.chunks import shards_of
+from a2aflow.ir.demand import Demand
+from a2aflow.ir.execution_plan import ExecutionPlan
 from a2aflow.ir.messages import Messages
-from a2aflow.runtime.spans import shards_of, slot_bytes
+from a2aflow.ir.program import Program
+from a2aflow.runtime.spans import slot_bytes
 
 BUFFERS = 5
 """Buffers of a rank at once: sent, received by either all-to-all, expected, and compared."""
+
+STAGED = 4
+"""More buffers for a program: its chunks in rows, and what is on its way to and from others."""
+
+Runnable = Messages | Program | ExecutionPlan
+"""What ranks can carry out."""
 
 PATTERN_BYTES = 12
 """Bytes for every byte of a shard while the pattern of its bytes is made."""
@@ -24,7 +34,7 @@ LIMIT, USED = Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory.cur
 """Where Linux tells the memory of the machine, and of the container if we are in one."""
 
 
-def require_memory(messages: Messages, sizes: Sequence[int]) -> None:
+def require_memory(messages: Runnable, sizes: Sequence[int]) -> None:
     """Refuse shards whose buffers do not fit into memory, with all ranks on this machine."""
     size, ranks = max(sizes), len(messages.ranks)
     needed, available = needed_bytes(messages, size), available_bytes()
@@ -36,15 +46,21 @@ def require_memory(messages: Messages, sizes: Sequence[int]) -> None:
         )
 
 
-def needed_bytes(messages: Messages, size: int) -> list[int]:
+def needed_bytes(messages: Runnable, size: int) -> list[int]:
     """Return about what each rank takes for shards of `size` bytes."""
-    shard = shards_of(messages.demand, size)
+    shard = shards_of(demand_of(messages), size)
     slot, pattern = slot_bytes(messages.chunks, shard), PATTERN_BYTES * shard.most
-    buffers = zip(shard.inputs().tolist(), shard.outputs().tolist(), strict=True)
+    buffers = BUFFERS if isinstance(messages, Messages) else BUFFERS + STAGED
+    both = zip(shard.inputs().tolist(), shard.outputs().tolist(), strict=True)
     return [
-        RANK_BYTES + BUFFERS * max(ends) + pattern + KEPT * part.scratch * slot
-        for part, ends in zip(messages.ranks, buffers, strict=True)
+        RANK_BYTES + buffers * max(ends) + pattern + KEPT * scratch * slot
+        for scratch, ends in zip((each.scratch for each in messages.ranks), both, strict=True)
     ]
+
+
+def demand_of(work: Runnable) -> Demand:
+    """Return how large shards are to each other."""
+    return work.demand if isinstance(work, Messages) else work.chunks.demand()
 
 
 def available_bytes() -> int | None:

@@ -5,11 +5,17 @@ from os import PathLike
 from pathlib import Path
 from typing import TypeAlias
 
-from a2aflow.ir.files.artefacts import read_as
+from a2aflow.errors import UsageError
+from a2aflow.ir.execution_plan import ExecutionPlan
+from a2aflow.ir.files.artefacts import is_saved, read_as
+from a2aflow.ir.files.json import parse_json
 from a2aflow.ir.files.messages import MESSAGES_FORMAT, messages_from_text
-from a2aflow.ir.files.text import MAX_FILE_BYTES, read_text
+from a2aflow.ir.files.npz import is_archive
+from a2aflow.ir.files.text import MAX_FILE_BYTES, decode, read_bytes, read_text, require_size
 from a2aflow.ir.messages import Messages, RankMessages
+from a2aflow.ir.program import Program
 from a2aflow.ir.schedule import Schedule
+from a2aflow.lowering import MAX_LOWERED_BYTES, kind_of, parse_lowered
 
 COMPILER = "a2aflow.lowering.programs.messages"
 """By name: ranks of `run` read messages, and start sooner and smaller without what makes them."""
@@ -61,3 +67,29 @@ def read_messages(path: Path) -> Messages:
     if lowered:
         return messages_from_text(read_text(path, MAX_FILE_BYTES), str(path))
     return all_parts(read_as(path, Schedule))
+
+
+def read_work(path: Path) -> Messages | Program | ExecutionPlan:
+    """Read the file of a schedule, or of anything that it, or another's, was lowered to."""
+    data, where = read_bytes(path), str(path)
+    kind = _target_of(data, where)
+    if kind in (None, "messages"):
+        return read_messages(path)
+    require_size(data, where, MAX_LOWERED_BYTES)
+    found = parse_lowered(decode(data, where), where)[1]
+    if not isinstance(found, Program | ExecutionPlan):
+        raise UsageError(
+            f"{path}: a file of the target {kind} does not say which bytes ranks move; expected a "
+            "schedule, its messages, MSCCL XML, an MSCCL++ plan, oneCCL-style XML or nccl-put lists"
+        )
+    return found
+
+
+def _target_of(data: bytes, where: str) -> str | None:
+    """Return the target that has written a file, if it is no artefact."""
+    if is_archive(data):
+        return None
+    text = decode(data, where)
+    kind = kind_of(text)
+    is_json = kind is not None and text.lstrip()[:1] == "{"
+    return None if is_json and is_saved(parse_json(text, where)) else kind

@@ -6,11 +6,14 @@ from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
 
+from a2aflow.ir.messages import Messages
 from a2aflow.ir.schedule import Schedule
 from a2aflow.runtime.bench import Report
 from a2aflow.runtime.launch import RunSettings, run_schedule
+from a2aflow.runtime.parts import read_work
 from a2aflow.runtime.sizes import parse_sizes
 from a2aflow.runtime.wrap import environment_for
+from a2aflow.verification import verify
 
 
 def run(
@@ -27,12 +30,14 @@ def run(
 ) -> Report:
     """Run a schedule on this machine; return a row of times for each size, all bytes checked.
 
-    Ranks are processes, and no link is emulated. Times are those of the slowest rank, beside those
-    of the runtime's own all-to-all. A wrong byte, a rank that dies, or a time that is up is a
-    `VerificationError`.
+    A program or plan, ours or another's, is verified first; then ranks carry out the instructions
+    of its file, thread block by thread block. Ranks are processes, and no link is emulated. Times
+    are those of the slowest rank, beside those of the runtime's own all-to-all. A wrong byte, a
+    rank that dies, or a time that is up is a `VerificationError`.
 
     Args:
-        subject: a `Schedule`, or the path of one, or of the messages that it was lowered to.
+        subject: a `Schedule`, or the path of one, or of the messages that it was lowered to, or of
+            MSCCL XML, an MSCCL++ plan, oneCCL-style XML or nccl-put lists.
         on: `"reference"` (one process, no MPI needed), `"mpi"` or `"torch"`.
         sizes: bytes of a shard, which is what one rank sends to one other: a number, several, or a
             text such as `"64K"`, or `"1K:16M"` by doubling. With an uneven demand a pair has as
@@ -52,7 +57,16 @@ def run(
     """
     settings = RunSettings(_sizes(sizes), iterations, warmup, sync, mpi, timeout)
     with _saved(subject) as path:
+        if not isinstance(subject, Schedule):
+            _require_all_to_all(path)
         return run_schedule(path, on, settings, ranks)
+
+
+def _require_all_to_all(path: Path) -> None:
+    """Raise if a program is no all-to-all that ends: ranks would wait for each other in vain."""
+    work = read_work(path)
+    if not isinstance(work, Messages):
+        verify(work)
 
 
 def wrap(

@@ -25,6 +25,16 @@ def parse_sizes(text: str) -> tuple[int, ...]:
     return tuple(found)
 
 
+def parse_size(size: str | int) -> int:
+    """Return one size: a number, or a text such as `64K`."""
+    if isinstance(size, int):
+        return size
+    found = parse_sizes(size)
+    if ":" in size:
+        raise UsageError(f"sizes {size!r}; expected one size, such as 1M")
+    return found[0]
+
+
 def _bytes(size: str, text: str) -> int:
     match = _SIZE.fullmatch(size)
     value = int(match[1]) << _SHIFT[match[2].upper()] if match else 0

@@ -11,7 +11,7 @@ import numpy as np
 
 from a2aflow.errors import InputError, UsageError
 from a2aflow.ir.arrays import Ints, inner_index
-from a2aflow.ir.chunks import Chunks, PerShard
+from a2aflow.ir.chunks import Chunks, PerShard, shards_of
 from a2aflow.ir.demand import Demand
 from a2aflow.ir.messages import RankMessages
 from a2aflow.ir.program import Buffer
@@ -103,20 +103,6 @@ def slot_bytes(chunks: Chunks, shard: PerShard) -> int:
         return -(-shard.most // chunks.most)
     pairs = np.indices((chunks.ranks, chunks.ranks))
     return int((-(-shard.of(*pairs) // np.maximum(chunks.of(*pairs), 1))).max())
-
-
-def shards_of(demand: Demand, shard_bytes: int) -> PerShard:
-    """Return the bytes of every pair's shard, if a shard of size 1 has so many.
-
-    A shard has its demand times as many, rounded to the nearest whole number (halves to even). Of
-    the uniform all-to-all a rank has a shard of its own, too, as the libraries have it.
-    """
-    if demand.matrix is None:
-        return PerShard(demand.terminals, shard_bytes)
-    counts = np.rint(demand.matrix * shard_bytes)
-    if counts.max() > np.iinfo(np.int64).max // demand.terminals**2:
-        raise UsageError(f"shards of {counts.max():g} bytes; expected fewer")
-    return PerShard(demand.terminals, counts=counts.astype(np.int64))
 
 
 def sizes_of(part: RankMessages, sizes: Sizes, send: tuple[int, int], received: int) -> PerShard:

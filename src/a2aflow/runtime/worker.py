@@ -16,7 +16,7 @@ from pathlib import Path
 from a2aflow.errors import A2AFlowError
 from a2aflow.ir.files.json import write_json
 from a2aflow.runtime.bench import Endpoint, measure
-from a2aflow.runtime.parts import read_messages
+from a2aflow.runtime.parts import read_messages, read_work
 
 GRACE_SECONDS = 10.0
 """How much longer than the launcher a rank waits before it ends itself, should it be orphaned."""
@@ -27,6 +27,7 @@ class Job:
     """What every process of a run is told."""
 
     messages: str
+    program: bool
     on: str
     sizes: list[int]
     iterations: int
@@ -46,7 +47,10 @@ def endpoint_of(job: Job, rank: int | None) -> Endpoint:
     # By name, so that a rank loads the one runtime that it runs on.
     module = importlib.import_module(f"a2aflow.runtime.{RUNTIMES[job.on]}")
     found: Endpoint
-    if job.on == "mpi":
+    if job.program:
+        streams = importlib.import_module(PROGRAM_RUNTIMES[job.on])
+        found = streams.StreamsEndpoint(read_work(messages))
+    elif job.on == "mpi":
         found = module.Endpoint(messages, job.sync)
     elif job.on == "torch":
         found = module.Endpoint(messages, rank, Path(job.results).with_suffix(".store"))
@@ -57,6 +61,9 @@ def endpoint_of(job: Job, rank: int | None) -> Endpoint:
 
 RUNTIMES = {"reference": "in_process", "mpi": "mpi", "torch": "torch"}
 """The module of each runtime."""
+
+PROGRAM_RUNTIMES = {"reference": "a2aflow.runtime.streams", "mpi": "a2aflow.runtime.mpi.streams"}
+"""The modules whose ranks carry out the instructions of programs."""
 
 
 def work(job: Job, rank: int | None) -> None:

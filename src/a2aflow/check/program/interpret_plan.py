@@ -14,11 +14,8 @@ from a2aflow.check.program.alltoall import AllToAllReport, numbered_inputs, repo
 from a2aflow.check.program.interpret import Execution
 from a2aflow.check.program.memory import MAX_NAMED, Bytes, Memory
 from a2aflow.check.program.races import Access, Clock, check_threads
-from a2aflow.ir.execution_plan import ExecutionPlan, Operation, PlanOp
+from a2aflow.ir.execution_plan import End, ExecutionPlan, Operation, PlanOp, joined_channels
 from a2aflow.ir.program import Buffer, Place, spot
-
-End = tuple[int, int]
-"""One end of a channel: a rank and the channel's number there."""
 
 
 def check_plan(plan: ExecutionPlan) -> AllToAllReport:
@@ -75,7 +72,7 @@ class _PlanMachine:
         self.plan = plan
         self.loads: Counter[tuple[int, int, int]] = Counter()
         self._blocks = list(_blocks(plan))
-        self._partner = _partners(plan)
+        self._partner = joined_channels(plan)
         self._inbox: dict[End, _Inbox] = {
             (rank, channel): _Inbox()
             for rank, own in enumerate(plan.ranks)
@@ -142,7 +139,9 @@ class _PlanMachine:
                 self._unpaired.append(f"{here} signals on channel {channel}, which has no partner")
                 continue
             inbox = self._inbox[partner]
-            inbox.signals.append((told, 0 if operation.relaxed else block.depth))
+            # What follows a bare signal is no deeper: nothing has been transferred.
+            depth = 0 if operation.relaxed else block.depth - operation.bare
+            inbox.signals.append((told, depth))
             self._ready.extend(inbox.waiting)
             inbox.waiting.clear()
         return True
@@ -219,16 +218,3 @@ def _blocks(plan: ExecutionPlan) -> Iterator[_Block]:
         for index, operations in enumerate(own.blocks):
             yield _Block(number, rank, index, operations, nothing, nothing)
             number += 1
-
-
-def _partners(plan: ExecutionPlan) -> dict[End, End]:
-    """Join the ith channel of one rank to another with the ith channel back."""
-    ends: dict[tuple[int, int], list[int]] = {}
-    for rank, own in enumerate(plan.ranks):
-        for channel, peer in enumerate(own.channels):
-            ends.setdefault((rank, peer), []).append(channel)
-    return {
-        (rank, mine): (peer, theirs)
-        for (rank, peer), channels in ends.items()
-        for mine, theirs in zip(channels, ends.get((peer, rank), []), strict=False)
-    }

@@ -8,25 +8,38 @@ plan its barriers, and for messages their own.
 
 from collections import deque
 from collections.abc import Iterator, Mapping
+from typing import Protocol
 
 import numpy as np
 
-from a2aflow.check.program.alltoall import AllToAllReport
 from a2aflow.check.program.memory import MAX_NAMED
 from a2aflow.check.program.pacing import Hop, paced_time
 from a2aflow.errors import VerificationError
+from a2aflow.ir.arrays import Ints
 from a2aflow.ir.execution_plan import ExecutionPlan
 from a2aflow.ir.messages import Messages
 from a2aflow.ir.program import Program
 from a2aflow.ir.topology import Topology
+from a2aflow.ir.traffic import Traffic
 
 Hops = Mapping[tuple[int, int], list[Hop]]
 """The links between each two ranks of which one sends to the other."""
 
 
+class Executed(Protocol):
+    """What executing something tells of its loads."""
+
+    @property
+    def sends(self) -> Ints:
+        """What every rank sends to every other."""
+
+    def shards(self) -> Mapping[tuple[int, int, int], float]:
+        """Return what goes by step, sender and receiver, in shards."""
+
+
 def time_on(
-    lowered: Program | ExecutionPlan | Messages,
-    report: AllToAllReport,
+    lowered: Program | ExecutionPlan | Messages | Traffic,
+    report: Executed,
     topology: Topology,
     where: str,
 ) -> float:
@@ -43,7 +56,7 @@ def time_on(
     return _time_of_steps(report, hops, capacity)
 
 
-def _hops(report: AllToAllReport, topology: Topology, where: str) -> Hops:
+def _hops(report: Executed, topology: Topology, where: str) -> Hops:
     hops: dict[tuple[int, int], list[Hop]] = {}
     strays: list[str] = []
     for sender, receiver in np.argwhere(report.sends).tolist():
@@ -57,7 +70,7 @@ def _hops(report: AllToAllReport, topology: Topology, where: str) -> Hops:
     return hops
 
 
-def _time_of_steps(report: AllToAllReport, hops: Hops, capacity: Mapping[Hop, float]) -> float:
+def _time_of_steps(report: Executed, hops: Hops, capacity: Mapping[Hop, float]) -> float:
     loads: dict[tuple[int, Hop], float] = {}
     for (step, sender, receiver), shards in report.shards().items():
         for hop in hops[sender, receiver]:

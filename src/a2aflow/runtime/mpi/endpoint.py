@@ -32,11 +32,7 @@ class Endpoint:
 
     def native(self, send: list[Bytes], recv: list[Bytes], shard: PerShard) -> None:
         """All-to-all by MPI itself."""
-        if shard.counts is None:
-            self._comm.Alltoall(send[0], recv[0])
-        else:
-            sent, received = shard.counts[self.here[0]], shard.counts[:, self.here[0]]
-            self._comm.Alltoallv([send[0], sent.tolist()], [recv[0], received.tolist()])
+        native_alltoall(self._comm, send[0], recv[0], shard)
 
     def barrier(self) -> None:
         """Wait for all ranks."""
@@ -49,3 +45,13 @@ class Endpoint:
     def close(self) -> None:
         """Free what MPI holds for the schedule."""
         self._alltoall.free()
+
+
+def native_alltoall(comm: "MPI.Intracomm", send: Bytes, recv: Bytes, shard: PerShard) -> None:
+    """All-to-all by MPI itself, of shards that are alike or not."""
+    if shard.counts is None:
+        comm.Alltoall(send, recv)
+        return
+    rank = comm.Get_rank()
+    sent, received = shard.counts[rank], shard.counts[:, rank]
+    comm.Alltoallv([send, sent.tolist()], [recv, received.tolist()])

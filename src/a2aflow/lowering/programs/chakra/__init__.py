@@ -1,0 +1,1 @@
+"""Chakra execution traces: what ASTRA-sim takes as a custom collective."""

@@ -1,0 +1,1 @@
+"""GOAL text: what LogGOPSim and ATLAHS simulate."""

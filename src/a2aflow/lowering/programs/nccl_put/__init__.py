@@ -1,0 +1,1 @@
+"""Puts, signals and waits for the one-sided calls of NCCL."""
