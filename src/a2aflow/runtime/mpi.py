@@ -26,7 +26,6 @@ from a2aflow.ir.program import Buffer
 from a2aflow.runtime.parts import Work, part_of
 from a2aflow.runtime.progress import Progress
 from a2aflow.runtime.spans import Sizes, Span, Spans, own_spans, sizes_of, spans_of
-from a2aflow.runtime.streams import Layout, Packet, Streams, advance, player
 
 try:
     from mpi4py import MPI
@@ -35,6 +34,8 @@ except (ImportError, RuntimeError) as error:  # RuntimeError: mpi4py is here, li
         f"MPI cannot be used: {error}; install it with: pip install 'a2aflow[mpi]'"
     ) from error
 
+__all__ = ["MPI", "Alltoall", "Endpoint"]
+
 Sync = Literal["dataflow", "step"]
 Bytes = NDArray[np.uint8]
 Key = tuple[int, int, int | bytes]
@@ -42,9 +43,6 @@ Key = tuple[int, int, int | bytes]
 
 GATHER_BYTES = 16 * 1024
 """Messages of up to this many bytes travel as one, wherever their bytes lie."""
-
-HEAD_BYTES = 24
-"""Three numbers before the chunks of a packet."""
 
 MAX_BINDINGS = 8
 """For how many pairs of buffers requests are kept; the one not used for longest goes first."""
@@ -246,7 +244,11 @@ class Endpoint:
 
     def native(self, send: list[Bytes], recv: list[Bytes], shard: PerShard) -> None:
         """All-to-all by MPI itself."""
-        _native(self._comm, send[0], recv[0], shard)
+        if shard.counts is None:
+            self._comm.Alltoall(send[0], recv[0])
+        else:
+            sent, received = shard.counts[self.here[0]], shard.counts[:, self.here[0]]
+            self._comm.Alltoallv([send[0], sent.tolist()], [recv[0], received.tolist()])
 
     def barrier(self) -> None:
         """Wait for all ranks."""
@@ -259,100 +261,3 @@ class Endpoint:
     def close(self) -> None:
         """Free what MPI holds for the schedule."""
         self._alltoall.free()
-
-
-class _Mail:
-    """Packets between this rank and others, for one exchange: nobody leaves before all have ended.
-
-    A send ends when it is received, so that nothing is under way after the barrier at the end; and
-    two exchanges in turn have different tags, as a rank may begin the next while others leave.
-    """
-
-    def __init__(self, comm: "MPI.Intracomm", tag: int, width: int) -> None:
-        self._comm, self._tag, self._width = comm, tag, width
-        self._status = MPI.Status()
-        self._sent: list[tuple[MPI.Request, Bytes]] = []
-
-    def send(self, peer: int, head: tuple[int, int, int], rows: Bytes) -> None:
-        """Send a packet from memory of its own."""
-        numbers = np.array(head, dtype="<i8").view(np.uint8)
-        packet = np.concatenate((numbers, rows.reshape(-1)))
-        self._sent.append((self._comm.Issend([packet, MPI.BYTE], peer, self._tag), packet))
-
-    def arrived(self) -> list[Packet]:
-        """Receive what has come."""
-        found: list[Packet] = []
-        while self._comm.Iprobe(MPI.ANY_SOURCE, self._tag, self._status):
-            source = self._status.Get_source()
-            data = np.empty(self._status.Get_count(MPI.BYTE), dtype=np.uint8)
-            self._comm.Recv([data, MPI.BYTE], source, self._tag)
-            first, second, third = data[:HEAD_BYTES].view("<i8").tolist()
-            rows = data[HEAD_BYTES:].reshape(-1, self._width)
-            found.append(Packet(source, (first, second, third), rows))
-        return found
-
-    def sending(self) -> bool:
-        """Whether anything that was sent has not been received."""
-        self._sent = [each for each in self._sent if not each[0].Test()]
-        return bool(self._sent)
-
-
-class StreamsEndpoint:
-    """One rank of COMM_WORLD that carries out the instructions of a file, for `runtime.bench`."""
-
-    def __init__(self, work: Streams) -> None:
-        self._comm = MPI.COMM_WORLD.Dup()
-        self._work, self._exchanges = work, 0
-        self.demand = work.chunks.demand()
-        self.ranks = self._comm.Get_size()
-        if self.ranks != len(work.ranks):
-            raise UsageError(f"{self.ranks} ranks for a program of {len(work.ranks)}")
-        self.here = (self._comm.Get_rank(),)
-        vendor, version = MPI.get_vendor()
-        self.name = f"{vendor} {'.'.join(map(str, version))}, by the instructions of the file"
-        self.native_name = "MPI_Alltoall" if self.demand.uniform else "MPI_Alltoallv"
-
-    def exchange(self, send: list[Bytes], recv: list[Bytes], shard: PerShard) -> None:
-        """All-to-all by the instructions; that they come to an end is what `verify` has found."""
-        rank = self.here[0]
-        layout = Layout(self._work, rank, shard)
-        memory = layout.memory(send[0], recv[0])
-        mail = _Mail(self._comm, self._exchanges % 2, layout.width)
-        self._exchanges += 1
-        mine = player(self._work, rank, memory, mail)
-        threads, leaving = mine.threads(), None
-        while leaving is None or not leaving.Test():
-            packets = mail.arrived()
-            for packet in packets:
-                mine.take(packet)
-            threads = advance(threads)
-            if leaving is None and not threads and not mail.sending():
-                leaving = self._comm.Ibarrier()
-            if not packets:
-                os.sched_yield()
-        layout.deliver(memory, recv[0])
-
-    def native(self, send: list[Bytes], recv: list[Bytes], shard: PerShard) -> None:
-        """All-to-all by MPI itself."""
-        _native(self._comm, send[0], recv[0], shard)
-
-    def barrier(self) -> None:
-        """Wait for all ranks."""
-        self._comm.Barrier()
-
-    def gather(self, value: Any) -> list[Any]:
-        """Return every rank's value."""
-        return self._comm.allgather(value)
-
-    def close(self) -> None:
-        """Free the communicator."""
-        self._comm.Free()
-
-
-def _native(comm: "MPI.Intracomm", send: Bytes, recv: Bytes, shard: PerShard) -> None:
-    if shard.counts is None:
-        comm.Alltoall(send, recv)
-        return
-    rank = comm.Get_rank()
-    sent, received = shard.counts[rank], shard.counts[:, rank]
-    comm.Alltoallv([send, sent.tolist()], [recv, received.tolist()])

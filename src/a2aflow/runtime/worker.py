@@ -62,7 +62,7 @@ def endpoint_of(job: Job, rank: int | None) -> Endpoint:
 RUNTIMES = {"reference": "in_process", "mpi": "mpi", "torch": "torch"}
 """The module of each runtime."""
 
-PROGRAM_RUNTIMES = {"reference": "a2aflow.runtime.streams", "mpi": "a2aflow.runtime.mpi"}
+PROGRAM_RUNTIMES = {"reference": "a2aflow.runtime.streams", "mpi": "a2aflow.runtime.mpi_streams"}
 """The modules whose ranks carry out the instructions of programs."""
 
 
