@@ -70,7 +70,8 @@ def test_ranks_are_told_the_job(
     settings = RunSettings((3, 5), 7, 2, "step", None, 11.0)
     assert run_schedule(Path(path.name), "reference", settings, 8) == REPORT
     assert fake.job == {
-        "messages": str(fake.folder / "run.messages"), "on": "reference", "sizes": [3, 5],
+        "messages": str(fake.folder / "run.messages"), "program": False, "on": "reference",
+        "sizes": [3, 5],
         "iterations": 7, "warmup": 2, "sync": "step", "timeout": 11.0,
         "results": str(fake.folder / "report.json"), "program": False,
     }  # fmt: skip
