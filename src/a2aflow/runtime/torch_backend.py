@@ -293,7 +293,15 @@ def _channel(inner: Group, store: Store) -> Group:
             place = dist.PrefixStore(f"channel/{device.type}/", store)
             made = MAKERS[backend.name()](place, inner, backend.options._timeout)
             _register(channel, device, made)
+    _meet(store, inner.size())
     return channel
+
+
+def _meet(store: Store, ranks: int) -> None:
+    """Wait for all ranks: gloo may hang if a rank sends while others are still connecting."""
+    if store.add("connected", 1) == ranks:
+        store.set("ready", b":")
+    store.get("ready")
 
 
 def _agreed(store: Store, group: Group, shelf: Shelf, expected: bool) -> Messages | None:
