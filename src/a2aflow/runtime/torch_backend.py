@@ -237,6 +237,7 @@ def _create(told: Any, options: Any) -> ScheduledGroup:
     for kind, name in INNER.items():
         if AVAILABLE[name]():
             made = MAKERS[name](dist.PrefixStore(f"{kind}/", told.store), inner, told.timeout)
+            made._set_sequence_number_for_group()
             _register(inner, torch.device(kind), made)
     world = dist.group.WORLD
     if isinstance(options, Shelf):
