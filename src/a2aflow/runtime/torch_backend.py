@@ -237,6 +237,7 @@ def _create(told: Any, options: Any) -> ScheduledGroup:
     for kind, name in INNER.items():
         if AVAILABLE[name]():
             made = MAKERS[name](dist.PrefixStore(f"{kind}/", told.store), inner, told.timeout)
+            made._set_sequence_number_for_group()
             _register(inner, torch.device(kind), made)
     world = dist.group.WORLD
     if isinstance(options, Shelf):
@@ -293,7 +294,15 @@ def _channel(inner: Group, store: Store) -> Group:
             place = dist.PrefixStore(f"channel/{device.type}/", store)
             made = MAKERS[backend.name()](place, inner, backend.options._timeout)
             _register(channel, device, made)
+    _meet(store, inner.size())
     return channel
+
+
+def _meet(store: Store, ranks: int) -> None:
+    """Wait for all ranks: gloo may hang if a rank sends while others are still connecting."""
+    if store.add("connected", 1) == ranks:
+        store.set("ready", b":")
+    store.get("ready")
 
 
 def _agreed(store: Store, group: Group, shelf: Shelf, expected: bool) -> Messages | None:
