@@ -152,7 +152,7 @@ def test_budgets_are_whole_and_refined(monkeypatch: pytest.MonkeyPatch) -> None:
         return None if asked[-1] == [6.0, 2.0, 1.0] else f"refined {len(asked)}"
 
     monkeypatch.setattr(chunks, "_refined", refined)
-    found = list(chunks._budgets(stub([6.0, 2.0, 1.0]), 5, 9, True, SETTINGS))
+    found: list[Any] = list(chunks._budgets(stub([6.0, 2.0, 1.0]), 5, 9, True, SETTINGS))
     assert asked == [[3.0, 3.0, 3.0], [6.0, 2.0, 1.0], [5.0, 2.0, 2.0]]
     assert [(each.tolist(), volumes) for each, volumes in found] == [
         ([6, 2, 1], "volumes"),
