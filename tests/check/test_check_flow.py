@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from a2aflow.check import flow as verify
 from a2aflow.check.flow import check_flow, check_topology, shortest_distances
 from a2aflow.errors import VerificationError
 from a2aflow.flows import SolveSettings, solve
@@ -261,3 +262,31 @@ def test_a_flow_does_not_jump_between_switches(destination: Any) -> None:
         check_flow(jumping)
     whole = replace(jumping, start=np.array([0, 3]), link=np.arange(3), amount=np.full(3, 0.5))
     assert check_flow(whole).time == 1.0
+
+
+@pytest.mark.parametrize("destination", [None, np.array([1, 0])])
+def test_what_is_exact_needs_no_tolerance(destination: Any) -> None:
+    """A full link, all of a group on one link, a bound and a time that are what is proven."""
+    problem = Problem.all_to_all(Topology.from_links("pair", 2, [(0, 1), (1, 0)]))
+    exact = Flow(
+        problem=problem,
+        rate=1.0,
+        source=np.array([0, 1]),
+        destination=destination,
+        start=np.array([0, 1, 2]),
+        link=np.array([0, 1]),
+        amount=np.ones(2),
+        certificate=Certificate(np.ones(2), 1.0),
+        method="by hand",
+    )
+    report = check_flow(exact, tolerance=0.0)
+    assert (report.time, report.bound, report.gap, report.max_load) == (1.0, 1.0, 0.0, 1.0)
+
+
+def test_blocks_stay_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many rows as fit, at least one; all of them, in order."""
+    monkeypatch.setattr(verify, "BLOCK", 6)
+    for width, sizes in ((0, [5]), (1, [5]), (2, [3, 2]), (3, [2, 2, 1]), (7, [1] * 5)):
+        found = list(verify._blocks(np.arange(5), width))
+        assert [len(each) for each in found] == sizes
+        assert np.concatenate(found).tolist() == [0, 1, 2, 3, 4]

@@ -41,6 +41,59 @@ def whole_table(flow: Flow) -> tuple[Floats, Floats]:
     return net, gross
 
 
+@pytest.mark.parametrize(
+    ("size", "blocks"),
+    [
+        (1, [(0, 1), (1, 2), (2, 3), (3, 4)]),
+        (4, [(0, 1), (1, 3), (3, 4)]),
+        (5, [(0, 1), (1, 2), (2, 4)]),
+        (8, [(0, 1), (1, 3), (3, 4)]),
+        (16, [(0, 3), (3, 4)]),
+        (19, [(0, 3), (3, 4)]),
+        (20, [(0, 4)]),
+        (99, [(0, 4)]),
+    ],
+)
+def test_where_blocks_are_cut(flow: Flow, size: int, blocks: list[tuple[int, int]]) -> None:
+    """After the last group that ends within a multiple of the size: here 4, 14, 16 and 20."""
+    start = np.array([0, 1, 5, 5, 6])
+    some = replace(
+        flow,
+        source=flow.source[:4],
+        destination=np.arange(1, 5),
+        start=start,
+        link=flow.link[:6],
+        amount=flow.amount[:6],
+    )
+    assert list(entry_blocks(some, size)) == blocks
+
+
+def test_balances_of_two_groups(flow: Flow) -> None:
+    """By hand: a path of two links, and a pair without any; nodes and groups in order."""
+    topology = flow.problem.topology
+    first = 3
+    second = int(np.flatnonzero(topology.tail == topology.head[first])[0])
+    nodes = [int(topology.tail[first]), int(topology.head[first]), int(topology.head[second])]
+    some = replace(
+        flow,
+        source=np.array([nodes[0], nodes[1]]),
+        destination=np.array([nodes[2], nodes[0]]),
+        start=np.array([0, 2, 2]),
+        link=np.array([first, second]),
+        amount=np.array([1.0, 0.25]),
+    )
+    assert some.destination is not None
+    found = pair_balances(some, some.destination, 0, 2)
+    sums = {(0, nodes[0]): (-1.0, 1.0), (0, nodes[1]): (0.75, 1.25), (0, nodes[2]): (0.25, 0.25)}
+    expected = sorted({**sums, (1, nodes[1]): (0.0, 0.0), (1, nodes[0]): (0.0, 0.0)}.items())
+    columns = (found.group, found.node, found.net, found.gross)
+    rows = list(zip(*(each.tolist() for each in columns), strict=True))
+    assert rows == [(*pair, *both) for pair, both in expected]
+    assert [found.node[each].tolist() for each in found.ends] == [nodes[:2], [nodes[2], nodes[0]]]
+    alone = pair_balances(some, some.destination, 1, 2)
+    assert (alone.group.tolist(), alone.node.tolist()) == ([0, 0], sorted(nodes[:2]))
+
+
 @given(flow=flows().filter(lambda flow: flow.per_commodity), size=st.integers(1, 30))
 @settings(max_examples=60)
 def test_balances_are_those_of_the_whole_table(flow: Flow, size: int) -> None:
