@@ -16,7 +16,7 @@ from a2aflow.cli.options import (
 from a2aflow.cli.show import show
 from a2aflow.cli.telling import Telling, takes_telling
 from a2aflow.ir.topology import Topology
-from a2aflow.schedules.methods import find_schedule, require_method
+from a2aflow.schedules.methods import AUTO, find_schedule, require_method
 from a2aflow.schedules.sweep import sweep_schedules
 from a2aflow.settings import ScheduleSettings
 
@@ -31,8 +31,12 @@ def schedule_verb(
     asked: Asked,
     telling: Telling,
     method: Annotated[
-        str, typer.Option(help="tsmcf, or the baseline sccl: least steps by SMT, small cases only.")
-    ] = "tsmcf",
+        str,
+        typer.Option(
+            help="tsmcf, the program in steps; list, routes and an order; the baseline sccl: least "
+            "steps by SMT, small cases only; or auto, by size."
+        ),
+    ] = AUTO,
     steps: Annotated[
         int | None, typer.Option(help="Number of steps; the best one if left out.")
     ] = None,

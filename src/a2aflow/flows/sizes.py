@@ -5,6 +5,7 @@
 | any flow, `auto` | `SPLIT_PAIRS` | one flow per pair (`decomposed`) | one per source (`grouped`) |
 | master program | `FIRST_ORDER_VARIABLES` | linear program | primal-dual steps |
 | tsMCF | `TIMED_FIRST_ORDER_VARIABLES` | linear program | primal-dual steps |
+| schedule, `auto`, without symmetry | `LISTED_VARIABLES` | tsMCF | routes and a list |
 | flow that is to be routed | `WHOLE_VARIABLES` | all sources | one source per orbit |
 | the paper's child programs | `CHILD_WORK` | one after the other | worker processes |
 | layers | `OFFERED_DEPENDENCIES` | routes one by one | orders of the links |
@@ -21,6 +22,11 @@ FIRST_ORDER_VARIABLES = 50_000
 
 TIMED_FIRST_ORDER_VARIABLES = 80_000
 """The same for time-stepped programs, of which only useful variables count."""
+
+LISTED_VARIABLES = 30_000
+"""Sources times links times least steps above which chunks on routes are served by a list.
+
+A time-stepped program of this size takes half a minute, and its rounding as long again."""
 
 WHOLE_VARIABLES = 20_000
 """Variables below which a flow that is to be routed is solved for all sources.

@@ -4,19 +4,25 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from a2aflow.errors import UsageError
-from a2aflow.flows import solve
+from a2aflow.flows import sizes, solve
+from a2aflow.flows.symmetry.translations import find_translations
 from a2aflow.ir.flow import Status
 from a2aflow.ir.problem import Problem
+from a2aflow.schedules.by_list import find_by_list
 from a2aflow.schedules.sccl import synthesise
 from a2aflow.schedules.search import FoundSchedule, proven_status
 from a2aflow.schedules.search import find_schedule as find_timestepped
+from a2aflow.schedules.steps import least_steps
 from a2aflow.settings import ScheduleSettings
+
+AUTO = "auto"
+"""The method that takes another by the size of the problem."""
 
 Scheduler = Callable[[Problem, ScheduleSettings], FoundSchedule]
 
 
 def find_schedule(
-    problem: Problem, method: str = "tsmcf", settings: ScheduleSettings | None = None
+    problem: Problem, method: str = AUTO, settings: ScheduleSettings | None = None
 ) -> FoundSchedule:
     """Return a checked schedule by a method, with all that was learnt on the way to it.
 
@@ -38,6 +44,20 @@ def require_method(method: str) -> None:
         raise UsageError(f"unknown method {method!r}; expected one of {', '.join(METHODS)}")
 
 
+def find_by_size(problem: Problem, settings: ScheduleSettings) -> FoundSchedule:
+    """Return the schedule of the time-stepped program where it is small, else that of a list.
+
+    Symmetry makes the program small, and its schedules symmetric, which lists do not reach.
+    """
+    grown = len(problem.sources) * problem.topology.links * least_steps(problem)
+    listed = grown > sizes.LISTED_VARIABLES and not _symmetric(problem, settings)
+    return METHODS["list" if listed else "tsmcf"](problem, settings)
+
+
+def _symmetric(problem: Problem, settings: ScheduleSettings) -> bool:
+    return find_translations(problem, settings.solve.symmetry).order > 1
+
+
 def synthesised(problem: Problem, settings: ScheduleSettings) -> FoundSchedule:
     """Return the schedule of the SCCL baseline, checked, with the certificate of the flow."""
     schedule = synthesise(problem, settings.chunks or 1, settings.steps, settings=settings.solve)
@@ -48,4 +68,9 @@ def synthesised(problem: Problem, settings: ScheduleSettings) -> FoundSchedule:
     return FoundSchedule(schedule, curve, {}, status, certificate.bound)
 
 
-METHODS: dict[str, Scheduler] = {"tsmcf": find_timestepped, "sccl": synthesised}
+METHODS: dict[str, Scheduler] = {
+    AUTO: find_by_size,
+    "tsmcf": find_timestepped,
+    "list": find_by_list,
+    "sccl": synthesised,
+}

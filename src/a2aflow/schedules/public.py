@@ -5,7 +5,7 @@ from collections.abc import Callable
 from a2aflow.ir.answer import made_now
 from a2aflow.ir.schedule import Schedule
 from a2aflow.lp.settings import never, silent
-from a2aflow.schedules.methods import find_schedule
+from a2aflow.schedules.methods import AUTO, find_schedule
 from a2aflow.schedules.sweep import Sweep, sweep_schedules
 from a2aflow.settings import STEP_TOLERANCE, ScheduleSettings, SolveSettings, cores
 from a2aflow.topologies.given import Given, GivenDemand, GivenGroups, problem_of
@@ -17,7 +17,7 @@ def schedule(
     demand: GivenDemand = None,
     groups: GivenGroups = None,
     host_bandwidth: float | None = None,
-    method: str = "tsmcf",
+    method: str = AUTO,
     steps: int | None = None,
     latency: float = 0.0,
     step_tolerance: float = STEP_TOLERANCE,
@@ -45,7 +45,8 @@ def schedule(
         groups: all-to-all only within groups of terminals, each by name or number, or a file of
             them with one a line; in the place of a demand.
         host_bandwidth: make all that passes a node pass its host, at so many units of one link.
-        method: `"tsmcf"`, or the baseline `"sccl"` for a handful of nodes.
+        method: `"tsmcf"`, the program in steps; `"list"`, routes and an order, for all that is
+            large and irregular; the baseline `"sccl"` for a handful of nodes; or `"auto"`.
         steps: how many; the best number if left out.
         latency: what a step costs, in shard times.
         step_tolerance: the share by which a further step must lower the time.
