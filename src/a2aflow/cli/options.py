@@ -53,6 +53,14 @@ Groups = Annotated[
 GroupFile = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Such groups from a file, one a line.")
 ]
+Robust = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="FAMILY",
+        help="A template for demands of a family: skew, pairs, destinations or hose; or for those "
+        "of a FILE. May be repeated.",
+    ),
+]
 Output = Annotated[
     Path | None,
     typer.Option(

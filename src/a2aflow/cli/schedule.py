@@ -9,6 +9,7 @@ from a2aflow.cli.options import (
     DemandFile,
     GroupFile,
     Groups,
+    Robust,
     load_problem,
     takes_settings,
     takes_topology,
@@ -59,6 +60,7 @@ def schedule_verb(
         bool,
         typer.Option("--sweep", help="Print time against steps, and loss against chunks, only."),
     ] = False,
+    robust: Robust = None,
     demand: DemandFile = None,
     groups: Groups = None,
     group_file: GroupFile = None,
@@ -74,7 +76,14 @@ def schedule_verb(
     problem = load_problem(topology, demand, groups, group_file)
     with asked.search() as solving:
         settings = ScheduleSettings(
-            steps, chunks, latency, step_tolerance, loss, max_chunks, solving
+            steps,
+            chunks,
+            latency,
+            step_tolerance,
+            loss,
+            max_chunks,
+            robust=tuple(robust) if robust else None,
+            solve=solving,
         )
         if sweep:
             curves = sweep_schedules(problem, settings).summary()

@@ -21,10 +21,14 @@ from a2aflow.ir.chunks import Chunks
 from a2aflow.ir.flow import Flow, Status
 from a2aflow.ir.paths import Paths
 from a2aflow.ir.problem import Problem
+from a2aflow.ir.routes import Routes
 from a2aflow.ir.schedule import Schedule
 from a2aflow.ir.units import normal_units
 from a2aflow.lp.settings import never
 from a2aflow.paths.any_path import Chunks as CutChunks
+from a2aflow.routes import route
+from a2aflow.routes.judge import judge
+from a2aflow.routes.route_chunks import RouteChunks
 from a2aflow.routes.single import spread_chunks
 from a2aflow.schedules.search import FoundSchedule, proven_status
 from a2aflow.schedules.serve import Served, Ways, serve, ways_of
@@ -41,6 +45,9 @@ SHORTEST_STEP = 0.125
 
 NEGOTIATED = 2_000
 """Chunks up to which paths are negotiated; with more of them, cutting finer gains as much."""
+
+ROBUST_CHUNKS = 8
+"""Chunks per shard of a template, unless another number is asked for."""
 
 MANY_CHUNKS = 100_000
 """Chunks from which on only the quotas of `FEW_QUOTAS` are tried."""
@@ -95,6 +102,8 @@ def find_by_list(problem: Problem, settings: ScheduleSettings) -> FoundSchedule:
 
 def _find(problem: Problem, settings: ScheduleSettings) -> FoundSchedule:
     """Find a schedule for a problem in normal units."""
+    if settings.robust is not None:
+        return _find_robust(problem, settings, settings.robust)
     flow = bounding_flow(problem, settings.solve.sharing(SOLVING_SHARE))
     if flow.status is Status.INTERRUPTED:
         raise KeyboardInterrupt
@@ -112,6 +121,28 @@ def _find(problem: Problem, settings: ScheduleSettings) -> FoundSchedule:
     if best is None:
         raise InputError("no number of chunks to try; expected at least one chunk per shard")
     return FoundSchedule(best, curve, {}, Status.GAP_NOT_REACHED, flow.bound)
+
+
+def _find_robust(
+    problem: Problem, settings: ScheduleSettings, names: tuple[str, ...]
+) -> FoundSchedule:
+    """Return a template whose chunks are spread as robust routes are."""
+    routing = RouteSettings(robust=names, solve=settings.solve.sharing(SOLVING_SHARE))
+    routes = route(problem, "robust", routing)
+    placed = place_routes(routes, settings.chunks or ROBUST_CHUNKS)
+    schedule = schedule_placed(placed, routes.certificate, routes.time, settings)
+    judged = judge(schedule, names, routing.seed, settings.solve)
+    curve = {schedule.chunks_per_shard: schedule.loss}
+    return FoundSchedule(schedule, curve, {}, Status.GAP_NOT_REACHED, routes.bound, judged)
+
+
+def place_routes(routes: Routes, per_shard: int) -> Placed:
+    """Cut all shards into chunks, spread over the routes of their pair by largest remainders."""
+    chunks = Chunks.of_demand(routes.problem.demand, per_shard)
+    require_few(chunks.total)
+    cut = RouteChunks(routes, per_shard, never)
+    paths = cut.paths.select(cut.rounded().path)
+    return Placed(routes.problem, chunks, paths, inner_index(cut.counts), cut.size)
 
 
 def bounding_flow(problem: Problem, solving: SolveSettings) -> Flow:

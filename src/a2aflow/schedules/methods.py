@@ -34,6 +34,8 @@ def find_schedule(
     """
     require_method(method)
     settings = (settings or ScheduleSettings()).begin()
+    if settings.robust is not None and method not in (AUTO, "list"):
+        raise UsageError(f"a robust schedule by {method}; expected the method list, or auto")
     found = METHODS[method](problem, settings)
     return replace(found, status=found.status.unless(settings.solve.stopped()))
 
@@ -50,7 +52,8 @@ def find_by_size(problem: Problem, settings: ScheduleSettings) -> FoundSchedule:
     Symmetry makes the program small, and its schedules symmetric, which lists do not reach.
     """
     grown = len(problem.sources) * problem.topology.links * least_steps(problem)
-    listed = grown > sizes.LISTED_VARIABLES and not _symmetric(problem, settings)
+    large = grown > sizes.LISTED_VARIABLES and not _symmetric(problem, settings)
+    listed = settings.robust is not None or large
     return METHODS["list" if listed else "tsmcf"](problem, settings)
 
 

@@ -1,6 +1,6 @@
 """`a2aflow.schedule` and `a2aflow.sweep`: chunk schedules for fabrics where hosts forward."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from a2aflow.ir.answer import made_now
 from a2aflow.ir.schedule import Schedule
@@ -24,6 +24,7 @@ def schedule(
     chunks: int | None = None,
     max_chunks: int = 16,
     loss: float = 0.01,
+    robust: Sequence[str] | None = None,
     solver: str = "auto",
     gap: float = 1e-6,
     time_limit: float | None = None,
@@ -53,6 +54,8 @@ def schedule(
         chunks: how many per shard; the fewest that do if left out.
         max_chunks: most chunks to try per shard of mean size.
         loss: how much longer than the fractional optimum it may take.
+        robust: make a template against these demands: names of families, `"skew"`, `"pairs"`,
+            `"destinations"` or `"hose"`, or files of demands; it is one of the method `"list"`.
         solver: `"auto"`, or a solver of linear programs.
         gap: the certified gap to aim for.
         time_limit: seconds after which the best schedule so far is returned.
@@ -76,7 +79,16 @@ def schedule(
         symmetry=symmetry,
         stopped=stop,
     )
-    settings = ScheduleSettings(steps, chunks, latency, step_tolerance, loss, max_chunks, solving)
+    settings = ScheduleSettings(
+        steps,
+        chunks,
+        latency,
+        step_tolerance,
+        loss,
+        max_chunks,
+        robust=None if robust is None else tuple(robust),
+        solve=solving,
+    )
     problem = problem_of(given, demand, host_bandwidth, groups)
     settings = settings.begin()
     found = find_schedule(problem, method, settings).schedule

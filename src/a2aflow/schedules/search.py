@@ -11,6 +11,7 @@ from a2aflow.ir.problem import Problem
 from a2aflow.ir.schedule import Schedule
 from a2aflow.ir.summaries import in_order, summary_of
 from a2aflow.ir.units import normal_units
+from a2aflow.routes.judge import Judged
 from a2aflow.schedules.chunk_numbers import choices_of, floor_of, least_loss, on_grid
 from a2aflow.schedules.chunks import round_flow, schedule_from, squeezed
 from a2aflow.schedules.steps import (
@@ -50,7 +51,8 @@ class FoundSchedule:
     `curve` has the loss of every number of chunks that was tried to the end, `floor` the loss that
     no schedule with so many chunks can be below, because durations are whole. `status` is that of
     the schedule against the certified bound of any all-to-all; `fractional_bound` is what is proven
-    about the fractional schedules of as many steps.
+    about the fractional schedules of as many steps. `robust` has the losses of a template
+    under demands that it was not made with.
     """
 
     schedule: Schedule
@@ -58,6 +60,7 @@ class FoundSchedule:
     floor: dict[int, float]
     status: Status
     fractional_bound: float
+    robust: Judged | None = None
 
     def summary(self) -> dict[str, Any]:
         """Return everything that is worth printing, as plain values."""
@@ -66,6 +69,8 @@ class FoundSchedule:
         found["loss_by_chunks"] = {str(each): max(0.0, loss) for each, loss in self.curve.items()}
         found["least_loss_by_chunks"] = {str(each): loss for each, loss in self.floor.items()}
         found["status"] = self.status.value
+        if self.robust is not None:
+            found["robust"] = self.robust.summary()
         return in_order(found)
 
 
