@@ -60,7 +60,7 @@ _WHERE = {
     "a2aflow.routes.search": ("FoundRoutes", "find_routes"),
     "a2aflow.runtime.public": ("run",),
     "a2aflow.schedules.methods": ("find_schedule",),
-    "a2aflow.schedules.public": ("schedule", "sweep"),
+    "a2aflow.schedules.public": ("Solver", "schedule", "sweep"),
     "a2aflow.schedules.sweep": ("Sweep",),
     "a2aflow.settings": ("RouteSettings", "ScheduleSettings", "SolveSettings"),
     "a2aflow.topologies.families": ("Family", "register_family"),
@@ -125,6 +125,7 @@ if MYPY:
     from a2aflow.routes.search import find_routes as find_routes
     from a2aflow.runtime.public import run as run
     from a2aflow.schedules.methods import find_schedule as find_schedule
+    from a2aflow.schedules.public import Solver as Solver
     from a2aflow.schedules.public import schedule as schedule
     from a2aflow.schedules.public import sweep as sweep
     from a2aflow.schedules.sweep import Sweep as Sweep

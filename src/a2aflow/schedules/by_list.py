@@ -7,7 +7,7 @@ program, which grows with the steps, is not needed. Fewer steps cost time: quota
 long step down to that of many short ones are tried, which draws the curve of one against the other.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -26,6 +26,7 @@ from a2aflow.ir.schedule import Schedule
 from a2aflow.ir.units import normal_units
 from a2aflow.lp.settings import never
 from a2aflow.paths.any_path import Chunks as CutChunks
+from a2aflow.paths.any_path import Table
 from a2aflow.routes import route
 from a2aflow.routes.judge import judge
 from a2aflow.routes.route_chunks import RouteChunks
@@ -161,10 +162,14 @@ def _choices(problem: Problem, bound: float, settings: ScheduleSettings) -> list
         every = range(1, settings.max_chunks + 1)
         whole = [each for each in every if _least_loss(problem, each, bound) <= settings.loss]
         return whole or list(every)
+    powers = (min(2**each, settings.max_chunks) for each in range(settings.max_chunks.bit_length()))
+    return sorted({per_shard(problem, each) for each in powers})
+
+
+def per_shard(problem: Problem, chunks: int) -> int:
+    """Return the chunks of a shard of size 1, if one of mean size is cut into `chunks`."""
     amounts = problem.demand.table()
-    mean = float(amounts[amounts > 0].mean())
-    powers = range(settings.max_chunks.bit_length())
-    return sorted({max(1, round(min(2**each, settings.max_chunks) / mean)) for each in powers})
+    return max(1, round(chunks / float(amounts[amounts > 0].mean())))
 
 
 def _many(problem: Problem, chunks: int) -> bool:
@@ -181,15 +186,24 @@ def _least_loss(problem: Problem, chunks: int, bound: float) -> float:
 
 def place_chunks(flow: Flow, per_shard: int, solving: SolveSettings) -> Placed:
     """Cut all shards into chunks, `per_shard` of size 1, and give every chunk a path."""
-    problem, terminals = flow.problem, flow.problem.topology.terminals
+    settings = RouteSettings(solve=solving)
+    return place_all(
+        flow.problem,
+        per_shard,
+        lambda cut: spread_chunks(flow, per_shard, cut, settings, METHOD, NEGOTIATED),
+    )
+
+
+def place_all(problem: Problem, per_shard: int, spread: Callable[[CutChunks], Table]) -> Placed:
+    """Cut all shards into chunks, and put these on the paths that `spread` finds for them."""
+    terminals = problem.topology.terminals
     chunks = Chunks.of_demand(problem.demand, per_shard)
     require_few(chunks.total)
     pairs = problem.demand.pairs()
     counts = chunks.of(*pairs)
     source, destination = (np.repeat(each, counts) for each in pairs)
     size = np.repeat(problem.demand.of(*pairs) / counts, counts)
-    cut = CutChunks(terminals[source], terminals[destination], size)
-    table = spread_chunks(flow, per_shard, cut, RouteSettings(solve=solving), METHOD, NEGOTIATED)
+    table = spread(CutChunks(terminals[source], terminals[destination], size))
     paths = Paths.from_table(source, destination, table)
     return Placed(problem, chunks, paths, inner_index(counts), size)
 
@@ -210,6 +224,13 @@ def schedule_placed(
     topology = placed.problem.topology
     ways = ways_of(topology, placed.paths, placed.size)
     served = best_served(list(_tried(placed, ways, settings)), ways, settings)
+    return write_schedule(placed, ways, served, certificate, fractional_time)
+
+
+def write_schedule(
+    placed: Placed, ways: Ways, served: Served, certificate: Certificate, fractional_time: float
+) -> Schedule:
+    """Write chunks on their ways as the sends of each step."""
     step = np.repeat(served.step, np.diff(ways.begin))
     chunk = placed.paths.path_of_link
     order = np.lexsort((placed.paths.link, chunk, step))

@@ -3,9 +3,16 @@
 from collections.abc import Callable, Sequence
 
 from a2aflow.ir.answer import made_now
+from a2aflow.ir.routes import Routes
 from a2aflow.ir.schedule import Schedule
 from a2aflow.lp.settings import never, silent
 from a2aflow.schedules.methods import AUTO, find_schedule
+from a2aflow.schedules.resolve import (
+    require_loss,
+    resolved_routes,
+    resolved_schedule,
+    warm_up,
+)
 from a2aflow.schedules.sweep import Sweep, sweep_schedules
 from a2aflow.settings import STEP_TOLERANCE, ScheduleSettings, SolveSettings, cores
 from a2aflow.topologies.given import Given, GivenDemand, GivenGroups, problem_of
@@ -93,6 +100,58 @@ def schedule(
     settings = settings.begin()
     found = find_schedule(problem, method, settings).schedule
     return made_now(found, command="a2aflow.schedule", **settings.solve.known())
+
+
+class Solver:
+    """One topology, and the demands on it as they come: each in a fraction of a second.
+
+    It is made once, which loads all that is compiled; a call then takes no search. Answers are
+    checked, and have the certificate of their own demand.
+
+    Args:
+        given: a SPEC, the path of a file, a networkx graph, a `Topology`, a `Problem`, or an answer
+            to one.
+        host_bandwidth: make all that passes a node pass its host, at so many units of one link.
+        workers: threads to use; as many as there are cores if left out.
+
+    >>> import a2aflow
+    >>> solver = a2aflow.Solver("torus:3x3")
+    >>> demand = [[0.0 if s == d else 1.0 + s % 3 for d in range(9)] for s in range(9)]
+    >>> solver.schedule(demand).gap <= 0.05, solver.route(demand).gap <= 0.02
+    (True, True)
+
+    """
+
+    def __init__(
+        self, given: Given, *, host_bandwidth: float | None = None, workers: int | None = None
+    ) -> None:
+        self.topology = problem_of(given, None, host_bandwidth).topology
+        self.workers = cores() if workers is None else workers
+        warm_up(self.topology)
+
+    def schedule(
+        self, demand: GivenDemand, *, loss: float = 0.02, time_limit: float | None = None
+    ) -> Schedule:
+        """Return a schedule for a demand, at most `loss` above its certified bound, or the best.
+
+        The time limit, in seconds, ends the search for a smaller loss.
+        """
+        require_loss(loss)
+        settings = SolveSettings(time_limit=time_limit, workers=self.workers).begin()
+        found = resolved_schedule(problem_of(self.topology, demand), loss, settings)
+        return made_now(found, command="a2aflow.Solver", **settings.known())
+
+    def route(
+        self, demand: GivenDemand, *, loss: float = 0.02, time_limit: float | None = None
+    ) -> Routes:
+        """Return routes for a demand, at most `loss` above its certified bound, or the best.
+
+        They have no layers. The time limit, in seconds, ends the search for a smaller loss.
+        """
+        require_loss(loss)
+        settings = SolveSettings(time_limit=time_limit, workers=self.workers).begin()
+        found = resolved_routes(problem_of(self.topology, demand), loss, settings)
+        return made_now(found, command="a2aflow.Solver", **settings.known())
 
 
 def sweep(
