@@ -20,7 +20,7 @@ from a2aflow.ir.paths import NOTHING
 from a2aflow.ir.topology import Topology
 from a2aflow.paths.any_path import Chunks, Table
 from a2aflow.paths.shortest import Adjacency, shortest_tree
-from a2aflow.settings import Late, SolveSettings
+from a2aflow.settings import SolveSettings
 
 FIRST_STEEPNESS = 3.0
 """The first steepness: a full link is about twenty times as dear as an empty one."""
@@ -33,10 +33,6 @@ RISING_PASSES, FEW_RISING_PASSES = 100, 40
 
 LAST_PASSES = 10
 """Passes at the last steepness at most."""
-
-QUICK_PASSES, QUICK_STEEPNESS = 20, 200.0
-"""Passes, and the last steepness, that leave about a percent: for answers in a fraction of a
-second."""
 
 SOURCES_PER_BLOCK = 16
 """Sources whose trees are found in parallel, under the same prices, if there are very many."""
@@ -90,21 +86,20 @@ def best_response_paths(
     return state.table
 
 
-def quick_paths(graph: Topology, chunks: Chunks, late: Late) -> tuple[Table, Floats]:
+def quick_paths(
+    graph: Topology, chunks: Chunks, steepness: float, passes: int
+) -> tuple[Table, Floats]:
     """Return a path per chunk after a few passes, and lengths of links that nearly prove it good.
 
-    Chunks come sorted by their start. The lengths are what the potential charged for each link,
+    Chunks come sorted by their start; `steepness` is the last. The lengths are what the potential charged for each link,
     in the mean of the later passes.
     """
     state = _on_fewest_hops(graph, chunks)
     lengths = np.zeros(graph.links)
-    rising = np.geomspace(FIRST_STEEPNESS, QUICK_STEEPNESS, QUICK_PASSES)
-    for index, steepness in enumerate(rising):
-        if late():
-            break
-        _pass(state, steepness / (state.time * graph.capacity), steepness)
-        if 2 * index >= QUICK_PASSES:
-            price = np.exp(steepness * (state.load / (state.time * graph.capacity) - 1))
+    for index, steep in enumerate(np.geomspace(FIRST_STEEPNESS, steepness, passes)):
+        _pass(state, steep / (state.time * graph.capacity), steep)
+        if 2 * index >= passes:
+            price = np.exp(steep * (state.load / (state.time * graph.capacity) - 1))
             lengths += price / graph.capacity / price.sum()
     return state.table, lengths
 

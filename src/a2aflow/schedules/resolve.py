@@ -26,22 +26,36 @@ from a2aflow.ir.routes import Routes
 from a2aflow.ir.schedule import Schedule
 from a2aflow.ir.topology import Topology
 from a2aflow.ir.units import normal_units
-from a2aflow.lp.settings import never
 from a2aflow.paths.any_path import Chunks, Table
-from a2aflow.routes.best_response import quick_paths
+from a2aflow.routes.best_response import LAST_STEEPNESS, quick_paths
 from a2aflow.routes.weights import routes_from_weights
 from a2aflow.schedules.by_list import SHORTEST_STEP, Placed, per_shard, place_all, write_schedule
 from a2aflow.schedules.serve import serve, ways_of
 from a2aflow.settings import SolveSettings
 
-CHUNKS = (8, 16, 32)
-"""Chunks of a shard of mean size, in turn, until the loss is what was asked for."""
+FINENESS = 0.24
+"""What the loss times the chunks of a shard of mean size is at first."""
+
+FINER = (1, 2)
+"""How many times as many chunks are tried, in turn, until the loss is what was asked for."""
+
+MOST_CHUNKS = 64
+"""Chunks of a shard of mean size at most."""
+
+STEEPNESS = 4.0
+"""What the loss times the last steepness of the prices is: a gap is about the inverse of that."""
+
+PASSES = 2.8
+"""Passes of best responses over the inverse root of the loss: 20 for two percent."""
 
 QUOTAS = (8, 6, 12)
 """Parts of the paths' time that steps are to take, in turn."""
 
 PROOF_SHARE = 0.2
 """The share of the loss asked for that the proof of the bound may take of it."""
+
+MOST_PASSES = 100
+"""Passes at most, however small the loss that is asked for."""
 
 METHOD = "resolve"
 
@@ -69,7 +83,8 @@ class Resolver:
     def _finer(self) -> Iterator[tuple[Placed, Certificate]]:
         """Yield more and more chunks on their paths, with the proof that the first ones led to."""
         proof: Certificate | None = None
-        for chunks in CHUNKS:
+        coarse = min(MOST_CHUNKS // max(FINER), max(1, round(FINENESS / self.loss)))
+        for chunks in (coarse * each for each in FINER):
             if proof is not None and self.settings.out_of_time():
                 return
             lengths: list[Floats] = []
@@ -81,7 +96,9 @@ class Resolver:
         """Put chunks on paths quickly; also append the lengths that this leads to."""
 
         def spread(cut: Chunks) -> Table:
-            table, found = quick_paths(self.problem.topology, cut, never)
+            passes = min(MOST_PASSES, round(PASSES / self.loss**0.5))
+            steepness = min(LAST_STEEPNESS, max(10.0, STEEPNESS / self.loss))
+            table, found = quick_paths(self.problem.topology, cut, steepness, passes)
             lengths.append(found)
             return table
 
