@@ -91,8 +91,8 @@ def quick_paths(
 ) -> tuple[Table, Floats]:
     """Return a path per chunk after a few passes, and lengths of links that nearly prove it good.
 
-    Chunks come sorted by their start; `steepness` is the last. The lengths are what the potential charged for each link,
-    in the mean of the later passes.
+    Chunks come sorted by their start; `steepness` is the last. The lengths are what the
+    potential charged for each link, in the mean of the later passes.
     """
     state = _on_fewest_hops(graph, chunks)
     lengths = np.zeros(graph.links)
