@@ -29,7 +29,7 @@ ROOMS: dict[str, set[str]] = {
     "paths": NOUNS | {"lp", "settings"},
     "flows": SOLVING | {"topologies", "registry"},
     "routes": SOLVING | {"flows", "check", "registry"},
-    "schedules": SOLVING | {"flows", "check"},
+    "schedules": SOLVING | {"flows", "routes", "check"},
     "lowering": NOUNS | {"registry", "topologies"},
     "runtime": NOUNS | {"lowering", "check"},
     "loading": NOUNS | {"topologies", "lowering"},

@@ -29,6 +29,7 @@ _WHERE = {
     "a2aflow.check.flow": ("check_flow", "check_topology"),
     "a2aflow.check.routes": ("check_routes",),
     "a2aflow.check.schedule": ("check_schedule",),
+    "a2aflow.check.template": ("TemplateReport",),
     "a2aflow.errors": (
         "A2AFlowError",
         "InputError",
@@ -59,7 +60,7 @@ _WHERE = {
     "a2aflow.routes.search": ("FoundRoutes", "find_routes"),
     "a2aflow.runtime.public": ("run", "wrap"),
     "a2aflow.schedules.methods": ("find_schedule",),
-    "a2aflow.schedules.public": ("schedule", "sweep"),
+    "a2aflow.schedules.public": ("Solver", "schedule", "sweep"),
     "a2aflow.schedules.sweep": ("Sweep",),
     "a2aflow.settings": ("RouteSettings", "ScheduleSettings", "SolveSettings"),
     "a2aflow.topologies.families": ("Family", "register_family"),
@@ -75,7 +76,7 @@ _WHERE = {
         "with_host_bandwidth",
     ),
     "a2aflow.topologies.spec": ("build",),
-    "a2aflow.verification": ("Verified", "verify"),
+    "a2aflow.verification": ("Verified", "predict", "verify"),
 }
 """The public names of each module; the block below says the same to checkers of types."""
 
@@ -85,6 +86,7 @@ if MYPY:
     from a2aflow.check.flow import check_topology as check_topology
     from a2aflow.check.routes import check_routes as check_routes
     from a2aflow.check.schedule import check_schedule as check_schedule
+    from a2aflow.check.template import TemplateReport as TemplateReport
     from a2aflow.errors import A2AFlowError as A2AFlowError
     from a2aflow.errors import InputError as InputError
     from a2aflow.errors import MissingComponentError as MissingComponentError
@@ -123,6 +125,7 @@ if MYPY:
     from a2aflow.runtime.public import run as run
     from a2aflow.runtime.public import wrap as wrap
     from a2aflow.schedules.methods import find_schedule as find_schedule
+    from a2aflow.schedules.public import Solver as Solver
     from a2aflow.schedules.public import schedule as schedule
     from a2aflow.schedules.public import sweep as sweep
     from a2aflow.schedules.sweep import Sweep as Sweep
@@ -144,6 +147,7 @@ if MYPY:
     from a2aflow.topologies.operators import with_host_bandwidth as with_host_bandwidth
     from a2aflow.topologies.spec import build as build
     from a2aflow.verification import Verified as Verified
+    from a2aflow.verification import predict as predict
     from a2aflow.verification import verify as verify
 del MYPY
 

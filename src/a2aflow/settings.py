@@ -162,7 +162,8 @@ class RouteSettings:
     may be longer than a shortest one; `k` is the number of k-shortest paths; `max_routes` limits
     the routes of a pair; `loss` is what limiting them may cost; `epsilon` is the FPTAS' accuracy;
     `max_layers` is what deadlock-free routes may take; `shape` has the sides of the grid that is
-    routed by dimension, where they are not found.
+    routed by dimension, where they are not found; `robust` names the demands that robust routes
+    serve, families of `routes.skews` or files.
 
     What is done to the routes of a method, in this order (`routes.search`): `max_routes`; `chunks`,
     of which every weight becomes a multiple; `layers`, the algorithm that assigns them, or None;
@@ -182,6 +183,7 @@ class RouteSettings:
     layers: str | None = "lash-sequential"
     phases: int | None = None
     phase_loss: float = 0.05
+    robust: tuple[str, ...] | None = None
     solve: SolveSettings = field(default_factory=SolveSettings)
 
     def __post_init__(self) -> None:
@@ -220,6 +222,7 @@ class ScheduleSettings:
     longer than the fractional optimum whole chunks may take, and `max_chunks` into how many of them
     a shard of mean size is cut at most. `operation_cost` is what each message costs the rank that
     sends or receives it, in shard times: with it, fewer relays, steps and chunks are tried too.
+    `robust` names the demands that a template is to serve.
     """
 
     steps: int | None = None
@@ -228,6 +231,7 @@ class ScheduleSettings:
     step_tolerance: float = STEP_TOLERANCE
     loss: float = 0.01
     max_chunks: int = 16
+    robust: tuple[str, ...] | None = None
     solve: SolveSettings = field(default_factory=SolveSettings)
     operation_cost: float = 0.0
 

@@ -19,6 +19,7 @@ from a2aflow.check.program.timing import time_on
 from a2aflow.check.program.traffic import TrafficReport, check_traffic
 from a2aflow.check.routes import RoutesReport, check_routes
 from a2aflow.check.schedule import ScheduleReport, check_schedule
+from a2aflow.check.template import TemplateReport, check_template
 from a2aflow.errors import UsageError, VerificationError
 from a2aflow.ir.certificate import Certificate
 from a2aflow.ir.chunks import Chunks
@@ -42,7 +43,7 @@ from a2aflow.lowering.programs.msccl.complete import refusals
 from a2aflow.lowering.programs.msccl.limits import RUNTIMES
 from a2aflow.lowering.ranks import topology_by_rank
 from a2aflow.lowering.tables.routed_file import RoutedFile, differences, rebuild
-from a2aflow.topologies.given import Given, topology_of
+from a2aflow.topologies.given import Given, GivenDemand, demand_of, topology_of
 
 Reference = Topology | Problem | Routes | Schedule
 """What a file is held against: a topology stands for the uniform all-to-all on it."""
@@ -91,6 +92,7 @@ def verify(
     *,
     topology: Given | None = None,
     rank_map: str | PathLike[str] | None = None,
+    demand: GivenDemand = None,
     tolerance: float = TOLERANCE,
 ) -> Verified:
     """Check a file or a noun without trusting what made it; raise `VerificationError` if wrong.
@@ -102,8 +104,9 @@ def verify(
 
     `topology` is for lowered files: they have to keep to its links, and their time is held against
     the certified bound. `rank_map` is that with which a program was lowered, a file with a line
-    `node rank` for every terminal of the topology. `tolerance` is the largest relative error that a
-    sum may have.
+    `node rank` for every terminal of the topology. `demand`, as for `solve`, is one that routes or
+    a schedule are used under as a template: their time under it is predicted, and held against its
+    own certified bound. `tolerance` is the largest relative error that a sum may have.
 
     >>> import a2aflow
     >>> report = a2aflow.verify(a2aflow.solve("torus:3x3"))
@@ -115,8 +118,10 @@ def verify(
     if rank_map is not None and topology is None:
         raise UsageError("a rank map without the topology whose nodes it names; give that too")
     found = opened(Path(subject)) if isinstance(subject, str | PathLike) else subject
+    if demand is not None and not isinstance(found, Routes | Schedule):
+        raise UsageError("a demand without a template; expected routes or a schedule to use it on")
     if isinstance(found, Artefact):
-        return _verified_artefact(found, tolerance)
+        return _verified_artefact(found, tolerance, demand)
     if isinstance(found, Topology | Problem):
         return _verified_topology(found)
     if isinstance(found, Demand | Certificate | Fabric):
@@ -145,7 +150,7 @@ def _verified_topology(found: Topology | Problem) -> Verified:
     return Verified("topology", facts | _made_by(topology.provenance))
 
 
-def _verified_artefact(noun: Artefact, tolerance: float) -> Verified:
+def _verified_artefact(noun: Artefact, tolerance: float, demand: GivenDemand) -> Verified:
     report: FlowReport | RoutesReport | ScheduleReport
     if isinstance(noun, Flow):
         report = check_flow(noun, tolerance)
@@ -154,11 +159,26 @@ def _verified_artefact(noun: Artefact, tolerance: float) -> Verified:
     else:
         report = check_schedule(noun, tolerance)
     facts = {"topology": noun.problem.topology.name, **asdict(report)}
+    if demand is not None and not isinstance(noun, Flow):
+        facts |= asdict(predict(noun, demand))
     return Verified(format_name(noun), facts | _made_by(noun.provenance))
 
 
 def _made_by(provenance: Provenance | None) -> dict[str, Any]:
     return {} if provenance is None else {"provenance": dict(provenance.known())}
+
+
+def predict(template: Routes | Schedule, demand: GivenDemand) -> TemplateReport:
+    """Return the time of routes or a schedule under a demand, against that demand's own bound.
+
+    >>> import a2aflow
+    >>> routes = a2aflow.route("torus:3x3", method="single")
+    >>> a2aflow.predict(routes, 2 - 2 * np.eye(9)).template_time
+    6.0
+    """
+    wanted = demand_of(demand, template.problem.topology)
+    problem = Problem(template.problem.topology, wanted)
+    return check_template(template, wanted, _certificate(problem).lengths)
 
 
 def _facts(
@@ -176,9 +196,14 @@ def _facts(
 
 def _bound(problem: Problem) -> float:
     """Return the certified bound of a problem."""
+    return _certificate(problem).bound
+
+
+def _certificate(problem: Problem) -> Certificate:
+    """Return a proof of the bound of a problem."""
     # By name: most checks need no solver, and it takes longer to load than they do.
-    solve = import_module("a2aflow.flows").solve
-    return float(solve(problem, "grouped").bound)
+    flow: Flow = import_module("a2aflow.flows").solve(problem, "grouped")
+    return flow.certificate
 
 
 def _demand(lowered: Lowered) -> Demand:

@@ -20,6 +20,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     "shape": ("--shape", "3x3"),
     "chunks": ("--chunks", "3"),
     "layers": ("--layers", "df-sssp"),
+    "robust": ("--robust", "pairs"),
     "cluster": ("--cluster", "tcp://localhost:1"),
 }
 """How each option that concerns some methods only is given."""

@@ -62,6 +62,15 @@ KeepProvenance = Annotated[
         help="Save where the answer comes from; without it equal answers are equal files.",
     ),
 ]
+
+Robust = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="FAMILY",
+        help="A template for demands of a family: skew, pairs, destinations or hose; or for those "
+        "of a FILE. May be repeated.",
+    ),
+]
 Output = Annotated[
     Path | None,
     typer.Option(

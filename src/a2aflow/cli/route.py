@@ -9,6 +9,7 @@ from a2aflow.cli.options import (
     DemandFile,
     GroupFile,
     Groups,
+    Robust,
     given_options,
     load_problem,
     sides_of,
@@ -21,6 +22,7 @@ from a2aflow.routes import ROUTERS
 from a2aflow.routes.deadlock_free.best import DEFAULT_LAYERS, METHOD
 from a2aflow.routes.layers.assign import LAYERINGS
 from a2aflow.routes.refusals import deadlock_free_means, refuse_unused
+from a2aflow.routes.robust import METHOD as ROBUST
 from a2aflow.routes.search import find_routes
 from a2aflow.settings import PATH_SETS, RouteSettings
 
@@ -78,6 +80,7 @@ def route_verb(
         int | None,
         typer.Option(metavar="L", help=f"Short for --method {METHOD} --max-layers L."),
     ] = None,
+    robust: Robust = None,
     demand: DemandFile = None,
     groups: Groups = None,
     group_file: GroupFile = None,
@@ -93,6 +96,8 @@ def route_verb(
     given = given_options(context)
     if deadlock_free is not None:
         method, max_layers = deadlock_free_means(deadlock_free, given)
+    if robust:
+        method = given.get("method", ROBUST)
     refuse_unused(method, given)
     problem = load_problem(topology, demand, groups, group_file)
     with asked.search() as solving:
@@ -109,6 +114,7 @@ def route_verb(
             layers=layers,
             phases=phases,
             phase_loss=phase_loss,
+            robust=tuple(robust) if robust else None,
             solve=solving,
         )
         found = find_routes(problem, method, settings)

@@ -9,6 +9,7 @@ from a2aflow.cli.options import (
     DemandFile,
     GroupFile,
     Groups,
+    Robust,
     load_problem,
     takes_settings,
     takes_topology,
@@ -16,7 +17,7 @@ from a2aflow.cli.options import (
 from a2aflow.cli.show import show
 from a2aflow.cli.telling import Telling, takes_telling
 from a2aflow.ir.topology import Topology
-from a2aflow.schedules.methods import find_schedule, require_method
+from a2aflow.schedules.methods import AUTO, find_schedule, require_method
 from a2aflow.schedules.search import FoundSchedule
 from a2aflow.schedules.sweep import sweep_schedules
 from a2aflow.settings import ScheduleSettings
@@ -32,8 +33,12 @@ def schedule_verb(
     asked: Asked,
     telling: Telling,
     method: Annotated[
-        str, typer.Option(help="tsmcf, or the baseline sccl: least steps by SMT, small cases only.")
-    ] = "tsmcf",
+        str,
+        typer.Option(
+            help="tsmcf, the program in steps; list, routes and an order; the baseline sccl: least "
+            "steps by SMT, small cases only; or auto, by size."
+        ),
+    ] = AUTO,
     steps: Annotated[
         int | None, typer.Option(help="Number of steps; the best one if left out.")
     ] = None,
@@ -64,6 +69,7 @@ def schedule_verb(
         bool,
         typer.Option("--sweep", help="Print time against steps, and loss against chunks, only."),
     ] = False,
+    robust: Robust = None,
     demand: DemandFile = None,
     groups: Groups = None,
     group_file: GroupFile = None,
@@ -79,7 +85,15 @@ def schedule_verb(
     problem = load_problem(topology, demand, groups, group_file)
     with asked.search() as solving:
         settings = ScheduleSettings(
-            steps, chunks, latency, step_tolerance, loss, max_chunks, solving, operation_cost
+            steps,
+            chunks,
+            latency,
+            step_tolerance,
+            loss,
+            max_chunks,
+            robust=tuple(robust) if robust else None,
+            solve=solving,
+            operation_cost=operation_cost,
         )
         if sweep:
             curves = sweep_schedules(problem, settings).summary()

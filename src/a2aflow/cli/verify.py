@@ -30,6 +30,14 @@ def verify_verb(
             "with one.",
         ),
     ] = None,
+    demand: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="For routes and schedules: predict their time under this demand, and hold it "
+            "against the certified bound of the demand.",
+        ),
+    ] = None,
     tolerance: Annotated[float, typer.Option(help="Largest relative error.")] = TOLERANCE,
     as_json: AsJson = False,
 ) -> None:
@@ -39,9 +47,11 @@ def verify_verb(
     bound; a schedule must deliver every chunk and send none before it is there; routes must be
     paths, carry the demand and not deadlock; a lowered program (MSCCL XML, MSCCL++ plan, oneCCL
     XML, ours or not) is executed on real bytes; lowered routes (table, ompi, srv6) are read back
-    into routes; a topology must be sound. Exit code 4 and the list of violations otherwise.
+    into routes; a topology must be sound. With a demand, routes and schedules are also judged as
+    templates: each pair's amount is spread over its routes or chunks. Exit code 4
+    and the list of violations otherwise.
 
     Example: a2aflow verify alltoall.xml --topology torus:3x3x3
     """
-    report = verify(file, topology=topology, rank_map=rank_map, tolerance=tolerance)
+    report = verify(file, topology=topology, rank_map=rank_map, demand=demand, tolerance=tolerance)
     show(report.summary(), as_json, {"valid": report.kind, **lines_of(report.facts)})

@@ -162,6 +162,15 @@ def _transfer(summary: Mapping[str, Any]) -> str | None:
     )
 
 
+def _robust(summary: Mapping[str, Any]) -> str | None:
+    found = summary.get("robust")
+    return found and (
+        f"loses {found['median_loss']:.1%} (median) to {found['worst_loss']:.1%} (worst) under "
+        f"{counted(found['demands'], 'demand')} of {', '.join(found['family'])} that it was not "
+        "made with"
+    )
+
+
 def _phases(summary: Mapping[str, Any]) -> str | None:
     phases = summary.get("phases")
     return phases and ", ".join(f"{key} {line_of(value)}" for key, value in phases.items())
@@ -186,6 +195,7 @@ ANSWER: dict[str, Callable[[Mapping[str, Any]], str | None]] = {
     "throughput": _throughput,
     "transfer": _transfer,
     "phases": _phases,
+    "robust": _robust,
     "method": lambda summary: f"{summary['method']}, {summary['seconds']:.2f} s",
 }
 """The label of each line about an answer, in order, and what it says, if anything."""

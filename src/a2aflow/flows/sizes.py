@@ -17,6 +17,7 @@
 | layers | `OFFERED_DEPENDENCIES` | routes one by one | orders of the links |
 | bound of a schedule | `SHARP_BOUND_VARIABLES` | to the gap asked for | to that of its steps |
 | tsMCF | `TIMED_FIRST_ORDER_VARIABLES` | linear program | primal-dual steps |
+| schedule, `auto`, without symmetry | `LISTED_VARIABLES` | tsMCF | routes and a list |
 | chunks under translations | `WRITTEN_OUT_VARIABLES` | without them too | only with them |
 | total durations of chunks | `EVERY_TOTAL_WORK` | each, from the least on | two |
 | durations that do not fit | `REFINED_VARIABLES` | the flow is solved again | another total |
@@ -50,6 +51,11 @@ ENUMERATED_NODES = 14
 
 DENSE_NODES = 400
 """Up to this many nodes a dense eigenvalue solver is quick enough."""
+
+LISTED_VARIABLES = 30_000
+"""Sources times links times least steps above which chunks on routes are served by a list.
+
+A time-stepped program of this size takes half a minute, and its rounding as long again."""
 
 WHOLE_VARIABLES = 20_000
 """Variables below which a flow that is to be routed is solved for all sources.

@@ -17,7 +17,7 @@ ORDER = (
     *("time", "fractional_time", "fractional_bound", "bound", "gap", "bottleneck", "flow", "loss"),
     *("routes", "max_routes_per_pair", "layers", "common_factor_chunks"),
     *("steps", "chunks_per_shard", "loss_by_chunks", "least_loss_by_chunks", "sends"),
-    *("method", "status", "seconds", "notes", "phases"),
+    *("method", "status", "seconds", "notes", "phases", "robust"),
 )
 """The order of the names in every summary; others come after these."""
 

@@ -21,6 +21,7 @@ from a2aflow.routes.deadlock_free.best import route_deadlock_free
 from a2aflow.routes.exact import exact_weights, fewest_chunks
 from a2aflow.routes.extp import route_extp
 from a2aflow.routes.pmcf import route_pmcf
+from a2aflow.routes.robust import route_robust
 from a2aflow.routes.single import route_few, route_single
 from a2aflow.settings import RouteSettings
 
@@ -41,6 +42,7 @@ ROUTERS: Registry[Router] = Registry(
         "single": route_single,
         "few": route_few,
         "deadlock-free": route_deadlock_free,
+        "robust": route_robust,
         **BASELINES,
     },
     _router,
@@ -59,18 +61,21 @@ HOP_BYTES = 100
 MOST_ROUTE_BYTES = 8 << 30
 """Memory beyond which routes are refused rather than made."""
 
-SPLITTING_METHODS = ("extp", "pmcf", "deadlock-free", "few", "dor", "ewsp", "fptas")
+SPLITTING_METHODS = ("extp", "pmcf", "deadlock-free", "robust", "few", "dor", "ewsp", "fptas")
 """Methods that may give a pair several routes; the others give it one."""
 
 USED_BY: dict[str, tuple[str, ...]] = {
     "paths": ("pmcf",),
     "slack": ("pmcf",),
     "k": ("pmcf",),
-    "max_routes": tuple(each for each in SPLITTING_METHODS if each != "deadlock-free"),
+    "max_routes": tuple(
+        each for each in SPLITTING_METHODS if each not in ("deadlock-free", "robust")
+    ),
     "loss": ("few",),
     "epsilon": ("fptas",),
     "shape": ("dor",),
     "chunks": SPLITTING_METHODS,
+    "robust": ("robust",),
     "layers": tuple(each for each in ROUTERS.known if each != "deadlock-free"),
     "cluster": ("extp", "deadlock-free"),
 }

@@ -1,13 +1,14 @@
 """`a2aflow.route`: routes for fabrics whose NICs forward."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from a2aflow.ir.answer import made_now
 from a2aflow.ir.routes import Routes
 from a2aflow.lp.settings import never, silent
 from a2aflow.routes.refusals import deadlock_free_means, refuse_unused
+from a2aflow.routes.robust import METHOD as ROBUST
 from a2aflow.routes.search import find_routes
 from a2aflow.settings import RouteSettings, SolveSettings, cores
 from a2aflow.topologies.given import Given, GivenDemand, GivenGroups, problem_of
@@ -30,6 +31,7 @@ def route(
     layers: str | None = "lash-sequential",
     max_layers: int | None = None,
     deadlock_free: int | None = None,
+    robust: Sequence[str] | None = None,
     chunks: int | None = None,
     seed: int = 0,
     solver: str = "auto",
@@ -65,6 +67,8 @@ def route(
         layers: the algorithm that assigns virtual layers, or None for no layers.
         max_layers: most virtual layers.
         deadlock_free: short for `method="deadlock-free"` with so many `max_layers`.
+        robust: short for `method="robust"`, against these demands: names of families, `"skew"`,
+            `"pairs"`, `"destinations"` or `"hose"`, or files of demands.
         chunks: make weights whole multiples of one over this of a shard.
         seed: of what a method chooses at random.
         solver: `"auto"`, or a solver of linear programs.
@@ -87,6 +91,8 @@ def route(
     asked = _given(locals())
     if deadlock_free is not None:
         method, max_layers = deadlock_free_means(deadlock_free, asked, _spelled)
+    if robust is not None:
+        method = asked.get("method", ROBUST)
     refuse_unused(method, asked, _spelled)
     solving = SolveSettings(
         gap=gap,
@@ -110,6 +116,7 @@ def route(
         shape=shape,
         chunks=chunks,
         layers=layers,
+        robust=None if robust is None else tuple(robust),
         solve=solving,
     )
     problem = problem_of(given, demand, host_bandwidth, groups)

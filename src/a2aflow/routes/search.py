@@ -11,8 +11,10 @@ from a2aflow.ir.summaries import in_order, summary_of
 from a2aflow.routes import route, route_status
 from a2aflow.routes.deadlock_free.best import METHOD
 from a2aflow.routes.exact import common_factor_chunks
+from a2aflow.routes.judge import Judged, judge
 from a2aflow.routes.layers.assign import layers_in_time
 from a2aflow.routes.phases import Phases, split_phases
+from a2aflow.routes.skews import SKEW
 from a2aflow.routes.whole_chunks import bounded_chunks, limit_routes
 from a2aflow.settings import RouteSettings
 
@@ -25,13 +27,15 @@ class FoundRoutes:
     """Routes, and what was learnt on the way to them.
 
     `status` is that of their time against the certified bound, `notes` say what was left out, and
-    `phases` is the split that was asked for, if any.
+    `phases` is the split that was asked for, if any. `robust` has the losses of robust routes under
+    demands that they were not made with.
     """
 
     routes: Routes
     status: Status
     notes: tuple[str, ...] = ()
     phases: Phases | None = None
+    robust: Judged | None = None
 
     def summary(self) -> dict[str, Any]:
         """Return everything that is worth printing, as plain values."""
@@ -41,6 +45,8 @@ class FoundRoutes:
         found["status"] = self.status.value
         if self.phases is not None:
             found["phases"] = self.phases.summary()
+        if self.robust is not None:
+            found["robust"] = self.robust.summary()
         return in_order(found)
 
 
@@ -60,7 +66,16 @@ def find_routes(
         routes, notes = layers_in_time(routes, settings.layers, settings.max_layers, settings.solve)
     check_routes(routes)
     phases = _phases(routes, settings)
-    return FoundRoutes(routes, route_status(routes, settings), notes, phases)
+    return FoundRoutes(
+        routes, route_status(routes, settings), notes, phases, _judged(routes, settings)
+    )
+
+
+def _judged(routes: Routes, settings: RouteSettings) -> Judged | None:
+    """Judge robust routes by other demands of their family than those that made them."""
+    if routes.method != "robust":
+        return None
+    return judge(routes, settings.robust or (SKEW,), settings.seed, settings.solve)
 
 
 def _phases(routes: Routes, settings: RouteSettings) -> Phases | None:

@@ -82,14 +82,31 @@ def _master(problem: Problem, settings: RouteSettings) -> Flow:
 
 def route_chunks(flow: Flow, chunks: int, settings: RouteSettings, method: str) -> Routes:
     """Return routes of whole chunks, each shard cut into `chunks`, near the bound of a flow."""
+    cut, source, destination = _cut(flow.problem, chunks)
+    table = spread_chunks(flow, chunks, cut, settings, method)
+    return _as_routes(flow, chunks, source, destination, table, method)
+
+
+def spread_chunks(
+    flow: Flow,
+    chunks: int,
+    cut: Chunks,
+    settings: RouteSettings,
+    method: str,
+    negotiable: int = sizes.NEGOTIATED_CHUNKS,
+) -> Table:
+    """Return a path per chunk, near the bound of a flow; shards of size 1 are cut in `chunks`.
+
+    Where there are `negotiable` of them or fewer, they negotiate.
+    """
     problem = flow.problem
-    cut, source, destination = _cut(problem, chunks)
     goal = next(_targets(problem, flow.bound, chunks))
     above = goal / flow.bound - 1
     settings.solve.report(f"{method}: {chunks} per pair, aiming at {above:.2%} above the bound")
     table = best_response_paths(problem.topology, cut, goal, settings.solve)
-    table = _negotiated(flow, chunks, cut, table, settings)
-    return _as_routes(flow, chunks, source, destination, table, method)
+    if len(cut.start) > negotiable:
+        return table
+    return _negotiated(flow, chunks, cut, table, settings)
 
 
 def _negotiated(

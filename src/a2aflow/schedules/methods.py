@@ -4,19 +4,25 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from a2aflow.errors import UsageError
-from a2aflow.flows import solve
+from a2aflow.flows import sizes, solve
+from a2aflow.flows.symmetry.translations import find_translations
 from a2aflow.ir.flow import Status
 from a2aflow.ir.problem import Problem
+from a2aflow.schedules.by_list import find_by_list
 from a2aflow.schedules.sccl import synthesise
 from a2aflow.schedules.search import FoundSchedule, find_timestepped, proven_status
+from a2aflow.schedules.steps import least_steps
 from a2aflow.schedules.tradeoff import find_cheapest
 from a2aflow.settings import ScheduleSettings
+
+AUTO = "auto"
+"""The method that takes another by the size of the problem."""
 
 Scheduler = Callable[[Problem, ScheduleSettings], FoundSchedule]
 
 
 def find_schedule(
-    problem: Problem, method: str = "tsmcf", settings: ScheduleSettings | None = None
+    problem: Problem, method: str = AUTO, settings: ScheduleSettings | None = None
 ) -> FoundSchedule:
     """Return a checked schedule by a method, with all that was learnt on the way to it.
 
@@ -28,6 +34,8 @@ def find_schedule(
     """
     require_method(method)
     settings = (settings or ScheduleSettings()).begin()
+    if settings.robust is not None and method not in (AUTO, "list"):
+        raise UsageError(f"a robust schedule by {method}; expected the method list, or auto")
     found = METHODS[method](problem, settings)
     return replace(found, status=found.status.unless(settings.solve.stopped()))
 
@@ -36,6 +44,21 @@ def require_method(method: str) -> None:
     """Raise unless there is a method of this name."""
     if method not in METHODS:
         raise UsageError(f"unknown method {method!r}; expected one of {', '.join(METHODS)}")
+
+
+def find_by_size(problem: Problem, settings: ScheduleSettings) -> FoundSchedule:
+    """Return the schedule of the time-stepped program where it is small, else that of a list.
+
+    Symmetry makes the program small, and its schedules symmetric, which lists do not reach.
+    """
+    grown = len(problem.sources) * problem.topology.links * least_steps(problem)
+    large = grown > sizes.LISTED_VARIABLES and not _symmetric(problem, settings)
+    listed = settings.robust is not None or large
+    return METHODS["list" if listed else "tsmcf"](problem, settings)
+
+
+def _symmetric(problem: Problem, settings: ScheduleSettings) -> bool:
+    return find_translations(problem, settings.solve.symmetry).order > 1
 
 
 def synthesised(problem: Problem, settings: ScheduleSettings) -> FoundSchedule:
@@ -59,5 +82,9 @@ def timestepped(problem: Problem, settings: ScheduleSettings) -> FoundSchedule:
     return find(problem, settings)
 
 
-METHODS: dict[str, Scheduler] = {"tsmcf": timestepped, "sccl": synthesised}
-"""All methods by name."""
+METHODS: dict[str, Scheduler] = {
+    AUTO: find_by_size,
+    "tsmcf": timestepped,
+    "list": find_by_list,
+    "sccl": synthesised,
+}

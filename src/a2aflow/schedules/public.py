@@ -1,11 +1,18 @@
 """`a2aflow.schedule` and `a2aflow.sweep`: chunk schedules for fabrics where hosts forward."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from a2aflow.ir.answer import made_now
+from a2aflow.ir.routes import Routes
 from a2aflow.ir.schedule import Schedule
 from a2aflow.lp.settings import never, silent
-from a2aflow.schedules.methods import find_schedule
+from a2aflow.schedules.methods import AUTO, find_schedule
+from a2aflow.schedules.resolve import (
+    require_loss,
+    resolved_routes,
+    resolved_schedule,
+    warm_up,
+)
 from a2aflow.schedules.sweep import Sweep, sweep_schedules
 from a2aflow.settings import STEP_TOLERANCE, ScheduleSettings, SolveSettings, cores
 from a2aflow.topologies.given import Given, GivenDemand, GivenGroups, problem_of
@@ -17,7 +24,7 @@ def schedule(
     demand: GivenDemand = None,
     groups: GivenGroups = None,
     host_bandwidth: float | None = None,
-    method: str = "tsmcf",
+    method: str = AUTO,
     steps: int | None = None,
     latency: float = 0.0,
     step_tolerance: float = STEP_TOLERANCE,
@@ -25,6 +32,7 @@ def schedule(
     max_chunks: int = 16,
     loss: float = 0.01,
     operation_cost: float = 0.0,
+    robust: Sequence[str] | None = None,
     solver: str = "auto",
     gap: float = 1e-6,
     time_limit: float | None = None,
@@ -46,7 +54,8 @@ def schedule(
         groups: all-to-all only within groups of terminals, each by name or number, or a file of
             them with one a line; in the place of a demand.
         host_bandwidth: make all that passes a node pass its host, at so many units of one link.
-        method: `"tsmcf"`, or the baseline `"sccl"` for a handful of nodes.
+        method: `"tsmcf"`, the program in steps; `"list"`, routes and an order, for all that is
+            large and irregular; the baseline `"sccl"` for a handful of nodes; or `"auto"`.
         steps: how many; the best number if left out.
         latency: what a step costs, in shard times.
         step_tolerance: the share by which a further step must lower the time.
@@ -56,6 +65,8 @@ def schedule(
         operation_cost: what each message costs the rank that sends or receives it, in shard times;
             the schedule is then the one of least time, latency and cost in all that was found with
             fewer relays, steps and chunks too.
+        robust: make a template against these demands: names of families, `"skew"`, `"pairs"`,
+            `"destinations"` or `"hose"`, or files of demands; it is one of the method `"list"`.
         solver: `"auto"`, or a solver of linear programs.
         gap: the certified gap to aim for.
         time_limit: seconds after which the best schedule so far is returned.
@@ -80,12 +91,72 @@ def schedule(
         stopped=stop,
     )
     settings = ScheduleSettings(
-        steps, chunks, latency, step_tolerance, loss, max_chunks, solving, operation_cost
+        steps,
+        chunks,
+        latency,
+        step_tolerance,
+        loss,
+        max_chunks,
+        robust=None if robust is None else tuple(robust),
+        solve=solving,
+        operation_cost=operation_cost,
     )
     problem = problem_of(given, demand, host_bandwidth, groups)
     settings = settings.begin()
     found = find_schedule(problem, method, settings).schedule
     return made_now(found, command="a2aflow.schedule", **settings.solve.known())
+
+
+class Solver:
+    """One topology, and the demands on it as they come: each in a fraction of a second.
+
+    It is made once, which loads all that is compiled; a call then takes no search. Answers are
+    checked, and have the certificate of their own demand.
+
+    Args:
+        given: a SPEC, the path of a file, a networkx graph, a `Topology`, a `Problem`, or an answer
+            to one.
+        host_bandwidth: make all that passes a node pass its host, at so many units of one link.
+        workers: threads to use; as many as there are cores if left out.
+
+    >>> import a2aflow
+    >>> solver = a2aflow.Solver("torus:3x3")
+    >>> demand = [[0.0 if s == d else 1.0 + s % 3 for d in range(9)] for s in range(9)]
+    >>> solver.schedule(demand).gap <= 0.05, solver.route(demand).gap <= 0.02
+    (True, True)
+
+    """
+
+    def __init__(
+        self, given: Given, *, host_bandwidth: float | None = None, workers: int | None = None
+    ) -> None:
+        self.topology = problem_of(given, None, host_bandwidth).topology
+        self.workers = cores() if workers is None else workers
+        warm_up(self.topology)
+
+    def schedule(
+        self, demand: GivenDemand, *, loss: float = 0.02, time_limit: float | None = None
+    ) -> Schedule:
+        """Return a schedule for a demand, at most `loss` above its certified bound, or the best.
+
+        The time limit, in seconds, ends the search for a smaller loss.
+        """
+        require_loss(loss)
+        settings = SolveSettings(time_limit=time_limit, workers=self.workers).begin()
+        found = resolved_schedule(problem_of(self.topology, demand), loss, settings)
+        return made_now(found, command="a2aflow.Solver", **settings.known())
+
+    def route(
+        self, demand: GivenDemand, *, loss: float = 0.02, time_limit: float | None = None
+    ) -> Routes:
+        """Return routes for a demand, at most `loss` above its certified bound, or the best.
+
+        They have no layers. The time limit, in seconds, ends the search for a smaller loss.
+        """
+        require_loss(loss)
+        settings = SolveSettings(time_limit=time_limit, workers=self.workers).begin()
+        found = resolved_routes(problem_of(self.topology, demand), loss, settings)
+        return made_now(found, command="a2aflow.Solver", **settings.known())
 
 
 def sweep(

@@ -13,6 +13,7 @@ from a2aflow.ir.schedule import Schedule
 from a2aflow.ir.summaries import in_order, summary_of
 from a2aflow.ir.units import normal_units
 from a2aflow.ir.words import beyond_rounding
+from a2aflow.routes.judge import Judged
 from a2aflow.schedules.choice import Choice
 from a2aflow.schedules.chunk_numbers import choices_of, floor_of, least_loss, on_grid
 from a2aflow.schedules.chunks import round_flow, schedule_from, squeezed
@@ -45,7 +46,8 @@ class FoundSchedule:
     no schedule with so many chunks can be below, because durations are whole. `status` is that of
     the schedule against the certified bound of any all-to-all; `fractional_bound` is what is proven
     about the fractional schedules of as many steps. `tradeoff` is what else there was to choose
-    from where operations cost something.
+    from where operations cost something, `robust` the losses of a template under demands that it
+    was not made with.
     """
 
     schedule: Schedule
@@ -54,6 +56,7 @@ class FoundSchedule:
     status: Status
     fractional_bound: float
     tradeoff: tuple[Choice, ...] = ()
+    robust: Judged | None = None
 
     def summary(self) -> dict[str, Any]:
         """Return everything that is worth printing, as plain values."""
@@ -66,6 +69,8 @@ class FoundSchedule:
         found["status"] = self.status.value
         if self.tradeoff:
             found["tradeoff"] = [each.summary() for each in self.tradeoff]
+        if self.robust is not None:
+            found["robust"] = self.robust.summary()
         return in_order(found)
 
 

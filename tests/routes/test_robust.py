@@ -1,0 +1,125 @@
+"""Robust templates: they lose less to skew than plain ones, under demands that they do not know."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import a2aflow
+from a2aflow.check.routes import check_routes
+from a2aflow.check.schedule import check_schedule
+from a2aflow.check.template import template_time
+from a2aflow.errors import InputError, UsageError
+from a2aflow.ir.demand import Demand
+from a2aflow.routes import robust
+from a2aflow.routes.judge import judge
+from a2aflow.routes.robust import route_robust, worst_of_hose
+from a2aflow.routes.skews import SKEWS, Family
+from a2aflow.settings import RouteSettings, SolveSettings
+from command_line import Run
+
+TORUS = a2aflow.Problem.all_to_all(a2aflow.build("torus:4x4"))
+SMALL = a2aflow.Problem.all_to_all(a2aflow.build("genkautz:n=9,d=3"))
+PLAIN = a2aflow.route(TORUS, layers=None)
+
+
+@pytest.mark.parametrize("family", ["pairs", "destinations"])
+def test_it_loses_less_than_a_plain_template(family: str) -> None:
+    """Under other demands than it was made with, each against its own certified bound."""
+    made = route_robust(TORUS, RouteSettings(robust=("skew",)))
+    check_routes(made)
+    ours, theirs = (judge(each, (family,), 0, SolveSettings()) for each in (made, PLAIN))
+    assert ours is not None
+    assert theirs is not None
+    assert ours.median <= 0.75 * theirs.median
+    assert 0 <= ours.losses[0] <= ours.median <= ours.worst
+
+
+def test_the_worst_of_the_hose_model_is_known() -> None:
+    """Twice the time of the uniform demand is what no permutation needs more than; plain has 64."""
+    made = route_robust(TORUS, RouteSettings(robust=("hose",)))
+    worst = Demand(16, worst_of_hose(TORUS, made, made.weight)[0])
+    plain = Demand(16, worst_of_hose(TORUS, PLAIN, PLAIN.weight)[0])
+    assert template_time(made, worst) <= 17.0
+    assert template_time(PLAIN, plain) > 22.0
+    random = np.random.default_rng(0)
+    for matrix in Family(TORUS, ("hose",)).draw(random, 20):
+        assert template_time(made, Demand(16, matrix)) <= template_time(made, worst) + 1e-9
+
+
+def test_given_demands_are_served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files in the place of a family: the worst loss of all of them is small."""
+    monkeypatch.setattr(robust, "STEPS", 200)
+    files = []
+    for seed in range(2):
+        matrix = np.random.default_rng(seed).lognormal(0, 1, (9, 9))
+        np.fill_diagonal(matrix, 0.0)
+        files.append(str(tmp_path / f"{seed}.csv"))
+        np.savetxt(files[-1], matrix, delimiter=",")
+    made = a2aflow.route(SMALL, robust=files)
+    plain = a2aflow.route(SMALL)
+    losses = [[a2aflow.predict(each, f).template_loss for f in files] for each in (made, plain)]
+    assert max(losses[0]) <= 0.5 * max(losses[1])
+
+
+def test_families_scale_the_demand_and_keep_its_zeros() -> None:
+    """Every matrix has the total of the problem's own, and nothing where that has nothing."""
+    groups = a2aflow.Demand.of_groups(9, [(0, 1, 2), (3, 4)])
+    problem = a2aflow.Problem(SMALL.topology, groups)
+    for name in SKEWS:
+        drawn = Family(SMALL, (name,)).draw(np.random.default_rng(1), 6)
+        assert drawn.shape == (6, 9, 9)
+        assert drawn.sum(axis=(1, 2)) == pytest.approx(72.0)
+    drawn = Family(problem, ("pairs", "destinations")).draw(np.random.default_rng(1), 5)
+    assert len(drawn) == 5
+    assert not drawn[:, groups.table() == 0].any()
+
+
+def test_same_seed_same_routes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The demands that make a template are drawn by its seed."""
+    monkeypatch.setattr(robust, "STEPS", 20)
+    once, again, other = (route_robust(SMALL, RouteSettings(seed=seed)) for seed in (1, 1, 2))
+    assert np.array_equal(once.weight, again.weight)
+    assert not np.array_equal(once.weight, other.weight)
+
+
+def test_a_template_in_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Chunks are spread as the shares are, and the schedule says what it loses."""
+    monkeypatch.setattr(robust, "STEPS", 50)
+    settings = a2aflow.ScheduleSettings(robust=("skew",), chunks=4)
+    found = a2aflow.find_schedule(SMALL, settings=settings)
+    check_schedule(found.schedule)
+    assert found.schedule.method == "list"
+    assert found.robust is not None
+    assert found.summary()["robust"]["median_loss"] == found.robust.median
+    with pytest.raises(UsageError, match="robust schedule by tsmcf; expected the method list"):
+        a2aflow.find_schedule(SMALL, "tsmcf", settings)
+
+
+def test_what_cannot_be_meant_is_refused(monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
+    """Unknown families, families next to files, another method, too many paths."""
+    with pytest.raises(UsageError, match="'hoes', which is no file; expected one of skew"):
+        a2aflow.route(SMALL, robust=["hoes"])
+    with pytest.raises(UsageError, match="families and files at once"):
+        a2aflow.route(SMALL, robust=["skew", "some.csv"])
+    with pytest.raises(UsageError, match="robust= with method= single, which does not use it"):
+        a2aflow.route(SMALL, robust=["skew"], method="single")
+    found = run("route", "ring:4", "--method", "single", "--robust", "skew")
+    assert found.code == 2
+    assert "use it with robust" in found.err
+    monkeypatch.setattr(robust, "MOST_PATHS", 10)
+    with pytest.raises(InputError, match=r"shortest paths; expected at most 10 .* Use ewsp"):
+        a2aflow.route(SMALL, robust=["skew"])
+    monkeypatch.undo()
+    monkeypatch.setattr(robust, "MOST_CELLS", 10)
+    with pytest.raises(InputError, match=r"for the hose model\. Use robust skew"):
+        a2aflow.route(SMALL, robust=["hose"])
+
+
+def test_the_verb_says_what_it_loses(monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
+    """Median and worst loss, in words and as numbers."""
+    monkeypatch.setattr(robust, "STEPS", 20)
+    lines = run("route", "ring:5", "--robust", "pairs").out
+    assert "(median) to" in lines
+    assert "12 demands of pairs that it was not made with" in lines.replace("\n", " ")
+    assert len(run("route", "ring:5", "--robust", "pairs", "--json").json["robust"]["losses"]) == 12
