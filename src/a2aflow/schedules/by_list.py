@@ -212,8 +212,8 @@ def require_few(chunks: int) -> None:
     """Raise, before any is made, if there are too many chunks."""
     if chunks > MOST_SCHEDULE_CHUNKS:
         raise InputError(
-            f"{chunks:,} chunks in all; expected at most {MOST_SCHEDULE_CHUNKS:,}: use fewer chunks per "
-            "shard, or a demand in larger units"
+            f"{chunks:,} chunks in all; expected at most {MOST_SCHEDULE_CHUNKS:,}: use fewer "
+            "chunks per shard, or a demand in larger units"
         )
 
 

@@ -53,8 +53,8 @@ def find_by_size(problem: Problem, settings: ScheduleSettings) -> FoundSchedule:
     """
     grown = len(problem.sources) * problem.topology.links * least_steps(problem)
     large = grown > sizes.LISTED_VARIABLES and not _symmetric(problem, settings)
-    listed = settings.robust is not None or large
-    return METHODS["list" if listed else "tsmcf"](problem, settings)
+    by_list = settings.robust is not None or (large and not settings.operation_cost)
+    return METHODS["list" if by_list else "tsmcf"](problem, settings)
 
 
 def _symmetric(problem: Problem, settings: ScheduleSettings) -> bool:
@@ -63,17 +63,27 @@ def _symmetric(problem: Problem, settings: ScheduleSettings) -> bool:
 
 def synthesised(problem: Problem, settings: ScheduleSettings) -> FoundSchedule:
     """Return the schedule of the SCCL baseline, checked, with the certificate of the flow."""
-    if settings.operation_cost:
-        raise UsageError(
-            f"operation cost {settings.operation_cost:g} with method sccl, which takes the least "
-            "steps; expected method tsmcf"
-        )
+    _refuse_cost(settings, "sccl, which takes the least steps")
     schedule = synthesise(problem, settings.chunks or 1, settings.steps, settings=settings.solve)
     certificate = solve(problem, "grouped", settings.solve).certificate
     schedule = replace(schedule, certificate=certificate)
     status = proven_status(schedule, Status.GAP_NOT_REACHED, settings.solve)
     curve = {schedule.chunks_per_shard: schedule.loss}
     return FoundSchedule(schedule, curve, {}, status, certificate.bound)
+
+
+def listed(problem: Problem, settings: ScheduleSettings) -> FoundSchedule:
+    """Return the schedule of routes that are served by a list."""
+    _refuse_cost(settings, "list, which sends what waits")
+    return find_by_list(problem, settings)
+
+
+def _refuse_cost(settings: ScheduleSettings, method: str) -> None:
+    if settings.operation_cost:
+        raise UsageError(
+            f"operation cost {settings.operation_cost:g} with method {method}; expected method "
+            "tsmcf"
+        )
 
 
 def timestepped(problem: Problem, settings: ScheduleSettings) -> FoundSchedule:
@@ -85,6 +95,6 @@ def timestepped(problem: Problem, settings: ScheduleSettings) -> FoundSchedule:
 METHODS: dict[str, Scheduler] = {
     AUTO: find_by_size,
     "tsmcf": timestepped,
-    "list": find_by_list,
+    "list": listed,
     "sccl": synthesised,
 }
