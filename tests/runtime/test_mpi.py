@@ -3,13 +3,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from programs_in_c import mpi_of
 
 import a2aflow
 from a2aflow.errors import MissingComponentError, UsageError, VerificationError
 from a2aflow.runtime.engine.build import build
 from a2aflow.runtime.mpiexec import Mpi, find_mpi
 from a2aflow.runtime.processes import Command, grouped
+from programs_in_c import mpi_of
 from saved import RANKS, save_all
 
 HERE = Path(__file__).parent

@@ -5,7 +5,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from programs_in_c import PREFIX, compiled, mpi_of, started, wrapped
 
 import a2aflow
 from a2aflow.errors import FormatError, UsageError
@@ -13,6 +12,7 @@ from a2aflow.ir.files.messages import messages_text
 from a2aflow.lowering.programs.messages import messages_of
 from a2aflow.runtime.mpiexec import Mpi
 from command_line import Run
+from programs_in_c import PREFIX, compiled, mpi_of, started, wrapped
 
 REPORT = re.compile(r"a2aflow: (\d+) all-to-alls taken, (\d+) passed; (\d+) bytes")
 RANKS = 4
