@@ -240,3 +240,16 @@ def test_fractions_are_exact() -> None:
     value = routes_to_json(RING)
     assert value["routes"][0]["weight"] == "1/1"
     assert routes_from_json(value, "file").denominator == 1
+
+
+@pytest.mark.parametrize("layers", [1, 2, 3])
+def test_so_many_layers_at_a_time_that_dependencies_are_numbers(
+    layers: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A dependency is a layer and two links, and must fit into what numbers can hold."""
+    links = RING.problem.topology.links
+    monkeypatch.setattr(verify_routes, "LARGEST_KEY", layers * links**2)
+    layer = np.arange(len(RING.source)) % 7
+    blocks = list(verify_routes._whole_layers(RING, layer))
+    assert [len(np.unique(layer[block])) for block in blocks[:-1]] == [layers] * (len(blocks) - 1)
+    assert sorted(np.concatenate(blocks).tolist()) == list(range(len(layer)))

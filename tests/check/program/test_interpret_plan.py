@@ -242,3 +242,11 @@ def test_threads_are_counted_before_anything_is_run(monkeypatch: pytest.MonkeyPa
             check_all_to_all(Program("p", Chunks(2, 1), (code, idle)))
         with pytest.raises(InputError, match="3 thread blocks in all ranks"):
             judged(plan_of([(NOP,), (NOP,)], [(NOP,)]))
+
+
+def test_a_signal_on_several_channels_reaches_those_with_a_partner() -> None:
+    """One without a partner is told, and the others are heard all the same."""
+    plan = plan_of([(signal(1, 0),)], [(wait(0),)], (2, 1))
+    found = interpret_plan(plan, numbered_inputs(Chunks(2, 1))).violations
+    assert [each for each in found if "no partner" in each]
+    assert not [each for each in found if "deadlock" in each]
