@@ -150,6 +150,22 @@ def test_blocks_hold_whole_routes_and_whole_layers(monkeypatch: pytest.MonkeyPat
         assert found == [np.flatnonzero(layer == 0).tolist(), *others]
 
 
+@pytest.mark.parametrize(
+    ("values", "most"), [([0], 1), ([0, 1, 1], 2), ([3, 3, 3, 4], 3), ([1, 2, 2, 3, 3, 3], 3)]
+)
+def test_the_largest_run(values: list[int], most: int) -> None:
+    """At the end too, whatever the values are."""
+    assert verify_routes._largest_run(np.array(values)) == most
+
+
+def test_so_many_layers_as_a_number_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A layer and two links make a key below the largest: of more layers there are more blocks."""
+    layer = np.arange(RING.count) % 7
+    monkeypatch.setattr(verify_routes, "LARGEST_KEY", 3 * RING.problem.topology.links**2)
+    found = [set(layer[these]) for these in verify_routes._whole_layers(RING, layer)]
+    assert found == [{0, 1, 2}, {3, 4, 5}, {6}]
+
+
 @pytest.mark.parametrize("at_once", [1, 2, 100])
 def test_every_layer_is_looked_at(at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """A cycle in one of many layers is found in that layer, however many are taken at a time."""

@@ -41,6 +41,14 @@ def test_a_correct_schedule_passes(schedule: Schedule) -> None:
     assert (report.steps, report.sends) == (schedule.steps, schedule.sends)
 
 
+@pytest.mark.parametrize("narrow", [0, 1])
+def test_every_send_takes_time(narrow: int) -> None:
+    """The first and the last too: of two links, each with one send, the narrow one sets it."""
+    widths = np.where(np.arange(2) == narrow, 0.25, 1.0).tolist()
+    links = [(0, 1, widths[0]), (1, 0, widths[1])]
+    assert check_schedule(hop_schedule(Topology.from_links("pair", 2, links), 1)).time == 4.0
+
+
 def dense_times(schedule: Schedule) -> Any:
     """Return the time of each step from a table of all steps and links, send by send."""
     topology = schedule.problem.topology

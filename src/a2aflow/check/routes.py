@@ -66,8 +66,8 @@ def _distinct(values: Ints) -> Ints:
 
 
 def _largest_run(ordered: Ints) -> int:
-    """Return how often the most frequent of ordered values occurs."""
-    ends = np.flatnonzero(np.diff(ordered, append=ordered[-1] + 1))
+    """Return how often the most frequent of ordered values, none negative, occurs."""
+    ends = np.flatnonzero(np.diff(ordered, append=-1))
     return int(np.diff(ends, prepend=-1).max())
 
 

@@ -37,7 +37,7 @@ def entry_blocks(flow: Flow, size: int) -> Iterator[tuple[int, int]]:
     """Cut the groups of a flow into runs of about `size` numbers: entries, and ends of groups."""
     numbers = 2 * (flow.start + np.arange(flow.groups + 1))
     cuts = np.searchsorted(numbers, np.arange(size, int(numbers[-1]), size), side="right") - 1
-    edges = [0, *np.maximum(cuts, 0).tolist(), flow.groups]
+    edges = [0, *cuts.tolist(), flow.groups]
     for begin, end in pairwise(edges):
         if begin < end:
             yield begin, end

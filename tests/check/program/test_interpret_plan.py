@@ -211,6 +211,12 @@ def test_signals_without_a_partner_or_a_wait_are_told() -> None:
     assert "rank 0, thread block 0, step 1 signals on channel 0, which has no partner" in (
         lonely.violations
     )
+    beside = interpret_plan(
+        plan_of([(signal(1, 0),)], [(wait(0),)], (2, 1)), numbered_inputs(Chunks(2, 1))
+    )
+    lost = "rank 0, thread block 0, step 0 signals on channel 1, which has no partner"
+    assert lost in beside.violations
+    assert not any("deadlock" in each for each in beside.violations)
     extra = interpret_plan(plan_of([(signal(0), signal(0))], []), numbered_inputs(Chunks(2, 1)))
     assert "rank 1 never waits for 2 signals on its channel 0; every signal needs a wait" in (
         extra.violations
