@@ -71,7 +71,11 @@ def test_no_name_reaches_the_terminal_raw(run: Run, tmp_path: Path, name: str) -
         ("verify", schedule),
         ("topology", triangle, "--draw", tmp_path / "triangle.svg"),
     ]
-    calls += [("topology", triangle, "-o", tmp_path / to, "--to", to) for to in FORMATS]
+    calls += [
+        ("topology", triangle, "-o", tmp_path / to, "--to", to)
+        for to, each in FORMATS.items()
+        if each.writes
+    ]
     calls += [
         ("lower", schedule, "--to", to, "-o", tmp_path / f"s.{to}") for to in targets_for(Schedule)
     ]

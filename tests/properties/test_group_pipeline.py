@@ -25,6 +25,7 @@ from a2aflow.topologies.clusters import compose
 from a2aflow.topologies.hosts import Host
 from a2aflow.topologies.spec import build
 from a2aflow.verification import verify_text
+from lowered_files import holds
 from strategies import fabrics, topologies
 from uneven_cases import uneven_problems
 
@@ -86,8 +87,9 @@ def test_from_the_problem_to_the_bytes(problem: Problem, chunks: int) -> None:
         with pytest.raises(InputError, match="lower it to messages, mscclpp or oneccl, or pad"):
             TARGETS["msccl"].emit(schedule, Options())
     for name in sorted(admitted):
-        text = TARGETS[name].emit(schedule, Options())
-        assert verify_text(text, name, problem.topology)["correct"]
+        if not TARGETS[name].folder:
+            text = TARGETS[name].emit(schedule, Options())
+            assert holds(verify_text(text, name, problem.topology))
     exchanged(schedule, 11)
 
 
