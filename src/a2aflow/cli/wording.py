@@ -33,6 +33,9 @@ WORDING = {
     "runtimes": ("accepted by", "{}"),
     "refused_by": ("refused by", "{}"),
     "queue_pairs": ("queue pairs", "{:,}"),
+    "template_time": ("as a template", "{:.6g} under the demand"),
+    "template_bound": ("at least", "{:.6g}, certified"),
+    "template_loss": ("loss", "{:.1%}"),
     "bytes": ("size", "{:,} bytes"),
     "seconds": ("took", "{:.2f} s"),
 }
