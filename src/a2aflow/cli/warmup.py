@@ -25,6 +25,8 @@ from a2aflow.routes.deadlock_free.best import solve_deadlock_free
 from a2aflow.routes.layers.assign import LAYERINGS, assign_layers
 from a2aflow.routes.phases import split_phases
 from a2aflow.routes.whole_chunks import bounded_chunks, limit_routes
+from a2aflow.schedules.by_list import find_by_list
+from a2aflow.schedules.resolve import warm_up
 from a2aflow.schedules.search import find_timestepped
 from a2aflow.settings import PATH_SETS, RouteSettings, ScheduleSettings
 from a2aflow.topologies.operators import drop_links
@@ -86,6 +88,8 @@ def small_jobs() -> dict[str, Job]:
         "layers, chunks and phases": partial(_refine, one_way),
         "routes without deadlock": partial(solve_deadlock_free, problem, 1, RouteSettings()),
         "schedule": partial(find_timestepped, problem, ScheduleSettings(max_chunks=2)),
+        "schedule by list": partial(find_by_list, problem, ScheduleSettings(chunks=1)),
+        "solve again": partial(warm_up, problem.topology),
     }
 
 

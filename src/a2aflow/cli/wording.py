@@ -35,6 +35,9 @@ WORDING = {
     "queue_pairs": ("queue pairs", "{:,}"),
     "sent_bytes": ("sent", "{:,} bytes in all"),
     "max_bytes_per_link": ("busiest pair", "{:,} bytes"),
+    "template_time": ("as a template", "{:.6g} under the demand"),
+    "template_bound": ("at least", "{:.6g}, certified"),
+    "template_loss": ("loss", "{:.1%}"),
     "bytes": ("size", "{:,} bytes"),
     "seconds": ("took", "{:.2f} s"),
 }
