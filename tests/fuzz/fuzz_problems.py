@@ -113,7 +113,9 @@ def _commands(rng: Random, demand: list[str], verb: str) -> list[list[str]]:
     if verb == "solve":
         first += ["--method", rng.choice(sorted(METHODS)), *rng.choice(([], ["--no-symmetry"]))]
     elif verb == "route":
-        first += ["--method", rng.choice(CHOICE)]
+        method = rng.choice(CHOICE)
+        # Its shares are any reals, of which files of chunks take whole eighths.
+        first += ["--method", method, *(["--chunks", "8"] if method == "robust" else [])]
         kind = rng.choice(sorted(set(targets_for(Routes)) - {"opensm", "simgrid"}))
         if not demand:
             lowered = ["lower", out, "--to", kind, "--max-routes", "4096", "-o", "l", "--json"]
