@@ -12,8 +12,8 @@ PACKAGE = Path(a2aflow.__file__).parent
 ROOMS = ("flows", "routes", "schedules", "paths")
 """The rooms that search, each with limits of its own."""
 
-SHARED = {"METHODS"}
-"""Names that mean the same wherever they stand: a room's table of methods."""
+SHARED = {"METHODS", "METHOD"}
+"""Names that mean the same wherever they stand: a room's table of methods, and one's own name."""
 
 
 def constants(path: Path) -> dict[str, bool]:

@@ -171,9 +171,9 @@ def _made_by(provenance: Provenance | None) -> dict[str, Any]:
 def predict(template: Routes | Schedule, demand: GivenDemand) -> TemplateReport:
     """Return the time of routes or a schedule under a demand, against that demand's own bound.
 
-    >>> import a2aflow
+    >>> import a2aflow, numpy
     >>> routes = a2aflow.route("torus:3x3", method="single")
-    >>> a2aflow.predict(routes, 2 - 2 * np.eye(9)).template_time
+    >>> a2aflow.predict(routes, 2 - 2 * numpy.eye(9)).template_time
     6.0
     """
     wanted = demand_of(demand, template.problem.topology)

@@ -128,7 +128,7 @@ def test_the_size_chooses_the_method(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_too_many_chunks_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """The number of all chunks is known before there is room for them."""
-    monkeypatch.setattr(by_list, "MOST_CHUNKS", 100)
+    monkeypatch.setattr(by_list, "MOST_SCHEDULE_CHUNKS", 100)
     with pytest.raises(InputError, match="240 chunks in all; expected at most 100"):
         find_by_list(Problem.all_to_all(build("torus:4x4")), ScheduleSettings(chunks=1))
 

@@ -37,6 +37,7 @@ from a2aflow.routes.weights import routes_from_weights
 from a2aflow.settings import RouteSettings
 
 METHOD = "robust"
+"""Its name among the methods, which its answers carry."""
 
 STEPS = 400
 """Steps of mirror descent; the shares are those of the second half, on average."""
@@ -44,7 +45,7 @@ STEPS = 400
 BATCH = 16
 """Demands that are drawn in every step."""
 
-STEEPNESS = 40.0
+LINK_STEEPNESS = 40.0
 """How sharply the fullest links count: e to the power of this for a load of all of the bound."""
 
 FIRST_STEP, HALVED_AFTER = 0.2, 30
@@ -189,7 +190,7 @@ def _gradient(pool: _Pool, share: Floats, amounts: Floats, worst: bool) -> tuple
     """
     load = pool.crossing @ (amounts * share[pool.variable][:, None])
     fullest = load.max(axis=0)
-    price = np.exp(STEEPNESS * (load - (fullest.max() if worst else fullest)))
+    price = np.exp(LINK_STEEPNESS * (load - (fullest.max() if worst else fullest)))
     price /= price.sum() if worst else price.sum(axis=0) * len(fullest)
     slope = np.bincount(pool.variable, ((pool.crossing.T @ price) * amounts).sum(axis=1))
     mean = np.bincount(pool.first, slope * share)

@@ -22,6 +22,7 @@ from a2aflow.ir.files.demands import read_demand
 from a2aflow.ir.problem import Problem
 
 HOSE, SKEW = "hose", "skew"
+"""Families that are known by what they allow, and that mix both kinds of lognormal amounts."""
 
 PAIR_SIGMA, DESTINATION_SIGMA = 1.0, 0.8
 """The spread of lognormal amounts: of each pair, and of each destination."""

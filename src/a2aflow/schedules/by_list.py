@@ -37,6 +37,7 @@ from a2aflow.schedules.timed_chunks import MOST_SCHEDULE_CHUNKS
 from a2aflow.settings import RouteSettings, ScheduleSettings, SolveSettings
 
 METHOD = "list"
+"""Its name among the methods, which its answers carry."""
 
 QUOTAS = (1, 2, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
 """Parts of the paths' time that steps are to take, in turn, as far as more steps may pay."""
@@ -59,7 +60,7 @@ MOST_TRIED = 400_000
 FEW_QUOTAS = (8, 16)
 """Quotas that are mostly without loss."""
 
-COARSE_GAP = 5e-4
+COARSE_LIST_GAP = 5e-4
 """The certified gap that is asked of the bound, at least, where primal-dual steps prove it."""
 
 SOLVING_SHARE = 0.3
@@ -151,7 +152,7 @@ def bounding_flow(problem: Problem, solving: SolveSettings) -> Flow:
     variables = len(problem.sources) * problem.topology.links
     if variables <= sizes.FIRST_ORDER_VARIABLES:
         return solve_sources(problem, solving)
-    return solve_master(problem, replace(solving, gap=max(solving.gap, COARSE_GAP)))
+    return solve_master(problem, replace(solving, gap=max(solving.gap, COARSE_LIST_GAP)))
 
 
 def _choices(problem: Problem, bound: float, settings: ScheduleSettings) -> list[int]:

@@ -98,3 +98,4 @@ METHODS: dict[str, Scheduler] = {
     "list": listed,
     "sccl": synthesised,
 }
+"""All methods by name."""

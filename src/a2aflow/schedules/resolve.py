@@ -42,13 +42,13 @@ FINER = (1, 2)
 MOST_CHUNKS = 64
 """Chunks of a shard of mean size at most."""
 
-STEEPNESS = 4.0
+PRICE_STEEPNESS = 4.0
 """What the loss times the last steepness of the prices is: a gap is about the inverse of that."""
 
 PASSES = 2.8
 """Passes of best responses over the inverse root of the loss: 20 for two percent."""
 
-QUOTAS = (8, 6, 12)
+RESOLVED_QUOTAS = (8, 6, 12)
 """Parts of the paths' time that steps are to take, in turn."""
 
 PROOF_SHARE = 0.2
@@ -58,6 +58,7 @@ MOST_PASSES = 100
 """Passes at most, however small the loss that is asked for."""
 
 METHOD = "resolve"
+"""Its name among the methods, which its answers carry."""
 
 Answer = TypeVar("Answer", Routes, Schedule)
 
@@ -97,7 +98,7 @@ class Resolver:
 
         def spread(cut: Chunks) -> Table:
             passes = min(MOST_PASSES, round(PASSES / self.loss**0.5))
-            steepness = min(LAST_STEEPNESS, max(10.0, STEEPNESS / self.loss))
+            steepness = min(LAST_STEEPNESS, max(10.0, PRICE_STEEPNESS / self.loss))
             table, found = quick_paths(self.problem.topology, cut, steepness, passes)
             lengths.append(found)
             return table
@@ -123,7 +124,7 @@ class Resolver:
         """Yield schedules of the chunks on their paths, unless even these take too long."""
         topology = self.problem.topology
         ways = ways_of(topology, placed.paths, placed.size)
-        for parts in QUOTAS:
+        for parts in RESOLVED_QUOTAS:
             served = serve(topology, ways, placed.time / parts, SHORTEST_STEP)
             if served is not None:
                 schedule = write_schedule(placed, ways, served, proof, placed.time)
