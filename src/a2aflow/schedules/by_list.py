@@ -23,7 +23,6 @@ from a2aflow.ir.paths import Paths
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.schedule import Schedule
-from a2aflow.ir.units import normal_units
 from a2aflow.lp.settings import never
 from a2aflow.paths.any_path import Chunks as CutChunks
 from a2aflow.paths.any_path import Table
@@ -31,7 +30,7 @@ from a2aflow.routes import route
 from a2aflow.routes.judge import judge
 from a2aflow.routes.route_chunks import RouteChunks
 from a2aflow.routes.single import spread_chunks
-from a2aflow.schedules.search import FoundSchedule, proven_status
+from a2aflow.schedules.search import FoundSchedule, find_in_normal_units
 from a2aflow.schedules.serve import Served, Ways, serve, ways_of
 from a2aflow.schedules.timed_chunks import MOST_SCHEDULE_CHUNKS
 from a2aflow.settings import RouteSettings, ScheduleSettings, SolveSettings
@@ -90,16 +89,7 @@ def find_by_list(problem: Problem, settings: ScheduleSettings) -> FoundSchedule:
     It has the fewest chunks per shard that keep within the loss of the certified bound, or the best
     number found.
     """
-    settings = settings.begin()
-    units = normal_units(problem, demand=False)
-    found = _find(units.problem, replace(settings, latency=settings.latency / units.time))
-    schedule = units.restored(found.schedule)
-    return replace(
-        found,
-        schedule=schedule,
-        status=proven_status(schedule, found.status, settings.solve),
-        fractional_bound=found.fractional_bound * units.time,
-    )
+    return find_in_normal_units(problem, settings, _find)
 
 
 def _find(problem: Problem, settings: ScheduleSettings) -> FoundSchedule:

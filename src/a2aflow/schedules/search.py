@@ -1,5 +1,6 @@
 """From a problem to a verified chunk schedule: how many steps, how many chunks."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -80,9 +81,21 @@ def find_timestepped(problem: Problem, settings: ScheduleSettings) -> FoundSched
     The numbers of chunks that divide the fractional time evenly are tried for a loss of nothing;
     failing that, the smallest number within the loss is taken, and failing that, the best found.
     """
+    return find_in_normal_units(problem, settings, _find)
+
+
+def find_in_normal_units(
+    problem: Problem,
+    settings: ScheduleSettings,
+    find: Callable[[Problem, ScheduleSettings], FoundSchedule],
+) -> FoundSchedule:
+    """Search in normal units, with the clock running; return what was found in the problem's own.
+
+    The schedule is checked, and its status is what the check proves.
+    """
     settings = settings.begin()
     units = normal_units(problem, demand=False)
-    found = _find(units.problem, replace(settings, latency=settings.latency / units.time))
+    found = find(units.problem, replace(settings, latency=settings.latency / units.time))
     schedule = units.restored(found.schedule)
     return replace(
         found,

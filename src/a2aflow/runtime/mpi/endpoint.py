@@ -1,9 +1,10 @@
-"""One rank of COMM_WORLD, for `runtime.bench`."""
+"""Ranks of COMM_WORLD, for `runtime.bench`."""
 
 from pathlib import Path
 from typing import Any
 
 from a2aflow.ir.chunks import PerShard
+from a2aflow.ir.demand import Demand
 from a2aflow.ir.files.messages import read_rank
 from a2aflow.runtime.mpi.alltoall import Alltoall
 from a2aflow.runtime.mpi.buffers import Bytes
@@ -11,28 +12,24 @@ from a2aflow.runtime.mpi.library import MPI
 from a2aflow.runtime.mpi.requests import Sync
 
 
-class Endpoint:
-    """One rank of COMM_WORLD, for `runtime.bench`."""
+class WorldRank:
+    """What any rank of a run over MPI has, however it exchanges shards."""
 
-    def __init__(self, messages: Path, sync: Sync) -> None:
-        self._comm = MPI.COMM_WORLD
-        part = read_rank(messages, self._comm.Get_rank())
-        self._alltoall = Alltoall(part, self._comm, sync)
-        self.demand = part.demand
-        self.ranks = self._comm.Get_size()
-        self.here = (self._comm.Get_rank(),)
+    def __init__(self, comm: "MPI.Intracomm", demand: Demand, way: str) -> None:
+        self._comm, self.demand = comm, demand
+        self.ranks = comm.Get_size()
+        self.here = (comm.Get_rank(),)
         vendor, version = MPI.get_vendor()
-        exchange = {"c": "exchange in C", "python": "exchange in Python"}[self._alltoall.engine]
-        self.name = f"{vendor} {'.'.join(map(str, version))}, {exchange}"
-        self.native_name = "MPI_Alltoall" if part.demand.uniform else "MPI_Alltoallv"
-
-    def exchange(self, send: list[Bytes], recv: list[Bytes], shard: PerShard) -> None:
-        """All-to-all by the schedule."""
-        self._alltoall(send[0], recv[0], shard)
+        self.name = f"{vendor} {'.'.join(map(str, version))}, {way}"
+        self.native_name = "MPI_Alltoall" if demand.uniform else "MPI_Alltoallv"
 
     def native(self, send: list[Bytes], recv: list[Bytes], shard: PerShard) -> None:
-        """All-to-all by MPI itself."""
-        native_alltoall(self._comm, send[0], recv[0], shard)
+        """All-to-all by MPI itself, of shards that are alike or not."""
+        if shard.counts is None:
+            self._comm.Alltoall(send[0], recv[0])
+            return
+        sent, received = shard.counts[self.here[0]], shard.counts[:, self.here[0]]
+        self._comm.Alltoallv([send[0], sent.tolist()], [recv[0], received.tolist()])
 
     def barrier(self) -> None:
         """Wait for all ranks."""
@@ -42,16 +39,21 @@ class Endpoint:
         """Return every rank's value."""
         return self._comm.allgather(value)
 
+
+class Endpoint(WorldRank):
+    """A rank that exchanges shards by its messages."""
+
+    def __init__(self, messages: Path, sync: Sync) -> None:
+        comm = MPI.COMM_WORLD
+        part = read_rank(messages, comm.Get_rank())
+        self._alltoall = Alltoall(part, comm, sync)
+        exchange = {"c": "exchange in C", "python": "exchange in Python"}[self._alltoall.engine]
+        super().__init__(comm, part.demand, exchange)
+
+    def exchange(self, send: list[Bytes], recv: list[Bytes], shard: PerShard) -> None:
+        """All-to-all by the schedule."""
+        self._alltoall(send[0], recv[0], shard)
+
     def close(self) -> None:
         """Free what MPI holds for the schedule."""
         self._alltoall.free()
-
-
-def native_alltoall(comm: "MPI.Intracomm", send: Bytes, recv: Bytes, shard: PerShard) -> None:
-    """All-to-all by MPI itself, of shards that are alike or not."""
-    if shard.counts is None:
-        comm.Alltoall(send, recv)
-        return
-    rank = comm.Get_rank()
-    sent, received = shard.counts[rank], shard.counts[:, rank]
-    comm.Alltoallv([send, sent.tolist()], [recv, received.tolist()])

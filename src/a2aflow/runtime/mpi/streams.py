@@ -1,14 +1,13 @@
 """Ranks that carry out the instructions of a file over MPI, for `runtime.bench`."""
 
 import os
-from typing import Any
 
 import numpy as np
 
 from a2aflow.errors import UsageError
 from a2aflow.ir.chunks import PerShard
 from a2aflow.runtime.mpi.buffers import Bytes
-from a2aflow.runtime.mpi.endpoint import native_alltoall
+from a2aflow.runtime.mpi.endpoint import WorldRank
 from a2aflow.runtime.mpi.library import MPI
 from a2aflow.runtime.streams import Layout, Packet, Streams, advance, player
 
@@ -52,20 +51,16 @@ class _Mail:
         return bool(self._sent)
 
 
-class StreamsEndpoint:
-    """One rank of COMM_WORLD that carries out the instructions of a file, for `runtime.bench`."""
+class StreamsEndpoint(WorldRank):
+    """A rank that carries out the instructions of a file."""
 
     def __init__(self, work: Streams) -> None:
-        self._comm = MPI.COMM_WORLD.Dup()
+        super().__init__(
+            MPI.COMM_WORLD.Dup(), work.chunks.demand(), "by the instructions of the file"
+        )
         self._work, self._exchanges = work, 0
-        self.demand = work.chunks.demand()
-        self.ranks = self._comm.Get_size()
         if self.ranks != len(work.ranks):
             raise UsageError(f"{self.ranks} ranks for a program of {len(work.ranks)}")
-        self.here = (self._comm.Get_rank(),)
-        vendor, version = MPI.get_vendor()
-        self.name = f"{vendor} {'.'.join(map(str, version))}, by the instructions of the file"
-        self.native_name = "MPI_Alltoall" if self.demand.uniform else "MPI_Alltoallv"
 
     def exchange(self, send: list[Bytes], recv: list[Bytes], shard: PerShard) -> None:
         """All-to-all by the instructions; that they come to an end is what `verify` has found."""
@@ -86,18 +81,6 @@ class StreamsEndpoint:
             if not packets:
                 os.sched_yield()
         layout.deliver(memory, recv[0])
-
-    def native(self, send: list[Bytes], recv: list[Bytes], shard: PerShard) -> None:
-        """All-to-all by MPI itself."""
-        native_alltoall(self._comm, send[0], recv[0], shard)
-
-    def barrier(self) -> None:
-        """Wait for all ranks."""
-        self._comm.Barrier()
-
-    def gather(self, value: Any) -> list[Any]:
-        """Return every rank's value."""
-        return self._comm.allgather(value)
 
     def close(self) -> None:
         """Free the communicator."""
