@@ -33,15 +33,13 @@ class Exchange:
 
     `comm` is the handle of a communicator of its own, whose ranks are those of the messages, and
     which outlives this; `handle_bytes` is the size of such a handle, in which libraries differ.
-    Making one is collective.
     """
 
     def __init__(self, engine: Path, part: RankMessages, comm: int, handle_bytes: int) -> None:
         self._library = _library(engine, handle_bytes)
         self._peers = np.arange(part.chunks.ranks, dtype=np.int32)
         self._plan = self._plan_of(part)
-        crowded = self._library.a2a_crowded(comm)
-        self._exchange = self._library.a2a_exchange_new(self._plan, comm, _at(self._peers), crowded)
+        self._exchange = self._library.a2a_exchange_new(self._plan, comm, _at(self._peers))
         if not self._exchange:
             raise A2AFlowError("the engine has no memory for an exchange")
         self._kept: tuple[object, ...] = ()
@@ -120,8 +118,7 @@ def _library(path: Path, handle_bytes: int) -> ctypes.CDLL:
             c_char_p,
         ),
         "a2a_plan_free": (None, c_void_p),
-        "a2a_crowded": (c_int, comm),
-        "a2a_exchange_new": (c_void_p, c_void_p, comm, c_void_p, c_int),
+        "a2a_exchange_new": (c_void_p, c_void_p, comm, c_void_p),
         "a2a_exchange_free": (None, c_void_p),
         "a2a_start": (c_int, c_void_p, POINTER(_Call), c_int64),
         "a2a_test": (c_int, c_void_p, POINTER(c_int)),

@@ -64,8 +64,7 @@ typedef struct {
 
 /* A place for one all-to-all at a time. `peers` are the ranks in `comm` of those of the plan; both
  * outlive it. NULL if there is no memory. */
-Exchange *a2a_exchange_new(const Plan *plan, MPI_Comm comm, const int32_t *peers, int crowded);
-int a2a_crowded(MPI_Comm comm);
+Exchange *a2a_exchange_new(const Plan *plan, MPI_Comm comm, const int32_t *peers);
 void a2a_exchange_free(Exchange *exchange);
 
 /* Start an all-to-all; `turn` counts those of a communicator, alike on all its ranks. */

@@ -10,10 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 enum { STAGED_RUN = 16 * 1024 };
 /* Runs that are shorter than this on average are worth a copy: it costs less than a message. */
+enum { PATIENCE = 500 };
+/* How often to ask in vain before sleeping in between. */
 
 typedef struct {
     int64_t offset;
@@ -24,7 +25,6 @@ struct Exchange {
     const Plan *plan;
     MPI_Comm comm;
     const int32_t *peers;
-    int crowded;
     int turns; /* how many turns tags tell apart */
     /* The layout, for these numbers of bytes. */
     int64_t shard, *matrix;
@@ -43,7 +43,7 @@ struct Exchange {
     int *finished;
 };
 
-Exchange *a2a_exchange_new(const Plan *plan, MPI_Comm comm, const int32_t *peers, int crowded)
+Exchange *a2a_exchange_new(const Plan *plan, MPI_Comm comm, const int32_t *peers)
 {
     Exchange *it = calloc(1, sizeof *it);
     size_t count = (size_t)plan->messages + 1;
@@ -52,7 +52,6 @@ Exchange *a2a_exchange_new(const Plan *plan, MPI_Comm comm, const int32_t *peers
     it->plan = plan;
     it->comm = comm;
     it->peers = peers;
-    it->crowded = crowded;
     it->shard = -1;
     it->run_first = calloc(count, sizeof(int32_t));
     it->staged = calloc(count, sizeof(int64_t));
@@ -353,37 +352,28 @@ int a2a_test(Exchange *it, int *done)
     return MPI_SUCCESS;
 }
 
-/* Whether this machine has more ranks of a communicator than cores; collective. */
-int a2a_crowded(MPI_Comm comm)
-{
-    MPI_Comm here;
-    int ranks = 0;
-    if (PMPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &here))
-        return 0;
-    PMPI_Comm_size(here, &ranks);
-    PMPI_Comm_free(&here);
-    return ranks > sysconf(_SC_NPROCESSORS_ONLN);
-}
-
-/* Give way to others. Where ranks share cores, the one that we wait for may need ours, and a yield
- * often comes back at once: a sleep of no length took half as long with four ranks on a core. Not by
- * MPI_Waitsome, which in MPICH never yields and took ten times as long. */
-static void give_way(const Exchange *it)
+/* Give way to others: the rank that we wait for may need our core. Yields are answered within
+ * microseconds, which short messages need; a transfer that takes longer than some hundreds of them
+ * is better served by sleeping, which leaves the core to whoever moves its bytes. Not by
+ * MPI_Waitsome, which in MPICH never yields and took ten times as long with four ranks on a core. */
+static void give_way(int tries)
 {
     static const struct timespec MOMENT = {0, 1};
-    if (it->crowded)
-        nanosleep(&MOMENT, NULL);
-    else
+    if (tries < PATIENCE)
         sched_yield();
+    else
+        nanosleep(&MOMENT, NULL);
 }
 
 int a2a_wait(Exchange *it)
 {
-    int done = 0;
-    for (;;) {
+    for (int tries = 0, done = 0;; tries++) {
+        int32_t before = it->active, left = it->unfinished;
         int code = a2a_test(it, &done);
         if (code || done)
             return code;
-        give_way(it);
+        if (it->active != before || it->unfinished != left)
+            tries = 0;
+        give_way(tries);
     }
 }

@@ -59,7 +59,7 @@ typedef struct Bound {
     MPI_Comm comm; /* a duplicate: our messages cannot be taken for the program's */
     int32_t ranks, rank;
     int64_t turn;
-    int count, crowded, gone, in_flight;
+    int count, gone, in_flight;
     struct {
         Plan *plan;
         int64_t least;
@@ -275,7 +275,6 @@ static Bound *bind(MPI_Comm comm)
     PMPI_Allreduce(&ready, &all, 1, MPI_INT, MPI_MIN, comm);
     if (all && PMPI_Comm_dup(comm, &bound->comm) == MPI_SUCCESS) {
         MPI_Group own, everyone;
-        bound->crowded = a2a_crowded(bound->comm);
         PMPI_Comm_group(comm, &own);
         PMPI_Comm_group(MPI_COMM_WORLD, &everyone);
         for (int r = 0; r < ranks; r++)
@@ -445,8 +444,7 @@ static int start(Operation *operation, int at, const Side *send, const Side *rec
     int32_t ranks = bound->ranks, *role = bound->plans[at].role;
     if (!operation->exchanges[at])
         operation->exchanges[at] =
-            a2a_exchange_new(bound->plans[at].plan, bound->comm, bound->plans[at].peers,
-                             bound->crowded);
+            a2a_exchange_new(bound->plans[at].plan, bound->comm, bound->plans[at].peers);
     for (int32_t pair = 0; matrix && pair < ranks * ranks; pair++)
         operation->by_role[(size_t)role[pair / ranks] * ranks + role[pair % ranks]] = matrix[pair];
     const Side *from = send ? send : receive;
