@@ -32,6 +32,7 @@ ROOMS: dict[str, set[str]] = {
     "schedules": SOLVING | {"flows", "routes", "check"},
     "lowering": NOUNS | {"registry", "topologies"},
     "runtime": NOUNS | {"lowering", "check"},
+    "testbed": NOUNS | {"lowering", "runtime"},
     "loading": NOUNS | {"topologies", "lowering"},
     "verification": NOUNS | {"check", "topologies", "flows", "lowering", "loading"},
     "extensions": SOLVING | {"registry", "flows", "routes", "lowering"},

@@ -24,11 +24,15 @@ SIGNS = {"mpich": ("hydra", "mpich", "intel(r) mpi"), "openmpi": ("open mpi", "o
 
 @dataclass(frozen=True)
 class Mpi:
-    """An MPI: its kind, its mpiexec, and the environment that both it and the ranks need."""
+    """An MPI: its kind, its mpiexec, and the environment that both it and the ranks need.
+
+    `place` is written before the command of every rank, and takes it to where it is to run.
+    """
 
     kind: str
     mpiexec: Path
     environment: dict[str, str]
+    place: tuple[str, ...] = ()
 
     def command(self, ranks: int, rank_command: list[str]) -> list[str]:
         """Return the command that starts `ranks` ranks of `rank_command` on this machine."""
@@ -37,7 +41,7 @@ class Mpi:
             # Open MPI refuses root, and more ranks than cores, unless told.
             options = ["--oversubscribe", "--bind-to", "none"]
             options += ["--allow-run-as-root"] if os.geteuid() == 0 else []
-        return [str(self.mpiexec), *options, "-n", str(ranks), *rank_command]
+        return [str(self.mpiexec), *options, "-n", str(ranks), *self.place, *rank_command]
 
     def variables(self, ranks: int) -> dict[str, str]:
         """Return the environment for `ranks` ranks; what the user has set stays."""

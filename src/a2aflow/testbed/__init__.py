@@ -1,0 +1,1 @@
+"""A fabric of network namespaces on this machine: real ranks, real TCP, links with real limits."""

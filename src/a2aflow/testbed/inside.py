@@ -1,0 +1,175 @@
+"""What has to be done inside namespaces: `python -I inside.py configure|read|exec ...`.
+
+    configure           JSON on standard input: for each namespace its path, the batches of `ip` and
+                        `tc`, and its devices
+    run                 the same with batches only
+    read                namespaces on standard input, one per line; prints what each has counted
+    exec RECORD [NODE]  enter the namespace of a node, or of the rank that MPI says we are, and
+                        become the command behind `--`
+
+Run by its path and on the standard library alone, so that a rank is where it belongs in
+milliseconds.
+"""
+
+import ctypes
+import json
+import os
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+CLONE_NEWNET, CLONE_NEWNS = 0x40000000, 0x00020000
+MS_REC, MS_PRIVATE = 0x4000, 0x40000
+"""Of Linux: what to enter or to have of one's own, and how mounts are shared."""
+
+SETTINGS = {
+    "ipv4/ip_forward": "1",
+    "ipv4/fib_multipath_hash_policy": "1",
+    "ipv4/tcp_rto_min_us": "5000000",
+    "ipv4/tcp_early_retrans": "0",
+    "ipv4/tcp_slow_start_after_idle": "0",
+    "ipv4/tcp_no_metrics_save": "1",
+    "ipv4/tcp_congestion_control": "cubic",
+    "ipv6/conf/all/forwarding": "1",
+    "ipv6/conf/all/seg6_enabled": "1",
+    "ipv6/fib_multipath_hash_policy": "1",
+}
+"""Settings of a namespace: nodes forward; TCP does not take a long queue for a loss."""
+
+DEVICE_SETTINGS = {
+    "ipv4/conf/{}/rp_filter": "0",
+    "ipv6/conf/{}/accept_dad": "0",
+    "ipv6/conf/{}/seg6_enabled": "1",
+}
+"""Settings of a device: a way back may differ from the way there."""
+
+RANK_VARIABLES = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "RANK")
+"""Where launchers say which rank a process is."""
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def main(words: list[str]) -> None:
+    """Do what the first word says."""
+    modes = {"configure": _configure, "run": _run_batches, "read": _read}
+    if words[0] == "exec":
+        _become(words[1:])
+    else:
+        modes[words[0]]()
+
+
+def enter(namespace: str) -> None:
+    """Move this process into a network namespace."""
+    with Path(namespace).open("rb") as file:
+        _check(_libc.setns(file.fileno(), CLONE_NEWNET), f"cannot enter {namespace}")
+
+
+def _configure() -> None:
+    # What we mount is for us alone.
+    _check(_libc.unshare(CLONE_NEWNS), "cannot have mounts of our own")
+    _check(_libc.mount(b"none", b"/", None, MS_REC | MS_PRIVATE, None), "cannot make / private")
+    for each in json.load(sys.stdin):
+        enter(each["namespace"])
+        for key, value in SETTINGS.items():
+            _set(key, value)
+        for device in ["all", "default", *each["devices"]]:
+            for key, value in DEVICE_SETTINGS.items():
+                _set(key.format(device), value)
+        _batch("ip", each["ip"], each["namespace"])
+        _batch("tc", each["tc"], each["namespace"])
+        _pin(each["devices"])
+
+
+def _run_batches() -> None:
+    for each in json.load(sys.stdin):
+        enter(each["namespace"])
+        for tool in ("ip", "tc"):
+            if each.get(tool):
+                _batch(tool, each[tool], each["namespace"])
+
+
+def _set(key: str, value: str) -> None:
+    # Kernels differ in what they have; what matters shows in what is measured.
+    with suppress(OSError):
+        Path("/proc/sys/net", key).write_text(value)
+
+
+def _batch(tool: str, text: str, where: str) -> None:
+    # Without -force: the first line that fails ends it.
+    done = subprocess.run(
+        [tool, "-batch", "-"], input=text, text=True, capture_output=True, check=False
+    )
+    if done.returncode:
+        _fail(f"{where}: {tool}: {done.stderr.strip()}")
+
+
+def _pin(devices: list[str]) -> None:
+    """Have each device's packets handled by one processor, or they overtake each other."""
+    _check(_libc.mount(b"sysfs", b"/sys", b"sysfs", 0, None), "cannot mount sysfs")
+    for index, device in enumerate(devices):
+        cpu = index % (os.cpu_count() or 1)
+        groups = [0] * (cpu // 32) + [1 << cpu % 32]
+        mask = ",".join(f"{group:x}" for group in reversed(groups))
+        with suppress(OSError):
+            Path(f"/sys/class/net/{device}/queues/rx-0/rps_cpus").write_text(mask)
+    _check(_libc.umount2(b"/sys", 2), "cannot unmount sysfs")
+
+
+def _read() -> None:
+    found = []
+    for line in sys.stdin.read().split():
+        enter(line)
+        shown = subprocess.run(
+            ["tc", "-s", "-j", "qdisc", "show"], text=True, capture_output=True, check=False
+        )
+        buckets = [row for row in json.loads(shown.stdout or "[]") if row.get("kind") == "tbf"]
+        found.append(
+            {
+                "sent": {row["dev"]: row["bytes"] for row in buckets},
+                "drops": {row["dev"]: row["drops"] for row in buckets},
+                "queued": {row["dev"]: row["backlog"] for row in buckets},
+                "retransmits": _retransmits(),
+            }
+        )
+    json.dump(found, sys.stdout)
+
+
+def _retransmits() -> int:
+    lines = Path("/proc/thread-self/net/snmp").read_text().splitlines()
+    names, values = (line.split() for line in lines if line.startswith("Tcp:"))
+    return int(values[names.index("RetransSegs")])
+
+
+def _become(words: list[str]) -> None:
+    cut = words.index("--")
+    record = json.loads(Path(words[0]).read_text(encoding="utf-8"))
+    node = words[1] if cut > 1 else None
+    if node is None:
+        rank = next((os.environ[key] for key in RANK_VARIABLES if key in os.environ), None)
+        if rank is None:
+            _fail("no launcher says which rank this is; start it by mpiexec, or name a node")
+        terminals = record["terminals"]
+        if not 0 <= int(rank) < len(terminals):
+            _fail(f"rank {rank} of a fabric with {len(terminals)} terminals; start as many ranks")
+        node = terminals[int(rank)]
+    enter(record["namespaces"][int(node)])
+    os.environ.update({**record["environment"], **os.environ})
+    try:
+        os.execvp(words[cut + 1], words[cut + 1 :])
+    except OSError as error:
+        _fail(f"{words[cut + 1]}: {error.strerror}", 127)
+
+
+def _check(code: int, problem: str) -> None:
+    if code:
+        _fail(f"{problem}: {os.strerror(ctypes.get_errno())}")
+
+
+def _fail(message: str, code: int = 1) -> None:
+    sys.stderr.write(f"{message}\n")
+    raise SystemExit(code)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
