@@ -20,6 +20,9 @@ from a2aflow.ir.chunks import PerShard, shards_of
 from a2aflow.ir.demand import Demand
 
 Bytes = NDArray[np.uint8]
+Exchanging = Callable[[list[Bytes], list[Bytes], PerShard], None]
+"""A way to exchange: what is sent, where it is received, and the bytes of every pair."""
+
 MAX_TOLD = 10
 """How many wrong shards each rank tells of."""
 
@@ -128,17 +131,17 @@ def _measure_size(
     endpoint: Endpoint, size: int, iterations: int, warmup: int
 ) -> tuple[Row, list[str]]:
     shard = shards_of(endpoint.demand, size)
-    send = [_sent(rank, shard) for rank in endpoint.here]
+    send = [sent_by(rank, shard) for rank in endpoint.here]
     sizes = [int(shard.outputs()[rank]) for rank in endpoint.here]
     recv, other = ([np.empty(each, dtype=np.uint8) for each in sizes] for _ in range(2))
-    violations = _check(endpoint, send, recv, size)
+    violations = check_exchange(endpoint, endpoint.exchange, send, recv, size)
     ours, native = [], []
     for _ in range(warmup + iterations):
         ours.append(_timed(endpoint, endpoint.exchange, send, recv, shard))
         if endpoint.native_name:
             native.append(_timed(endpoint, endpoint.native, send, other, shard))
     # Once more after many calls, on buffers that requests have been bound to for long.
-    violations += _check(endpoint, send, recv, size)
+    violations += check_exchange(endpoint, endpoint.exchange, send, recv, size)
     mine = _times(endpoint, ours[warmup:], shard)
     theirs = _times(endpoint, native[warmup:], shard) if native else None
     ratio = theirs.mean / mine.mean if theirs else None
@@ -147,7 +150,7 @@ def _measure_size(
 
 def _timed(
     endpoint: Endpoint,
-    exchange: Callable[[list[Bytes], list[Bytes], PerShard], None],
+    exchange: Exchanging,
     send: list[Bytes],
     recv: list[Bytes],
     shard: PerShard,
@@ -173,12 +176,18 @@ def _times(endpoint: Endpoint, seconds: list[float], shard: PerShard) -> Times:
     )
 
 
-def _check(endpoint: Endpoint, send: list[Bytes], recv: list[Bytes], size: int) -> list[str]:
+def check_exchange(
+    endpoint: Endpoint,
+    exchange: Exchanging,
+    send: list[Bytes],
+    recv: list[Bytes],
+    size: int,
+) -> list[str]:
     """Exchange once into a buffer in which every byte is wrong; return what still is, anywhere."""
     shard = shards_of(endpoint.demand, size)
     for taken, rank in zip(recv, endpoint.here, strict=True):
         taken[:] = ~_received(rank, shard)
-    endpoint.exchange(send, recv, shard)
+    exchange(send, recv, shard)
     found: list[str] = []
     for taken, rank in zip(recv, endpoint.here, strict=True):
         found += _wrong(taken, rank, shard, size)
@@ -202,7 +211,7 @@ def _wrong(found: Bytes, rank: int, shard: PerShard, size: int) -> list[str]:
     return told
 
 
-def _sent(rank: int, shard: PerShard) -> Bytes:
+def sent_by(rank: int, shard: PerShard) -> Bytes:
     """Return what a rank sends: bytes that depend on source, destination and position."""
     others = np.arange(shard.ranks)
     return _pattern(np.full(shard.ranks, rank), others, shard)

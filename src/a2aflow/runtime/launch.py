@@ -4,8 +4,9 @@ import importlib.util
 import os
 import sys
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from a2aflow.errors import MissingComponentError, UsageError, VerificationError
 from a2aflow.ir.files.json import read_json
@@ -48,6 +49,18 @@ class RunSettings:
             raise UsageError(f"sync {self.sync!r}; expected one of {', '.join(SYNCS)}")
 
 
+@dataclass(frozen=True)
+class Place:
+    """Where ranks run: what is written before their commands, and variables of their own."""
+
+    prefix: tuple[str, ...] = ()
+    environment: dict[str, str] = field(default_factory=dict)
+
+
+HERE = Place()
+"""On this machine as it is."""
+
+
 def run_schedule(
     schedule: Path, on: str, settings: RunSettings | None = None, ranks: int | None = None
 ) -> Report:
@@ -60,19 +73,32 @@ def run_schedule(
     settings = settings or RunSettings()
     if on not in RUNTIMES:
         raise UsageError(f"no runtime {on!r}; expected one of {', '.join(RUNTIMES)}")
-    work = _work_of(schedule, on, ranks, settings)
+    work = work_of(schedule, on, ranks, settings)
     subject = f"the run of {schedule} on {on}"
-    with grouped() as group:
-        job = _job(work, schedule, on, settings, group.folder)
-        commands = _commands(job, settings, len(work.ranks), group.folder)
-        group.run(commands, settings.timeout, subject)
-        report = report_from_json(_result(Path(job.results), commands[0], subject))
+    report = report_from_json(run_ranks(work, schedule, on, settings, subject))
     if report.violations:
         raise VerificationError(subject, report.violations)
     return report
 
 
-def _work_of(path: Path, on: str, ranks: int | None, settings: RunSettings) -> Runnable:
+def run_ranks(
+    work: Runnable,
+    given: Path,
+    on: str,
+    settings: RunSettings,
+    subject: str,
+    place: Place = HERE,
+    metered: str | None = None,
+) -> dict[str, Any]:
+    """Start the ranks of what was read from a file; return what they report in the end."""
+    with grouped() as group:
+        job = replace(_job(work, given, on, settings, group.folder), metered=metered)
+        commands = _commands(job, settings, len(work.ranks), group.folder, place)
+        group.run(commands, settings.timeout, subject)
+        return _result(Path(job.results), commands[0], subject)
+
+
+def work_of(path: Path, on: str, ranks: int | None, settings: RunSettings) -> Runnable:
     """Return the messages of a schedule, or a program, that can be run."""
     work = read_work(path)
     found = len(work.ranks)
@@ -109,18 +135,25 @@ def _job(work: Runnable, given: Path, on: str, settings: RunSettings, folder: Pa
     )
 
 
-def _commands(job: Job, settings: RunSettings, ranks: int, folder: Path) -> list[Command]:
+def _commands(
+    job: Job, settings: RunSettings, ranks: int, folder: Path, place: Place
+) -> list[Command]:
     """Return the processes to start: mpiexec for MPI, one per rank for torch, else just one."""
     job.save(folder / "job.json")
     worker = [sys.executable, "-m", "a2aflow.runtime.worker", str(folder / "job.json")]
     if job.on == "mpi":
-        mpi = find_mpi(settings.mpi)
+        mpi = replace(find_mpi(settings.mpi), place=place.prefix)
         with suppress(MissingComponentError):  # without a compiler the exchange is in Python
             build(find_mpicc(launcher=str(mpi.mpiexec)))
-        return [Command(mpi.command(ranks, worker), mpi.variables(ranks), folder / "mpi.log")]
+        variables = {**mpi.variables(ranks), **place.environment}
+        return [Command(mpi.command(ranks, worker), variables, folder / "mpi.log")]
     if job.on == "torch":
         return [
-            Command([*worker, str(rank)], _torch_variables(), folder / f"{rank}.log")
+            Command(
+                [*place.prefix, *worker, str(rank)],
+                {**_torch_variables(), "RANK": str(rank), **place.environment},
+                folder / f"{rank}.log",
+            )
             for rank in range(ranks)
         ]
     return [Command(worker, os.environ, folder / "reference.log")]
@@ -135,7 +168,7 @@ def _torch_variables() -> dict[str, str]:
     return {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo", **os.environ}
 
 
-def _result(path: Path, command: Command, subject: str) -> dict[str, object]:
+def _result(path: Path, command: Command, subject: str) -> dict[str, Any]:
     if not path.exists():
         said = command.log.read_text(encoding="utf-8", errors="replace")[-2000:]
         raise VerificationError(subject, [f"all ranks ended without a report; they said:\n{said}"])

@@ -16,6 +16,7 @@ from pathlib import Path
 from a2aflow.errors import A2AFlowError
 from a2aflow.ir.files.json import write_json
 from a2aflow.runtime.bench import Endpoint, measure
+from a2aflow.runtime.metered import meter
 from a2aflow.runtime.parts import read_messages, read_work
 
 GRACE_SECONDS = 10.0
@@ -24,7 +25,11 @@ GRACE_SECONDS = 10.0
 
 @dataclass(frozen=True)
 class Job:
-    """What every process of a run is told."""
+    """What every process of a run is told.
+
+    If `metered` names a way to exchange, ours or the native one, it is that alone that is timed,
+    with what the devices of this network counted.
+    """
 
     messages: str
     program: bool
@@ -35,6 +40,7 @@ class Job:
     sync: str
     timeout: float
     results: str
+    metered: str | None = None
 
     def save(self, path: Path) -> None:
         """Write the job to a file."""
@@ -69,9 +75,14 @@ PROGRAM_RUNTIMES = {"reference": "a2aflow.runtime.streams", "mpi": "a2aflow.runt
 def work(job: Job, rank: int | None) -> None:
     """Do this process's part; the first rank writes the report."""
     endpoint = endpoint_of(job, rank)
-    report = measure(endpoint, job.sizes, job.iterations, job.warmup)
+    if job.metered is None:
+        found = measure(endpoint, job.sizes, job.iterations, job.warmup).to_json()
+    else:
+        readings = meter(endpoint, job.metered, job.sizes, job.iterations, job.warmup)
+        names = {"runtime": endpoint.name, "native": endpoint.native_name}
+        found = {**names, "readings": [asdict(each) for each in readings]}
     if endpoint.here[0] == 0:
-        write_json(Path(job.results), report.to_json())
+        write_json(Path(job.results), found)
     endpoint.close()
 
 

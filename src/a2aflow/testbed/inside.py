@@ -144,21 +144,24 @@ def _retransmits() -> int:
 def _become(words: list[str]) -> None:
     cut = words.index("--")
     record = json.loads(Path(words[0]).read_text(encoding="utf-8"))
-    node = words[1] if cut > 1 else None
-    if node is None:
-        rank = next((os.environ[key] for key in RANK_VARIABLES if key in os.environ), None)
-        if rank is None:
-            _fail("no launcher says which rank this is; start it by mpiexec, or name a node")
-        terminals = record["terminals"]
-        if not 0 <= int(rank) < len(terminals):
-            _fail(f"rank {rank} of a fabric with {len(terminals)} terminals; start as many ranks")
-        node = terminals[int(rank)]
-    enter(record["namespaces"][int(node)])
+    node = int(words[1]) if cut > 1 else _own_node(record["terminals"])
+    enter(record["namespaces"][node])
     os.environ.update({**record["environment"], **os.environ})
     try:
         os.execvp(words[cut + 1], words[cut + 1 :])
     except OSError as error:
         _fail(f"{words[cut + 1]}: {error.strerror}", 127)
+
+
+def _own_node(terminals: list[int]) -> int:
+    """Return the node of the rank that this process is."""
+    rank = int(next((os.environ[key] for key in RANK_VARIABLES if key in os.environ), -1))
+    if not 0 <= rank < len(terminals):
+        _fail(
+            f"no launcher says which of {len(terminals)} ranks this is, or it says another; start "
+            "as many ranks by mpiexec, or name a node"
+        )
+    return terminals[rank]
 
 
 def _check(code: int, problem: str) -> None:

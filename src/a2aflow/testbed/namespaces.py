@@ -161,7 +161,7 @@ def bed_called(name: str) -> Bed:
         raise UsageError(f"no fabric {name!r} ({known}); make it by a2aflow testbed up SPEC")
     if not _is_whole(found):
         raise InputError(
-            f"the fabric {name!r} is not whole: it was being made or removed when that was stopped; "
+            f"the fabric {name!r} is not whole: what made or removed it was stopped; "
             f"a2aflow testbed down --name {name} removes what is left"
         )
     return found
@@ -293,11 +293,11 @@ def _end_processes(namespaces: list[str]) -> None:
 
 
 def _processes_in(namespaces: list[str]) -> list[int]:
-    inodes = {os.stat(path).st_ino for path in namespaces}
+    inodes = {Path(path).stat().st_ino for path in namespaces}
     found: list[int] = []
     for entry in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
-            if os.stat(entry / "ns/net").st_ino in inodes:
+            if (entry / "ns/net").stat().st_ino in inodes:
                 found.append(int(entry.name))
     return found
 

@@ -208,33 +208,40 @@ class Plan:
 
         Links `without` are not used, nor is what comes back along them.
         """
-        closed = {
-            frozenset((int(self.topology.tail[x]), int(self.topology.head[x]))) for x in without
-        }
-        back = {
-            each.peer: each
-            for each in self.devices[node]
-            if each.link is None and frozenset((node, each.peer)) not in closed
-        }
         lines: list[str] = []
         distance = self.distances(without)
         for position, to in enumerate(self.topology.terminals.tolist()):
             if to == node:
                 continue
-            hops = self._next_links(node, distance[position], without)
-            if to in back or hops:
-                first = back.get(to) or self.device_of[hops[0]]
+            first = self.next_device(node, position, distance, without)
+            if first is not None:
                 lines.append(self._route(direct_address, node, to, [_via(direct_address, first)]))
+            hops = self._next_links(node, distance[position], without)
+            ways = [_via(network_address, self.device_of[link]) for link in hops]
+            if len(hops) > 1:
+                shares = _weights(self.topology.capacity[hops])
+                ways = [
+                    f"nexthop {w} weight {share}" for w, share in zip(ways, shares, strict=True)
+                ]
             if hops:
-                ways = [_via(network_address, self.device_of[link]) for link in hops]
-                if len(hops) > 1:
-                    shares = _weights(self.topology.capacity[hops])
-                    ways = [
-                        f"nexthop {way} weight {share}"
-                        for way, share in zip(ways, shares, strict=True)
-                    ]
                 lines.append(self._route(network_address, node, to, ways))
         return lines
+
+    def next_device(
+        self, node: int, position: int, distance: Ints, without: frozenset[int] = frozenset()
+    ) -> Device | None:
+        """Return through which device a node sends what is for the direct address of a terminal."""
+        to = int(self.topology.terminals[position])
+        for device in self.devices[node]:
+            if device.link is None and device.peer == to and self._arriving(device) not in without:
+                return device
+        hops = self._next_links(node, distance[position], without)
+        return self.device_of[hops[0]] if hops else None
+
+    def _arriving(self, device: Device) -> int:
+        """Return the one-way link that arrives at a device."""
+        both = (self.topology.tail == device.peer) & (self.topology.head == device.node)
+        return int(np.flatnonzero(both)[0])
 
     def distances(self, without: frozenset[int] = frozenset()) -> Ints:
         """Return the hops from every node to each terminal, -1 if there is no way; terminals first.

@@ -1,0 +1,188 @@
+"""Run a schedule, or what it was lowered to, on a fabric, and the library's own all-to-all."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from os import getpid
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from a2aflow.errors import UsageError, VerificationError
+from a2aflow.ir.arrays import Ints
+from a2aflow.ir.chunks import shards_of
+from a2aflow.ir.topology import Topology
+from a2aflow.runtime.launch import Place, RunSettings, run_ranks
+from a2aflow.runtime.metered import Reading
+from a2aflow.runtime.needs import Runnable, demand_of
+from a2aflow.testbed.loads import device_bytes, differences, pair_bytes
+from a2aflow.testbed.namespaces import Bed, Counted, counted, down, remove_orphans, up
+from a2aflow.testbed.plan import IDENTITY, NETWORK
+from a2aflow.testbed.report import BedReport, BedRow
+
+THROUGH = ("mpi", "torch")
+"""The runtimes whose ranks can be put on the nodes of a fabric."""
+
+DEVICE_VARIABLES = ("FI_TCP_IFACE", "GLOO_SOCKET_IFNAME")
+"""By which MPICH and gloo are told whose address is theirs."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """What to run: the file that ranks read, what was read from it, and the bound of its demand.
+
+    `bound` is the least time that any all-to-all takes, in shards over capacity 1.
+    """
+
+    path: Path
+    parts: Runnable
+    bound: float
+
+
+@contextmanager
+def temporary_bed(topology: Topology, bytes_per_second: float) -> Iterator[Bed]:
+    """Give a fabric that is gone afterwards, or when the next one is made if we are killed."""
+    remove_orphans()
+    name = f"run{getpid()}"
+    bed = up(topology, bytes_per_second, name, owner=getpid())
+    try:
+        yield bed
+    finally:
+        down(name)
+
+
+def run_on_bed(
+    bed: Bed, work: Work, settings: RunSettings, through: str = "mpi", native: bool = True
+) -> BedReport:
+    """Run on a fabric; raise if a byte is wrong, or another number crossed a link than should."""
+    ranks = len(bed.plan.topology.terminals)
+    if through not in THROUGH:
+        raise UsageError(f"no runtime {through!r} on a fabric; expected {' or '.join(THROUGH)}")
+    if len(work.parts.ranks) != ranks:
+        raise UsageError(
+            f"{work.path}: for {len(work.parts.ranks)} ranks, and {bed.plan.topology.name} has "
+            f"{ranks} terminals; expected as many: name the fabric that it was made for"
+        )
+    subject = f"the run of {work.path} on {bed.plan.topology.name}"
+    before = counted(bed)
+    ours = _told(bed, work, settings, through, "ours", subject)
+    after = counted(bed)
+    readings = [Reading(**each) for each in ours["readings"]]
+    wrong = [each for reading in readings for each in reading.violations]
+    if wrong:
+        raise VerificationError(subject, wrong)
+    wrong_in_all = list(_wrong_in_all(bed, work, readings, settings.warmup, before, after))
+    theirs: dict[int, Reading] = {}
+    if native:
+        told = _told(bed, work, settings, through, "native", subject)
+        theirs = {each["bytes"]: Reading(**each) for each in told["readings"]}
+    rows: list[BedRow] = []
+    violations: list[str] = list(wrong_in_all)
+    for reading in readings:
+        found = [
+            f"shards of {reading.bytes:,} bytes: {each}" for each in _wrong(bed, work, reading)
+        ]
+        violations += found
+        ok = not found and not wrong_in_all
+        drops = after.drops - before.drops
+        rows.append(_row(bed, work, reading, theirs.get(reading.bytes), ok, drops))
+    if violations:
+        raise VerificationError(subject, violations)
+    return BedReport(
+        fabric=bed.plan.name,
+        topology=bed.plan.topology.name,
+        ranks=ranks,
+        rate=bed.plan.bytes_per_second,
+        runtime=ours["runtime"],
+        native=ours["native"] if native else None,
+        links_emulated=True,
+        rows=tuple(rows),
+        violations=(),
+    )
+
+
+def _told(
+    bed: Bed, work: Work, settings: RunSettings, through: str, way: str, subject: str
+) -> dict[str, Any]:
+    # A schedule is for neighbours; a library knows none, and is given a network.
+    device = IDENTITY if way == "ours" else NETWORK
+    place = Place(tuple(bed.prefix()), dict.fromkeys(DEVICE_VARIABLES, device))
+    return run_ranks(work.parts, work.path, through, settings, subject, place, way)
+
+
+def _wrong(bed: Bed, work: Work, reading: Reading) -> Iterator[str]:
+    """Yield the devices at ranks that have not sent, or received, what they should have."""
+    plan, pairs = bed.plan, _pairs(work, reading.bytes)
+    seen: dict[tuple[int, str], int] = {}
+    node = plan.topology.terminals.tolist()
+    own = {place: rank for rank, place in enumerate(node)}
+    for cable in plan.cables:
+        for device, other in (cable, cable[::-1]):
+            if device.node in own:
+                seen[device.node, device.name] = reading.sent[own[device.node]][device.name]
+            elif other.node in own:
+                seen[device.node, device.name] = reading.received[own[other.node]][other.name]
+    expected = device_bytes(plan, pairs * reading.calls, frozenset(bed.cut))
+    yield from differences(plan, expected, seen, reading.calls)
+
+
+def _wrong_in_all(
+    bed: Bed, work: Work, readings: list[Reading], warmup: int, before: Counted, after: Counted
+) -> Iterator[str]:
+    """Yield the devices, also between switches, that have not sent what they should have in all."""
+    expected: dict[tuple[int, str], int] = {}
+    calls = 0
+    for reading in readings:
+        each = reading.calls + warmup + 1
+        calls += each
+        pairs = _pairs(work, reading.bytes) * each
+        for place, count in device_bytes(bed.plan, pairs, frozenset(bed.cut)).items():
+            expected[place] = expected.get(place, 0) + count
+    sent = {place: count - before.sent.get(place, 0) for place, count in after.sent.items()}
+    yield from differences(bed.plan, expected, sent, calls)
+
+
+def _pairs(work: Work, size: int) -> Ints:
+    return pair_bytes(work.parts, shards_of(demand_of(work.parts), size))
+
+
+def _row(
+    bed: Bed, work: Work, reading: Reading, native: Reading | None, ok: bool, drops: int
+) -> BedRow:
+    plan, demand = bed.plan, demand_of(work.parts)
+    shard = shards_of(demand, reading.bytes)
+    sent = shard.total / shard.ranks
+    seconds = median(reading.seconds)
+    credit = _credit(bed, _pairs(work, reading.bytes))
+    throughput = sent / (seconds + credit)
+    bound = sent * plan.bytes_per_second / (work.bound * reading.bytes)
+    theirs = None if native is None else median(native.seconds)
+    return BedRow(
+        bytes=reading.bytes,
+        seconds=seconds,
+        least=min(reading.seconds),
+        most=max(reading.seconds),
+        credit_seconds=credit,
+        throughput=throughput,
+        bound_throughput=bound,
+        fraction=throughput / bound,
+        native_seconds=theirs,
+        native_throughput=None if theirs is None else sent / theirs,
+        ratio=None if theirs is None else theirs / seconds,
+        counters_ok=ok,
+        steal=max(reading.steal),
+        retransmits=reading.retransmits,
+        drops=drops,
+    )
+
+
+def _credit(bed: Bed, pairs: Ints) -> float:
+    """Return the longest time that the first burst of a link would have taken at its rate."""
+    plan = bed.plan
+    loads = np.zeros(plan.topology.links)
+    expected = device_bytes(plan, pairs, frozenset(bed.cut))
+    for link, device in plan.device_of.items():
+        loads[link] = expected.get((device.node, device.name), 0)
+    return float((np.minimum(loads, plan.bursts) / plan.rates).max())

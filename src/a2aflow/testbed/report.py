@@ -1,0 +1,51 @@
+"""What a run on a fabric is reported as: a row for every size."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class BedRow:
+    """What was measured for shards of `bytes`.
+
+    `seconds` is the median of the iterations, each by its slowest rank. A link that was idle sends
+    its burst at once, so that some bytes took no time: `credit_seconds` is what they would have
+    taken. `throughput` is what a rank sends, over the sum of both; `fraction` is its share of
+    `bound_throughput`, which no schedule exceeds: (N - 1) f b. `ratio` is how much faster it is
+    than the library's own. `steal` is the largest share of a processor that others took.
+    """
+
+    bytes: int
+    seconds: float
+    least: float
+    most: float
+    credit_seconds: float
+    throughput: float
+    bound_throughput: float
+    fraction: float
+    native_seconds: float | None
+    native_throughput: float | None
+    ratio: float | None
+    counters_ok: bool
+    steal: float
+    retransmits: int
+    drops: int
+
+
+@dataclass(frozen=True)
+class BedReport:
+    """What one run on a fabric found; valid if no byte was wrong and no counter disagrees."""
+
+    fabric: str
+    topology: str
+    ranks: int
+    rate: float
+    runtime: str
+    native: str | None
+    links_emulated: bool
+    rows: tuple[BedRow, ...]
+    violations: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the report as plain values."""
+        return asdict(self)
