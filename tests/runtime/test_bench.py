@@ -145,7 +145,7 @@ def test_bytes_that_never_came_are_found(
 @pytest.mark.parametrize(("ranks", "size"), [(2, 1), (5, 3), (16, 300)])
 def test_what_is_sent_is_what_must_be_received(ranks: int, size: int) -> None:
     """Shard d of rank s is shard s of rank d."""
-    sent = np.stack([bench._sent(rank, PerShard(ranks, size)) for rank in range(ranks)])
+    sent = np.stack([bench.sent_by(rank, PerShard(ranks, size)) for rank in range(ranks)])
     received = np.stack([bench._received(rank, PerShard(ranks, size)) for rank in range(ranks)])
     shape = (ranks, ranks, size)
     assert np.array_equal(sent.reshape(shape).swapaxes(0, 1), received.reshape(shape))
@@ -153,7 +153,7 @@ def test_what_is_sent_is_what_must_be_received(ranks: int, size: int) -> None:
 
 def test_no_shard_looks_like_another() -> None:
     """Neither another pair's nor a shifted one, so that what is mixed up is found out."""
-    sent = [bench._sent(rank, PerShard(8, 64)).reshape(8, 64) for rank in range(8)]
+    sent = [bench.sent_by(rank, PerShard(8, 64)).reshape(8, 64) for rank in range(8)]
     shards = [tuple(row) for rows in sent for row in rows]
     assert len(set(shards)) == 64
     pattern = bench._by_position(1024)

@@ -8,16 +8,25 @@ import typer
 
 from a2aflow.cli.options import AsJson
 from a2aflow.cli.show import show
+from a2aflow.ir.bandwidth import rate_in_words
 from a2aflow.runtime.bench import Report, Row
 from a2aflow.runtime.launch import SYNCS, RunSettings
-from a2aflow.runtime.public import run
+from a2aflow.runtime.public import TESTBED, USUAL, run
 from a2aflow.runtime.worker import RUNTIMES
+from a2aflow.testbed.launch import THROUGH
+from a2aflow.testbed.public import BedSettings
+from a2aflow.testbed.report import BedReport, BedRow
 
 DEFAULTS = RunSettings()
 HEADER = ("shard B", "size B", "time us", "min us", "max us", "algbw GB/s", "busbw GB/s")
 NATIVE_HEADER = ("time us", "algbw GB/s", "busbw GB/s", "ratio")
 """The columns of OSU (shard, time, min, max) and of nccl-tests (size, time, algbw, busbw)."""
 
+BED_HEADER = ("shard B", "time s", "MB/s", "bound MB/s", "fraction", "steal", "resent")
+BED_NATIVE = ("time s", "MB/s", "ratio")
+"""The columns of a run on a testbed."""
+
+TESTBED_PANEL = "On a testbed"
 WIDTH = 11
 NOT_EMULATED = (
     "ranks share this machine's memory and no link is emulated: this times software, not a topology"
@@ -35,7 +44,9 @@ def run_verb(
             show_default=False,
         ),
     ],
-    on: Annotated[str, typer.Option(help=f"One of {', '.join(RUNTIMES)}.")] = "reference",
+    on: Annotated[
+        str, typer.Option(help=f"One of {', '.join((*RUNTIMES, TESTBED))}.")
+    ] = "reference",
     ranks: Annotated[
         int | None, typer.Option(metavar="N", help="As many as the schedule has terminals.")
     ] = None,
@@ -50,11 +61,13 @@ def run_verb(
         ),
     ] = "1K:64K",
     iterations: Annotated[
-        int, typer.Option(metavar="K", help="Timed repetitions.")
-    ] = DEFAULTS.iterations,
+        int | None,
+        typer.Option(metavar="K", help="Timed repetitions; 20, on a testbed 5."),
+    ] = None,
     warmup: Annotated[
-        int, typer.Option(metavar="W", help="Repetitions before those.")
-    ] = DEFAULTS.warmup,
+        int | None,
+        typer.Option(metavar="W", help="Repetitions before those; 3, on a testbed 1."),
+    ] = None,
     sync: Annotated[
         str,
         typer.Option(
@@ -69,17 +82,55 @@ def run_verb(
     timeout: Annotated[
         float, typer.Option(metavar="SECONDS", help="End all ranks then.")
     ] = DEFAULTS.timeout,
+    rate: Annotated[
+        str,
+        typer.Option(
+            metavar="RATE",
+            help="What a link of capacity 1 carries on a testbed.",
+            rich_help_panel=TESTBED_PANEL,
+        ),
+    ] = BedSettings.rate,
+    fabric: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="A testbed that exists, instead of one for this run.",
+            rich_help_panel=TESTBED_PANEL,
+        ),
+    ] = None,
+    topology: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SPEC",
+            help="What the testbed is to be, where the file does not say.",
+            rich_help_panel=TESTBED_PANEL,
+        ),
+    ] = None,
+    through: Annotated[
+        str,
+        typer.Option(help=f"One of {', '.join(THROUGH)}.", rich_help_panel=TESTBED_PANEL),
+    ] = BedSettings.through,
+    native: Annotated[
+        bool,
+        typer.Option(
+            "--native/--no-native",
+            help="Time the runtime's own all-to-all on the testbed, too.",
+            rich_help_panel=TESTBED_PANEL,
+        ),
+    ] = True,
     as_json: AsJson = False,
 ) -> None:
     """Run a schedule: start its ranks, check every byte, time it beside the runtime's own.
 
     A program, ours or of another tool, is verified first; then ranks carry out the instructions of
-    its file, on mpi or reference. Ranks are processes of this machine; no link is emulated. Times
-    are those of the slowest rank; algbw is the size of a rank's buffer over the mean time, busbw
-    (N-1)/N of that, which is the paper's throughput. Exit code 4 if a byte is wrong, a rank dies,
-    or the time is up.
+    its file, on mpi, reference or a testbed. Ranks are processes of this machine; links are
+    emulated on a testbed only, where all is measured against the certified bound, and every link's
+    bytes against what the file says. Times are those of the slowest rank; algbw is the size of a
+    rank's buffer over the mean time, busbw (N-1)/N of that, which is the paper's throughput. Exit
+    code 4 if a byte is wrong, a rank dies, or the time is up.
 
-    Example: a2aflow run torus.schedule.json --on mpi --bytes 1K:1M
+    Examples: a2aflow run torus.schedule.json --on mpi --bytes 1K:1M;
+    a2aflow run torus.schedule.json --on testbed --rate 20mbit --bytes 1M
     """
     report = run(
         file,
@@ -91,9 +142,39 @@ def run_verb(
         sync=sync,
         mpi=mpi,
         timeout=timeout,
+        rate=rate,
+        fabric=fabric,
+        topology=topology,
+        through=through,
+        native=native,
     )
-    asked = {"schedule": str(file), "on": on, "valid": True, "sync": sync, "iterations": iterations}
-    show({**asked, **report.to_json()}, as_json, {"": "\n".join(table(report))})
+    times = USUAL.get(on, DEFAULTS).iterations if iterations is None else iterations
+    asked = {"schedule": str(file), "on": on, "valid": True, "sync": sync, "iterations": times}
+    lines = bed_table(report) if isinstance(report, BedReport) else table(report)
+    show({**asked, **report.to_json()}, as_json, {"": "\n".join(lines)})
+
+
+def bed_table(report: BedReport) -> list[str]:
+    """Return the lines of the table for people, of a run on a testbed."""
+    return [
+        f"# {report.ranks} ranks on {report.topology}, links of {rate_in_words(report.rate)}; "
+        f"{report.runtime}",
+        "# every byte is as it must be, and as many crossed every link as should have",
+        "# median time of the slowest rank; fraction of the certified bound (N-1) f b"
+        + (f"; right of the bar is {report.native}" if report.native else ""),
+        _joined(BED_HEADER, BED_NATIVE if report.native else ()),
+        *map(_bed_line, report.rows),
+    ]
+
+
+def _bed_line(row: BedRow) -> str:
+    rates = [f"{rate / 1e6:.3f}" for rate in (row.throughput, row.bound_throughput)]
+    cells = [str(row.bytes), f"{row.seconds:.4f}", *rates, f"{row.fraction:.3f}"]
+    cells += [f"{row.steal:.1%}", str(row.retransmits)]
+    if row.native_seconds is None or row.native_throughput is None:
+        return _joined(cells, ())
+    native = [f"{row.native_seconds:.4f}", f"{row.native_throughput / 1e6:.3f}"]
+    return _joined(cells, [*native, f"{row.ratio:.2f}"])
 
 
 def table(report: Report) -> list[str]:

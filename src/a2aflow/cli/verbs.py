@@ -56,6 +56,10 @@ VERBS: dict[str, Verb] = {
         "a2aflow.cli.wrap:wrap_verb",
         "Run an MPI program that nobody changed with its all-to-alls by schedules.",
     ),
+    "testbed": Verb(
+        "a2aflow.cli.testbed:fabric_verb",
+        "Make a fabric of network namespaces on this machine, with links of real limits.",
+    ),
     "verify": Verb(
         "a2aflow.cli.verify:verify_verb", "Check an artefact without trusting what made it."
     ),

@@ -3,6 +3,7 @@
 import importlib.util
 import os
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -51,10 +52,14 @@ class RunSettings:
 
 @dataclass(frozen=True)
 class Place:
-    """Where ranks run: what is written before their commands, and variables of their own."""
+    """Where ranks run: what is written before their commands, and variables of their own.
+
+    `watch` tells of a reason to end them all, if there is one.
+    """
 
     prefix: tuple[str, ...] = ()
     environment: dict[str, str] = field(default_factory=dict)
+    watch: Callable[[], str | None] | None = None
 
 
 HERE = Place()
@@ -94,7 +99,7 @@ def run_ranks(
     with grouped() as group:
         job = replace(_job(work, given, on, settings, group.folder), metered=metered)
         commands = _commands(job, settings, len(work.ranks), group.folder, place)
-        group.run(commands, settings.timeout, subject)
+        group.run(commands, settings.timeout, subject, place.watch)
         return _result(Path(job.results), commands[0], subject)
 
 

@@ -8,13 +8,16 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
 from a2aflow.errors import MissingComponentError, UsageError, VerificationError
+
+WATCH_SECONDS = 0.2
+"""How often a group asks whether there is a reason to end."""
 
 TOLD_LINES = 25
 """How much of what the processes said is repeated in an error."""
@@ -37,10 +40,17 @@ class Group:
     orders: IO[bytes]
     news: IO[bytes]
 
-    def run(self, commands: Sequence[Command], timeout: float, subject: str) -> None:
+    def run(
+        self,
+        commands: Sequence[Command],
+        timeout: float,
+        subject: str,
+        watch: Callable[[], str | None] | None = None,
+    ) -> None:
         """Run commands side by side until all have ended well; once in the life of a group.
 
-        Raise if one ends otherwise, or if `timeout` seconds pass; the group then ends the others.
+        Raise if one ends otherwise, if `timeout` seconds pass, or if `watch`, which is asked now
+        and then, tells of a reason; the group then ends the others.
         """
         with suppress(BrokenPipeError):  # told below, where there are no news
             self.orders.write(_orders(commands))
@@ -48,8 +58,14 @@ class Group:
         waiting = dict(enumerate(commands))
         deadline = time.monotonic() + timeout
         while waiting:
-            if not select.select([self.news], [], [], max(deadline - time.monotonic(), 0.0))[0]:
-                raise _late(timeout, next(iter(waiting.values())), subject)
+            left = max(deadline - time.monotonic(), 0.0)
+            pause = left if watch is None else min(left, WATCH_SECONDS)
+            if not select.select([self.news], [], [], pause)[0]:
+                if watch is not None and (reason := watch()):
+                    raise VerificationError(subject, [f"{reason}; all ranks have been ended"])
+                if pause == left:
+                    raise _late(timeout, next(iter(waiting.values())), subject)
+                continue
             for index, code in self._news(subject):
                 command = waiting.pop(index)
                 if code:

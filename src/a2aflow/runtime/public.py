@@ -3,6 +3,7 @@
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 
@@ -13,7 +14,16 @@ from a2aflow.runtime.launch import RunSettings, run_schedule
 from a2aflow.runtime.parts import read_work
 from a2aflow.runtime.sizes import parse_sizes
 from a2aflow.runtime.wrap import environment_for
+from a2aflow.testbed.public import BedSettings, run_on_testbed
+from a2aflow.testbed.report import BedReport
+from a2aflow.topologies.given import Given
 from a2aflow.verification import verify
+
+TESTBED = "testbed"
+"""The runtime whose links are emulated."""
+
+USUAL = {TESTBED: RunSettings(iterations=5, warmup=1)}
+"""Where fewer repetitions do: an all-to-all over slow links takes seconds, and varies little."""
 
 
 def run(
@@ -22,32 +32,44 @@ def run(
     on: str = "reference",
     sizes: str | int | Sequence[int] = "1K:64K",
     ranks: int | None = None,
-    iterations: int = RunSettings.iterations,
-    warmup: int = RunSettings.warmup,
+    iterations: int | None = None,
+    warmup: int | None = None,
     sync: str = RunSettings.sync,
     mpi: str | None = None,
     timeout: float = RunSettings.timeout,
-) -> Report:
+    rate: str = BedSettings.rate,
+    fabric: str | None = None,
+    topology: Given | None = None,
+    through: str = BedSettings.through,
+    native: bool = True,
+) -> Report | BedReport:
     """Run a schedule on this machine; return a row of times for each size, all bytes checked.
 
     A program or plan, ours or another's, is verified first; then ranks carry out the instructions
-    of its file, thread block by thread block. Ranks are processes, and no link is emulated. Times
-    are those of the slowest rank, beside those of the runtime's own all-to-all. A wrong byte, a
-    rank that dies, or a time that is up is a `VerificationError`.
+    of its file, thread block by thread block. Ranks are processes; links are emulated on
+    `"testbed"` only, by network namespaces, for which one has to be root on Linux. Times are those
+    of the slowest rank, beside those of the runtime's own all-to-all. A wrong byte, a rank that
+    dies, a link that others crossed than should have, or a time that is up is a
+    `VerificationError`.
 
     Args:
         subject: a `Schedule`, or the path of one, or of the messages that it was lowered to, or of
             MSCCL XML, an MSCCL++ plan, oneCCL-style XML or nccl-put lists.
-        on: `"reference"` (one process, no MPI needed), `"mpi"` or `"torch"`.
+        on: `"reference"` (one process, no MPI needed), `"mpi"`, `"torch"` or `"testbed"`.
         sizes: bytes of a shard, which is what one rank sends to one other: a number, several, or a
             text such as `"64K"`, or `"1K:16M"` by doubling. With an uneven demand a pair has as
             many bytes as its demand times that, to the nearest.
         ranks: as many as the schedule has terminals; anything else is refused.
-        iterations: timed repetitions.
-        warmup: repetitions before those.
+        iterations: timed repetitions; 20, on a testbed 5.
+        warmup: repetitions before those; 3, on a testbed 1.
         sync: `"dataflow"` forwards what has arrived, `"step"` has a barrier after every step (MPI).
         mpi: `"mpich"`, `"openmpi"`, or the path of an mpiexec.
         timeout: seconds after which all ranks are ended.
+        rate: what a link of capacity 1 carries on a testbed that is made for this run.
+        fabric: the name of a testbed that exists, to be used instead.
+        topology: what a testbed is to be where the file does not say.
+        through: whose ranks run on a testbed, those of `"mpi"` or `"torch"`.
+        native: whether the runtime's own all-to-all is timed on the testbed, too.
 
     >>> import a2aflow
     >>> report = a2aflow.run(a2aflow.schedule("ring:4"), sizes=[1000, 4000], iterations=2)
@@ -55,8 +77,21 @@ def run(
     [(1000, True), (4000, True)]
 
     """
-    settings = RunSettings(_sizes(sizes), iterations, warmup, sync, mpi, timeout)
+    usual = USUAL.get(on, RunSettings())
+    settings = replace(
+        usual,
+        sizes=_sizes(sizes),
+        iterations=usual.iterations if iterations is None else iterations,
+        warmup=usual.warmup if warmup is None else warmup,
+        sync=sync,
+        mpi=mpi,
+        timeout=timeout,
+    )
     with _saved(subject) as path:
+        if on == TESTBED:
+            return run_on_testbed(
+                path, settings, BedSettings(rate, fabric, topology, through, native)
+            )
         if not isinstance(subject, Schedule):
             _require_all_to_all(path)
         return run_schedule(path, on, settings, ranks)

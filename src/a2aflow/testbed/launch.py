@@ -18,7 +18,7 @@ from a2aflow.runtime.launch import Place, RunSettings, run_ranks
 from a2aflow.runtime.metered import Reading
 from a2aflow.runtime.needs import Runnable, demand_of
 from a2aflow.testbed.loads import device_bytes, differences, pair_bytes
-from a2aflow.testbed.namespaces import Bed, Counted, counted, down, remove_orphans, up
+from a2aflow.testbed.namespaces import Bed, Counted, bed_called, counted, down, remove_orphans, up
 from a2aflow.testbed.plan import IDENTITY, NETWORK
 from a2aflow.testbed.report import BedReport, BedRow
 
@@ -108,8 +108,21 @@ def _told(
 ) -> dict[str, Any]:
     # A schedule is for neighbours; a library knows none, and is given a network.
     device = IDENTITY if way == "ours" else NETWORK
-    place = Place(tuple(bed.prefix()), dict.fromkeys(DEVICE_VARIABLES, device))
+    variables = dict.fromkeys(DEVICE_VARIABLES, device)
+    place = Place(tuple(bed.prefix()), variables, lambda: _broken(bed))
     return run_ranks(work.parts, work.path, through, settings, subject, place, way)
+
+
+def _broken(bed: Bed) -> str | None:
+    """Return what has been cut since a run began, which then waits in vain."""
+    topology, now = bed.plan.topology, bed_called(bed.plan.name)
+    new = [topology.link_name(link) for link in now.cut if link not in bed.cut]
+    if not new:
+        return None
+    return (
+        f"{' and '.join(new)}: cut while this ran; make a schedule for what is left (--remove-link), and "
+        "run that on this fabric"
+    )
 
 
 def _wrong(bed: Bed, work: Work, reading: Reading) -> Iterator[str]:

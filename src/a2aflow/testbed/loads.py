@@ -13,6 +13,7 @@ from a2aflow.ir.program import EFFECTS, Program
 from a2aflow.ir.schedule import Schedule
 from a2aflow.runtime.needs import Runnable
 from a2aflow.runtime.spans import slot_bytes
+from a2aflow.testbed.namespaces import Bed
 from a2aflow.testbed.plan import Device, Plan
 
 MOST_HEADERS = 0.04
@@ -93,23 +94,29 @@ def path_of(
         node = device.peer
 
 
-def require_paths(plan: Plan, schedule: Schedule, link: Ints, pairs: Ints, unit: int) -> None:
+def require_paths(bed: Bed, schedule: Schedule, pairs: Ints, unit: int) -> None:
     """Refuse a schedule whose bytes the fabric would lead over other links than it says.
 
-    Between ranks with several ways through switches a connection takes one of them. `link` maps the
-    links of the schedule to those of the fabric; `pairs` is for shards of `unit` bytes.
+    Between ranks with several ways through switches a connection takes one of them. `pairs` are
+    the bytes that ranks hand each other, for shards of `unit` bytes.
     """
-    on = link[schedule.link]
-    loads = unit * np.bincount(on, schedule.sizes(), plan.topology.links)
-    expected = device_bytes(plan, pairs)
-    for each, device in plan.device_of.items():
-        found = expected.get((device.node, device.name), 0)
+    plan, topology = bed.plan, schedule.problem.topology
+    ends = list(zip(topology.tail.tolist(), topology.head.tolist(), strict=True))
+    loads: dict[tuple[int, int], float] = defaultdict(float)
+    sends: dict[tuple[int, int], int] = defaultdict(int)
+    for link, size in zip(schedule.link.tolist(), schedule.sizes().tolist(), strict=True):
+        loads[ends[link]] += size * unit
+        sends[ends[link]] += 1
+    expected = device_bytes(plan, pairs, frozenset(bed.cut))
+    for device in plan.device_of.values():
+        pair, found = (device.node, device.peer), expected.get((device.node, device.name), 0)
         # Chunks are whole numbers of bytes, so each send may miss its share by one.
-        if abs(found - loads[each]) > np.count_nonzero(on == each) + 1:
+        if abs(found - loads[pair]) > sends[pair] + 1:
+            names = " -> ".join(map(plan.topology.node_name, pair))
             raise UsageError(
-                f"{plan.topology.name}: {plan.topology.link_name(each)} carries {loads[each]:.0f} "
-                f"bytes in the schedule and {found} on the fabric, where two ranks have one path "
-                "through switches; run routes, which name theirs"
+                f"{plan.topology.name}: {names} carries {loads[pair]:.0f} bytes in the schedule "
+                f"and {found} on the fabric, where two ranks have one path through switches; run "
+                "routes, which name theirs"
             )
 
 

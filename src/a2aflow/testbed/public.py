@@ -1,0 +1,106 @@
+"""What is behind `a2aflow.run(..., on="testbed")`: a file and a fabric become a report."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+
+from a2aflow.errors import UsageError
+from a2aflow.ir.bandwidth import bytes_per_second
+from a2aflow.ir.chunks import shards_of
+from a2aflow.ir.routes import Routes
+from a2aflow.ir.schedule import Schedule
+from a2aflow.ir.topology import Topology
+from a2aflow.loading import load
+from a2aflow.lowering.tables.routed_file import RoutedFile
+from a2aflow.runtime.launch import RunSettings, work_of
+from a2aflow.runtime.needs import demand_of
+from a2aflow.testbed.launch import Work, run_on_bed, temporary_bed
+from a2aflow.testbed.loads import pair_bytes, require_paths
+from a2aflow.testbed.namespaces import Bed, bed_called, require_testbed, reroute
+from a2aflow.testbed.plan import merged
+from a2aflow.testbed.report import BedReport
+from a2aflow.topologies.given import Given, topology_of
+from a2aflow.verification import verify
+
+DEFAULT_RATE = "20mbit"
+
+
+@dataclass(frozen=True)
+class BedSettings:
+    """Which fabric to run on, and how.
+
+    An existing one by the name `fabric`; else one made for the run, with links of `rate` at
+    capacity 1, of the topology of the file, or of `topology` if the file does not say.
+    """
+
+    rate: str = DEFAULT_RATE
+    fabric: str | None = None
+    topology: Given | None = None
+    through: str = "mpi"
+    native: bool = True
+
+
+def run_on_testbed(path: Path, run: RunSettings, asked: BedSettings) -> BedReport:
+    """Run the file of a schedule, or of what one was lowered to, on a fabric of namespaces."""
+    require_testbed()
+    subject = load(path)
+    if isinstance(subject, Routes | RoutedFile):
+        raise UsageError(f"{path}: routes")
+    parts = work_of(path, asked.through, None, run)
+    own = subject.problem.topology if isinstance(subject, Schedule) else None
+    if not isinstance(subject, Schedule):
+        verify(path)
+    with _bed(own, asked, path) as bed:
+        if bed.cut:
+            reroute(bed)
+        if isinstance(subject, Schedule):
+            _require_same(bed, subject, path)
+            unit = max(run.sizes)
+            pairs = pair_bytes(parts, shards_of(demand_of(parts), unit))
+            require_paths(bed, subject, pairs, unit)
+            bound = subject.bound
+        else:
+            solve = import_module("a2aflow.flows.public").solve
+            bound = solve(bed.plan.topology, demand=demand_of(parts)).bound
+        return run_on_bed(bed, Work(path, parts, bound), run, asked.through, asked.native)
+
+
+@contextmanager
+def _bed(own: Topology | None, asked: BedSettings, path: Path) -> Iterator[Bed]:
+    """Give the fabric that is asked for: one that exists, or one for this run only."""
+    if asked.fabric is not None:
+        yield bed_called(asked.fabric)
+        return
+    if own is None and asked.topology is None:
+        raise UsageError(
+            f"{path} does not say what its links are; name the topology (--topology SPEC), or a "
+            "fabric that exists (--fabric NAME)"
+        )
+    topology = own if asked.topology is None else topology_of(asked.topology)
+    assert topology is not None
+    with temporary_bed(topology, bytes_per_second(asked.rate)) as bed:
+        yield bed
+
+
+def _require_same(bed: Bed, schedule: Schedule, path: Path) -> None:
+    """Refuse a schedule that is for other links than the fabric has, less those that are cut."""
+    wanted, found = merged(schedule.problem.topology)[0], bed.plan.topology
+    kept = np.setdiff1d(np.arange(found.links), np.array(bed.cut, dtype=np.int64))
+    left = replace(
+        found, tail=found.tail[kept], head=found.head[kept], capacity=found.capacity[kept]
+    )
+    if _links(wanted) != _links(left) or not np.array_equal(wanted.terminals, found.terminals):
+        cut = f" without {len(bed.cut)} links that are cut" if bed.cut else ""
+        raise UsageError(
+            f"{path} is for {wanted.name}, and the fabric {bed.plan.name!r} is {found.name}{cut}; "
+            "expected the same nodes, links and capacities: take another fabric, or have one made"
+        )
+
+
+def _links(topology: Topology) -> set[tuple[int, int, float]]:
+    columns = (topology.tail.tolist(), topology.head.tolist(), topology.capacity.tolist())
+    return set(zip(*columns, strict=True))
