@@ -21,8 +21,8 @@ settings.register_profile(
 settings.load_profile("a2aflow")
 
 
-MAY_SKIP = ("torch", "gurobi")
-"""What `make` does not install: gigabytes of CUDA, and what needs a licence."""
+MAY_SKIP = ("torch", "gurobi", "testbed")
+"""What `make` does not install: gigabytes of CUDA, a licence, and the rights of root on Linux."""
 
 
 @pytest.hookimpl(wrapper=True)

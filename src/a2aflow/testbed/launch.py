@@ -120,8 +120,8 @@ def _broken(bed: Bed) -> str | None:
     if not new:
         return None
     return (
-        f"{' and '.join(new)}: cut while this ran; make a schedule for what is left (--remove-link), and "
-        "run that on this fabric"
+        f"{' and '.join(new)}: cut while this ran; make a schedule for what is left "
+        "(--remove-link), and run that on this fabric"
     )
 
 

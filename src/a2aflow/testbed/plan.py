@@ -248,6 +248,13 @@ class Plan:
 
         Terminals pass on what others send, as switches do.
         """
+        return self._distances(without) if without else self._whole
+
+    @cached_property
+    def _whole(self) -> Ints:
+        return self._distances(frozenset())
+
+    def _distances(self, without: frozenset[int]) -> Ints:
         topology = self.topology
         kept = np.setdiff1d(np.arange(topology.links), np.array(sorted(without), dtype=np.int64))
         tail, head = topology.tail[kept], topology.head[kept]

@@ -1,0 +1,91 @@
+"""Schedules on a fabric: every byte checked, and the bytes of every link."""
+
+from pathlib import Path
+
+import pytest
+
+import a2aflow
+from a2aflow.errors import UsageError, VerificationError
+from a2aflow.runtime.launch import RunSettings, work_of
+from a2aflow.testbed import launch
+from a2aflow.testbed.launch import Work, run_on_bed
+from a2aflow.testbed.report import BedReport
+from gloo import INSTALLED
+from testbed_here import fabric, needs_testbed
+
+SETTINGS = RunSettings((48_000,), iterations=1, warmup=0, mpi="mpich", timeout=120)
+
+
+def ran(schedule: a2aflow.Schedule, **asked: object) -> BedReport:
+    """Run a schedule on a fabric of its own."""
+    report = a2aflow.run(
+        schedule, on="testbed", sizes=[48_000], iterations=1, warmup=0, mpi="mpich", **asked
+    )
+    assert isinstance(report, BedReport)
+    return report
+
+
+@needs_testbed
+def test_a_schedule_crosses_the_links_that_it_says() -> None:
+    """Eight ranks over links one way, with the library's own beside them; counters agree."""
+    report = ran(a2aflow.schedule("genkautz:n=8,d=2"), rate="20mbit")
+    (row,) = report.rows
+    assert row.counters_ok
+    assert report.links_emulated
+    # A run on a busy machine may be slow, but none beats the bound.
+    assert 0 < row.fraction <= 1
+    assert row.native_seconds is not None
+    assert row.native_throughput is not None
+    assert row.native_throughput <= row.bound_throughput
+
+
+@needs_testbed
+def test_a_lowered_file_runs_where_the_user_says(tmp_path: Path) -> None:
+    """Hosts behind switches: NIC halves are namespaces that only forward."""
+    schedule = a2aflow.schedule("hypercube:2", host_bandwidth=2)
+    path = tmp_path / "square.messages"
+    a2aflow.lower(schedule, to="messages").save(path)
+    with pytest.raises(UsageError, match="--topology"):
+        a2aflow.run(path, on="testbed")
+    topology = schedule.problem.topology
+    report = a2aflow.run(
+        path, on="testbed", sizes=[48_000], iterations=1, topology=topology, native=False
+    )
+    assert isinstance(report, BedReport)
+    assert report.rows[0].counters_ok
+
+
+@pytest.mark.skipif(not INSTALLED, reason="torch is not installed")
+@needs_testbed
+def test_ranks_of_torch_run_there_too() -> None:
+    """Gloo over the same links."""
+    report = ran(a2aflow.schedule("hypercube:2"), through="torch", rate="20mbit")
+    assert report.rows[0].counters_ok
+    assert report.runtime.startswith("torch")
+
+
+@needs_testbed
+def test_bytes_on_other_links_than_said_are_found_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If ranks hand each other twice what the file says, the counters tell."""
+    schedule = a2aflow.schedule("ring:4")
+    schedule.save(tmp_path / "ring.json")
+    parts = work_of(tmp_path / "ring.json", "mpi", None, SETTINGS)
+    honest = launch.pair_bytes
+    with fabric(schedule.problem.topology, "forged") as bed:
+        work = Work(tmp_path / "ring.json", parts, schedule.bound)
+        for factor, said in ((10, "expected 1,"), (0, "expected 0 to")):
+            monkeypatch.setattr(launch, "pair_bytes", lambda *given, by=factor: by * honest(*given))
+            with pytest.raises(VerificationError, match=f"bytes have left .*{said}"):
+                run_on_bed(bed, work, SETTINGS, native=False)
+
+
+@needs_testbed
+def test_a_schedule_for_another_fabric_is_refused(tmp_path: Path) -> None:
+    """The same number of ranks does not make the same links."""
+    a2aflow.schedule("hypercube:2").save(tmp_path / "square.json")
+    with fabric(a2aflow.build("complete:4"), "others"), pytest.raises(UsageError, match="is for"):
+        a2aflow.run(tmp_path / "square.json", on="testbed", fabric="others")
+    with pytest.raises(UsageError, match="no runtime 'gpu'"):
+        a2aflow.run(tmp_path / "square.json", on="testbed", through="gpu")
