@@ -9,6 +9,7 @@ from a2aflow.errors import UsageError, VerificationError
 from a2aflow.runtime.launch import RunSettings, work_of
 from a2aflow.testbed import launch
 from a2aflow.testbed.launch import Work, run_on_bed
+from a2aflow.testbed.loads import pair_bytes
 from a2aflow.testbed.report import BedReport
 from gloo import INSTALLED
 from testbed_here import fabric, needs_testbed
@@ -16,10 +17,17 @@ from testbed_here import fabric, needs_testbed
 SETTINGS = RunSettings((48_000,), iterations=1, warmup=0, mpi="mpich", timeout=120)
 
 
-def ran(schedule: a2aflow.Schedule, **asked: object) -> BedReport:
+def ran(schedule: a2aflow.Schedule, through: str = "mpi") -> BedReport:
     """Run a schedule on a fabric of its own."""
     report = a2aflow.run(
-        schedule, on="testbed", sizes=[48_000], iterations=1, warmup=0, mpi="mpich", **asked
+        schedule,
+        on="testbed",
+        sizes=[48_000],
+        iterations=1,
+        warmup=0,
+        mpi="mpich",
+        rate="20mbit",
+        through=through,
     )
     assert isinstance(report, BedReport)
     return report
@@ -28,7 +36,7 @@ def ran(schedule: a2aflow.Schedule, **asked: object) -> BedReport:
 @needs_testbed
 def test_a_schedule_crosses_the_links_that_it_says() -> None:
     """Eight ranks over links one way, with the library's own beside them; counters agree."""
-    report = ran(a2aflow.schedule("genkautz:n=8,d=2"), rate="20mbit")
+    report = ran(a2aflow.schedule("genkautz:n=8,d=2"))
     (row,) = report.rows
     assert row.counters_ok
     assert report.links_emulated
@@ -59,7 +67,7 @@ def test_a_lowered_file_runs_where_the_user_says(tmp_path: Path) -> None:
 @needs_testbed
 def test_ranks_of_torch_run_there_too() -> None:
     """Gloo over the same links."""
-    report = ran(a2aflow.schedule("hypercube:2"), through="torch", rate="20mbit")
+    report = ran(a2aflow.schedule("hypercube:2"), through="torch")
     assert report.rows[0].counters_ok
     assert report.runtime.startswith("torch")
 
@@ -72,11 +80,12 @@ def test_bytes_on_other_links_than_said_are_found_out(
     schedule = a2aflow.schedule("ring:4")
     schedule.save(tmp_path / "ring.json")
     parts = work_of(tmp_path / "ring.json", "mpi", None, SETTINGS)
-    honest = launch.pair_bytes
     with fabric(schedule.problem.topology, "forged") as bed:
         work = Work(tmp_path / "ring.json", parts, schedule.bound)
         for factor, said in ((10, "expected 1,"), (0, "expected 0 to")):
-            monkeypatch.setattr(launch, "pair_bytes", lambda *given, by=factor: by * honest(*given))
+            monkeypatch.setattr(
+                launch, "pair_bytes", lambda *given, by=factor: by * pair_bytes(*given)
+            )
             with pytest.raises(VerificationError, match=f"bytes have left .*{said}"):
                 run_on_bed(bed, work, SETTINGS, native=False)
 
