@@ -6,6 +6,7 @@ import sys
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from a2aflow.errors import MissingComponentError, UsageError, VerificationError
 from a2aflow.ir.files.json import read_json
@@ -66,7 +67,7 @@ def run_schedule(
         job = _job(work, schedule, on, settings, group.folder)
         commands = _commands(job, settings, len(work.ranks), group.folder)
         group.run(commands, settings.timeout, subject)
-        report = report_from_json(_result(Path(job.results), commands[0], subject))
+        report = report_from_json(result_of(Path(job.results), commands[0], subject))
     if report.violations:
         raise VerificationError(subject, report.violations)
     return report
@@ -120,13 +121,14 @@ def _commands(job: Job, settings: RunSettings, ranks: int, folder: Path) -> list
         return [Command(mpi.command(ranks, worker), mpi.variables(ranks), folder / "mpi.log")]
     if job.on == "torch":
         return [
-            Command([*worker, str(rank)], _torch_variables(), folder / f"{rank}.log")
+            Command([*worker, str(rank)], torch_variables(), folder / f"{rank}.log")
             for rank in range(ranks)
         ]
     return [Command(worker, os.environ, folder / "reference.log")]
 
 
-def _torch_variables() -> dict[str, str]:
+def torch_variables() -> dict[str, str]:
+    """Return the environment of ranks of gloo on this machine; raise if there is no torch."""
     if importlib.util.find_spec("torch") is None:
         raise MissingComponentError(
             "torch is not installed; install it with: pip install 'a2aflow[torch]'"
@@ -135,7 +137,8 @@ def _torch_variables() -> dict[str, str]:
     return {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo", **os.environ}
 
 
-def _result(path: Path, command: Command, subject: str) -> dict[str, object]:
+def result_of(path: Path, command: Command, subject: str) -> dict[str, Any]:
+    """Return what the first rank wrote; raise if it did not."""
     if not path.exists():
         said = command.log.read_text(encoding="utf-8", errors="replace")[-2000:]
         raise VerificationError(subject, [f"all ranks ended without a report; they said:\n{said}"])
