@@ -32,6 +32,7 @@ ROOMS: dict[str, set[str]] = {
     "schedules": SOLVING | {"flows", "routes", "check"},
     "lowering": NOUNS | {"registry", "topologies"},
     "runtime": NOUNS | {"lowering", "check"},
+    "workloads": NOUNS | {"registry", "runtime"},
     "loading": NOUNS | {"topologies", "lowering"},
     "verification": NOUNS | {"check", "topologies", "flows", "lowering", "loading"},
     "extensions": SOLVING | {"registry", "flows", "routes", "lowering"},
@@ -148,7 +149,16 @@ def test_no_circles() -> None:
     list(TopologicalSorter(known).static_order())
 
 
-@pytest.mark.parametrize("module", ["a2aflow.check.flow", "a2aflow.runtime.worker"])
+@pytest.mark.parametrize(
+    "module",
+    [
+        "a2aflow.check.flow",
+        "a2aflow.runtime.worker",
+        "a2aflow.workloads.worker",
+        "a2aflow.workloads.fft3d",
+        "a2aflow.workloads.moe",
+    ],
+)
 def test_checkers_and_ranks_are_light(module: str) -> None:
     """They load no solver and no compiler: a rank starts at once, and a check needs no trust."""
     program = f"import {module}, sys; print([each for each in {HEAVY} if each in sys.modules])"
@@ -210,6 +220,7 @@ def test_the_examples_in_docstrings_are_true(
 
 
 VERBS = ("solve", "route", "schedule", "lower", "run", "verify", "describe", "load", "sweep")
+VERBS += ("fft3d", "moe")
 
 
 @pytest.mark.parametrize("name", VERBS)

@@ -8,6 +8,7 @@ import zlib
 
 import numpy as np
 
+from a2aflow.ir.arrays import Ints
 from a2aflow.ir.chunks import PerShard
 from a2aflow.workloads.ranks import Bytes, Ranks
 
@@ -35,10 +36,10 @@ def wrong_shards(
     return [each for every in ranks.share(told) for each in every]
 
 
-def _checksums(buffer: Bytes, sizes: np.ndarray) -> list[int]:
+def _checksums(buffer: Bytes, sizes: Ints) -> list[int]:
     """Return the checksum of each of the shards that lie one after another."""
     ends = np.cumsum(sizes).tolist()
     return [
-        zlib.crc32(buffer[end - size : end])
+        zlib.crc32(buffer[end - size : end].data)
         for end, size in zip(ends, sizes.tolist(), strict=True)
     ]

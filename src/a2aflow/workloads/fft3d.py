@@ -9,6 +9,7 @@ whose import takes a rank half a second.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ BANDS = ("fft2d_pack", "alltoall", "unpack_fft1d")
 GATHERED_POINTS = 128**3
 """Grids up to which all of the result is gathered and compared with numpy's `fftn`."""
 
-BUFFERS = 6
+SLAB_BUFFERS = 6
 """Of a rank's slab at once: given, half done, sent, received, the result, and the first result."""
 
 PLACES = int(np.__version__.partition(".")[0]) >= 2
@@ -74,7 +75,7 @@ class Transform:
     def _places(self) -> list[tuple[Complex, Complex]]:
         """Return, for each rank, what goes there, and where that lies in the buffer."""
         cuts = self.slabs.y_cuts.tolist()
-        parts = [self._half[:, begin:end] for begin, end in zip(cuts, cuts[1:], strict=False)]
+        parts = [self._half[:, begin:end] for begin, end in pairwise(cuts)]
         starts = starts_of(np.array([part.size for part in parts])).tolist()
         return [
             (part, self._send[start : start + part.size].reshape(part.shape))
@@ -132,4 +133,4 @@ def needed_bytes(slabs: Slabs, gathered_points: int) -> int:
     """Return about what all ranks take together."""
     whole = slabs.points * ITEM_BYTES
     # Rank 0 has the grid, its transform, what it gathers, and what these are compared in.
-    return BUFFERS * whole + (5 * whole if slabs.points <= gathered_points else 0)
+    return SLAB_BUFFERS * whole + (5 * whole if slabs.points <= gathered_points else 0)

@@ -57,9 +57,7 @@ def connected(job: Job, rank: int | None) -> Ranks:
 def work(job: Job, rank: int | None) -> None:
     """Do this rank's part; the first rank writes what came out."""
     ranks = connected(job, rank)
-    ways = [
-        Way(way["name"], [_made(ranks, each) for each in way["exchanges"]]) for way in job.ways
-    ]
+    ways = [Way(way["name"], [_made(ranks, each) for each in way["exchanges"]]) for way in job.ways]
     program: Any = load(PROGRAMS[job.workload])
     found = program(ranks, ways, job.parameters, Turns(job.iterations, job.warmup))
     if ranks.rank == 0:
