@@ -28,7 +28,7 @@ needs_mpi = pytest.mark.skipif(
     importlib.util.find_spec("mpi4py") is None,
     reason="mpi4py is not installed; pip install 'a2aflow[mpi]'",
 )
-QUICK = {"iterations": 2, "warmup": 0, "timeout": 240}
+QUICK: Any = {"iterations": 2, "warmup": 0, "timeout": 240}
 
 
 def square() -> Schedule:
