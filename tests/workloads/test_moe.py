@@ -43,7 +43,7 @@ def done(router: Router, back: bool = False, **wrong: int) -> dict[str, Any]:
     return dict(first)
 
 
-CASES = {
+CASES: dict[str, dict[str, Any]] = {
     "as it is": {},
     "one expert each": {"top_k": 1, "experts_per_rank": 1},
     "all experts": {"top_k": 12},
