@@ -4,8 +4,8 @@
     alltoall       the exchange
     unpack_fft1d   transforms along x of what came, which lies as it must
 
-Numpy's transforms on one thread: with a place for their result they were as fast here as scipy's,
-whose import takes a rank half a second.
+Numpy's transforms on one thread: with a place for their result they were within a tenth of scipy's
+time here, above or below, and the import of scipy takes a rank half a second.
 """
 
 from collections.abc import Callable, Mapping, Sequence

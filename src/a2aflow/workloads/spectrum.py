@@ -8,8 +8,8 @@ the result F of the grid g has to have the right random sums: with random phases
 where U, V, W are the transforms of u, v, w, taken here by their definition. Every point of F is in
 each sum, so that a wrong one changes it but by an accident of the phases, and each rank adds up
 what it has: nothing is gathered. (That the energies are equal would not tell a point from another
-one, or from its negative.) An error of one in a thousand million of one number among 10 million
-is found.
+one, or from its negative.) One number among 10 million that is off by a millionth of itself is
+found.
 """
 
 import numpy as np
@@ -22,7 +22,7 @@ Complex = NDArray[np.complex128]
 SUMS = 4
 """How many random sums are compared."""
 
-TOLERANCE = 1e-11
+TOLERANCE = 1e-12
 """The largest error, as a share of the largest value, or of what a sum is of in the mean."""
 
 
