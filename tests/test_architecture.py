@@ -33,6 +33,7 @@ ROOMS: dict[str, set[str]] = {
     "lowering": NOUNS | {"registry", "topologies"},
     "runtime": NOUNS | {"lowering", "check"},
     "testbed": NOUNS | {"lowering", "runtime"},
+    "workloads": NOUNS | {"registry", "runtime"},
     "loading": NOUNS | {"topologies", "lowering"},
     "verification": NOUNS | {"check", "topologies", "flows", "lowering", "loading"},
     "extensions": SOLVING | {"registry", "flows", "routes", "lowering"},
@@ -149,7 +150,16 @@ def test_no_circles() -> None:
     list(TopologicalSorter(known).static_order())
 
 
-@pytest.mark.parametrize("module", ["a2aflow.check.flow", "a2aflow.runtime.worker"])
+@pytest.mark.parametrize(
+    "module",
+    [
+        "a2aflow.check.flow",
+        "a2aflow.runtime.worker",
+        "a2aflow.workloads.worker",
+        "a2aflow.workloads.fft3d",
+        "a2aflow.workloads.moe",
+    ],
+)
 def test_checkers_and_ranks_are_light(module: str) -> None:
     """They load no solver and no compiler: a rank starts at once, and a check needs no trust."""
     program = f"import {module}, sys; print([each for each in {HEAVY} if each in sys.modules])"
@@ -210,7 +220,10 @@ def test_the_examples_in_docstrings_are_true(
     assert failed == 0
 
 
-VERBS = ("solve", "route", "schedule", "lower", "run", "verify", "describe", "load", "sweep")
+VERBS = (
+    *("solve", "route", "schedule", "lower", "run", "verify", "describe", "load", "sweep"),
+    *("fft3d", "moe"),
+)
 
 
 @pytest.mark.parametrize("name", VERBS)

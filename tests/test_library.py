@@ -35,11 +35,16 @@ SETTINGS_ONLY = {"phases", "phase_loss"}
 """What `route` only reports: `find_routes` and `split_phases` have it."""
 
 
-@pytest.mark.parametrize("verb", ["solve", "route", "schedule", "lower", "run", "wrap", "verify"])
+WHERE = {name: VERBS[name].where for name in ("solve", "route", "schedule", "lower", "run")}
+WHERE |= {name: VERBS[name].where for name in ("wrap", "verify")} | dict(VERBS["workload"].parts)
+"""Where the verb of a function is; those that are several in one have a function for each part."""
+
+
+@pytest.mark.parametrize("verb", WHERE)
 def test_a_function_takes_all_that_its_verb_does(verb: str) -> None:
     """Every option of the command line is an argument; changes to a topology have functions."""
     changes = inspect.signature(chosen_topology).parameters.keys()
-    words = inspect.signature(load(VERBS[verb].where)).parameters.keys() - ONLY_PRINTED
+    words = inspect.signature(load(WHERE[verb])).parameters.keys() - ONLY_PRINTED
     offered = inspect.signature(getattr(a2aflow, verb)).parameters.keys()
     missing = {NAMES.get(name, name) for name in words if name not in changes} - offered
     if verb == "verify":
@@ -47,10 +52,10 @@ def test_a_function_takes_all_that_its_verb_does(verb: str) -> None:
     assert missing <= (SETTINGS_ONLY if verb == "route" else set())
 
 
-@pytest.mark.parametrize("verb", ["solve", "route", "schedule", "lower", "run", "wrap", "verify"])
+@pytest.mark.parametrize("verb", WHERE)
 def test_what_is_left_out_means_the_same_as_on_the_command_line(verb: str) -> None:
     """Defaults are written down twice, and are equal."""
-    words = inspect.signature(load(VERBS[verb].where)).parameters
+    words = inspect.signature(load(WHERE[verb])).parameters
     offered = inspect.signature(getattr(a2aflow, verb)).parameters
     for name, parameter in words.items():
         other = offered.get(NAMES.get(name, name))

@@ -14,6 +14,7 @@ One function per verb, each from one noun to the next; docs/library.md goes thro
     lower       the files of runtimes and fabrics, proven before they are returned
     run         real bytes between processes, checked and timed
     wrap        the environment in which an unmodified MPI program uses schedules
+    fft3d, moe  programs that an all-to-all decides, checked and timed
     verify      an independent check of any file or noun
     load        any file, back as the noun that it stands for
 
@@ -77,6 +78,7 @@ _WHERE = {
     ),
     "a2aflow.topologies.spec": ("build",),
     "a2aflow.verification": ("Verified", "predict", "verify"),
+    "a2aflow.workloads.public": ("fft3d", "moe"),
 }
 """The public names of each module; the block below says the same to checkers of types."""
 
@@ -149,6 +151,8 @@ if MYPY:
     from a2aflow.verification import Verified as Verified
     from a2aflow.verification import predict as predict
     from a2aflow.verification import verify as verify
+    from a2aflow.workloads.public import fft3d as fft3d
+    from a2aflow.workloads.public import moe as moe
 del MYPY
 
 _MODULE_OF = {name: module for module, names in _WHERE.items() for name in names}

@@ -72,7 +72,9 @@ PATHS = (
 NEVER = ("--cluster", "--mpi", "--on")
 """Options that reach for other machines or start other programs."""
 
-BOUNDED = {"run": ["--timeout", "5"]}
+BOUNDED = {
+    name: ["--timeout", "5"] for name in ("run", *(f"workload {part}" for part in ("fft3d", "moe")))
+}
 """What keeps a verb short that does as much as it is told to, such as a billion iterations."""
 
 
@@ -82,9 +84,13 @@ LONG = ("warmup",)
 
 @cache
 def verbs() -> dict[str, Any]:
-    """Return the commands, as the command line itself knows them."""
+    """Return the commands, as the command line itself knows them; parts behind their verb."""
     group: Any = typer.main.get_command(parser_of(list(VERBS)))
-    return {name: verb for name, verb in group.commands.items() if name not in LONG}
+    found: dict[str, Any] = {}
+    for name, verb in group.commands.items():
+        parts = getattr(verb, "commands", {})
+        found |= {f"{name} {part}": each for part, each in parts.items()} or {name: verb}
+    return {name: verb for name, verb in found.items() if name not in LONG}
 
 
 VALUES = {
@@ -100,7 +106,7 @@ def make_words(rng: Random) -> Case:
     """Choose a verb, what it is about, and up to six options with values for them."""
     name = rng.choice(sorted(verbs()))
     parameters = verbs()[name].params
-    words = [name, *(_subject(rng, name) for each in parameters if _is(each, "argument"))]
+    words = [*name.split(), *(_subject(rng, name) for each in parameters if _is(each, "argument"))]
     options = [each for each in parameters if _is(each, "option")]
     for option in rng.sample(options, min(len(options), rng.randrange(7))):
         words += _option(rng, option)

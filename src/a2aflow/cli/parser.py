@@ -29,7 +29,20 @@ def parser_of(names: Sequence[str]) -> typer.Typer:
     app.callback()(lambda: None)
     for name in names:
         verb: Callable[..., None] = load(VERBS[name].where)
-        app.command(name)(verb)
+        if VERBS[name].parts:
+            app.add_typer(_parts_of(name, verb), name=name)
+        else:
+            app.command(name)(verb)
+    return app
+
+
+def _parts_of(name: str, about: Callable[..., None]) -> typer.Typer:
+    """Return the parser of a verb that is several in one; its own function has its help."""
+    app = typer.Typer(rich_markup_mode="markdown")
+    app.callback()(about)
+    for part, where in VERBS[name].parts.items():
+        verb: Callable[..., None] = load(where)
+        app.command(part)(verb)
     return app
 
 

@@ -5,8 +5,8 @@ say that a word is wrong must not take longer than to read it.
 """
 
 import difflib
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from a2aflow.errors import UsageError
 from a2aflow.topologies.families import FAMILIES, names_file, unknown_family
@@ -16,11 +16,15 @@ ABOUT = "Bandwidth-optimal all-to-all on direct-connect networks, with a proof i
 
 @dataclass(frozen=True)
 class Verb:
-    """Where a verb is, what it does, and whether its first word is a SPEC."""
+    """Where a verb is, what it does, and whether its first word is a SPEC.
+
+    A verb that is several in one has `parts`: where each is by the word that follows the verb.
+    """
 
     where: str
     summary: str
     takes_spec: bool = False
+    parts: Mapping[str, str] = field(default_factory=dict)
 
 
 VERBS: dict[str, Verb] = {
@@ -59,6 +63,14 @@ VERBS: dict[str, Verb] = {
     "testbed": Verb(
         "a2aflow.cli.testbed:fabric_verb",
         "Make a fabric of network namespaces on this machine, with links of real limits.",
+    ),
+    "workload": Verb(
+        "a2aflow.cli.workload:workload_verb",
+        "Run a program that an all-to-all decides, by a schedule and by the library's own.",
+        parts={
+            "fft3d": "a2aflow.cli.workload:fft3d_verb",
+            "moe": "a2aflow.cli.workload:moe_verb",
+        },
     ),
     "verify": Verb(
         "a2aflow.cli.verify:verify_verb", "Check an artefact without trusting what made it."

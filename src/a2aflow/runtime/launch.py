@@ -100,7 +100,7 @@ def run_ranks(
         job = replace(_job(work, given, on, settings, group.folder), metered=metered)
         commands = _commands(job, settings, len(work.ranks), group.folder, place)
         group.run(commands, settings.timeout, subject, place.watch)
-        return _result(Path(job.results), commands[0], subject)
+        return result_of(Path(job.results), commands[0], subject)
 
 
 def work_of(path: Path, on: str, ranks: int | None, settings: RunSettings) -> Runnable:
@@ -156,7 +156,7 @@ def _commands(
         return [
             Command(
                 [*place.prefix, *worker, str(rank)],
-                {**_torch_variables(), "RANK": str(rank), **place.environment},
+                {**torch_variables(), "RANK": str(rank), **place.environment},
                 folder / f"{rank}.log",
             )
             for rank in range(ranks)
@@ -164,7 +164,8 @@ def _commands(
     return [Command(worker, os.environ, folder / "reference.log")]
 
 
-def _torch_variables() -> dict[str, str]:
+def torch_variables() -> dict[str, str]:
+    """Return the environment of ranks of gloo on this machine; raise if there is no torch."""
     if importlib.util.find_spec("torch") is None:
         raise MissingComponentError(
             "torch is not installed; install it with: pip install 'a2aflow[torch]'"
@@ -173,7 +174,8 @@ def _torch_variables() -> dict[str, str]:
     return {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo", **os.environ}
 
 
-def _result(path: Path, command: Command, subject: str) -> dict[str, Any]:
+def result_of(path: Path, command: Command, subject: str) -> dict[str, Any]:
+    """Return what the first rank wrote; raise if it did not."""
     if not path.exists():
         said = command.log.read_text(encoding="utf-8", errors="replace")[-2000:]
         raise VerificationError(subject, [f"all ranks ended without a report; they said:\n{said}"])

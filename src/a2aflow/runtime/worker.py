@@ -10,6 +10,7 @@ import json
 import os
 import sys
 import traceback
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -89,9 +90,15 @@ def work(job: Job, rank: int | None) -> None:
 def main(arguments: list[str]) -> None:
     """Read the job and do it."""
     job = Job(**json.loads(Path(arguments[0]).read_text(encoding="utf-8")))
-    faulthandler.dump_traceback_later(job.timeout + GRACE_SECONDS, exit=True)
+    rank = int(arguments[1]) if len(arguments) > 1 else None
+    end_with_code(lambda: work(job, rank), job.timeout)
+
+
+def end_with_code(rank_program: Callable[[], None], timeout: float) -> None:
+    """Run what a rank has to do; if it fails or takes too long, end the process at once."""
+    faulthandler.dump_traceback_later(timeout + GRACE_SECONDS, exit=True)
     try:
-        work(job, int(arguments[1]) if len(arguments) > 1 else None)
+        rank_program()
     except A2AFlowError as error:
         sys.stderr.write(f"{error}\n")
         _leave(error.exit_code)

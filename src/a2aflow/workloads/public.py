@@ -1,0 +1,287 @@
+"""`a2aflow.fft3d` and `a2aflow.moe`: programs that an all-to-all decides, checked and timed."""
+
+import time
+from collections.abc import Callable, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from a2aflow.errors import UsageError
+from a2aflow.ir.arrays import Ints
+from a2aflow.ir.demand import Demand
+from a2aflow.ir.messages import Messages
+from a2aflow.ir.schedule import Schedule
+from a2aflow.loading import load
+from a2aflow.lp.settings import silent
+from a2aflow.runtime.mpiexec import Mpi
+from a2aflow.runtime.parts import all_parts, is_spec
+from a2aflow.schedules.public import Solver
+from a2aflow.schedules.public import schedule as make_schedule
+from a2aflow.verification import predict
+from a2aflow.workloads.fft3d import GATHERED_POINTS
+from a2aflow.workloads.fft3d import needed_bytes as fft_bytes
+from a2aflow.workloads.launch import (
+    Launch,
+    WaySpec,
+    library_way,
+    require_memory,
+    run_ranks,
+    schedule_way,
+)
+from a2aflow.workloads.moe import needed_bytes as moe_bytes
+from a2aflow.workloads.reports import FftReport, MoeReport, MoeRow, Predicted, fft_report
+from a2aflow.workloads.router import Router, rows_between, sent_table, skew_statistics
+from a2aflow.workloads.slabs import Slabs, parse_grid
+from a2aflow.workloads.turns import Turns
+
+Scheduled: TypeAlias = Schedule | Messages | str | PathLike[str]
+"""What a schedule is given as: itself, its messages, the path of either, or a SPEC."""
+
+
+def fft3d(
+    grid: str | int | tuple[int, int, int],
+    *,
+    schedule: Scheduled | None = None,
+    ranks: int | None = None,
+    mpi: str | Mpi | None = None,
+    iterations: int = Turns.iterations,
+    warmup: int = Turns.warmup,
+    seed: int = 0,
+    timeout: float = 600.0,
+    others: Sequence[WaySpec] = (),
+    progress: Callable[[str], None] = silent,
+) -> FftReport:
+    """Transform a grid over MPI by a schedule and by the library's own all-to-all, in turns.
+
+    Every rank has a slab of planes: it transforms them along two sides and packs them, exchanges
+    them, and transforms what it received along the third. Each of the three steps is timed. What
+    comes out is compared with numpy's `fftn`; above 2 million points with random sums that every
+    point is in. Every shard is compared with what was sent, to the bit. A wrong result, a rank that
+    dies, or a time that is up is a `VerificationError`.
+
+    Args:
+        grid: the side of a cube, or three sides as numbers or as a text such as `"64x48x32"`; sides
+            need not be multiples of the number of ranks, but the first two not less than it.
+        schedule: a `Schedule`, its messages, the path of either, or a SPEC for which one is made;
+            if left out, only the library's own all-to-all is timed.
+        ranks: as many as the schedule has terminals; needed if there is no schedule.
+        mpi: `"mpich"`, `"openmpi"`, the path of an mpiexec, or what starts ranks in its place.
+        iterations: timed repetitions of each way.
+        warmup: repetitions before those.
+        seed: of the numbers in the grid.
+        timeout: seconds after which all ranks are ended.
+        others: further ways to move shards, as `workloads.launch` has them.
+        progress: called with a line now and then.
+
+    >>> import a2aflow
+    >>> report = a2aflow.fft3d("10x9x7", schedule="ring:4", iterations=1)
+    >>> report.ranks, report.checked, [row.way for row in report.rows]
+    (4, 'fftn', ['library', 'schedule'])
+
+    """
+    require_seed(seed)
+    sides, turns = parse_grid(grid), Turns(iterations, warmup)
+    messages = None if schedule is None else _messages(_opened(schedule, progress))
+    slabs = Slabs(sides, _ranks_of(messages, ranks))
+    require_memory(fft_bytes(slabs, GATHERED_POINTS), slabs.ranks, "take a smaller grid")
+    ways = [library_way("mpi")]
+    if messages is not None:
+        ways.append(schedule_way("mpi", "schedule", [messages]))
+    ways += others
+    parameters = {"grid": sides, "seed": seed, "gathered_points": GATHERED_POINTS}
+    progress(f"{slabs.ranks} ranks at work")
+    found = run_ranks(Launch("fft3d", parameters, slabs.ranks, ways, turns, timeout), mpi)
+    return fft_report(slabs, found)
+
+
+def moe(
+    tokens: int = 1024,
+    *,
+    hidden: int = 256,
+    experts_per_rank: int = 2,
+    top_k: int = 2,
+    skew: float = 1.0,
+    seed: int = 0,
+    on: str = "mpi",
+    schedule: Scheduled | None = None,
+    resolve: bool = False,
+    ranks: int | None = None,
+    mpi: str | Mpi | None = None,
+    iterations: int = Turns.iterations,
+    warmup: int = Turns.warmup,
+    timeout: float = 600.0,
+    others: Sequence[WaySpec] = (),
+    progress: Callable[[str], None] = silent,
+) -> MoeReport:
+    """Send tokens to their experts and back, by a schedule and by the runtime's own all-to-all.
+
+    A router of a given skew decides how many tokens go from each rank to each other. The ways, in
+    turns: the runtime's own uneven all-to-all; the schedule as a template, whatever the counts; and
+    schedules solved for the very counts, there and back. Every rank compares its result with what
+    it computes for its tokens alone, and every shard with what was sent, to the bit. A wrong
+    result, a rank that dies, or a time that is up is a `VerificationError`.
+
+    Args:
+        tokens: of every rank.
+        hidden: numbers of a token, of four bytes each.
+        experts_per_rank: how many experts each rank has.
+        top_k: how many experts each token goes to.
+        skew: the sigma of the lognormal popularity of experts; 0 makes all alike.
+        seed: of tokens, router and experts.
+        on: `"mpi"`, or `"torch"` with gloo.
+        schedule: a `Schedule`, its messages, the path of either, or a SPEC for which one is made;
+            if left out, only the runtime's own all-to-all is timed.
+        resolve: also solve for the counts, on the topology of the schedule.
+        ranks: as many as the schedule has terminals; needed if there is no schedule.
+        mpi: `"mpich"`, `"openmpi"`, the path of an mpiexec, or what starts ranks in its place.
+        iterations: timed repetitions of each way.
+        warmup: repetitions before those.
+        timeout: seconds after which all ranks are ended.
+        others: further ways to move shards, as `workloads.launch` has them.
+        progress: called with a line now and then.
+
+    >>> import a2aflow
+    >>> report = a2aflow.moe(64, hidden=8, schedule="ring:4", iterations=1)
+    >>> [(row.way, row.error) for row in report.rows], report.skew["rank_max_over_mean"] > 1
+    ([('library', 0.0), ('template', 0.0)], True)
+
+    """
+    require_seed(seed)
+    turns = Turns(iterations, warmup)
+    given = None if schedule is None else _opened(schedule, progress)
+    template = None if given is None else _messages(given)
+    count = _ranks_of(template, ranks)
+    router = Router(count, tokens, hidden, experts_per_rank, top_k, skew, seed)
+    require_memory(moe_bytes(router), count, "take fewer tokens, or fewer numbers of each")
+    table = sent_table(router)
+    demands = Demands.of(rows_between(router, table))
+    known: dict[str, dict[str, Any]] = {}
+    ways = [library_way(on)]
+    if template is not None:
+        ways.append(schedule_way(on, "template", [template]))
+        known["template"] = _predictions([given, given], demands)
+    prepared = None
+    if resolve:
+        prepared, schedules, seconds = _resolved(given, demands, progress)
+        ways.append(schedule_way(on, "resolved", [all_parts(each) for each in schedules]))
+        known["resolved"] = _predictions(schedules, demands) | {"solve_seconds": seconds}
+    progress(f"{count} ranks at work")
+    launch = Launch("moe", router.plain(), count, [*ways, *others], turns, timeout, on)
+    found = run_ranks(launch, mpi)
+    rows = tuple(MoeRow(**row, **known.get(row["way"], {})) for row in found["rows"])
+    return MoeReport(
+        runtime=found["runtime"],
+        on=on,
+        ranks=count,
+        tokens=tokens,
+        hidden=hidden,
+        experts_per_rank=experts_per_rank,
+        top_k=top_k,
+        skew={"sigma": skew, **skew_statistics(router, table)},
+        rows=rows,
+        speedups={row.way: rows[0].seconds / row.seconds for row in rows[1:]},
+        prepare_seconds=prepared,
+    )
+
+
+def _predictions(
+    schedules: Sequence[Schedule | Messages | None], demands: "Demands"
+) -> dict[str, Any]:
+    """Return what schedules take there and back; nothing of messages, which name no links."""
+    both = zip(("predicted_dispatch", "predicted_combine"), schedules, demands, strict=True)
+    found: dict[str, Any] = {}
+    for key, schedule, demand in both:
+        if isinstance(schedule, Schedule) and demand is not None:
+            report = predict(schedule, demand)
+            found[key] = Predicted(
+                report.template_time, report.template_bound, report.template_loss
+            )
+    return found
+
+
+def _resolved(
+    given: Schedule | Messages | None, demands: "Demands", progress: Callable[[str], None]
+) -> tuple[float, list[Schedule], float]:
+    """Return how long it took to get ready to solve, schedules there and back, and their time."""
+    if not isinstance(given, Schedule) or demands.there is None or demands.back is None:
+        raise UsageError(
+            "nothing to solve again; expected a schedule, which has the topology to solve on "
+            "(messages have none), and tokens that go to other ranks"
+        )
+    started = time.perf_counter()
+    progress("getting ready to solve")
+    solver = Solver(given.problem.topology)
+    prepared = time.perf_counter()
+    progress("solving")
+    schedules = [solver.schedule(each) for each in (demands.there, demands.back)]
+    return prepared - started, schedules, time.perf_counter() - prepared
+
+
+class Demands(NamedTuple):
+    """What ranks send each other there and back, in shards of mean size; None if nothing."""
+
+    there: Demand | None
+    back: Demand | None
+
+    @classmethod
+    def of(cls, rows: Ints) -> "Demands":
+        """Return the demands of so many rows between ranks."""
+        between = np.where(np.eye(len(rows), dtype=np.bool_), 0, rows)
+        if not between.any():
+            return cls(None, None)
+        shards = between / (between.sum() / (len(rows) * (len(rows) - 1)))
+        return cls(Demand(len(rows), shards), Demand(len(rows), shards.T))
+
+
+def _opened(given: Scheduled, progress: Callable[[str], None]) -> Schedule | Messages:
+    """Return a schedule or messages: as given, read from a file, or made for a SPEC."""
+    if isinstance(given, Schedule | Messages):
+        return given
+    if is_spec(given):
+        return make_schedule(str(given), progress=progress)
+    found = load(Path(given))
+    if not isinstance(found, Schedule | Messages):
+        raise UsageError(
+            f"{given}: a {type(found).__name__}; expected a schedule, or the messages that it was "
+            "lowered to"
+        )
+    return found
+
+
+def _messages(work: Schedule | Messages) -> Messages:
+    """Return messages that all pairs of ranks can send by."""
+    found = all_parts(work)
+    counts = found.chunks.counts
+    if counts is not None and np.count_nonzero(counts == 0) > np.count_nonzero(
+        np.diag(counts) == 0
+    ):
+        raise UsageError(
+            "the schedule has no chunks for some pairs of ranks, and in a workload all pairs may "
+            "have something to send; expected a schedule of the uniform all-to-all"
+        )
+    return found
+
+
+def _ranks_of(messages: Messages | None, ranks: int | None) -> int:
+    if messages is None:
+        if ranks is None or ranks < 1:
+            raise UsageError(
+                f"{'no' if ranks is None else ranks} ranks and no schedule; expected a schedule, "
+                "or how many ranks are to use the library's own all-to-all"
+            )
+        return ranks
+    found = len(messages.ranks)
+    if ranks is not None and ranks != found:
+        raise UsageError(
+            f"a schedule for {found} ranks, one per terminal, and {ranks} were asked for; leave "
+            f"out the number, or ask for {found}"
+        )
+    return found
+
+
+def require_seed(seed: int) -> None:
+    """Refuse a seed that no generator takes."""
+    if not 0 <= seed < 2**63:
+        raise UsageError(f"seed {seed}; expected 0 or more, below 2**63")
