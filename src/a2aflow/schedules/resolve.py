@@ -2,21 +2,23 @@
 
 A demand that changes with every call, such as that of experts, leaves no time for a search. So here
 all is done once, and coarsely: chunks get paths by a few passes of best responses, whose loads and
-prices are nearly optimal flows and lengths; from these the first-order method proves a bound within
-a few steps; and list scheduling orders the chunks. If that misses the loss asked for, shards are
-cut finer. What comes out are routes or a schedule as any others, with their certificate.
+prices are nearly optimal flows and lengths; list scheduling orders the chunks; and from the loads
+and prices the first-order method raises a bound until it proves that the loss is what was asked
+for, or that it is not: then shards are cut finer. What comes out are routes or a schedule as any
+others, with their certificate.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from functools import partial
+from typing import Generic, TypeVar
 
 import numpy as np
 
 from a2aflow.check.routes import check_routes
 from a2aflow.check.schedule import check_schedule
 from a2aflow.errors import UsageError
-from a2aflow.flows.first_order import Guess, solve_by_steps
+from a2aflow.flows.first_order import Guess, bound_by_steps
 from a2aflow.flows.groups import by_source
 from a2aflow.flows.program import whole_program
 from a2aflow.ir.arrays import Floats
@@ -30,7 +32,7 @@ from a2aflow.paths.any_path import Chunks, Table
 from a2aflow.routes.best_response import LAST_STEEPNESS, quick_paths
 from a2aflow.routes.weights import routes_from_weights
 from a2aflow.schedules.by_list import SHORTEST_STEP, Placed, per_shard, place_all, write_schedule
-from a2aflow.schedules.serve import serve, ways_of
+from a2aflow.schedules.serve import Served, Ways, serve, ways_of
 from a2aflow.settings import SolveSettings
 
 FINENESS = 0.24
@@ -64,6 +66,14 @@ Answer = TypeVar("Answer", Routes, Schedule)
 
 
 @dataclass(frozen=True, eq=False)
+class Found(Generic[Answer]):
+    """An answer that is not written out yet: its time, and how to write it with a proof."""
+
+    time: float
+    write: Callable[[Certificate], Answer]
+
+
+@dataclass(frozen=True, eq=False)
 class Resolver:
     """A problem in normal units, and how near to its bound an answer is to be."""
 
@@ -73,74 +83,80 @@ class Resolver:
 
     def routes(self) -> Routes:
         """Return the first routes within the loss, or the best."""
-        found = (self._as_routes(placed, proof) for placed, proof in self._finer())
-        return _first_or_best(found, self.loss)
+        return self._first_or_best(self._as_routes)
 
     def schedule(self) -> Schedule:
         """Return the first schedule within the loss, or the best."""
-        found = (each for placed, proof in self._finer() for each in self._ordered(placed, proof))
-        return _first_or_best(found, self.loss)
+        return self._first_or_best(self._ordered)
 
-    def _finer(self) -> Iterator[tuple[Placed, Certificate]]:
-        """Yield more and more chunks on their paths, with the proof that the first ones led to."""
-        proof: Certificate | None = None
+    def _first_or_best(self, answers: Callable[[Placed], Iterator[Found[Answer]]]) -> Answer:
+        """Return the first answer within the loss, or the best, of more and more chunks."""
+        placed, lengths = self._placed(1)
+        best = next(answers(placed))
+        proof = self._proof(placed, lengths, best.time)
+        for found in self._finer(placed, answers, (1 + self.loss) * proof.bound):
+            best = min(best, found, key=lambda each: each.time)
+            if best.time <= (1 + self.loss) * proof.bound or self.settings.out_of_time():
+                break
+        return best.write(proof)
+
+    def _finer(
+        self, first: Placed, answers: Callable[[Placed], Iterator[Found[Answer]]], wanted: float
+    ) -> Iterator[Found[Answer]]:
+        """Yield all answers, the first one again, but for chunks whose paths take too long."""
+        for finer in FINER:
+            placed = first if finer == 1 else self._placed(finer)[0]
+            every = answers(placed)
+            yield next(every)
+            if placed.time <= wanted:
+                yield from every
+
+    def _placed(self, finer: int) -> tuple[Placed, Floats]:
+        """Put chunks on paths quickly; also return the lengths that this leads to."""
         coarse = min(MOST_CHUNKS // max(FINER), max(1, round(FINENESS / self.loss)))
-        for chunks in (coarse * each for each in FINER):
-            if proof is not None and self.settings.out_of_time():
-                return
-            lengths: list[Floats] = []
-            placed = self._placed(chunks, lengths)
-            proof = proof or self._proof(placed, lengths[0])
-            yield placed, proof
-
-    def _placed(self, chunks: int, lengths: list[Floats]) -> Placed:
-        """Put chunks on paths quickly; also append the lengths that this leads to."""
+        lengths = np.empty(0)
 
         def spread(cut: Chunks) -> Table:
+            nonlocal lengths
             passes = min(MOST_PASSES, round(PASSES / self.loss**0.5))
             steepness = min(LAST_STEEPNESS, max(10.0, PRICE_STEEPNESS / self.loss))
-            table, found = quick_paths(self.problem.topology, cut, steepness, passes)
-            lengths.append(found)
+            table, lengths = quick_paths(self.problem.topology, cut, steepness, passes)
             return table
 
-        return place_all(self.problem, per_shard(self.problem, chunks), spread)
+        return place_all(self.problem, per_shard(self.problem, coarse * finer), spread), lengths
 
-    def _proof(self, placed: Placed, lengths: Floats) -> Certificate:
-        """Prove a bound by the first-order method, from the loads and prices of the paths."""
+    def _proof(self, placed: Placed, lengths: Floats, time: float) -> Certificate:
+        """Prove what a time needs, if it can be, from the loads and prices of the paths."""
         program = whole_program(self.problem, by_source(self.problem))
         row = np.searchsorted(program.groups.source, placed.paths.source)
         volumes = np.zeros((len(program.weight), self.problem.topology.links))
         path = placed.paths.path_of_link
         np.add.at(volumes, (row[path], placed.paths.link), placed.size[path])
         settings = replace(self.settings, gap=max(self.settings.gap, PROOF_SHARE * self.loss))
-        start = Guess(volumes, lengths / lengths.max())
-        return solve_by_steps(self.problem, program, settings, METHOD, start).certificate
+        guess = Guess(volumes, lengths / lengths.max())
+        return bound_by_steps(program, settings, guess, time / (1 + self.loss))
 
-    def _as_routes(self, placed: Placed, proof: Certificate) -> Routes:
+    def _as_routes(self, placed: Placed) -> Iterator[Found[Routes]]:
         paths, weight = placed.paths.merge_equal(placed.size)
-        return routes_from_weights(self.problem, paths, weight, proof, METHOD)
 
-    def _ordered(self, placed: Placed, proof: Certificate) -> Iterator[Schedule]:
-        """Yield schedules of the chunks on their paths, unless even these take too long."""
+        def write(proof: Certificate) -> Routes:
+            return routes_from_weights(self.problem, paths, weight, proof, METHOD)
+
+        yield Found(placed.time, write)
+
+    def _ordered(self, placed: Placed) -> Iterator[Found[Schedule]]:
+        """Yield schedules of the chunks on their paths, of longer and shorter steps."""
         topology = self.problem.topology
         ways = ways_of(topology, placed.paths, placed.size)
         for parts in RESOLVED_QUOTAS:
             served = serve(topology, ways, placed.time / parts, SHORTEST_STEP)
             if served is not None:
-                schedule = write_schedule(placed, ways, served, proof, placed.time)
-                yield replace(schedule, method=METHOD)
-            if placed.time > (1 + self.loss) * proof.bound or self.settings.out_of_time():
-                return
+                yield Found(served.time, partial(_written, placed, ways, served))
 
 
-def _first_or_best(found: Iterator[Answer], loss: float) -> Answer:
-    best = next(found)
-    while best.gap > loss:
-        other = next(found, None)
-        if other is None:
-            break
-        best = min(best, other, key=lambda each: each.time)
-    return best
+def _written(placed: Placed, ways: Ways, served: Served, proof: Certificate) -> Schedule:
+    schedule = write_schedule(placed, ways, served, proof, placed.time)
+    return replace(schedule, method=METHOD)
 
 
 def resolved_routes(problem: Problem, loss: float, settings: SolveSettings) -> Routes:
