@@ -11,6 +11,7 @@ others, with their certificate.
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain, islice
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -35,22 +36,22 @@ from a2aflow.schedules.by_list import SHORTEST_STEP, Placed, per_shard, place_al
 from a2aflow.schedules.serve import Served, Ways, serve, ways_of
 from a2aflow.settings import SolveSettings
 
-FINENESS = 0.24
+FINENESS = 0.18
 """What the loss times the chunks of a shard of mean size is at first."""
 
-FINER = (1, 2)
-"""How many times as many chunks are tried, in turn, until the loss is what was asked for."""
+FINER = (1.5, 2.0)
+"""How many times as many chunks and passes are tried then, in turn, if the loss is too large."""
 
 MOST_CHUNKS = 64
 """Chunks of a shard of mean size at most."""
 
-PRICE_STEEPNESS = 4.0
+PRICE_STEEPNESS = 6.0
 """What the loss times the last steepness of the prices is: a gap is about the inverse of that."""
 
 PASSES = 2.8
 """Passes of best responses over the inverse root of the loss: 20 for two percent."""
 
-RESOLVED_QUOTAS = (8, 6, 12)
+RESOLVED_QUOTAS = (8, 24)
 """Parts of the paths' time that steps are to take, in turn."""
 
 PROOF_SHARE = 0.2
@@ -73,6 +74,10 @@ class Found(Generic[Answer]):
     write: Callable[[Certificate], Answer]
 
 
+Answers = Callable[[Placed], Iterator[Found[Answer]]]
+"""What makes one answer or several of chunks on their paths, one after the other."""
+
+
 @dataclass(frozen=True, eq=False)
 class Resolver:
     """A problem in normal units, and how near to its bound an answer is to be."""
@@ -89,41 +94,41 @@ class Resolver:
         """Return the first schedule within the loss, or the best."""
         return self._first_or_best(self._ordered)
 
-    def _first_or_best(self, answers: Callable[[Placed], Iterator[Found[Answer]]]) -> Answer:
-        """Return the first answer within the loss, or the best, of more and more chunks."""
-        placed, lengths = self._placed(1)
-        best = next(answers(placed))
+    def _first_or_best(self, answers: Answers[Answer]) -> Answer:
+        """Return the first answer within the loss, or the best."""
+        placed, lengths = self._placed(1.0)
+        several = answers(placed)
+        best = next(several)
         proof = self._proof(placed, lengths, best.time)
-        for found in self._finer(placed, answers, (1 + self.loss) * proof.bound):
-            best = min(best, found, key=lambda each: each.time)
-            if best.time <= (1 + self.loss) * proof.bound or self.settings.out_of_time():
+        wanted = (1 + self.loss) * proof.bound
+        others = chain(several if placed.time <= wanted else (), self._finer(answers, wanted))
+        while best.time > wanted and not self.settings.out_of_time():
+            found = next(others, None)
+            if found is None:
                 break
+            best = min(best, found, key=lambda each: each.time)
         return best.write(proof)
 
-    def _finer(
-        self, first: Placed, answers: Callable[[Placed], Iterator[Found[Answer]]], wanted: float
-    ) -> Iterator[Found[Answer]]:
-        """Yield all answers, the first one again, but for chunks whose paths take too long."""
+    def _finer(self, answers: Answers[Answer], wanted: float) -> Iterator[Found[Answer]]:
+        """Yield answers of more chunks: one only where the paths alone take more than is wanted."""
         for finer in FINER:
-            placed = first if finer == 1 else self._placed(finer)[0]
-            every = answers(placed)
-            yield next(every)
-            if placed.time <= wanted:
-                yield from every
+            placed, _ = self._placed(finer)
+            yield from answers(placed) if placed.time <= wanted else islice(answers(placed), 1)
 
-    def _placed(self, finer: int) -> tuple[Placed, Floats]:
+    def _placed(self, finer: float) -> tuple[Placed, Floats]:
         """Put chunks on paths quickly; also return the lengths that this leads to."""
-        coarse = min(MOST_CHUNKS // max(FINER), max(1, round(FINENESS / self.loss)))
+        coarse = min(MOST_CHUNKS / max(FINER), max(1.0, FINENESS / self.loss))
+        chunks = per_shard(self.problem, round(coarse * finer))
         lengths = np.empty(0)
 
         def spread(cut: Chunks) -> Table:
             nonlocal lengths
-            passes = min(MOST_PASSES, round(PASSES / self.loss**0.5))
+            passes = min(MOST_PASSES, round(finer * PASSES / self.loss**0.5))
             steepness = min(LAST_STEEPNESS, max(10.0, PRICE_STEEPNESS / self.loss))
             table, lengths = quick_paths(self.problem.topology, cut, steepness, passes)
             return table
 
-        return place_all(self.problem, per_shard(self.problem, coarse * finer), spread), lengths
+        return place_all(self.problem, chunks, spread), lengths
 
     def _proof(self, placed: Placed, lengths: Floats, time: float) -> Certificate:
         """Prove what a time needs, if it can be, from the loads and prices of the paths."""
