@@ -116,7 +116,7 @@ def _commands(job: Job, settings: RunSettings, ranks: int, folder: Path) -> list
     if job.on == "mpi":
         mpi = find_mpi(settings.mpi)
         with suppress(MissingComponentError):  # without a compiler the exchange is in Python
-            build(find_mpicc(launcher=str(mpi.mpiexec)))
+            build(find_mpicc(launcher=str(mpi.mpiexec), kind=mpi.kind))
         return [Command(mpi.command(ranks, worker), mpi.variables(ranks), folder / "mpi.log")]
     if job.on == "torch":
         return [
