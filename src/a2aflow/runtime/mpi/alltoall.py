@@ -59,7 +59,7 @@ class Alltoall:
         else:
             self._exchange = InPython(self._plan, self._comm, sync)
         self._pending: Pending | None = None
-        self._last: tuple[Sizes, Lengths] | None = None
+        self._last: tuple[int | None, Lengths] | None = None
         self._layout: Layout
 
     def __call__(self, send: Any, recv: Any, sizes: Sizes = None) -> None:
@@ -90,12 +90,11 @@ class Alltoall:
                 raise UsageError("counts of each rank are for Alltoall.v, as for comm.Alltoallv")
         require_fit(given, taken)
         lengths = ((given.bytes.nbytes, given.items), taken.bytes.nbytes)
-        if isinstance(sizes, int | None) and (sizes, lengths) == self._last:
-            layout = self._layout  # the same as the call before, which is most of the work
-        else:
-            layout = self._laid_out(sizes_of(self._plan, sizes, *lengths))
-            self._last, self._layout = (sizes, lengths), layout
-        return self._begin(given.bytes, taken.bytes, *layout)
+        key = (sizes, lengths) if isinstance(sizes, int | None) else None
+        if key is None or key != self._last:  # else all is where it was in the call before
+            self._layout = self._laid_out(sizes_of(self._plan, sizes, *lengths))
+            self._last = key
+        return self._begin(given.bytes, taken.bytes, *self._layout)
 
     def _laid_out(self, shard: PerShard) -> Layout:
         """Return sizes with where the shards to and from each rank begin, one after another."""
