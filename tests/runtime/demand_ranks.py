@@ -43,7 +43,7 @@ def wrong_in(file: str, comm: "MPI.Intracomm") -> list[str]:
     other = np.random.default_rng(ranks).integers(0, 50, own.shape)
     other[schedule.chunk_counts() == 0] = 0
     wrong = []
-    with Alltoall(schedule, some) as alltoall:
+    with Alltoall(schedule, MPI.Intracomm(some)) as alltoall:
         for seed, sizes in enumerate((own, other, own)):
             if not exchanged(alltoall, np.asarray(sizes), some.rank, seed):
                 wrong.append(f"{Path(file).name}, call {seed}, rank {some.rank}")
