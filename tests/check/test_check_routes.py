@@ -196,6 +196,14 @@ def test_every_layer_is_looked_at(at_once: int, monkeypatch: pytest.MonkeyPatch)
     assert check_routes(replace(RING, layer=np.arange(RING.count))).layers == RING.count
 
 
+@pytest.mark.parametrize("layer", [0, 1, 2])
+def test_a_layer_of_any_number_is_looked_at(layer: int) -> None:
+    """The first one that has routes too, whatever it is called."""
+    layered = replace(RING, layer=np.full(RING.count, layer))
+    with pytest.raises(VerificationError, match=f"layer {layer} can deadlock"):
+        check_routes(layered)
+
+
 def test_layers_that_deadlock_are_counted() -> None:
     """The first of them is named."""
     forward = RING.problem.topology.head[RING.link[RING.start[:-1]]] == (RING.source + 1) % 6
