@@ -1,21 +1,24 @@
 """What the exchange costs in C and in Python, beside the MPI library's own all-to-all.
 
-    python benchmarks/engine.py [--mpi mpich] [--specs complete:8 hypercube:3]
+    python benchmarks/engine.py [--mpi mpich openmpi] [--specs complete:8 hypercube:3]
 
 All ranks are on this machine, where no topology is a bottleneck: the schedule of the complete graph
 sends what the library does, others send more messages one after another. Times are the least of
-several rounds, each the mean of many calls on the slowest rank, and taken in turns.
+several rounds, each the mean of many calls on the slowest rank, and taken in turns: of a program in
+C under `a2aflow wrap`, with the library's own call in the same run, and of mpi4py.
 """
 
 import argparse
 import json
+import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import a2aflow
 from a2aflow.runtime.engine.build import build, find_mpicc
-from a2aflow.runtime.mpiexec import find_mpi
+from a2aflow.runtime.mpiexec import Mpi, find_mpi
 from a2aflow.runtime.processes import Command, grouped
 
 SPECS = ["complete:8", "hypercube:3", "bipartite:4x4", "genkautz:n=8,d=2"]
@@ -51,37 +54,88 @@ for size in sizes:
 """
 
 
-def measure(spec: str, kind: str | None, mpicc: str | None, folder: Path) -> None:
-    """Print the rows of one topology."""
-    mpi = find_mpi(kind)
-    build(find_mpicc(mpicc, str(mpi.mpiexec)))
+PROGRAM = Path(__file__).with_name("alltoall.c")
+KINDS = ["mpich", "openmpi"]
+SHARED = Path(sys.executable).parent.parent / "mpi"
+"""Where `make setup` puts each MPI with a compiler of its own."""
+
+COLUMNS = {
+    "in C us": "wrapped",
+    "MPI us": "own",
+    "from Python us": "c",
+    "in Python us": "python",
+    "mpi4py us": "library",
+}
+RATIOS = {
+    "C/MPI": ("wrapped", "own"),
+    "Py-C/MPI": ("c", "library"),
+    "Py/MPI": ("python", "library"),
+}
+
+
+def chosen(kind: str) -> Mpi:
+    """Return an MPI: that which has a compiler of its own, if there is one."""
+    own = SHARED / kind / "bin" / "mpiexec"
+    return find_mpi(str(own) if own.exists() else kind)
+
+
+def in_c(mpi: Mpi, mpicc: Path, ranks: int, folder: Path) -> Iterator[tuple[int, dict[str, float]]]:
+    """Yield the seconds of a call for each size, from a program in C."""
+    program = folder / "alltoall"
+    subprocess.run([mpicc, "-O2", "-o", program, PROGRAM], check=True)
+    job = [str(program), str(ROUNDS), str(CALLS), *map(str, SIZES)]
+    wrap = [sys.executable, "-m", "a2aflow", "wrap", str(folder / "schedule.json"), "--mpicc"]
+    for line in said([*wrap, str(mpicc), "--", *mpi.command(ranks, job)], mpi, ranks, folder):
+        if line[:1].isdigit():
+            size, wrapped, own = line.split()
+            yield int(size), {"wrapped": float(wrapped) / 1e6, "own": float(own) / 1e6}
+
+
+def in_python(mpi: Mpi, ranks: int, folder: Path) -> Iterator[tuple[int, dict[str, float]]]:
+    """Yield the seconds of a call for each size, from mpi4py."""
+    job = json.dumps([str(folder / "schedule.json"), SIZES, ROUNDS, CALLS])
+    command = mpi.command(ranks, [sys.executable, "-c", RANK, job])
+    for line in said(command, mpi, ranks, folder):
+        if line.startswith("["):
+            yield json.loads(line)
+
+
+def said(command: list[str], mpi: Mpi, ranks: int, folder: Path) -> list[str]:
+    """Run ranks to their end, and return what they said."""
+    with grouped() as group:
+        group.run([Command(command, mpi.variables(ranks), folder / "log")], 600, "the ranks")
+    return (folder / "log").read_text().splitlines()
+
+
+def measure(spec: str, kind: str, folder: Path) -> None:
+    """Print the rows of one topology under one MPI."""
+    mpi = chosen(kind)
+    mpicc = find_mpicc(launcher=str(mpi.mpiexec), kind=kind)
+    build(mpicc)
     schedule = a2aflow.schedule(spec)
     schedule.save(folder / "schedule.json")
     ranks = len(schedule.problem.topology.terminals)
-    job = json.dumps([str(folder / "schedule.json"), SIZES, ROUNDS, CALLS])
-    command = mpi.command(ranks, [sys.executable, "-c", RANK, job])
-    with grouped() as group:
-        group.run([Command(command, mpi.variables(ranks), folder / "log")], 600, spec)
-    for line in (folder / "log").read_text().splitlines():
-        if line.startswith("["):
-            size, times = json.loads(line)
-            cells = "".join(f"{times[each] * 1e6:10.1f}" for each in ("c", "python", "library"))
-            ratios = "".join(f"{times[each] / times['library']:10.2f}" for each in ("c", "python"))
-            print(f"{spec:20}{size:10}{cells}{ratios}")
+    found = dict(in_c(mpi, mpicc, ranks, folder))
+    for size, times in in_python(mpi, ranks, folder):
+        found[size].update(times)
+    for size, times in found.items():
+        cells = "".join(f"{times[key] * 1e6:16.1f}" for key in COLUMNS.values())
+        ratios = "".join(f"{times[one] / times[other]:10.2f}" for one, other in RATIOS.values())
+        print(f"{kind:9}{spec:20}{size:8}{cells}{ratios}", flush=True)
 
 
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--specs", nargs="*", default=SPECS)
-    parser.add_argument("--mpi", default=None)
-    parser.add_argument("--mpicc", default=None)
+    parser.add_argument("--mpi", nargs="*", default=KINDS, choices=KINDS)
     asked = parser.parse_args()
-    print(f"{'topology':20}{'shard B':>10}{'C us':>10}{'Python us':>10}{'MPI us':>10}", end="")
-    print(f"{'C/MPI':>10}{'Py/MPI':>10}")
-    for spec in asked.specs:
-        with tempfile.TemporaryDirectory() as folder:
-            measure(spec, asked.mpi, asked.mpicc, Path(folder))
+    heads = "".join(f"{each:>16}" for each in COLUMNS) + "".join(f"{each:>10}" for each in RATIOS)
+    print(f"{'MPI':9}{'topology':20}{'shard B':>8}{heads}")
+    for kind in asked.mpi:
+        for spec in asked.specs:
+            with tempfile.TemporaryDirectory() as folder:
+                measure(spec, kind, Path(folder))
 
 
 if __name__ == "__main__":

@@ -11,7 +11,6 @@ is the goal. Take the figures while nothing else runs.
 
 import argparse
 import csv
-import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -103,4 +102,4 @@ def _ran(name: str, case: Case, sizes: list[int], iterations: int) -> list[dict[
 PARTS = {"links": links, "curve": curve}
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

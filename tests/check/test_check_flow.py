@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from a2aflow.check import flow as verify
-from a2aflow.check.flow import check_flow, check_topology, shortest_distances
+from a2aflow.check.flow import check_flow, check_topology, recompute_bound, shortest_distances
 from a2aflow.errors import VerificationError
 from a2aflow.flows import SolveSettings, solve
 from a2aflow.ir.certificate import Certificate
@@ -192,6 +192,15 @@ def test_lengths_that_overflow_prove_only_what_their_ratios_do(flow: Flow) -> No
         check_flow(replace(flow, certificate=huge))
 
 
+@pytest.mark.parametrize("lengths", [0.0, -1.0, np.nan])
+def test_lengths_that_are_none_prove_nothing(flow: Flow, lengths: float) -> None:
+    """The bound is that of no proof, whoever asks for it."""
+    problem = flow.problem
+    bound, trouble = recompute_bound(problem, np.full(problem.topology.links, lengths))
+    assert bound == 0.0
+    assert len(trouble) == 1
+
+
 @pytest.mark.parametrize("method", ["decomposed", "grouped"])
 def test_uneven_demands_are_held_each_against_its_own(method: str) -> None:
     """What a group may carry and must deliver follows its demand, be it large or small."""
@@ -233,8 +242,9 @@ def test_errors_up_to_the_tolerance_are_none(per_commodity: bool, rate: float) -
     check_flow(through_a_switch(1.0, per_commodity, rate), tolerance=1e-15)
     for amount in (1 + 5e-10, 1 - 5e-10):
         check_flow(through_a_switch(amount, per_commodity, rate))
-    with pytest.raises(VerificationError, match="not conserved"):
-        check_flow(through_a_switch(1 + 3e-9, per_commodity, rate, capacity=2.0))
+    for error in (1.5e-9, 3e-9):
+        with pytest.raises(VerificationError, match="not conserved"):
+            check_flow(through_a_switch(1 + error, per_commodity, rate, capacity=2.0))
     with pytest.raises(VerificationError, match="1 links carry more than their capacity"):
         check_flow(through_a_switch(1 + 3e-9, per_commodity, rate), tolerance=2e-9)
 

@@ -78,6 +78,24 @@ def test_correct_routes_pass(routes: Routes) -> None:
     assert report.max_routes_per_pair == routes.routes_per_pair().max()
 
 
+def test_times_are_loads_over_capacities() -> None:
+    """Twice as wide links take half as long, and a narrow one is the slowest."""
+    topology = build("ring:6")
+    wide = Problem.all_to_all(replace(topology, capacity=changed(2 * topology.capacity, 4, 0.5)))
+    bound = Certificate(RING.certificate.lengths, 1e-3)
+    report = check_routes(replace(RING, problem=wide, certificate=bound))
+    load = np.bincount(RING.link, np.repeat(RING.weight, np.diff(RING.start)))
+    assert report.time == pytest.approx(max(load[4] / 0.5, np.delete(load, 4).max() / 2))
+
+
+def test_the_pair_that_lacks_something_is_named() -> None:
+    """By both of its ends, wherever in the block it is."""
+    wrong = int(np.flatnonzero((RING.source == 4) & (RING.destination == 2))[0])
+    fewer = replace(RING, weight=changed(RING.weight, wrong, 0.5), denominator=None)
+    with pytest.raises(VerificationError, match=r"from node 4 to node 2 carry 0\.5"):
+        check_routes(fewer)
+
+
 @pytest.mark.parametrize("block", [1, 7, 4_000_000])
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_is_found(fault: str, block: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -176,6 +194,14 @@ def test_every_layer_is_looked_at(at_once: int, monkeypatch: pytest.MonkeyPatch)
     with pytest.raises(VerificationError, match=layer):
         check_routes(replace(RING, layer=apart))
     assert check_routes(replace(RING, layer=np.arange(RING.count))).layers == RING.count
+
+
+@pytest.mark.parametrize("layer", [0, 1, 2])
+def test_a_layer_of_any_number_is_looked_at(layer: int) -> None:
+    """The first one that has routes too, whatever it is called."""
+    layered = replace(RING, layer=np.full(RING.count, layer))
+    with pytest.raises(VerificationError, match=f"layer {layer} can deadlock"):
+        check_routes(layered)
 
 
 def test_layers_that_deadlock_are_counted() -> None:

@@ -43,6 +43,24 @@ def test_the_sweep_shows_both_curves(run: Run) -> None:
     assert "loss with" in run(*words).out
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--method", "list"), "--sweep is of the method tsmcf, not of list"),
+        (("--operation-cost", 0.5), "no use for operation cost"),
+        (("--steps", 3), "no use for steps"),
+        (("--chunks", 3), "no use for chunks"),
+    ],
+)
+def test_what_a_sweep_has_no_use_for_is_refused(
+    run: Run, words: tuple[object, ...], said: str
+) -> None:
+    """Nothing that was asked for is left out in silence."""
+    found = run("schedule", "ring:4", "--sweep", *words)
+    assert found.code == 2
+    assert said in found.err
+
+
 def test_demand_and_steps(run: Run, tmp_path: Path) -> None:
     """An uneven demand is scheduled; too few steps are an input error."""
     path = tmp_path / "demand.txt"

@@ -65,6 +65,21 @@ def test_several_files_do_not_go_to_standard_output(saved: Path, words: tuple[st
         call(saved, "--to", "chakra", *words)
 
 
+def test_files_of_a_larger_run_are_not_left_beside_those_of_a_smaller(
+    saved: Path, tmp_path: Path
+) -> None:
+    """A reader takes a folder as a whole; the same files again, and files of others, are fine."""
+    folder = tmp_path / "traces"
+    for _ in range(2):
+        call(saved, "--to", "chakra", "-o", folder)
+    (folder / "notes.txt").write_text("not a trace")
+    smaller = save(tmp_path, schedule_named("hypercube:2"))
+    before = {each.name: each.read_bytes() for each in folder.iterdir()}
+    with pytest.raises(UsageError, match=r"has alltoall\.4\.et \(4 such files\)"):
+        call(smaller, "--to", "chakra", "-o", folder)
+    assert {each.name: each.read_bytes() for each in folder.iterdir()} == before
+
+
 def test_lower_prints_the_file_without_an_output(saved: Path) -> None:
     """Standard output is the file itself, so that it can be piped."""
     assert call(saved, "--to", "msccl", "--runtime", "rccl").startswith("<algo ")

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from a2aflow.check.routes import check_routes
-from a2aflow.errors import UsageError
+from a2aflow.errors import InputError, UsageError
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
 from a2aflow.routes.exact import common_factor_chunks
@@ -42,6 +42,13 @@ def test_common_factor(spec: str, chunks: int) -> None:
 def test_no_common_factor_within_the_limit() -> None:
     """Weights that no small number of chunks can give have none."""
     assert common_factor_chunks(weighted("genkautz:n=16,d=4"), most_chunks=6) is None
+
+
+@pytest.mark.parametrize("chunks", [10**6, 10**20])
+def test_more_chunks_than_fit_are_refused(chunks: int) -> None:
+    """Before there is room for them, also where they are more than numbers count."""
+    with pytest.raises(InputError, match="chunks of all shards; expected at most 20,000,000"):
+        bounded_chunks(weighted("hypercube:3"), chunks, SETTINGS)
 
 
 @pytest.mark.parametrize("chunks", [1, 2, 4, 8])

@@ -120,6 +120,24 @@ def test_a_compiler_is_looked_for_beside_the_launcher(tmp_path: Path) -> None:
     assert find_mpicc(str(mpicc)) == mpicc
 
 
+@pytest.mark.parametrize(("kind", "other"), [("mpich", "openmpi"), ("openmpi", "mpich")])
+def test_the_compiler_of_another_mpi_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, other: str
+) -> None:
+    """Two MPIs in one folder: its mpicc is that of whichever came last."""
+    mpicc, foreign = mpi_of(kind)[1], mpi_of(other)[1]
+    launcher = tmp_path / "launcher"
+    for name, program in ((launcher, Path(sys.executable)), (tmp_path / "mpicc", foreign)):
+        name.write_text(f'#!/bin/sh\nexec {program} "$@"\n')
+        name.chmod(0o755)
+    assert find_mpicc(launcher=str(launcher)) == tmp_path / "mpicc"
+    monkeypatch.setenv("PATH", f"{mpicc.parent}:/usr/bin:/bin")
+    assert find_mpicc(launcher=str(launcher), kind=kind) == mpicc
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(a2aflow.errors.MissingComponentError, match=f"no mpicc of {kind} beside"):
+        find_mpicc(launcher=str(launcher), kind=kind)
+
+
 def test_a_compiler_that_fails_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing half-built is left, and the message has what the compiler said."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))

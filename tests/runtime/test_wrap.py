@@ -159,11 +159,11 @@ print("right")
 
 
 def test_fortran_names(mpi: tuple[Mpi, Path], files: list[str], tmp_path: Path) -> None:
-    """What Fortran calls is taken, and its way to say in place is understood."""
+    """What Fortran calls is taken, with mpi_f08 too, and its way to say in place is understood."""
     program = compiled("fortran_names", mpi[1], tmp_path)
     said = wrapped([files[0], "--report"], mpi[0], RANKS, [str(program)], tmp_path)
     assert "right\n" in said
-    assert counts(said)[0] == 3
+    assert counts(said)[0] == 5
 
 
 def test_what_to_set_in_a_script(files: list[str], tmp_path: Path, run: Run) -> None:

@@ -16,10 +16,11 @@ from a2aflow.cli.options import (
 )
 from a2aflow.cli.show import show
 from a2aflow.cli.telling import Telling, takes_telling
+from a2aflow.errors import UsageError
 from a2aflow.ir.topology import Topology
 from a2aflow.schedules.methods import AUTO, find_schedule, require_method
 from a2aflow.schedules.search import FoundSchedule
-from a2aflow.schedules.sweep import sweep_schedules
+from a2aflow.schedules.sweep import SWEPT, sweep_schedules
 from a2aflow.settings import ScheduleSettings
 
 DEFAULTS = ScheduleSettings()
@@ -82,6 +83,10 @@ def schedule_verb(
     Example: a2aflow schedule torus:3x3x3 --host-bandwidth 4 --output torus.schedule.json
     """
     require_method(method)
+    if sweep and method not in (AUTO, SWEPT):
+        raise UsageError(
+            f"--sweep is of the method {SWEPT}, not of {method}; leave one of them out"
+        )
     problem = load_problem(topology, demand, groups, group_file)
     with asked.search() as solving:
         settings = ScheduleSettings(

@@ -147,6 +147,21 @@ def answer_by_steps(
         return Answer(search.best_entries(), search.best_lengths, bound, status)
 
 
+def bound_by_steps(
+    program: FlowProgram, settings: SolveSettings, guess: Guess, enough: float
+) -> Certificate:
+    """Step until the bound is enough, or within the gap asked for of a flow; return its proof."""
+    program.require_memory()
+    search = _Search(program, settings, guess)
+    search.enough = enough
+    for lengths in (search.best_lengths, guess.lengths):
+        search.try_lengths(lengths)
+    if search.bound < enough:
+        with using_threads(min(settings.workers, 1 + program.variables // THREAD_VARIABLES)):
+            search.run()
+    return Certificate(search.best_lengths, search.bound)
+
+
 def _shortest_paths(program: FlowProgram) -> Guess:
     """Return where to start without a guess: shortest paths, and links that are equally full."""
     nothing = np.zeros((len(program.weight), program.graph.links))
@@ -184,7 +199,7 @@ class _Search:
             program.class_size,
             program.class_capacity,
         )
-        self.time, self.bound = np.inf, 0.0
+        self.time, self.bound, self.enough = np.inf, 0.0, np.inf
         self.best_lengths = np.ones(program.graph.links)
         guess = guess or _shortest_paths(program)
         self.width = _widths(program, guess.volumes)
@@ -259,11 +274,12 @@ class _Search:
             since, total = since + batch, total + batch
             late = self.settings.out_of_time()
             if total >= next_check or late:
-                if self._promising() or total >= next_certified or late:
+                promising = self._promising()
+                if self.bound < self.enough and (promising or total >= next_certified or late):
                     self.certify()
                     next_certified = CERTIFYING_GROWTH * total
                     self._report(total)
-                if self.gap <= self.settings.gap:
+                if self.gap <= self.settings.gap or self.bound >= self.enough:
                     return Status.OPTIMAL
                 if late:
                     return Status.TIME_LIMIT
@@ -296,14 +312,17 @@ class _Search:
         The loads count what is still to be delivered as if it were free, so they are no proof.
         """
         program = self.program
-        lengths = program.link_lengths(np.maximum(self.state.price, 0.0))
-        bound = program_bound(program, lengths)
-        if bound > self.bound:
-            # In this order: Ctrl-C in between must not leave a bound without its lengths.
-            self.best_lengths, self.bound = lengths, bound
+        self.try_lengths(program.link_lengths(np.maximum(self.state.price, 0.0)))
         load = self.network.share @ np.maximum(self.state.flow, 0)
         time = float(program.durations(load.astype(np.float64)).sum())
         return time <= self.bound * (1 + self.settings.gap)
+
+    def try_lengths(self, lengths: Floats) -> None:
+        """Keep lengths if they prove more than the best so far."""
+        bound = program_bound(self.program, lengths)
+        if bound > self.bound:
+            # In this order: Ctrl-C in between must not leave a bound without its lengths.
+            self.best_lengths, self.bound = lengths, bound
 
     def certify(self) -> None:
         """Make the present flows exact, and keep them if they are the best so far."""

@@ -81,7 +81,20 @@ class LoweredFiles:
         """Return where each file goes: the one file to a path, several into a folder."""
         if len(self.files) == 1:
             return {Path(path): _data(each) for each in self.files.values()}
+        self._require_no_others(Path(path))
         return {Path(path) / name: _data(each) for name, each in self.files.items()}
+
+    def _require_no_others(self, folder: Path) -> None:
+        """Refuse a folder with more files of the kind, which a reader would take for ours."""
+        ends = tuple({Path(name).suffix for name in self.files})
+        found = sorted(each.name for each in folder.glob("*") if each.name.endswith(ends))
+        others = [name for name in found if name not in self.files]
+        if others:
+            raise UsageError(
+                f"{folder} has {others[0]} ({len(others)} such files), which {self.target} would "
+                f"leave beside the {len(self.files)} files of this one; expected a folder without: "
+                "remove them, or name another folder"
+            )
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the one file to a path, or several under their names into a folder."""

@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 
+from a2aflow.errors import InputError
 from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.chunks import chunks_of
 from a2aflow.ir.paths import Paths
@@ -37,6 +38,9 @@ REROUTING_TRIES = 8
 TIMES_TOLD_APART = 24
 """Times that are told apart between no loss and that of the first rounding."""
 
+MOST_ROUTE_CHUNKS = 20_000_000
+"""Chunks of all shards together that can be placed on routes."""
+
 
 class RouteChunks:
     """All chunks of the routes, each on one of the paths of its pair.
@@ -62,6 +66,7 @@ class RouteChunks:
             self.paths.source[self.first], self.paths.destination[self.first]
         )
         self.counts = chunks_of(self.demand, chunks)
+        _require_few(self.counts)
         owner = np.repeat(np.arange(len(self.first)), self.counts)
         after = np.append(self.first[1:], len(order))
         self.size = (self.demand / self.counts)[owner]
@@ -151,4 +156,14 @@ class RouteChunks:
             self.routes.method,
             self.chunks if whole else None,
             layer,
+        )
+
+
+def _require_few(counts: Ints) -> None:
+    """Raise, before any is made, if there are too many chunks: more than can be counted, too."""
+    total = float(counts.sum(dtype=np.float64))
+    if total > MOST_ROUTE_CHUNKS:
+        raise InputError(
+            f"{total:.4g} chunks of all shards; expected at most {MOST_ROUTE_CHUNKS:,}: use fewer "
+            "chunks per shard, or a demand in larger units"
         )

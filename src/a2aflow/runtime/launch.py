@@ -149,7 +149,7 @@ def _commands(
     if job.on == "mpi":
         mpi = replace(find_mpi(settings.mpi), place=place.prefix)
         with suppress(MissingComponentError):  # without a compiler the exchange is in Python
-            build(find_mpicc(launcher=str(mpi.mpiexec)))
+            build(find_mpicc(launcher=str(mpi.mpiexec), kind=mpi.kind))
         variables = {**mpi.variables(ranks), **place.environment}
         return [Command(mpi.command(ranks, worker), variables, folder / "mpi.log")]
     if job.on == "torch":

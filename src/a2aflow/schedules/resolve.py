@@ -2,21 +2,24 @@
 
 A demand that changes with every call, such as that of experts, leaves no time for a search. So here
 all is done once, and coarsely: chunks get paths by a few passes of best responses, whose loads and
-prices are nearly optimal flows and lengths; from these the first-order method proves a bound within
-a few steps; and list scheduling orders the chunks. If that misses the loss asked for, shards are
-cut finer. What comes out are routes or a schedule as any others, with their certificate.
+prices are nearly optimal flows and lengths; list scheduling orders the chunks; and from the loads
+and prices the first-order method raises a bound until it proves that the loss is what was asked
+for, or that it is not: then shards are cut finer. What comes out are routes or a schedule as any
+others, with their certificate.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from functools import partial
+from itertools import chain, islice
+from typing import Generic, TypeVar
 
 import numpy as np
 
 from a2aflow.check.routes import check_routes
 from a2aflow.check.schedule import check_schedule
 from a2aflow.errors import UsageError
-from a2aflow.flows.first_order import Guess, solve_by_steps
+from a2aflow.flows.first_order import Guess, bound_by_steps
 from a2aflow.flows.groups import by_source
 from a2aflow.flows.program import whole_program
 from a2aflow.ir.arrays import Floats
@@ -30,25 +33,25 @@ from a2aflow.paths.any_path import Chunks, Table
 from a2aflow.routes.best_response import LAST_STEEPNESS, quick_paths
 from a2aflow.routes.weights import routes_from_weights
 from a2aflow.schedules.by_list import SHORTEST_STEP, Placed, per_shard, place_all, write_schedule
-from a2aflow.schedules.serve import serve, ways_of
+from a2aflow.schedules.serve import Served, Ways, serve, ways_of
 from a2aflow.settings import SolveSettings
 
-FINENESS = 0.24
+FINENESS = 0.18
 """What the loss times the chunks of a shard of mean size is at first."""
 
-FINER = (1, 2)
-"""How many times as many chunks are tried, in turn, until the loss is what was asked for."""
+FINER = (1.5, 2.0)
+"""How many times as many chunks and passes are tried then, in turn, if the loss is too large."""
 
 MOST_CHUNKS = 64
 """Chunks of a shard of mean size at most."""
 
-PRICE_STEEPNESS = 4.0
+PRICE_STEEPNESS = 6.0
 """What the loss times the last steepness of the prices is: a gap is about the inverse of that."""
 
 PASSES = 2.8
 """Passes of best responses over the inverse root of the loss: 20 for two percent."""
 
-RESOLVED_QUOTAS = (8, 6, 12)
+RESOLVED_QUOTAS = (8, 24)
 """Parts of the paths' time that steps are to take, in turn."""
 
 PROOF_SHARE = 0.2
@@ -64,6 +67,18 @@ Answer = TypeVar("Answer", Routes, Schedule)
 
 
 @dataclass(frozen=True, eq=False)
+class Found(Generic[Answer]):
+    """An answer that is not written out yet: its time, and how to write it with a proof."""
+
+    time: float
+    write: Callable[[Certificate], Answer]
+
+
+Answers = Callable[[Placed], Iterator[Found[Answer]]]
+"""What makes one answer or several of chunks on their paths, one after the other."""
+
+
+@dataclass(frozen=True, eq=False)
 class Resolver:
     """A problem in normal units, and how near to its bound an answer is to be."""
 
@@ -73,74 +88,80 @@ class Resolver:
 
     def routes(self) -> Routes:
         """Return the first routes within the loss, or the best."""
-        found = (self._as_routes(placed, proof) for placed, proof in self._finer())
-        return _first_or_best(found, self.loss)
+        return self._first_or_best(self._as_routes)
 
     def schedule(self) -> Schedule:
         """Return the first schedule within the loss, or the best."""
-        found = (each for placed, proof in self._finer() for each in self._ordered(placed, proof))
-        return _first_or_best(found, self.loss)
+        return self._first_or_best(self._ordered)
 
-    def _finer(self) -> Iterator[tuple[Placed, Certificate]]:
-        """Yield more and more chunks on their paths, with the proof that the first ones led to."""
-        proof: Certificate | None = None
-        coarse = min(MOST_CHUNKS // max(FINER), max(1, round(FINENESS / self.loss)))
-        for chunks in (coarse * each for each in FINER):
-            if proof is not None and self.settings.out_of_time():
-                return
-            lengths: list[Floats] = []
-            placed = self._placed(chunks, lengths)
-            proof = proof or self._proof(placed, lengths[0])
-            yield placed, proof
+    def _first_or_best(self, answers: Answers[Answer]) -> Answer:
+        """Return the first answer within the loss, or the best."""
+        placed, lengths = self._placed(1.0)
+        several = answers(placed)
+        best = next(several)
+        proof = self._proof(placed, lengths, best.time)
+        wanted = (1 + self.loss) * proof.bound
+        others = chain(several if placed.time <= wanted else (), self._finer(answers, wanted))
+        while best.time > wanted and not self.settings.out_of_time():
+            found = next(others, None)
+            if found is None:
+                break
+            best = min(best, found, key=lambda each: each.time)
+        return best.write(proof)
 
-    def _placed(self, chunks: int, lengths: list[Floats]) -> Placed:
-        """Put chunks on paths quickly; also append the lengths that this leads to."""
+    def _finer(self, answers: Answers[Answer], wanted: float) -> Iterator[Found[Answer]]:
+        """Yield answers of more chunks: one only where the paths alone take more than is wanted."""
+        for finer in FINER:
+            placed, _ = self._placed(finer)
+            yield from answers(placed) if placed.time <= wanted else islice(answers(placed), 1)
+
+    def _placed(self, finer: float) -> tuple[Placed, Floats]:
+        """Put chunks on paths quickly; also return the lengths that this leads to."""
+        coarse = min(MOST_CHUNKS / max(FINER), max(1.0, FINENESS / self.loss))
+        chunks = per_shard(self.problem, round(coarse * finer))
+        lengths = np.empty(0)
 
         def spread(cut: Chunks) -> Table:
-            passes = min(MOST_PASSES, round(PASSES / self.loss**0.5))
+            nonlocal lengths
+            passes = min(MOST_PASSES, round(finer * PASSES / self.loss**0.5))
             steepness = min(LAST_STEEPNESS, max(10.0, PRICE_STEEPNESS / self.loss))
-            table, found = quick_paths(self.problem.topology, cut, steepness, passes)
-            lengths.append(found)
+            table, lengths = quick_paths(self.problem.topology, cut, steepness, passes)
             return table
 
-        return place_all(self.problem, per_shard(self.problem, chunks), spread)
+        return place_all(self.problem, chunks, spread), lengths
 
-    def _proof(self, placed: Placed, lengths: Floats) -> Certificate:
-        """Prove a bound by the first-order method, from the loads and prices of the paths."""
+    def _proof(self, placed: Placed, lengths: Floats, time: float) -> Certificate:
+        """Prove what a time needs, if it can be, from the loads and prices of the paths."""
         program = whole_program(self.problem, by_source(self.problem))
         row = np.searchsorted(program.groups.source, placed.paths.source)
         volumes = np.zeros((len(program.weight), self.problem.topology.links))
         path = placed.paths.path_of_link
         np.add.at(volumes, (row[path], placed.paths.link), placed.size[path])
         settings = replace(self.settings, gap=max(self.settings.gap, PROOF_SHARE * self.loss))
-        start = Guess(volumes, lengths / lengths.max())
-        return solve_by_steps(self.problem, program, settings, METHOD, start).certificate
+        guess = Guess(volumes, lengths / lengths.max())
+        return bound_by_steps(program, settings, guess, time / (1 + self.loss))
 
-    def _as_routes(self, placed: Placed, proof: Certificate) -> Routes:
+    def _as_routes(self, placed: Placed) -> Iterator[Found[Routes]]:
         paths, weight = placed.paths.merge_equal(placed.size)
-        return routes_from_weights(self.problem, paths, weight, proof, METHOD)
 
-    def _ordered(self, placed: Placed, proof: Certificate) -> Iterator[Schedule]:
-        """Yield schedules of the chunks on their paths, unless even these take too long."""
+        def write(proof: Certificate) -> Routes:
+            return routes_from_weights(self.problem, paths, weight, proof, METHOD)
+
+        yield Found(placed.time, write)
+
+    def _ordered(self, placed: Placed) -> Iterator[Found[Schedule]]:
+        """Yield schedules of the chunks on their paths, of longer and shorter steps."""
         topology = self.problem.topology
         ways = ways_of(topology, placed.paths, placed.size)
         for parts in RESOLVED_QUOTAS:
             served = serve(topology, ways, placed.time / parts, SHORTEST_STEP)
             if served is not None:
-                schedule = write_schedule(placed, ways, served, proof, placed.time)
-                yield replace(schedule, method=METHOD)
-            if placed.time > (1 + self.loss) * proof.bound or self.settings.out_of_time():
-                return
+                yield Found(served.time, partial(_written, placed, ways, served))
 
 
-def _first_or_best(found: Iterator[Answer], loss: float) -> Answer:
-    best = next(found)
-    while best.gap > loss:
-        other = next(found, None)
-        if other is None:
-            break
-        best = min(best, other, key=lambda each: each.time)
-    return best
+def _written(placed: Placed, ways: Ways, served: Served, proof: Certificate) -> Schedule:
+    schedule = write_schedule(placed, ways, served, proof, placed.time)
+    return replace(schedule, method=METHOD)
 
 
 def resolved_routes(problem: Problem, loss: float, settings: SolveSettings) -> Routes:

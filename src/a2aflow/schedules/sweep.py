@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
+from a2aflow.errors import UsageError
 from a2aflow.flows import solve
 from a2aflow.flows.symmetry.translations import find_translations
 from a2aflow.ir.problem import Problem
@@ -11,6 +12,9 @@ from a2aflow.ir.words import beyond_rounding
 from a2aflow.schedules.search import chunk_curve
 from a2aflow.schedules.steps import best_flow, timed_flows
 from a2aflow.settings import ScheduleSettings
+
+SWEPT = "tsmcf"
+"""The method whose curves these are."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,7 @@ class Sweep:
 
 def sweep_schedules(problem: Problem, settings: ScheduleSettings) -> Sweep:
     """Return time against steps, and for the best number of steps, loss against chunks."""
+    _require_swept(settings)
     settings = settings.begin()
     units = normal_units(problem, demand=False)
     master = solve(units.problem, "grouped", settings.solve)
@@ -50,3 +55,13 @@ def sweep_schedules(problem: Problem, settings: ScheduleSettings) -> Sweep:
         steps=best.expansion.steps,
         losses=chunk_curve(best, range(1, settings.max_chunks + 1), settings.solve),
     )
+
+
+def _require_swept(settings: ScheduleSettings) -> None:
+    """Refuse what a sweep has no use for, so that nobody takes it for a part of the answer."""
+    for name in ("steps", "chunks", "robust", "operation_cost"):
+        if getattr(settings, name) != getattr(ScheduleSettings, name):
+            raise UsageError(
+                f"a sweep goes over all steps and chunks of fractional schedules, and has no use "
+                f"for {name.replace('_', ' ')}; leave it out, or ask for one schedule"
+            )

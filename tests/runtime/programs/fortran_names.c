@@ -7,6 +7,10 @@ void mpi_alltoall_(void *, MPI_Fint *, MPI_Fint *, void *, MPI_Fint *, MPI_Fint 
                    MPI_Fint *) __attribute__((weak));
 void mpi_alltoallv_(void *, MPI_Fint *, MPI_Fint *, MPI_Fint *, void *, MPI_Fint *, MPI_Fint *,
                     MPI_Fint *, MPI_Fint *, MPI_Fint *) __attribute__((weak));
+void mpi_alltoall_f08_(void *, MPI_Fint *, MPI_Fint *, void *, MPI_Fint *, MPI_Fint *, MPI_Fint *,
+                       MPI_Fint *) __attribute__((weak));
+void mpi_alltoallv_f08_(void *, MPI_Fint *, MPI_Fint *, MPI_Fint *, void *, MPI_Fint *, MPI_Fint *,
+                        MPI_Fint *, MPI_Fint *, MPI_Fint *) __attribute__((weak));
 
 enum { COUNT = 50, RANKS = 4 };
 
@@ -27,7 +31,7 @@ int main(int argc, char **argv)
     void **kept = dlsym(RTLD_DEFAULT, "MPIR_F_MPI_IN_PLACE");
     if (!in_place && kept)
         in_place = *kept = &stand_in;
-    for (int kind = 0; kind < 3; kind++) {
+    for (int kind = 0; kind < 5; kind++) {
         for (int i = 0; i < RANKS * COUNT; i++) {
             send[i] = rank * 1000 + i;
             receive[i] = kind == 2 ? send[i] : -1;
@@ -40,6 +44,11 @@ int main(int argc, char **argv)
             mpi_alltoall_(in_place, &count, &type, receive, &count, &type, &comm, &code);
         else if (kind == 2)
             mpi_alltoall_(send, &count, &type, receive, &count, &type, &comm, &code);
+        if (kind == 3) /* mpi_f08: the code at the end may be left out */
+            mpi_alltoall_f08_(send, &count, &type, receive, &count, &type, &comm, NULL);
+        if (kind == 4)
+            mpi_alltoallv_f08_(send, counts, places, &type, receive, counts, places, &type, &comm,
+                               NULL);
         for (int i = 0; i < RANKS * COUNT; i++)
             wrong += receive[i] != i / COUNT * 1000 + rank * COUNT + i % COUNT;
     }

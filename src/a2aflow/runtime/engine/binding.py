@@ -42,6 +42,8 @@ class Exchange:
         self._exchange = self._library.a2a_exchange_new(self._plan, comm, _at(self._peers))
         if not self._exchange:
             raise A2AFlowError("the engine has no memory for an exchange")
+        self._layout: tuple[PerShard, tuple[Ints, Ints]] | None = None
+        self._call = _Call()
         self._kept: tuple[object, ...] = ()
         self._turn = 0
         self._done = c_int(0)
@@ -69,13 +71,12 @@ class Exchange:
 
         `offsets` are where the shards to and from each rank begin; `test` until it is done.
         """
-        begins = tuple(np.ascontiguousarray(each, dtype=np.int64) for each in offsets)
-        matrix = None if shard.counts is None else np.ascontiguousarray(shard.counts)
-        pointer = None if matrix is None else _at(matrix)
-        call = _Call(*places, *map(_at, begins), shard.most, pointer)
-        self._kept = (begins, matrix)
+        if self._layout is None or self._layout[0] is not shard or self._layout[1] is not offsets:
+            self._call, self._kept = _call_of(shard, offsets)
+            self._layout = (shard, offsets)
+        self._call.input, self._call.output = places
         self._turn += 1
-        _check(self._library.a2a_start(self._exchange, ctypes.byref(call), self._turn))
+        _check(self._library.a2a_start(self._exchange, ctypes.byref(self._call), self._turn))
 
     def test(self) -> bool:
         """Go on as far as there is no need to wait; return whether all is over."""
@@ -90,6 +91,14 @@ class Exchange:
         """Give back what it holds; the last call."""
         self._library.a2a_exchange_free(self._exchange)
         self._library.a2a_plan_free(self._plan)
+
+
+def _call_of(shard: PerShard, offsets: tuple[Ints, Ints]) -> tuple[_Call, tuple[object, ...]]:
+    """Return a call between no buffers yet, and the arrays that it points to."""
+    begins, ends = (np.ascontiguousarray(each, dtype=np.int64) for each in offsets)
+    matrix = None if shard.counts is None else np.ascontiguousarray(shard.counts)
+    pointer = None if matrix is None else _at(matrix)
+    return _Call(None, None, _at(begins), _at(ends), shard.most, pointer), (begins, ends, matrix)
 
 
 def _check(code: int) -> None:

@@ -44,8 +44,14 @@ def cache_folder() -> Path:
     return Path(base) / "a2aflow"
 
 
-def find_mpicc(choice: str | None = None, launcher: str | None = None) -> Path:
-    """Find the compiler of an MPI: the one named, that beside a launcher, or that on the PATH."""
+def find_mpicc(
+    choice: str | None = None, launcher: str | None = None, kind: str | None = None
+) -> Path:
+    """Find the compiler of an MPI: the one named, that beside a launcher, or that on the PATH.
+
+    Where two MPIs share a folder, the launcher of one may be beside the compiler of the other:
+    `kind` (`mpich`, `openmpi`) leaves those of others out.
+    """
     if choice is not None:
         found = shutil.which(choice)
         if found is None:
@@ -55,12 +61,22 @@ def find_mpicc(choice: str | None = None, launcher: str | None = None) -> Path:
     folders = [str(Path(beside).resolve().parent), str(Path(beside).parent)] if beside else []
     for folder in (*folders, None):
         found = shutil.which("mpicc", path=folder)
-        if found:
+        if found and kind in (None, _kind_of(found)):
             return Path(found)
+    wanted = f"mpicc of {kind}" if kind else "mpicc"
     raise MissingComponentError(
-        "no mpicc beside the launcher or on the PATH; it comes with the MPI of the program: load "
-        "its module, install its development package, or name it (--mpicc)"
+        f"no {wanted} beside the launcher or on the PATH; it comes with the MPI of the program: "
+        "load its module, install its development package, or name it (--mpicc)"
     )
+
+
+def _kind_of(mpicc: str) -> str:
+    """Return whose compiler it is: only Open MPI's knows this option; others are as MPICH's."""
+    try:
+        _run([mpicc, "--showme:version"])
+    except MissingComponentError:
+        return "mpich"
+    return "openmpi"
 
 
 def build(mpicc: Path) -> Engine:

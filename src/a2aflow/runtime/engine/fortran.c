@@ -1,4 +1,8 @@
-/* The Fortran names of what is interposed. Some libraries' Fortran calls go past their C calls. */
+/* The Fortran names of what is interposed. Some libraries' Fortran calls go past their C calls.
+ *
+ * Those of Open MPI's mpi_f08 have the same arguments, as long as a buffer is an address there: a
+ * handle is a structure of one integer, and the code at the end may be left out. MPICH's mpi_f08
+ * comes back to the C calls. */
 #include "calls.h"
 
 #include <dlfcn.h>
@@ -29,20 +33,26 @@ static void *in_c(void *buffer)
     return stands_for(buffer, BOTTOM, "MPIR_F_MPI_BOTTOM") ? MPI_BOTTOM : buffer;
 }
 
+static void tell(MPI_Fint *code, int found)
+{
+    if (code)
+        *code = found;
+}
+
 void a2a_alltoall_f(FORTRAN_ALLTOALL)
 {
-    *code = a2a_alltoall(in_c(send), *send_count, MPI_Type_f2c(*send_type), in_c(receive),
-                         *receive_count, MPI_Type_f2c(*receive_type), MPI_Comm_f2c(*comm));
+    tell(code, a2a_alltoall(in_c(send), *send_count, MPI_Type_f2c(*send_type), in_c(receive),
+                            *receive_count, MPI_Type_f2c(*receive_type), MPI_Comm_f2c(*comm)));
 }
 
 void a2a_alltoallv_f(FORTRAN_ALLTOALLV)
 {
-    *code = a2a_alltoallv(in_c(send), send_counts, send_places, MPI_Type_f2c(*send_type),
-                          in_c(receive), receive_counts, receive_places,
-                          MPI_Type_f2c(*receive_type), MPI_Comm_f2c(*comm));
+    tell(code, a2a_alltoallv(in_c(send), send_counts, send_places, MPI_Type_f2c(*send_type),
+                             in_c(receive), receive_counts, receive_places,
+                             MPI_Type_f2c(*receive_type), MPI_Comm_f2c(*comm)));
 }
 
 void a2a_finalize_f(MPI_Fint *code)
 {
-    *code = a2a_finalize();
+    tell(code, a2a_finalize());
 }

@@ -109,9 +109,18 @@ INTERPOSE(int, MPI_Alltoallv_c, "a2a_alltoallv_c", "PMPI_Alltoallv_c",
 INTERPOSE(int, MPI_Ialltoall_c, "a2a_ialltoall_c", "PMPI_Ialltoall_c",
           (ALLTOALL(MPI_Count), MPI_Request *request), PENDING)
 #endif
-INTERPOSE(void, mpi_alltoall_, "a2a_alltoall_f", "pmpi_alltoall_", (FORTRAN_ALLTOALL),
-          (send, send_count, send_type, receive, receive_count, receive_type, comm, code))
-INTERPOSE(void, mpi_alltoallv_, "a2a_alltoallv_f", "pmpi_alltoallv_", (FORTRAN_ALLTOALLV),
-          (send, send_counts, send_places, send_type, receive, receive_counts, receive_places,
-           receive_type, comm, code))
-INTERPOSE(void, mpi_finalize_, "a2a_finalize_f", "pmpi_finalize_", (MPI_Fint * code), (code))
+#define FORTRAN_SHARDS                                                                             \
+    (send, send_count, send_type, receive, receive_count, receive_type, comm, code)
+#define FORTRAN_COUNTED                                                                            \
+    (send, send_counts, send_places, send_type, receive, receive_counts, receive_places,           \
+     receive_type, comm, code)
+#define FORTRAN(kind)                                                                              \
+    INTERPOSE(void, mpi_alltoall_##kind, "a2a_alltoall_f", "pmpi_alltoall_" #kind,                 \
+              (FORTRAN_ALLTOALL), FORTRAN_SHARDS)                                                  \
+    INTERPOSE(void, mpi_alltoallv_##kind, "a2a_alltoallv_f", "pmpi_alltoallv_" #kind,              \
+              (FORTRAN_ALLTOALLV), FORTRAN_COUNTED)                                                \
+    INTERPOSE(void, mpi_finalize_##kind, "a2a_finalize_f", "pmpi_finalize_" #kind,                 \
+              (MPI_Fint * code), (code))
+
+FORTRAN()
+FORTRAN(f08_)

@@ -23,6 +23,12 @@ from a2aflow.runtime.spans import Sizes, sizes_of
 CHOICE = "A2AFLOW_EXCHANGE"
 """The variable of the environment that says which exchange to use: `c`, `python`, or either."""
 
+Layout = tuple[PerShard, tuple[Ints, Ints]]
+"""The bytes of all shards, and where those to and from each rank begin."""
+
+Lengths = tuple[tuple[int, int], int]
+"""Of the buffers of a call: bytes and items to send, and bytes to receive."""
+
 
 class Alltoall:
     """An all-to-all by one schedule among the ranks of one communicator.
@@ -53,6 +59,8 @@ class Alltoall:
         else:
             self._exchange = InPython(self._plan, self._comm, sync)
         self._pending: Pending | None = None
+        self._last: tuple[int | None, Lengths] | None = None
+        self._layout: Layout
 
     def __call__(self, send: Any, recv: Any, sizes: Sizes = None) -> None:
         """Send shard d of `send` to rank d, and receive the shard from rank s as shard s of `recv`.
@@ -82,11 +90,16 @@ class Alltoall:
                 raise UsageError("counts of each rank are for Alltoall.v, as for comm.Alltoallv")
         require_fit(given, taken)
         lengths = ((given.bytes.nbytes, given.items), taken.bytes.nbytes)
-        shard = sizes_of(self._plan, sizes, *lengths)
-        rank, others = self._plan.rank, np.arange(shard.ranks)
-        begins = shard.in_input(np.full(shard.ranks, rank), others)
-        ends = shard.in_output(others, np.full(shard.ranks, rank))
-        return self._begin(given.bytes, taken.bytes, shard, (begins, ends))
+        key = (sizes, lengths) if isinstance(sizes, int | None) else None
+        if key is None or key != self._last:  # else all is where it was in the call before
+            self._layout = self._laid_out(sizes_of(self._plan, sizes, *lengths))
+            self._last = key
+        return self._begin(given.bytes, taken.bytes, *self._layout)
+
+    def _laid_out(self, shard: PerShard) -> Layout:
+        """Return sizes with where the shards to and from each rank begin, one after another."""
+        here, others = np.full(shard.ranks, self._plan.rank), np.arange(shard.ranks)
+        return shard, (shard.in_input(here, others), shard.in_output(others, here))
 
     def start_v(self, send: Any, recv: Any, sizes: Sizes = None) -> "Pending":
         """Start a call of `v`; buffers must not be touched before `wait()` of what this returns."""
