@@ -31,6 +31,7 @@ ROOMS: dict[str, set[str]] = {
     "routes": SOLVING | {"flows", "check", "registry"},
     "schedules": SOLVING | {"flows", "routes", "check"},
     "lowering": NOUNS | {"registry", "topologies"},
+    "simulation": NOUNS,
     "runtime": NOUNS | {"lowering", "check"},
     "loading": NOUNS | {"topologies", "lowering"},
     "verification": NOUNS | {"check", "topologies", "flows", "lowering", "loading"},
@@ -209,7 +210,18 @@ def test_the_examples_in_docstrings_are_true(
     assert failed == 0
 
 
-VERBS = ("solve", "route", "schedule", "lower", "run", "verify", "describe", "load", "sweep")
+VERBS = (
+    "solve",
+    "route",
+    "schedule",
+    "lower",
+    "simulate",
+    "run",
+    "verify",
+    "describe",
+    "load",
+    "sweep",
+)
 
 
 @pytest.mark.parametrize("name", VERBS)

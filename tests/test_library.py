@@ -31,11 +31,16 @@ ONLY_PRINTED = {
 }
 """Options that say how to print or save, or that another argument or function has too."""
 
+SHARED_VERBS = ("solve", "route", "schedule", "lower", "simulate", "run", "wrap", "verify")
+"""Verbs that are a function of the same name."""
+
 SETTINGS_ONLY = {"phases", "phase_loss"}
 """What `route` only reports: `find_routes` and `split_phases` have it."""
 
 
-@pytest.mark.parametrize("verb", ["solve", "route", "schedule", "lower", "run", "wrap", "verify"])
+@pytest.mark.parametrize(
+    "verb", ["solve", "route", "schedule", "lower", "simulate", "run", "wrap", "verify"]
+)
 def test_a_function_takes_all_that_its_verb_does(verb: str) -> None:
     """Every option of the command line is an argument; changes to a topology have functions."""
     changes = inspect.signature(chosen_topology).parameters.keys()
@@ -47,7 +52,9 @@ def test_a_function_takes_all_that_its_verb_does(verb: str) -> None:
     assert missing <= (SETTINGS_ONLY if verb == "route" else set())
 
 
-@pytest.mark.parametrize("verb", ["solve", "route", "schedule", "lower", "run", "wrap", "verify"])
+@pytest.mark.parametrize(
+    "verb", ["solve", "route", "schedule", "lower", "simulate", "run", "wrap", "verify"]
+)
 def test_what_is_left_out_means_the_same_as_on_the_command_line(verb: str) -> None:
     """Defaults are written down twice, and are equal."""
     words = inspect.signature(load(VERBS[verb].where)).parameters

@@ -12,6 +12,7 @@ One function per verb, each from one noun to the next; docs/library.md goes thro
     route       weighted or single paths, as `Routes` with layers that cannot deadlock
     schedule    whole chunks in steps, as a `Schedule`
     lower       the files of runtimes and fabrics, proven before they are returned
+    simulate    predicted times, message by message or as a fluid
     run         real bytes between processes, checked and timed
     wrap        the environment in which an unmodified MPI program uses schedules
     verify      an independent check of any file or noun
@@ -63,6 +64,8 @@ _WHERE = {
     "a2aflow.schedules.public": ("Solver", "schedule", "sweep"),
     "a2aflow.schedules.sweep": ("Sweep",),
     "a2aflow.settings": ("RouteSettings", "ScheduleSettings", "SolveSettings"),
+    "a2aflow.simulation.public": ("simulate",),
+    "a2aflow.simulation.report": ("Simulation",),
     "a2aflow.topologies.families": ("Family", "register_family"),
     "a2aflow.topologies.formats": ("read_topology", "write_topology"),
     "a2aflow.topologies.formats.networkx_graph": ("from_networkx", "to_networkx"),
@@ -132,6 +135,8 @@ if MYPY:
     from a2aflow.settings import RouteSettings as RouteSettings
     from a2aflow.settings import ScheduleSettings as ScheduleSettings
     from a2aflow.settings import SolveSettings as SolveSettings
+    from a2aflow.simulation.public import simulate as simulate
+    from a2aflow.simulation.report import Simulation as Simulation
     from a2aflow.topologies.families import Family as Family
     from a2aflow.topologies.families import register_family as register_family
     from a2aflow.topologies.formats import read_topology as read_topology

@@ -44,73 +44,106 @@ def advance(
     begins or ends, the level and the rate of each. Events within a window are one, at its end: what
     ends in it ends when it does, but what it leaves is taken up only then.
     """
-    state, rounds, when, level, rate = flows
-    start, resource = paths
+    when, level, rate = flows[2:]
     chosen = np.empty(alive, dtype=np.int64)
     for _ in range(events):
         if alive == 0:
             break
-        first = np.inf
-        for index in range(alive):
-            first = min(first, when[live[index]])
-        first = max(first, now)
-        limit = first + max(window, SAME_MOMENT * first)
-        now = first
-        lowest, woken = np.inf, False
-        for index in range(alive):
-            flow = live[index]
-            if when[flow] > limit:
-                continue
-            now = max(now, when[flow])
-            if state[flow] == WAITING:
-                state[flow], rate[flow], woken = ACTIVE, 0.0, True
-                continue
-            lowest = min(lowest, level[flow])
-            for at in range(start[flow], start[flow + 1]):
-                free[resource[at]] += rate[flow]
-            rounds[flow] -= 1
-            if rounds[flow] == 0:
-                state[flow] = DONE
-            else:
-                state[flow] = WAITING
-                when[flow] += pause
-        kept, growing = 0, 0
-        for index in range(alive):
-            flow = live[index]
-            if state[flow] == DONE:
-                continue
-            live[kept] = flow
-            kept += 1
-            if state[flow] == ACTIVE and (woken or level[flow] >= lowest * (1 - SAME_MOMENT)):
-                chosen[growing] = flow
-                growing += 1
-        alive = kept
-        if woken:
-            free[:] = capacity
-        for index in range(growing):
-            flow = chosen[index]
-            if rate[flow] == 0.0:
-                part_left = part[flow]
-            else:
-                part_left = max(0.0, when[flow] - now) * rate[flow]
-                if not woken:
-                    for at in range(start[flow], start[flow + 1]):
-                        free[resource[at]] += rate[flow]
-            when[flow] = part_left
+        now, lowest = _happen(paths, pause, window, flows, free, live[:alive], now)
+        alive, growing = _sort_out(flows[0], level, lowest, live[:alive], chosen)
+        _take_back(paths, part, lowest, capacity, when, rate, free, chosen[:growing], now)
         if growing:
-            fill(start, resource, weight, chosen[:growing], level, free)
-        for index in range(growing):
-            flow = chosen[index]
+            fill(paths, weight, chosen[:growing], level, free)
+        for flow in chosen[:growing]:
             rate[flow] = weight[flow] * level[flow]
             when[flow] = now + when[flow] / rate[flow]
     return alive, now
 
 
 @njit(cache=True)
+def _happen(
+    paths: tuple[Ints, Ints],
+    pause: float,
+    window: float,
+    flows: tuple[Ints, Ints, Floats, Floats, Floats],
+    free: Floats,
+    live: Ints,
+    now: float,
+) -> tuple[float, float]:
+    """Let flows begin and end whose time has come; return the time, and the lowest level changed.
+
+    It is 0 if any begins, for nobody knows yet how high that will come.
+    """
+    state, rounds, when, level, rate = flows
+    first = np.inf
+    for flow in live:
+        first = min(first, when[flow])
+    now = max(now, first)
+    limit = now + max(window, SAME_MOMENT * now)
+    lowest = np.inf
+    for flow in live:
+        if when[flow] > limit:
+            continue
+        now = max(now, when[flow])
+        if state[flow] == WAITING:
+            state[flow], rate[flow], lowest = ACTIVE, 0.0, 0.0
+            continue
+        lowest = min(lowest, level[flow])
+        for at in range(paths[0][flow], paths[0][flow + 1]):
+            free[paths[1][at]] += rate[flow]
+        rounds[flow] -= 1
+        state[flow] = WAITING if rounds[flow] else DONE
+        when[flow] += pause if rounds[flow] else 0.0
+    return now, lowest
+
+
+@njit(cache=True)
+def _sort_out(
+    state: Ints, level: Floats, lowest: float, live: Ints, chosen: Ints
+) -> tuple[int, int]:
+    """Move what is not done to the front, and choose what changes; return how many of each."""
+    kept, growing = 0, 0
+    for flow in live:
+        if state[flow] == DONE:
+            continue
+        live[kept] = flow
+        kept += 1
+        if state[flow] == ACTIVE and level[flow] >= lowest * (1 - SAME_MOMENT):
+            chosen[growing] = flow
+            growing += 1
+    return kept, growing
+
+
+@njit(cache=True)
+def _take_back(
+    paths: tuple[Ints, Ints],
+    part: Floats,
+    lowest: float,
+    capacity: Floats,
+    when: Floats,
+    rate: Floats,
+    free: Floats,
+    chosen: Ints,
+    now: float,
+) -> None:
+    """Free what the chosen flows use; their `when` becomes what each has left, in bytes."""
+    for flow in chosen:
+        if rate[flow] == 0.0:
+            when[flow] = part[flow]
+            continue
+        when[flow] = max(0.0, when[flow] - now) * rate[flow]
+        for at in range(paths[0][flow], paths[0][flow + 1]):
+            free[paths[1][at]] += rate[flow]
+    if lowest == 0.0:  # All is free again, and without what rounding left behind.
+        free[:] = capacity
+
+
+@njit(cache=True)
 def fill(
-    start: Ints, resource: Ints, weight: Floats, chosen: Ints, level: Floats, free: Floats
+    paths: tuple[Ints, Ints], weight: Floats, chosen: Ints, level: Floats, free: Floats
 ) -> None:
     """Set the levels of the chosen flows, which share what is free, and take it away from that."""
+    start, resource = paths
     left = np.zeros(len(free), dtype=np.int64)
     heavy = np.zeros(len(free))
     for flow in chosen:

@@ -1,0 +1,155 @@
+"""`a2aflow simulate`: what a schedule or routes take, predicted."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from a2aflow.cli.options import AsJson
+from a2aflow.cli.progress import progress
+from a2aflow.cli.show import show
+from a2aflow.ir.bandwidth import rate_in_words
+from a2aflow.settings import RouteSettings
+from a2aflow.simulation.alpha_beta import SYNCS
+from a2aflow.simulation.fluid import WEIGHTS
+from a2aflow.simulation.public import simulate
+from a2aflow.simulation.report import Row, Simulation
+
+HEADER = ("shard B", "time us", "bound us", "fraction", "GB/s", "at most")
+WIDTH = 14
+
+
+def simulate_verb(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help="A saved schedule, saved routes, or the messages of a schedule.",
+            show_default=False,
+        ),
+    ],
+    link_bandwidth: Annotated[
+        str | None,
+        typer.Option(
+            metavar="RATE",
+            help="Of a link of capacity 1, such as 25Gbps; else what a file says.",
+        ),
+    ] = None,
+    sizes: Annotated[
+        str,
+        typer.Option(
+            "--bytes",
+            metavar="SIZE[:SIZE]",
+            help="Size of a shard, which is what one terminal sends to one other: such as 1M, or a "
+            "range that doubles, such as 1K:16M.",
+        ),
+    ] = "1M",
+    latency: Annotated[
+        float, typer.Option(metavar="SECONDS", help="That a byte takes over a link.")
+    ] = 0.0,
+    overhead: Annotated[
+        float, typer.Option(metavar="SECONDS", help="That a message costs its sender.")
+    ] = 0.0,
+    injection: Annotated[
+        str | None,
+        typer.Option(
+            metavar="RATE", help="What a terminal can send, and receive, over all its links."
+        ),
+    ] = None,
+    start: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Lines of a node and the seconds at which it begins; else 0."
+        ),
+    ] = None,
+    sync: Annotated[
+        str,
+        typer.Option(
+            help=f"Of schedules, one of {', '.join(SYNCS)}: forward what has arrived, or a barrier "
+            "after every step."
+        ),
+    ] = SYNCS[0],
+    weights: Annotated[
+        str,
+        typer.Option(
+            help=f"Of routes, one of {', '.join(WEIGHTS)}: every flow has the same share of a "
+            "link, or each route is paced at its weight."
+        ),
+    ] = WEIGHTS[0],
+    flows: Annotated[int, typer.Option(metavar="K", help="Flows of each route at once.")] = 1,
+    chunk_bytes: Annotated[
+        str | None,
+        typer.Option(metavar="SIZE", help="Of a message of a route; a flow sends one by one."),
+    ] = None,
+    phases: Annotated[
+        int | None,
+        typer.Option(
+            metavar="K",
+            help="Phases of the routes, one after the other; 0 for as many as the loss allows.",
+        ),
+    ] = None,
+    phase_loss: Annotated[
+        float, typer.Option(metavar="LOSS", help="What phases may cost.")
+    ] = RouteSettings.phase_loss,
+    resolution: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SHARE",
+            help="Of the time of the fullest link: routes take up no more often what flows leave. "
+            "0 is exact; 0.001 above 5,000 routes if left out.",
+        ),
+    ] = None,
+    topology: Annotated[
+        str | None,
+        typer.Option(metavar="SPEC", help="On which the ranks of lowered messages are."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Predict what a schedule or routes take on links of a given rate and latency.
+
+    A schedule is simulated message by message (alpha-beta model), routes as a fluid in which each
+    flow has its max-min fair rate. What is simulated is verified first, and no time is below the
+    certified bound.
+
+    Example: a2aflow simulate torus.schedule.json --link-bandwidth 25Gbps --latency 2e-6 --bytes 1M
+    """
+    with progress() as report:
+        found = simulate(
+            file,
+            link_bandwidth=link_bandwidth,
+            sizes=sizes,
+            latency=latency,
+            overhead=overhead,
+            injection=injection,
+            start=start,
+            sync=sync,
+            weights=weights,
+            flows=flows,
+            chunk_bytes=chunk_bytes,
+            phases=phases,
+            phase_loss=phase_loss,
+            resolution=resolution,
+            topology=topology,
+            progress=report,
+        )
+    show({"file": str(file), **found.to_json()}, as_json, {"": "\n".join(table(found))})
+
+
+def table(found: Simulation) -> list[str]:
+    """Return the lines of the table for people."""
+    rates = sorted({rate_in_words(rate) for rate in found.link_rates})
+    fine = f", resolution {found.resolution:g}" if found.resolution else ""
+    return [
+        f"# {found.topology}: {found.terminals} terminals, links of {' to '.join(rates)}; "
+        f"{found.model}{fine}",
+        "# the bound is certified: no all-to-all takes less; GB/s is what a terminal sends",
+        "".join(f"{cell:>{WIDTH}}" for cell in HEADER),
+        *map(_line, found.rows),
+    ]
+
+
+def _line(row: Row) -> str:
+    times = [f"{seconds * 1e6:.2f}" for seconds in (row.seconds, row.bound_seconds)]
+    rates = [f"{rate / 1e9:.3f}" for rate in (row.throughput, row.bound_throughput)]
+    cells = [str(row.bytes), *times, f"{row.fraction:.4f}", *rates]
+    return "".join(f"{cell:>{WIDTH}}" for cell in cells)

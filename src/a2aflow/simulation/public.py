@@ -1,0 +1,274 @@
+"""`a2aflow.simulate`: what a schedule or routes take, predicted."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from a2aflow.errors import FormatError, InputError, UsageError
+from a2aflow.ir.arrays import Floats
+from a2aflow.ir.bandwidth import bytes_per_second
+from a2aflow.ir.fabric import Fabric
+from a2aflow.ir.files.node_values import read_node_values
+from a2aflow.ir.messages import Messages
+from a2aflow.ir.problem import Problem
+from a2aflow.ir.routes import Routes
+from a2aflow.ir.schedule import Schedule
+from a2aflow.ir.topology import Topology
+from a2aflow.loading import load
+from a2aflow.lp.settings import silent
+from a2aflow.routes.phases import split_phases
+from a2aflow.runtime.sizes import parse_size, parse_sizes
+from a2aflow.settings import RouteSettings
+from a2aflow.simulation.alpha_beta import (
+    SYNCS,
+    StepMessages,
+    messages_of_schedule,
+    seconds_of_messages,
+)
+from a2aflow.simulation.fluid import FluidSettings, flows_of, seconds_of_phases
+from a2aflow.simulation.lowered import messages_of_lowered
+from a2aflow.simulation.report import Simulation, row_of
+from a2aflow.topologies.given import Given, topology_of
+from a2aflow.verification import verify
+
+Subject: TypeAlias = Schedule | Routes | Messages
+"""What can be simulated."""
+
+Rate: TypeAlias = str | float
+"""Bytes per second, or a text such as `25Gbps`."""
+
+Starts: TypeAlias = ArrayLike | str | PathLike[str] | None
+"""When terminals begin: seconds of each, or a file of lines of a node and its seconds."""
+
+
+def simulate(
+    subject: Subject | str | PathLike[str],
+    *,
+    link_bandwidth: Rate | None = None,
+    sizes: str | int | Sequence[int] = "1M",
+    latency: float = 0.0,
+    overhead: float = 0.0,
+    injection: Rate | None = None,
+    start: Starts = None,
+    sync: str = "dataflow",
+    weights: str = "equal",
+    flows: int = 1,
+    chunk_bytes: str | int | None = None,
+    phases: int | None = None,
+    phase_loss: float = RouteSettings.phase_loss,
+    resolution: float | None = None,
+    topology: Given | None = None,
+    progress: Callable[[str], None] = silent,
+) -> Simulation:
+    """Predict what a schedule or routes take on a fabric; return a row for each size.
+
+    What is simulated is verified first. Schedules, and the messages that they were lowered to, go
+    by the alpha-beta model: terminals store and forward messages, and links carry them in the order
+    of their steps. Routes are a fluid: each flow has its max-min fair rate at every moment. No time
+    is below `bound_seconds`, which is certified for any all-to-all on this topology.
+
+    Args:
+        subject: a `Schedule` or `Routes`, or the path of either, or of the messages of a schedule.
+        link_bandwidth: what a link of capacity 1 carries, as a text such as `"25Gbps"` or in bytes
+            per second; what the topology's file says if left out.
+        sizes: bytes of a shard, which is what one terminal sends to one other: a number, several,
+            or a text such as `"64K"`, or `"1K:16M"` by doubling.
+        latency: seconds that a byte takes over a link, besides its rate.
+        overhead: seconds that a message costs its sender.
+        injection: what a terminal can send, and receive, over all its links.
+        start: seconds at which each terminal begins, or a file of lines of a node and its seconds.
+        sync: of schedules: `"dataflow"` forwards what has arrived, `"step"` has a barrier after
+            every step.
+        weights: of routes: `"equal"` lets every flow have the same share of a link, `"share"` paces
+            each route at its weight.
+        flows: of routes: so many flows of each at once.
+        chunk_bytes: of routes: the size of a message; a flow sends one after the other.
+        phases: of routes: begin a phase when the one before is in; 0 for as many phases as
+            `phase_loss` allows.
+        phase_loss: what splitting into phases may cost.
+        resolution: of routes: what flows leave is taken up no more often than this share of the
+            time of the fullest link; 0 is exact. Exact up to 5,000 routes if left out, 0.001 above.
+        topology: on which the ranks of lowered messages are, which do not say it.
+        progress: called with a line now and then.
+
+    >>> import a2aflow
+    >>> found = a2aflow.simulate(a2aflow.schedule("ring:4"), link_bandwidth=1e9, latency=1e-6)
+    >>> round(found.seconds * 1e3, 6), round(found.bound_seconds * 1e3, 6)
+    (2.099152, 2.097152)
+
+    """
+    found = subject_of(subject)
+    fluid = FluidSettings(
+        weights, flows, None if chunk_bytes is None else parse_size(chunk_bytes), resolution
+    )
+    _require_use(found, sync, fluid, phases, topology)
+    place = place_of(found, topology)
+    fabric = fabric_of(place.problem.topology, link_bandwidth, latency, overhead, injection)
+    begin = starts_of_terminals(start, fabric.topology)
+    if isinstance(found, Routes):
+        parts = _phases(found, phases, phase_loss)
+        fine = fluid.resolution_for(found.count)
+        model = "max-min fair fluid"
+
+        def seconds_of(size: int) -> float:
+            window = fine * fabric.seconds(found.time, size)
+            flowing = [flows_of(part, size, begin, fluid) for part in parts]
+            return seconds_of_phases(flowing, fabric, window, progress)
+
+    else:
+        messages = steps_of(found, fabric.topology)
+        fine, model = None, f"alpha-beta, {'a barrier per step' if sync == 'step' else sync}"
+
+        def seconds_of(size: int) -> float:
+            return seconds_of_messages(messages, fabric, size, sync, begin)
+
+    demand = place.problem.demand
+    sent = demand.total / demand.terminals
+    rows = tuple(
+        row_of(size, seconds_of(size), place.bound_seconds(fabric, size), sent)
+        for size in sizes_of(sizes)
+    )
+    rates = fabric.link_rates
+    return Simulation(
+        topology=fabric.topology.name,
+        terminals=demand.terminals,
+        link_rates=(float(rates.min()), float(rates.max())),
+        model=model,
+        rows=rows,
+        resolution=fine,
+    )
+
+
+@dataclass(frozen=True)
+class Place:
+    """The problem that is solved, and the bound that a check has proven for it."""
+
+    problem: Problem
+    bound: float
+
+    def bound_seconds(self, fabric: Fabric, size: int) -> float:
+        """Return what shards of so many bytes take at least: over links, or to be injected."""
+        over_links = fabric.seconds(self.bound, size)
+        return max(over_links, fabric.injection_seconds(self.problem.demand, size))
+
+
+def subject_of(subject: Subject | str | PathLike[str]) -> Subject:
+    """Return what a caller wants to be simulated; refuse what has no time on links."""
+    found = load(subject) if isinstance(subject, str | PathLike) else subject
+    if not isinstance(found, Schedule | Routes | Messages):
+        raise UsageError(
+            f"a {type(found).__name__} cannot be simulated; expected a saved schedule, saved "
+            "routes, or the messages of a schedule (lower --to messages)"
+        )
+    return found
+
+
+def place_of(subject: Subject, topology: Given | None) -> Place:
+    """Verify what is to be simulated; return its problem and its proven bound."""
+    if not isinstance(subject, Messages):
+        return Place(subject.problem, float(verify(subject).facts["bound"]))
+    if topology is None:
+        raise UsageError("messages do not say which links they take; give the topology too")
+    problem = Problem(topology_of(topology), subject.demand)
+    facts = verify(subject, topology=problem.topology).facts
+    return Place(problem, float(facts["bound"]))
+
+
+def steps_of(subject: Schedule | Messages, topology: Topology) -> StepMessages:
+    """Return the messages of a schedule, or of a file of them."""
+    if isinstance(subject, Schedule):
+        return messages_of_schedule(subject)
+    return messages_of_lowered(subject, topology)
+
+
+def fabric_of(
+    topology: Topology,
+    link_bandwidth: Rate | None,
+    latency: float,
+    overhead: float,
+    injection: Rate | None,
+) -> Fabric:
+    """Return a topology in bytes and seconds."""
+    rate = topology.bytes_per_second if link_bandwidth is None else _rate(link_bandwidth)
+    if rate is None:
+        raise UsageError(
+            "no link bandwidth; add what a link of capacity 1 carries, such as 25Gbps "
+            "(--link-bandwidth), or give capacities their units in an edge list"
+        )
+    limit = None if injection is None else _rate(injection)
+    try:
+        return Fabric(topology, rate, np.asarray(latency, np.float64), limit, overhead)
+    except InputError as error:
+        raise UsageError(str(error)) from None
+
+
+def _rate(given: Rate) -> float:
+    return bytes_per_second(given) if isinstance(given, str) else float(given)
+
+
+def sizes_of(sizes: str | int | Sequence[int]) -> tuple[int, ...]:
+    """Return the sizes that a caller means; they are positive and there is one."""
+    if isinstance(sizes, str):
+        return parse_sizes(sizes)
+    found = (sizes,) if isinstance(sizes, int) else tuple(sizes)
+    if not found or min(found) < 1:
+        raise UsageError(f"sizes {list(found)}; expected at least one, each of 1 byte or more")
+    return found
+
+
+def starts_of_terminals(given: Starts, topology: Topology) -> Floats:
+    """Return when each terminal begins: at 0, unless a caller says otherwise."""
+    terminals = len(topology.terminals)
+    if given is None:
+        return np.zeros(terminals)
+    if isinstance(given, str | PathLike):
+        path = Path(given)
+        given = [_seconds(each, path) for each in read_node_values(path, topology)]
+    begin = np.asarray(given, dtype=np.float64)
+    if begin.shape != (terminals,) or not np.all((begin >= 0) & np.isfinite(begin)):
+        raise InputError(
+            f"start times {begin.tolist() if begin.size < 9 else '...'}; expected seconds of 0 or "
+            f"more for each of the {terminals} terminals"
+        )
+    return begin
+
+
+def _seconds(text: str, path: Path) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise FormatError(f"{path}: {text[:40]!r}; expected seconds, such as 0.001") from None
+
+
+def _phases(routes: Routes, phases: int | None, loss: float) -> list[Routes]:
+    """Return the routes of each phase."""
+    if phases is None:
+        return [routes]
+    split = split_phases(routes, phases or None, loss)
+    return [routes.select(np.flatnonzero(split.phase == each)) for each in range(split.count)]
+
+
+def _require_use(
+    subject: Subject,
+    sync: str,
+    fluid: FluidSettings,
+    phases: int | None,
+    topology: Given | None,
+) -> None:
+    """Raise if something is asked of a kind that it means nothing to."""
+    if sync not in SYNCS:
+        raise UsageError(f"sync {sync!r}; expected one of {', '.join(SYNCS)}")
+    if isinstance(subject, Routes) and sync != SYNCS[0]:
+        raise UsageError("sync with routes, which have no steps; leave it out")
+    if not isinstance(subject, Routes) and (fluid != FluidSettings() or phases is not None):
+        raise UsageError(
+            "weights, flows, chunk bytes, phases or a resolution with a schedule; expected routes, "
+            "whose flows share links"
+        )
+    if not isinstance(subject, Messages) and topology is not None:
+        raise UsageError("a topology with what says its own; it is for lowered messages, leave it")
