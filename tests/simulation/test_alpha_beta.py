@@ -2,6 +2,7 @@
 
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -42,7 +43,7 @@ def test_with_barriers_a_schedule_takes_its_time_and_a_latency_per_step(
 @pytest.mark.parametrize(("spec", "host"), CASES)
 def test_dataflow_is_never_slower_than_barriers(spec: str, host: float | None) -> None:
     """What has arrived need not wait."""
-    asked = {"link_bandwidth": 1e9, "sizes": 10**4, "latency": 1e-6, "overhead": 1e-6}
+    asked: dict[str, Any] = {"link_bandwidth": 1e9, "sizes": 10**4, "latency": 1e-6, "overhead": 1e-6}
     dataflow, step = (
         a2aflow.simulate(schedule_of(spec, host), sync=sync, **asked)
         for sync in ("dataflow", "step")
@@ -81,7 +82,7 @@ def test_a_chunk_is_forwarded_when_it_is_there() -> None:
     """Link 2 carries in step 2 what link 1 brings; link 0 goes on meanwhile, without a barrier."""
     sends = [[(0, 2, 0, 0), (2, 3, 0, 2)], [(0, 2, 0, 1), (0, 1, 0, 0)], [(1, 3, 0, 1)]]
     schedule = by_hand([*sends, [(1, 3, 0, 2)]], LINE)
-    asked = {"link_bandwidth": 1.0, "sizes": 10, "latency": 3.0}
+    asked: dict[str, Any] = {"link_bandwidth": 1.0, "sizes": 10, "latency": 3.0}
     # Link 0 ends at 10 and at 20; link 1 begins with what is there at 13, is free at 23 and 33;
     # link 2 has the last chunk from 36 on.
     assert a2aflow.simulate(schedule, **asked).seconds == pytest.approx(36 + 10 + 3)
@@ -91,7 +92,7 @@ def test_a_chunk_is_forwarded_when_it_is_there() -> None:
 def test_overheads_of_a_sender_follow_each_other() -> None:
     """Two messages of node 1 in one step: the second begins an overhead later."""
     schedule = by_hand([[(1, 0, 0, 5), (1, 2, 0, 1)]], LINE)
-    asked = {"link_bandwidth": 1.0, "sizes": 10, "overhead": 2.0}
+    asked: dict[str, Any] = {"link_bandwidth": 1.0, "sizes": 10, "overhead": 2.0}
     assert a2aflow.simulate(schedule, **asked).seconds == pytest.approx(2 + 2 + 10)
     assert a2aflow.simulate(schedule, **asked, start=[0, 5, 0, 0]).seconds == pytest.approx(19)
     limited = a2aflow.simulate(schedule, link_bandwidth=1.0, sizes=10, injection=0.5)
@@ -113,7 +114,7 @@ def test_switches_pass_on_within_the_step() -> None:
     schedule = by_hand([sends], SWITCHED)
     found = messages_of_schedule(schedule)
     assert (found.sender.tolist(), found.receiver.tolist()) == ([0, 1], [1, 2])
-    asked = {"link_bandwidth": 1.0, "sizes": 10, "latency": 1.0}
+    asked: dict[str, Any] = {"link_bandwidth": 1.0, "sizes": 10, "latency": 1.0}
     assert a2aflow.simulate(schedule, **asked).seconds == pytest.approx(10 + 3)
     third = [(2, 0, 0, 2), (2, 0, 0, 3), (2, 0, 0, 4)]
     assert a2aflow.simulate(by_hand([sends + third], SWITCHED), **asked).seconds == pytest.approx(
@@ -129,7 +130,7 @@ def test_the_messages_of_a_schedule_take_as_long(
     schedule = schedule_of(spec, host)
     a2aflow.lower(schedule, to="messages").save(tmp_path / "messages")
     topology = schedule.problem.topology
-    asked = {"link_bandwidth": 1e9, "sizes": [10**6], "latency": 1e-5, "overhead": 1e-6}
+    asked: dict[str, Any] = {"link_bandwidth": 1e9, "sizes": [10**6], "latency": 1e-5, "overhead": 1e-6}
     for sync in ("dataflow", "step"):
         ours = a2aflow.simulate(schedule, sync=sync, **asked)
         theirs = a2aflow.simulate(tmp_path / "messages", sync=sync, topology=topology, **asked)

@@ -5,6 +5,7 @@ import shutil
 import subprocess
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -166,7 +167,7 @@ def test_messages_and_flows_of_a_route() -> None:
     messages = np.ceil(routes.weight * 1000 / 100 * (1 - 1e-9))
     assert flows.weight.tolist() == np.minimum(messages, 4).tolist()
     assert flows.rounds.tolist() == np.ceil(messages / flows.weight).tolist()
-    asked = {"link_bandwidth": 1e9, "sizes": 10**5, "overhead": 1e-5, "chunk_bytes": 10**4}
+    asked: dict[str, Any] = {"link_bandwidth": 1e9, "sizes": 10**5, "overhead": 1e-5, "chunk_bytes": 10**4}
     one, four = (a2aflow.simulate(routes, flows=each, **asked).seconds for each in (1, 4))
     assert four < one
 
@@ -248,7 +249,7 @@ def test_simgrid_finds_the_same(spec: str, tmp_path: Path) -> None:
         pytest.skip("SimGrid is not installed; Debian's package is python3-simgrid")
     routes = routes_of(spec, "native")
     rng = np.random.default_rng(7)
-    size = rng.integers(1, 5, routes.count) * 1e6
+    size = rng.integers(1, 5, routes.count).astype(np.float64) * 1e6
     start = rng.choice([0.0, 0.0, 1e-3, 2e-3], routes.count)
     platform, asked = tmp_path / "platform.xml", tmp_path / "flows.json"
     lowered = a2aflow.lower(routes, to="simgrid", link_bandwidth="8Gbps", link_latency=0.0)
