@@ -28,6 +28,7 @@ __version__ = "0.1.0"
 
 _WHERE = {
     "a2aflow.check.flow": ("check_flow", "check_topology"),
+    "a2aflow.check.jobs": ("check_job_rates",),
     "a2aflow.check.routes": ("check_routes",),
     "a2aflow.check.schedule": ("check_schedule",),
     "a2aflow.check.template": ("TemplateReport",),
@@ -41,12 +42,13 @@ _WHERE = {
     "a2aflow.extensions": ("register_method", "register_target"),
     "a2aflow.flows.bounds": ("cut_bound", "distance_bound", "regular_bound"),
     "a2aflow.flows.description": ("Description",),
-    "a2aflow.flows.public": ("describe", "find_flow", "solve"),
+    "a2aflow.flows.public": ("describe", "fair_rates", "find_flow", "solve"),
     "a2aflow.ir.bottleneck": ("Bottleneck",),
     "a2aflow.ir.certificate": ("Certificate",),
     "a2aflow.ir.demand": ("Demand",),
     "a2aflow.ir.fabric": ("Fabric",),
     "a2aflow.ir.flow": ("Flow", "Status"),
+    "a2aflow.ir.jobs": ("Job", "JobRates"),
     "a2aflow.ir.problem": ("Problem",),
     "a2aflow.ir.provenance": ("Provenance",),
     "a2aflow.ir.routes": ("Routes",),
@@ -87,6 +89,7 @@ MYPY = False  # What checkers of types take for true; `typing` has it too, but i
 if MYPY:
     from a2aflow.check.flow import check_flow as check_flow
     from a2aflow.check.flow import check_topology as check_topology
+    from a2aflow.check.jobs import check_job_rates as check_job_rates
     from a2aflow.check.routes import check_routes as check_routes
     from a2aflow.check.schedule import check_schedule as check_schedule
     from a2aflow.check.template import TemplateReport as TemplateReport
@@ -102,6 +105,7 @@ if MYPY:
     from a2aflow.flows.bounds import regular_bound as regular_bound
     from a2aflow.flows.description import Description as Description
     from a2aflow.flows.public import describe as describe
+    from a2aflow.flows.public import fair_rates as fair_rates
     from a2aflow.flows.public import find_flow as find_flow
     from a2aflow.flows.public import solve as solve
     from a2aflow.ir.bottleneck import Bottleneck as Bottleneck
@@ -110,6 +114,8 @@ if MYPY:
     from a2aflow.ir.fabric import Fabric as Fabric
     from a2aflow.ir.flow import Flow as Flow
     from a2aflow.ir.flow import Status as Status
+    from a2aflow.ir.jobs import Job as Job
+    from a2aflow.ir.jobs import JobRates as JobRates
     from a2aflow.ir.problem import Problem as Problem
     from a2aflow.ir.provenance import Provenance as Provenance
     from a2aflow.ir.routes import Routes as Routes

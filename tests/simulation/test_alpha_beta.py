@@ -43,9 +43,10 @@ def test_with_barriers_a_schedule_takes_its_time_and_a_latency_per_step(
 @pytest.mark.parametrize(("spec", "host"), CASES)
 def test_dataflow_is_never_slower_than_barriers(spec: str, host: float | None) -> None:
     """What has arrived need not wait."""
-    asked: dict[str, Any] = {"link_bandwidth": 1e9, "sizes": 10**4, "latency": 1e-6, "overhead": 1e-6}
+    asked: dict[str, Any] = {"sizes": 10**4, "latency": 1e-6, "overhead": 1e-6}
+    schedule = schedule_of(spec, host)
     dataflow, step = (
-        a2aflow.simulate(schedule_of(spec, host), sync=sync, **asked)
+        a2aflow.simulate(schedule, link_bandwidth=1e9, sync=sync, **asked)
         for sync in ("dataflow", "step")
     )
     assert dataflow.bound_seconds <= dataflow.seconds <= step.seconds * (1 + 1e-9)
@@ -129,11 +130,11 @@ def test_the_messages_of_a_schedule_take_as_long(
     """Lowered, read back and put on the links of the topology."""
     schedule = schedule_of(spec, host)
     a2aflow.lower(schedule, to="messages").save(tmp_path / "messages")
-    topology = schedule.problem.topology
-    asked: dict[str, Any] = {"link_bandwidth": 1e9, "sizes": [10**6], "latency": 1e-5, "overhead": 1e-6}
+    path, topology = tmp_path / "messages", schedule.problem.topology
+    asked: dict[str, Any] = {"sizes": [10**6], "latency": 1e-5, "overhead": 1e-6}
     for sync in ("dataflow", "step"):
-        ours = a2aflow.simulate(schedule, sync=sync, **asked)
-        theirs = a2aflow.simulate(tmp_path / "messages", sync=sync, topology=topology, **asked)
+        ours = a2aflow.simulate(schedule, link_bandwidth=1e9, sync=sync, **asked)
+        theirs = a2aflow.simulate(path, link_bandwidth=1e9, sync=sync, topology=topology, **asked)
         # Messages say no link: where several ways through switches are, they may take another.
         assert theirs.bound_seconds == pytest.approx(ours.bound_seconds)
         if spec != "dgx2":

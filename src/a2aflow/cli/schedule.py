@@ -6,9 +6,11 @@ import typer
 
 from a2aflow.cli.options import (
     Asked,
+    Background,
     DemandFile,
     GroupFile,
     Groups,
+    JobsFile,
     Robust,
     load_problem,
     takes_settings,
@@ -73,6 +75,8 @@ def schedule_verb(
     demand: DemandFile = None,
     groups: Groups = None,
     group_file: GroupFile = None,
+    jobs: JobsFile = None,
+    background: Background = None,
 ) -> None:
     """Compute which chunk crosses which link in which step, for fabrics where hosts forward.
 
@@ -82,7 +86,7 @@ def schedule_verb(
     Example: a2aflow schedule torus:3x3x3 --host-bandwidth 4 --output torus.schedule.json
     """
     require_method(method)
-    problem = load_problem(topology, demand, groups, group_file)
+    problem = load_problem(topology, demand, groups, group_file, jobs, background)
     with asked.search() as solving:
         settings = ScheduleSettings(
             steps,

@@ -1,11 +1,12 @@
 """`a2aflow simulate`: what a schedule or routes take, predicted."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from a2aflow.cli.options import AsJson
+from a2aflow.cli.options import AsJson, Background
 from a2aflow.cli.progress import progress
 from a2aflow.cli.show import show
 from a2aflow.ir.bandwidth import rate_in_words
@@ -13,21 +14,23 @@ from a2aflow.settings import RouteSettings
 from a2aflow.simulation.alpha_beta import SYNCS
 from a2aflow.simulation.fluid import WEIGHTS
 from a2aflow.simulation.public import simulate
-from a2aflow.simulation.report import Row, Simulation
+from a2aflow.simulation.report import JobRow, Row, Simulation
 
 HEADER = ("shard B", "time us", "bound us", "fraction", "GB/s", "at most")
+JOB_HEADER = ("shard B", "alone us", "together us", "bound us", "slowdown")
 WIDTH = 14
 
 
 def simulate_verb(
     file: Annotated[
-        Path,
+        Path | None,
         typer.Argument(
-            metavar="FILE",
-            help="A saved schedule, saved routes, or the messages of a schedule.",
+            metavar="[FILE]",
+            help="A saved schedule, saved routes, or the messages of a schedule; with --job, a "
+            "joint one, or none.",
             show_default=False,
         ),
-    ],
+    ] = None,
     link_bandwidth: Annotated[
         str | None,
         typer.Option(
@@ -103,6 +106,16 @@ def simulate_verb(
         str | None,
         typer.Option(metavar="SPEC", help="On which the ranks of lowered messages are."),
     ] = None,
+    jobs: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--job",
+            metavar="FILE[@SECONDS]",
+            help="Saved routes of one of several jobs that share the links uncoordinated, and when "
+            "it begins; may be repeated.",
+        ),
+    ] = None,
+    background: Background = None,
     as_json: AsJson = False,
 ) -> None:
     """Predict what a schedule or routes take on links of a given rate and latency.
@@ -130,9 +143,12 @@ def simulate_verb(
             phase_loss=phase_loss,
             resolution=resolution,
             topology=topology,
+            jobs=jobs or (),
+            background=background,
             progress=report,
         )
-    show({"file": str(file), **found.to_json()}, as_json, {"": "\n".join(table(found))})
+    named = {"file": None if file is None else str(file)}
+    show({**named, **found.to_json()}, as_json, {"": "\n".join(table(found))})
 
 
 def table(found: Simulation) -> list[str]:
@@ -143,13 +159,32 @@ def table(found: Simulation) -> list[str]:
         f"# {found.topology}: {found.terminals} terminals, links of {' to '.join(rates)}; "
         f"{found.model}{fine}",
         "# the bound is certified: no all-to-all takes less; GB/s is what a terminal sends",
-        "".join(f"{cell:>{WIDTH}}" for cell in HEADER),
+        _joined(HEADER),
         *map(_line, found.rows),
+        *(_table_of_jobs(found) if found.jobs else ()),
     ]
+
+
+def _table_of_jobs(found: Simulation) -> list[str]:
+    """Return what several jobs take, and what coordinating them would save."""
+    lines = ["# jobs that share the links, each by its own routes, nobody coordinates them"]
+    if found.rows != found.together:
+        pairs = zip(found.together, found.rows, strict=True)
+        ratios = ", ".join(f"{each.seconds / joint.seconds:.4f}" for each, joint in pairs)
+        lines.append(f"# above is the joint one; uncoordinated all take {ratios} times as long")
+    return [*lines, _joined(JOB_HEADER), *map(_job_line, found.jobs)]
+
+
+def _job_line(row: JobRow) -> str:
+    times = [f"{each * 1e6:.2f}" for each in (row.alone, row.together, row.bound_seconds)]
+    return _joined((str(row.bytes), *times, f"{row.slowdown:.4f}")) + f"  {row.job}"
+
+
+def _joined(cells: Sequence[str]) -> str:
+    return "".join(f"{cell:>{WIDTH}}" for cell in cells)
 
 
 def _line(row: Row) -> str:
     times = [f"{seconds * 1e6:.2f}" for seconds in (row.seconds, row.bound_seconds)]
     rates = [f"{rate / 1e9:.3f}" for rate in (row.throughput, row.bound_throughput)]
-    cells = [str(row.bytes), *times, f"{row.fraction:.4f}", *rates]
-    return "".join(f"{cell:>{WIDTH}}" for cell in cells)
+    return _joined([str(row.bytes), *times, f"{row.fraction:.4f}", *rates])

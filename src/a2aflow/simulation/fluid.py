@@ -60,6 +60,15 @@ class Flows:
     start: Floats
     rounds: Ints
 
+    @staticmethod
+    def join(parts: Sequence["Flows"]) -> "Flows":
+        """Return the flows of several sets, one after the other."""
+        joined = {
+            key: np.concatenate([getattr(part, key) for part in parts])
+            for key in ("bytes", "weight", "start", "rounds")
+        }
+        return Flows(Paths.join([part.paths for part in parts]), **joined)
+
 
 def arrivals(
     flows: Flows, fabric: Fabric, window: float = 0.0, report: Report = no_report
@@ -178,3 +187,12 @@ def seconds_of_phases(
         begun = replace(flows, start=np.maximum(flows.start, now))
         now = max(now, float(arrivals(begun, fabric, window, report).max()))
     return now
+
+
+def ends_of_jobs(
+    jobs: Sequence[Flows], fabric: Fabric, window: float, report: Report = no_report
+) -> list[float]:
+    """Return when all of each job is in if all jobs share the links, each by its own routes."""
+    found = arrivals(Flows.join(jobs), fabric, window, report)
+    cuts = np.cumsum([job.paths.count for job in jobs])[:-1]
+    return [float(each.max()) for each in np.split(found, cuts)]

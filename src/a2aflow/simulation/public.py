@@ -9,9 +9,12 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
+from a2aflow.check.flow import recompute_bound
 from a2aflow.errors import FormatError, InputError, UsageError
+from a2aflow.flows.public import find_flow
 from a2aflow.ir.arrays import Floats
 from a2aflow.ir.bandwidth import bytes_per_second
+from a2aflow.ir.demand import Demand
 from a2aflow.ir.fabric import Fabric
 from a2aflow.ir.files.node_values import read_node_values
 from a2aflow.ir.messages import Messages
@@ -30,9 +33,16 @@ from a2aflow.simulation.alpha_beta import (
     messages_of_schedule,
     seconds_of_messages,
 )
-from a2aflow.simulation.fluid import FluidSettings, flows_of, seconds_of_phases
+from a2aflow.simulation.fluid import (
+    Flows,
+    FluidSettings,
+    ends_of_jobs,
+    flows_of,
+    seconds_of_phases,
+)
 from a2aflow.simulation.lowered import messages_of_lowered
-from a2aflow.simulation.report import Simulation, row_of
+from a2aflow.simulation.report import JobRow, Row, Simulation, row_of
+from a2aflow.topologies.background import GivenBackground, without_background
 from a2aflow.topologies.given import Given, topology_of
 from a2aflow.verification import verify
 
@@ -47,7 +57,7 @@ Starts: TypeAlias = ArrayLike | str | PathLike[str] | None
 
 
 def simulate(
-    subject: Subject | str | PathLike[str],
+    subject: Subject | str | PathLike[str] | None = None,
     *,
     link_bandwidth: Rate | None = None,
     sizes: str | int | Sequence[int] = "1M",
@@ -63,6 +73,8 @@ def simulate(
     phase_loss: float = RouteSettings.phase_loss,
     resolution: float | None = None,
     topology: Given | None = None,
+    jobs: Sequence[Routes | str | PathLike[str]] = (),
+    background: GivenBackground = None,
     progress: Callable[[str], None] = silent,
 ) -> Simulation:
     """Predict what a schedule or routes take on a fabric; return a row for each size.
@@ -73,7 +85,8 @@ def simulate(
     is below `bound_seconds`, which is certified for any all-to-all on this topology.
 
     Args:
-        subject: a `Schedule` or `Routes`, or the path of either, or of the messages of a schedule.
+        subject: a `Schedule` or `Routes`, or the path of either, or of the messages of a schedule;
+            it may be left out where there are jobs.
         link_bandwidth: what a link of capacity 1 carries, as a text such as `"25Gbps"` or in bytes
             per second; what the topology's file says if left out.
         sizes: bytes of a shard, which is what one terminal sends to one other: a number, several,
@@ -94,6 +107,10 @@ def simulate(
         resolution: of routes: what flows leave is taken up no more often than this share of the
             time of the fullest link; 0 is exact. Exact up to 5,000 routes if left out, 0.001 above.
         topology: on which the ranks of lowered messages are, which do not say it.
+        jobs: routes of several jobs, or their paths, `"FILE@0.5"` for one that begins after half a
+            second: they share the links uncoordinated, each by its own routes. The subject, if
+            there is one, then is a joint schedule or joint routes, of the sum of their demands.
+        background: what others use of the links, taken away from them, as for `solve`.
         progress: called with a line now and then.
 
     >>> import a2aflow
@@ -102,59 +119,195 @@ def simulate(
     (2.099152, 2.097152)
 
     """
-    found = subject_of(subject)
     fluid = FluidSettings(
         weights, flows, None if chunk_bytes is None else parse_size(chunk_bytes), resolution
     )
-    _require_use(found, sync, fluid, phases, topology)
-    place = place_of(found, topology)
+    found = None if subject is None else subject_of(subject)
+    parts = tuple(map(job_of, jobs))
+    _require_use(found, bool(parts), sync, fluid, phases, topology)
+    place = _joint_place(found, parts, topology).less(background)
     fabric = fabric_of(place.problem.topology, link_bandwidth, latency, overhead, injection)
     begin = starts_of_terminals(start, fabric.topology)
-    if isinstance(found, Routes):
-        parts = _phases(found, phases, phase_loss)
-        fine = fluid.resolution_for(found.count)
-        model = "max-min fair fluid"
-
-        def seconds_of(size: int) -> float:
-            window = fine * fabric.seconds(found.time, size)
-            flowing = [flows_of(part, size, begin, fluid) for part in parts]
-            return seconds_of_phases(flowing, fabric, window, progress)
-
-    else:
-        messages = steps_of(found, fabric.topology)
-        fine, model = None, f"alpha-beta, {'a barrier per step' if sync == 'step' else sync}"
-
-        def seconds_of(size: int) -> float:
-            return seconds_of_messages(messages, fabric, size, sync, begin)
-
-    demand = place.problem.demand
-    sent = demand.total / demand.terminals
-    rows = tuple(
-        row_of(size, seconds_of(size), place.bound_seconds(fabric, size), sent)
-        for size in sizes_of(sizes)
-    )
+    asked = _Asked(fabric, place, sizes_of(sizes), begin, fluid, sync, phases, phase_loss, progress)
+    together, rows_of_jobs = _jobs_together(parts, asked, background) if parts else ((), ())
+    uncoordinated = (MODEL, asked.fine(parts), together)
+    model, fine, rows = uncoordinated if found is None else _alone(found, asked)
     rates = fabric.link_rates
     return Simulation(
         topology=fabric.topology.name,
-        terminals=demand.terminals,
+        terminals=place.problem.demand.terminals,
         link_rates=(float(rates.min()), float(rates.max())),
         model=model,
         rows=rows,
         resolution=fine,
+        together=together,
+        jobs=rows_of_jobs,
     )
+
+
+MODEL = "max-min fair fluid"
+"""How routes are simulated, in words."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """The problem that is solved, and the bound that a check has proven for it."""
+    """A problem, and lengths of links with the bound that a check has proven by them, if any."""
 
     problem: Problem
     bound: float
+    lengths: Floats | None = None
+
+    def less(self, background: GivenBackground) -> "Place":
+        """Return the same where links have what others leave; the lengths prove more of that."""
+        if background is None:
+            return self
+        topology = without_background(self.problem.topology, background)
+        problem = Problem(topology, self.problem.demand)
+        if self.lengths is None:
+            return Place(problem, find_flow(problem).bound)
+        bound, trouble = recompute_bound(problem, self.lengths)
+        return Place(problem, self.bound if trouble else max(self.bound, bound), self.lengths)
 
     def bound_seconds(self, fabric: Fabric, size: int) -> float:
         """Return what shards of so many bytes take at least: over links, or to be injected."""
         over_links = fabric.seconds(self.bound, size)
         return max(over_links, fabric.injection_seconds(self.problem.demand, size))
+
+
+@dataclass(frozen=True)
+class _JobPart:
+    """Routes of one of several jobs, and when it begins."""
+
+    name: str
+    routes: Routes
+    start: float
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What a simulation is asked, once all is read."""
+
+    fabric: Fabric
+    place: Place
+    sizes: tuple[int, ...]
+    begin: Floats
+    fluid: FluidSettings
+    sync: str
+    phases: int | None
+    phase_loss: float
+    progress: Callable[[str], None]
+
+    def fine(self, parts: Sequence[_JobPart]) -> float:
+        """Return the resolution of several jobs."""
+        return self.fluid.resolution_for(sum(part.routes.count for part in parts))
+
+    def row(self, size: int, seconds: float) -> Row:
+        """Return the row of a size."""
+        demand = self.place.problem.demand
+        bound = self.place.bound_seconds(self.fabric, size)
+        return row_of(size, seconds, bound, demand.total / demand.terminals)
+
+    def flows(self, routes: Routes, size: int, start: float = 0.0) -> Flows:
+        """Return the flows of routes that begin with their terminals, and not before a start."""
+        return flows_of(routes, size, np.maximum(self.begin, start), self.fluid)
+
+
+def _alone(found: Subject, asked: _Asked) -> tuple[str, float | None, tuple[Row, ...]]:
+    """Return the model, the resolution and the rows of one schedule, or of routes."""
+    fabric, sizes = asked.fabric, asked.sizes
+    if not isinstance(found, Routes):
+        messages, sync = steps_of(found, fabric.topology), asked.sync
+        rows = tuple(
+            asked.row(size, seconds_of_messages(messages, fabric, size, sync, asked.begin))
+            for size in sizes
+        )
+        return f"alpha-beta, {'a barrier per step' if sync == 'step' else sync}", None, rows
+    parts = _phases(found, asked.phases, asked.phase_loss)
+    fine = asked.fluid.resolution_for(found.count)
+    seconds = [
+        seconds_of_phases(
+            [asked.flows(part, size) for part in parts],
+            fabric,
+            fine * fabric.seconds(found.time, size),
+            asked.progress,
+        )
+        for size in sizes
+    ]
+    return MODEL, fine, tuple(map(asked.row, sizes, seconds))
+
+
+def _jobs_together(
+    parts: Sequence[_JobPart], asked: _Asked, background: GivenBackground
+) -> tuple[tuple[Row, ...], tuple[JobRow, ...]]:
+    """Return what all jobs take at once, and what each of them takes, alone and with the others."""
+    fabric, fine = asked.fabric, asked.fine(parts)
+    places = [place_of(part.routes, None).less(background) for part in parts]
+    rows: list[Row] = []
+    jobs: list[JobRow] = []
+    for size in asked.sizes:
+        flows = [asked.flows(part.routes, size, part.start) for part in parts]
+        window = fine * max(fabric.seconds(part.routes.time, size) for part in parts)
+        ends = ends_of_jobs(flows, fabric, window, asked.progress)
+        rows.append(asked.row(size, max(ends)))
+        for part, place, own, end in zip(parts, places, flows, ends, strict=True):
+            alone = ends_of_jobs([own], fabric, window, asked.progress)[0] - part.start
+            bound = place.bound_seconds(fabric, size)
+            shared = end - part.start
+            job = JobRow(part.name, part.start, size, alone, shared, shared / alone, bound)
+            jobs.append(job)
+    return tuple(rows), tuple(jobs)
+
+
+def job_of(given: Routes | str | PathLike[str]) -> _JobPart:
+    """Return the routes of a job: FILE, or FILE@SECONDS if it does not begin at once."""
+    if isinstance(given, Routes):
+        return _JobPart(given.problem.topology.name, given, 0.0)
+    name, at, start = str(given).rpartition("@")
+    path, begins = (name, _seconds(start, Path(name))) if at and name else (str(given), 0.0)
+    if not 0 <= begins < np.inf:
+        raise UsageError(f"job {given} begins at {begins:g}; expected seconds of 0 or more")
+    routes = load(path)
+    if not isinstance(routes, Routes):
+        raise UsageError(
+            f"{path}: a {type(routes).__name__} as one of several jobs; expected saved routes, "
+            "whose flows can share links"
+        )
+    return _JobPart(path, routes, begins)
+
+
+def _joint_place(found: Subject | None, parts: Sequence[_JobPart], given: Given | None) -> Place:
+    """Return the problem of what is simulated: of a subject, which carries all jobs if any."""
+    if not parts:
+        if found is None:
+            raise UsageError("nothing to simulate; expected a file, or several jobs (--job FILE)")
+        return place_of(found, given)
+    first = parts[0].routes.problem.topology
+    for part in parts[1:]:
+        _require_same(part.routes.problem.topology, first, part.name)
+    tables = [part.routes.problem.demand.table() for part in parts]
+    total = Demand(len(first.terminals), np.sum(tables, axis=0))
+    if found is None:
+        flow = find_flow(Problem(first, total))
+        return Place(flow.problem, flow.bound, flow.certificate.lengths)
+    place = place_of(found, given)
+    _require_same(place.problem.topology, first, "the joint file")
+    if not np.allclose(place.problem.demand.table(), total.table(), rtol=1e-9, atol=0):
+        raise InputError(
+            "the joint file carries another demand than all jobs together; expected their sum"
+        )
+    return place
+
+
+def _require_same(topology: Topology, first: Topology, where: str) -> None:
+    same = all(
+        np.array_equal(getattr(topology, key), getattr(first, key))
+        for key in ("tail", "head", "capacity", "terminals")
+    )
+    if not same:
+        raise InputError(
+            f"{where} is on {topology.name}, and the first job on {first.name}, with other links "
+            "or terminals; expected jobs on one topology"
+        )
 
 
 def subject_of(subject: Subject | str | PathLike[str]) -> Subject:
@@ -171,7 +324,8 @@ def subject_of(subject: Subject | str | PathLike[str]) -> Subject:
 def place_of(subject: Subject, topology: Given | None) -> Place:
     """Verify what is to be simulated; return its problem and its proven bound."""
     if not isinstance(subject, Messages):
-        return Place(subject.problem, float(verify(subject).facts["bound"]))
+        bound = float(verify(subject).facts["bound"])
+        return Place(subject.problem, bound, subject.certificate.lengths)
     if topology is None:
         raise UsageError("messages do not say which links they take; give the topology too")
     problem = Problem(topology_of(topology), subject.demand)
@@ -254,7 +408,8 @@ def _phases(routes: Routes, phases: int | None, loss: float) -> list[Routes]:
 
 
 def _require_use(
-    subject: Subject,
+    subject: Subject | None,
+    several: bool,
     sync: str,
     fluid: FluidSettings,
     phases: int | None,
@@ -263,9 +418,12 @@ def _require_use(
     """Raise if something is asked of a kind that it means nothing to."""
     if sync not in SYNCS:
         raise UsageError(f"sync {sync!r}; expected one of {', '.join(SYNCS)}")
-    if isinstance(subject, Routes) and sync != SYNCS[0]:
+    flowing, stepping = isinstance(subject, Routes), isinstance(subject, Schedule | Messages)
+    if not stepping and sync != SYNCS[0]:
         raise UsageError("sync with routes, which have no steps; leave it out")
-    if not isinstance(subject, Routes) and (fluid != FluidSettings() or phases is not None):
+    if several and phases is not None:
+        raise UsageError("phases with several jobs, which nobody coordinates; leave them out")
+    if not flowing and not several and (fluid != FluidSettings() or phases is not None):
         raise UsageError(
             "weights, flows, chunk bytes, phases or a resolution with a schedule; expected routes, "
             "whose flows share links"

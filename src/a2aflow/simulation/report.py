@@ -21,8 +21,27 @@ class Row:
 
 
 @dataclass(frozen=True)
+class JobRow:
+    """What one of several jobs takes for shards of `bytes`, from its start on, in seconds.
+
+    `alone` is without the others, `together` with all of them at once, each by its own routes.
+    """
+
+    job: str
+    start: float
+    bytes: int
+    alone: float
+    together: float
+    slowdown: float
+    bound_seconds: float
+
+
+@dataclass(frozen=True)
 class Simulation:
     """Predicted times of one schedule, or of routes, on a fabric.
+
+    With several jobs, `jobs` has what each of them takes, and `together` what all of them take
+    uncoordinated; `rows` are then those of the joint schedule, or the same if there is none.
 
     `link_rates` are the least and the largest of a link, in bytes a second.
     `resolution` is that of the fluid, as a share of the time of the routes; 0 is exact.
@@ -34,6 +53,8 @@ class Simulation:
     model: str
     rows: tuple[Row, ...]
     resolution: float | None = None
+    together: tuple[Row, ...] = ()
+    jobs: tuple[JobRow, ...] = ()
 
     @property
     def seconds(self) -> float:
@@ -54,6 +75,8 @@ class Simulation:
         """Return the report as plain values; the numbers beside the rows are the last row's."""
         found = asdict(self)
         rows = found.pop("rows")
+        if not self.jobs:
+            del found["jobs"], found["together"]
         return {**found, **rows[-1], "rows": rows}
 
 
