@@ -139,7 +139,8 @@ def _given(arguments: dict[str, Any]) -> dict[str, Any]:
     return {
         key: value
         for key, value in arguments.items()
-        if key not in ("given", "demand", "groups") and value != parameters[key].default
+        if key not in ("given", "demand", "groups", "jobs", "background")
+        and value != parameters[key].default
     }
 
 

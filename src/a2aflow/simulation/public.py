@@ -27,21 +27,19 @@ from a2aflow.lp.settings import silent
 from a2aflow.routes.phases import split_phases
 from a2aflow.runtime.sizes import parse_size, parse_sizes
 from a2aflow.settings import RouteSettings
-from a2aflow.simulation.alpha_beta import (
-    SYNCS,
-    StepMessages,
-    messages_of_schedule,
-    seconds_of_messages,
-)
-from a2aflow.simulation.fluid import (
-    Flows,
-    FluidSettings,
-    ends_of_jobs,
-    flows_of,
-    seconds_of_phases,
-)
+from a2aflow.simulation.alpha_beta import SYNCS, StepMessages, messages_of_schedule
+from a2aflow.simulation.fluid import FluidSettings
 from a2aflow.simulation.lowered import messages_of_lowered
-from a2aflow.simulation.report import JobRow, Row, Simulation, row_of
+from a2aflow.simulation.report import JobRow, Row, Simulation
+from a2aflow.simulation.rows import (
+    FLUID,
+    STEPPED,
+    Asked,
+    JobPart,
+    jobs_together,
+    messages_alone,
+    routes_alone,
+)
 from a2aflow.topologies.background import GivenBackground, without_background
 from a2aflow.topologies.given import Given, topology_of
 from a2aflow.verification import verify
@@ -127,26 +125,37 @@ def simulate(
     _require_use(found, bool(parts), sync, fluid, phases, topology)
     place = _joint_place(found, parts, topology).less(background)
     fabric = fabric_of(place.problem.topology, link_bandwidth, latency, overhead, injection)
-    begin = starts_of_terminals(start, fabric.topology)
-    asked = _Asked(fabric, place, sizes_of(sizes), begin, fluid, sync, phases, phase_loss, progress)
-    together, rows_of_jobs = _jobs_together(parts, asked, background) if parts else ((), ())
-    uncoordinated = (MODEL, asked.fine(parts), together)
-    model, fine, rows = uncoordinated if found is None else _alone(found, asked)
-    rates = fabric.link_rates
+    asked = Asked(
+        fabric=fabric,
+        sizes=sizes_of(sizes),
+        begin=starts_of_terminals(start, fabric.topology),
+        demand=place.problem.demand,
+        bound=place.bound,
+        fluid=fluid,
+        progress=progress,
+    )
+    together: tuple[Row, ...] = ()
+    each_job: tuple[JobRow, ...] = ()
+    if parts:
+        bounds = [place_of(part.routes, None).less(background).bound for part in parts]
+        together, each_job = jobs_together(parts, bounds, asked)
+    if isinstance(found, Routes):
+        model, rows = FLUID, routes_alone(_phases(found, phases, phase_loss), asked)
+    elif found is not None:
+        model = STEPPED[sync]
+        rows = messages_alone(steps_of(found, fabric.topology), sync, asked)
+    else:
+        model, rows = FLUID, together
     return Simulation(
         topology=fabric.topology.name,
-        terminals=place.problem.demand.terminals,
-        link_rates=(float(rates.min()), float(rates.max())),
+        terminals=asked.demand.terminals,
+        link_rates=(float(fabric.link_rates.min()), float(fabric.link_rates.max())),
         model=model,
         rows=rows,
-        resolution=fine,
+        resolution=_resolution(found, parts, fluid),
         together=together,
-        jobs=rows_of_jobs,
+        jobs=each_job,
     )
-
-
-MODEL = "max-min fair fluid"
-"""How routes are simulated, in words."""
 
 
 @dataclass(frozen=True)
@@ -168,100 +177,11 @@ class Place:
         bound, trouble = recompute_bound(problem, self.lengths)
         return Place(problem, self.bound if trouble else max(self.bound, bound), self.lengths)
 
-    def bound_seconds(self, fabric: Fabric, size: int) -> float:
-        """Return what shards of so many bytes take at least: over links, or to be injected."""
-        over_links = fabric.seconds(self.bound, size)
-        return max(over_links, fabric.injection_seconds(self.problem.demand, size))
 
-
-@dataclass(frozen=True)
-class _JobPart:
-    """Routes of one of several jobs, and when it begins."""
-
-    name: str
-    routes: Routes
-    start: float
-
-
-@dataclass(frozen=True)
-class _Asked:
-    """What a simulation is asked, once all is read."""
-
-    fabric: Fabric
-    place: Place
-    sizes: tuple[int, ...]
-    begin: Floats
-    fluid: FluidSettings
-    sync: str
-    phases: int | None
-    phase_loss: float
-    progress: Callable[[str], None]
-
-    def fine(self, parts: Sequence[_JobPart]) -> float:
-        """Return the resolution of several jobs."""
-        return self.fluid.resolution_for(sum(part.routes.count for part in parts))
-
-    def row(self, size: int, seconds: float) -> Row:
-        """Return the row of a size."""
-        demand = self.place.problem.demand
-        bound = self.place.bound_seconds(self.fabric, size)
-        return row_of(size, seconds, bound, demand.total / demand.terminals)
-
-    def flows(self, routes: Routes, size: int, start: float = 0.0) -> Flows:
-        """Return the flows of routes that begin with their terminals, and not before a start."""
-        return flows_of(routes, size, np.maximum(self.begin, start), self.fluid)
-
-
-def _alone(found: Subject, asked: _Asked) -> tuple[str, float | None, tuple[Row, ...]]:
-    """Return the model, the resolution and the rows of one schedule, or of routes."""
-    fabric, sizes = asked.fabric, asked.sizes
-    if not isinstance(found, Routes):
-        messages, sync = steps_of(found, fabric.topology), asked.sync
-        rows = tuple(
-            asked.row(size, seconds_of_messages(messages, fabric, size, sync, asked.begin))
-            for size in sizes
-        )
-        return f"alpha-beta, {'a barrier per step' if sync == 'step' else sync}", None, rows
-    parts = _phases(found, asked.phases, asked.phase_loss)
-    fine = asked.fluid.resolution_for(found.count)
-    seconds = [
-        seconds_of_phases(
-            [asked.flows(part, size) for part in parts],
-            fabric,
-            fine * fabric.seconds(found.time, size),
-            asked.progress,
-        )
-        for size in sizes
-    ]
-    return MODEL, fine, tuple(map(asked.row, sizes, seconds))
-
-
-def _jobs_together(
-    parts: Sequence[_JobPart], asked: _Asked, background: GivenBackground
-) -> tuple[tuple[Row, ...], tuple[JobRow, ...]]:
-    """Return what all jobs take at once, and what each of them takes, alone and with the others."""
-    fabric, fine = asked.fabric, asked.fine(parts)
-    places = [place_of(part.routes, None).less(background) for part in parts]
-    rows: list[Row] = []
-    jobs: list[JobRow] = []
-    for size in asked.sizes:
-        flows = [asked.flows(part.routes, size, part.start) for part in parts]
-        window = fine * max(fabric.seconds(part.routes.time, size) for part in parts)
-        ends = ends_of_jobs(flows, fabric, window, asked.progress)
-        rows.append(asked.row(size, max(ends)))
-        for part, place, own, end in zip(parts, places, flows, ends, strict=True):
-            alone = ends_of_jobs([own], fabric, window, asked.progress)[0] - part.start
-            bound = place.bound_seconds(fabric, size)
-            shared = end - part.start
-            job = JobRow(part.name, part.start, size, alone, shared, shared / alone, bound)
-            jobs.append(job)
-    return tuple(rows), tuple(jobs)
-
-
-def job_of(given: Routes | str | PathLike[str]) -> _JobPart:
+def job_of(given: Routes | str | PathLike[str]) -> JobPart:
     """Return the routes of a job: FILE, or FILE@SECONDS if it does not begin at once."""
     if isinstance(given, Routes):
-        return _JobPart(given.problem.topology.name, given, 0.0)
+        return JobPart(given.problem.topology.name, given, 0.0)
     name, at, start = str(given).rpartition("@")
     path, begins = (name, _seconds(start, Path(name))) if at and name else (str(given), 0.0)
     if not 0 <= begins < np.inf:
@@ -272,10 +192,10 @@ def job_of(given: Routes | str | PathLike[str]) -> _JobPart:
             f"{path}: a {type(routes).__name__} as one of several jobs; expected saved routes, "
             "whose flows can share links"
         )
-    return _JobPart(path, routes, begins)
+    return JobPart(path, routes, begins)
 
 
-def _joint_place(found: Subject | None, parts: Sequence[_JobPart], given: Given | None) -> Place:
+def _joint_place(found: Subject | None, parts: Sequence[JobPart], given: Given | None) -> Place:
     """Return the problem of what is simulated: of a subject, which carries all jobs if any."""
     if not parts:
         if found is None:
@@ -397,6 +317,17 @@ def _seconds(text: str, path: Path) -> float:
         return float(text)
     except ValueError:
         raise FormatError(f"{path}: {text[:40]!r}; expected seconds, such as 0.001") from None
+
+
+def _resolution(
+    found: Subject | None, parts: Sequence[JobPart], fluid: FluidSettings
+) -> float | None:
+    """Return that of the fluid, if there is one: of the subject, or else of the jobs."""
+    if isinstance(found, Routes):
+        return fluid.resolution_for(found.count)
+    if found is not None:
+        return None
+    return fluid.resolution_for(sum(part.routes.count for part in parts))
 
 
 def _phases(routes: Routes, phases: int | None, loss: float) -> list[Routes]:
