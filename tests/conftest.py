@@ -21,8 +21,9 @@ settings.register_profile(
 settings.load_profile("a2aflow")
 
 
-MAY_SKIP = ("torch", "gurobi", "testbed")
-"""What `make` does not install: gigabytes of CUDA, a licence, and the rights of root on Linux."""
+MAY_SKIP = ("torch", "gurobi", "testbed", "SimGrid")
+"""What `make` does not install: gigabytes of CUDA, a licence, the rights of root on Linux, and a
+package of Debian's."""
 
 
 @pytest.hookimpl(wrapper=True)

@@ -31,6 +31,7 @@ ROOMS: dict[str, set[str]] = {
     "routes": SOLVING | {"flows", "check", "registry"},
     "schedules": SOLVING | {"flows", "routes", "check"},
     "lowering": NOUNS | {"registry", "topologies"},
+    "simulation": NOUNS,
     "runtime": NOUNS | {"lowering", "check"},
     "testbed": NOUNS | {"lowering", "runtime"},
     "workloads": NOUNS | {"registry", "runtime"},
@@ -221,8 +222,8 @@ def test_the_examples_in_docstrings_are_true(
 
 
 VERBS = (
-    *("solve", "route", "schedule", "lower", "run", "verify", "describe", "load", "sweep"),
-    *("fft3d", "moe"),
+    *("solve", "route", "schedule", "lower", "simulate", "run", "verify", "load"),
+    *("describe", "sweep", "fft3d", "moe"),
 )
 
 

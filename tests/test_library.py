@@ -31,12 +31,17 @@ ONLY_PRINTED = {
 }
 """Options that say how to print or save, or that another argument or function has too."""
 
+SHARED_VERBS = ("solve", "route", "schedule", "lower", "simulate", "run", "wrap", "verify")
+"""Verbs that are a function of the same name."""
+
 SETTINGS_ONLY = {"phases", "phase_loss"}
 """What `route` only reports: `find_routes` and `split_phases` have it."""
 
 
 WHERE = {name: VERBS[name].where for name in ("solve", "route", "schedule", "lower", "run")}
-WHERE |= {name: VERBS[name].where for name in ("wrap", "verify")} | dict(VERBS["workload"].parts)
+WHERE |= {name: VERBS[name].where for name in ("simulate", "wrap", "verify")} | dict(
+    VERBS["workload"].parts
+)
 """Where the verb of a function is; those that are several in one have a function for each part."""
 
 

@@ -12,6 +12,7 @@ One function per verb, each from one noun to the next; docs/library.md goes thro
     route       weighted or single paths, as `Routes` with layers that cannot deadlock
     schedule    whole chunks in steps, as a `Schedule`
     lower       the files of runtimes and fabrics, proven before they are returned
+    simulate    predicted times, message by message or as a fluid
     run         real bytes between processes, checked and timed
     wrap        the environment in which an unmodified MPI program uses schedules
     fft3d, moe  programs that an all-to-all decides, checked and timed
@@ -28,6 +29,7 @@ __version__ = "0.1.0"
 
 _WHERE = {
     "a2aflow.check.flow": ("check_flow", "check_topology"),
+    "a2aflow.check.jobs": ("check_job_rates",),
     "a2aflow.check.routes": ("check_routes",),
     "a2aflow.check.schedule": ("check_schedule",),
     "a2aflow.check.template": ("TemplateReport",),
@@ -41,12 +43,13 @@ _WHERE = {
     "a2aflow.extensions": ("register_method", "register_target"),
     "a2aflow.flows.bounds": ("cut_bound", "distance_bound", "regular_bound"),
     "a2aflow.flows.description": ("Description",),
-    "a2aflow.flows.public": ("describe", "find_flow", "solve"),
+    "a2aflow.flows.public": ("describe", "fair_rates", "find_flow", "solve"),
     "a2aflow.ir.bottleneck": ("Bottleneck",),
     "a2aflow.ir.certificate": ("Certificate",),
     "a2aflow.ir.demand": ("Demand",),
     "a2aflow.ir.fabric": ("Fabric",),
     "a2aflow.ir.flow": ("Flow", "Status"),
+    "a2aflow.ir.jobs": ("Job", "JobRates"),
     "a2aflow.ir.problem": ("Problem",),
     "a2aflow.ir.provenance": ("Provenance",),
     "a2aflow.ir.routes": ("Routes",),
@@ -64,6 +67,8 @@ _WHERE = {
     "a2aflow.schedules.public": ("Solver", "schedule", "sweep"),
     "a2aflow.schedules.sweep": ("Sweep",),
     "a2aflow.settings": ("RouteSettings", "ScheduleSettings", "SolveSettings"),
+    "a2aflow.simulation.public": ("simulate",),
+    "a2aflow.simulation.report": ("Simulation",),
     "a2aflow.topologies.families": ("Family", "register_family"),
     "a2aflow.topologies.formats": ("read_topology", "write_topology"),
     "a2aflow.topologies.formats.networkx_graph": ("from_networkx", "to_networkx"),
@@ -86,6 +91,7 @@ MYPY = False  # What checkers of types take for true; `typing` has it too, but i
 if MYPY:
     from a2aflow.check.flow import check_flow as check_flow
     from a2aflow.check.flow import check_topology as check_topology
+    from a2aflow.check.jobs import check_job_rates as check_job_rates
     from a2aflow.check.routes import check_routes as check_routes
     from a2aflow.check.schedule import check_schedule as check_schedule
     from a2aflow.check.template import TemplateReport as TemplateReport
@@ -101,6 +107,7 @@ if MYPY:
     from a2aflow.flows.bounds import regular_bound as regular_bound
     from a2aflow.flows.description import Description as Description
     from a2aflow.flows.public import describe as describe
+    from a2aflow.flows.public import fair_rates as fair_rates
     from a2aflow.flows.public import find_flow as find_flow
     from a2aflow.flows.public import solve as solve
     from a2aflow.ir.bottleneck import Bottleneck as Bottleneck
@@ -109,6 +116,8 @@ if MYPY:
     from a2aflow.ir.fabric import Fabric as Fabric
     from a2aflow.ir.flow import Flow as Flow
     from a2aflow.ir.flow import Status as Status
+    from a2aflow.ir.jobs import Job as Job
+    from a2aflow.ir.jobs import JobRates as JobRates
     from a2aflow.ir.problem import Problem as Problem
     from a2aflow.ir.provenance import Provenance as Provenance
     from a2aflow.ir.routes import Routes as Routes
@@ -134,6 +143,8 @@ if MYPY:
     from a2aflow.settings import RouteSettings as RouteSettings
     from a2aflow.settings import ScheduleSettings as ScheduleSettings
     from a2aflow.settings import SolveSettings as SolveSettings
+    from a2aflow.simulation.public import simulate as simulate
+    from a2aflow.simulation.report import Simulation as Simulation
     from a2aflow.topologies.families import Family as Family
     from a2aflow.topologies.families import register_family as register_family
     from a2aflow.topologies.formats import read_topology as read_topology

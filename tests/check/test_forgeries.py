@@ -14,10 +14,12 @@ import numpy as np
 import pytest
 
 from a2aflow.check import flow as verify
+from a2aflow.check import jobs as verify_jobs
 from a2aflow.check import routes as verify_routes
 from a2aflow.check import schedule as verify_schedule
 from a2aflow.check import symmetry as verify_symmetry
 from a2aflow.check.flow import check_flow, check_topology
+from a2aflow.check.jobs import check_job_rates
 from a2aflow.check.program import messages as verify_messages
 from a2aflow.check.program import traffic as verify_traffic
 from a2aflow.check.program.messages import check_messages
@@ -26,11 +28,13 @@ from a2aflow.check.routes import check_routes
 from a2aflow.check.schedule import check_schedule
 from a2aflow.errors import VerificationError
 from a2aflow.flows import SolveSettings, solve
+from a2aflow.flows.jobs import fair_job_rates
 from a2aflow.flows.methods import solve_master
 from a2aflow.ir.certificate import Certificate
 from a2aflow.ir.chunks import Chunks
 from a2aflow.ir.demand import Demand
 from a2aflow.ir.flow import Flow
+from a2aflow.ir.jobs import Job, JobRates
 from a2aflow.ir.messages import RANGE, Messages, RankMessages
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
@@ -42,6 +46,7 @@ from a2aflow.lowering.programs.messages import messages_of
 from a2aflow.lowering.programs.traffic import traffic_of
 from a2aflow.routes.single import route_single
 from a2aflow.settings import RouteSettings
+from a2aflow.topologies.operators import set_capacities
 from a2aflow.topologies.spec import build
 from hop_schedules import hop_schedule
 
@@ -71,7 +76,14 @@ class Held(NamedTuple):
 
 TRAFFIC = traffic_of(hop_schedule(build("ring:5")), Options(shard_bytes=64))
 
-Made = Flow | Routes | Schedule | Topology | Messages | Traffic | Held
+JOBS = fair_job_rates(
+    set_capacities(build("mesh:4"), {(0, 1): 2.0, (1, 0): 2.0}),
+    [Job("pair", Demand.of_groups(4, [(0, 1)])), Job("all", Demand(4))],
+    SolveSettings(),
+)
+"""Two levels: the middle of a line blocks all, and leaves more to the pair at its end."""
+
+Made = Flow | Routes | Schedule | Topology | Messages | Traffic | Held | JobRates
 
 
 def check_told(messages: Messages) -> None:
@@ -150,6 +162,7 @@ CHECKS: dict[type, Callable[[Any], object]] = {
     Topology: check_topology,
     Traffic: check_held,
     Held: check_held,
+    JobRates: check_job_rates,
 }
 
 
@@ -338,6 +351,22 @@ PASSING = "1 useless sends of chunks that are at their destination already; the 
 """Never alone: what leaves its destination comes back, or ends elsewhere."""
 
 FORGERIES: dict[str, Callable[[], Sequence[Made]]] = {
+    r"levels \[0\]; expected jobs on each of 2": lambda: [replace(JOBS, level=np.array([0, 0]))],
+    "a rate that is not a positive number": lambda: [
+        replace(JOBS, rate=JOBS.rate * [wrong, 1.0]) for wrong in (0.0, -1.0, np.inf, np.nan)
+    ],
+    "a length that is not a number of 0 or more": lambda: [
+        replace(JOBS, lengths=JOBS.lengths * wrong) for wrong in (-1.0, np.nan)
+    ],
+    "the flow carries .* from node 0 to node 1, where the rates of all jobs need": lambda: [
+        replace(JOBS, rate=JOBS.rate * [1.01, 1.0])
+    ],
+    "level 1 claims that no more than .* can be had, but its lengths prove": lambda: [
+        replace(JOBS, bound=JOBS.bound * [1.0, 0.9])
+    ],
+    "level 0: its lengths ask nothing of job all, which they should block": lambda: [
+        replace(JOBS, lengths=JOBS.lengths * [[0.0], [1.0]])
+    ],
     "a capacity is not positive and finite": lambda: [
         with_capacity(0.0),
         with_capacity(-1.0),
@@ -515,7 +544,7 @@ there for a fault in the checkers themselves, so it is forged by one."""
 
 SOURCES = (
     *(verify, verify_routes, verify_schedule, verify_symmetry, verify_messages),
-    verify_traffic,
+    *(verify_traffic, verify_jobs),
 )
 
 

@@ -23,6 +23,7 @@ from a2aflow.ir.topology import Topology
 from a2aflow.lp import solver_names
 from a2aflow.settings import SolveSettings
 from a2aflow.topologies import operators
+from a2aflow.topologies.background import without_background
 from a2aflow.topologies.cables import both_ways
 from a2aflow.topologies.given import load_topology, problem_of
 
@@ -54,6 +55,21 @@ Groups = Annotated[
 ]
 GroupFile = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Such groups from a file, one a line.")
+]
+JobsFile = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Jobs that share the fabric, as TOML or JSON: groups or a demand, weight and start.",
+    ),
+]
+Background = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE[@SHARE]",
+        help="What others use of the links is taken away: lines tail,head,rate, or a saved flow or "
+        "routes at full speed; @0.5 is half of that.",
+    ),
 ]
 KeepProvenance = Annotated[
     bool,
@@ -285,15 +301,20 @@ def load_problem(
     demand: Path | None,
     groups: list[str] | None = None,
     group_file: Path | None = None,
+    jobs: Path | None = None,
+    background: str | None = None,
 ) -> Problem:
-    """Return the problem on a topology: uniform, with the demand of a file, or within groups."""
+    """Return the problem on a topology: uniform, of a file, within groups, or of several jobs."""
     if demand is not None and (groups or group_file):
         raise UsageError("--demand and groups; expected one of them, as either says all there is")
+    topology = without_background(topology, background)
     found = [group_of(text.split(","), topology) for text in groups or ()]
     found += read_groups(group_file, topology) if group_file else []
-    if found:
-        return Problem(topology, Demand.of_groups(len(topology.terminals), found))
-    return problem_of(topology, demand)
+    if not found:
+        return problem_of(topology, demand, jobs=jobs)
+    if jobs is not None:
+        raise UsageError("--jobs and groups; expected one of them, as either says all there is")
+    return Problem(topology, Demand.of_groups(len(topology.terminals), found))
 
 
 def sides_of(text: str) -> tuple[int, ...]:

@@ -6,9 +6,11 @@ import typer
 
 from a2aflow.cli.options import (
     Asked,
+    Background,
     DemandFile,
     GroupFile,
     Groups,
+    JobsFile,
     Robust,
     given_options,
     load_problem,
@@ -84,6 +86,8 @@ def route_verb(
     demand: DemandFile = None,
     groups: Groups = None,
     group_file: GroupFile = None,
+    jobs: JobsFile = None,
+    background: Background = None,
 ) -> None:
     """Compute routes for fabrics whose NICs forward, and layers that keep them from deadlock.
 
@@ -99,7 +103,7 @@ def route_verb(
     if robust:
         method = given.get("method", ROBUST)
     refuse_unused(method, given)
-    problem = load_problem(topology, demand, groups, group_file)
+    problem = load_problem(topology, demand, groups, group_file, jobs, background)
     with asked.search() as solving:
         settings = RouteSettings(
             paths=paths,

@@ -6,9 +6,11 @@ import typer
 
 from a2aflow.cli.options import (
     Asked,
+    Background,
     DemandFile,
     GroupFile,
     Groups,
+    JobsFile,
     Robust,
     load_problem,
     takes_settings,
@@ -74,6 +76,8 @@ def schedule_verb(
     demand: DemandFile = None,
     groups: Groups = None,
     group_file: GroupFile = None,
+    jobs: JobsFile = None,
+    background: Background = None,
 ) -> None:
     """Compute which chunk crosses which link in which step, for fabrics where hosts forward.
 
@@ -87,7 +91,7 @@ def schedule_verb(
         raise UsageError(
             f"--sweep is of the method {SWEPT}, not of {method}; leave one of them out"
         )
-    problem = load_problem(topology, demand, groups, group_file)
+    problem = load_problem(topology, demand, groups, group_file, jobs, background)
     with asked.search() as solving:
         settings = ScheduleSettings(
             steps,

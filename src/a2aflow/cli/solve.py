@@ -7,18 +7,21 @@ import typer
 
 from a2aflow.cli.options import (
     Asked,
+    Background,
     DemandFile,
     GroupFile,
     Groups,
+    JobsFile,
     load_problem,
     takes_settings,
     takes_topology,
 )
 from a2aflow.cli.telling import Telling, takes_telling
 from a2aflow.flows import METHODS
-from a2aflow.flows.public import find_flow
+from a2aflow.flows.public import find_flow, find_job_rates, refuse_with_jobs
 from a2aflow.ir.summaries import summary_of
 from a2aflow.ir.topology import Topology
+from a2aflow.topologies.given import jobs_of
 
 
 @takes_topology
@@ -32,6 +35,8 @@ def solve_verb(
     demand: DemandFile = None,
     groups: Groups = None,
     group_file: GroupFile = None,
+    jobs: JobsFile = None,
+    background: Background = None,
     last: Annotated[
         Path | None,
         typer.Option(
@@ -52,11 +57,18 @@ def solve_verb(
 
     Prints the all-to-all time, the certified lower bound on the time of any schedule, and the gap
     between the two. Time is in units of one shard over one link of capacity 1. After a failure,
-    `solve SPEC --remove-link 3-4 --from FILE` starts from what is left of the last answer.
+    `solve SPEC --remove-link 3-4 --from FILE` starts from what is left of the last answer. With
+    --jobs, the flow carries every job at its max-min fair rate, and each level of rates is proven.
 
     Example: a2aflow solve torus:3x3x3 --host-bandwidth 4 --link-bandwidth 25Gbps
     """
-    problem = load_problem(topology, demand, groups, group_file)
+    problem = load_problem(topology, demand, groups, group_file, jobs, background)
+    if jobs is not None:
+        refuse_with_jobs(method, last)
+        with asked.search() as settings:
+            rates = find_job_rates(problem.topology, jobs_of(jobs, problem.topology), settings)
+        telling.tell(rates.flow, summary_of(rates.flow) | rates.summary(), settings)
+        return
     with asked.search() as settings:
         flow = find_flow(problem, method, settings, last, repair_only)
     telling.tell(flow, summary_of(flow), settings)

@@ -52,6 +52,10 @@ VERBS: dict[str, Verb] = {
         "a2aflow.cli.lower:lower_verb",
         "Lower a saved schedule or saved routes to the file of a runtime or a fabric.",
     ),
+    "simulate": Verb(
+        "a2aflow.cli.simulate:simulate_verb",
+        "Predict what a schedule or routes take on links of a given rate and latency.",
+    ),
     "run": Verb(
         "a2aflow.cli.run:run_verb",
         "Run a schedule: start its ranks, check every byte, time it beside the runtime's own.",

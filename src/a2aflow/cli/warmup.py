@@ -29,6 +29,7 @@ from a2aflow.schedules.by_list import find_by_list
 from a2aflow.schedules.resolve import warm_up
 from a2aflow.schedules.search import find_timestepped
 from a2aflow.settings import PATH_SETS, RouteSettings, ScheduleSettings
+from a2aflow.simulation.public import simulate
 from a2aflow.topologies.operators import drop_links
 from a2aflow.topologies.spec import build
 
@@ -90,7 +91,12 @@ def small_jobs() -> dict[str, Job]:
         "schedule": partial(find_timestepped, problem, ScheduleSettings(max_chunks=2)),
         "schedule by list": partial(find_by_list, problem, ScheduleSettings(chunks=1)),
         "solve again": partial(warm_up, problem.topology),
+        "simulate": partial(_simulate, even),
     }
+
+
+def _simulate(problem: Problem) -> None:
+    simulate(route(problem, "native"), link_bandwidth=1.0, sizes=1)
 
 
 def _route_on(problem: Problem, paths: str) -> None:

@@ -140,6 +140,31 @@ def _tradeoff(summary: Mapping[str, Any]) -> str | None:
     )
 
 
+def _jobs(summary: Mapping[str, Any]) -> str | None:
+    """Say what each job has, and what is proven of its level."""
+    if "levels" not in summary:
+        return None
+    table: list[tuple[str, ...]] = [("level", "rate", "time", "weight", "job")]
+    for job in sorted(summary["jobs"], key=lambda each: (each["level"], each["name"])):
+        numbers = (f"{job[key]:.6g}" for key in ("rate", "time", "weight"))
+        table.append((str(job["level"]), *numbers, job["name"]))
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    return "\n".join(
+        "  ".join([*(cell.rjust(width) for cell, width in zip(row, widths[:-1], strict=False)),
+                   row[-1]])
+        for row in table
+    )  # fmt: skip
+
+
+def _levels(summary: Mapping[str, Any]) -> str | None:
+    levels = summary.get("levels")
+    return levels and "\n".join(
+        f"{each['level']}: at most {each['bound']:.6g} by weight, certified, "
+        f"gap {beyond_rounding(each['gap']):.2e}"
+        for each in levels
+    )
+
+
 def _throughput(summary: Mapping[str, Any]) -> str | None:
     if "throughput_GBps" not in summary:
         return None
@@ -193,6 +218,8 @@ ANSWER: dict[str, Callable[[Mapping[str, Any]], str | None]] = {
     "fractional": _fractional,
     "chunks": _chunks,
     "trade-off": _tradeoff,
+    "jobs": _jobs,
+    "levels": _levels,
     "notes": lambda summary: "\n".join(summary["notes"]) or None,
     "link": _link,
     "throughput": _throughput,

@@ -1,24 +1,36 @@
 """`a2aflow.solve` and `a2aflow.describe`: what a topology can carry, and the proof of it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 
 from a2aflow.check.flow import check_flow
+from a2aflow.check.jobs import check_job_rates
 from a2aflow.errors import UsageError
 from a2aflow.flows import METHODS
 from a2aflow.flows import solve as solve_problem
 from a2aflow.flows.description import Description, describe_problem
+from a2aflow.flows.jobs import fair_job_rates
 from a2aflow.flows.warm import repair as repaired
 from a2aflow.flows.warm import solve_from
 from a2aflow.ir.answer import made_now
 from a2aflow.ir.files.artefacts import read_as
 from a2aflow.ir.flow import Flow
+from a2aflow.ir.jobs import Job, JobRates
 from a2aflow.ir.problem import Problem
+from a2aflow.ir.topology import Topology
 from a2aflow.lp.settings import never, silent
 from a2aflow.settings import SolveSettings, cores
-from a2aflow.topologies.given import Given, GivenDemand, GivenGroups, problem_of
+from a2aflow.topologies.background import GivenBackground
+from a2aflow.topologies.given import (
+    Given,
+    GivenDemand,
+    GivenGroups,
+    GivenJobs,
+    jobs_of,
+    problem_of,
+)
 
 
 def solve(
@@ -26,6 +38,8 @@ def solve(
     *,
     demand: GivenDemand = None,
     groups: GivenGroups = None,
+    jobs: GivenJobs = None,
+    background: GivenBackground = None,
     host_bandwidth: float | None = None,
     method: str = "auto",
     solver: str = "auto",
@@ -51,6 +65,11 @@ def solve(
             a file; one shard from each terminal to each other if left out.
         groups: all-to-all only within groups of terminals, each by name or number, or a file of
             them with one a line; in the place of a demand.
+        jobs: jobs that share the fabric, or the path of a file of them; in the place of a demand.
+            The flow carries every job at its max-min fair rate (`fair_rates`).
+        background: what others use of the links, taken away from them: a rate of each, a flow or
+            routes at full speed, or the path of a file of `tail,head,rate`, a flow or routes;
+            `"FILE@0.5"` is half of that.
         host_bandwidth: make all that passes a node pass its host, at so many units of one link.
         method: `"auto"`, or a name in `a2aflow.flows.METHODS`; all have the same optimum.
         solver: `"auto"`, or a solver of linear programs.
@@ -81,10 +100,74 @@ def solve(
         symmetry=symmetry,
         stopped=stop,
     )
-    problem = problem_of(given, demand, host_bandwidth, groups)
+    problem = problem_of(given, demand, host_bandwidth, groups, jobs, background)
     settings = settings.begin()
-    flow = find_flow(problem, method, settings, last, repair)
+    if jobs is not None:
+        refuse_with_jobs(method, last)
+        flow = find_job_rates(problem.topology, jobs_of(jobs, problem.topology), settings).flow
+    else:
+        flow = find_flow(problem, method, settings, last, repair)
     return made_now(flow, command="a2aflow.solve", **settings.known())
+
+
+def fair_rates(
+    given: Given,
+    jobs: GivenJobs,
+    *,
+    background: GivenBackground = None,
+    host_bandwidth: float | None = None,
+    solver: str = "auto",
+    gap: float = 1e-6,
+    time_limit: float | None = None,
+    progress: Callable[[str], None] = silent,
+    stop: Callable[[], bool] = never,
+) -> JobRates:
+    """Return the max-min fair rates of jobs that share a fabric, with a proof of every level.
+
+    Job j is carried at `rate[j]` times its demand. The lengths of a level prove that jobs of this
+    level and above cannot all have more, by their weights, without one below having less; an
+    independent check has found the same.
+
+    Args:
+        given: a SPEC, the path of a file, a networkx graph, a `Topology` or a `Problem`.
+        jobs: `Job`s, or the path of a file of them.
+        background: what others use of the links, as for `solve`.
+        host_bandwidth: make all that passes a node pass its host, at so many units of one link.
+        solver: `"auto"`, or a solver of linear programs.
+        gap: the certified gap to aim for.
+        time_limit: seconds after which the search ends.
+        progress: called with a line now and then.
+        stop: asked now and then; once it says so, the time limit is over.
+
+    >>> import a2aflow
+    >>> groups = [a2aflow.Demand.of_groups(4, [each]) for each in ((0, 1), (0, 1, 2, 3))]
+    >>> jobs = [a2aflow.Job(f"job {n}", each) for n, each in enumerate(groups)]
+    >>> a2aflow.fair_rates("ring:4", jobs).rate.round(6).tolist()
+    [0.5, 0.5]
+
+    """
+    settings = SolveSettings(
+        gap=gap, solver=solver, time_limit=time_limit, report=progress, stopped=stop
+    )
+    topology = problem_of(given, None, host_bandwidth, None, jobs, background).topology
+    return find_job_rates(topology, jobs_of(jobs, topology), settings)
+
+
+def refuse_with_jobs(method: str, last: Flow | str | PathLike[str] | None) -> None:
+    """Raise if something is asked of fair rates that they do not use."""
+    if method != "auto" or last is not None:
+        raise UsageError(
+            "--jobs with --method or --from, which fair rates do not use; leave them out"
+        )
+
+
+def find_job_rates(
+    topology: Topology, jobs: Sequence[Job], settings: SolveSettings | None = None
+) -> JobRates:
+    """Find fair rates of jobs, and check them; `fair_rates` says what may be asked."""
+    rates = fair_job_rates(topology, jobs, settings or SolveSettings())
+    check_job_rates(rates)
+    return rates
 
 
 def find_flow(

@@ -11,7 +11,8 @@ from a2aflow.routes.refusals import deadlock_free_means, refuse_unused
 from a2aflow.routes.robust import METHOD as ROBUST
 from a2aflow.routes.search import find_routes
 from a2aflow.settings import RouteSettings, SolveSettings, cores
-from a2aflow.topologies.given import Given, GivenDemand, GivenGroups, problem_of
+from a2aflow.topologies.background import GivenBackground
+from a2aflow.topologies.given import Given, GivenDemand, GivenGroups, GivenJobs, problem_of
 
 
 def route(
@@ -19,6 +20,8 @@ def route(
     *,
     demand: GivenDemand = None,
     groups: GivenGroups = None,
+    jobs: GivenJobs = None,
+    background: GivenBackground = None,
     host_bandwidth: float | None = None,
     method: str = "extp",
     paths: str = "disjoint",
@@ -55,6 +58,11 @@ def route(
         demand: as for `solve`; uniform if left out.
         groups: all-to-all only within groups of terminals, each by name or number, or a file of
             them with one a line; in the place of a demand.
+        jobs: jobs that share the fabric, or the path of a file of them; in the place of a demand.
+            The sum of their demands, each by its weight, is routed.
+        background: what others use of the links, taken away from them: a rate of each, a flow or
+            routes at full speed, or the path of a file of `tail,head,rate`, a flow or routes;
+            `"FILE@0.5"` is half of that.
         host_bandwidth: make all that passes a node pass its host, at so many units of one link.
         method: a name in `a2aflow.routes.ROUTERS`, ours and the baselines.
         paths: the paths that `pmcf` chooses from, one of `a2aflow.settings.PATH_SETS`.
@@ -119,7 +127,7 @@ def route(
         robust=None if robust is None else tuple(robust),
         solve=solving,
     )
-    problem = problem_of(given, demand, host_bandwidth, groups)
+    problem = problem_of(given, demand, host_bandwidth, groups, jobs, background)
     settings = settings.begin()
     routes = find_routes(problem, method, settings).routes
     return made_now(routes, command="a2aflow.route", seed=seed, **settings.solve.known())
@@ -131,7 +139,8 @@ def _given(arguments: dict[str, Any]) -> dict[str, Any]:
     return {
         key: value
         for key, value in arguments.items()
-        if key not in ("given", "demand", "groups") and value != parameters[key].default
+        if key not in ("given", "demand", "groups", "jobs", "background")
+        and value != parameters[key].default
     }
 
 

@@ -15,7 +15,8 @@ from a2aflow.schedules.resolve import (
 )
 from a2aflow.schedules.sweep import Sweep, sweep_schedules
 from a2aflow.settings import STEP_TOLERANCE, ScheduleSettings, SolveSettings, cores
-from a2aflow.topologies.given import Given, GivenDemand, GivenGroups, problem_of
+from a2aflow.topologies.background import GivenBackground
+from a2aflow.topologies.given import Given, GivenDemand, GivenGroups, GivenJobs, problem_of
 
 
 def schedule(
@@ -23,6 +24,8 @@ def schedule(
     *,
     demand: GivenDemand = None,
     groups: GivenGroups = None,
+    jobs: GivenJobs = None,
+    background: GivenBackground = None,
     host_bandwidth: float | None = None,
     method: str = AUTO,
     steps: int | None = None,
@@ -53,6 +56,11 @@ def schedule(
         demand: as for `solve`; uniform if left out.
         groups: all-to-all only within groups of terminals, each by name or number, or a file of
             them with one a line; in the place of a demand.
+        jobs: jobs that share the fabric, or the path of a file of them; in the place of a demand.
+            The sum of their demands, each by its weight, is scheduled.
+        background: what others use of the links, taken away from them: a rate of each, a flow or
+            routes at full speed, or the path of a file of `tail,head,rate`, a flow or routes;
+            `"FILE@0.5"` is half of that.
         host_bandwidth: make all that passes a node pass its host, at so many units of one link.
         method: `"tsmcf"`, the program in steps; `"list"`, routes and an order, for all that is
             large and irregular; the baseline `"sccl"` for a handful of nodes; or `"auto"`.
@@ -101,7 +109,7 @@ def schedule(
         solve=solving,
         operation_cost=operation_cost,
     )
-    problem = problem_of(given, demand, host_bandwidth, groups)
+    problem = problem_of(given, demand, host_bandwidth, groups, jobs, background)
     settings = settings.begin()
     found = find_schedule(problem, method, settings).schedule
     return made_now(found, command="a2aflow.schedule", **settings.solve.known())

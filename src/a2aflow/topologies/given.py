@@ -1,7 +1,7 @@
 """What a caller may give in the place of a topology, a demand or a problem."""
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, Union
@@ -11,12 +11,15 @@ import numpy as np
 from a2aflow.errors import DemandError, UsageError
 from a2aflow.ir.demand import Demand
 from a2aflow.ir.files.demands import group_of, read_demand, read_groups
+from a2aflow.ir.files.jobs import read_jobs
 from a2aflow.ir.files.json import demand_from_matrix
 from a2aflow.ir.flow import Flow
+from a2aflow.ir.jobs import Job, joint_demand
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.schedule import Schedule
 from a2aflow.ir.topology import Topology
+from a2aflow.topologies.background import GivenBackground, without_background
 from a2aflow.topologies.families import FAMILIES, names_file
 from a2aflow.topologies.formats import read_topology
 from a2aflow.topologies.formats.networkx_graph import from_networkx
@@ -37,6 +40,9 @@ GivenDemand: TypeAlias = Union[Demand, "ArrayLike", str, PathLike[str], None]
 
 GivenGroups: TypeAlias = Iterable[Iterable[str | int]] | str | PathLike[str] | None
 """Groups of terminals, each by its name or number, or a file with a group a line."""
+
+GivenJobs: TypeAlias = Sequence[Job] | str | PathLike[str] | None
+"""Jobs that share a fabric, or the file of them."""
 
 
 def topology_of(given: Given) -> Topology:
@@ -68,18 +74,29 @@ def problem_of(
     demand: GivenDemand = None,
     host_bandwidth: float | None = None,
     groups: GivenGroups = None,
+    jobs: GivenJobs = None,
+    background: GivenBackground = None,
 ) -> Problem:
-    """Return the problem that a caller means: uniform unless there is a demand, or groups.
+    """Return the problem that a caller means: uniform unless there is a demand, groups or jobs.
 
-    `host_bandwidth` makes all that passes a node pass its host, at so many units of one link.
+    `host_bandwidth` makes all that passes a node pass its host, at so many units of one link. Of
+    jobs it is the sum of their demands, each by its weight. A background is taken away from what
+    links have.
     """
     posed = given.problem if isinstance(given, Answer) else given
     topology = topology_of(posed)
     if host_bandwidth is not None:
         topology = with_host_bandwidth(topology, host_bandwidth)
+    topology = without_background(topology, background)
+    said = {"demand": demand, "groups": groups, "jobs": jobs}
+    several = [name for name, each in said.items() if each is not None]
+    if len(several) > 1:
+        raise UsageError(
+            f"{' and '.join(several)}; expected one of them, as either says all there is"
+        )
+    if jobs is not None:
+        demand = joint_demand(jobs_of(jobs, topology))
     if groups is not None:
-        if demand is not None:
-            raise UsageError("demand and groups; expected one of them, as either says all there is")
         demand = Demand.of_groups(len(topology.terminals), groups_of(groups, topology))
     if demand is not None:
         return Problem(topology, demand_of(demand, topology))
@@ -111,6 +128,13 @@ def groups_of(given: GivenGroups, topology: Topology) -> list[list[int]]:
     if isinstance(given, str | PathLike):
         return read_groups(Path(given), topology)
     return [group_of(map(str, group), topology) for group in given or ()]
+
+
+def jobs_of(given: GivenJobs, topology: Topology) -> tuple[Job, ...]:
+    """Return the jobs that a caller means."""
+    if isinstance(given, str | PathLike):
+        return read_jobs(Path(given), topology)
+    return tuple(given or ())
 
 
 def load_topology(
