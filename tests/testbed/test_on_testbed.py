@@ -98,3 +98,17 @@ def test_a_schedule_for_another_fabric_is_refused(tmp_path: Path) -> None:
         a2aflow.run(tmp_path / "square.json", on="testbed", fabric="others")
     with pytest.raises(UsageError, match="no runtime 'gpu'"):
         a2aflow.run(tmp_path / "square.json", on="testbed", through="gpu")
+
+
+@needs_testbed
+def test_workloads_run_there_too() -> None:
+    """A transform and a layer of experts, by links that the report names."""
+    report = a2aflow.fft3d("10x9x7", schedule="ring:4", iterations=1, rate="20mbit")
+    assert report.links == "ring:4, links of 20Mbps"
+    assert [row.way for row in report.rows] == ["library", "schedule"]
+    assert report.checked == "sums"
+    with fabric(a2aflow.build("ring:4"), "shared"):
+        layer = a2aflow.moe(64, hidden=8, schedule="ring:4", iterations=1, fabric="shared")
+        assert [row.error for row in layer.rows] == [0.0, 0.0]
+        with pytest.raises(UsageError, match="expected --on mpi"):
+            a2aflow.moe(64, hidden=8, schedule="ring:4", on="torch", fabric="shared")

@@ -223,6 +223,7 @@ def test_without_torch_the_component_is_missing(monkeypatch: pytest.MonkeyPatch)
 
 FFT = FftReport(
     "MPICH",
+    None,
     4,
     (10, 9, 7),
     False,
@@ -261,7 +262,7 @@ def test_the_table_of_experts() -> None:
         MoeRow("resolved", "schedule", 0.003, 0.001, 0.001, 0.001, 0.0, near, near, 0.25),
     )
     skew = {"sigma": 0.5, "rank_max_over_mean": 1.25, "pair_max_over_mean": 1.5}
-    report = MoeReport("gloo", "torch", 4, 64, 16, 2, 2, skew, rows, {}, 1.0)
+    report = MoeReport("gloo", "torch", None, 4, 64, 16, 2, 2, skew, rows, {}, 1.0)
     *words, library, template, resolved = moe_table(report)
     assert "64 tokens of 16 to 2 of 8 experts on 4 ranks, gloo" in words[0]
     assert "skew 0.5: the fullest rank receives 1.25 of the mean, the fullest pair 1.50" in words[1]

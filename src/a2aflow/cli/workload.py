@@ -40,6 +40,15 @@ MpiAsked = Annotated[
 ]
 Iterations = Annotated[int, typer.Option(metavar="K", help="Timed repetitions of each way.")]
 Warmup = Annotated[int, typer.Option(metavar="W", help="Repetitions before those.")]
+Rate = Annotated[
+    str | None,
+    typer.Option(
+        metavar="RATE",
+        help="Run on a testbed of the schedule's topology, made for this, where a link of capacity "
+        "1 carries so much, such as 20mbit.",
+    ),
+]
+OnFabric = Annotated[str | None, typer.Option(metavar="NAME", help="Run on a testbed that exists.")]
 Timeout = Annotated[float, typer.Option(metavar="SECONDS", help="End all ranks then.")]
 
 
@@ -68,6 +77,8 @@ def fft3d_verb(
     warmup: Warmup = Turns.warmup,
     seed: Annotated[int, typer.Option(metavar="S", help="Of the numbers in the grid.")] = 0,
     timeout: Timeout = 600.0,
+    rate: Rate = None,
+    fabric: OnFabric = None,
     as_json: AsJson = False,
 ) -> None:
     """Transform a 3D grid that is spread over ranks of MPI.
@@ -88,6 +99,8 @@ def fft3d_verb(
             warmup=warmup,
             seed=seed,
             timeout=timeout,
+            rate=rate,
+            fabric=fabric,
             progress=report,
         )
     show({"workload": "fft3d", **found.to_json()}, as_json, {"": "\n".join(fft_table(found))})
@@ -120,6 +133,8 @@ def moe_verb(
     iterations: Iterations = Turns.iterations,
     warmup: Warmup = Turns.warmup,
     timeout: Timeout = 600.0,
+    rate: Rate = None,
+    fabric: OnFabric = None,
     as_json: AsJson = False,
 ) -> None:
     """Send tokens to their experts and back: a layer of a mixture of experts.
@@ -146,6 +161,8 @@ def moe_verb(
             iterations=iterations,
             warmup=warmup,
             timeout=timeout,
+            rate=rate,
+            fabric=fabric,
             progress=report,
         )
     show({"workload": "moe", **found.to_json()}, as_json, {"": "\n".join(moe_table(found))})
@@ -165,7 +182,7 @@ def fft_table(report: FftReport) -> list[str]:
     lines = [
         f"# {grid} on {report.ranks} ranks, {slabs} slabs, {report.runtime}; "
         f"{CHECKED[report.checked]}",
-        f"# {NOT_EMULATED}",
+        f"# {report.links or NOT_EMULATED}",
         "# medians of the slowest rank of each step",
         *_columns([FFT_HEADER, *rows]),
     ]
@@ -196,7 +213,7 @@ def moe_table(report: MoeReport) -> list[str]:
         f"{report.runtime}; every result is as without distribution, to the bit",
         f"# skew {skew['sigma']:g}: the fullest rank receives {skew['rank_max_over_mean']:.2f} of "
         f"the mean, the fullest pair {skew['pair_max_over_mean']:.2f}",
-        f"# {NOT_EMULATED}",
+        f"# {report.links or NOT_EMULATED}",
         "# medians of the slowest rank of each step; predicted: of dispatch and combine on links, "
         "over their certified bounds",
         *_columns([MOE_HEADER, *rows]),

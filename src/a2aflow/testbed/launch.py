@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import getpid
 from pathlib import Path
 from statistics import median
@@ -16,17 +16,15 @@ from a2aflow.ir.chunks import shards_of
 from a2aflow.ir.topology import Topology
 from a2aflow.runtime.launch import Place, RunSettings, run_ranks
 from a2aflow.runtime.metered import Reading
+from a2aflow.runtime.mpiexec import find_mpi
 from a2aflow.runtime.needs import Runnable, demand_of
 from a2aflow.testbed.loads import device_bytes, differences, pair_bytes
 from a2aflow.testbed.namespaces import Bed, Counted, bed_called, counted, down, remove_orphans, up
-from a2aflow.testbed.plan import IDENTITY, NETWORK
+from a2aflow.testbed.ranks import KIND, device_variables, require_kind
 from a2aflow.testbed.report import BedReport, BedRow
 
 THROUGH = ("mpi", "torch")
 """The runtimes whose ranks can be put on the nodes of a fabric."""
-
-DEVICE_VARIABLES = ("FI_TCP_IFACE", "GLOO_SOCKET_IFNAME")
-"""By which MPICH and gloo are told whose address is theirs."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +63,9 @@ def run_on_bed(
             f"{work.path}: for {len(work.parts.ranks)} ranks, and {bed.plan.topology.name} has "
             f"{ranks} terminals; expected as many: name the fabric that it was made for"
         )
+    if through == "mpi":
+        settings = replace(settings, mpi=settings.mpi or KIND)
+        require_kind(find_mpi(settings.mpi))
     subject = f"the run of {work.path} on {bed.plan.topology.name}"
     before = counted(bed)
     ours = _told(bed, work, settings, through, "ours", subject)
@@ -107,8 +108,7 @@ def _told(
     bed: Bed, work: Work, settings: RunSettings, through: str, way: str, subject: str
 ) -> dict[str, Any]:
     # A schedule is for neighbours; a library knows none, and is given a network.
-    device = IDENTITY if way == "ours" else NETWORK
-    variables = dict.fromkeys(DEVICE_VARIABLES, device)
+    variables = device_variables(scheduled=way == "ours")
     place = Place(tuple(bed.prefix()), variables, lambda: _broken(bed))
     return run_ranks(work.parts, work.path, through, settings, subject, place, way)
 

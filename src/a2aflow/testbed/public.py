@@ -46,7 +46,6 @@ class BedSettings:
 
 def run_on_testbed(path: Path, run: RunSettings, asked: BedSettings) -> BedReport:
     """Run the file of a schedule, or of what one was lowered to, on a fabric of namespaces."""
-    require_testbed()
     subject = load(path)
     if isinstance(subject, Routes | RoutedFile):
         raise UsageError(f"{path}: routes")
@@ -54,11 +53,9 @@ def run_on_testbed(path: Path, run: RunSettings, asked: BedSettings) -> BedRepor
     own = subject.problem.topology if isinstance(subject, Schedule) else None
     if not isinstance(subject, Schedule):
         verify(path)
-    with _bed(own, asked, path) as bed:
-        if bed.cut:
-            reroute(bed)
+    with bed_for(own, asked, str(path)) as bed:
         if isinstance(subject, Schedule):
-            _require_same(bed, subject, path)
+            require_same(bed, subject, str(path))
             unit = max(run.sizes)
             pairs = pair_bytes(parts, shards_of(demand_of(parts), unit))
             require_paths(bed, subject, pairs, unit)
@@ -70,14 +67,18 @@ def run_on_testbed(path: Path, run: RunSettings, asked: BedSettings) -> BedRepor
 
 
 @contextmanager
-def _bed(own: Topology | None, asked: BedSettings, path: Path) -> Iterator[Bed]:
+def bed_for(own: Topology | None, asked: BedSettings, subject: str) -> Iterator[Bed]:
     """Give the fabric that is asked for: one that exists, or one for this run only."""
+    require_testbed()
     if asked.fabric is not None:
-        yield bed_called(asked.fabric)
+        bed = bed_called(asked.fabric)
+        if bed.cut:
+            reroute(bed)
+        yield bed
         return
     if own is None and asked.topology is None:
         raise UsageError(
-            f"{path} does not say what its links are; name the topology (--topology SPEC), or a "
+            f"{subject} does not say what its links are; name the topology (--topology SPEC), or a "
             "fabric that exists (--fabric NAME)"
         )
     topology = own if asked.topology is None else topology_of(asked.topology)
@@ -86,7 +87,7 @@ def _bed(own: Topology | None, asked: BedSettings, path: Path) -> Iterator[Bed]:
         yield bed
 
 
-def _require_same(bed: Bed, schedule: Schedule, path: Path) -> None:
+def require_same(bed: Bed, schedule: Schedule, subject: str) -> None:
     """Refuse a schedule that is for other links than the fabric has, less those that are cut."""
     wanted, found = merged(schedule.problem.topology)[0], bed.plan.topology
     kept = np.setdiff1d(np.arange(found.links), np.array(bed.cut, dtype=np.int64))
@@ -96,7 +97,7 @@ def _require_same(bed: Bed, schedule: Schedule, path: Path) -> None:
     if _links(wanted) != _links(left) or not np.array_equal(wanted.terminals, found.terminals):
         cut = f" without {len(bed.cut)} links that are cut" if bed.cut else ""
         raise UsageError(
-            f"{path} is for {wanted.name}, and the fabric {bed.plan.name!r} is {found.name}{cut}; "
+            f"{subject} is for {wanted.name}, and the fabric {bed.plan.name!r} {found.name}{cut}; "
             "expected the same nodes, links and capacities: take another fabric, or have one made"
         )
 

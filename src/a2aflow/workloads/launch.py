@@ -27,6 +27,10 @@ RUNTIMES = ("mpi", "torch")
 """What workloads go over, each by `over_NAME.py`."""
 
 
+LIBRARY = "library"
+"""The way that no schedule is needed for."""
+
+
 @dataclass(frozen=True)
 class ExchangeSpec:
     """What makes an exchange in a rank: a `module:function` of the ranks and these options.
@@ -68,7 +72,7 @@ class Launch:
             )
 
 
-def library_way(on: str, name: str = "library") -> WaySpec:
+def library_way(on: str, name: str = LIBRARY) -> WaySpec:
     """Return the way by the runtime's own all-to-all."""
     return WaySpec(name, [ExchangeSpec(f"a2aflow.workloads.over_{on}:ByLibrary")])
 
@@ -144,6 +148,6 @@ def _commands(launch: Launch, choice: Mpi | str | None, folder: Path) -> list[Co
         ]
     mpi = choice if isinstance(choice, Mpi) else find_mpi(choice)
     with suppress(MissingComponentError):  # without a compiler the exchange is in Python
-        build(find_mpicc(launcher=str(mpi.mpiexec)))
+        build(find_mpicc(launcher=str(mpi.mpiexec), kind=mpi.kind))
     command, variables = mpi.command(launch.ranks, worker), mpi.variables(launch.ranks)
     return [Command(command, variables, folder / "mpi.log")]

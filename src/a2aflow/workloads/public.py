@@ -1,7 +1,9 @@
 """`a2aflow.fft3d` and `a2aflow.moe`: programs that an all-to-all decides, checked and timed."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
@@ -10,19 +12,24 @@ import numpy as np
 
 from a2aflow.errors import UsageError
 from a2aflow.ir.arrays import Ints
+from a2aflow.ir.bandwidth import rate_in_words
 from a2aflow.ir.demand import Demand
 from a2aflow.ir.messages import Messages
 from a2aflow.ir.schedule import Schedule
 from a2aflow.loading import load
 from a2aflow.lp.settings import silent
-from a2aflow.runtime.mpiexec import Mpi
+from a2aflow.runtime.mpiexec import Mpi, find_mpi
 from a2aflow.runtime.parts import all_parts, is_spec
 from a2aflow.schedules.public import Solver
 from a2aflow.schedules.public import schedule as make_schedule
+from a2aflow.testbed.namespaces import Bed
+from a2aflow.testbed.public import BedSettings, bed_for, require_same
+from a2aflow.testbed.ranks import KIND, placed
 from a2aflow.verification import predict
 from a2aflow.workloads.fft3d import GATHERED_POINTS
 from a2aflow.workloads.fft3d import needed_bytes as fft_bytes
 from a2aflow.workloads.launch import (
+    LIBRARY,
     Launch,
     WaySpec,
     library_way,
@@ -50,6 +57,8 @@ def fft3d(
     warmup: int = Turns.warmup,
     seed: int = 0,
     timeout: float = 600.0,
+    rate: str | None = None,
+    fabric: str | None = None,
     others: Sequence[WaySpec] = (),
     progress: Callable[[str], None] = silent,
 ) -> FftReport:
@@ -72,6 +81,9 @@ def fft3d(
         warmup: repetitions before those.
         seed: of the numbers in the grid.
         timeout: seconds after which all ranks are ended.
+        rate: if given, ranks run on a testbed that is made for them, of the schedule's topology,
+            where a link of capacity 1 carries so much, such as `"20mbit"`.
+        fabric: the name of a testbed that exists, for the same.
         others: further ways to move shards, as `workloads.launch` has them.
         progress: called with a line now and then.
 
@@ -83,17 +95,22 @@ def fft3d(
     """
     require_seed(seed)
     sides, turns = parse_grid(grid), Turns(iterations, warmup)
-    messages = None if schedule is None else _messages(_opened(schedule, progress))
+    given = None if schedule is None else _opened(schedule, progress)
+    messages = None if given is None else _messages(given)
     slabs = Slabs(sides, _ranks_of(messages, ranks))
     require_memory(fft_bytes(slabs, GATHERED_POINTS), slabs.ranks, "take a smaller grid")
     ways = [library_way("mpi")]
     if messages is not None:
         ways.append(schedule_way("mpi", "schedule", [messages]))
     ways += others
-    parameters = {"grid": sides, "seed": seed, "gathered_points": GATHERED_POINTS}
+    # Over slow links it would take longer to gather a grid than all that is measured.
+    gathered = GATHERED_POINTS if rate is None and fabric is None else 0
+    parameters = {"grid": sides, "seed": seed, "gathered_points": gathered}
     progress(f"{slabs.ranks} ranks at work")
-    found = run_ranks(Launch("fft3d", parameters, slabs.ranks, ways, turns, timeout), mpi)
-    return fft_report(slabs, found)
+    launch = Launch("fft3d", parameters, slabs.ranks, ways, turns, timeout)
+    with _where(given, mpi, rate, fabric) as where:
+        found = where.run(launch)
+    return fft_report(slabs, found, where.links)
 
 
 def moe(
@@ -112,6 +129,8 @@ def moe(
     iterations: int = Turns.iterations,
     warmup: int = Turns.warmup,
     timeout: float = 600.0,
+    rate: str | None = None,
+    fabric: str | None = None,
     others: Sequence[WaySpec] = (),
     progress: Callable[[str], None] = silent,
 ) -> MoeReport:
@@ -139,6 +158,9 @@ def moe(
         iterations: timed repetitions of each way.
         warmup: repetitions before those.
         timeout: seconds after which all ranks are ended.
+        rate: if given, ranks run on a testbed that is made for them, of the schedule's topology,
+            where a link of capacity 1 carries so much, such as `"20mbit"`.
+        fabric: the name of a testbed that exists, for the same.
         others: further ways to move shards, as `workloads.launch` has them.
         progress: called with a line now and then.
 
@@ -169,11 +191,13 @@ def moe(
         known["resolved"] = _predictions(schedules, demands) | {"solve_seconds": seconds}
     progress(f"{count} ranks at work")
     launch = Launch("moe", router.plain(), count, [*ways, *others], turns, timeout, on)
-    found = run_ranks(launch, mpi)
+    with _where(given, mpi, rate, fabric) as where:
+        found = where.run(launch)
     rows = tuple(MoeRow(**row, **known.get(row["way"], {})) for row in found["rows"])
     return MoeReport(
         runtime=found["runtime"],
         on=on,
+        links=where.links,
         ranks=count,
         tokens=tokens,
         hidden=hidden,
@@ -184,6 +208,46 @@ def moe(
         speedups={row.way: rows[0].seconds / row.seconds for row in rows[1:]},
         prepare_seconds=prepared,
     )
+
+
+class Where(NamedTuple):
+    """Where ranks run: what links are emulated there, if any are, and what runs them."""
+
+    links: str | None
+    run: Callable[[Launch], dict[str, Any]]
+
+
+@contextmanager
+def _where(
+    given: Schedule | Messages | None, mpi: str | Mpi | None, rate: str | None, fabric: str | None
+) -> Iterator[Where]:
+    """Give the place for a workload: this machine as it is, or a testbed."""
+    if rate is None and fabric is None:
+        yield Where(None, lambda launch: run_ranks(launch, mpi))
+        return
+    schedule = given if isinstance(given, Schedule) else None
+    topology = None if schedule is None else schedule.problem.topology
+    with bed_for(topology, BedSettings(rate or BedSettings.rate, fabric), "the workload") as bed:
+        if schedule is not None:
+            require_same(bed, schedule, "the schedule")
+        speed = rate_in_words(bed.plan.bytes_per_second)
+        links = f"{bed.plan.topology.name}, links of {speed}"
+        yield Where(links, lambda launch: _on_bed(launch, bed, mpi))
+
+
+def _on_bed(launch: Launch, bed: Bed, mpi: str | Mpi | None) -> dict[str, Any]:
+    """Run the ways of a workload on a testbed: the library's own by a network, others by links."""
+    if launch.on != "mpi":
+        raise UsageError(f"a workload over {launch.on} on a testbed; expected --on mpi")
+    chosen = mpi if isinstance(mpi, Mpi) else find_mpi(mpi or KIND)
+    rows: list[Any] = []
+    found: dict[str, Any] = {}
+    for scheduled in (False, True):
+        ways = [way for way in launch.ways if (way.name != LIBRARY) == scheduled]
+        if ways:
+            found = run_ranks(replace(launch, ways=ways), placed(chosen, bed, scheduled))
+            rows += found["rows"]
+    return {**found, "rows": rows}
 
 
 def _predictions(

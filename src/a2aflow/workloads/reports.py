@@ -26,11 +26,13 @@ class FftRow:
 class FftReport:
     """What transforms took; `even` is whether all ranks had as much, and `checked` how.
 
-    The first row is the library's own. `speedup` is its time over that of the next way, the
-    schedule's, in all, and `alltoall_speedup` that of the exchange alone; both None without one.
+    `links` says which are emulated, None if none is. The first row is the library's own. `speedup`
+    is its time over that of the next way, the schedule's, in all, and `alltoall_speedup` that of
+    the exchange alone; both None without one.
     """
 
     runtime: str
+    links: str | None
     ranks: int
     grid: tuple[int, int, int]
     even: bool
@@ -44,13 +46,14 @@ class FftReport:
         return asdict(self)
 
 
-def fft_report(slabs: Slabs, found: dict[str, Any]) -> FftReport:
+def fft_report(slabs: Slabs, found: dict[str, Any], links: str | None) -> FftReport:
     """Return the report of what ranks wrote."""
     rows = tuple(FftRow(**row) for row in found["rows"])
     own, other = rows[0], rows[:2][-1]
     compared = len(rows) > 1
     return FftReport(
         runtime=found["runtime"],
+        links=links,
         ranks=slabs.ranks,
         grid=slabs.grid,
         even=slabs.even,
@@ -102,6 +105,7 @@ class MoeReport:
 
     runtime: str
     on: str
+    links: str | None
     ranks: int
     tokens: int
     hidden: int
