@@ -37,6 +37,7 @@ class Sample:
 
 SPEC = "bipartite:2x2"
 QUICKLY = "--bytes 8 --iterations 1 --warmup 0"
+SIMULATED = "simulate {0} --link-bandwidth 1Gbps --latency 1e-6"
 
 
 def _topologies() -> list[Sample]:
@@ -63,9 +64,13 @@ def _artefacts() -> list[Sample]:
     onward = {
         "solve": (read, f"solve {SPEC} --from {{0}}", f"solve {SPEC} --from {{0}} --repair"),
         "solve --method first-order": (read, f"solve {SPEC} --from {{0}}"),
-        "route": (read, *(f"lower {{0}} --to {target}" for target in targets_for(Routes))),
+        "route": (
+            read,
+            SIMULATED,
+            *(f"lower {{0}} --to {target}" for target in targets_for(Routes)),
+        ),
         "schedule": (
-            *(read, f"run {{0}} {QUICKLY}"),
+            *(read, SIMULATED, f"run {{0}} {QUICKLY}"),
             *(f"lower {{0}} --to {_to(target)}" for target in targets_for(Schedule)),
         ),
     }
@@ -144,6 +149,25 @@ attach = "gpu"
 
 TABLES = {
     "cluster.toml": (CLUSTER, ("topology cluster.toml", "solve cluster.toml")),
+    "jobs.toml": (
+        b'[[job]]\nname = "a"\ngroup = [0, "1", 2]\nweight = 2.5\n[[job]]\ngroups = [[2, 3]]\n',
+        (f"solve {SPEC} --jobs jobs.toml", f"schedule {SPEC} --jobs jobs.toml --chunks 1"),
+    ),
+    "jobs.json": (
+        b'{"jobs": [{"group": ["0", 3], "start": 0.5}, {"demand": [[0,1],[1,0]], "weight": 3}]}',
+        (f"solve {SPEC} --jobs jobs.json",),
+    ),
+    "load.csv": (
+        b"tail,head,rate\n0,2,0.5\n2 0 0.25  # others\n",
+        (
+            *(f"{verb} {SPEC} --background load.csv" for verb in ("solve", "route")),
+            "simulate route.json --link-bandwidth 1Gbps --background load.csv@0.5",
+        ),
+    ),
+    "starts.txt": (
+        b"0 0\n1 0.5\n2 1e-3\n3,2\n",
+        ("simulate route.json --link-bandwidth 1Gbps --start starts.txt",),
+    ),
     "groups.txt": (b"0,1\n2 3\n", (f"solve {SPEC} --group-file groups.txt",)),
     "ranks.txt": (
         b"0 3\n1,2\n2, 0  # the first\n3 1\n",

@@ -143,7 +143,7 @@ def simulate_verb(
             phase_loss=phase_loss,
             resolution=resolution,
             topology=topology,
-            jobs=jobs or (),
+            jobs=jobs,
             background=background,
             progress=report,
         )

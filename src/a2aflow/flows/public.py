@@ -143,7 +143,7 @@ def fair_rates(
     >>> groups = [a2aflow.Demand.of_groups(4, [each]) for each in ((0, 1), (0, 1, 2, 3))]
     >>> jobs = [a2aflow.Job(f"job {n}", each) for n, each in enumerate(groups)]
     >>> a2aflow.fair_rates("ring:4", jobs).rate.round(6).tolist()
-    [0.5, 0.5]
+    [0.4, 0.4]
 
     """
     settings = SolveSettings(

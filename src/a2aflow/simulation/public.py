@@ -71,7 +71,7 @@ def simulate(
     phase_loss: float = RouteSettings.phase_loss,
     resolution: float | None = None,
     topology: Given | None = None,
-    jobs: Sequence[Routes | str | PathLike[str]] = (),
+    jobs: Sequence[Routes | str | PathLike[str]] | None = None,
     background: GivenBackground = None,
     progress: Callable[[str], None] = silent,
 ) -> Simulation:
@@ -121,7 +121,7 @@ def simulate(
         weights, flows, None if chunk_bytes is None else parse_size(chunk_bytes), resolution
     )
     found = None if subject is None else subject_of(subject)
-    parts = tuple(map(job_of, jobs))
+    parts = tuple(map(job_of, jobs or ()))
     _require_use(found, bool(parts), sync, fluid, phases, topology)
     place = _joint_place(found, parts, topology).less(background)
     fabric = fabric_of(place.problem.topology, link_bandwidth, latency, overhead, injection)
