@@ -281,8 +281,10 @@ def _leaving(moves: _Moves) -> Ints:
 
 def _stranding(moves: _Moves) -> Ints:
     """Return the sends to a place, other than the destination, that the chunk never leaves."""
-    left = np.isin(_places(moves, moves.head), _places(moves, moves.tail))
-    return np.flatnonzero(~left & (moves.head != moves.end[moves.chunk]))
+    entered, left = _places(moves, moves.head), np.sort(_places(moves, moves.tail))
+    # Far faster than `np.isin`, as sends are in the order of their chunks.
+    place = np.minimum(np.searchsorted(left, entered), len(left) - 1)
+    return np.flatnonzero((left[place] != entered) & (moves.head != moves.end[moves.chunk]))
 
 
 LOST = "chunks never arrive"

@@ -36,7 +36,7 @@ from a2aflow.schedules.by_list import SHORTEST_STEP, Placed, per_shard, place_al
 from a2aflow.schedules.serve import Served, Ways, serve, ways_of
 from a2aflow.settings import SolveSettings
 
-FINENESS = 0.18
+FINENESS = 0.2
 """What the loss times the chunks of a shard of mean size is at first."""
 
 FINER = (1.5, 2.0)
