@@ -35,6 +35,9 @@ SIOCOUTQ = 0x5411
 UNPACED = 0xFFFFFFFF
 """No limit to the bytes a second of a socket."""
 
+BUFFER = 16 * 1024
+"""What a flow may have on its way before its size is known; once set, the kernel leaves it alone."""
+
 AT_ONCE = 1 << 18
 """Bytes handed over at once; the socket takes what it has room for."""
 
@@ -130,7 +133,7 @@ class Rank:
             made = socket.socket(socket.AF_INET6, socket.SOCK_STREAM)
             made.setblocking(False)
             made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            made.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self.job["buffer"])
+            made.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, BUFFER)
             made.bind((own, 0))
             with suppress(BlockingIOError):
                 made.connect((address, PORT))
@@ -184,6 +187,8 @@ class Rank:
         self.spans = {number: self._spans(number) for number in (*self.out, *self.into)}
         for number, flow in self.out.items():
             rate = min(self.size["pace"][number] or UNPACED, UNPACED)
+            room = self.size["buffer"][number]
+            flow.socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, room)
             flow.socket.setsockopt(
                 socket.SOL_SOCKET, SO_MAX_PACING_RATE, struct.pack("=I", int(rate))
             )

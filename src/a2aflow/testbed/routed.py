@@ -32,8 +32,14 @@ from a2aflow.testbed.namespaces import Bed
 from a2aflow.testbed.shares import WEIGHTS, Pieces, pieces_of
 from a2aflow.testbed.steering import Steered, steer, steered
 
-BUFFER = 32 * 1024
-"""What a flow may have on its way: small, so that the queues of links are short and shared alike."""
+BUFFER = 16 * 1024
+"""What a flow of the mean size may have on its way, for every hop that it and its answers take.
+
+Small, so that queues are short. A flow is as fast as its buffer is large and its way short: in
+proportion to hops and bytes, all end together."""
+
+LEAST_BUFFER = 16 * 1024
+"""What every flow may have on its way: two jumbo frames, or the second would wait for the first."""
 
 PACE = 1.02
 """A paced flow's rate over its share of the time that the busiest link needs."""
@@ -124,12 +130,14 @@ def run_routes(
         "ranks": len(bed.plan.topology.terminals),
         "flows": _flows(found, phase if weights == "phases" else None, routes),
         "sizes": [
-            _size(bed, found.routes, size, shard, cut, weights == "paced")
+            {
+                **_size(bed, found.routes, size, shard, cut, weights == "paced"),
+                "buffer": _buffers(found, cut, buffer),
+            }
             for size, shard, cut in zip(sizes, shards, cuts, strict=True)
         ],
         "iterations": iterations,
         "warmup": warmup,
-        "buffer": buffer,
         "timeout": timeout,
     }
     result = _conducted(job, subject)
@@ -221,6 +229,16 @@ def _size(
         "pieces": pieces,
         "pace": pace.tolist(),
     }
+
+
+def _buffers(found: Steered, cut: Pieces, buffer: int) -> list[int]:
+    """Return what each flow may have on its way."""
+    carried = cut.bytes_of(found.routes.count)
+    hops = found.routes.hops
+    mean = carried[carried > 0].mean()
+    share = buffer * (hops + hops[found.back]) / 2 * carried / mean
+    sizes: list[int] = np.maximum(LEAST_BUFFER, share).astype(np.int64).tolist()
+    return sizes
 
 
 def _payload(routes: Routes, carried: Ints) -> Floats:
