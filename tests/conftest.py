@@ -21,8 +21,8 @@ settings.register_profile(
 settings.load_profile("a2aflow")
 
 
-MAY_SKIP = ("torch", "gurobi")
-"""What `make` does not install: gigabytes of CUDA, and what needs a licence."""
+MAY_SKIP = ("torch", "gurobi", "network namespaces")
+"""What `make` does not install: gigabytes of CUDA, what needs a licence, and root on Linux."""
 
 
 @pytest.hookimpl(wrapper=True)

@@ -29,20 +29,20 @@ BACKLOG = 4096
 """Flows that may be waiting to be accepted."""
 
 SO_MAX_PACING_RATE = 47
-SIOCOUTQ = 0x5411
-"""Of Linux: bytes a second of a socket at most; how many it has not had acknowledged."""
+SIOCOUTQNSD = 0x894B
+"""Of Linux: bytes a second of a socket at most; how many bytes it has not sent yet."""
 
 UNPACED = 0xFFFFFFFF
 """No limit to the bytes a second of a socket."""
 
 BUFFER = 16 * 1024
-"""What a flow may have on its way before its size is known; once set, the kernel leaves it alone."""
+"""What a flow may have on its way before its size is known; what is set, the kernel keeps."""
 
 AT_ONCE = 1 << 18
 """Bytes handed over at once; the socket takes what it has room for."""
 
-ACKNOWLEDGED_SECONDS = 0.002
-"""How often a rank looks whether a phase has arrived."""
+UNSENT_SECONDS = 0.002
+"""How often a rank looks whether all of a phase is on its way."""
 
 Spans = list[tuple[int, int]]
 """Parts of a buffer, from and to."""
@@ -57,7 +57,7 @@ class Flow:
     phase: int = 0
     spans: Spans = field(default_factory=list)
     at: int = 0
-    view: memoryview = memoryview(b"")
+    view: memoryview = field(default_factory=lambda: memoryview(b""))
     left: int = 0
 
     def begin(self, buffer: memoryview, spans: Spans) -> None:
@@ -109,7 +109,7 @@ class Rank:
                 self._tell(told)
 
     def _missing(self) -> list[list[int]]:
-        """Return the flows that are not connected yet, or have not brought all, and what is left."""
+        """Return the flows that are not connected, or have not brought all, and what is left."""
         late = [[flow.number, 0] for flow in self.connecting.values()]
         return late + [[number, flow.left] for number, flow in self.into.items() if flow.left]
 
@@ -178,12 +178,12 @@ class Rank:
             if even
             else PerShard(ranks, counts=np.array(counts, dtype=np.int64))
         )
-        self.input = memoryview(_sent(self.rank, self.shard)).cast("B")
+        self.input = _sent(self.rank, self.shard).data
         wrong = ~_received(self.rank, self.shard)
         # What a rank has for itself never leaves it.
         self.wrong = wrong
         self.received = wrong.copy()
-        self.output = memoryview(self.received).cast("B")
+        self.output = self.received.data
         self.spans = {number: self._spans(number) for number in (*self.out, *self.into)}
         for number, flow in self.out.items():
             rate = min(self.size["pace"][number] or UNPACED, UNPACED)
@@ -229,13 +229,13 @@ class Rank:
         begun: list[Flow] = []
         expected = sum(flow.left > 0 for flow in self.into.values())
         while expected or sending or phases:
-            if phases and not sending and not any(_unacknowledged(flow) for flow in begun):
+            if phases and not sending and not any(_unsent(flow) for flow in begun):
                 phase = phases.pop()
                 begun = [x for x in self.out.values() if x.phase == phase and x.left]
                 sending = {flow.socket.fileno(): flow for flow in begun}
                 for file in sending:
                     self.events.register(file, select.EPOLLOUT)
-            waits = ACKNOWLEDGED_SECONDS if phases and not sending else -1
+            waits = UNSENT_SECONDS if phases and not sending else -1
             for file, _event in self._happened(waits):
                 if file in sending:
                     if self._send(sending[file]):
@@ -278,8 +278,8 @@ def _require_connected(made: socket.socket, flow: list[Any]) -> None:
         raise OSError(code, f"no connection from {flow[2]} to {flow[3]}")
 
 
-def _unacknowledged(flow: Flow) -> bool:
-    found = fcntl.ioctl(flow.socket.fileno(), SIOCOUTQ, b"\0" * ctypes.sizeof(ctypes.c_int))
+def _unsent(flow: Flow) -> bool:
+    found = fcntl.ioctl(flow.socket.fileno(), SIOCOUTQNSD, b"\0" * ctypes.sizeof(ctypes.c_int))
     return bool(struct.unpack("=i", found)[0])
 
 

@@ -1,8 +1,8 @@
 """Routes run on a fabric: every route a TCP flow that is kept on its path, bytes and links checked.
 
 The figures are those of `runtime.bench`: a throughput is what a rank sends others, over the time of
-the slowest. Buckets that are full at the start send a burst for nothing; the time that this saves on
-the busiest link is added before anything is divided by time, so that no share of a bound can come
+the slowest. Buckets that are full at the start send a burst for nothing; the time that this saves
+on the busiest link is added before anything is divided by time, so that no share of a bound comes
 from it. What each link counted must be at least the payload of the routes over it, and at most that
 with the headers it needs and the acknowledgements of routes that are answered over it.
 """
@@ -142,7 +142,7 @@ def run_routes(
     }
     result = _conducted(job, subject)
     if result.get("late"):
-        raise VerificationError(subject, [_late(found.routes, result["missing"], timeout)])
+        raise VerificationError(subject, [_late(found, result["missing"], timeout)])
     wrong = [line for row in result["rows"] for line in row["wrong"]]
     if wrong:
         raise VerificationError(subject, wrong)
@@ -189,7 +189,7 @@ def _require_memory(shards: list[PerShard]) -> None:
     needed = most.ranks * (RANK_BYTES // 4 + PATTERN_BYTES * most.most) + BUFFERS * most.stored
     if available is not None and needed > available:
         raise LimitError(
-            f"shards of {most.most:,} bytes take {needed:,} bytes of memory for {most.ranks} ranks, "
+            f"shards of {most.most:,} bytes take {needed:,} bytes of memory in {most.ranks} ranks "
             f"and {available:,} are free; use smaller shards (--bytes)"
         )
 
@@ -258,8 +258,8 @@ def _conducted(job: dict[str, Any], subject: str) -> dict[str, Any]:
         words = [sys.executable, "-m", "a2aflow.testbed.conduct", str(path)]
         command = Command(words, os.environ, group.folder / "conduct.log")
         group.run([command], job["timeout"] + GRACE_SECONDS, subject)
-        found: dict[str, Any] = read_json(results)
-    return found
+        found: Any = read_json(results)
+    return dict(found)
 
 
 def _row(
@@ -269,12 +269,12 @@ def _row(
     carried = cut.bytes_of(routes.count)
     payload = _payload(routes, carried)
     each = shard.total / shard.ranks
-    saved = float((np.minimum(payload, bed.plan.bursts) / bed.plan.rates)[
-        np.argmax(payload / bed.plan.rates)
-    ])
+    saved = float(
+        (np.minimum(payload, bed.plan.bursts) / bed.plan.rates)[np.argmax(payload / bed.plan.rates)]
+    )
     throughput = each / (told["seconds"] + saved)
     load = each / _seconds(bed, payload)
-    bound = each * bed.plan.bytes_per_second / (routes.bound * size) if routes.bound > 0 else None
+    bound = each * bed.plan.bytes_per_second / (found.bound * size) if found.bound > 0 else None
     wrong = disagreements(bed, found, carried * told["exchanges"], told)
     return RoutedRow(
         bytes=size,
@@ -294,17 +294,14 @@ def _row(
     )
 
 
-def disagreements(
-    bed: Bed, found: Steered, carried: Ints, told: dict[str, Any]
-) -> list[str]:
+def disagreements(bed: Bed, found: Steered, carried: Ints, told: dict[str, Any]) -> list[str]:
     """Name the links that did not carry what routes with so many bytes each lay on them."""
     routes, exchanges = found.routes, told["exchanges"]
     least = _payload(routes, carried)
-    flows = exchanges * (carried > 0)
-    most = routes.load(carried * HEADERS + flows * float(PER_FLOW))
-    answered = np.bincount(
-        found.back, carried * ACKNOWLEDGED + flows * float(PER_FLOW), minlength=routes.count
-    )
+    flows = exchanges * (carried > 0).astype(np.float64)
+    most = routes.load(HEADERS * carried + PER_FLOW * flows)
+    answers = ACKNOWLEDGED * carried + PER_FLOW * flows
+    answered = np.bincount(found.back, answers, minlength=routes.count).astype(np.float64)
     most += routes.load(answered) + PER_LINK + told["retransmits"] * RETRANSMITTED
     sent = {(node, device): count for node, device, count in told["sent"]}
     problems: list[str] = []
@@ -323,21 +320,31 @@ def disagreements(
     return problems
 
 
-def _late(routes: Routes, missing: list[list[int]], timeout: float) -> str:
-    """Say what was not there in time, and which links all of it would have come over."""
+def _late(found: Steered, missing: list[list[int]], timeout: float) -> str:
+    """Say what was not there in time, and which cables all of it needed."""
     text = f"not done within {timeout:g} seconds"
     if not missing:
         return f"{text}, and no flow had anything left; give it more time (--timeout)"
+    routes = found.routes
     topology = routes.problem.topology
-    common = set.intersection(
-        *(set(routes.link[routes.start[r] : routes.start[r + 1]].tolist()) for r, _ in missing)
-    )
     for route, left in missing[:MOST_TOLD]:
         ends = (int(routes.source[route]), int(routes.destination[route]))
         names = " to ".join(topology.terminal_name(end) for end in ends)
         text += f"; {names}: {left:,} bytes missing" if left else f"; {names}: not connected"
     if len(missing) > MOST_TOLD:
         text += f"; and {len(missing) - MOST_TOLD} more flows"
-    shared = ", ".join(topology.link_name(link) for link in sorted(common)[:MOST_TOLD])
-    cause = f"all of them pass {shared}" if shared else "they have no link in common"
+    common = set.intersection(*(_cables(found, route) for route, _ in missing))
+    shared = ", ".join(
+        "-".join(topology.node_name(node) for node in ends) for ends in sorted(common)[:MOST_TOLD]
+    )
+    cause = f"all of them need {shared}" if shared else "they have no link in common"
     return f"{text}; {cause}: is a link cut, or the time too short (--timeout)?"
+
+
+def _cables(found: Steered, route: int) -> set[tuple[int, int]]:
+    """Return the two ends of all that a flow and its acknowledgements go over."""
+    routes, topology = found.routes, found.routes.problem.topology
+    ways = (route, int(found.back[route]))
+    links = [each for way in ways for each in routes.link[slice(*routes.start[way : way + 2])]]
+    ends = [(int(topology.tail[link]), int(topology.head[link])) for link in links]
+    return {(min(pair), max(pair)) for pair in ends}

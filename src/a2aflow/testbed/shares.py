@@ -50,7 +50,9 @@ def pieces_of(routes: Routes, shard: PerShard, weights: str) -> Pieces:
         raise UsageError(f"weights {weights!r}; expected one of {', '.join(WEIGHTS)}")
     sizes = pair_sizes(routes.source, routes.destination)
     total = shard.of(routes.source, routes.destination)
-    cut = _in_chunks(routes, sizes, total) if weights == "chunks" else _at_once(routes, sizes, total)
+    cut = (
+        _in_chunks(routes, sizes, total) if weights == "chunks" else _at_once(routes, sizes, total)
+    )
     some = cut.length > 0
     return Pieces(cut.route[some], cut.offset[some], cut.length[some])
 
@@ -65,7 +67,9 @@ def _at_once(routes: Routes, sizes: Ints, total: Ints) -> Pieces:
 def _in_chunks(routes: Routes, sizes: Ints, total: Ints) -> Pieces:
     count = min(routes.denominator or CHUNKS, MOST_CHUNKS)
     chunks = np.where(routes.weight > 0, count, 0)
-    number = _divided(routes.weight, sizes, np.maximum.reduceat(chunks, _first(sizes))[_pair(sizes)])
+    number = _divided(
+        routes.weight, sizes, np.maximum.reduceat(chunks, _first(sizes))[_pair(sizes)]
+    )
     route = np.repeat(np.arange(routes.count), number)
     # The kth of n chunks of a route is due at (k + 1/2) / n of its shard: routes take turns.
     due = (inner_index(number) + 0.5) / number[route]

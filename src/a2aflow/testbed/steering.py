@@ -39,19 +39,20 @@ class Steered:
     """Routes on a fabric, in the order of their addresses, and the way back of each.
 
     Route r is reached by `address[r]`; acknowledgements of it take route `back[r]`. Ways back that
-    no demand needs are routes of weight 0.
+    no demand needs are routes of weight 0. `bound` is the certified one of the routes as they were.
     """
 
     routes: Routes
     address: list[str]
     back: Ints
+    bound: float
 
 
 def steered(plan: Plan, routes: Routes) -> Steered:
     """Return routes as a fabric of the same topology is to carry them."""
     whole = _with_ways_back(_on_fabric(plan, routes))
     ordered, _ = in_file_order(whole)
-    return Steered(ordered, route_addresses(ordered), _backs(ordered))
+    return Steered(ordered, route_addresses(ordered), _backs(ordered), routes.bound)
 
 
 def batches(plan: Plan, found: Steered, steering: str) -> dict[int, str]:
@@ -101,24 +102,33 @@ def _link_lines(plan: Plan) -> list[list[str]]:
 
 
 def _on_fabric(plan: Plan, routes: Routes) -> Routes:
-    """Return routes over the links of the fabric, where parallel links are one."""
+    """Return routes over the links of the fabric, where parallel links are one.
+
+    They may have been made for what a failure left of it.
+    """
+    fabric = plan.topology
     topology, link = merged(routes.problem.topology)
-    if topology != plan.topology:
+    number = {ends: index for index, ends in enumerate(_ends(fabric))}
+    place = np.array([number.get(ends, -1) for ends in _ends(topology)], dtype=np.int64)
+    fits = topology.nodes == fabric.nodes and np.array_equal(topology.terminals, fabric.terminals)
+    if not fits or np.any(place < 0) or np.any(topology.capacity != fabric.capacity[place]):
         raise UsageError(
             f"routes on {topology.name} ({topology.nodes} nodes, {topology.links} links) for a "
-            f"fabric of {plan.topology.name} ({plan.topology.nodes} nodes, {plan.topology.links} "
-            "links); expected the topology that the fabric was made from"
+            f"fabric of {fabric.name} ({fabric.nodes} nodes, {fabric.links} links); expected the "
+            "topology that the fabric was made from, or what is left of it"
         )
-    lengths = np.full(topology.links, np.inf)
-    np.minimum.at(lengths, link, routes.certificate.lengths)
     return replace(
         routes,
-        problem=Problem(topology, routes.problem.demand),
-        link=link[routes.link],
-        # No path is longer with the shortest of parallel lengths, so the bound still holds.
-        certificate=Certificate(lengths, routes.bound),
+        problem=Problem(fabric, routes.problem.demand),
+        link=place[link[routes.link]],
+        # Lengths belong to the links that the routes were made for.
+        certificate=Certificate(np.ones(fabric.links), 0.0),
         layer=None,
     )
+
+
+def _ends(topology: Topology) -> list[tuple[int, int]]:
+    return list(zip(topology.tail.tolist(), topology.head.tolist(), strict=True))
 
 
 def _with_ways_back(routes: Routes) -> Routes:
@@ -170,7 +180,7 @@ def _shortest(topology: Topology, begin: int, end: int) -> Ints:
 
 
 def _backs(routes: Routes) -> Ints:
-    """Return the route that acknowledgements of each take: of the same number, as far as it goes."""
+    """Return which route acknowledgements of each take: of its number, as far as there is one."""
     sizes = pair_sizes(routes.source, routes.destination)
     start = starts_of(sizes)
     terminals = len(routes.problem.topology.terminals)
