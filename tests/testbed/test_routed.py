@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from a2aflow.ir.topology import Topology
 from a2aflow.routes.phases import split_phases
 from a2aflow.testbed import namespaces, routed
 from a2aflow.testbed.namespaces import Bed
+from a2aflow.testbed.plan import Plan
 from a2aflow.testbed.routed import RoutedRow, read_routes, run_routes
 from a2aflow.testbed.shares import Pieces, pieces_of
 from a2aflow.testbed.steering import Steered, steer, steered
@@ -27,12 +29,9 @@ def routes_of(spec: str, method: str = "sssp") -> Routes:
     return a2aflow.route(spec, method=method, layers=None)
 
 
-def run(bed: Bed, routes: Routes, size: int = 20_000, **options: object) -> RoutedRow:
+def run(bed: Bed, routes: Routes, size: int = 20_000, **options: Any) -> RoutedRow:
     """Run once, with a limit that only a hang reaches."""
-    found: tuple[RoutedRow, ...] = run_routes(
-        bed, routes, (size,), 1, 0, **{"timeout": 60.0, **options}
-    )
-    return found[0]
+    return run_routes(bed, routes, (size,), 1, 0, **{"timeout": 60.0, **options})[0]
 
 
 def test_both_ways_to_steer() -> None:
@@ -116,8 +115,9 @@ def test_bytes_that_are_missing_are_found_out(monkeypatch: pytest.MonkeyPatch) -
     """All routes send the beginning of their shard: its end is as wrong as it was made."""
     routes = routes_of("hypercube:2", "ewsp")
 
-    def beginnings(*given: object) -> Pieces:
-        return replace(pieces_of(*given), offset=np.zeros_like(pieces_of(*given).offset))
+    def beginnings(*given: Any) -> Pieces:
+        cut = pieces_of(*given)
+        return replace(cut, offset=0 * cut.offset)
 
     monkeypatch.setattr(routed, "pieces_of", beginnings)
     wrong = pytest.raises(VerificationError, match="wrong bytes in the shard from rank")
@@ -169,9 +169,9 @@ def test_what_routes_were_lowered_to(tmp_path: Path) -> None:
         ({"size": 0}, r"shard sizes \[0\]; expected at least one byte each"),
     ],
 )
-def test_what_cannot_be_run_is_refused(options: dict[str, object], problem: str) -> None:
+def test_what_cannot_be_run_is_refused(options: dict[str, Any], problem: str) -> None:
     """Before anything is touched."""
     routes = routes_of("ring:4")
-    bed = Bed(namespaces.Plan("none", routes.problem.topology, RATE))
+    bed = Bed(Plan("none", routes.problem.topology, RATE))
     with pytest.raises(UsageError, match=problem):
         run(bed, routes, **options)
