@@ -131,7 +131,7 @@ def test_a_cut_link_is_named_and_other_routes_run_again() -> None:
     with fabric(routes.problem.topology) as bed:
         broken = namespaces.cut(bed, (0, 1))
         with pytest.raises(VerificationError, match=r"all of them need 0-1: is a link cut") as told:
-            run(broken, routes, timeout=2.0)
+            run(broken, routes, silence=1.0)
         assert "0 to 1: not connected" in str(told.value)
         left = without(routes.problem.topology, {(0, 1), (1, 0)})
         row = run(broken, a2aflow.route(left, method="sssp", layers=None))

@@ -38,7 +38,7 @@ TOLD_BYTES = 1 << 22
 
 
 class Late(Exception):  # noqa: N818 - what follows is a report
-    """The time for all is over; `answers` are what ranks said last."""
+    """The time for all is over, or one waits in vain; `answers` are what ranks said last."""
 
     def __init__(self, answers: list[dict[str, Any]]) -> None:
         super().__init__("not done in time")
@@ -68,10 +68,10 @@ class Ranks:
         return self.answers()
 
     def answers(self) -> list[dict[str, Any]]:
-        """Return what each rank says next; if not all do in time, tell them to stop."""
+        """Return what each rank says next; if one is stuck or late, tell all others to stop."""
         found: dict[int, dict[str, Any]] = {}
         self._gather(found, self.deadline)
-        if len(found) < len(self.lines):
+        if len(found) < len(self.lines) or _stuck(found):
             waited = [line for rank, line in enumerate(self.lines) if rank not in found]
             for line in waited:
                 line.send(json.dumps({"do": "stop"}).encode())
@@ -80,7 +80,7 @@ class Ranks:
         return [found[rank] for rank in range(len(self.lines))]
 
     def _gather(self, found: dict[int, dict[str, Any]], deadline: float) -> None:
-        while len(found) < len(self.lines):
+        while len(found) < len(self.lines) and not (_stuck(found) and deadline == self.deadline):
             waited = {
                 line.fileno(): rank for rank, line in enumerate(self.lines) if rank not in found
             }
@@ -100,6 +100,10 @@ class Ranks:
     def _say(self, order: dict[str, Any]) -> None:
         for line in self.lines:
             line.send(json.dumps(order).encode())
+
+
+def _stuck(found: dict[int, dict[str, Any]]) -> bool:
+    return any("missing" in told for told in found.values())
 
 
 def _be_rank(job: dict[str, Any], rank: int, namespace: str, line: socket.socket) -> None:
@@ -133,7 +137,7 @@ def main(words: list[str]) -> None:
                 break
     except Late as late:
         result["missing"] = [row for told in late.answers for row in told.get("missing", [])]
-        result["late"] = True
+        result["late"] = "timeout" if time.monotonic() >= ranks.deadline else "silence"
     write_json(Path(job["results"]), result)
 
 

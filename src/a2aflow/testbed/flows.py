@@ -77,7 +77,7 @@ class Flow:
 
 
 class Stopped(Exception):  # noqa: N818 - nothing is wrong with who is told to stop
-    """The others do not wait for this any more."""
+    """The others do not wait for this any more, or nothing came for too long."""
 
 
 class Rank:
@@ -87,6 +87,7 @@ class Rank:
         self.job, self.rank, self.line = job, rank, line
         self.flows: list[list[Any]] = job["flows"]
         self.events = select.epoll()
+        self.heard = 0.0
         self.connecting: dict[int, Flow] = {}
         self.out: dict[int, Flow] = {}
         self.into: dict[int, Flow] = {}
@@ -102,6 +103,7 @@ class Rank:
         while said := self.line.recv(1 << 16):
             order = json.loads(said)
             if order["do"] in deeds:
+                self.heard = time.monotonic()
                 try:
                     told = deeds[order["do"]](order)
                 except Stopped:
@@ -210,6 +212,7 @@ class Rank:
         for number, flow in self.out.items():
             flow.begin(self.input, self.spans[number])
         _sleep_until(order["at"])
+        self.heard = time.monotonic()
         used = time.process_time()
         self._move()
         ended = time.monotonic_ns()
@@ -245,7 +248,12 @@ class Rank:
                     expected -= self._receive(self.receiving[file])
 
     def _happened(self, seconds: float) -> list[tuple[int, int]]:
-        found = self.events.poll(seconds)
+        """Wait for events, if need be until it has been silent for too long."""
+        found = self.events.poll(self.job["silence"] if seconds < 0 else seconds)
+        now = time.monotonic()
+        if not found and now - self.heard >= self.job["silence"]:
+            raise Stopped
+        self.heard = now if found else self.heard
         if any(file == self.line.fileno() for file, _ in found):
             # Nobody speaks to us while we are at work, but to say that it is over.
             self.line.recv(1 << 16)

@@ -62,6 +62,9 @@ PER_LINK = 4096
 RETRANSMITTED = 9_200
 """Bytes of a packet that was sent again, at most."""
 
+SILENCE = 15.0
+"""Seconds without a byte after which a host gives up: three times what TCP takes to send again."""
+
 GRACE_SECONDS = 15.0
 """How long after the time limit those that run get to say what is missing."""
 
@@ -111,11 +114,14 @@ def run_routes(
     phase: Ints | None = None,
     buffer: int = BUFFER,
     timeout: float = 300.0,
+    silence: float = SILENCE,
 ) -> tuple[RoutedRow, ...]:
     """Install routes on a fabric, run them at every size, and return what was measured.
 
-    `weights` is one of `WEIGHTS`; `phases` needs the `phase` of each route. Raise if a byte is
-    wrong, or not there in time; a row says whether its links carried what they should have.
+    `weights` is one of `WEIGHTS`; `phases` needs the `phase` of each route. `buffer` is what a flow
+    may have on its way, per hop. Raise if a byte is wrong, if not all is done after `timeout`
+    seconds, or if a host waits and nothing comes for `silence` seconds; a row says whether links
+    carried what they should have.
     """
     _check(routes, sizes, weights, steering, phase)
     found = steered(bed.plan, routes)
@@ -139,10 +145,15 @@ def run_routes(
         "iterations": iterations,
         "warmup": warmup,
         "timeout": timeout,
+        "silence": silence,
     }
     result = _conducted(job, subject)
     if result.get("late"):
-        raise VerificationError(subject, [_late(found, result["missing"], timeout)])
+        words = {
+            "timeout": f"not done within {timeout:g} seconds (--timeout)",
+            "silence": f"nothing came for {silence:g} seconds",
+        }
+        raise VerificationError(subject, [_late(found, result["missing"], words[result["late"]])])
     wrong = [line for row in result["rows"] for line in row["wrong"]]
     if wrong:
         raise VerificationError(subject, wrong)
@@ -320,11 +331,10 @@ def disagreements(bed: Bed, found: Steered, carried: Ints, told: dict[str, Any])
     return problems
 
 
-def _late(found: Steered, missing: list[list[int]], timeout: float) -> str:
+def _late(found: Steered, missing: list[list[int]], text: str) -> str:
     """Say what was not there in time, and which cables all of it needed."""
-    text = f"not done within {timeout:g} seconds"
     if not missing:
-        return f"{text}, and no flow had anything left; give it more time (--timeout)"
+        return f"{text}, and no flow has anything left; give it more time"
     routes = found.routes
     topology = routes.problem.topology
     for route, left in missing[:MOST_TOLD]:
@@ -338,7 +348,7 @@ def _late(found: Steered, missing: list[list[int]], timeout: float) -> str:
         "-".join(topology.node_name(node) for node in ends) for ends in sorted(common)[:MOST_TOLD]
     )
     cause = f"all of them need {shared}" if shared else "they have no link in common"
-    return f"{text}; {cause}: is a link cut, or the time too short (--timeout)?"
+    return f"{text}; {cause}: is a link cut, or the time too short?"
 
 
 def _cables(found: Steered, route: int) -> set[tuple[int, int]]:
