@@ -44,6 +44,9 @@ DEVICE_SETTINGS = {
 }
 """Settings of a device: a way back may differ from the way there."""
 
+COMMANDS = {"ip": ["ip"], "ip6": ["ip", "-6"], "tc": ["tc"]}
+"""What carries out which batch."""
+
 RANK_VARIABLES = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "RANK")
 """Where launchers say which rank a process is."""
 
@@ -84,7 +87,7 @@ def _configure() -> None:
 def _run_batches() -> None:
     for each in json.load(sys.stdin):
         enter(each["namespace"])
-        for tool in ("ip", "tc"):
+        for tool in COMMANDS:
             if each.get(tool):
                 _batch(tool, each[tool], each["namespace"])
 
@@ -98,7 +101,7 @@ def _set(key: str, value: str) -> None:
 def _batch(tool: str, text: str, where: str) -> None:
     # Without -force: the first line that fails ends it.
     done = subprocess.run(
-        [tool, "-batch", "-"], input=text, text=True, capture_output=True, check=False
+        [*COMMANDS[tool], "-batch", "-"], input=text, text=True, capture_output=True, check=False
     )
     if done.returncode:
         _fail(f"{where}: {tool}: {done.stderr.strip()}")

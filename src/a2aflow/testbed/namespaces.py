@@ -210,7 +210,7 @@ def reroute(bed: Bed) -> None:
 def install(bed: Bed, batches: dict[int, str]) -> None:
     """Run a batch of `ip -6` in the namespaces of some nodes."""
     rows = [
-        {"namespace": bed.namespaces[node], "ip": text} for node, text in sorted(batches.items())
+        {"namespace": bed.namespaces[node], "ip6": text} for node, text in sorted(batches.items())
     ]
     _inside("run", rows)
 

@@ -44,7 +44,7 @@ def emit_srv6(routes: Routes, options: Options) -> str:
     sections: Sections = [
         [f"# node {node}{_called(topology, node)}"] for node in range(topology.nodes)
     ]
-    address = _route_addresses(ordered)
+    address = route_addresses(ordered)
     _add_routes(sections, ordered, address)
     _MODES[options.steering](sections, ordered, address, options)
     if options.places is not None:
@@ -88,6 +88,14 @@ def link_addresses(topology: Topology) -> list[str]:
     return [f"fc01:{head:x}:{tail:x}::{each:x}" for head, tail, each in ends]
 
 
+def route_addresses(routes: Routes) -> list[str]:
+    """Return the address of every route, of routes in file order."""
+    node = routes.problem.topology.terminals
+    number = 1 + inner_index(pair_sizes(routes.source, routes.destination))
+    columns = (node[routes.destination].tolist(), node[routes.source].tolist(), number.tolist())
+    return [f"fc02:{to:x}:{by:x}::{each:x}" for to, by, each in zip(*columns, strict=True)]
+
+
 def node_batches(text: str) -> dict[int, str]:
     """Return what each node is to run by `ip -6 -batch`, without comments."""
     batches: dict[int, list[str]] = {}
@@ -114,13 +122,6 @@ def _check(topology: Topology, options: Options) -> None:
         raise UsageError(
             f"device {device!r}; expected 1 to {LONGEST_DEVICE} small letters, such as p"
         )
-
-
-def _route_addresses(routes: Routes) -> list[str]:
-    node = routes.problem.topology.terminals
-    number = 1 + inner_index(pair_sizes(routes.source, routes.destination))
-    columns = (node[routes.destination].tolist(), node[routes.source].tolist(), number.tolist())
-    return [f"fc02:{to:x}:{by:x}::{each:x}" for to, by, each in zip(*columns, strict=True)]
 
 
 def _add_routes(sections: Sections, routes: Routes, address: list[str]) -> None:
