@@ -18,19 +18,22 @@ RATE = 1.25e6
 _numbers = itertools.count()
 
 
-def require_fabric() -> None:
-    """Skip the test where there can be no fabric."""
+def _why_not() -> str:
     try:
         namespaces.require_testbed()
     except MissingComponentError as error:
-        pytest.skip(f"no fabric of network namespaces here: {error}")
+        return f"no testbed: {error}"
+    return ""
+
+
+needs_testbed = pytest.mark.skipif(bool(_why_not()), reason=_why_not())
+"""Skips a test where there can be no fabric."""
 
 
 @contextmanager
-def fabric(topology: Topology) -> Iterator[Bed]:
+def fabric(topology: Topology, name: str | None = None) -> Iterator[Bed]:
     """Give a fabric, and remove it in the end."""
-    require_fabric()
-    name = f"t{os.getpid()}x{next(_numbers)}"
+    name = name or f"t{os.getpid()}x{next(_numbers)}"
     try:
         yield namespaces.up(topology, RATE, name, owner=os.getpid())
     finally:

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from fabrics import RATE, fabric, needs_testbed
 
 import a2aflow
 from a2aflow.errors import InputError, MissingComponentError, UsageError
@@ -25,7 +26,6 @@ from a2aflow.testbed.namespaces import (
     up,
 )
 from command_line import Run
-from testbed_here import RATE, fabric, needs_testbed
 
 CUBE = a2aflow.build("hypercube:3")
 EXEC = [sys.executable, "-m", "a2aflow", "testbed", "exec"]

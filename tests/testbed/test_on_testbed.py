@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from fabrics import fabric, needs_testbed
 
 import a2aflow
 from a2aflow.errors import UsageError, VerificationError
@@ -12,7 +13,6 @@ from a2aflow.testbed.launch import Work, run_on_bed
 from a2aflow.testbed.loads import pair_bytes
 from a2aflow.testbed.report import BedReport
 from gloo import INSTALLED
-from testbed_here import fabric, needs_testbed
 
 SETTINGS = RunSettings((48_000,), iterations=1, warmup=0, mpi="mpich", timeout=120)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fabrics import RATE, fabric
+from fabrics import RATE, fabric, needs_testbed
 
 import a2aflow
 from a2aflow.errors import UsageError, VerificationError
@@ -22,6 +22,9 @@ from a2aflow.testbed.shares import Pieces, pieces_of
 from a2aflow.testbed.steering import Steered, steer, steered
 
 KEYS = "bytes seconds throughput bound_throughput fraction counters_ok steal retransmits drops"
+
+
+pytestmark = needs_testbed
 
 
 def routes_of(spec: str, method: str = "sssp") -> Routes:

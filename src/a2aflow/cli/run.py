@@ -9,6 +9,7 @@ import typer
 from a2aflow.cli.options import AsJson
 from a2aflow.cli.show import show
 from a2aflow.ir.bandwidth import rate_in_words
+from a2aflow.lowering.options import STEERING
 from a2aflow.runtime.bench import Report, Row
 from a2aflow.runtime.launch import SYNCS, RunSettings
 from a2aflow.runtime.public import TESTBED, USUAL, run
@@ -16,6 +17,7 @@ from a2aflow.runtime.worker import RUNTIMES
 from a2aflow.testbed.launch import THROUGH
 from a2aflow.testbed.public import BedSettings
 from a2aflow.testbed.report import BedReport, BedRow
+from a2aflow.testbed.shares import WEIGHTS
 
 DEFAULTS = RunSettings()
 HEADER = ("shard B", "size B", "time us", "min us", "max us", "algbw GB/s", "busbw GB/s")
@@ -40,7 +42,7 @@ def run_verb(
         typer.Argument(
             metavar="FILE",
             help="A saved schedule, its messages, or a program: MSCCL XML, an MSCCL++ plan, "
-            "oneCCL-style XML, nccl-put lists.",
+            "oneCCL-style XML, nccl-put lists; on a testbed also routes, saved or lowered.",
             show_default=False,
         ),
     ],
@@ -118,6 +120,22 @@ def run_verb(
             rich_help_panel=TESTBED_PANEL,
         ),
     ] = True,
+    weights: Annotated[
+        str,
+        typer.Option(
+            help=f"How routes get their shares, one of {', '.join(WEIGHTS)}: all at once, by whole "
+            "chunks, each flow held to its share of the rate, or phase after phase.",
+            rich_help_panel=TESTBED_PANEL,
+        ),
+    ] = BedSettings.weights,
+    steering: Annotated[
+        str,
+        typer.Option(
+            help=f"How routes are kept on their paths, one of {', '.join(STEERING)}: by segments "
+            "that the sender writes, or by a route at every hop.",
+            rich_help_panel=TESTBED_PANEL,
+        ),
+    ] = BedSettings.steering,
     as_json: AsJson = False,
 ) -> None:
     """Run a schedule: start its ranks, check every byte, time it beside the runtime's own.
@@ -147,6 +165,8 @@ def run_verb(
         topology=topology,
         through=through,
         native=native,
+        weights=weights,
+        steering=steering,
     )
     times = USUAL.get(on, DEFAULTS).iterations if iterations is None else iterations
     asked = {"schedule": str(file), "on": on, "valid": True, "sync": sync, "iterations": times}
@@ -162,15 +182,24 @@ def bed_table(report: BedReport) -> list[str]:
         "# every byte is as it must be, and as many crossed every link as should have",
         "# median time of the slowest rank; fraction of the certified bound (N-1) f b"
         + (f"; right of the bar is {report.native}" if report.native else ""),
-        _joined(BED_HEADER, BED_NATIVE if report.native else ()),
+        _joined(BED_HEADER, _beside(report)),
         *map(_bed_line, report.rows),
     ]
+
+
+def _beside(report: BedReport) -> tuple[str, ...]:
+    """Return the columns right of the bar: the library's own, or the load that routes have."""
+    if report.native:
+        return BED_NATIVE
+    return ("of load",) if report.rows[0].load_fraction is not None else ()
 
 
 def _bed_line(row: BedRow) -> str:
     rates = [f"{rate / 1e6:.3f}" for rate in (row.throughput, row.bound_throughput)]
     cells = [str(row.bytes), f"{row.seconds:.4f}", *rates, f"{row.fraction:.3f}"]
     cells += [f"{row.steal:.1%}", str(row.retransmits)]
+    if row.load_fraction is not None:
+        return _joined(cells, [f"{row.load_fraction:.3f}"])
     if row.native_seconds is None or row.native_throughput is None:
         return _joined(cells, ())
     native = [f"{row.native_seconds:.4f}", f"{row.native_throughput / 1e6:.3f}"]

@@ -8,6 +8,7 @@ from os import PathLike
 from pathlib import Path
 
 from a2aflow.ir.messages import Messages
+from a2aflow.ir.routes import Routes
 from a2aflow.ir.schedule import Schedule
 from a2aflow.runtime.bench import Report
 from a2aflow.runtime.launch import RunSettings, run_schedule
@@ -27,7 +28,7 @@ USUAL = {TESTBED: RunSettings(iterations=5, warmup=1)}
 
 
 def run(
-    subject: Schedule | str | PathLike[str],
+    subject: Schedule | Routes | str | PathLike[str],
     *,
     on: str = "reference",
     sizes: str | int | Sequence[int] = "1K:64K",
@@ -42,6 +43,8 @@ def run(
     topology: Given | None = None,
     through: str = BedSettings.through,
     native: bool = True,
+    weights: str = BedSettings.weights,
+    steering: str = BedSettings.steering,
 ) -> Report | BedReport:
     """Run a schedule on this machine; return a row of times for each size, all bytes checked.
 
@@ -54,7 +57,8 @@ def run(
 
     Args:
         subject: a `Schedule`, or the path of one, or of the messages that it was lowered to, or of
-            MSCCL XML, an MSCCL++ plan, oneCCL-style XML or nccl-put lists.
+            MSCCL XML, an MSCCL++ plan, oneCCL-style XML or nccl-put lists; on a testbed also
+            routes, or what they were lowered to.
         on: `"reference"` (one process, no MPI needed), `"mpi"`, `"torch"` or `"testbed"`.
         sizes: bytes of a shard, which is what one rank sends to one other: a number, several, or a
             text such as `"64K"`, or `"1K:16M"` by doubling. With an uneven demand a pair has as
@@ -70,6 +74,10 @@ def run(
         topology: what a testbed is to be where the file does not say.
         through: whose ranks run on a testbed, those of `"mpi"` or `"torch"`.
         native: whether the runtime's own all-to-all is timed on the testbed, too.
+        weights: how routes on a testbed get their shares: `"weights"`, all at once, `"chunks"`,
+            `"paced"`, each flow held to its share of the rate, or `"phases"`.
+        steering: how a testbed keeps them on their paths: `"plain"`, a route at every hop, or
+            `"encap"`, segments that the sender writes.
 
     >>> import a2aflow
     >>> report = a2aflow.run(a2aflow.schedule("ring:4"), sizes=[1000, 4000], iterations=2)
@@ -89,9 +97,8 @@ def run(
     )
     with _saved(subject) as path:
         if on == TESTBED:
-            return run_on_testbed(
-                path, settings, BedSettings(rate, fabric, topology, through, native)
-            )
+            asked = BedSettings(rate, fabric, topology, through, native, weights, steering)
+            return run_on_testbed(path, settings, asked)
         if not isinstance(subject, Schedule):
             _require_all_to_all(path)
         return run_schedule(path, on, settings, ranks)
@@ -153,12 +160,12 @@ def _sizes(sizes: str | int | Sequence[int]) -> tuple[int, ...]:
 
 
 @contextmanager
-def _saved(subject: Schedule | str | PathLike[str]) -> Iterator[Path]:
-    """Give the file of a schedule, which is what ranks read."""
-    if not isinstance(subject, Schedule):
+def _saved(subject: Schedule | Routes | str | PathLike[str]) -> Iterator[Path]:
+    """Give the file of a schedule or of routes, which is what ranks read."""
+    if not isinstance(subject, Schedule | Routes):
         yield Path(subject)
         return
     with tempfile.TemporaryDirectory(prefix="a2aflow-") as folder:
-        path = Path(folder) / "schedule.npz"
+        path = Path(folder) / "given.npz"
         subject.save(path)
         yield path

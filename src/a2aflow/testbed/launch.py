@@ -185,6 +185,7 @@ def _row(
         native_throughput=None if theirs is None else sent / theirs,
         ratio=None if theirs is None else theirs / seconds,
         counters_ok=ok,
+        load_fraction=None,
         steal=max(reading.steal),
         retransmits=reading.retransmits,
         drops=drops,

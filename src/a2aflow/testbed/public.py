@@ -8,25 +8,31 @@ from pathlib import Path
 
 import numpy as np
 
-from a2aflow.errors import UsageError
+from a2aflow.errors import UsageError, VerificationError
 from a2aflow.ir.bandwidth import bytes_per_second
 from a2aflow.ir.chunks import shards_of
+from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.schedule import Schedule
 from a2aflow.ir.topology import Topology
 from a2aflow.loading import load
-from a2aflow.lowering.tables.routed_file import RoutedFile
+from a2aflow.lowering.tables.routed_file import RoutedFile, rebuild
+from a2aflow.routes.phases import split_phases
 from a2aflow.runtime.launch import RunSettings, work_of
 from a2aflow.runtime.needs import demand_of
 from a2aflow.testbed.launch import Work, run_on_bed, temporary_bed
 from a2aflow.testbed.loads import pair_bytes, require_paths
 from a2aflow.testbed.namespaces import Bed, bed_called, require_testbed, reroute
 from a2aflow.testbed.plan import merged
-from a2aflow.testbed.report import BedReport
+from a2aflow.testbed.report import BedReport, BedRow
+from a2aflow.testbed.routed import RoutedRow, run_routes
+from a2aflow.testbed.shares import WEIGHTS
 from a2aflow.topologies.given import Given, topology_of
 from a2aflow.verification import verify
 
 DEFAULT_RATE = "20mbit"
+PHASE_LOSS = 0.05
+"""What sending routes phase after phase may cost in time, by their loads."""
 
 
 @dataclass(frozen=True)
@@ -42,13 +48,15 @@ class BedSettings:
     topology: Given | None = None
     through: str = "mpi"
     native: bool = True
+    weights: str = WEIGHTS[0]
+    steering: str = "plain"
 
 
 def run_on_testbed(path: Path, run: RunSettings, asked: BedSettings) -> BedReport:
     """Run the file of a schedule, or of what one was lowered to, on a fabric of namespaces."""
     subject = load(path)
     if isinstance(subject, Routes | RoutedFile):
-        raise UsageError(f"{path}: routes")
+        return _run_routes(subject, run, asked, str(path))
     parts = work_of(path, asked.through, None, run)
     own = subject.problem.topology if isinstance(subject, Schedule) else None
     if not isinstance(subject, Schedule):
@@ -64,6 +72,69 @@ def run_on_testbed(path: Path, run: RunSettings, asked: BedSettings) -> BedRepor
             solve = import_module("a2aflow.flows.public").solve
             bound = solve(bed.plan.topology, demand=demand_of(parts)).bound
         return run_on_bed(bed, Work(path, parts, bound), run, asked.through, asked.native)
+
+
+def _run_routes(
+    given: Routes | RoutedFile, run: RunSettings, asked: BedSettings, subject: str
+) -> BedReport:
+    """Run routes: each is a flow that the fabric keeps on its path."""
+    own = given.problem.topology if given.problem is not None else None
+    with bed_for(own, asked, subject) as bed:
+        routes = given if isinstance(given, Routes) else _rebuilt(given, bed)
+        phase = split_phases(routes, None, PHASE_LOSS).phase if asked.weights == "phases" else None
+        rows = run_routes(
+            bed,
+            routes,
+            run.sizes,
+            run.iterations,
+            run.warmup,
+            weights=asked.weights,
+            steering=asked.steering,
+            phase=phase,
+            timeout=run.timeout,
+        )
+    wrong = [f"{row.bytes:,} bytes: {each}" for row in rows for each in row.disagreements]
+    if wrong:
+        raise VerificationError(f"the run of {subject} on {bed.plan.topology.name}", wrong)
+    return BedReport(
+        fabric=bed.plan.name,
+        topology=bed.plan.topology.name,
+        ranks=len(bed.plan.topology.terminals),
+        rate=bed.plan.bytes_per_second,
+        runtime=f"{routes.count} flows, {asked.weights}, {asked.steering} steering",
+        native=None,
+        links_emulated=True,
+        rows=tuple(map(_routed_row, rows)),
+        violations=(),
+    )
+
+
+def _rebuilt(given: RoutedFile, bed: Bed) -> Routes:
+    problem = given.problem or Problem.all_to_all(bed.plan.topology)
+    return rebuild(given, problem, given.certificate)
+
+
+def _routed_row(row: RoutedRow) -> BedRow:
+    # Without a bound of their own, routes are held against their largest link load.
+    bound = row.load_throughput if row.bound_throughput is None else row.bound_throughput
+    return BedRow(
+        bytes=row.bytes,
+        seconds=row.seconds,
+        least=row.seconds,
+        most=row.seconds,
+        credit_seconds=row.burst_seconds,
+        throughput=row.throughput,
+        bound_throughput=bound,
+        fraction=row.throughput / bound,
+        native_seconds=None,
+        native_throughput=None,
+        ratio=None,
+        counters_ok=row.counters_ok,
+        load_fraction=row.load_fraction,
+        steal=row.steal,
+        retransmits=row.retransmits,
+        drops=row.drops,
+    )
 
 
 @contextmanager

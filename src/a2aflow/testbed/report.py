@@ -12,7 +12,8 @@ class BedRow:
     its burst at once, so that some bytes took no time: `credit_seconds` is what they would have
     taken. `throughput` is what a rank sends, over the sum of both; `fraction` is its share of
     `bound_throughput`, which no schedule exceeds: (N - 1) f b. `ratio` is how much faster it is
-    than the library's own. `steal` is the largest share of a processor that others took.
+    than the library's own. `load_fraction` is the share of what the largest link load of routes
+    allows. `steal` is the largest share of a processor that others took.
     """
 
     bytes: int
@@ -27,6 +28,7 @@ class BedRow:
     native_throughput: float | None
     ratio: float | None
     counters_ok: bool
+    load_fraction: float | None
     steal: float
     retransmits: int
     drops: int
