@@ -49,6 +49,10 @@ Rate = Annotated[
     ),
 ]
 OnFabric = Annotated[str | None, typer.Option(metavar="NAME", help="Run on a testbed that exists.")]
+RoutesFiles = Annotated[
+    list[str] | None,
+    typer.Option(metavar="FILE", help="Saved routes: a further way on a testbed; may be repeated."),
+]
 Timeout = Annotated[float, typer.Option(metavar="SECONDS", help="End all ranks then.")]
 
 
@@ -79,6 +83,7 @@ def fft3d_verb(
     timeout: Timeout = 600.0,
     rate: Rate = None,
     fabric: OnFabric = None,
+    routes: RoutesFiles = None,
     as_json: AsJson = False,
 ) -> None:
     """Transform a 3D grid that is spread over ranks of MPI.
@@ -101,6 +106,7 @@ def fft3d_verb(
             timeout=timeout,
             rate=rate,
             fabric=fabric,
+            routes=routes,
             progress=report,
         )
     show({"workload": "fft3d", **found.to_json()}, as_json, {"": "\n".join(fft_table(found))})
@@ -135,6 +141,7 @@ def moe_verb(
     timeout: Timeout = 600.0,
     rate: Rate = None,
     fabric: OnFabric = None,
+    routes: RoutesFiles = None,
     as_json: AsJson = False,
 ) -> None:
     """Send tokens to their experts and back: a layer of a mixture of experts.
@@ -163,6 +170,7 @@ def moe_verb(
             timeout=timeout,
             rate=rate,
             fabric=fabric,
+            routes=routes,
             progress=report,
         )
     show({"workload": "moe", **found.to_json()}, as_json, {"": "\n".join(moe_table(found))})

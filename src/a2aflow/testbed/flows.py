@@ -97,8 +97,8 @@ class Rank:
 
     def serve(self) -> None:
         """Do what one is told until the line is closed."""
-        deeds = {"connect": self._connect, "size": self._prepare, "go": self._exchange}
-        self._listen()
+        deeds = {"connect": self.connect, "size": self._prepare, "go": self._exchange}
+        self.listen()
         self._tell({"listens": True})
         while said := self.line.recv(1 << 16):
             order = json.loads(said)
@@ -118,7 +118,8 @@ class Rank:
     def _tell(self, value: dict[str, Any]) -> None:
         self.line.send(json.dumps(value).encode())
 
-    def _listen(self) -> None:
+    def listen(self) -> None:
+        """Open the door for flows."""
         self.door = socket.socket(socket.AF_INET6, socket.SOCK_STREAM)
         self.door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self.door.bind(("::", PORT))
@@ -126,7 +127,7 @@ class Rank:
         self.door.setblocking(False)
         self.events.register(self.line.fileno(), select.EPOLLIN)
 
-    def _connect(self, _: dict[str, Any]) -> dict[str, Any]:
+    def connect(self, _: dict[str, Any]) -> dict[str, Any]:
         """Make all flows that leave, and take all that arrive."""
         waiting = self.connecting
         for number, (source, _to, own, address, phase) in enumerate(self.flows):
@@ -186,6 +187,11 @@ class Rank:
         self.wrong = wrong
         self.received = wrong.copy()
         self.output = self.received.data
+        self.lay_out()
+        return {"ready": True}
+
+    def lay_out(self) -> None:
+        """Give every flow its parts of the buffers, its room, and its rate."""
         self.spans = {number: self._spans(number) for number in (*self.out, *self.into)}
         for number, flow in self.out.items():
             rate = min(self.size["pace"][number] or UNPACED, UNPACED)
@@ -194,7 +200,6 @@ class Rank:
             flow.socket.setsockopt(
                 socket.SOL_SOCKET, SO_MAX_PACING_RATE, struct.pack("=I", int(rate))
             )
-        return {"ready": True}
 
     def _spans(self, number: int) -> Spans:
         source, to = self.flows[number][:2]
@@ -206,19 +211,26 @@ class Rank:
     def _exchange(self, order: dict[str, Any]) -> dict[str, Any]:
         """Exchange once from a common start; return when all was there, and what is wrong."""
         self.received[:] = self.wrong
-        self._copy_own()
-        for number, flow in self.into.items():
-            flow.begin(self.output, self.spans[number])
-        for number, flow in self.out.items():
-            flow.begin(self.input, self.spans[number])
+        self._begin()
         _sleep_until(order["at"])
-        self.heard = time.monotonic()
         used = time.process_time()
         self._move()
         ended = time.monotonic_ns()
         used = time.process_time() - used
         told = _wrong(self.received, self.rank, self.shard, self.size["bytes"])
         return {"ended": ended, "cpu": used, "wrong": told}
+
+    def exchange(self) -> None:
+        """Exchange once what the buffers have; others have to have ended the last one."""
+        self._begin()
+        self._move()
+
+    def _begin(self) -> None:
+        self._copy_own()
+        for number, flow in self.into.items():
+            flow.begin(self.output, self.spans[number])
+        for number, flow in self.out.items():
+            flow.begin(self.input, self.spans[number])
 
     def _copy_own(self) -> None:
         own = (np.array(self.rank), np.array(self.rank))
@@ -227,6 +239,7 @@ class Rank:
         self.output[end : end + length] = self.input[begin : begin + length]
 
     def _move(self) -> None:
+        self.heard = time.monotonic()
         phases = sorted({flow.phase for flow in self.out.values() if flow.left}, reverse=True)
         sending: dict[int, Flow] = {}
         begun: list[Flow] = []

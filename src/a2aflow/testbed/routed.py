@@ -29,17 +29,8 @@ from a2aflow.lowering.tables.routed_file import RoutedFile, rebuild
 from a2aflow.runtime.needs import PATTERN_BYTES, RANK_BYTES, available_bytes
 from a2aflow.runtime.processes import Command, grouped
 from a2aflow.testbed.namespaces import Bed
-from a2aflow.testbed.shares import WEIGHTS, Pieces, pieces_of
+from a2aflow.testbed.shares import BUFFER, WEIGHTS, Pieces, buffers_of, pieces_of
 from a2aflow.testbed.steering import Steered, steer, steered
-
-BUFFER = 16 * 1024
-"""What a flow of the mean size may have on its way, for every hop that it and its answers take.
-
-Small, so that queues are short. A flow is as fast as its buffer is large and its way short: in
-proportion to hops and bytes, all end together."""
-
-LEAST_BUFFER = 16 * 1024
-"""What every flow may have on its way: two jumbo frames, or the second would wait for the first."""
 
 PACE = 1.02
 """A paced flow's rate over its share of the time that the busiest link needs."""
@@ -134,11 +125,11 @@ def run_routes(
         "bed": bed.plan.name,
         "namespaces": [bed.namespaces[node] for node in bed.plan.topology.terminals.tolist()],
         "ranks": len(bed.plan.topology.terminals),
-        "flows": _flows(found, phase if weights == "phases" else None, routes),
+        "flows": flows_of(found, phase if weights == "phases" else None, routes),
         "sizes": [
             {
                 **_size(bed, found.routes, size, shard, cut, weights == "paced"),
-                "buffer": _buffers(found, cut, buffer),
+                "buffer": buffers_of(found.routes, found.back, cut, buffer),
             }
             for size, shard, cut in zip(sizes, shards, cuts, strict=True)
         ],
@@ -205,7 +196,7 @@ def _require_memory(shards: list[PerShard]) -> None:
         )
 
 
-def _flows(found: Steered, phase: Ints | None, given: Routes) -> list[list[Any]]:
+def flows_of(found: Steered, phase: Ints | None, given: Routes) -> list[list[Any]]:
     """Return the flow of each route with data: ranks, the addresses of both, and its phase."""
     routes = found.routes
     phases = np.zeros(routes.count, dtype=np.int64)
@@ -228,28 +219,14 @@ def _in_order(routes: Routes, given: Routes, phase: Ints) -> Ints:
 def _size(
     bed: Bed, routes: Routes, size: int, shard: PerShard, cut: Pieces, paced: bool
 ) -> dict[str, Any]:
-    pieces: list[list[tuple[int, int]]] = [[] for _ in range(routes.count)]
-    rows = zip(cut.route.tolist(), cut.offset.tolist(), cut.length.tolist(), strict=True)
-    for route, offset, length in rows:
-        pieces[route].append((offset, length))
     carried = cut.bytes_of(routes.count)
     pace = PACE * carried / _seconds(bed, _payload(routes, carried)) if paced else 0 * carried
     return {
         "bytes": size,
         "counts": shard.most if shard.counts is None else shard.counts.tolist(),
-        "pieces": pieces,
+        "pieces": cut.by_route(routes.count),
         "pace": pace.tolist(),
     }
-
-
-def _buffers(found: Steered, cut: Pieces, buffer: int) -> list[int]:
-    """Return what each flow may have on its way."""
-    carried = cut.bytes_of(found.routes.count)
-    hops = found.routes.hops
-    mean = carried[carried > 0].mean()
-    share = buffer * (hops + hops[found.back]) / 2 * carried / mean
-    sizes: list[int] = np.maximum(LEAST_BUFFER, share).astype(np.int64).tolist()
-    return sizes
 
 
 def _payload(routes: Routes, carried: Ints) -> Floats:

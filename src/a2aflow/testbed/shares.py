@@ -25,6 +25,15 @@ CHUNKS = 16
 MOST_CHUNKS = 64
 """Chunks of a shard at most: weights in finer steps are rounded."""
 
+BUFFER = 16 * 1024
+"""What a flow of the mean size may have on its way, for every hop that it and its answers take.
+
+Small, so that queues are short. A flow is as fast as its buffer is large and its way short: in
+proportion to hops and bytes, all end together."""
+
+LEAST_BUFFER = 16 * 1024
+"""What every flow may have on its way: two jumbo frames, or the second would wait for the first."""
+
 
 @dataclass(frozen=True)
 class Pieces:
@@ -42,6 +51,24 @@ class Pieces:
         found = np.zeros(routes, dtype=np.int64)
         np.add.at(found, self.route, self.length)
         return found
+
+    def by_route(self, routes: int) -> list[list[tuple[int, int]]]:
+        """Return where the pieces of each route begin, and their lengths."""
+        found: list[list[tuple[int, int]]] = [[] for _ in range(routes)]
+        rows = zip(self.route.tolist(), self.offset.tolist(), self.length.tolist(), strict=True)
+        for route, offset, length in rows:
+            found[route].append((offset, length))
+        return found
+
+
+def buffers_of(routes: Routes, back: Ints, cut: Pieces, buffer: int = BUFFER) -> list[int]:
+    """Return what each flow may have on its way; `back` are the routes of acknowledgements."""
+    carried = cut.bytes_of(routes.count)
+    hops = routes.hops
+    mean = carried[carried > 0].mean()
+    share = buffer * (hops + hops[back]) / 2 * carried / mean
+    sizes: list[int] = np.maximum(LEAST_BUFFER, share).astype(np.int64).tolist()
+    return sizes
 
 
 def pieces_of(routes: Routes, shard: PerShard, weights: str) -> Pieces:

@@ -1,7 +1,8 @@
 """`a2aflow.fft3d` and `a2aflow.moe`: programs that an all-to-all decides, checked and timed."""
 
+import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from os import PathLike
@@ -15,6 +16,7 @@ from a2aflow.ir.arrays import Ints
 from a2aflow.ir.bandwidth import rate_in_words
 from a2aflow.ir.demand import Demand
 from a2aflow.ir.messages import Messages
+from a2aflow.ir.routes import Routes
 from a2aflow.ir.schedule import Schedule
 from a2aflow.loading import load
 from a2aflow.lp.settings import silent
@@ -23,6 +25,7 @@ from a2aflow.runtime.parts import all_parts, is_spec
 from a2aflow.schedules.public import Solver
 from a2aflow.schedules.public import schedule as make_schedule
 from a2aflow.testbed.namespaces import Bed
+from a2aflow.testbed.over_routes import prepared
 from a2aflow.testbed.public import BedSettings, bed_for, require_same
 from a2aflow.testbed.ranks import KIND, placed
 from a2aflow.verification import predict
@@ -30,6 +33,7 @@ from a2aflow.workloads.fft3d import GATHERED_POINTS
 from a2aflow.workloads.fft3d import needed_bytes as fft_bytes
 from a2aflow.workloads.launch import (
     LIBRARY,
+    ExchangeSpec,
     Launch,
     WaySpec,
     library_way,
@@ -42,6 +46,9 @@ from a2aflow.workloads.reports import FftReport, MoeReport, MoeRow, Predicted, f
 from a2aflow.workloads.router import Router, rows_between, sent_table, skew_statistics
 from a2aflow.workloads.slabs import Slabs, parse_grid
 from a2aflow.workloads.turns import Turns
+
+BY_ROUTES = "a2aflow.testbed.over_routes:ByRoutes"
+"""What makes an exchange along routes in a rank on a testbed."""
 
 Scheduled: TypeAlias = Schedule | Messages | str | PathLike[str]
 """What a schedule is given as: itself, its messages, the path of either, or a SPEC."""
@@ -59,6 +66,7 @@ def fft3d(
     timeout: float = 600.0,
     rate: str | None = None,
     fabric: str | None = None,
+    routes: Sequence[Routes | str | PathLike[str]] | None = None,
     others: Sequence[WaySpec] = (),
     progress: Callable[[str], None] = silent,
 ) -> FftReport:
@@ -84,6 +92,7 @@ def fft3d(
         rate: if given, ranks run on a testbed that is made for them, of the schedule's topology,
             where a link of capacity 1 carries so much, such as `"20mbit"`.
         fabric: the name of a testbed that exists, for the same.
+        routes: routes on that topology, or files of them: each is a further way on a testbed.
         others: further ways to move shards, as `workloads.launch` has them.
         progress: called with a line now and then.
 
@@ -108,7 +117,7 @@ def fft3d(
     parameters = {"grid": sides, "seed": seed, "gathered_points": gathered}
     progress(f"{slabs.ranks} ranks at work")
     launch = Launch("fft3d", parameters, slabs.ranks, ways, turns, timeout)
-    with _where(given, mpi, rate, fabric) as where:
+    with _where(given, mpi, rate, fabric, routes or ()) as where:
         found = where.run(launch)
     return fft_report(slabs, found, where.links)
 
@@ -131,6 +140,7 @@ def moe(
     timeout: float = 600.0,
     rate: str | None = None,
     fabric: str | None = None,
+    routes: Sequence[Routes | str | PathLike[str]] | None = None,
     others: Sequence[WaySpec] = (),
     progress: Callable[[str], None] = silent,
 ) -> MoeReport:
@@ -161,6 +171,7 @@ def moe(
         rate: if given, ranks run on a testbed that is made for them, of the schedule's topology,
             where a link of capacity 1 carries so much, such as `"20mbit"`.
         fabric: the name of a testbed that exists, for the same.
+        routes: routes on that topology, or files of them: each is a further way on a testbed.
         others: further ways to move shards, as `workloads.launch` has them.
         progress: called with a line now and then.
 
@@ -191,7 +202,7 @@ def moe(
         known["resolved"] = _predictions(schedules, demands) | {"solve_seconds": seconds}
     progress(f"{count} ranks at work")
     launch = Launch("moe", router.plain(), count, [*ways, *others], turns, timeout, on)
-    with _where(given, mpi, rate, fabric) as where:
+    with _where(given, mpi, rate, fabric, routes or ()) as where:
         found = where.run(launch)
     rows = tuple(MoeRow(**row, **known.get(row["way"], {})) for row in found["rows"])
     return MoeReport(
@@ -219,10 +230,16 @@ class Where(NamedTuple):
 
 @contextmanager
 def _where(
-    given: Schedule | Messages | None, mpi: str | Mpi | None, rate: str | None, fabric: str | None
+    given: Schedule | Messages | None,
+    mpi: str | Mpi | None,
+    rate: str | None,
+    fabric: str | None,
+    routes: Sequence[Routes | str | PathLike[str]],
 ) -> Iterator[Where]:
     """Give the place for a workload: this machine as it is, or a testbed."""
     if rate is None and fabric is None:
+        if routes:
+            raise UsageError("routes without a testbed to keep them on their paths; give --rate")
         yield Where(None, lambda launch: run_ranks(launch, mpi))
         return
     schedule = given if isinstance(given, Schedule) else None
@@ -232,10 +249,27 @@ def _where(
             require_same(bed, schedule, "the schedule")
         speed = rate_in_words(bed.plan.bytes_per_second)
         links = f"{bed.plan.topology.name}, links of {speed}"
-        yield Where(links, lambda launch: _on_bed(launch, bed, mpi))
+        steered = {_called(each, index): _routes(each) for index, each in enumerate(routes)}
+        yield Where(links, lambda launch: _on_bed(launch, bed, mpi, steered))
 
 
-def _on_bed(launch: Launch, bed: Bed, mpi: str | Mpi | None) -> dict[str, Any]:
+def _called(routes: Routes | str | PathLike[str], index: int) -> str:
+    """Name a way along routes: by its file, without what tells its format."""
+    if isinstance(routes, Routes):
+        return f"routes {index + 1}"
+    return Path(routes).name.partition(".")[0]
+
+
+def _routes(given: Routes | str | PathLike[str]) -> Routes:
+    found = given if isinstance(given, Routes) else load(Path(given))
+    if not isinstance(found, Routes):
+        raise UsageError(f"{given}: a {type(found).__name__}; expected saved routes")
+    return found
+
+
+def _on_bed(
+    launch: Launch, bed: Bed, mpi: str | Mpi | None, routes: Mapping[str, Routes]
+) -> dict[str, Any]:
     """Run the ways of a workload on a testbed: the library's own by a network, others by links."""
     if launch.on != "mpi":
         raise UsageError(f"a workload over {launch.on} on a testbed; expected --on mpi")
@@ -247,6 +281,12 @@ def _on_bed(launch: Launch, bed: Bed, mpi: str | Mpi | None) -> dict[str, Any]:
         if ways:
             found = run_ranks(replace(launch, ways=ways), placed(chosen, bed, scheduled))
             rows += found["rows"]
+    for name, each in routes.items():
+        with tempfile.TemporaryDirectory(prefix="a2aflow-") as folder:
+            options = prepared(bed, each, Path(folder))
+            way = WaySpec(name, [ExchangeSpec(BY_ROUTES, options)])
+            found = run_ranks(replace(launch, ways=[way]), placed(chosen, bed, scheduled=True))
+        rows += found["rows"]
     return {**found, "rows": rows}
 
 
