@@ -27,7 +27,7 @@ WORDS: dict[str, tuple[str, ...]] = {
 
 GENERAL = {
     *("method", "deadlock_free", "max_layers", "phases", "phase_loss", "demand"),
-    *("groups", "group_file"),
+    *("groups", "group_file", "jobs", "background"),
     *("solver", "gap", "time_limit", "workers", "symmetry", "output", "as_json"),
     *("link_bandwidth", "shard", "provenance"),
 }
