@@ -16,7 +16,7 @@ from a2aflow.runtime.public import TESTBED, USUAL, run
 from a2aflow.runtime.worker import RUNTIMES
 from a2aflow.testbed.launch import THROUGH
 from a2aflow.testbed.public import BedSettings
-from a2aflow.testbed.report import BedReport, BedRow
+from a2aflow.testbed.report import BedReport, BedRow, Recovery
 from a2aflow.testbed.shares import WEIGHTS
 
 DEFAULTS = RunSettings()
@@ -136,6 +136,15 @@ def run_verb(
             rich_help_panel=TESTBED_PANEL,
         ),
     ] = BedSettings.steering,
+    cut: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A-B",
+            help="Cut the cable between two nodes while the file runs, solve for what is left, and "
+            "run that: how long it takes to be running again.",
+            rich_help_panel=TESTBED_PANEL,
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Run a schedule: start its ranks, check every byte, time it beside the runtime's own.
@@ -167,6 +176,7 @@ def run_verb(
         native=native,
         weights=weights,
         steering=steering,
+        cut=cut,
     )
     times = USUAL.get(on, DEFAULTS).iterations if iterations is None else iterations
     asked = {"schedule": str(file), "on": on, "valid": True, "sync": sync, "iterations": times}
@@ -184,6 +194,19 @@ def bed_table(report: BedReport) -> list[str]:
         + (f"; right of the bar is {report.native}" if report.native else ""),
         _joined(BED_HEADER, _beside(report)),
         *map(_bed_line, report.rows),
+        *_recovered(report.recovery),
+    ]
+
+
+def _recovered(found: Recovery | None) -> list[str]:
+    """Say what became of a cut."""
+    if found is None:
+        return []
+    return [
+        f"# {found.cable} was cut; after {found.ended:.1f} s the run under way had ended: "
+        f"{found.said}",
+        f"# solved for the rest after {found.solved:.1f} s, installed after "
+        f"{found.installed:.1f} s, all-to-alls complete and checked after {found.complete:.1f} s",
     ]
 
 

@@ -45,6 +45,7 @@ def run(
     native: bool = True,
     weights: str = BedSettings.weights,
     steering: str = BedSettings.steering,
+    cut: str | None = None,
 ) -> Report | BedReport:
     """Run a schedule on this machine; return a row of times for each size, all bytes checked.
 
@@ -78,6 +79,8 @@ def run(
             `"paced"`, each flow held to its share of the rate, or `"phases"`.
         steering: how a testbed keeps them on their paths: `"plain"`, a route at every hop, or
             `"encap"`, segments that the sender writes.
+        cut: two nodes of the testbed, such as `"0-1"`: the cable between them is cut while the file
+            runs; then what is left is solved and run, and the report says how long all that took.
 
     >>> import a2aflow
     >>> report = a2aflow.run(a2aflow.schedule("ring:4"), sizes=[1000, 4000], iterations=2)
@@ -97,7 +100,7 @@ def run(
     )
     with _saved(subject) as path:
         if on == TESTBED:
-            asked = BedSettings(rate, fabric, topology, through, native, weights, steering)
+            asked = BedSettings(rate, fabric, topology, through, native, weights, steering, cut)
             return run_on_testbed(path, settings, asked)
         if not isinstance(subject, Schedule):
             _require_all_to_all(path)

@@ -19,7 +19,7 @@ from a2aflow.runtime.metered import Reading
 from a2aflow.runtime.mpiexec import find_mpi
 from a2aflow.runtime.needs import Runnable, demand_of
 from a2aflow.testbed.loads import device_bytes, differences, pair_bytes
-from a2aflow.testbed.namespaces import Bed, Counted, bed_called, counted, down, remove_orphans, up
+from a2aflow.testbed.namespaces import Bed, Counted, counted, cut_since, down, remove_orphans, up
 from a2aflow.testbed.ranks import KIND, device_variables, require_kind
 from a2aflow.testbed.report import BedReport, BedRow
 
@@ -109,20 +109,8 @@ def _told(
 ) -> dict[str, Any]:
     # A schedule is for neighbours; a library knows none, and is given a network.
     variables = device_variables(scheduled=way == "ours")
-    place = Place(tuple(bed.prefix()), variables, lambda: _broken(bed))
+    place = Place(tuple(bed.prefix()), variables, lambda: cut_since(bed))
     return run_ranks(work.parts, work.path, through, settings, subject, place, way)
-
-
-def _broken(bed: Bed) -> str | None:
-    """Return what has been cut since a run began, which then waits in vain."""
-    topology, now = bed.plan.topology, bed_called(bed.plan.name)
-    new = [topology.link_name(link) for link in now.cut if link not in bed.cut]
-    if not new:
-        return None
-    return (
-        f"{' and '.join(new)}: cut while this ran; make a schedule for what is left "
-        "(--remove-link), and run that on this fabric"
-    )
 
 
 def _wrong(bed: Bed, work: Work, reading: Reading) -> Iterator[str]:

@@ -185,6 +185,18 @@ def cut(bed: Bed, ends: tuple[int, int]) -> Bed:
     return changed
 
 
+def cut_since(bed: Bed) -> str | None:
+    """Say what has been cut since a run began, which then waits in vain; None if nothing has."""
+    topology, now = bed.plan.topology, bed_called(bed.plan.name)
+    new = [topology.link_name(link) for link in now.cut if link not in bed.cut]
+    if not new:
+        return None
+    return (
+        f"{' and '.join(new)}: cut while this ran; make a schedule or routes for what is left "
+        "(--remove-link), and run that on this fabric"
+    )
+
+
 def mend(bed: Bed) -> Bed:
     """Join all that was cut, and route as at first."""
     for link in bed.cut:

@@ -1,14 +1,15 @@
 """What is behind `a2aflow.run(..., on="testbed")`: a file and a fabric become a report."""
 
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from importlib import import_module
 from pathlib import Path
 
 import numpy as np
 
 from a2aflow.errors import UsageError, VerificationError
+from a2aflow.flows.public import solve
 from a2aflow.ir.bandwidth import bytes_per_second
 from a2aflow.ir.chunks import shards_of
 from a2aflow.ir.problem import Problem
@@ -18,8 +19,11 @@ from a2aflow.ir.topology import Topology
 from a2aflow.loading import load
 from a2aflow.lowering.tables.routed_file import RoutedFile, rebuild
 from a2aflow.routes.phases import split_phases
+from a2aflow.routes.public import route
 from a2aflow.runtime.launch import RunSettings, work_of
 from a2aflow.runtime.needs import demand_of
+from a2aflow.schedules.public import schedule
+from a2aflow.testbed.drill import drill
 from a2aflow.testbed.launch import Work, run_on_bed, temporary_bed
 from a2aflow.testbed.loads import pair_bytes, require_paths
 from a2aflow.testbed.namespaces import Bed, bed_called, require_testbed, reroute
@@ -28,9 +32,13 @@ from a2aflow.testbed.report import BedReport, BedRow
 from a2aflow.testbed.routed import RoutedRow, run_routes
 from a2aflow.testbed.shares import WEIGHTS
 from a2aflow.topologies.given import Given, topology_of
+from a2aflow.topologies.operators import remove_links
 from a2aflow.verification import verify
 
 DEFAULT_RATE = "20mbit"
+MOST_ITERATIONS = 10_000
+"""Of a run that a cut is to end."""
+
 PHASE_LOSS = 0.05
 """What sending routes phase after phase may cost in time, by their loads."""
 
@@ -50,49 +58,92 @@ class BedSettings:
     native: bool = True
     weights: str = WEIGHTS[0]
     steering: str = "plain"
+    cut: str | None = None
 
 
 def run_on_testbed(path: Path, run: RunSettings, asked: BedSettings) -> BedReport:
-    """Run the file of a schedule, or of what one was lowered to, on a fabric of namespaces."""
+    """Run schedules, routes, or what they were lowered to, on a fabric of namespaces."""
     subject = load(path)
-    if isinstance(subject, Routes | RoutedFile):
-        return _run_routes(subject, run, asked, str(path))
-    parts = work_of(path, asked.through, None, run)
-    own = subject.problem.topology if isinstance(subject, Schedule) else None
-    if not isinstance(subject, Schedule):
-        verify(path)
+    own = getattr(getattr(subject, "problem", None), "topology", None)
     with bed_for(own, asked, str(path)) as bed:
+        if isinstance(subject, RoutedFile):
+            problem = subject.problem or Problem.all_to_all(bed.plan.topology)
+            subject = rebuild(subject, problem, subject.certificate)
+        if asked.cut is not None:
+            return _drilled(bed, subject, path, run, asked)
+        if isinstance(subject, Routes):
+            return _run_routes(bed, subject, run, asked, str(path))
         if isinstance(subject, Schedule):
-            require_same(bed, subject, str(path))
-            unit = max(run.sizes)
-            pairs = pair_bytes(parts, shards_of(demand_of(parts), unit))
-            require_paths(bed, subject, pairs, unit)
-            bound = subject.bound
-        else:
-            solve = import_module("a2aflow.flows.public").solve
-            bound = solve(bed.plan.topology, demand=demand_of(parts)).bound
+            return _run_schedule(bed, subject, path, run, asked)
+        verify(path)
+        parts = work_of(path, asked.through, None, run)
+        bound = solve(bed.plan.topology, demand=demand_of(parts)).bound
         return run_on_bed(bed, Work(path, parts, bound), run, asked.through, asked.native)
 
 
+def _run_schedule(
+    bed: Bed, answer: Schedule, path: Path, run: RunSettings, asked: BedSettings
+) -> BedReport:
+    parts = work_of(path, asked.through, None, run)
+    require_same(bed, answer, str(path))
+    unit = max(run.sizes)
+    pairs = pair_bytes(parts, shards_of(demand_of(parts), unit))
+    require_paths(bed, answer, pairs, unit)
+    return run_on_bed(bed, Work(path, parts, answer.bound), run, asked.through, asked.native)
+
+
+def _drilled(
+    bed: Bed, subject: object, path: Path, run: RunSettings, asked: BedSettings
+) -> BedReport:
+    """Cut a cable while a schedule, or routes, run; solve for what is left, and run that."""
+    if not isinstance(subject, Schedule | Routes):
+        raise UsageError(f"{path}: cannot be made again without a cable; expected saved answers")
+    topology = subject.problem.topology
+    ends = topology.ends_of(asked.cut or "")
+    left = remove_links(topology, [ends])
+    endless = replace(run, sizes=run.sizes[-1:], iterations=MOST_ITERATIONS, warmup=0)
+    quiet = replace(asked, native=False)
+    moved = shards_of(subject.problem.demand, endless.sizes[0]).total
+
+    def first(bed: Bed) -> BedReport:
+        if isinstance(subject, Routes):
+            return _run_routes(bed, subject, endless, quiet, str(path))
+        return _run_schedule(bed, subject, path, endless, quiet)
+
+    def solved() -> Callable[[Bed], BedReport]:
+        problem = Problem(left, subject.problem.demand)
+        if isinstance(subject, Routes):
+            routes = route(problem)
+            return lambda bed: _run_routes(bed, routes, run, quiet, "routes around the cut")
+        found = schedule(problem)
+
+        def again(bed: Bed) -> BedReport:
+            with tempfile.TemporaryDirectory(prefix="a2aflow-") as folder:
+                new = Path(folder) / "schedule.npz"
+                found.save(new)
+                return _run_schedule(bed, found, new, run, quiet)
+
+        return again
+
+    return drill(bed, ends, moved, first, solved)
+
+
 def _run_routes(
-    given: Routes | RoutedFile, run: RunSettings, asked: BedSettings, subject: str
+    bed: Bed, routes: Routes, run: RunSettings, asked: BedSettings, subject: str
 ) -> BedReport:
     """Run routes: each is a flow that the fabric keeps on its path."""
-    own = given.problem.topology if given.problem is not None else None
-    with bed_for(own, asked, subject) as bed:
-        routes = given if isinstance(given, Routes) else _rebuilt(given, bed)
-        phase = split_phases(routes, None, PHASE_LOSS).phase if asked.weights == "phases" else None
-        rows = run_routes(
-            bed,
-            routes,
-            run.sizes,
-            run.iterations,
-            run.warmup,
-            weights=asked.weights,
-            steering=asked.steering,
-            phase=phase,
-            timeout=run.timeout,
-        )
+    phase = split_phases(routes, None, PHASE_LOSS).phase if asked.weights == "phases" else None
+    rows = run_routes(
+        bed,
+        routes,
+        run.sizes,
+        run.iterations,
+        run.warmup,
+        weights=asked.weights,
+        steering=asked.steering,
+        phase=phase,
+        timeout=run.timeout,
+    )
     wrong = [f"{row.bytes:,} bytes: {each}" for row in rows for each in row.disagreements]
     if wrong:
         raise VerificationError(f"the run of {subject} on {bed.plan.topology.name}", wrong)
@@ -107,11 +158,6 @@ def _run_routes(
         rows=tuple(map(_routed_row, rows)),
         violations=(),
     )
-
-
-def _rebuilt(given: RoutedFile, bed: Bed) -> Routes:
-    problem = given.problem or Problem.all_to_all(bed.plan.topology)
-    return rebuild(given, problem, given.certificate)
 
 
 def _routed_row(row: RoutedRow) -> BedRow:

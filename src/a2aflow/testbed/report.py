@@ -35,6 +35,22 @@ class BedRow:
 
 
 @dataclass(frozen=True)
+class Recovery:
+    """What became of a cut, in seconds since it was made.
+
+    Until the run under way had ended with `said`, until there was an answer for what is left of the
+    fabric, until the nodes knew it, and until an all-to-all by it was complete and checked.
+    """
+
+    cable: str
+    said: str
+    ended: float
+    solved: float
+    installed: float
+    complete: float
+
+
+@dataclass(frozen=True)
 class BedReport:
     """What one run on a fabric found; valid if no byte was wrong and no counter disagrees."""
 
@@ -47,6 +63,7 @@ class BedReport:
     links_emulated: bool
     rows: tuple[BedRow, ...]
     violations: tuple[str, ...]
+    recovery: Recovery | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as plain values."""

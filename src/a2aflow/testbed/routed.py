@@ -28,7 +28,7 @@ from a2aflow.lowering.options import STEERING
 from a2aflow.lowering.tables.routed_file import RoutedFile, rebuild
 from a2aflow.runtime.needs import PATTERN_BYTES, RANK_BYTES, available_bytes
 from a2aflow.runtime.processes import Command, grouped
-from a2aflow.testbed.namespaces import Bed
+from a2aflow.testbed.namespaces import Bed, cut_since
 from a2aflow.testbed.shares import BUFFER, WEIGHTS, Pieces, buffers_of, pieces_of
 from a2aflow.testbed.steering import Steered, steer, steered
 
@@ -138,7 +138,7 @@ def run_routes(
         "timeout": timeout,
         "silence": silence,
     }
-    result = _conducted(job, subject)
+    result = _conducted(bed, job, subject)
     if result.get("late"):
         words = {
             "timeout": f"not done within {timeout:g} seconds (--timeout)",
@@ -239,13 +239,14 @@ def _seconds(bed: Bed, payload: Floats) -> float:
     return float((payload / bed.plan.rates).max())
 
 
-def _conducted(job: dict[str, Any], subject: str) -> dict[str, Any]:
+def _conducted(bed: Bed, job: dict[str, Any], subject: str) -> dict[str, Any]:
     with grouped() as group:
         path, results = group.folder / "job.json", group.folder / "results.json"
         write_json(path, {**job, "results": str(results)})
         words = [sys.executable, "-m", "a2aflow.testbed.conduct", str(path)]
         command = Command(words, os.environ, group.folder / "conduct.log")
-        group.run([command], job["timeout"] + GRACE_SECONDS, subject)
+        limit = job["timeout"] + GRACE_SECONDS
+        group.run([command], limit, subject, lambda: cut_since(bed))
         found: Any = read_json(results)
     return dict(found)
 
