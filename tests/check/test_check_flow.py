@@ -192,6 +192,15 @@ def test_lengths_that_overflow_prove_only_what_their_ratios_do(flow: Flow) -> No
         check_flow(replace(flow, certificate=huge))
 
 
+def test_the_length_that_is_none_is_named(flow: Flow) -> None:
+    """Not a length of nothing before it, which is fine."""
+    lengths = changed(changed(flow.certificate.lengths, 0, 0.0), 3, -1.0)
+    topology = flow.problem.topology
+    assert recompute_bound(flow.problem, lengths)[1][0].startswith(
+        f"certificate: {topology.link_name(3)} has length -1"
+    )
+
+
 @pytest.mark.parametrize("lengths", [0.0, -1.0, np.nan])
 def test_lengths_that_are_none_prove_nothing(flow: Flow, lengths: float) -> None:
     """The bound is that of no proof, whoever asks for it."""
