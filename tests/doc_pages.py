@@ -110,6 +110,11 @@ def needs_torch(page: Page) -> bool:
     return any("torchrun " in step.text or "import torch" in step.text for step in page.steps)
 
 
+def needs_testbed(page: Page) -> bool:
+    """Whether a page runs something on a fabric of network namespaces."""
+    return any("testbed " in step.text or "--rate " in step.text for step in page.steps)
+
+
 def stray_commands(path: Path) -> list[str]:
     """Return commands that no test would see: indented, or in a block but without a prompt."""
     lines = path.read_text().splitlines()

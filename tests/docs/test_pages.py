@@ -12,19 +12,31 @@ from typing import Any
 
 import pytest
 
+from a2aflow.errors import MissingComponentError
 from a2aflow.runtime.processes import Command, grouped
+from a2aflow.testbed.namespaces import require_testbed
 from command_line import Run
-from doc_pages import PAGES, ROOT, Page, Step, needs_torch, plain, read_page, stray_commands
+from doc_pages import (
+    PAGES,
+    ROOT,
+    Page,
+    Step,
+    needs_testbed,
+    needs_torch,
+    plain,
+    read_page,
+    stray_commands,
+)
 from gloo import INSTALLED, ON_THIS_MACHINE
 from programs_in_c import PREFIX, mpi_of
 
-MOST_NOT_RUN = 6
+MOST_NOT_RUN = 7
 """Blocks that may say that they take too long, or need a machine that a test has not."""
 
 
 OTHERS = ("mpicc", "mpiexec")
-REPLACED = "a2aflow wrap "
-"""Commands that are not ours, and that of ours which becomes another one: a shell runs them."""
+REPLACED = ("a2aflow wrap ", "a2aflow testbed exec ")
+"""Commands that are not ours, and those of ours which become another one: a shell runs them."""
 
 RANKS = 8
 """As many as any page starts; the machine has fewer cores."""
@@ -49,6 +61,11 @@ def test_what_a_page_shows_is_what_one_gets(
     page = read_page(path)
     if needs_torch(page) and not INSTALLED:
         pytest.skip("torch is not installed; pip install 'a2aflow[torch]'")
+    if needs_testbed(page):
+        try:
+            require_testbed()
+        except MissingComponentError as error:
+            pytest.skip(f"no testbed: {error}")
     names: dict[str, Any] = {}
     outputs = [(step, _output(step, run, names)) for step in page.steps]
     shown = [(step, output) for step, output in outputs if step.begin < step.end]

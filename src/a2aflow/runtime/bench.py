@@ -186,17 +186,17 @@ def check_exchange(
     """Exchange once into a buffer in which every byte is wrong; return what still is, anywhere."""
     shard = shards_of(endpoint.demand, size)
     for taken, rank in zip(recv, endpoint.here, strict=True):
-        taken[:] = ~_received(rank, shard)
+        taken[:] = ~received_by(rank, shard)
     exchange(send, recv, shard)
     found: list[str] = []
     for taken, rank in zip(recv, endpoint.here, strict=True):
-        found += _wrong(taken, rank, shard, size)
+        found += wrong_bytes(taken, rank, shard, size)
     return [each for told in endpoint.gather(found) for each in told]
 
 
-def _wrong(found: Bytes, rank: int, shard: PerShard, size: int) -> list[str]:
+def wrong_bytes(found: Bytes, rank: int, shard: PerShard, size: int) -> list[str]:
     """Name the shards with wrong bytes."""
-    expected = _received(rank, shard)
+    expected = received_by(rank, shard)
     ends = (np.arange(shard.ranks), np.full(shard.ranks, rank))
     wrong = np.flatnonzero(found != expected)
     source = np.searchsorted(shard.in_output(*ends), wrong, side="right") - 1
@@ -217,7 +217,7 @@ def sent_by(rank: int, shard: PerShard) -> Bytes:
     return _pattern(np.full(shard.ranks, rank), others, shard)
 
 
-def _received(rank: int, shard: PerShard) -> Bytes:
+def received_by(rank: int, shard: PerShard) -> Bytes:
     """Return what a rank must receive."""
     others = np.arange(shard.ranks)
     return _pattern(others, np.full(shard.ranks, rank), shard)

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from a2aflow.ir.chunks import PerShard
-from a2aflow.runtime.bench import _received, _wrong, sent_by
+from a2aflow.runtime.bench import received_by, sent_by, wrong_bytes
 
 PORT = 7000
 """Where all ranks listen."""
@@ -182,7 +182,7 @@ class Rank:
             else PerShard(ranks, counts=np.array(counts, dtype=np.int64))
         )
         self.input = sent_by(self.rank, self.shard).data
-        wrong = ~_received(self.rank, self.shard)
+        wrong = ~received_by(self.rank, self.shard)
         # What a rank has for itself never leaves it.
         self.wrong = wrong
         self.received = wrong.copy()
@@ -217,7 +217,7 @@ class Rank:
         self._move()
         ended = time.monotonic_ns()
         used = time.process_time() - used
-        told = _wrong(self.received, self.rank, self.shard, self.size["bytes"])
+        told = wrong_bytes(self.received, self.rank, self.shard, self.size["bytes"])
         return {"ended": ended, "cpu": used, "wrong": told}
 
     def exchange(self) -> None:
