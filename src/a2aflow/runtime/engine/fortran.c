@@ -1,8 +1,7 @@
 /* The Fortran names of what is interposed. Some libraries' Fortran calls go past their C calls.
  *
  * Those of Open MPI's mpi_f08 have the same arguments, as long as a buffer is an address there: a
- * handle is a structure of one integer, and the code at the end may be left out. MPICH's mpi_f08
- * comes back to the C calls. */
+ * handle is a structure of one integer, and the code at the end may be left out. */
 #include "calls.h"
 
 #include <dlfcn.h>
