@@ -123,7 +123,7 @@ def test_a_wrong_byte_is_found_before_and_after(scripted: Scripted, call: int) -
     report = measure(scripted, [7, 8], iterations=2, warmup=0)
     assert [row.bytes for row in report.rows] == [7]
     (told,) = report.violations
-    found = int(bench._received(1, PerShard(3, 7))[17])
+    found = int(bench.received_by(1, PerShard(3, 7))[17])
     assert told == (
         "shards of 7 bytes: rank 1 has 1 wrong bytes in the shard from rank 2, the first at 3: "
         f"found {found ^ 0xFF}, expected {found}"
@@ -146,7 +146,7 @@ def test_bytes_that_never_came_are_found(
 def test_what_is_sent_is_what_must_be_received(ranks: int, size: int) -> None:
     """Shard d of rank s is shard s of rank d."""
     sent = np.stack([bench.sent_by(rank, PerShard(ranks, size)) for rank in range(ranks)])
-    received = np.stack([bench._received(rank, PerShard(ranks, size)) for rank in range(ranks)])
+    received = np.stack([bench.received_by(rank, PerShard(ranks, size)) for rank in range(ranks)])
     shape = (ranks, ranks, size)
     assert np.array_equal(sent.reshape(shape).swapaxes(0, 1), received.reshape(shape))
 

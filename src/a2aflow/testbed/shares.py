@@ -25,7 +25,7 @@ CHUNKS = 16
 MOST_CHUNKS = 64
 """Chunks of a shard at most: weights in finer steps are rounded."""
 
-BUFFER = 16 * 1024
+BUFFER = 32 * 1024
 """What a flow of the mean size may have on its way, for every hop that it and its answers take.
 
 Small, so that queues are short. A flow is as fast as its buffer is large and its way short: in
