@@ -1,6 +1,6 @@
 """What schedules and routes reach on an emulated fabric, as a share of what is provably possible.
 
-    python benchmarks/testbed.py [--only links routed small] [--cases K44 cube ...] [--csv FILE]
+    python benchmarks/testbed.py [--only links routed small fft recovery] [--cases K44 cube ...]
 
 Real ranks, real TCP, links of limited rate; needs root on Linux. Medians of five iterations; those
 with much steal are repeated; bursts are accounted for; the bytes of every link are compared with
@@ -11,11 +11,11 @@ is the goal. Take the figures while nothing else runs.
 
 import argparse
 import csv
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
 import a2aflow
+from a2aflow.ir.bandwidth import bytes_per_second
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.topology import Topology
 from a2aflow.testbed.report import BedReport
@@ -78,28 +78,125 @@ def curve(name: str, case: Case, iterations: int) -> list[dict[str, object]]:
     return _ran(name, case, [1 << k for k in range(10, case.shard.bit_length(), 2)], iterations)
 
 
-def _ran(name: str, case: Case, sizes: list[int], iterations: int) -> list[dict[str, object]]:
-    schedule = a2aflow.schedule(Problem.all_to_all(case.topology))
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "schedule.npz"
-        schedule.save(path)
-        report = a2aflow.run(
-            path, on="testbed", sizes=sizes, iterations=iterations, rate=case.rate, timeout=900
-        )
-    assert isinstance(report, BedReport)
-    goal = f"{case.goal:.2f}" + ("" if case.ratio is None else f", {case.ratio:g} times")
+def routed(name: str, case: Case, iterations: int) -> list[dict[str, object]]:
+    """Run routes of several methods at the large size, beside sssp's."""
+    return _routed(name, case, case.shard, iterations, ("sssp", "single", "extp", "ewsp"))
+
+
+def small(name: str, case: Case, iterations: int) -> list[dict[str, object]]:
+    """Run a schedule and routes at a kilobyte, where what counts is how often data is passed on."""
+    rows = _ran(name, case, [1024], iterations)
+    return rows + _routed(name, case, 1024, iterations, ("single", "extp"))
+
+
+def fft(name: str, case: Case, iterations: int) -> list[dict[str, object]]:
+    """Transform a grid over the fabric, by the library's own, the schedule, and along routes."""
+    problem = Problem.all_to_all(case.topology)
+    report = a2aflow.fft3d(
+        GRIDS[len(case.topology.terminals)],
+        schedule=a2aflow.schedule(problem),
+        routes=[a2aflow.route(problem, method=method) for method in FFT_ROUTES],
+        rate=case.rate,
+        iterations=iterations,
+        warmup=1,
+    )
+    names = {f"routes {number + 1}": method for number, method in enumerate(FFT_ROUTES)}
+    rows: list[dict[str, object]] = []
     for row in report.rows:
+        way = names.get(row.way, row.way)
+        bands = (row.fft2d_pack, row.alltoall, row.unpack_fft1d)
         print(
-            f"{name:10} {case.rate:>7} {row.bytes:>9,} B  {row.seconds:8.4f} s  "
-            f"fraction {row.fraction:.3f}  native {row.native_seconds or 0:8.4f} s  "
-            f"ratio {row.ratio or 0:5.2f}  steal {row.steal:5.1%}  resent {row.retransmits:4}  "
-            f"dropped {row.drops:3}  goal {goal}",
+            f"{name:10} fft {report.grid[0]}^3  {way:9} total {row.seconds:7.3f} s  "
+            f"2D FFT {bands[0]:6.3f}  all-to-all {bands[1]:7.3f}  1D FFT {bands[2]:6.3f}",
             flush=True,
         )
-    return [{"case": name, "part": "links", **vars(row)} for row in report.rows]
+        rows.append({"case": name, "part": "fft", **vars(row), "way": way})
+    return rows
 
 
-PARTS = {"links": links, "curve": curve}
+def recovery(name: str, case: Case, iterations: int) -> list[dict[str, object]]:
+    """Cut a cable under a schedule and under routes; say when what is left was running."""
+    problem = Problem.all_to_all(case.topology)
+    ends = f"{case.topology.tail[0]}-{case.topology.head[0]}"
+    rows: list[dict[str, object]] = []
+    answers: dict[str, a2aflow.Schedule | a2aflow.Routes]
+    answers = {"schedule": a2aflow.schedule(problem), "routes": a2aflow.route(problem)}
+    for kind, answer in answers.items():
+        report = a2aflow.run(
+            answer, on="testbed", sizes=[64 << 10], iterations=1, warmup=0, rate=case.rate, cut=ends
+        )
+        assert isinstance(report, BedReport)
+        assert report.recovery is not None
+        found = report.recovery
+        print(
+            f"{name:10} cut {ends} under {kind:8}  ended {found.ended:5.2f} s  solved "
+            f"{found.solved:5.2f} s  installed {found.installed:5.2f} s  complete and checked "
+            f"{found.complete:5.2f} s",
+            flush=True,
+        )
+        rows.append({"case": name, "part": "recovery", "way": kind, **vars(found)})
+    return rows
+
+
+def _ran(name: str, case: Case, sizes: list[int], iterations: int) -> list[dict[str, object]]:
+    schedule = a2aflow.schedule(Problem.all_to_all(case.topology))
+    report = a2aflow.run(
+        schedule, on="testbed", sizes=sizes, iterations=iterations, rate=case.rate, timeout=900
+    )
+    predicted = a2aflow.simulate(
+        schedule, link_bandwidth=bytes_per_second(case.rate), sizes=sizes, sync="dataflow"
+    )
+    assert isinstance(report, BedReport)
+    goal = f"{case.goal:.2f}" + ("" if case.ratio is None else f", {case.ratio:g} times")
+    rows: list[dict[str, object]] = []
+    for row, model in zip(report.rows, predicted.rows, strict=True):
+        print(
+            f"{name:10} {case.rate:>7} {row.bytes:>9,} B  {row.seconds:8.4f} s  predicted "
+            f"{model.seconds:8.4f} s  fraction {row.fraction:.3f}  native "
+            f"{row.native_seconds or 0:8.4f} s  ratio {row.ratio or 0:5.2f}  steal {row.steal:5.1%}"
+            f"  resent {row.retransmits:4}  dropped {row.drops:3}  goal {goal}",
+            flush=True,
+        )
+        rows.append({"case": name, "part": "links", "predicted": model.seconds, **vars(row)})
+    return rows
+
+
+def _routed(
+    name: str, case: Case, size: int, iterations: int, methods: tuple[str, ...]
+) -> list[dict[str, object]]:
+    rows: list[dict[str, object]] = []
+    for method in methods:
+        routes = a2aflow.route(Problem.all_to_all(case.topology), method=method)
+        report = a2aflow.run(
+            routes, on="testbed", sizes=[size], iterations=iterations, rate=case.rate, timeout=900
+        )
+        predicted = a2aflow.simulate(
+            routes, link_bandwidth=bytes_per_second(case.rate), sizes=[size], weights="share"
+        )
+        assert isinstance(report, BedReport)
+        (row,) = report.rows
+        print(
+            f"{name:10} {case.rate:>7} {row.bytes:>9,} B  {row.seconds:8.4f} s  predicted "
+            f"{predicted.rows[0].seconds:8.4f} s  {method:7} {routes.count:5} flows  of its load "
+            f"{row.load_fraction or 0:.3f}  of the bound {row.fraction:.3f}  steal {row.steal:5.1%}"
+            f"  resent {row.retransmits:4}  dropped {row.drops:3}",
+            flush=True,
+        )
+        rows.append({"case": name, "part": "routed", "way": method, **vars(row)})
+    return rows
+
+
+PARTS = {
+    "links": links,
+    "curve": curve,
+    "routed": routed,
+    "small": small,
+    "fft": fft,
+    "recovery": recovery,
+}
+FFT_ROUTES = ("sssp", "single", "extp")
+GRIDS = {8: 128, 27: 162}
+"""The side of a grid by the number of ranks."""
 
 if __name__ == "__main__":
     main()
