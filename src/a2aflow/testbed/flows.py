@@ -248,9 +248,12 @@ class Rank:
             if phases and not sending and not any(_unsent(flow) for flow in begun):
                 phase = phases.pop()
                 begun = [x for x in self.out.values() if x.phase == phase and x.left]
-                sending = {flow.socket.fileno(): flow for flow in begun}
+                # Most small shards leave at once, and their sockets need not be watched.
+                sending = {flow.socket.fileno(): flow for flow in begun if not self._send(flow)}
                 for file in sending:
                     self.events.register(file, select.EPOLLOUT)
+                if not sending:
+                    continue
             waits = UNSENT_SECONDS if phases and not sending else -1
             for file, _event in self._happened(waits):
                 if file in sending:
