@@ -16,7 +16,7 @@ from a2aflow.runtime.public import TESTBED, USUAL, run
 from a2aflow.runtime.worker import RUNTIMES
 from a2aflow.testbed.launch import THROUGH
 from a2aflow.testbed.public import BedSettings
-from a2aflow.testbed.report import BedReport, BedRow, Recovery, SharedReport
+from a2aflow.testbed.report import BedReport, BedRow, Recovery, SharedJob, SharedReport
 from a2aflow.testbed.shares import WEIGHTS
 
 DEFAULTS = RunSettings()
@@ -218,34 +218,33 @@ def bed_table(report: BedReport) -> list[str]:
 def shared_table(report: SharedReport) -> list[str]:
     """Return the lines of the table for people, of jobs that share a testbed."""
     saved = 1 - 1 / report.ratio
-    often = {job.iterations for job in report.jobs}
     return [
         f"# {report.ranks} ranks of each job on {report.topology}, links of "
         f"{rate_in_words(report.rate)}, shards of {report.bytes} B; {report.runtime}",
         "# every byte is as it must be, and as many crossed every link as should have",
-        "# median time of the slowest rank, of each job alone and while all run as they are",
-        _joined(SHARED_HEADER, (" file",)),
-        *(
-            _joined(
-                (
-                    f"{job.alone_seconds:.4f}",
-                    f"{job.together_seconds:.4f}",
-                    str(job.iterations),
-                ),
-                (f" {job.file}",),
-            )
-            for job in report.jobs
-        ),
-        *(
-            ["# a short job was repeated beside a long one: more bytes than jointly"][
-                : len(often) - 1
-            ]
-        ),
+        "# median time of the slowest rank, of each job alone, and while all run as they are",
+        *_unequal(report),
+        _joined(SHARED_HEADER, ()) + "  file",
+        *map(_shared_line, report.jobs),
         f"# together {report.together_seconds:.4f} s, the slowest; by one joint schedule "
-        f"{report.joint_seconds:.4f} s, {abs(saved):.1%} {'less' if saved >= 0 else 'more'} "
-        f"(certified bound {report.bound_seconds:.4f} s)",
-        f"# steal {report.steal:.1%}; {report.retransmits} resent, {report.drops} dropped together",
+        f"{report.joint_seconds:.4f} s, {abs(saved):.1%} {'less' if saved >= 0 else 'more'}; "
+        f"certified bound {report.bound_seconds:.4f} s",
+        f"# steal {report.steal:.1%}; together {report.retransmits} resent, {report.drops} dropped",
     ]
+
+
+def _unequal(report: SharedReport) -> list[str]:
+    """Say what keeps the times from being of the same bytes, if anything does."""
+    if len({job.iterations for job in report.jobs}) == 1:
+        return []
+    return [
+        "# a short job was repeated beside a longer one, so together more bytes moved at a time"
+    ]
+
+
+def _shared_line(job: SharedJob) -> str:
+    cells = [f"{job.alone_seconds:.4f}", f"{job.together_seconds:.4f}", str(job.iterations)]
+    return f"{_joined(cells, ())}  {job.file}"
 
 
 def _recovered(found: Recovery | None) -> list[str]:

@@ -92,7 +92,8 @@ class SharedReport:
     of one schedule that moves what one all-to-all of every job does, which takes at least
     `bound_seconds`; `ratio` is how many times as long the first is. Where jobs were repeated
     unequally often, more bytes than those were moved during the slowest one's all-to-all.
-    `retransmits` and `drops` are of all jobs together.
+    `retransmits` and `drops` are of all jobs together, and `rows` those of a `BedReport` of the
+    joint schedule.
     """
 
     fabric: str
@@ -111,6 +112,7 @@ class SharedReport:
     steal: float
     retransmits: int
     drops: int
+    rows: tuple[BedRow, ...]
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as plain values."""

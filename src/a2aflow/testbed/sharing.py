@@ -61,6 +61,7 @@ def share(
         ),
         retransmits=after.retransmits - before.retransmits,
         drops=after.drops - before.drops,
+        rows=jointly.rows,
     )
 
 
