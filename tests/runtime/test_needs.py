@@ -35,10 +35,10 @@ def test_memory_that_just_fits(free: int, fits: bool, monkeypatch: pytest.Monkey
     total = sum(needs.needed_bytes(messages, 1000))
     monkeypatch.setattr(needs, "available_bytes", lambda: total + free)
     if fits:
-        needs.require_memory(messages, [1000, 10])
+        needs.require_memory([messages], [1000, 10])
     else:
         with pytest.raises(LimitError, match="shards of 1,000 bytes"):
-            needs.require_memory(messages, [10, 1000])
+            needs.require_memory([messages], [10, 1000])
 
 
 def test_the_need_has_buffers_and_scratch() -> None:
@@ -76,4 +76,4 @@ def test_what_is_available(
             (tmp_path / name).write_text(text)
     assert needs.available_bytes() == available
     if available is None:
-        needs.require_memory(messages_of(hop_schedule(build("ring:3"))), [1 << 60])
+        needs.require_memory([messages_of(hop_schedule(build("ring:3")))], [1 << 60])

@@ -16,7 +16,7 @@ from a2aflow.runtime.public import TESTBED, USUAL, run
 from a2aflow.runtime.worker import RUNTIMES
 from a2aflow.testbed.launch import THROUGH
 from a2aflow.testbed.public import BedSettings
-from a2aflow.testbed.report import BedReport, BedRow, Recovery
+from a2aflow.testbed.report import BedReport, BedRow, Recovery, SharedJob, SharedReport
 from a2aflow.testbed.shares import WEIGHTS
 
 DEFAULTS = RunSettings()
@@ -27,6 +27,9 @@ NATIVE_HEADER = ("time us", "algbw GB/s", "busbw GB/s", "ratio")
 BED_HEADER = ("shard B", "time s", "MB/s", "bound MB/s", "fraction", "steal", "resent")
 BED_NATIVE = ("time s", "MB/s", "ratio")
 """The columns of a run on a testbed."""
+
+SHARED_HEADER = ("alone s", "together s", "repeated")
+"""The columns of jobs that share a testbed, left of their files."""
 
 TESTBED_PANEL = "On a testbed"
 WIDTH = 11
@@ -145,6 +148,16 @@ def run_verb(
             rich_help_panel=TESTBED_PANEL,
         ),
     ] = None,
+    jobs: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--job",
+            metavar="FILE",
+            help="A further schedule for the same links that shares the testbed, again for more: "
+            "each alone, all at once, and by one joint schedule. With one size of --bytes.",
+            rich_help_panel=TESTBED_PANEL,
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Run a schedule: start its ranks, check every byte, time it beside the runtime's own.
@@ -177,10 +190,14 @@ def run_verb(
         weights=weights,
         steering=steering,
         cut=cut,
+        jobs=jobs,
     )
     times = USUAL.get(on, DEFAULTS).iterations if iterations is None else iterations
     asked = {"schedule": str(file), "on": on, "valid": True, "sync": sync, "iterations": times}
-    lines = bed_table(report) if isinstance(report, BedReport) else table(report)
+    if isinstance(report, SharedReport):
+        lines = shared_table(report)
+    else:
+        lines = bed_table(report) if isinstance(report, BedReport) else table(report)
     show({**asked, **report.to_json()}, as_json, {"": "\n".join(lines)})
 
 
@@ -196,6 +213,38 @@ def bed_table(report: BedReport) -> list[str]:
         *map(_bed_line, report.rows),
         *_recovered(report.recovery),
     ]
+
+
+def shared_table(report: SharedReport) -> list[str]:
+    """Return the lines of the table for people, of jobs that share a testbed."""
+    saved = 1 - 1 / report.ratio
+    return [
+        f"# {report.ranks} ranks of each job on {report.topology}, links of "
+        f"{rate_in_words(report.rate)}, shards of {report.bytes} B; {report.runtime}",
+        "# every byte is as it must be, and as many crossed every link as should have",
+        "# median time of the slowest rank, of each job alone, and while all run as they are",
+        *_unequal(report),
+        _joined(SHARED_HEADER, ()) + "  file",
+        *map(_shared_line, report.jobs),
+        f"# together {report.together_seconds:.4f} s, the slowest; by one joint schedule "
+        f"{report.joint_seconds:.4f} s, {abs(saved):.1%} {'less' if saved >= 0 else 'more'}; "
+        f"certified bound {report.bound_seconds:.4f} s",
+        f"# steal {report.steal:.1%}; together {report.retransmits} resent, {report.drops} dropped",
+    ]
+
+
+def _unequal(report: SharedReport) -> list[str]:
+    """Say what keeps the times from being of the same bytes, if anything does."""
+    if len({job.iterations for job in report.jobs}) == 1:
+        return []
+    return [
+        "# a short job was repeated beside a longer one, so together more bytes moved at a time"
+    ]
+
+
+def _shared_line(job: SharedJob) -> str:
+    cells = [f"{job.alone_seconds:.4f}", f"{job.together_seconds:.4f}", str(job.iterations)]
+    return f"{_joined(cells, ())}  {job.file}"
 
 
 def _recovered(found: Recovery | None) -> list[str]:

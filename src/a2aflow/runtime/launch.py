@@ -3,7 +3,7 @@
 import importlib.util
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -94,10 +94,15 @@ def run_ranks(
     subject: str,
     place: Place = HERE,
     metered: str | None = None,
+    gates: Sequence[Path] = (),
 ) -> dict[str, Any]:
-    """Start the ranks of what was read from a file; return what they report in the end."""
+    """Start the ranks of what was read from a file; return what they report in the end.
+
+    `gates` are files, the first its own, of metered runs that begin at once.
+    """
     with grouped() as group:
-        job = replace(_job(work, given, on, settings, group.folder), metered=metered)
+        job = _job(work, given, on, settings, group.folder)
+        job = replace(job, metered=metered, gates=[str(each) for each in gates])
         commands = _commands(job, settings, len(work.ranks), group.folder, place)
         group.run(commands, settings.timeout, subject, place.watch)
         return result_of(Path(job.results), commands[0], subject)
@@ -117,7 +122,7 @@ def work_of(path: Path, on: str, ranks: int | None, settings: RunSettings) -> Ru
             f"{path}: a schedule for {found} ranks, one per terminal, and {ranks} were asked for; "
             f"leave out the number, or ask for {found}"
         )
-    require_memory(work, settings.sizes)
+    require_memory([work], settings.sizes)
     return work
 
 

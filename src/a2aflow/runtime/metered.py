@@ -7,6 +7,7 @@ gave its processors to others for too long says nothing, and is repeated.
 """
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -48,13 +49,21 @@ class Reading:
 
 
 def meter(
-    endpoint: Endpoint, way: str, sizes: list[int], iterations: int, warmup: int
+    endpoint: Endpoint,
+    way: str,
+    sizes: list[int],
+    iterations: int,
+    warmup: int,
+    ready: Callable[[], None],
 ) -> list[Reading]:
-    """Check and time one way to exchange at every size; stop after the first with a wrong byte."""
+    """Check and time one way to exchange at every size; stop after the first with a wrong byte.
+
+    The first rank calls `ready` before anything is timed, and the others wait for it.
+    """
     exchange = {"ours": endpoint.exchange, "native": endpoint.native}[way]
     readings: list[Reading] = []
     for size in sizes:
-        readings.append(_reading(endpoint, exchange, size, iterations, warmup))
+        readings.append(_reading(endpoint, exchange, size, iterations, warmup, ready))
         if readings[-1].violations:
             break
     return readings
@@ -66,6 +75,7 @@ def _reading(
     size: int,
     iterations: int,
     warmup: int,
+    ready: Callable[[], None],
 ) -> Reading:
     shard = shards_of(endpoint.demand, size)
     send = [sent_by(rank, shard) for rank in endpoint.here]
@@ -73,6 +83,8 @@ def _reading(
     violations = check_exchange(endpoint, exchange, send, recv, size)
     for _ in range(warmup):
         exchange(send, recv, shard)
+    if endpoint.here[0] == 0:
+        ready()
     endpoint.barrier()
     before = _counters()
     seconds: list[float] = []

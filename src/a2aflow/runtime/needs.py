@@ -34,10 +34,14 @@ LIMIT, USED = Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory.cur
 """Where Linux tells the memory of the machine, and of the container if we are in one."""
 
 
-def require_memory(messages: Runnable, sizes: Sequence[int]) -> None:
-    """Refuse shards whose buffers do not fit into memory, with all ranks on this machine."""
-    size, ranks = max(sizes), len(messages.ranks)
-    needed, available = needed_bytes(messages, size), available_bytes()
+def require_memory(works: Sequence[Runnable], sizes: Sequence[int]) -> None:
+    """Refuse shards whose buffers do not fit into memory, with all ranks on this machine.
+
+    Those of all `works`, which run at the same time.
+    """
+    size, available = max(sizes), available_bytes()
+    needed = [count for work in works for count in needed_bytes(work, size)]
+    ranks = len(needed)
     if available is not None and sum(needed) > available:
         raise LimitError(
             f"shards of {size:,} bytes take {_in_words(max(needed))} of memory in each of {ranks} "

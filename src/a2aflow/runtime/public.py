@@ -2,11 +2,12 @@
 
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 
+from a2aflow.errors import UsageError
 from a2aflow.ir.messages import Messages
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.schedule import Schedule
@@ -15,8 +16,8 @@ from a2aflow.runtime.launch import RunSettings, run_schedule
 from a2aflow.runtime.parts import read_work
 from a2aflow.runtime.sizes import parse_sizes
 from a2aflow.runtime.wrap import environment_for
-from a2aflow.testbed.public import BedSettings, run_on_testbed
-from a2aflow.testbed.report import BedReport
+from a2aflow.testbed.public import BedSettings, run_on_testbed, share_testbed
+from a2aflow.testbed.report import BedReport, SharedReport
 from a2aflow.topologies.given import Given
 from a2aflow.verification import verify
 
@@ -46,7 +47,8 @@ def run(
     weights: str = BedSettings.weights,
     steering: str = BedSettings.steering,
     cut: str | None = None,
-) -> Report | BedReport:
+    jobs: Sequence[Schedule | str | PathLike[str]] | None = None,
+) -> Report | BedReport | SharedReport:
     """Run a schedule on this machine; return a row of times for each size, all bytes checked.
 
     A program or plan, ours or another's, is verified first; then ranks carry out the instructions
@@ -81,6 +83,9 @@ def run(
             `"encap"`, segments that the sender writes.
         cut: two nodes of the testbed, such as `"0-1"`: the cable between them is cut while the file
             runs; then what is left is solved and run, and the report says how long all that took.
+        jobs: further schedules for the same links, or their paths, that share the testbed with the
+            first: the report has the time of each alone, of all at once, and of one schedule for
+            the sum of their demands. There is one size then.
 
     >>> import a2aflow
     >>> report = a2aflow.run(a2aflow.schedule("ring:4"), sizes=[1000, 4000], iterations=2)
@@ -98,9 +103,14 @@ def run(
         mpi=mpi,
         timeout=timeout,
     )
-    with _saved(subject) as path:
+    if jobs and on != TESTBED:
+        raise UsageError(f"jobs that share the links of {on!r}, which has none; expected a testbed")
+    with _saved(subject) as path, ExitStack() as stack:
         if on == TESTBED:
             asked = BedSettings(rate, fabric, topology, through, native, weights, steering, cut)
+            if jobs:
+                others = [stack.enter_context(_saved(each)) for each in jobs]
+                return share_testbed([path, *others], settings, asked)
             return run_on_testbed(path, settings, asked)
         if not isinstance(subject, Schedule):
             _require_all_to_all(path)

@@ -11,12 +11,13 @@ import os
 import sys
 import traceback
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from a2aflow.errors import A2AFlowError
 from a2aflow.ir.files.json import write_json
 from a2aflow.runtime.bench import Endpoint, measure
+from a2aflow.runtime.gates import pass_gates
 from a2aflow.runtime.metered import meter
 from a2aflow.runtime.parts import read_messages, read_work
 
@@ -29,7 +30,8 @@ class Job:
     """What every process of a run is told.
 
     If `metered` names a way to exchange, ours or the native one, it is that alone that is timed,
-    with what the devices of this network counted.
+    with what the devices of this network counted. `gates` are files, the first of them its own, of
+    runs whose timed parts begin at once.
     """
 
     messages: str
@@ -42,6 +44,7 @@ class Job:
     timeout: float
     results: str
     metered: str | None = None
+    gates: list[str] = field(default_factory=list)
 
     def save(self, path: Path) -> None:
         """Write the job to a file."""
@@ -79,7 +82,14 @@ def work(job: Job, rank: int | None) -> None:
     if job.metered is None:
         found = measure(endpoint, job.sizes, job.iterations, job.warmup).to_json()
     else:
-        readings = meter(endpoint, job.metered, job.sizes, job.iterations, job.warmup)
+        readings = meter(
+            endpoint,
+            job.metered,
+            job.sizes,
+            job.iterations,
+            job.warmup,
+            ready=lambda: pass_gates(job.gates, job.timeout),
+        )
         names = {"runtime": endpoint.name, "native": endpoint.native_name}
         found = {**names, "readings": [asdict(each) for each in readings]}
     if endpoint.here[0] == 0:

@@ -1,6 +1,6 @@
 """Run a schedule, or what it was lowered to, on a fabric, and the library's own all-to-all."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from os import getpid
@@ -63,30 +63,28 @@ def run_on_bed(
             f"{work.path}: for {len(work.parts.ranks)} ranks, and {bed.plan.topology.name} has "
             f"{ranks} terminals; expected as many: name the fabric that it was made for"
         )
-    if through == "mpi":
-        settings = replace(settings, mpi=settings.mpi or KIND)
-        require_kind(find_mpi(settings.mpi))
     subject = f"the run of {work.path} on {bed.plan.topology.name}"
     before = counted(bed)
-    ours = _told(bed, work, settings, through, "ours", subject)
+    ours = told(bed, work, settings, through, "ours", subject)
     after = counted(bed)
     readings = [Reading(**each) for each in ours["readings"]]
     wrong = [each for reading in readings for each in reading.violations]
     if wrong:
         raise VerificationError(subject, wrong)
-    wrong_in_all = list(_wrong_in_all(bed, work, readings, settings.warmup, before, after))
+    runs = [(work, reading) for reading in readings]
+    wrong_in_all = list(sent_otherwise(bed, runs, settings.warmup, before, after))
     theirs: dict[int, Reading] = {}
     if native:
-        told = _told(bed, work, settings, through, "native", subject)
-        theirs = {each["bytes"]: Reading(**each) for each in told["readings"]}
+        found = told(bed, work, settings, through, "native", subject)
+        theirs = {each["bytes"]: Reading(**each) for each in found["readings"]}
     rows: list[BedRow] = []
     violations: list[str] = list(wrong_in_all)
     for reading in readings:
-        found = [
+        wrong = [
             f"shards of {reading.bytes:,} bytes: {each}" for each in _wrong(bed, work, reading)
         ]
-        violations += found
-        ok = not found and not wrong_in_all
+        violations += wrong
+        ok = not wrong and not wrong_in_all
         drops = after.drops - before.drops
         rows.append(_row(bed, work, reading, theirs.get(reading.bytes), ok, drops))
     if violations:
@@ -104,13 +102,27 @@ def run_on_bed(
     )
 
 
-def _told(
-    bed: Bed, work: Work, settings: RunSettings, through: str, way: str, subject: str
+def told(
+    bed: Bed,
+    work: Work,
+    settings: RunSettings,
+    through: str,
+    way: str,
+    subject: str,
+    gates: Sequence[Path] = (),
+    watch: Callable[[], str | None] = lambda: None,
 ) -> dict[str, Any]:
+    """Run ours or the library's own on a fabric; return what the ranks tell in the end.
+
+    `gates` are as `run_ranks` takes them; `watch` tells of a further reason to end all ranks.
+    """
+    if through == "mpi":
+        settings = replace(settings, mpi=settings.mpi or KIND)
+        require_kind(find_mpi(settings.mpi))
     # A schedule is for neighbours; a library knows none, and is given a network.
     variables = device_variables(scheduled=way == "ours")
-    place = Place(tuple(bed.prefix()), variables, lambda: cut_since(bed))
-    return run_ranks(work.parts, work.path, through, settings, subject, place, way)
+    place = Place(tuple(bed.prefix()), variables, lambda: cut_since(bed) or watch())
+    return run_ranks(work.parts, work.path, through, settings, subject, place, way, gates)
 
 
 def _wrong(bed: Bed, work: Work, reading: Reading) -> Iterator[str]:
@@ -129,13 +141,17 @@ def _wrong(bed: Bed, work: Work, reading: Reading) -> Iterator[str]:
     yield from differences(plan, expected, seen, reading.calls)
 
 
-def _wrong_in_all(
-    bed: Bed, work: Work, readings: list[Reading], warmup: int, before: Counted, after: Counted
+def sent_otherwise(
+    bed: Bed,
+    runs: Sequence[tuple[Work, Reading]],
+    warmup: int,
+    before: Counted,
+    after: Counted,
 ) -> Iterator[str]:
     """Yield the devices, also between switches, that have not sent what they should have in all."""
     expected: dict[tuple[int, str], int] = {}
     calls = 0
-    for reading in readings:
+    for work, reading in runs:
         each = reading.calls + warmup + 1
         calls += each
         pairs = _pairs(work, reading.bytes) * each

@@ -1,7 +1,7 @@
 """What is behind `a2aflow.run(..., on="testbed")`: a file and a fabric become a report."""
 
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,16 +21,17 @@ from a2aflow.lowering.tables.routed_file import RoutedFile, rebuild
 from a2aflow.routes.phases import split_phases
 from a2aflow.routes.public import route
 from a2aflow.runtime.launch import RunSettings, work_of
-from a2aflow.runtime.needs import demand_of
+from a2aflow.runtime.needs import demand_of, require_memory
 from a2aflow.schedules.public import schedule
 from a2aflow.testbed.drill import drill
 from a2aflow.testbed.launch import Work, run_on_bed, temporary_bed
 from a2aflow.testbed.loads import pair_bytes, require_paths
 from a2aflow.testbed.namespaces import Bed, bed_called, require_testbed, reroute
 from a2aflow.testbed.plan import merged
-from a2aflow.testbed.report import BedReport, BedRow
+from a2aflow.testbed.report import BedReport, BedRow, SharedReport
 from a2aflow.testbed.routed import RoutedRow, run_routes
 from a2aflow.testbed.shares import WEIGHTS
+from a2aflow.testbed.sharing import share
 from a2aflow.topologies.given import Given, topology_of
 from a2aflow.topologies.operators import remove_links
 from a2aflow.verification import verify
@@ -81,15 +82,58 @@ def run_on_testbed(path: Path, run: RunSettings, asked: BedSettings) -> BedRepor
         return run_on_bed(bed, Work(path, parts, bound), run, asked.through, asked.native)
 
 
+def share_testbed(paths: Sequence[Path], run: RunSettings, asked: BedSettings) -> SharedReport:
+    """Run saved schedules on one fabric, each alone and all at once, and one for all of them."""
+    if len(run.sizes) != 1:
+        raise UsageError(
+            f"{len(run.sizes)} sizes for jobs that share a fabric; expected one: name it (--bytes "
+            "256K)"
+        )
+    if asked.cut is not None:
+        raise UsageError("a cable to cut and jobs that share a fabric; expected one of the two")
+    answers = [_saved_schedule(path) for path in paths]
+    topology = answers[0].problem.topology
+    with (
+        bed_for(topology, asked, str(paths[0])) as bed,
+        tempfile.TemporaryDirectory(prefix="a2aflow-") as folder,
+    ):
+        works = [
+            _work(bed, answer, path, run, asked)
+            for answer, path in zip(answers, paths, strict=True)
+        ]
+        require_memory([work.parts for work in works], run.sizes)
+        total = sum(answer.problem.demand.table() for answer in answers)
+        joint = schedule(topology, demand=np.asarray(total))
+        path = Path(folder) / "joint.npz"
+        joint.save(path)
+        return share(bed, works, _work(bed, joint, path, run, asked), run, asked.through)
+
+
+def _saved_schedule(path: Path) -> Schedule:
+    found = load(path)
+    if not isinstance(found, Schedule):
+        raise UsageError(
+            f"{path}: a {type(found).__name__} in the place of a job; expected a saved schedule "
+            "(a2aflow schedule SPEC --group 0,1,2,3 -o FILE)"
+        )
+    return found
+
+
 def _run_schedule(
     bed: Bed, answer: Schedule, path: Path, run: RunSettings, asked: BedSettings
 ) -> BedReport:
+    work = _work(bed, answer, path, run, asked)
+    return run_on_bed(bed, work, run, asked.through, asked.native)
+
+
+def _work(bed: Bed, answer: Schedule, path: Path, run: RunSettings, asked: BedSettings) -> Work:
+    """Return what ranks are to do; raise if that is not for this fabric."""
     parts = work_of(path, asked.through, None, run)
     require_same(bed, answer, str(path))
     unit = max(run.sizes)
     pairs = pair_bytes(parts, shards_of(demand_of(parts), unit))
     require_paths(bed, answer, pairs, unit)
-    return run_on_bed(bed, Work(path, parts, answer.bound), run, asked.through, asked.native)
+    return Work(path, parts, answer.bound)
 
 
 def _drilled(

@@ -1,4 +1,4 @@
-"""What a run on a fabric is reported as: a row for every size."""
+"""What a run on a fabric is reported as: a row for every size, or one for every job."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -64,6 +64,55 @@ class BedReport:
     rows: tuple[BedRow, ...]
     violations: tuple[str, ...]
     recovery: Recovery | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the report as plain values."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class SharedJob:
+    """One of the jobs that share a fabric: its median times by itself, and beside the others.
+
+    `iterations` is how often it was repeated beside them: a short job often, so that it is under
+    way for as long as the longest.
+    """
+
+    file: str
+    alone_seconds: float
+    together_seconds: float
+    iterations: int
+
+
+@dataclass(frozen=True)
+class SharedReport:
+    """What several jobs on one fabric found; valid as a `BedReport` is.
+
+    `together_seconds` is the slowest job's while all run as they are. `joint_seconds` is the time
+    of one schedule that moves what one all-to-all of every job does, which takes at least
+    `bound_seconds`; `ratio` is how many times as long the first is. Where jobs were repeated
+    unequally often, more bytes than those were moved during the slowest one's all-to-all.
+    `retransmits` and `drops` are of all jobs together, and `rows` those of a `BedReport` of the
+    joint schedule.
+    """
+
+    fabric: str
+    topology: str
+    ranks: int
+    rate: float
+    runtime: str
+    links_emulated: bool
+    bytes: int
+    jobs: tuple[SharedJob, ...]
+    together_seconds: float
+    joint_seconds: float
+    ratio: float
+    bound_seconds: float
+    counters_ok: bool
+    steal: float
+    retransmits: int
+    drops: int
+    rows: tuple[BedRow, ...]
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as plain values."""
