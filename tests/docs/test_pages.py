@@ -30,7 +30,7 @@ from doc_pages import (
 from gloo import INSTALLED, ON_THIS_MACHINE
 from programs_in_c import PREFIX, mpi_of
 
-MOST_NOT_RUN = 7
+MOST_NOT_RUN = 8
 """Blocks that may say that they take too long, or need a machine that a test has not."""
 
 

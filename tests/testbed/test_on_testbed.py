@@ -1,5 +1,6 @@
 """Schedules on a fabric: every byte checked, and the bytes of every link."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -11,8 +12,10 @@ from a2aflow.runtime.launch import RunSettings, work_of
 from a2aflow.testbed import launch
 from a2aflow.testbed.launch import Work, run_on_bed
 from a2aflow.testbed.loads import pair_bytes
+from a2aflow.testbed.namespaces import counted
 from a2aflow.testbed.report import BedReport
 from gloo import INSTALLED
+from programs_in_c import compiled, mpi_of, wrapped
 
 SETTINGS = RunSettings((48_000,), iterations=1, warmup=0, mpi="mpich", timeout=120)
 
@@ -112,3 +115,37 @@ def test_workloads_run_there_too() -> None:
         assert [row.error for row in layer.rows] == [0.0, 0.0]
         with pytest.raises(UsageError, match="expected --on mpi"):
             a2aflow.moe(64, hidden=8, schedule="ring:4", on="torch", fabric="shared")
+
+
+@needs_testbed
+def test_an_unchanged_program_runs_there(tmp_path: Path) -> None:
+    """A program in C under `wrap`: all is right, and its bytes have crossed the links."""
+    mpi, mpicc = mpi_of("mpich")
+    program = compiled("alltoalls", mpicc, tmp_path)
+    a2aflow.schedule("ring:4").save(tmp_path / "ring.json")
+    with fabric(a2aflow.build("ring:4"), "wraps") as bed:
+        command = [*bed.prefix(), str(program)]
+        said = wrapped([str(tmp_path / "ring.json"), "--report"], mpi, 4, command, tmp_path)
+        sent = counted(bed).sent
+    assert "right\n" in said
+    taken = re.search(r"(\d+) all-to-alls taken, \d+ passed; (\d+) bytes", said)
+    assert taken is not None
+    assert int(taken[1]) > 0
+    assert sum(sent.values()) > int(taken[2])
+
+
+@needs_testbed
+@pytest.mark.parametrize("kind", ["schedule", "routes"])
+def test_a_cut_is_survived(kind: str) -> None:
+    """A cable is cut under a run, which says so; what is left is solved and run."""
+    make = a2aflow.schedule if kind == "schedule" else a2aflow.route
+    answer: a2aflow.Schedule | a2aflow.Routes = make("complete:4")
+    report = a2aflow.run(
+        answer, on="testbed", sizes=[64_000], iterations=1, warmup=0, rate="10mbit", cut="0-1"
+    )
+    assert isinstance(report, BedReport)
+    found = report.recovery
+    assert found is not None
+    assert "(0 -> 1)" in found.said
+    assert 0 < found.solved <= found.installed <= found.complete
+    assert report.rows[0].counters_ok
