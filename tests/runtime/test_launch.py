@@ -28,8 +28,11 @@ class Fake:
     report: object = field(default_factory=REPORT.to_json)
     ran: list[tuple[list[Command], float, str]] = field(default_factory=list)
 
-    def run(self, commands: Sequence[Command], timeout: float, subject: str) -> None:
+    def run(
+        self, commands: Sequence[Command], timeout: float, subject: str, watch: object = None
+    ) -> None:
         """Start nothing."""
+        assert watch is None
         self.ran.append((list(commands), timeout, subject))
         for command in commands:
             command.log.write_text("what was said")
