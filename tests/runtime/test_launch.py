@@ -76,7 +76,7 @@ def test_ranks_are_told_the_job(
         "messages": str(fake.folder / "run.messages"), "program": False, "on": "reference",
         "sizes": [3, 5],
         "iterations": 7, "warmup": 2, "sync": "step", "timeout": 11.0,
-        "results": str(fake.folder / "report.json"),
+        "results": str(fake.folder / "report.json"), "metered": None, "gates": [],
     }  # fmt: skip
     ((commands, timeout, subject),) = fake.ran
     assert (timeout, subject) == (11.0, f"the run of {path.name} on reference")
