@@ -13,11 +13,12 @@ from a2aflow.errors import UsageError, VerificationError
 from a2aflow.ir.demand import Demand
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.topology import Topology
+from a2aflow.lowering.tables.routed_file import RoutedFile, rebuild
 from a2aflow.routes.phases import split_phases
 from a2aflow.testbed import namespaces, routed
 from a2aflow.testbed.namespaces import Bed
 from a2aflow.testbed.plan import Plan
-from a2aflow.testbed.routed import RoutedRow, read_routes, run_routes
+from a2aflow.testbed.routed import RoutedRow, run_routes
 from a2aflow.testbed.shares import Pieces, pieces_of
 from a2aflow.testbed.steering import Steered, steer, steered
 
@@ -153,8 +154,10 @@ def test_what_routes_were_lowered_to(tmp_path: Path) -> None:
     routes = a2aflow.route("hypercube:2")
     a2aflow.lower(routes, to="ompi").save(tmp_path / "cube.xml")
     routes.save(tmp_path / "cube.json")
-    found = read_routes(tmp_path / "cube.xml", routes.problem)
-    assert read_routes(tmp_path / "cube.json", routes.problem) == routes
+    lowered = a2aflow.load(tmp_path / "cube.xml")
+    assert isinstance(lowered, RoutedFile)
+    found = rebuild(lowered, routes.problem, lowered.certificate)
+    assert a2aflow.load(tmp_path / "cube.json") == routes
     assert found.time == routes.time
     with fabric(routes.problem.topology) as bed:
         row = run(bed, found)

@@ -121,10 +121,10 @@ def _timed(
 ) -> tuple[float, float]:
     """Return the seconds of the slowest rank, and the steal that any of them saw."""
     endpoint.barrier()
-    stolen, started = _steal_seconds(), time.perf_counter()
+    stolen, started = steal_seconds(), time.perf_counter()
     exchange(send, recv, shard)
     seconds = time.perf_counter() - started
-    share = (_steal_seconds() - stolen) / max(seconds, 1e-9)
+    share = (steal_seconds() - stolen) / max(seconds, 1e-9)
     told: list[tuple[float, float]] = [tuple(each) for each in endpoint.gather((seconds, share))]
     # The slowest has waited for all others: its clock spans the whole.
     return max(told)
@@ -150,7 +150,7 @@ def _difference(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]
     return {**grown, "retransmits": after["retransmits"] - before["retransmits"]}
 
 
-def _steal_seconds() -> float:
+def steal_seconds() -> float:
     """Read for how long processors of this machine were ready and not given to it."""
     words = PROCESSORS.read_text().split("\n", 1)[0].split()
     return int(words[8]) / 100.0

@@ -17,12 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from a2aflow.ir.files.json import read_json, write_json
+from a2aflow.runtime.metered import MOST_STEAL, steal_seconds
 from a2aflow.testbed.flows import Rank
 from a2aflow.testbed.inside import enter
 from a2aflow.testbed.namespaces import Bed, Counted, bed_called, counted
-
-MOST_STEAL = 0.1
-"""The share of the processors that others may take before an iteration is repeated."""
 
 REPEATS = 2
 """How many times as many iterations as were asked for are tried at most."""
@@ -174,22 +172,15 @@ def _measured(bed: Bed, job: dict[str, Any], ranks: Ranks) -> dict[str, Any]:
 
 def _once(ranks: Ranks) -> tuple[dict[str, float], list[str]]:
     start = time.monotonic_ns() + int(START_SECONDS * 1e9)
-    stolen = _processors()
+    stolen = steal_seconds()
     told = ranks.ask({"do": "go", "at": start})
-    lost, total = (now - then for now, then in zip(_processors(), stolen, strict=True))
+    seconds = (max(each["ended"] for each in told) - start) * 1e-9
     run = {
-        "seconds": (max(each["ended"] for each in told) - start) * 1e-9,
-        "steal": lost / max(total, 1),
+        "seconds": seconds,
+        "steal": (steal_seconds() - stolen) / seconds,
         "cpu": sum(each["cpu"] for each in told),
     }
     return run, [line for each in told for line in each["wrong"]]
-
-
-def _processors() -> tuple[int, int]:
-    """Return what others took of the processors, and all their time, in the kernel's units."""
-    with Path("/proc/stat").open(encoding="ascii") as file:
-        times = [int(word) for word in file.readline().split()[1:9]]
-    return times[7], sum(times)
 
 
 def _settled(bed: Bed) -> Counted:

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from a2aflow.errors import UsageError, VerificationError
-from a2aflow.ir.arrays import Ints
 from a2aflow.ir.chunks import shards_of
 from a2aflow.ir.topology import Topology
 from a2aflow.runtime.launch import Place, RunSettings, run_ranks
@@ -127,7 +126,7 @@ def told(
 
 def _wrong(bed: Bed, work: Work, reading: Reading) -> Iterator[str]:
     """Yield the devices at ranks that have not sent, or received, what they should have."""
-    plan, pairs = bed.plan, _pairs(work, reading.bytes)
+    plan = bed.plan
     seen: dict[tuple[int, str], int] = {}
     node = plan.topology.terminals.tolist()
     own = {place: rank for rank, place in enumerate(node)}
@@ -137,7 +136,8 @@ def _wrong(bed: Bed, work: Work, reading: Reading) -> Iterator[str]:
                 seen[device.node, device.name] = reading.sent[own[device.node]][device.name]
             elif other.node in own:
                 seen[device.node, device.name] = reading.received[own[other.node]][other.name]
-    expected = device_bytes(plan, pairs * reading.calls, frozenset(bed.cut))
+    once = _expected(bed, work, reading.bytes)
+    expected = {place: reading.calls * count for place, count in once.items()}
     yield from differences(plan, expected, seen, reading.calls)
 
 
@@ -154,15 +154,16 @@ def sent_otherwise(
     for work, reading in runs:
         each = reading.calls + warmup + 1
         calls += each
-        pairs = _pairs(work, reading.bytes) * each
-        for place, count in device_bytes(bed.plan, pairs, frozenset(bed.cut)).items():
-            expected[place] = expected.get(place, 0) + count
+        for place, count in _expected(bed, work, reading.bytes).items():
+            expected[place] = expected.get(place, 0) + each * count
     sent = {place: count - before.sent.get(place, 0) for place, count in after.sent.items()}
     yield from differences(bed.plan, expected, sent, calls)
 
 
-def _pairs(work: Work, size: int) -> Ints:
-    return pair_bytes(work.parts, shards_of(demand_of(work.parts), size))
+def _expected(bed: Bed, work: Work, size: int) -> dict[tuple[int, str], int]:
+    """Return what should leave through each device in one all-to-all."""
+    pairs = pair_bytes(work.parts, shards_of(demand_of(work.parts), size))
+    return device_bytes(bed.plan, pairs, frozenset(bed.cut))
 
 
 def _row(
@@ -172,7 +173,7 @@ def _row(
     shard = shards_of(demand, reading.bytes)
     sent = shard.total / shard.ranks
     seconds = median(reading.seconds)
-    credit = _credit(bed, _pairs(work, reading.bytes))
+    credit = _credit(bed, _expected(bed, work, reading.bytes))
     throughput = sent / (seconds + credit)
     bound = sent * plan.bytes_per_second / (work.bound * reading.bytes)
     theirs = None if native is None else median(native.seconds)
@@ -196,11 +197,10 @@ def _row(
     )
 
 
-def _credit(bed: Bed, pairs: Ints) -> float:
+def _credit(bed: Bed, expected: dict[tuple[int, str], int]) -> float:
     """Return the longest time that the first burst of a link would have taken at its rate."""
     plan = bed.plan
     loads = np.zeros(plan.topology.links)
-    expected = device_bytes(plan, pairs, frozenset(bed.cut))
     for link, device in plan.device_of.items():
         loads[link] = expected.get((device.node, device.name), 0)
     return float((np.minimum(loads, plan.bursts) / plan.rates).max())

@@ -107,7 +107,7 @@ class Plan:
     @cached_property
     def bursts(self) -> Ints:
         """How many bytes each link sends at once after a pause."""
-        return np.maximum(LEAST_BURST, np.rint(self.rates * BURST_SECONDS)).astype(np.int64)
+        return _bursts(self.rates)
 
     def namespace(self, node: int) -> str:
         """Name the namespace of a node."""
@@ -320,8 +320,12 @@ def network_address(node: int) -> str:
 
 def bucket(device: Device) -> str:
     """Return the token bucket of a device."""
-    burst = max(LEAST_BURST, round(device.rate * BURST_SECONDS))
+    burst = _bursts(np.array(device.rate))
     return f"tbf rate {round(8 * device.rate)}bit burst {burst} limit {QUEUE_BYTES}"
+
+
+def _bursts(rates: Floats) -> Ints:
+    return np.maximum(LEAST_BURST, np.rint(rates * BURST_SECONDS)).astype(np.int64)
 
 
 def _via(address: Addressing, device: Device) -> str:

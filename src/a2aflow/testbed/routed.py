@@ -10,24 +10,19 @@ with the headers it needs and the acknowledgements of routes that are answered o
 import os
 import sys
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from a2aflow.errors import InputError, LimitError, UsageError, VerificationError
+from a2aflow.errors import LimitError, UsageError, VerificationError
 from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.chunks import PerShard, shards_of
-from a2aflow.ir.files.artefacts import read_as
 from a2aflow.ir.files.json import read_json, write_json
-from a2aflow.ir.files.text import decode, read_bytes, require_size
-from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
-from a2aflow.lowering import MAX_LOWERED_BYTES, TARGETS, kind_of, parse_lowered
 from a2aflow.lowering.options import STEERING
-from a2aflow.lowering.tables.routed_file import RoutedFile, rebuild
 from a2aflow.runtime.needs import PATTERN_BYTES, RANK_BYTES, available_bytes
 from a2aflow.runtime.processes import Command, grouped
+from a2aflow.testbed.loads import MOST_ACKS, MOST_HEADERS
 from a2aflow.testbed.namespaces import Bed, cut_since
 from a2aflow.testbed.shares import BUFFER, WEIGHTS, Pieces, buffers_of, pieces_of
 from a2aflow.testbed.steering import Steered, steer, steered
@@ -37,12 +32,6 @@ PACE = 1.02
 
 BUFFERS = 5
 """Buffers of a rank at once: sent, received, wrong, expected, and compared."""
-
-HEADERS = 1.04
-"""What links carry at most for each byte of payload: headers of jumbo frames, and of segments."""
-
-ACKNOWLEDGED = 0.03
-"""What links carry at most for each byte of payload that is acknowledged over them."""
 
 PER_FLOW = 4 * 250
 """Bytes of a flow besides: the packets that it does not fill, or that only acknowledge."""
@@ -152,22 +141,6 @@ def run_routes(
         _row(bed, found, size, shard, cut, row)
         for size, shard, cut, row in zip(sizes, shards, cuts, result["rows"], strict=True)
     )
-
-
-def read_routes(path: Path, problem: Problem) -> Routes:
-    """Read saved routes, or what they were lowered to: XML for Open MPI, tables, or commands.
-
-    Where the XML has queue pairs for a fabric's hash to send along routes, addresses do it here.
-    """
-    data, where = read_bytes(path), str(path)
-    kind = kind_of(decode(data, where)) if data[:1] != b"P" else None
-    if kind is None or TARGETS[kind].takes is not Routes:
-        return read_as(path, Routes)
-    require_size(data, where, MAX_LOWERED_BYTES)
-    found = parse_lowered(decode(data, where), where)[1]
-    if not isinstance(found, RoutedFile):
-        raise InputError(f"{path}: a file of the target {kind}; expected routes, saved or lowered")
-    return rebuild(found, found.problem or problem, found.certificate)
 
 
 def _check(
@@ -288,8 +261,8 @@ def disagreements(bed: Bed, found: Steered, carried: Ints, told: dict[str, Any])
     routes, exchanges = found.routes, told["exchanges"]
     least = _payload(routes, carried)
     flows = exchanges * (carried > 0).astype(np.float64)
-    most = routes.load(HEADERS * carried + PER_FLOW * flows)
-    answers = ACKNOWLEDGED * carried + PER_FLOW * flows
+    most = routes.load((1 + MOST_HEADERS) * carried + PER_FLOW * flows)
+    answers = MOST_ACKS * carried + PER_FLOW * flows
     answered = np.bincount(found.back, answers, minlength=routes.count).astype(np.float64)
     most += routes.load(answered) + PER_LINK + told["retransmits"] * RETRANSMITTED
     sent = {(node, device): count for node, device, count in told["sent"]}
