@@ -10,7 +10,7 @@ The layout fits what the topology is, found from its links wherever possible:
 | circle | regular graphs, such as circulant and Kautz | by number around a circle |
 | springs | small irregular graphs | by forces between them |
 
-Pictures and reports share it. A layout takes milliseconds, at most a second for 10,000 nodes.
+Pictures and reports share it. A layout takes milliseconds, at most a second for 3,000 nodes.
 """
 
 from collections.abc import Callable
@@ -26,7 +26,7 @@ from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.find_grid import grid_of
 from a2aflow.ir.topology import Topology
 
-MOST_SEARCHED = 20_000
+MOST_SEARCHED = 3_000
 """Nodes above which nothing is searched for, and nodes are put on a circle."""
 
 LEAST_MODULARITY = 0.2
@@ -37,6 +37,9 @@ LEAST_FOUND, LEAST_FOUND_OF_SWITCHES = 0.6, 0.4
 
 MOST_GROUPS = 64
 """More groups than this are no help to the eye."""
+
+PADDING, APART = 0.55, 0.5
+"""Room around the nodes of a group, and between groups, in distances of nodes."""
 
 MOST_SPRINGS = 100
 """Nodes up to which forces between them give a picture that shows more than a circle."""
@@ -297,15 +300,17 @@ def _in_groups(topology: Topology, group: Ints, labels: list[str] | None = None)
     count = int(group.max()) + 1
     members = [np.flatnonzero(group == each) for each in range(count)]
     # Neighbours on the small circle are as far apart as 1; the large one has room for all.
-    radii = [0.5 / np.sin(np.pi / max(len(each), 2)) + 0.7 for each in members]
-    around = max(sum(2 * radius + 0.8 for radius in radii) / (2 * np.pi), max(radii) + 0.5)
-    arcs = np.cumsum([0.0, *(2 * radius + 0.8 for radius in radii)])
+    radii = [0.5 / np.sin(np.pi / max(len(each), 2)) + PADDING for each in members]
+    # Between few groups the way along the circle is much longer than the straight one.
+    longer = (np.pi / count) / np.sin(np.pi / max(count, 2))
+    around = longer * sum(2 * radius + APART for radius in radii) / (2 * np.pi)
+    arcs = np.cumsum([0.0, *(2 * radius + APART for radius in radii)])
     angles = 2 * np.pi * (arcs[:-1] + arcs[1:]) / 2 / arcs[-1] - np.pi / 2
     place = np.empty((topology.nodes, 2))
     groups = []
     for each, (own, radius, angle) in enumerate(zip(members, radii, angles.tolist(), strict=True)):
         centre = around * np.array([np.cos(angle), np.sin(angle)]) * (1 if count > 1 else 0)
-        place[own] = centre + (radius - 0.7) * _circle(len(own), angle)
+        place[own] = centre + _circle(len(own), angle)
         label = labels[each] if labels is not None else f"group {each}"
         groups.append(Group(label, own, (float(centre[0]), float(centre[1])), radius))
     return _made(topology, "groups", place, tuple(groups))
