@@ -10,6 +10,7 @@ import pytest
 import a2aflow
 from a2aflow.cli.verbs import VERBS
 from a2aflow.registry import load
+from a2aflow.topologies.families import FAMILIES
 from command_line import Run
 
 HEAVY = ("numpy", "numba", "scipy", "networkx", "typer", "rich")
@@ -20,6 +21,7 @@ LIGHT = {
     ("--version",): 0,
     ("topology", "--list"): 0,
     ("topology", "--json"): 0,
+    ("topology", "jellyfish", "--help"): 0,
     ("sovle", "torus:3x3"): 2,
     ("solve", "trous:3x3"): 2,
 }
@@ -78,3 +80,26 @@ def test_shells_complete_verbs(run: Run, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setenv("COMP_CWORD", "1")
     outcome = run()
     assert (outcome.code, outcome.out.split()) == (0, ["verify"])
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_a_family_explains_itself(name: str, run: Run) -> None:
+    """Its help has every parameter with its meaning, what it is if not said, and an example."""
+    family = FAMILIES[name]
+    said = run("topology", name, "--help").out
+    signature = inspect.signature(family.build).parameters
+    assert set(family.parameters) == set(signature)
+    for key, parameter in signature.items():
+        [line] = [line for line in said.splitlines() if line.startswith(f"  {key} ")]
+        assert family.parameters[key] in line
+        if isinstance(parameter.default, bool | int | float):
+            assert f"{str(parameter.default).lower().removesuffix('.0')} if not said" in line
+    assert said.endswith(f"Example: a2aflow topology {family.example}\n")
+    assert run("topology", family.example, "-h").out == said
+
+
+def test_a_family_names_its_construction_and_source(run: Run) -> None:
+    """The docstring of what builds it is part of its help."""
+    said = run("topology", "genkautz", "--help").out
+    assert "SPEC: genkautz:n=...,d=...,[rewire=...]" in said
+    assert "Imase and Itoh" in said

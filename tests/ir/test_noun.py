@@ -16,7 +16,7 @@ from a2aflow.ir.chunks import Chunks
 from a2aflow.ir.demand import Demand
 from a2aflow.ir.execution_plan import ExecutionPlan, Operation, PlanOp, RankPlan
 from a2aflow.ir.fabric import Fabric
-from a2aflow.ir.files.drawing import MOST_LINKS, draw_svg
+from a2aflow.ir.files.drawing import draw_svg
 from a2aflow.ir.flow import Flow
 from a2aflow.ir.noun import Noun
 from a2aflow.ir.problem import Problem
@@ -146,13 +146,10 @@ def test_a_table_for_a_notebook(noun: Noun) -> None:
 
 
 def test_pictures_for_a_notebook() -> None:
-    """Links are redder the fuller they are, and what is too large has no picture."""
+    """They are those of the topology, with the load of its links if that is known."""
     assert PATH._repr_svg_() == draw_svg(PATH)
-    found = FLOW._repr_svg_() or ""
-    assert (found.count("#c02020"), found.count("#8899aa")) == (1, 2)
+    assert "load over capacity" in (FLOW._repr_svg_() or "")
     assert PROGRAM._repr_svg_() is None
-    large = Topology.from_links("large", 2, [(0, 1), (1, 0)] * (MOST_LINKS // 2 + 1))
-    assert large._repr_svg_() is None
 
 
 @pytest.mark.parametrize("noun", SAVED, ids=lambda noun: type(noun).__name__)

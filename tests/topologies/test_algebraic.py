@@ -3,7 +3,8 @@ import numpy as np
 import pytest
 
 from a2aflow.errors import TopologyError
-from a2aflow.topologies.algebraic import _finite_field, slimfly, spectralfly
+from a2aflow.topologies.algebraic import slimfly, spectralfly
+from a2aflow.topologies.finite_fields import finite_field
 from a2aflow.topologies.properties import diameter
 
 
@@ -30,7 +31,7 @@ def test_slimfly_five_is_hoffman_singleton() -> None:
 def test_finite_field(prime: int, digits: int) -> None:
     """Addition and multiplication are commutative groups, and distribute."""
     q = prime**digits
-    field = _finite_field(prime, digits)
+    field = finite_field(q, "a field")
     numbers = np.arange(q)
     assert np.array_equal(np.sort(field.powers), numbers[1:])
     for table, members in ((field.add, numbers), (field.multiply[1:, 1:], numbers[1:])):

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from a2aflow.errors import TopologyError
 from a2aflow.ir.topology import Topology
-from a2aflow.topologies.digraphs import _rewired, circulant, debruijn, genkautz, kautz
+from a2aflow.topologies.digraphs import _rewired, circulant, debruijn, gendebruijn, genkautz, kautz
 from a2aflow.topologies.properties import diameter
 
 
@@ -45,9 +45,10 @@ def test_debruijn_matches_networkx_words() -> None:
 
 
 def test_debruijn_notes_its_loops() -> None:
-    """The note says how many loops were dropped, where, and what degrees are left."""
+    """The note says how many loops were dropped, where, what degrees are left, and the cure."""
     assert debruijn(3, 2).notes == (
-        "dropped 3 self-loops at 3 nodes (0, 4, 8); out-degrees are now 2 to 3",
+        "dropped 3 self-loops at 3 nodes (0, 4, 8); out-degrees are now 2 to 3: "
+        "gendebruijn:n=9,d=3,rewire=true uses these ports, for 27 links in place of 24",
     )
 
 
@@ -55,7 +56,8 @@ def test_genkautz_notes_its_loops() -> None:
     """The note names the first few looped nodes only."""
     assert "8 self-loops at 8 nodes (1, 2, 3, 4, 5, ...)" in genkautz(10, 8).notes[0]
     assert genkautz(64, 4).notes == (
-        "dropped 4 self-loops at 4 nodes (12, 25, 38, 51); out-degrees are now 3 to 4",
+        "dropped 4 self-loops at 4 nodes (12, 25, 38, 51); out-degrees are now 3 to 4: "
+        "rewire=true uses these ports, for 256 links in place of 252",
     )
 
 
@@ -79,10 +81,31 @@ def test_rewired_genkautz_wastes_no_port(n: int, d: int) -> None:
     assert (topology.notes == ()) == (genkautz(n, d).links == n * d)
 
 
+@settings(max_examples=100, deadline=None)
+@given(n=st.integers(2, 60), d=st.integers(1, 12))
+def test_gendebruijn(n: int, d: int) -> None:
+    """The links are the defining ones without the loops, and rewiring wastes no port."""
+    topology, rewired = gendebruijn(n, d), gendebruijn(n, d, rewire=True)
+    expected = [(v, (d * v + a) % n) for v in range(n) for a in range(d)]
+    found = zip(topology.tail.tolist(), topology.head.tolist(), strict=True)
+    assert sorted(found) == sorted(arc for arc in expected if arc[0] != arc[1])
+    assert np.all(rewired.in_degree == d)
+    assert np.all(rewired.out_degree == d)
+
+
+@pytest.mark.parametrize(("d", "k"), [(2, 3), (3, 2), (4, 2)])
+def test_gendebruijn_of_a_power_is_debruijn(d: int, k: int) -> None:
+    """On d^k nodes the two families are the same."""
+    assert gendebruijn(d**k, d) == debruijn(d, k)
+
+
 def test_rewiring_splices_a_single_loop() -> None:
     """A loop that has no other to join is spliced into a link elsewhere."""
     plain, rewired = genkautz(3, 1), genkautz(3, 1, rewire=True)
-    assert plain.notes == ("dropped 1 self-loop at 1 node (1); out-degrees are now 0 to 1",)
+    assert plain.notes == (
+        "dropped 1 self-loop at 1 node (1); out-degrees are now 0 to 1: "
+        "rewire=true uses these ports, for 3 links in place of 2",
+    )
     assert "splicing node 1 into other links" in rewired.notes[0]
     assert diameter(rewired) == 2
 

@@ -57,6 +57,41 @@ PINNED = [
     ("dgx2", 28, 204, {6, 9}, 3, 4, 2 * factorial(8) ** 2 * factorial(6)),
     ("tpuv4:4x4x4", 64, 384, {6}, 6, 4, 2**6 * factorial(6)),
     ("tpuv4:4x4x8", 128, 768, {6}, 8, 4, 8**2 * 2 * 3 * 16),
+    ("gendebruijn:n=50,d=3", 50, 146, {2, 3}, 4, 2, 4),
+    ("gendebruijn:n=50,d=3,rewire=true", 50, 150, {3}, 4, 2, 2),
+    # PGL(2, q) acts on the points; the field of 9 elements has an automorphism of order 2
+    ("polarfly:q=3", 13, 48, {3, 4}, 2, 3, 24),
+    ("polarfly:q=5", 31, 180, {5, 6}, 2, 3, 120),
+    ("polarfly:q=9", 91, 900, {9, 10}, 2, 3, 2 * 720),
+    # the Heawood graph
+    ("polarstar:q=2,d=0", 14, 42, {3}, 3, 6, 336),
+    ("polarstar:q=3,d=3", 104, 728, {7}, 3, 3, 144),
+    ("polarstar:q=4,d=4", 210, 1890, {9}, 3, 3, 240),
+    ("polarstar:q=3,d=7", 208, 2288, {11}, 3, 3, 48),
+    ("polarstar:q=3,d=2,supernode=paley", 65, 370, {5, 6}, 3, 3, 2),
+    ("bundlefly:q=3,p=5", 90, 630, {7}, 3, 3, 8),
+    ("bundlefly:q=4,p=9", 288, 2880, {10}, 3, 3, 12),
+    ("bundlefly:q=5,p=5", 250, 2250, {9}, 3, 5, 8),
+    # five groups may be turned, and the leaves of each exchanged
+    ("megafly:leaves=2,spines=2,h=2", 20, 60, {2, 4}, 3, 4, 10 * 2**5),
+    ("tpuv5p:2x2x1", 4, 8, {2}, 2, 4, 8),
+    ("tpuv5p:2x4x4", 32, 128, {3, 4, 5}, 7, 4, 16),
+    ("tpuv5p:4x4x4", 64, 384, {6}, 6, 4, 2**6 * factorial(6)),
+    ("tpuv5p:4x4x8,twisted=true", 128, 768, {6}, 6, 4, 128 * 48),
+    ("tpuv5p:4x8x8,twisted=true", 256, 1536, {6}, 6, 4, 256 * 48),
+    ("tpuv5p:8x8x16,twisted=true", 1024, 6144, {6}, 12, 4, 1024 * 48),
+    ("boardfly:g=1", 32, 152, {4, 5}, 3, 3, 8),
+    ("boardfly:g=36", 1152, 6732, {5, 6}, 7, 3, 36),
+    ("trainium:z=1", 16, 64, {4}, 4, 4, 384),
+    # the faster 4x4 torus of an instance, and rings of four
+    ("trainium:z=4", 64, 384, {6}, 6, 4, 384 * 8),
+    ("ubmesh:8x8", 64, 896, {14}, 2, 3, 2 * factorial(8) ** 2),
+    ("ubmesh:4x4,lanes=2x1", 16, 96, {6}, 2, 3, factorial(4) ** 2),
+    ("ubmesh:8x8x4x4", 1024, 20480, {20}, 4, 3, 4 * (factorial(8) * factorial(4)) ** 2),
+    ("xgmi:n=8,rate=512", 8, 56, {7}, 1, 3, factorial(8)),
+    ("boxes:n=4", 4, 6, {1, 2}, 3, None, 2),
+    ("boxes:n=4,ring=true", 4, 8, {2}, 2, 4, 8),
+    ("boxes:n=2,ring=true", 2, 4, {2}, 1, 2, 2),
     # rails may change places, and so may the two hosts
     ("dgxh100:hosts=2,outside=rail", 42, 96, {2, 8}, 6, 12, 2 * factorial(8)),
     ("mi300x:hosts=2,outside=rail", 40, 176, {2, 8}, 5, 3, 2 * factorial(8)),
@@ -102,7 +137,10 @@ def test_name_is_canonical(spec: str) -> None:
     assert build(spec).name.startswith(spec)
 
 
-DIRECTED = ("circulant:n=8,jumps=1x4,directed=true", "debruijn", "kautz", "genkautz")
+DIRECTED = (
+    "circulant:n=8,jumps=1x4,directed=true",
+    *("debruijn", "gendebruijn", "kautz", "genkautz"),
+)
 
 
 @pytest.mark.parametrize("spec", [row[0] for row in PINNED])

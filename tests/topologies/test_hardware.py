@@ -6,8 +6,9 @@ from a2aflow.errors import TopologyError
 from a2aflow.flows.symmetry.automorphisms import count_automorphisms
 from a2aflow.ir.topology import Topology
 from a2aflow.topologies.grids import torus
-from a2aflow.topologies.hardware import dgx1, dgx2, ndv2, tpuv4
+from a2aflow.topologies.hardware import dgx1, dgx2, ndv2
 from a2aflow.topologies.properties import diameter
+from a2aflow.topologies.tpu import tpuv4
 
 # NVLinks between each two GPUs, as published in matrix form.
 DGX1 = """

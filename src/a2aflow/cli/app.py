@@ -17,6 +17,8 @@ from a2aflow.cli.show import complain, say_out, show, warn
 from a2aflow.cli.signals import all_is_said, heard, printing, working
 from a2aflow.cli.verbs import COMPLETION_WORDS, OVERVIEW_WORDS, overview, require_words
 from a2aflow.errors import UsageError
+from a2aflow.topologies.families import FAMILIES
+from a2aflow.topologies.family_help import family_help
 
 COMPLETING = "_A2AFLOW_COMPLETE"
 """The variable by which a shell asks for the words that may follow."""
@@ -72,10 +74,22 @@ def _call(words: Sequence[str]) -> int:
         say_out(f"a2aflow {import_module('a2aflow').__version__}")
     elif set(words) in LISTING:
         show_choices("--json" in words)
+    elif _asks_of_a_family(words):
+        say_out(family_help(words[1].partition(":")[0]))
     else:
         require_words(words)
         return _parsed(words)
     return 0
+
+
+def _asks_of_a_family(words: Sequence[str]) -> bool:
+    """Whether words are those of `topology FAMILY --help`."""
+    return (
+        len(words) == 3
+        and words[0] == "topology"
+        and words[1].partition(":")[0] in FAMILIES
+        and words[2] in OVERVIEW_WORDS
+    )
 
 
 def _parsed(words: Sequence[str]) -> int:

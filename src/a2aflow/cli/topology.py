@@ -47,6 +47,8 @@ def topology_verb(
 ) -> None:
     """Describe a topology, and convert or draw it; list all families if there is no SPEC.
 
+    A family's own help says what it takes: a2aflow topology genkautz --help
+
     Example: a2aflow topology genkautz:n=12,d=3 --output genkautz.graphml --draw genkautz.svg
     """
     if topology is None or families:

@@ -93,8 +93,8 @@ class Noun(Words):
 
 
 def drawn(topology: Any, load: Any = None) -> str | None:
-    """Return the picture of a topology, with the load of its links; None if it is too large."""
-    picture: str | None = _file_form("drawing").picture(topology, load)
+    """Return the picture of a topology, with the load of its links."""
+    picture: str | None = _file_form("drawing").draw_svg(topology, load)
     return picture
 
 

@@ -1,12 +1,17 @@
 """Graphs from finite fields and matrix groups: Slim Fly (MMS) and SpectralFly (LPS)."""
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
 from a2aflow.ir.arrays import Ints
 from a2aflow.ir.topology import Topology
+from a2aflow.topologies.finite_fields import (
+    Field,
+    finite_field,
+    prime_power,
+    smallest_factor,
+)
 from a2aflow.topologies.parts import check_size, from_arcs, require
 
 
@@ -26,14 +31,12 @@ def slimfly(q: int) -> Topology:
     require(q >= 3, name, f"q is {q}; expected a prime power of 3 or more")
     delta = (q + 1) % 4 - 1
     check_size(name, 2 * q * q, q * q * (3 * q - delta))
-    prime = _smallest_factor(q)
-    digits = round(math.log(q, prime))
     require(
-        prime**digits == q and delta != 2,
+        prime_power(q) is not None and delta != 2,
         name,
         f"q is {q}; expected a prime power such as 3, 4, 5, 7, 8, 9, 11, 13, 16 or 17",
     )
-    field = _finite_field(prime, digits)
+    field = finite_field(q, name)
     exponents, other_exponents = _generator_exponents(q, delta)
     tail, head = _slimfly_arcs(
         field, field.powers[exponents % (q - 1)], field.powers[other_exponents % (q - 1)]
@@ -61,7 +64,7 @@ def spectralfly(p: int, q: int) -> Topology:
     check_size(name, q * (q * q - 1) // 2, 0)  # first: it bounds q, and thereby p, for what follows
     for symbol, number in (("p", p), ("q", q)):
         require(
-            number % 2 == 1 and _smallest_factor(number) == number,
+            number % 2 == 1 and smallest_factor(number) == number,
             name,
             f"{symbol} is {number}, which is not an odd prime",
         )
@@ -79,56 +82,6 @@ def spectralfly(p: int, q: int) -> Topology:
     ]
     tail = np.tile(np.arange(nodes, dtype=np.int64), p + 1)
     return from_arcs(name, nodes, tail, np.concatenate(heads).astype(np.int64))
-
-
-# ---------------------------------------------------------------- finite fields
-
-
-@dataclass(frozen=True)
-class _Field:
-    """GF(q) on the numbers 0..q-1, whose digits in base p are polynomial coefficients."""
-
-    powers: Ints  # of a primitive element: exponents 0..q-2
-    add: Ints  # q x q
-    multiply: Ints  # q x q
-
-
-def _smallest_factor(number: int) -> int:
-    return next((f for f in range(2, math.isqrt(number) + 1) if number % f == 0), number)
-
-
-def _finite_field(prime: int, digits: int) -> _Field:
-    """Build GF(prime^digits) from the first polynomial of which x is a primitive element."""
-    q = prime**digits
-    weights = prime ** np.arange(digits, dtype=np.int64)
-    coefficients = np.arange(q, dtype=np.int64)[:, None] // weights % prime
-    add = (coefficients[:, None, :] + coefficients) % prime @ weights
-    powers = next(
-        powers
-        for reduction in coefficients[1:]
-        if len(powers := _powers_of_x(coefficients, reduction, prime)) == q - 1
-    )
-    logs = np.empty(q, dtype=np.int64)
-    logs[powers] = np.arange(q - 1)
-    multiply = powers[(logs[1:, None] + logs[1:]) % (q - 1)]
-    return _Field(powers, add, np.pad(multiply, ((1, 0), (1, 0))))
-
-
-def _powers_of_x(coefficients: Ints, reduction: Ints, prime: int) -> Ints:
-    """Return 1, x, x^2, ... up to the first repetition, where x^digits is `reduction`.
-
-    If all q - 1 nonzero numbers appear, each is a power of x and so invertible: the polynomial
-    is irreducible and x is primitive.
-    """
-    digits = coefficients.shape[1]
-    shifted = np.roll(coefficients, 1, axis=1)
-    shifted[:, 0] = 0
-    times_x = (shifted + coefficients[:, -1:] * reduction) % prime @ prime ** np.arange(digits)
-    powers, element = [1], int(times_x[1])
-    while element not in (0, 1) and len(powers) < len(coefficients):
-        powers.append(element)
-        element = int(times_x[element])
-    return np.array(powers, dtype=np.int64)
 
 
 # ---------------------------------------------------------------- Slim Fly
@@ -149,7 +102,7 @@ def _generator_exponents(q: int, delta: int) -> tuple[Ints, Ints]:
     )
 
 
-def _slimfly_arcs(field: _Field, own: Ints, other: Ints) -> tuple[Ints, Ints]:
+def _slimfly_arcs(field: Field, own: Ints, other: Ints) -> tuple[Ints, Ints]:
     q = len(field.add)
     x, y, shift = (axis.ravel() for axis in np.indices((q, q, len(own))))
     line, point, slope = (axis.ravel() for axis in np.indices((q, q, q)))

@@ -1,4 +1,4 @@
-"""Digraphs given by arithmetic: circulant, de Bruijn, Kautz and generalized Kautz."""
+"""Digraphs given by arithmetic: circulant, de Bruijn and Kautz, and both of any size."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,7 +48,8 @@ def debruijn(d: int, k: int) -> Topology:
 
     A word has links to the words made by dropping its first letter and appending any letter:
     v -> d v + a modulo d^k for a = 0..d-1. The d self-loops, at the words of one repeated
-    letter, are dropped with a note. De Bruijn, "A combinatorial problem", 1946.
+    letter, are dropped with a note; `gendebruijn` can use their ports. De Bruijn, "A combinatorial
+    problem", 1946.
     """
     name = f"debruijn:d={d},k={k}"
     require(d >= 2 and k >= 1, name, "expected d of 2 or more and k of 1 or more")
@@ -56,8 +57,23 @@ def debruijn(d: int, k: int) -> Topology:
     check_size(name, nodes, nodes * d)
     tail, letter = _tails_and_choices(nodes, d)
     head = (d * tail + letter) % nodes
-    keep = tail != head
-    return from_arcs(name, nodes, tail[keep], head[keep], notes=_loop_notes(nodes, tail, head))
+    return _without_loops(name, nodes, tail, head, f"gendebruijn:n={nodes},d={d},rewire=true")
+
+
+def gendebruijn(n: int, d: int, rewire: bool = False) -> Topology:
+    """Build the generalized de Bruijn digraph on any number of nodes, of any degree.
+
+    Node v has links to d v + a modulo n for a = 0..d-1, so the diameter is at most the least k with
+    d^k >= n; for n = d^k it is `debruijn`. Parallel links stay and self-loops are dropped or, with
+    `rewire`, their ports used, as in `genkautz`. Imase and Itoh, "Design to minimize diameter on
+    building-block network", IEEE Trans. Comput. 1981; Reddy, Pradhan and Kuhl, "Directed graphs
+    with minimum diameter and maximal connectivity", 1980.
+    """
+    name = f"gendebruijn:n={n},d={d}" + (",rewire=true" if rewire else "")
+    require(n >= 2 and d >= 1, name, "expected n of 2 or more and d of 1 or more")
+    check_size(name, n, n * d)
+    tail, choice = _tails_and_choices(n, d)
+    return _with_ports_used(name, n, tail, (d * tail + choice) % n, rewire)
 
 
 def kautz(d: int, k: int) -> Topology:
@@ -91,19 +107,15 @@ def genkautz(n: int, d: int, rewire: bool = False) -> Topology:
     parallel links. Self-loops carry no traffic and are dropped with a note, unless `rewire`
     asks that their ports be used: the looped nodes are then linked with one another, and where
     one node has more loops than all the others together, each loop left over is spliced into
-    a link a -> b elsewhere, which becomes a -> v -> b. Every degree is then exactly d again.
+    a link a -> b elsewhere, which becomes a -> v -> b. Every degree is then exactly d again. For
+    n = 64 and d = 4 that is 256 links in place of 252, and an optimum of 45.33 in place of 46.07.
     Imase and Itoh, "A design for directed graphs with minimum diameter", IEEE Trans. Comput. 1983.
     """
     name = f"genkautz:n={n},d={d}" + (",rewire=true" if rewire else "")
     require(n >= 2 and d >= 1, name, "expected n of 2 or more and d of 1 or more")
     check_size(name, n, n * d)
     tail, choice = _tails_and_choices(n, d)
-    head = -(d * tail + choice + 1) % n
-    loops = tail == head
-    if rewire and loops.any():
-        tail, head, note = _rewired(tail[~loops], head[~loops], tail[loops])
-        return from_arcs(name, n, tail, head, notes=(note,))
-    return from_arcs(name, n, tail[~loops], head[~loops], notes=_loop_notes(n, tail, head))
+    return _with_ports_used(name, n, tail, -(d * tail + choice + 1) % n, rewire)
 
 
 def _tails_and_choices(nodes: int, d: int) -> tuple[Ints, Ints]:
@@ -112,12 +124,26 @@ def _tails_and_choices(nodes: int, d: int) -> tuple[Ints, Ints]:
     return links // d, links % d
 
 
-def _loop_notes(nodes: int, tail: Ints, head: Ints) -> tuple[str, ...]:
-    loops = tail[tail == head]
-    if len(loops) == 0:
-        return ()
-    degree = np.bincount(tail[tail != head], minlength=nodes)
-    return (f"dropped {_loops_at(loops)}; out-degrees are now {degree.min()} to {degree.max()}",)
+def _with_ports_used(name: str, n: int, tail: Ints, head: Ints, rewire: bool) -> Topology:
+    """Build a digraph whose self-loops are dropped or, if asked for, turned into links."""
+    loops = tail == head
+    if not rewire or not loops.any():
+        return _without_loops(name, n, tail, head, "rewire=true")
+    tail, head, note = _rewired(tail[~loops], head[~loops], tail[loops])
+    return from_arcs(name, n, tail, head, notes=(note,))
+
+
+def _without_loops(name: str, n: int, tail: Ints, head: Ints, cure: str) -> Topology:
+    """Build a digraph without its self-loops; a note says what would use their ports."""
+    keep = tail != head
+    if keep.all():
+        return from_arcs(name, n, tail, head)
+    degree = np.bincount(tail[keep], minlength=n)
+    note = (
+        f"dropped {_loops_at(tail[~keep])}; out-degrees are now {degree.min()} to {degree.max()}: "
+        f"{cure} uses these ports, for {len(tail)} links in place of {keep.sum()}"
+    )
+    return from_arcs(name, n, tail[keep], head[keep], notes=(note,))
 
 
 def _loops_at(loops: Ints) -> str:

@@ -1,16 +1,16 @@
-"""Presets for machines: NVIDIA DGX-1 and DGX-2, Azure NDv2, TPU v4 slices.
+"""Presets for machines: DGX-1 and DGX-2, NDv2, xGMI meshes, Trainium, UB-Mesh, two-port boxes.
 
-Capacities of the NVIDIA presets count NVLinks: one V100 NVLink is 25 GB/s each way.
+Capacities of DGX-1, DGX-2 and NDv2 count NVLinks: one V100 NVLink is 25 GB/s each way.
 """
 
 from dataclasses import replace
+from math import prod
 
 import numpy as np
 
-from a2aflow.ir.arrays import Ints
 from a2aflow.ir.topology import Topology
-from a2aflow.topologies.grids import torus
-from a2aflow.topologies.hierarchical import star
+from a2aflow.topologies.grids import hyperx, torus
+from a2aflow.topologies.hierarchical import complete, star
 from a2aflow.topologies.parts import check_size, from_pairs, require, shape_name
 
 _DGX2_BOARDS = 2
@@ -74,33 +74,80 @@ def nvswitch(rate: float = 3600.0, n: int = 8) -> Topology:
     return star(f"nvswitch:rate={rate:g},n={n}", n, rate)
 
 
-def tpuv4(dims: tuple[int, ...], twisted: bool = False) -> Topology:
-    """Build a TPU v4 slice: a three-dimensional torus, or its twisted variant.
+def xgmi(n: int = 8, rate: float = 512.0) -> Topology:
+    """Build GPUs of one host that are all linked, every two at `rate`: the xGMI full mesh.
 
-    The twisted variant exists for slices of k x k x 2k and k x 2k x 2k chips, k of 2 or more, the
-    dimensions in any order. There the wrap-around link of a short dimension (of size k), which
-    leads from coordinate k - 1 to 0, also moves by k, modulo 2k, in every long dimension; the
-    long dimensions wrap straight. These are the symmetric lattices FCC(k) and BCC(k) of Camarero,
-    Martinez and Beivide, "Lattice graphs for high-scale interconnection topologies", IEEE TPDS
-    2015, on which the twisted slices of Jouppi et al., "TPU v4: an optically reconfigurable
-    supercomputer", ISCA 2023, are based. All dimensions wrap here, whereas real slices below
-    4 chips in a dimension are meshes there; a dimension of 2 is one link each way, as in `torus`.
+    The default is a host of eight MI300X in Gbit/s: seven Infinity Fabric links of 64 GB/s each way
+    per GPU. AMD, "Instinct MI300X platform" data sheet, 2023. Hosts of them are `mi300x`.
     """
-    name = f"tpuv4:{shape_name(dims)}" + (",twisted=true" if twisted else "")
-    require(len(dims) == 3, name, f"there are {len(dims)} dimensions; expected 3, such as 4x4x8")
-    if not twisted:
-        return replace(torus(dims), name=name)
-    k = min(dims)
+    return _at_rates(f"xgmi:n={n},rate={rate:g}", complete(n), (n,), (rate,))
+
+
+def trainium(z: int = 1) -> Topology:
+    """Build Trainium2 chips, in Gbit/s: the 4x4 torus of an instance, or `z` of them in rings.
+
+    An instance (trn2.48xlarge) has 16 chips in a two-dimensional torus of NeuronLink-v3, 128 GB/s
+    each way per link = 1024. An UltraServer is z = 4 of them, whose chips in the same place form
+    rings at 64 GB/s = 512: a three-dimensional torus of 64 chips. Chip (x, y) of instance i is node
+    16 i + 4 x + y. AWS Neuron documentation, "Amazon EC2 Trn2 architecture", 2024 (per chip, both
+    ways: 1024 GB/s within an instance and 256 GB/s between instances). The 4x4 torus is that of
+    Trainium1 too, whose links are slower.
+    """
+    name = f"trainium:z={z}"
+    require(z >= 1, name, f"there are {z} instances; expected 1, or 4 for an UltraServer")
+    return _at_rates(name, torus((z, 4, 4)), (z, 4, 4), (512.0, 1024.0, 1024.0))
+
+
+def ubmesh(dims: tuple[int, ...] = (8, 8, 4, 4), lanes: tuple[int, ...] = ()) -> Topology:
+    """Build the nD full mesh of UB-Mesh: NPUs that differ in one coordinate are linked.
+
+    The default is a UB-Mesh pod of 1024 NPUs, a four-dimensional full mesh: 8 NPUs of a board, 8
+    boards of a rack (so 8x8 is a rack of 64 NPUs), and 4x4 racks. `lanes` are the capacities of a
+    link in each dimension, 1 if not said: how many lanes of an NPU go where is up to the operator.
+    Between racks the real links pass through switches that join lanes, which do not block and are
+    left out; so are the spare NPU of a rack and its CPUs. Liao et al., "UB-Mesh: a hierarchically
+    localized nD-FullMesh datacenter network architecture", IEEE Micro 2025.
+    """
+    name = f"ubmesh:{shape_name(dims)}" + (f",lanes={shape_name(lanes)}" if lanes else "")
+    rates = lanes or (1,) * len(dims)
     require(
-        k >= 2 and sorted(dims) in ([k, k, 2 * k], [k, 2 * k, 2 * k]),
+        len(rates) == len(dims) and min(rates, default=1) >= 1,
         name,
-        "a twisted slice has k x k x 2k or k x 2k x 2k chips with k of 2 or more",
+        f"there are {len(dims)} dimensions and lanes of {shape_name(rates)}; expected 1 or more "
+        "for each",
     )
-    nodes = dims[0] * dims[1] * dims[2]
-    check_size(name, nodes, 6 * nodes)
-    left = np.tile(np.arange(nodes, dtype=np.int64), 3)
-    right = np.concatenate([_twisted_neighbours(dims, axis) for axis in range(3)])
-    return from_pairs(name, nodes, left, right)
+    return _at_rates(name, hyperx(dims), dims, rates)
+
+
+def boxes(n: int, ring: bool = False, rate: float = 200.0) -> Topology:
+    """Build boxes of two ports each, cabled to one another in a line, or in a ring.
+
+    What small machines without a switch are joined by: at `rate` Gbit/s, by default the 200 of each
+    of the two ports of a DGX Spark. NVIDIA, "DGX Spark user guide", 2025. A line leaves a port free
+    at either end; a ring of two boxes is two cables between them. What a box itself can send and
+    receive, which may be less than two ports, is said by --host-bandwidth.
+    """
+    name = (
+        f"boxes:n={n}" + (",ring=true" if ring else "") + (f",rate={rate:g}" if rate != 200 else "")
+    )
+    require(n >= 2, name, f"there are {n} boxes; expected 2 or more")
+    require(rate > 0, name, f"the rate is {rate:g}; expected more than 0")
+    check_size(name, n, 2 * n)
+    left = np.arange(n if ring else n - 1, dtype=np.int64)
+    return from_pairs(name, n, left, (left + 1) % n, rate)
+
+
+def _at_rates(
+    name: str, grid: Topology, dims: tuple[int, ...], rates: tuple[float, ...]
+) -> Topology:
+    """Give the links of a grid numbered row by row the rate of the dimension that they are in."""
+    require(min(rates) > 0, name, f"a rate is {min(rates):g}; expected more than 0")
+    strides = [prod(dims[axis + 1 :]) for axis in range(len(dims))]
+    capacity = np.empty(grid.links)
+    for side, stride, rate in zip(dims, strides, rates, strict=True):
+        along = grid.tail // stride % side != grid.head // stride % side
+        capacity[along] = rate
+    return replace(grid, name=name, capacity=capacity)
 
 
 def _cube_mesh(name: str, double_ring: tuple[int, ...]) -> Topology:
@@ -110,18 +157,3 @@ def _cube_mesh(name: str, double_ring: tuple[int, ...]) -> Topology:
     apart = (place[edges[:, 0]] - place[edges[:, 1]]) % len(double_ring)
     capacity = np.where(np.isin(apart, (1, len(double_ring) - 1)), 2.0, 1.0)
     return from_pairs(name, len(double_ring), edges[:, 0], edges[:, 1], capacity)
-
-
-def _twisted_neighbours(dims: tuple[int, ...], axis: int) -> Ints:
-    """Return the node one step up in dimension `axis` from every node."""
-    k = min(dims)
-    place = [part.ravel() for part in np.indices(dims)]
-    wraps = place[axis] == dims[axis] - 1
-    place[axis] = (place[axis] + 1) % dims[axis]
-    if dims[axis] == k:
-        for other in range(3):
-            if dims[other] == 2 * k:
-                place[other] = (place[other] + k * wraps) % (2 * k)
-    x, y, z = place
-    nodes: Ints = (x * dims[1] + y) * dims[2] + z
-    return nodes

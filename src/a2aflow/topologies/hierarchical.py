@@ -1,4 +1,4 @@
-"""Complete and complete bipartite graphs, stars, Dragonfly, and the three-level fat tree."""
+"""Complete and complete bipartite graphs, stars, Dragonfly, Megafly, the three-level fat tree."""
 
 import numpy as np
 
@@ -62,20 +62,43 @@ def dragonfly(a: int, h: int, g: int | None = None) -> Topology:
     groups = a * h + 1 if g is None else g
     name = f"dragonfly:a={a},h={h},g={groups}"
     require(a >= 1 and h >= 1, name, "expected a and h of 1 or more")
-    require(
-        groups >= 2 and a * h % (groups - 1) == 0,
-        name,
-        f"a group has a * h = {a * h} global links; expected g of 2 or more such that g - 1 "
-        "divides them",
-    )
+    _require_groups(name, groups, a * h)
     check_size(name, a * groups, a * groups * (a - 1 + h))
     local_tail, local_head = _local_links(a, groups)
-    global_tail, global_head = _global_links(a, h, groups)
+    global_tail, global_head = palm_tree(groups, a * h)
     return from_arcs(
         name,
         a * groups,
-        np.concatenate([local_tail, global_tail]),
-        np.concatenate([local_head, global_head]),
+        np.concatenate([local_tail, global_tail // h]),
+        np.concatenate([local_head, global_head // h]),
+    )
+
+
+def megafly(leaves: int, spines: int, h: int, g: int | None = None) -> Topology:
+    """Build Megafly, or Dragonfly+: `g` groups of two levels, whose spines have `h` global links.
+
+    Within a group every leaf switch is linked to every spine switch. The leaves, to which hosts are
+    attached, are the terminals: leaf r of group i is node i leaves + r, and the spines follow in
+    the same order. Global links join the spines of groups in the palm-tree arrangement, as in
+    `dragonfly`. The default g = spines h + 1 joins every two groups once; leaves are at most 3
+    hops apart. Shpiner, Haramaty, Eliad, Zdornov, Gafni and Zahavi, "Dragonfly+: low cost
+    topology for scaling datacenters", HiPINEB 2017; Flajslik, Borch and Parker, "Megafly: a
+    topology for exascale systems", ISC 2018.
+    """
+    groups = spines * h + 1 if g is None else g
+    name = f"megafly:leaves={leaves},spines={spines},h={h},g={groups}"
+    require(min(leaves, spines, h) >= 1, name, "expected leaves, spines and h of 1 or more")
+    _require_groups(name, groups, spines * h)
+    check_size(name, (leaves + spines) * groups, spines * groups * (2 * leaves + h))
+    group, leaf, spine = (axis.ravel() for axis in np.indices((groups, leaves, spines)))
+    near, far = (groups * leaves + port // h for port in palm_tree(groups, spines * h))
+    once = near < far
+    return from_pairs(
+        name,
+        (leaves + spines) * groups,
+        np.concatenate([group * leaves + leaf, near[once]]),
+        np.concatenate([groups * leaves + group * spines + spine, far[once]]),
+        terminals=np.arange(groups * leaves, dtype=np.int64),
     )
 
 
@@ -112,16 +135,30 @@ def fattree(k: int) -> Topology:
     )
 
 
+def _require_groups(name: str, groups: int, ports: int) -> None:
+    require(
+        groups >= 2 and ports % (groups - 1) == 0,
+        name,
+        f"a group has {ports} global links; expected g of 2 or more such that g - 1 divides them",
+    )
+
+
 def _local_links(a: int, groups: int) -> tuple[Ints, Ints]:
     group, tail, head = (axis.ravel() for axis in np.indices((groups, a, a)))
     other = tail != head
     return (group * a + tail)[other], (group * a + head)[other]
 
 
-def _global_links(a: int, h: int, groups: int) -> tuple[Ints, Ints]:
-    group, port = (axis.ravel() for axis in np.indices((groups, a * h)))
-    lap, offset = np.divmod(port, groups - 1)
+def palm_tree(groups: int, ports: int) -> tuple[Ints, Ints]:
+    """Return the two ends of all links between groups; port p of group i is number i ports + p.
+
+    Port p of group i goes to group i + 1 + (p mod (groups - 1)) modulo groups, and its far end is
+    the port that leads back. What is over after as many laps as there are ports for stays free.
+    """
+    used = ports // (groups - 1) * (groups - 1) if groups > 1 else 0
+    group, port = (axis.ravel() for axis in np.indices((groups, used)))
+    lap, offset = np.divmod(port, max(groups - 1, 1))
     far_group = (group + 1 + offset) % groups
     # Seen from there this group is 1 + offset behind, that is groups - 1 - offset ahead.
     far_port = lap * (groups - 1) + (groups - 2 - offset)
-    return group * a + port // h, far_group * a + far_port // h
+    return group * ports + port, far_group * ports + far_port

@@ -1,116 +1,137 @@
-"""A topology as an SVG picture."""
+"""A topology as an SVG picture, with the load of its links if that is known.
+
+Small enough, it is nodes and cables, placed by `ir.layout`; above that an adjacency matrix, whose
+rows send and whose columns receive. A cable is one line, however many links it has.
+"""
 
 from html import escape
 
-import igraph
 import numpy as np
 
 from a2aflow.ir.arrays import Floats
+from a2aflow.ir.files.drawing_cables import Cable, cables_of, line_of, stubs_of
+from a2aflow.ir.files.drawing_matrix import matrix_image
+from a2aflow.ir.files.drawing_style import INK, PALE, SOFT, SWITCH, TERMINAL, legend, page, text
+from a2aflow.ir.layout import Group, Layout, layout
 from a2aflow.ir.topology import Topology
-from a2aflow.ir.words import one_line
 
-SIZE, MARGIN = 640.0, 32.0
-ARROW = (
-    '<defs><marker id="arrow" viewBox="0 0 6 6" refX="6" refY="3" markerWidth="5" '
-    'markerHeight="5" orient="auto"><path d="M0,0 L6,3 L0,6 z" fill="#667788"/></marker></defs>'
-)
+WIDTH, HEIGHT, MARGIN = 864.0, 720.0, 48.0
+"""The most that nodes may span, and the room around them."""
+
+MOST_CABLES = {"grid": 4_000, "groups": 1_600, "levels": 2_000, "circle": 700, "springs": 700}
+"""How many cables of each kind of layout an eye can follow; above that there is a matrix."""
+
+MOST_NODES = 1_500
+"""More discs than this are dust."""
+
 LONGEST_LABEL = 8
 """Characters of a name that are drawn; all of it shows when the mouse is on the node."""
 
-CIRCLE_ABOVE = 600
-"""Above this many nodes a force-directed layout is slow and shows no more than a circle does."""
-
-
-MOST_LINKS = 5_000
-"""Beyond this a picture in a notebook is a dark blot of a megabyte."""
-
-IDLE, FULL = np.array([0x88, 0x99, 0xAA]), np.array([0xC0, 0x20, 0x20])
-"""The colours of a link that carries nothing and of the fullest."""
-
-
-def picture(topology: Topology, load: Floats | None = None) -> str | None:
-    """Return the SVG of a topology for a notebook, or None if it has too many links for one."""
-    return draw_svg(topology, load) if topology.links <= MOST_LINKS else None
+SMALLEST_LABEL = 6.0
+"""A label in smaller letters than this is left out."""
 
 
 def draw_svg(topology: Topology, load: Floats | None = None) -> str:
-    """Return an SVG: one line per link, with an arrow unless all links go both ways.
+    """Return an SVG; with the `load` of each link, fuller cables are redder and wider."""
+    share = None if load is None else load / topology.capacity
+    found = layout(topology) if topology.nodes <= 3 * MOST_NODES else None
+    if found is not None and np.unique(found.host).size <= MOST_NODES:
+        cables = cables_of(topology, found, share)
+        if len(cables) <= MOST_CABLES[found.kind]:
+            return _picture(topology, found, cables, share)
+    image, size = matrix_image(topology, share)
+    return page(topology, size, image, legend(topology, share, matrix=True))
 
-    With the `load` of each link, the fuller a link is, the redder it is.
-    """
-    place = _layout(topology)
-    radius = float(np.clip(140 / np.sqrt(topology.nodes), 2.5, 14))
-    colour = _colours(topology, load)
-    links = (_line(topology, link, place, radius, colour[link]) for link in range(topology.links))
-    nodes = (_disc(topology, node, place, radius) for node in range(topology.nodes))
-    return "\n".join(
-        (
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {SIZE:g} {SIZE:g}" '
-            f'width="{SIZE:g}" height="{SIZE:g}" font-family="sans-serif">',
-            f"<title>{escape(one_line(topology.name))}</title>",
-            ARROW,
-            '<rect width="100%" height="100%" fill="white"/>',
-            *links,
-            *nodes,
-            "</svg>\n",
+
+def _picture(topology: Topology, found: Layout, cables: list[Cable], share: Floats | None) -> str:
+    """Return the picture of nodes and cables."""
+    low, high = _extent(found)
+    wide, tall = (high - low).tolist()
+    scale = min(WIDTH / max(wide, 0.2), HEIGHT / max(tall, 1e-9))
+    size = (wide * scale + 2 * MARGIN, tall * scale + 2 * MARGIN)
+    place = (found.place - low) * scale + MARGIN
+    radius = _radius(found, place)
+    parts = [_group_mark(each, (low + high) / 2, low, scale) for each in found.groups]
+    plain = [each for each in cables if each.wraps < 0 and each.ends[0] != each.ends[1]]
+    parts += [line_of(each, found, place, radius) for each in plain]
+    for each in cables:
+        if each.wraps >= 0:
+            parts += stubs_of(topology, each, found, place, radius, scale)
+    halos = {each.ends[0]: each for each in cables if each.ends[0] == each.ends[1]}
+    nodes = np.unique(found.host).tolist()
+    parts += [_disc(topology, node, place, radius, found, halos.get(node)) for node in nodes]
+    shown = {
+        "one_way": any(each.one_way for each in plain),
+        "around": any(each.wraps >= 0 for each in cables),
+        "halo": bool(halos),
+    }
+    return page(topology, size, "\n".join(parts), legend(topology, share, **shown))
+
+
+def _radius(found: Layout, place: Floats) -> float:
+    """Return how large discs can be: a third of the way to the nearest other."""
+    own = place[np.unique(found.host)]
+    if len(own) == 1:
+        return 16.0
+    nearest = min(float(np.partition(np.linalg.norm(own - each, axis=1), 1)[1]) for each in own)
+    return float(np.clip(0.36 * nearest, 2.0, 17.0))
+
+
+def _extent(found: Layout) -> tuple[Floats, Floats]:
+    """Return the corners of what nodes and groups take."""
+    centres = np.array([each.centre for each in found.groups]).reshape(-1, 2)
+    radii = np.array([each.radius for each in found.groups])[:, None]
+    points = np.concatenate([found.place, centres - radii, centres + radii])
+    return points.min(axis=0), points.max(axis=0)
+
+
+def _group_mark(group: Group, middle: Floats, low: Floats, scale: float) -> str:
+    """Return the ground of a group, with its label above it, or below in the lower half."""
+    x, y = (np.array(group.centre) - low) * scale + MARGIN
+    radius = group.radius * scale
+    above = group.centre[1] < middle[1]
+    mark = (
+        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:.1f}" fill="{PALE}" stroke="#d5dde5" '
+        'class="group"/>'
+    )
+    height = y - radius - 10 if above else y + radius + 10
+    return mark + text(x, height, group.label, 12, anchor="middle", colour=SOFT)
+
+
+def _disc(
+    topology: Topology,
+    node: int,
+    place: Floats,
+    radius: float,
+    found: Layout,
+    halo: Cable | None,
+) -> str:
+    """Return a node with its name; a halo is the bottleneck between a host and its NIC."""
+    x, y = place[node].tolist()
+    terminal = bool(topology.position[node] >= 0)
+    ring = ""
+    if halo is not None:
+        ring = (
+            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius + 2.2:.1f}" fill="none" '
+            f'stroke="{halo.colour}" stroke-width="{max(1.6, radius / 5):.1f}" class="host"/>'
         )
-    )
-
-
-def _layout(topology: Topology) -> Floats:
-    """Return a position for each node within the margins; the same one every time."""
-    graph = igraph.Graph(n=topology.nodes, edges=np.c_[topology.tail, topology.head].tolist())
-    graph.to_undirected()
-    layout = graph.layout_circle()
-    if topology.nodes <= CIRCLE_ABOVE:
-        layout = graph.layout_kamada_kawai(seed=layout)
-    place = np.array(layout.coords)
-    spread = np.maximum(place.max(axis=0) - place.min(axis=0), 1e-9)
-    scaled = (place - place.min(axis=0)) / spread
-    return np.asarray(MARGIN + scaled * (SIZE - 2 * MARGIN), dtype=np.float64)
-
-
-def _colours(topology: Topology, load: Floats | None) -> list[str]:
-    """Return the colour of each link, between idle and full."""
-    share = np.zeros(topology.links) if load is None else load / topology.capacity
-    share = share / max(float(share.max(initial=0.0)), 1e-300)
-    mixed = np.rint(IDLE + share[:, None] * (FULL - IDLE)).astype(np.int64)
-    return [f"#{red:02x}{green:02x}{blue:02x}" for red, green, blue in mixed.tolist()]
-
-
-def _line(topology: Topology, link: int, place: Floats, radius: float, colour: str) -> str:
-    """Draw a link beside the straight line, on its right, so that both directions show."""
-    begin, end = place[topology.tail[link]], place[topology.head[link]]
-    along = (end - begin) / max(float(np.linalg.norm(end - begin)), 1e-9)
-    aside = np.array([-along[1], along[0]]) * radius * 0.3
-    begin, end = begin + aside + along * radius, end + aside - along * radius
-    arrow = "" if topology.bidirectional else ' marker-end="url(#arrow)"'
-    return (
-        f'<line x1="{begin[0]:.1f}" y1="{begin[1]:.1f}" x2="{end[0]:.1f}" y2="{end[1]:.1f}" '
-        f'stroke="{colour}" stroke-width="{max(0.4, radius / 8):.1f}"{arrow}/>'
-    )
-
-
-def _disc(topology: Topology, node: int, place: Floats, radius: float) -> str:
-    x, y = place[node]
-    terminal = node in topology.terminals
+    title = f"<title>{escape(topology.node_name(node))}</title>"
+    edge = "" if terminal else f' stroke="{SOFT}" stroke-width="{max(0.8, radius / 9):.1f}"'
     shape = (
-        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:.1f}" '
-        f'fill="{"#20639b" if terminal else "#c8d2dc"}"/>'
+        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:.1f}" class="node" '
+        f'fill="{TERMINAL if terminal else SWITCH}"{edge}>{title}</circle>'
     )
-    if topology.names is not None:
-        title = f"<title>{escape(topology.names[node])}</title>"
-        shape = shape.removesuffix("/>") + f">{title}</circle>"
-    if radius < 6:
-        return shape
-    return shape + (
-        f'<text x="{x:.1f}" y="{y:.1f}" font-size="{radius:.1f}" text-anchor="middle" '
-        f'dominant-baseline="central" fill="{"white" if terminal else "black"}">'
-        f"{escape(_label(topology, node))}</text>"
-    )
+    label = _label(topology, node, found)
+    letters = min(radius * 1.05, 2.9 * radius / max(len(label), 1))
+    if letters < SMALLEST_LABEL:
+        return ring + shape
+    colour = "white" if terminal else INK
+    return ring + shape + text(x, y, label, letters, anchor="middle", colour=colour)
 
 
-def _label(topology: Topology, node: int) -> str:
-    """Return what stands in a disc: the name, cut where it is too long for one."""
+def _label(topology: Topology, node: int, found: Layout) -> str:
+    """Return what stands in a disc: the name without its group's, cut where it is too long."""
     name = topology.node_name(node)
+    if found.groups and ":" in name:
+        name = name.partition(":")[2]
     return name if len(name) <= LONGEST_LABEL else name[: LONGEST_LABEL - 1] + "…"
