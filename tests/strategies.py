@@ -1,5 +1,7 @@
 """Random problems and artefacts for property tests."""
 
+from typing import Any
+
 import numpy as np
 from hypothesis import strategies as st
 
@@ -164,11 +166,16 @@ def routes(draw: st.DrawFn) -> Routes:
         weight=_numbers(draw, count),
         certificate=Certificate(_numbers(draw, topology.links), draw(st.floats(0, 1e9))),
         method=draw(st.text(max_size=5)),
-        layer=_integers(draw, draw(st.sampled_from([1, 9, 300, 2**40])), count)
-        if draw(st.booleans())
-        else None,
+        **_layers(draw, count, int(start[-1])),
         denominator=draw(st.none() | st.integers(1, 2**53)),
     )
+
+
+def _layers(draw: st.DrawFn, count: int, hops: int) -> dict[str, Any]:
+    """Draw no layers, a layer per route, or one per hop."""
+    most = draw(st.sampled_from([1, 9, 300, 2**40]))
+    kind = draw(st.sampled_from([None, "layer", "hop_layer"]))
+    return {} if kind is None else {kind: _integers(draw, most, count if kind == "layer" else hops)}
 
 
 @st.composite

@@ -473,6 +473,11 @@ FORGERIES: dict[str, Callable[[], Sequence[Made]]] = {
             denominator=3,
         )
     ],
+    r"routes that change layer can deadlock: .* a cycle near link \d+ \(.*\) in layer 4": lambda: [
+        replace(ring, layer=None, hop_layer=changed(np.full(len(ring.link), 4), longest, 6))
+        for ring in [forward_layers(0, 1)]
+        for longest in [ring.start[np.argmax(ring.hops)]]
+    ],
     r"layer 3 can deadlock: its channel dependencies have a cycle near .* more layer\)": lambda: [
         forward_layers(3, 8)
     ],

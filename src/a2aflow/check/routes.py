@@ -34,7 +34,8 @@ class RoutesReport:
 def check_routes(routes: Routes, tolerance: float = TOLERANCE) -> RoutesReport:
     """Check that routes are simple paths of the topology that carry exactly the demand.
 
-    If layers are assigned, the channel dependency graph of each must be acyclic.
+    If layers are assigned, the channel dependency graph of each must be acyclic; if routes change
+    layer on the way, that of all layers together.
     """
     violations = list(_check_hops(routes))
     if violations:  # a block holds whole routes: these come first
@@ -42,6 +43,8 @@ def check_routes(routes: Routes, tolerance: float = TOLERANCE) -> RoutesReport:
     violations = [*_check_paths(routes), *_check_weights(routes, tolerance)]
     if routes.layer is not None:
         violations += _check_layers(routes, routes.layer)
+    if routes.hop_layer is not None:
+        violations += _check_channels(routes, routes.hop_layer)
     bound, trouble = recompute_bound(routes.problem, routes.certificate.lengths)
     violations += trouble
     time = float((_load(routes) / routes.problem.topology.capacity).max())
@@ -205,6 +208,31 @@ def _check_layers(routes: Routes, layer: Ints) -> Iterator[str]:
             f"layer {found[0][0]} can deadlock: its channel dependencies have a cycle near "
             f"{name}{more}"
         )
+
+
+def _check_channels(routes: Routes, layer: Ints) -> Iterator[str]:
+    """Look for a cycle in the dependencies of channels, each a link in one of the layers."""
+    links, names = routes.problem.topology.links, _distinct(layer)
+    used = distinct = np.zeros(0, dtype=np.int64)
+    for block in _blocks(routes):
+        used = _distinct(np.concatenate((used, _distinct(_channels(routes, block, layer, names)))))
+    for block in _blocks(routes):
+        channel = np.searchsorted(used, _channels(routes, block, layer, names))
+        keys = (channel[:-1] * len(used) + channel[1:])[block.turns()]
+        distinct = _distinct(np.concatenate((distinct, _distinct(keys))))
+    circular = used[_circular(distinct // len(used), distinct % len(used))]
+    if len(circular):
+        name = routes.problem.topology.link_name(int(circular[0] % links))
+        yield (
+            f"routes that change layer can deadlock: their channel dependencies have a cycle near "
+            f"{name} in layer {names[circular[0] // links]}"
+        )
+
+
+def _channels(routes: Routes, block: _Block, layer: Ints, names: Ints) -> Ints:
+    """Return a number for the link and the layer of each hop of a block."""
+    mine = layer[int(routes.start[block.first]) : int(routes.start[block.last])]
+    return np.searchsorted(names, mine) * routes.problem.topology.links + block.link
 
 
 def _whole_layers(routes: Routes, layer: Ints) -> Iterator[Ints]:

@@ -48,7 +48,7 @@ def exact_weights(routes: Routes) -> Routes:
         routes.certificate,
         routes.method,
         common,
-        routes.layer,
+        routes,
     )
     return exact if exact.time <= routes.time * (1 + NO_LOSS) else routes
 

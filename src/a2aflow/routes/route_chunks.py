@@ -53,14 +53,14 @@ class RouteChunks:
     ) -> None:
         self.problem, self.routes, self.chunks, self.late = routes.problem, routes, chunks, late
         paths: Paths = routes
-        weight, layer = routes.weight, routes.layer
+        weight, layered = routes.weight, routes.layers is not None and others is None
         if others is not None:
-            joined, layer = Paths.join([routes, others]), None
+            joined = Paths.join([routes, others])
             paths, weight = joined.merge_equal(np.append(weight, np.zeros(others.count)))
         pair = paths.pair(len(self.problem.topology.terminals))
         order = np.argsort(pair, kind="stable")
         self.paths, self.weight = paths.select(order), weight[order]
-        self.layer = None if layer is None else layer[order]
+        self.layered = routes.select(order) if layered else None
         _, self.first, self.row = np.unique(pair[order], return_index=True, return_inverse=True)
         self.demand = self.problem.demand.of(
             self.paths.source[self.first], self.paths.destination[self.first]
@@ -137,14 +137,14 @@ class RouteChunks:
         weight = np.bincount(places.path, self.size, self.paths.count).astype(np.float64)
         used = np.flatnonzero(weight)
         paths, weight = self.paths.select(used), weight[used]
-        if self.layer is None:
+        if self.layered is None:
             return self._merged(paths, weight)
-        return self._weighted(paths, weight, self.layer[used])
+        return self._weighted(paths, weight, self.layered.select(used))
 
     def _merged(self, paths: Paths, weight: Floats) -> Routes:
         return self._weighted(*paths.merge_equal(weight))
 
-    def _weighted(self, paths: Paths, weight: Floats, layer: Ints | None = None) -> Routes:
+    def _weighted(self, paths: Paths, weight: Floats, layered: Routes | None = None) -> Routes:
         """Return routes with weights that are exact multiples of their chunk."""
         units = weight * self.chunks
         whole = bool((np.abs(units - np.rint(units)) <= NEARLY_WHOLE).all())
@@ -155,7 +155,7 @@ class RouteChunks:
             self.routes.certificate,
             self.routes.method,
             self.chunks if whole else None,
-            layer,
+            layered,
         )
 
 

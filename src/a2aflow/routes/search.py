@@ -62,7 +62,7 @@ def find_routes(
     if settings.chunks is not None:
         routes = bounded_chunks(routes, settings.chunks, settings)
     notes: tuple[str, ...] = ()
-    if routes.layer is None and settings.layers is not None:
+    if routes.layers is None and settings.layers is not None:
         routes, notes = layers_in_time(routes, settings.layers, settings.max_layers, settings.solve)
     check_routes(routes)
     phases = _phases(routes, settings)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from a2aflow.ir.arrays import Floats, Ints
+from a2aflow.ir.arrays import Floats
 from a2aflow.ir.certificate import Certificate
 from a2aflow.ir.paths import Paths
 from a2aflow.ir.problem import Problem
@@ -22,15 +22,19 @@ def routes_from_weights(
     certificate: Certificate,
     method: str,
     denominator: int | None = None,
-    layer: Ints | None = None,
+    layered: Routes | None = None,
 ) -> Routes:
-    """Return routes of the paths with weight, scaled so that each pair carries its demand."""
+    """Return routes of the paths with weight, scaled so that each pair carries its demand.
+
+    They have the layers of `layered`, if that is given: routes of the same paths.
+    """
     demand = problem.demand.of(paths.source, paths.destination)
     weight = np.where(weight > NEGLIGIBLE_WEIGHT * demand, weight, 0.0)
     pair = paths.pair(len(problem.topology.terminals))
     total = np.bincount(pair, weight)[pair]
     kept = np.flatnonzero(weight)
     chosen = paths.select(kept)
+    own = None if layered is None else layered.select(kept)
     return Routes(
         problem=problem,
         source=chosen.source,
@@ -40,6 +44,7 @@ def routes_from_weights(
         weight=weight[kept] / total[kept] * demand[kept],
         certificate=certificate,
         method=method,
-        layer=None if layer is None else layer[kept],
+        layer=None if own is None else own.layer,
+        hop_layer=None if own is None else own.hop_layer,
         denominator=denominator,
     )

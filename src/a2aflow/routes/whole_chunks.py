@@ -51,7 +51,7 @@ def bounded_chunks(routes: Routes, chunks: int, settings: RouteSettings) -> Rout
 
 def _may_reroute(routes: Routes, chunks: int, settings: RouteSettings) -> bool:
     """Whether chunks may take other paths: no layer is lost, and no pair gets too many routes."""
-    return routes.layer is None and chunks <= (settings.max_routes or chunks)
+    return routes.layers is None and chunks <= (settings.max_routes or chunks)
 
 
 def limit_routes(routes: Routes, most_per_pair: int, settings: RouteSettings) -> Routes:

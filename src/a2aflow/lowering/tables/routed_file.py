@@ -29,7 +29,8 @@ class RoutedFile:
     """What a file says: per route its ends, and per hop the node that it leaves and the port.
 
     Ends are nodes; route r has the hops `start[r]` to `start[r + 1] - 1` in `node` and `port`. It
-    carries `weight[r]` shards, or that share of its pair's demand if `shares`. `problem` and
+    carries `weight[r]` shards, or that share of its pair's demand if `shares`. It has a `layer`, or
+    one per hop in `hop_layer`, or neither. `problem` and
     `certificate` are None unless the file has them; `facts` is what else a check may print.
     """
 
@@ -42,6 +43,7 @@ class RoutedFile:
     port: Ints
     weight: Floats
     layer: Ints | None
+    hop_layer: Ints | None = None
     shares: bool = False
     denominator: int | None = None
     problem: Problem | None = None
@@ -89,12 +91,24 @@ def ports_of(topology: Topology) -> Ints:
     return port
 
 
-def require_layers(routes: Routes) -> Ints:
-    """Return the layers, which must have been assigned."""
-    if routes.layer is None:
+def require_layers(routes: Routes) -> None:
+    """Refuse routes without layers."""
+    if routes.layers is None:
         raise InputError(
             f"the routes on {routes.problem.topology.name} have no layers; "
             "route again with --layers lash-sequential"
+        )
+
+
+def one_layer_each(routes: Routes, fabric: str) -> Ints:
+    """Return the layer of each route, for a fabric in which a route has one from end to end."""
+    require_layers(routes)
+    if routes.layer is None:
+        changing = np.flatnonzero(routes.changes_layer)
+        raise LimitError(
+            f"{counted(len(changing), 'route')} change layer on the way, the first "
+            f"{pair_name(routes, int(changing[0]))}, but {fabric} has one layer per route; route "
+            "again without --layer-change, or lower with --to routes"
         )
     return routes.layer
 
@@ -144,6 +158,7 @@ def rebuild(file: RoutedFile, problem: Problem, certificate: Certificate | None)
         certificate=certificate or Certificate(np.ones(topology.links), 0.0),
         method=file.kind,
         layer=file.layer,
+        hop_layer=file.hop_layer,
         denominator=file.denominator,
     )
 
@@ -209,11 +224,12 @@ def differences(found: Routes, wanted: Routes) -> Iterator[str]:
     wrong = (found.source != ordered.source) | (found.destination != ordered.destination)
     wrong |= hops != np.diff(ordered.start)
     if not wrong.any():
-        route = found.path_of_link[found.link != ordered.link]
-        wrong[route] = True
+        other = found.link != ordered.link
+        mine, saved = found.layer_of_link, ordered.layer_of_link
+        if mine is not None and saved is not None:
+            other |= mine != saved
+        wrong[found.path_of_link[other]] = True
         wrong |= np.abs(found.weight - ordered.weight) > SAME * ordered.weight
-    if ordered.layer is not None and found.layer is not None:
-        wrong |= found.layer != ordered.layer
     for route in np.flatnonzero(wrong)[:1]:
         yield (
             f"{int(wrong.sum())} routes differ from the saved ones; the first is route {route}, "
@@ -235,6 +251,7 @@ def by_node(file: RoutedFile) -> RoutedFile:
         port=file.port[entries],
         weight=file.weight[order],
         layer=None if file.layer is None else file.layer[order],
+        hop_layer=None if file.hop_layer is None else file.hop_layer[entries],
     )
 
 

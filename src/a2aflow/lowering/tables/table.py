@@ -21,7 +21,7 @@ from a2aflow.ir.files.json import (
     topology_from_json,
     topology_to_json,
 )
-from a2aflow.ir.files.json.routes import weights_as_text
+from a2aflow.ir.files.json.routes import layers_as_fields, layers_from_fields, weights_as_text
 from a2aflow.ir.files.json.values import artefact, numbers, parse_json, positive
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
@@ -37,7 +37,7 @@ from a2aflow.lowering.tables.routed_file import (
 )
 
 TABLE_FORMAT = "a2aflow.routes-table/1"
-KEYS = {"src", "dst", "id", "layer", "weight", "nodes", "ports"}
+KEYS = {"src", "dst", "id", "weight", "nodes", "ports"}
 TABLE_KEYS = {
     "format", "method", "bound", "lengths", "topology", "demand",
     "max_routes_per_destination", "layers", "denominator", "routes",
@@ -76,13 +76,13 @@ def _rows(routes: Routes) -> list[dict[str, Any]]:
         topology.terminals[routes.source].tolist(),
         topology.terminals[routes.destination].tolist(),
         inner_index(pair_sizes(routes.source, routes.destination)).tolist(),
-        require_layers(routes).tolist(),
         weights_as_text(routes),
         [nodes[low:high] for low, high in pairwise(ends)],
         [ports[low:high] for low, high in pairwise(ends)],
     )
-    keys = ("src", "dst", "id", "layer", "weight", "nodes", "ports")
-    return [dict(zip(keys, row, strict=True)) for row in zip(*columns, strict=True)]
+    keys = ("src", "dst", "id", "weight", "nodes", "ports")
+    rows = zip(zip(*columns, strict=True), layers_as_fields(routes), strict=True)
+    return [dict(zip(keys, row, strict=True)) | layer for row, layer in rows]
 
 
 def read_routes_table(text: str, where: str) -> RoutedFile:
@@ -97,10 +97,12 @@ def read_routes_table(text: str, where: str) -> RoutedFile:
     bound = 0.0 if obj["bound"] == 0 else positive(obj, "bound", where)
     rows = take_list(obj, "routes", where, MOST_ROUTES)
     for index, row in enumerate(rows):
-        _require_keys(
-            take_object(row, f"{where}: routes[{index}]"), KEYS, f"{where}: routes[{index}]"
-        )
+        here = f"{where}: routes[{index}]"
+        kind = "layers" if "layers" in take_object(row, here) else "layer"
+        _require_keys(row, KEYS | {kind}, here)
     hops = _hops(rows, where)
+    _check_layers(rows, where)
+    layer, hop_layer = layers_from_fields(rows, "nodes", where)
     file = RoutedFile(
         kind="routes",
         name=where,
@@ -110,7 +112,8 @@ def read_routes_table(text: str, where: str) -> RoutedFile:
         node=_flat(rows, "nodes", where),
         port=_flat(rows, "ports", where),
         weight=_weights(rows, where),
-        layer=_column(rows, "layer", where),
+        layer=layer,
+        hop_layer=hop_layer,
         denominator=_denominator(obj, where),
         problem=problem,
         certificate=Certificate(np.array(lengths, dtype=np.float64), bound),
@@ -137,7 +140,8 @@ def _check_claims(file: RoutedFile, obj: dict[str, Any], where: str) -> None:
             f"{where}: {sizes.max()} routes per destination ({name}, and on); "
             f"it states at most {most}"
         )
-    layers = 1 + int(file.layer.max()) if file.layer is not None else 0
+    assigned = file.hop_layer if file.layer is None else file.layer
+    layers = 1 + int(assigned.max()) if assigned is not None else 0
     if take_int(obj, "layers", where) != layers:
         raise FormatError(f"{where}: layers is {obj['layers']}; its routes have {layers}")
 
@@ -163,6 +167,15 @@ def _hops(rows: list[Any], where: str) -> Ints:
                 "expected a port per node that is left"
             )
     return np.array([len(row["nodes"]) for row in rows], dtype=np.int64)
+
+
+def _check_layers(rows: list[Any], where: str) -> None:
+    """Refuse layers that are no integers."""
+    one, several = ([row for row in rows if key in row] for key in ("layer", "layers"))
+    _column(one, "layer", where)
+    for row in several:
+        take_list(row, "layers", where)
+    _flat(several, "layers", where)
 
 
 def _column(rows: list[Any], key: str, where: str) -> Ints:

@@ -2,13 +2,14 @@
 
 import math
 import re
-from itertools import chain
+from collections.abc import Iterator
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
 
 from a2aflow.errors import FormatError
-from a2aflow.ir.arrays import Floats, starts_of
+from a2aflow.ir.arrays import Floats, Ints, starts_of
 from a2aflow.ir.certificate import Certificate
 from a2aflow.ir.demand import Demand
 from a2aflow.ir.files.fields import short, take_list, take_object, take_text
@@ -66,10 +67,50 @@ def _rows_to_json(routes: Routes) -> list[dict[str, Any]]:
         {"src": src, "dst": dst, "links": links, "weight": weight}
         for src, dst, links, weight in zip(*columns, strict=True)
     ]
-    if routes.layer is not None:
-        for row, layer in zip(rows, routes.layer.tolist(), strict=True):
-            row["layer"] = layer
+    for row, layer in zip(rows, layers_as_fields(routes), strict=False):
+        row.update(layer)
     return rows
+
+
+def layers_as_fields(routes: Routes) -> Iterator[dict[str, Any]]:
+    """Yield the field of each route: its "layer", or its "layers" if it changes on the way.
+
+    Routes without layers have no fields.
+    """
+    if routes.layer is not None:
+        yield from ({"layer": layer} for layer in routes.layer.tolist())
+    if routes.hop_layer is not None:
+        layers, changes = routes.hop_layer.tolist(), routes.changes_layer.tolist()
+        for (begin, end), several in zip(pairwise(routes.start.tolist()), changes, strict=True):
+            yield {"layers": layers[begin:end]} if several else {"layer": layers[begin]}
+
+
+def layers_from_fields(
+    rows: list[dict[str, Any]], links: str, where: str
+) -> tuple[Ints | None, Ints | None]:
+    """Return the layer of each route, or of each hop if any route changes; None without layers.
+
+    `links` is the field with a value per hop.
+    """
+    several = [index for index, row in enumerate(rows) if "layers" in row]
+    layered = [row["layer"] for row in rows if "layer" in row]
+    for index in several:
+        row = rows[index]
+        if "layer" in row or len(row["layers"]) != len(row[links]):
+            raise FormatError(
+                f"{where}: routes[{index}] has {len(row['layers'])} layers"
+                f"{' and a layer' * ('layer' in row)}; expected one layer, or one per hop, of "
+                f"which it has {len(row[links])}"
+            )
+    if len(layered) + len(several) not in (0, len(rows)):
+        raise FormatError(
+            f"{where}: {len(layered) + len(several)} of {len(rows)} routes have a layer; "
+            "expected all"
+        )
+    if not several:
+        return (np.array(layered, dtype=np.int64) if layered else None), None
+    hops = (row.get("layers") or [row["layer"]] * len(row[links]) for row in rows)
+    return None, np.array(list(chain.from_iterable(hops)), dtype=np.int64)
 
 
 def weights_as_text(routes: Routes) -> list[Any]:
@@ -97,11 +138,7 @@ def routes_from_json(value: object, where: str) -> Routes:
         for index, row in enumerate(rows):
             _check_route(row, f"{where}: routes[{index}]")
     position = {int(node): index for index, node in enumerate(topology.terminals)}
-    layered = [row["layer"] for row in rows if "layer" in row]
-    if len(layered) not in (0, len(rows)):
-        raise FormatError(
-            f"{where}: {len(layered)} of {len(rows)} routes have a layer; expected all"
-        )
+    layer, hop_layer = layers_from_fields(rows, "links", where)
     weights, denominator = _weights_from_json([row["weight"] for row in rows], where)
     lengths = numbers(obj["lengths"], "lengths", where) if "lengths" in obj else None
     routes = Routes(
@@ -118,7 +155,8 @@ def routes_from_json(value: object, where: str) -> Routes:
             positive(obj, "bound", where) if "bound" in obj else 0.0,
         ),
         method=take_text(obj, "method", where) if "method" in obj else "unknown",
-        layer=np.array(layered, dtype=np.int64) if layered else None,
+        layer=layer,
+        hop_layer=hop_layer,
         denominator=denominator,
         provenance=provenance_from_json(obj, where),
     )
@@ -137,11 +175,15 @@ def _are_sound(rows: list[Any]) -> bool:
     weights = [row.get("weight") for row in rows]
     kinds = set(map(type, weights))
     return (
-        set(map(type, links)) == {list}
-        and are_integers(list(chain.from_iterable(links)))
+        _are_lists_of_integers(links)
         and are_integers([row["layer"] for row in rows if "layer" in row])
+        and _are_lists_of_integers([row["layers"] for row in rows if "layers" in row])
         and (kinds == {float} or (kinds == {str} and all(map(FRACTION.fullmatch, set(weights)))))
     )
+
+
+def _are_lists_of_integers(values: list[Any]) -> bool:
+    return set(map(type, values)) <= {list} and are_integers(list(chain.from_iterable(values)))
 
 
 def _check_route(value: object, where: str) -> None:
@@ -152,6 +194,8 @@ def _check_route(value: object, where: str) -> None:
         raise FormatError(f'{where}: weight is {short(weight)}; expected a number or "p/q"')
     if "layer" in row and not is_integer(row["layer"]):
         raise FormatError(f"{where}: layer is {short(row['layer'])}; expected an integer")
+    if "layers" in row:
+        integers(row["layers"], "layers", where)
 
 
 def _weights_from_json(weights: list[Any], where: str) -> tuple[Floats, int | None]:

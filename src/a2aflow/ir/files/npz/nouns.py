@@ -196,7 +196,7 @@ def _routes_to_parts(routes: Routes) -> tuple[About, Arrays]:
         "link": routes.link,
         "weight": routes.weight,
     }
-    return about, arrays | _given(layer=routes.layer)
+    return about, arrays | _given(layer=routes.layer, hop_layer=routes.hop_layer)
 
 
 def _routes_from_parts(about: About, arrays: Arrays, where: str) -> Routes:
@@ -213,6 +213,7 @@ def _routes_from_parts(about: About, arrays: Arrays, where: str) -> Routes:
         certificate=_certificate(about, arrays, where),
         method=take_text(about, "method", where),
         layer=arrays.get("layer"),
+        hop_layer=arrays.get("hop_layer"),
         denominator=denominator,
         provenance=provenance_from_json(about, where),
     )
@@ -283,6 +284,7 @@ FORMATS: dict[str, Form] = {
             "link": Member("integers", ("hops",)),
             "weight": Member("numbers", ("routes",)),
             "layer": Member("integers", ("routes",), required=False),
+            "hop_layer": Member("integers", ("hops",), required=False),
         },
         _routes_to_parts,
         _routes_from_parts,

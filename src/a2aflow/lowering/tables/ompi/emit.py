@@ -20,10 +20,10 @@ from a2aflow.lowering.tables.hashes import addresses, dotted, find_ports, listed
 from a2aflow.lowering.tables.routed_file import (
     check_room,
     in_file_order,
+    one_layer_each,
     pair_name,
     pair_sizes,
     ports_of,
-    require_layers,
 )
 
 VERSION = 1
@@ -59,7 +59,7 @@ class _Queues:
 
 def emit_ompi(routes: Routes, options: Options) -> str:
     """Return the XML for routes that have layers and weights of whole chunks."""
-    require_layers(routes)
+    one_layer_each(routes, "the file of Open MPI")
     terminals = len(routes.problem.topology.terminals)
     rank = np.arange(terminals) if options.rank is None else options.rank
     ordered, order = in_file_order(routes, rank)
@@ -209,7 +209,7 @@ def _sends(
 def _route_lines(routes: Routes) -> list[str]:
     topology = routes.problem.topology
     ids = inner_index(pair_sizes(routes.source, routes.destination)).tolist()
-    layers = require_layers(routes).tolist()
+    layers = one_layer_each(routes, "the file of Open MPI").tolist()
     nodes = list(map(str, topology.tail[routes.link].tolist()))
     ports = list(map(str, ports_of(topology)[routes.link].tolist()))
     ends = routes.start.tolist()

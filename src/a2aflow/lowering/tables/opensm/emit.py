@@ -51,7 +51,7 @@ def emit_opensm(routes: Routes, _: Options) -> str:
             f"but a subnet has at most {LARGEST_LID} LIDs; use a smaller fabric"
         )
     table = next_links(routes)
-    if routes.layer is not None and routes.layers != 1:
+    if routes.layers not in (None, 1):
         raise LimitError(
             f"these routes are free of deadlocks in {routes.layers} layers, but OpenSM's file "
             "engine has one service level; route again with another method until one layer is "

@@ -12,7 +12,7 @@ import numpy as np
 
 from a2aflow.errors import FormatError, LimitError, UsageError
 from a2aflow.ir.arrays import Ints, inner_index
-from a2aflow.ir.files.json.routes import weights_as_text
+from a2aflow.ir.files.json.routes import layers_as_fields, weights_as_text
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.topology import Topology
 from a2aflow.ir.words import one_line
@@ -127,12 +127,20 @@ def _check(topology: Topology, options: Options) -> None:
 def _add_routes(sections: Sections, routes: Routes, address: list[str]) -> None:
     """Add what a route carries at its source, as a comment, and its address at its destination."""
     node = routes.problem.topology.terminals
-    layers = ["-"] * routes.count if routes.layer is None else map(str, routes.layer.tolist())
+    layers = _layers(routes)
     ends = (node[routes.source].tolist(), node[routes.destination].tolist())
     rows = zip(*ends, address, weights_as_text(routes), layers, strict=True)
     for source, destination, own, weight, layer in rows:
         sections[source].append(f"# route {own} weight {weight} layer {layer}")
         sections[destination].append(f"address add {own}/128 dev lo nodad")
+
+
+def _layers(routes: Routes) -> list[str]:
+    """Return the layer of each route, the layers of its hops if they differ, or "-" for none."""
+    if routes.layers is None:
+        return ["-"] * routes.count
+    fields = layers_as_fields(routes)
+    return [",".join(map(str, each.get("layers") or [each["layer"]])) for each in fields]
 
 
 def _add_encap(sections: Sections, routes: Routes, address: list[str], options: Options) -> None:

@@ -4,11 +4,13 @@ import re
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from a2aflow.errors import FormatError, VerificationError
 from a2aflow.ir.arrays import Ints, starts_of
+from a2aflow.ir.files.json.routes import layers_from_fields
 from a2aflow.lowering.options import STEERING
 from a2aflow.lowering.tables.routed_file import RoutedFile, require_order
 from a2aflow.lowering.tables.srv6.emit import VERSION
@@ -24,6 +26,7 @@ _ROUTE = rf"fc02:{_HEX}:{_HEX}::([1-9a-f][0-9a-f]{{0,3}})"
 _LINK = rf"fc01:{_HEX}:{_HEX}::([1-9a-f][0-9a-f]{{0,3}})"
 _ANY_LINK = r"fc01:[0-9a-f]{1,4}:[0-9a-f]{1,4}::[0-9a-f]{1,4}"
 _DEVICE = r"([a-z]{1,9})(0|[1-9][0-9]{0,4})"
+_LAYERS = r"[0-9]{1,9}(?:,[0-9]{1,9}){0,9999}"
 LINK = re.compile(_LINK)
 
 Key = tuple[str, str, str]
@@ -139,7 +142,7 @@ _LINES: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], str, _Lines], None
         _take_encap,
     ),
     (
-        re.compile(rf"# route {_ROUTE} weight ([0-9./e+-]{{1,40}}) layer (-|[0-9]{{1,9}})"),
+        re.compile(rf"# route {_ROUTE} weight ([0-9./e+-]{{1,40}}) layer (-|{_LAYERS})"),
         _take_claim,
     ),
     (re.compile(rf"address add {_ROUTE}/128 dev lo nodad"), _take_address),
@@ -191,17 +194,13 @@ def _name(key: Key) -> str:
 
 def _file(read: _Lines, paths: dict[Key, list[Hop]], steering: str, where: str) -> RoutedFile:
     keys = np.array([[int(part, 16) for part in key] for key in read.claims], dtype=np.int64)
-    claims = list(read.claims.values())
     hops = np.array([len(paths[key]) for key in read.claims], dtype=np.int64)
     links = _numbers([hop for key in read.claims for hop in paths[key]])
     weights = [
         _weight(weight, f"{where}: {_name(key)}") for key, (weight, _) in read.claims.items()
     ]
-    layered = [layer for _, layer in claims if layer != "-"]
-    if len(layered) not in (0, len(claims)):
-        raise FormatError(
-            f"{where}: {len(layered)} of {len(claims)} routes have a layer; expected all"
-        )
+    rows = [_layer_fields(layer, paths[key]) for key, (_, layer) in read.claims.items()]
+    layer, hop_layer = layers_from_fields(rows, "hops", where)
     file = RoutedFile(
         kind="srv6",
         name=where,
@@ -211,12 +210,20 @@ def _file(read: _Lines, paths: dict[Key, list[Hop]], steering: str, where: str) 
         node=links[:, 1],
         port=links[:, 2] - 1,
         weight=np.array(weights, dtype=np.float64),
-        layer=np.array(layered, dtype=np.int64) if layered else None,
+        layer=layer,
+        hop_layer=hop_layer,
         facts={"steering": steering},
     )
     require_order(file, keys[:, 2] - 1, where)
     _require_heads(file, links[:, 0], where)
     return file
+
+
+def _layer_fields(layer: str, hops: list[Hop]) -> dict[str, Any]:
+    """Return what a route says of layers, as the fields of a route in JSON."""
+    given = [] if layer == "-" else [int(each) for each in layer.split(",")]
+    one = {"layer": given[0]} if len(given) == 1 else {}
+    return {"hops": hops} | one | ({"layers": given} if len(given) > 1 else {})
 
 
 def _require_heads(file: RoutedFile, head: Ints, where: str) -> None:
