@@ -359,3 +359,15 @@ def test_the_better_of_two_answers_is_kept(monkeypatch: pytest.MonkeyPatch) -> N
     nearly = replace(best, status=Status.GAP_NOT_REACHED)
     monkeypatch.setattr(methods, "solve_by_lp", lambda *_: nearly)
     assert solve_master(HARD, SolveSettings(gap=1e-9, workers=1)) is nearly
+
+
+@pytest.mark.parametrize("width", [1, 32, 64])
+def test_groups_side_by_side_take_the_same_steps(
+    width: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many groups stand side by side, flows and bounds are the same up to rounding."""
+    monkeypatch.setattr(first_order, "MOST_STEPS", 100)
+    usual = by_steps(HARD, SolveSettings(gap=1e-6, workers=1))
+    monkeypatch.setattr(first_order, "lanes_for", lambda _groups, _nodes: width)
+    other = by_steps(HARD, SolveSettings(gap=1e-6, workers=1))
+    assert (other.rate, other.bound) == pytest.approx((usual.rate, usual.bound), rel=1e-9)

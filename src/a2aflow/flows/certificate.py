@@ -9,7 +9,7 @@ from a2aflow.flows.program import FlowProgram, whole_program
 from a2aflow.ir.arrays import Floats
 from a2aflow.ir.certificate import Certificate
 from a2aflow.ir.problem import Problem
-from a2aflow.paths.shortest import distance_sums
+from a2aflow.paths.many_trees import distance_sums
 
 
 def certify(problem: Problem, candidates: Iterable[Floats]) -> Certificate:

@@ -206,6 +206,7 @@ def _trim_surplus(
     into: tuple[Ints, Ints],
 ) -> None:
     """Make each node receive what it needs, sinks first, giving up its smallest inflows first."""
+    largest_first = np.empty(np.diff(into[0]).max(), dtype=np.int64)
     for node in finished:
         if node == start:
             continue
@@ -213,9 +214,24 @@ def _trim_surplus(
         for index in range(out[0][node], out[0][node + 1]):
             need += flow[out[1][index]]
         arcs = into[1][into[0][node] : into[0][node + 1]]
-        largest_first = np.argsort(-flow[arcs])
-        for index in largest_first:
-            flow[arcs[index]] = min(flow[arcs[index]], need)
-            need -= flow[arcs[index]]
+        used = _by_flow(flow, arcs, largest_first)
+        for arc in largest_first[:used]:
+            flow[arc] = min(flow[arc], need)
+            need -= flow[arc]
         # What rounding left uncovered is a last digit of the largest inflow.
-        flow[arcs[largest_first[0]]] += need
+        flow[largest_first[0] if used else arcs[0]] += need
+
+
+@njit(cache=True)
+def _by_flow(flow: Floats, arcs: Ints, largest_first: Ints) -> int:
+    """Sort those links that carry anything, few as they are, by insertion; return their number."""
+    used = 0
+    for arc in arcs:
+        if flow[arc] > 0.0:
+            place = used
+            while place > 0 and flow[largest_first[place - 1]] < flow[arc]:
+                largest_first[place] = largest_first[place - 1]
+                place -= 1
+            largest_first[place] = arc
+            used += 1
+    return used

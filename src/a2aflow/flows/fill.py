@@ -11,7 +11,9 @@ from numba import njit, prange
 from a2aflow.flows.program import FlowProgram
 from a2aflow.flows.threads import BLOCKS
 from a2aflow.ir.arrays import Floats, Ints, Reals
-from a2aflow.paths.shortest import Adjacency, shortest_tree
+from a2aflow.ir.paths import NOTHING
+from a2aflow.paths.many_trees import LANES, leaves_first, shortest_trees
+from a2aflow.paths.shortest import Adjacency
 
 FILLING_PARTS = 8
 """Parts in which the missing flow is sent."""
@@ -88,20 +90,32 @@ def _send(
     groups, nodes = missing.shape
     added = np.zeros((BLOCKS, flow.shape[1]))
     for block in prange(BLOCKS):
-        distance, below = np.empty(nodes), np.empty(nodes)
-        parent, order = np.empty(nodes, dtype=np.int64), np.empty(nodes, dtype=np.int64)
-        for group in range(groups * block // BLOCKS, groups * (block + 1) // BLOCKS):
-            if missing[group].max() <= 0.0:
-                continue
-            settled = shortest_tree(
-                nodes, out[0], out[1], ends[1], lengths, root[group], distance, parent, order
-            )
-            below[:] = missing[group] * part
-            for index in range(settled - 1, 0, -1):
-                node = order[index]
-                if below[node] > 0.0:
-                    link = parent[node]
-                    flow[group, link] += below[node]
-                    added[block, link] += weight[group] * below[node]
-                    below[ends[0][link]] += below[node]
+        low, high = groups * block // BLOCKS, groups * (block + 1) // BLOCKS
+        for first in range(low, high, LANES):
+            mine = slice(first, min(first + LANES, high))
+            distance = np.empty((nodes, mine.stop - first))
+            parent = np.full(distance.shape, NOTHING, dtype=np.int32)
+            shortest_trees(out, ends[1], lengths, root[mine], distance, parent)
+            for lane in range(mine.stop - first):
+                group = first + lane
+                below, into = missing[group] * part, parent[:, lane].astype(np.int64)
+                into[root[group]] = NOTHING
+                _send_down(
+                    root[group], into, ends[0], below, weight[group], flow[group], added[block]
+                )
     return added
+
+
+@njit(cache=True)
+def _send_down(
+    root: int, into: Ints, tail: Ints, below: Floats, weight: float, flow: Reals, added: Floats
+) -> None:
+    """Add to the flow of one group what the nodes below each link of its tree are sent."""
+    order, children = np.empty(len(into), dtype=np.int64), np.empty(len(into), dtype=np.int64)
+    count = leaves_first(root, into, tail, order, children)
+    for node in order[:count]:
+        if below[node] > 0.0:
+            link = into[node]
+            flow[link] += below[node]
+            added[link] += weight * below[node]
+            below[tail[link]] += below[node]

@@ -37,6 +37,7 @@ from a2aflow.flows.by_lp import (
 from a2aflow.flows.certificate import program_bound
 from a2aflow.flows.exact import exact_flows, narrowness
 from a2aflow.flows.fill import fill_missing
+from a2aflow.flows.first_order_lanes import lanes_for, positive_load, to_lanes, to_rows
 from a2aflow.flows.first_order_loops import Network, Prices, State, Steps, exact_load, run_steps
 from a2aflow.flows.groups import Groups
 from a2aflow.flows.program import FlowProgram
@@ -192,6 +193,7 @@ class _Search:
         uneven = program.graph.capacity.max() > SINGLE_RANGE * program.graph.capacity.min()
         single = settings.gap >= SINGLE_GAP and not uneven
         self.real: Any = np.float32 if single else np.float64
+        self.width = lanes_for(len(program.weight), program.graph.nodes)
         self.network = self._network()
         self.prices = Prices(
             np.searchsorted(program.budget, np.arange(int(program.budget.max()) + 2)),
@@ -202,9 +204,10 @@ class _Search:
         self.time, self.bound, self.enough = np.inf, 0.0, np.inf
         self.best_lengths = np.ones(program.graph.links)
         guess = guess or _shortest_paths(program)
-        self.width = _widths(program, guess.volumes)
+        self.useful = _widths(program, guess.volumes)
         self.state = self._start(guess)
-        self.trial, self.best_flow = self.state.flow.copy(), np.zeros_like(self.state.flow)
+        self.trial = np.zeros((len(program.weight), program.graph.links), dtype=self.real)
+        self.best_flow = np.zeros_like(self.trial)
         self.weight = 1.0
         self.weight = self._natural_weight() * (WARM_STEP_SHARE if warm else 1.0)
 
@@ -213,20 +216,24 @@ class _Search:
         return Network(
             program.graph.tail.astype(np.uint32),
             program.graph.head.astype(np.uint32),
-            program.groups.start,
-            (program.groups.wanted / self.scale[:, None]).astype(self.real),
-            (program.weight * self.scale).astype(self.real),
+            self._lanes(program.groups.start, np.int64),
+            self._lanes(program.groups.wanted / self.scale[:, None]),
+            self._lanes(program.weight * self.scale),
         )
+
+    def _lanes(self, rows: Any, kind: Any = None) -> Any:
+        """Return what is by group in lanes."""
+        return to_lanes(rows, self.width, kind or self.real)
 
     def _start(self, guess: Guess) -> State:
         """Start from the guess: flows, prices and potentials."""
         program = self.program
         price = self._within_budget(guess.lengths)
         length = program.link_lengths(price)
-        flow = (guess.volumes / self.scale[:, None]).astype(self.real)
+        flow = self._lanes(guess.volumes / self.scale[:, None])
         distance = shortest_distances(program.graph, length, program.groups.start)
         distance[~np.isfinite(distance)] = 0.0
-        potential = distance.astype(self.real)
+        potential = self._lanes(distance)
         return State(flow, potential, price, flow.copy(), potential.copy(), price.copy())
 
     def _within_budget(self, lengths: Floats) -> Floats:
@@ -242,7 +249,7 @@ class _Search:
     def _steps(self) -> Steps:
         """Return step sizes for the present weight of flows against lengths."""
         program, graph = self.program, self.program.graph
-        flow = STEP_MARGIN * self.weight * self.width
+        flow = STEP_MARGIN * self.weight * self.useful
         near = np.bincount(graph.tail, flow, graph.nodes)
         near += np.bincount(graph.head, flow, graph.nodes)
         near[near == 0] = 1.0  # what no link touches wants nothing
@@ -255,11 +262,12 @@ class _Search:
     def _natural_weight(self) -> float:
         """Return the weight that makes flows and lengths as far from zero as each other."""
         steps, state = self._steps(), self.state
-        share = self.network.share.astype(np.float64)
-        flow = share @ (state.flow**2 * steps.inverse).sum(axis=1, dtype=np.float64)
-        squares = (state.potential**2 / steps.potential).sum(axis=1, dtype=np.float64)
+        share = self.network.share
+        flow = np.einsum("blw,blw,l,bw->", state.flow, state.flow, steps.inverse, share)
+        inverse = 1 / steps.potential
+        squares = np.einsum("bnw,bnw,n,bw->", state.potential, state.potential, inverse, share)
         price = float((self.prices.size * state.price**2 / steps.price).sum())
-        return float(np.sqrt(flow / (share @ squares + price)))
+        return float(np.sqrt(flow / (squares + price)))
 
     def run(self) -> Status:
         """Step, restart and check until done; say how it ended."""
@@ -313,8 +321,8 @@ class _Search:
         """
         program = self.program
         self.try_lengths(program.link_lengths(np.maximum(self.state.price, 0.0)))
-        load = self.network.share @ np.maximum(self.state.flow, 0)
-        time = float(program.durations(load.astype(np.float64)).sum())
+        load = positive_load(self.state.flow, self.network.share).sum(axis=0)
+        time = float(program.durations(load).sum())
         return time <= self.bound * (1 + self.settings.gap)
 
     def try_lengths(self, lengths: Floats) -> None:
@@ -327,7 +335,8 @@ class _Search:
     def certify(self) -> None:
         """Make the present flows exact, and keep them if they are the best so far."""
         program, groups, trial = self.program, self.program.groups, self.trial
-        np.multiply(self.state.flow, self.scale[:, None], out=trial, casting="same_kind")
+        to_rows(self.state.flow, trial)
+        np.multiply(trial, self.scale[:, None], out=trial, casting="same_kind")
         fill_missing(program, trial)
         adjacency = Adjacency(program.graph)
         load = exact_load(

@@ -1,7 +1,8 @@
-"""The compiled loops of the first-order method: primal-dual steps over [groups, links] arrays.
+"""The compiled loops of the first-order method: primal-dual steps over all flows.
 
 One step reads and writes every flow once. Groups are cut into a fixed number of blocks, each with
-its own sums, so that the result does not depend on the number of threads.
+its own sums, so that the result does not depend on the number of threads. Many groups stand in
+lanes (`first_order_lanes`); few of them, each with a row of its own, are stepped here.
 """
 
 from typing import NamedTuple
@@ -11,6 +12,7 @@ from numba import njit, prange
 from numpy.typing import NDArray
 
 from a2aflow.flows.exact import make_exact
+from a2aflow.flows.first_order_lanes import lane_step
 from a2aflow.flows.threads import BLOCKS
 from a2aflow.ir.arrays import Floats, Ints, Reals
 
@@ -18,7 +20,8 @@ from a2aflow.ir.arrays import Floats, Ints, Reals
 class Network(NamedTuple):
     """The graph, and by group its source, what the nodes want and its share in the loads.
 
-    Unsigned ends save the check for negative indices, a third of the time of a step.
+    What is by group stands in lanes. Unsigned ends save the check for negative indices, a third of
+    the time of a step.
     """
 
     tail: NDArray[np.uint32]
@@ -50,7 +53,7 @@ class Steps(NamedTuple):
 
 
 class State(NamedTuple):
-    """Flows and potentials by group, a price per class, and the anchor of each."""
+    """Flows and potentials by group, in lanes, a price per class, and the anchor of each."""
 
     flow: Reals
     potential: Reals
@@ -68,17 +71,28 @@ def run_steps(
 
     With T the primal-dual step, z becomes a (2 T(z) - z) + (1 - a) anchor, a = (k + 1) / (k + 2).
     """
-    links, nodes = len(network.head), network.wanted.shape[1]
+    links = len(network.head)
     load = np.empty((BLOCKS, links), dtype=state.flow.dtype)
-    lacking = np.empty((BLOCKS, nodes), dtype=state.flow.dtype)
-    passing = np.empty((BLOCKS, links), dtype=state.flow.dtype)
     moved = np.empty(BLOCKS)
     length = np.empty(links, dtype=state.flow.dtype)
     distance = 0.0
     for step in range(done, done + count):
         keep = (step + 1) / (step + 2)
         _lengths(prices, state.price, length)
-        _flow_step(network, steps, state, length, keep, load, lacking, passing, moved)
+        if state.flow.shape[2] == 1:
+            _flow_step(network, steps, state, length, keep, load, moved)
+        else:
+            lane_step(
+                (network.tail, network.head),
+                (network.root, network.wanted, network.share),
+                (steps.flow, steps.inverse, steps.potential),
+                (state.flow, state.flow_anchor),
+                (state.potential, state.potential_anchor),
+                length,
+                keep,
+                load,
+                moved,
+            )
         distance = moved.sum() + _price_step(prices, steps, state, load, keep)
     return float(np.sqrt(distance))
 
@@ -98,26 +112,33 @@ def _flow_step(
     length: Reals,
     keep: float,
     load: Reals,
-    lacking: Reals,
-    passing: Reals,
     moved: Floats,
 ) -> None:
     """Step all flows and potentials; leave the reflected flows' sums in `load`, by block.
 
     Loops are split so that all but the one over nodes' balances run several links at a time.
     """
-    groups, links = len(network.root), len(length)
+    groups, links, nodes = len(network.root), len(length), network.wanted.shape[1]
     zero, two = length.dtype.type(0.0), length.dtype.type(2.0)
     stride, inverse = steps.flow, steps.inverse
+    flows, flow_anchors = (
+        state.flow.reshape(groups, links),
+        state.flow_anchor.reshape(groups, links),
+    )
+    potentials = state.potential.reshape(groups, nodes)
+    potential_anchors = state.potential_anchor.reshape(groups, nodes)
+    roots, shares = network.root.reshape(groups), network.share.reshape(groups)
+    wanted = network.wanted.reshape(groups, nodes)
     a, b = length.dtype.type(keep), length.dtype.type(1.0 - keep)
     for block in prange(BLOCKS):
-        carried, missing, passed = load[block], lacking[block], passing[block]
+        carried = load[block]
         carried[:] = zero
+        missing, passed = np.empty(nodes, dtype=length.dtype), np.empty(links, dtype=length.dtype)
         distance = 0.0
         for group in range(groups * block // BLOCKS, groups * (block + 1) // BLOCKS):
-            flow, anchor = state.flow[group], state.flow_anchor[group]
-            potential, far = state.potential[group], state.potential_anchor[group]
-            share, change = network.share[group], zero
+            flow, anchor = flows[group], flow_anchors[group]
+            potential, far = potentials[group], potential_anchors[group]
+            share, change = shares[group], zero
             for link in range(links):
                 tail, head = network.tail[link], network.head[link]
                 passed[link] = length[link] + potential[tail] - potential[head]
@@ -130,11 +151,11 @@ def _flow_step(
                 flow[link] = a * (new + step) + b * anchor[link]
             for link in range(links):
                 carried[link] += share * passed[link]
-            missing[:] = network.wanted[group]
+            missing[:] = wanted[group]
             for link in range(links):
                 missing[network.head[link]] -= passed[link]
                 missing[network.tail[link]] += passed[link]
-            missing[network.root[group]] = zero
+            missing[roots[group]] = zero
             for node in range(len(missing)):
                 step = steps.potential[node] * missing[node]
                 change += step * missing[node]
@@ -147,9 +168,9 @@ def _flow_step(
 def _price_step(prices: Prices, steps: Steps, state: State, load: Reals, keep: float) -> float:
     """Step the prices towards the loaded classes, within their budgets; return the move squared."""
     raised = np.zeros(len(prices.size) + 1)
-    for block in range(BLOCKS):
-        for link in range(load.shape[1]):
-            raised[prices.of_link[link]] += load[block, link]
+    total = load.sum(axis=0)
+    for link in range(len(total)):
+        raised[prices.of_link[link]] += total[link]
     price, anchor = state.price, state.price_anchor
     slope = steps.price * prices.capacity
     target = np.empty(len(price))

@@ -53,32 +53,6 @@ def _distances(
     return distance
 
 
-def distance_sums(topology: Topology, lengths: Floats, starts: Ints, wanted: Floats) -> Floats:
-    """Return, for each start, the sum over the nodes of what they want times their distance."""
-    first, link = Adjacency(topology).outgoing
-    sums: Floats = _distance_sums(first, link, topology.head, lengths, starts, wanted)
-    return sums
-
-
-@njit(cache=True, parallel=True)
-def _distance_sums(
-    first: Ints, link: Ints, head: Ints, lengths: Floats, starts: Ints, wanted: Floats
-) -> Floats:
-    sums = np.zeros(len(starts))
-    nodes = wanted.shape[1]
-    for row in prange(len(starts)):
-        distance = np.empty(nodes)
-        parent = np.empty(nodes, dtype=np.int64)
-        order = np.empty(nodes, dtype=np.int64)
-        shortest_tree(nodes, first, link, head, lengths, starts[row], distance, parent, order)
-        total = 0.0
-        for node in range(nodes):
-            if wanted[row, node] > 0.0:
-                total += wanted[row, node] * distance[node]
-        sums[row] = total
-    return sums
-
-
 @njit(cache=True)
 def shortest_tree(
     nodes: int,
