@@ -8,6 +8,7 @@ from a2aflow.errors import LimitError, UsageError
 from a2aflow.ir.topology import Topology
 from a2aflow.testbed.loads import device_bytes, path_of
 from a2aflow.testbed.plan import Plan, merged
+from a2aflow.topologies.operators import with_host_bandwidth
 
 RING = Plan("x", a2aflow.build("ring:3"), 1e6)
 
@@ -51,6 +52,14 @@ def test_the_text_of_a_ring() -> None:
         "qdisc add dev p0 root tbf rate 8000000bit burst 32768 limit 8000000",
         "qdisc add dev p1 root tbf rate 8000000bit burst 32768 limit 8000000",
     ]
+
+
+def test_send_buffers_are_short_where_connections_share_a_nic() -> None:
+    """By the slowest link and at least 64 KiB; where each has a link of its own, as they are."""
+    hosted = with_host_bandwidth(a2aflow.build("torus:3x3"), 2.0)
+    assert Plan("x", hosted, 1e6).settings == {"ipv4/tcp_wmem": "4096 16384 65536"}
+    assert Plan("x", hosted, 4e6).settings == {"ipv4/tcp_wmem": "4096 16384 210000"}
+    assert RING.settings == {}
 
 
 def test_a_one_way_link_has_a_channel_back_for_acknowledgements_only() -> None:

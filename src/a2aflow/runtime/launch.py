@@ -16,8 +16,9 @@ from a2aflow.ir.files.text import read_bytes, write_bytes, write_text
 from a2aflow.ir.messages import Messages
 from a2aflow.runtime.bench import Report, report_from_json
 from a2aflow.runtime.engine.build import build, find_mpicc
-from a2aflow.runtime.mpiexec import find_mpi
-from a2aflow.runtime.needs import Runnable, require_memory
+from a2aflow.runtime.engine.job import fits, job_text
+from a2aflow.runtime.mpiexec import CHOICE, find_mpi
+from a2aflow.runtime.needs import Runnable, demand_of, require_memory
 from a2aflow.runtime.parts import read_work
 from a2aflow.runtime.processes import Command, grouped
 from a2aflow.runtime.worker import RUNTIMES, Job
@@ -103,7 +104,7 @@ def run_ranks(
     with grouped() as group:
         job = _job(work, given, on, settings, group.folder)
         job = replace(job, metered=metered, gates=[str(each) for each in gates])
-        commands = _commands(job, settings, len(work.ranks), group.folder, place)
+        commands = _commands(job, settings, work, group.folder, place)
         group.run(commands, settings.timeout, subject, place.watch)
         return result_of(Path(job.results), commands[0], subject)
 
@@ -146,15 +147,19 @@ def _job(work: Runnable, given: Path, on: str, settings: RunSettings, folder: Pa
 
 
 def _commands(
-    job: Job, settings: RunSettings, ranks: int, folder: Path, place: Place
+    job: Job, settings: RunSettings, work: Runnable, folder: Path, place: Place
 ) -> list[Command]:
     """Return the processes to start: mpiexec for MPI, one per rank for torch, else just one."""
+    ranks = len(work.ranks)
     job.save(folder / "job.json")
     worker = [sys.executable, "-m", "a2aflow.runtime.worker", str(folder / "job.json")]
     if job.on == "mpi":
         mpi = replace(find_mpi(settings.mpi), place=place.prefix)
         with suppress(MissingComponentError):  # without a compiler the exchange is in Python
-            build(find_mpicc(launcher=str(mpi.mpiexec), kind=mpi.kind))
+            engine = build(find_mpicc(launcher=str(mpi.mpiexec), kind=mpi.kind))
+            if os.environ.get(CHOICE) != "python" and fits(job, demand_of(work)):
+                write_text(folder / "job.txt", job_text(job, demand_of(work)))
+                worker = [str(engine.rank), str(folder / "job.txt")]
         variables = {**mpi.variables(ranks), **place.environment}
         return [Command(mpi.command(ranks, worker), variables, folder / "mpi.log")]
     if job.on == "torch":

@@ -21,6 +21,9 @@ LIBRARIES = {"mpich": "libmpi.so.12", "openmpi": "libmpi.so.40"}
 SIGNS = {"mpich": ("hydra", "mpich", "intel(r) mpi"), "openmpi": ("open mpi", "openrte", "prrte")}
 """What `mpiexec --version` says, in small letters; Intel's MPI has MPICH's binary interface."""
 
+CHOICE = "A2AFLOW_EXCHANGE"
+"""The variable of the environment that says which exchange to use: `c`, `python`, or either."""
+
 
 @dataclass(frozen=True)
 class Mpi:

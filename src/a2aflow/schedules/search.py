@@ -18,6 +18,7 @@ from a2aflow.routes.judge import Judged
 from a2aflow.schedules.choice import Choice
 from a2aflow.schedules.chunk_numbers import choices_of, floor_of, least_loss, on_grid
 from a2aflow.schedules.chunks import round_flow, schedule_from, squeezed
+from a2aflow.schedules.narrowed import narrowed
 from a2aflow.schedules.steps import (
     best_flow,
     flow_of_steps,
@@ -34,6 +35,9 @@ TIGHT_SHARE = 0.05
 
 WORST_WIDENED = 2.0
 """The loss up to which whole durations are tried before they are given up."""
+
+EVEN_LOSS = 1e-6
+"""What loading links evenly may cost."""
 
 MASTER_SHARE, STEPPING_SHARE = 0.3, 0.5
 """Shares of the time left: for the plain flow, then for flows in steps; the rest is for chunks."""
@@ -119,11 +123,25 @@ def _find(problem: Problem, settings: ScheduleSettings) -> FoundSchedule:
     master = solve_master(problem, _plain_settings(problem, settings.solve).sharing(MASTER_SHARE))
     if master.status is Status.INTERRUPTED:
         raise KeyboardInterrupt
-    flow = choose_flow(master, replace(settings, solve=settings.solve.sharing(STEPPING_SHARE)))
+    stepping = replace(settings, solve=settings.solve.sharing(STEPPING_SHARE))
+    flow = _even_flow(master, stepping) or choose_flow(master, stepping)
     rounded, curve = _search(flow, settings)
-    schedule = schedule_from(rounded, master.certificate, "tsmcf")
+    schedule = replace(schedule_from(rounded, master.certificate, "tsmcf"), problem=problem)
     floor = {chunks: floor_of(flow, chunks) for chunks in choices_of(flow, settings.max_chunks)}
     return FoundSchedule(schedule, curve, floor, flow.status, max(flow.bound, master.bound))
+
+
+def _even_flow(master: Flow, settings: ScheduleSettings) -> TimedFlow | None:
+    """Return a fractional schedule over links no wider than needed, if that costs no time."""
+    narrow = narrowed(master.problem)
+    if narrow is master.problem:
+        return None
+    found = solve_master(narrow, _plain_settings(narrow, settings.solve))
+    if found.status is Status.INTERRUPTED:
+        raise KeyboardInterrupt
+    within = master.bound * (1 + EVEN_LOSS)
+    flow = choose_flow(found, settings) if found.time <= within else None
+    return flow if flow is not None and flow.time <= within else None
 
 
 def _plain_settings(problem: Problem, solving: SolveSettings) -> SolveSettings:

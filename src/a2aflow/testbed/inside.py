@@ -1,7 +1,7 @@
 """What has to be done inside namespaces: `python -I inside.py configure|read|exec ...`.
 
     configure           JSON on standard input: for each namespace its path, the batches of `ip` and
-                        `tc`, and its devices
+                        `tc`, settings of its own, and its devices
     run                 the same with batches only
     read                namespaces on standard input, one per line; prints what each has counted
     exec RECORD [NODE]  enter the namespace of a node, or of the rank that MPI says we are, and
@@ -74,7 +74,7 @@ def _configure() -> None:
     _check(_libc.mount(b"none", b"/", None, MS_REC | MS_PRIVATE, None), "cannot make / private")
     for each in json.load(sys.stdin):
         enter(each["namespace"])
-        for key, value in SETTINGS.items():
+        for key, value in {**SETTINGS, **each["settings"]}.items():
             _set(key, value)
         for device in ["all", "default", *each["devices"]]:
             for key, value in DEVICE_SETTINGS.items():

@@ -339,6 +339,7 @@ def _orders(plan: Plan) -> list[dict[str, Any]]:
             "namespace": str(NAMESPACES / plan.namespace(node)),
             "ip": plan.inside(node),
             "tc": plan.limits(node),
+            "settings": plan.settings,
             "devices": [device.name for device in plan.devices[node]],
         }
         for node in range(plan.topology.nodes)

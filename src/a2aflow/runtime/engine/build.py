@@ -1,7 +1,8 @@
 """Build the engine with the user's own mpicc: once for each MPI, and kept in the user's cache.
 
-Two libraries come of it. The engine is linked to the MPI library; what is preloaded into programs
-is not, because launchers and shells of a job get it, too.
+Two libraries and a program come of it. The engine is linked to the MPI library; what is preloaded
+into programs is not, because launchers and shells of a job get it, too. The program is a rank that
+checks and times an all-to-all.
 """
 
 import hashlib
@@ -19,9 +20,11 @@ from a2aflow.errors import MissingComponentError, UsageError
 
 SOURCES = Path(__file__).parent
 ENGINE, PRELOAD = ("plan.c", "exchange.c", "interpose.c", "fortran.c"), ("preload.c",)
+RANK = ("rank.c", "plan.c", "exchange.c")
 HEADERS = ("engine.h", "calls.h")
-FLAGS = ("-O2", "-std=gnu11", "-D_GNU_SOURCE", "-fPIC", "-shared", "-pthread")
-ONLY_NEEDED = ("-fvisibility=hidden", "-Wl,--as-needed")
+FLAGS = ("-O2", "-std=gnu11", "-D_GNU_SOURCE", "-pthread")
+LIBRARY = ("-fPIC", "-shared")
+ONLY_NEEDED = (*LIBRARY, "-fvisibility=hidden", "-Wl,--as-needed")
 """Of what is preloaded: it must not pull in the MPI library."""
 
 COMPILE_SECONDS = 120
@@ -35,6 +38,7 @@ class Engine:
 
     engine: Path
     preload: Path
+    rank: Path
     libmpi: str
 
 
@@ -87,7 +91,8 @@ def build(mpicc: Path) -> Engine:
         folder.parent.mkdir(parents=True, exist_ok=True)
         new = Path(tempfile.mkdtemp(prefix=".new-", dir=folder.parent))
         try:
-            _compile(mpicc, new / "engine.so", ENGINE, ())
+            _compile(mpicc, new / "engine.so", ENGINE, LIBRARY)
+            _compile(mpicc, new / "rank", RANK, ())
             _compile(mpicc, new / "preload.so", PRELOAD, ONLY_NEEDED)
             (new / "libmpi").write_text(_libmpi(new / "engine.so"), encoding="utf-8")
             with suppress(OSError):  # another process was faster
@@ -117,11 +122,11 @@ def _built(folder: Path) -> Engine | None:
     if not library.exists():
         return None
     name = library.read_text(encoding="utf-8")
-    return Engine(folder / "engine.so", folder / "preload.so", name)
+    return Engine(folder / "engine.so", folder / "preload.so", folder / "rank", name)
 
 
 def _sources() -> str:
-    names = (*HEADERS, *ENGINE, *PRELOAD)
+    names = (*HEADERS, *ENGINE, *PRELOAD, *RANK)
     return _digest(*((SOURCES / name).read_bytes() for name in names))
 
 

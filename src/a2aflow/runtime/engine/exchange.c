@@ -13,8 +13,11 @@
 
 enum { STAGED_RUN = 16 * 1024 };
 /* Runs that are shorter than this on average are worth a copy: it costs less than a message. */
-enum { PATIENCE = 500 };
-/* How often to ask in vain before sleeping in between. */
+enum { PATIENCE = 500, IMPATIENCE = 8 };
+/* How often to ask in vain before sleeping in between; and if it took sleep the last time. */
+enum { UNASKED_BYTES = 16 * 1024, LONGEST_SLEEP = 1000 * 1000 };
+/* What may pass meanwhile, at the rate of this call so far, and nanoseconds at most: a transport
+ * that moves on only when asked has some buffers, and these must not run dry. */
 
 typedef struct {
     int64_t offset;
@@ -38,6 +41,7 @@ struct Exchange {
     Call call;
     int tag;
     int32_t *needs, *left, *stack, unfinished;
+    int64_t begun, moved; /* when, in nanoseconds, and the bytes of all that has ended since */
     MPI_Request *requests;
     int32_t *owner, active, request_room;
     int *finished;
@@ -220,6 +224,13 @@ static int lay_out(Exchange *it, const Call *call)
     return 1;
 }
 
+static int64_t now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return time.tv_sec * INT64_C(1000000000) + time.tv_nsec;
+}
+
 static char *place_of(const Exchange *it, const Run *run)
 {
     switch (run->buffer) {
@@ -278,6 +289,8 @@ static void end_message(Exchange *it, int32_t message, int32_t *ready)
     if (!plan->sends[message] && it->staged[message] >= 0)
         stage(it, message, 0);
     it->unfinished--;
+    for (int32_t k = it->run_first[message]; k < it->run_first[message + 1]; k++)
+        it->moved += it->runs[k].bytes;
     for (int32_t k = plan->followers_first[message]; k < plan->followers_first[message + 1]; k++)
         meet(it, plan->followers[k], ready);
 }
@@ -312,6 +325,8 @@ int a2a_start(Exchange *it, const Call *call, int64_t turn)
     memcpy(it->needs, plan->needs, sizeof(int32_t) * (size_t)plan->messages);
     memset(it->left, 0, sizeof(int32_t) * (size_t)plan->messages);
     it->active = 0;
+    it->begun = now();
+    it->moved = 0;
     it->unfinished = plan->messages;
     int32_t ready = 0;
     /* From the last on, for a stack: receives of early steps are posted first. */
@@ -356,24 +371,29 @@ int a2a_test(Exchange *it, int *done)
  * microseconds, which short messages need; a transfer that takes longer than some hundreds of them
  * is better served by sleeping, which leaves the core to whoever moves its bytes. Not by
  * MPI_Waitsome, which in MPICH never yields and took ten times as long with four ranks on a core. */
-static void give_way(int tries)
+static void give_way(const Exchange *it, int sleeps)
 {
-    static const struct timespec MOMENT = {0, 1};
-    if (tries < PATIENCE)
+    if (!sleeps) {
         sched_yield();
-    else
-        nanosleep(&MOMENT, NULL);
+        return;
+    }
+    int64_t spare = it->moved ? (now() - it->begun) / it->moved * UNASKED_BYTES : 0;
+    struct timespec moment = {0, spare < 1 ? 1 : spare < LONGEST_SLEEP ? spare : LONGEST_SLEEP};
+    nanosleep(&moment, NULL);
 }
 
 int a2a_wait(Exchange *it)
 {
+    int patience = PATIENCE;
     for (int tries = 0, done = 0;; tries++) {
         int32_t before = it->active, left = it->unfinished;
         int code = a2a_test(it, &done);
         if (code || done)
             return code;
-        if (it->active != before || it->unfinished != left)
+        if (it->active != before || it->unfinished != left) {
+            patience = tries < patience ? PATIENCE : IMPATIENCE;
             tries = 0;
-        give_way(tries);
+        }
+        give_way(it, tries >= patience);
     }
 }

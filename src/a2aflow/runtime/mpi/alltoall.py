@@ -16,12 +16,9 @@ from a2aflow.runtime.engine.build import Engine, built_for
 from a2aflow.runtime.mpi.buffers import Bytes, address_of, buffer_of, copy_of, require_fit
 from a2aflow.runtime.mpi.library import MPI
 from a2aflow.runtime.mpi.requests import InPython, Sync
-from a2aflow.runtime.mpiexec import LIBRARIES
+from a2aflow.runtime.mpiexec import CHOICE, LIBRARIES
 from a2aflow.runtime.parts import Given, is_spec, messages_for, part_of
 from a2aflow.runtime.spans import Sizes, sizes_of
-
-CHOICE = "A2AFLOW_EXCHANGE"
-"""The variable of the environment that says which exchange to use: `c`, `python`, or either."""
 
 Layout = tuple[PerShard, tuple[Ints, Ints]]
 """The bytes of all shards, and where those to and from each rank begin."""

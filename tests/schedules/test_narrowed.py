@@ -1,0 +1,42 @@
+"""Schedules behind NICs load the links of a step evenly, where that costs no time."""
+
+import numpy as np
+import pytest
+
+import a2aflow
+from a2aflow.ir.problem import Problem
+from a2aflow.schedules.narrowed import narrowed
+from a2aflow.topologies.operators import drop_links, with_host_bandwidth
+
+TORUS = a2aflow.build("torus:3x3x3")
+HOSTED = with_host_bandwidth(TORUS, 4.0)
+
+
+def test_links_behind_a_nic_are_as_wide_as_their_share_of_it() -> None:
+    """Six links share a NIC that fills four; a node that lost links shares it with fewer."""
+    narrow = narrowed(Problem.all_to_all(HOSTED)).topology
+    assert sorted(set(narrow.capacity.tolist())) == pytest.approx([2 / 3, 4])
+    fewer = with_host_bandwidth(drop_links(TORUS, 3, seed=1), 4.0)
+    found = narrowed(Problem.all_to_all(fewer)).topology.capacity
+    between = fewer.capacity == 1.0
+    assert set(np.round(found[between], 6)) <= {0.666667, 0.8, 1.0}
+
+
+@pytest.mark.parametrize("spec", ["torus:3x3", "switch:5", "dgx2", "fattree:4"])
+def test_nothing_is_narrowed_where_switches_pass_on_all_that_comes(spec: str) -> None:
+    """Then the problem stays what it is."""
+    problem = Problem.all_to_all(a2aflow.build(spec))
+    assert narrowed(problem) is problem
+
+
+def test_every_step_loads_the_links_of_a_hosted_torus_alike() -> None:
+    """With one chunk per shard, at the certified bound of the fabric as it is."""
+    schedule = a2aflow.schedule(Problem.all_to_all(HOSTED))
+    assert schedule.problem.topology == HOSTED
+    assert schedule.chunks_per_shard == 1
+    assert schedule.gap == pytest.approx(0.0)
+    between = np.flatnonzero(HOSTED.capacity == 1.0)
+    for step in range(schedule.steps):
+        here = schedule.step == step
+        load = np.bincount(schedule.link[here], schedule.sizes()[here], HOSTED.links)
+        assert load[between] == pytest.approx(np.full(len(between), load[between[0]]))
