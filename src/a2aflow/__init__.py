@@ -17,6 +17,7 @@ One function per verb, each from one noun to the next; docs/library.md goes thro
     wrap        the environment in which an unmodified MPI program uses schedules
     fft3d, moe  programs that an all-to-all decides, checked and timed
     verify      an independent check of any file or noun
+    reproduce   figures of the paper, measured again
     load        any file, back as the noun that it stands for
 
 A name is imported when it is used, so `import a2aflow` loads nothing, and `a2aflow.verify` no
@@ -41,6 +42,8 @@ _WHERE = {
         "VerificationError",
     ),
     "a2aflow.extensions": ("register_method", "register_target"),
+    "a2aflow.figures.public": ("reproduce",),
+    "a2aflow.figures.run": ("Reproduced",),
     "a2aflow.flows.bounds": ("cut_bound", "distance_bound", "regular_bound"),
     "a2aflow.flows.description": ("Description",),
     "a2aflow.flows.public": ("describe", "fair_rates", "find_flow", "solve"),
@@ -102,6 +105,8 @@ if MYPY:
     from a2aflow.errors import VerificationError as VerificationError
     from a2aflow.extensions import register_method as register_method
     from a2aflow.extensions import register_target as register_target
+    from a2aflow.figures.public import reproduce as reproduce
+    from a2aflow.figures.run import Reproduced as Reproduced
     from a2aflow.flows.bounds import cut_bound as cut_bound
     from a2aflow.flows.bounds import distance_bound as distance_bound
     from a2aflow.flows.bounds import regular_bound as regular_bound

@@ -79,6 +79,10 @@ VERBS: dict[str, Verb] = {
     "verify": Verb(
         "a2aflow.cli.verify:verify_verb", "Check an artefact without trusting what made it."
     ),
+    "reproduce": Verb(
+        "a2aflow.cli.reproduce:reproduce_verb",
+        "Measure figures of the paper again: data, picture, and whether each claim holds.",
+    ),
     "warmup": Verb(
         "a2aflow.cli.warmup:warmup_verb",
         "Compile all kernels, which otherwise happens when they are first needed.",

@@ -1,0 +1,218 @@
+"""Link-based schedules: throughput against buffer size, predicted and on emulated links."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import a2aflow
+from a2aflow.figures.asking import by_x, each_value, where
+from a2aflow.figures.fabrics import (
+    HOSTED,
+    LATENCY,
+    LINK_RATE,
+    OVERHEAD,
+    SMALL,
+    emulated_sizes,
+    shard_sizes,
+)
+from a2aflow.figures.figure import Asked, Figure, Finding, Point, Row, Value
+from a2aflow.figures.picture import Panel, Picture, Series
+
+FABRICS = SMALL | HOSTED
+PREDICTED, MEASURED = "predicted", "measured"
+GIGA = 1e9
+LARGE = 1 << 20
+"""Bytes of a shard that count as large."""
+
+PAPER_BOUND = 26 * (2 / 27) * 3.125
+"""GB/s that the paper computes for the torus: (N-1) f b with f = 2/27."""
+
+
+def points(asked: Asked, rows: Sequence[Row]) -> Iterator[Point]:
+    """Yield our schedule, that of SCCL, and those of peers; then what is measured."""
+    fabrics = asked.pick(list(FABRICS), list(FABRICS), ["K4,4"])
+    ways = ["ours", "sccl", *map(str, asked.peers)]
+    yield from ({"fabric": name, "way": way, "kind": PREDICTED} for name in fabrics for way in ways)
+    if asked.testbed:
+        emulated = asked.pick(fabrics, ["K4,4", "3-cube"], ["K4,4"])
+        yield from ({"fabric": name, "way": "ours", "kind": MEASURED} for name in emulated)
+        for name in emulated:
+            for way in map(str, asked.peers):
+                yield {"fabric": name, "way": way, "kind": MEASURED}
+
+
+def measure(point: Point, asked: Asked) -> list[dict[str, Value]]:
+    """Return a row for each size; one without numbers if there is no such schedule."""
+    name, way = str(point["fabric"]), str(point["way"])
+    subject = _subject(name, way, asked)
+    if isinstance(subject, str):
+        return [{"bytes": 0, "status": subject}]
+    if point["kind"] == MEASURED:
+        return _emulated(name, subject, asked)
+    if isinstance(subject, Path):
+        return _peer(name, subject, asked)
+    found = a2aflow.simulate(
+        subject,
+        link_bandwidth=LINK_RATE,
+        sizes=shard_sizes(asked),
+        latency=LATENCY,
+        overhead=OVERHEAD,
+    )
+    return [
+        {
+            "bytes": row.bytes,
+            "status": "found",
+            "bound": row.bound_throughput / GIGA,
+            "predicted": row.throughput / GIGA,
+        }
+        for row in found.rows
+    ]
+
+
+def _subject(name: str, way: str, asked: Asked) -> Any:
+    """Return the schedule of a way, the path of a peer's file, or why there is none."""
+    topology = FABRICS[name].topology()
+    if way == "ours":
+        return a2aflow.schedule(topology)
+    if way != "sccl":
+        ranks = a2aflow.verify(way).facts.get("ranks")
+        return Path(way) if ranks == len(topology.terminals) else f"{ranks} ranks do not fit"
+    try:
+        limit = asked.pick(300.0, 8.0, 2.0)
+        return a2aflow.schedule(topology, method="sccl", time_limit=limit)
+    except a2aflow.MissingComponentError:
+        return "z3 is not installed"
+    except a2aflow.A2AFlowError:
+        return f"nothing within {limit:g} s"
+
+
+def _peer(name: str, path: Path, asked: Asked) -> list[dict[str, Value]]:
+    """Return what the loads of a peer's file allow; its messages have no prices here."""
+    topology = FABRICS[name].topology()
+    facts = a2aflow.verify(path, topology=topology).facts
+    most = (len(topology.terminals) - 1) * a2aflow.Fabric(topology, 25e9 / 8).bytes_per_second
+    return [
+        {
+            "bytes": size,
+            "status": "by link loads",
+            "bound": most / facts["bound"] / GIGA,
+            "predicted": most / facts["time"] / GIGA,
+        }
+        for size in shard_sizes(asked)
+    ]
+
+
+def _emulated(name: str, subject: Any, asked: Asked) -> list[dict[str, Value]]:
+    """Run on emulated links, beside the library's own all-to-all."""
+    fabric = FABRICS[name]
+    report: Any = a2aflow.run(
+        subject,
+        on="testbed",
+        sizes=emulated_sizes(asked, name),
+        iterations=asked.pick(5, 3, 2),
+        rate=fabric.rate,
+        topology=fabric.topology() if isinstance(subject, Path) else None,
+    )
+    rows: list[dict[str, Value]] = []
+    for row in report.rows:
+        shared: dict[str, Value] = {
+            "bytes": row.bytes,
+            "bound": row.bound_throughput / GIGA,
+            "status": fabric.rate,
+        }
+        rows.append({**shared, "measured": row.throughput / GIGA})
+        if row.native_throughput is not None:
+            rows.append({**shared, "way": "library", "measured": row.native_throughput / GIGA})
+    return rows
+
+
+def judge(rows: Sequence[Row]) -> list[Finding]:
+    """Return what the paper says of its figure, and what came out."""
+    return [
+        _near_optimal(rows, "predicted"),
+        _near_optimal(rows, "measured"),
+        _torus_bound(rows),
+        _no_sccl(rows),
+    ]
+
+
+def _near_optimal(rows: Sequence[Row], kind: str) -> Finding:
+    claim = f"Time-stepped schedules are near-optimal at large sizes on all topologies, {kind}"
+    ours = [row for row in where(rows, way="ours", kind=kind) if row[kind] is not None]
+    if not ours:
+        return Finding(claim, "no emulated links here", None, "needs root on Linux")
+    shares = {
+        name: max(row[kind] / row["bound"] for row in where(ours, fabric=name))
+        for name in each_value(ours, "fabric")
+    }
+    words = ", ".join(f"{name} {share:.3f}" for name, share in shares.items())
+    measured = f"of the upper bound (N-1)fb {words}"
+    if max(row["bytes"] for row in ours) < LARGE:
+        return Finding(claim, measured, None, "only small shards are part of this size")
+    return Finding(claim, measured, min(shares.values()) > (0.95 if kind == PREDICTED else 0.8))
+
+
+def _torus_bound(rows: Sequence[Row]) -> Finding:
+    claim = f"On the torus with host bandwidth 4 the upper bound is {PAPER_BOUND:.2f} GB/s"
+    found = [row for row in where(rows, fabric="3x3x3 torus", kind=PREDICTED) if row["bound"]]
+    if not found:
+        return Finding(claim, "not part of this size", None)
+    bound = found[0]["bound"]
+    return Finding(claim, f"{bound:.3f} GB/s, certified", abs(bound / PAPER_BOUND - 1) < 1e-3)
+
+
+def _no_sccl(rows: Sequence[Row]) -> Finding:
+    claim = "SCCL fails to terminate at 27 nodes"
+    found = where(rows, fabric="3x3x3 torus", way="sccl")
+    if not found:
+        return Finding(claim, "not part of this size", None)
+    missing = found[0]["predicted"] is None
+    return Finding(claim, str(found[0]["status"]), missing)
+
+
+def draw(rows: Sequence[Row]) -> Picture:
+    """Draw predictions in the upper row, measurements in the lower one."""
+    panels = [
+        _panel(where(rows, fabric=name, kind=kind), name, kind)
+        for kind in (PREDICTED, MEASURED)
+        for name in each_value(rows, "fabric")
+        if any(row[kind] is not None for row in where(rows, fabric=name, kind=kind))
+    ]
+    note = (
+        f"Predicted: links of {LINK_RATE}, {LATENCY * 1e6:g} us a hop, {OVERHEAD * 1e6:g} us a "
+        "message, dataflow. Measured: real ranks over emulated links of the rate in the title."
+    )
+    return Picture("Link-based schedules", panels, columns=4, note=note)
+
+
+def _panel(rows: Sequence[Row], name: str, kind: str) -> Panel:
+    unit, scale = ("GB/s", 1.0) if kind == PREDICTED else ("MB/s", 1e3)
+    found = [
+        {**row, kind: scale * row[kind], "bound": scale * row["bound"]}
+        for row in rows
+        if row[kind] is not None
+    ]
+    x, bound = by_x(where(found, way=found[0]["way"]), "bytes", "bound")
+    lines = [Series("upper bound (N-1)fb", x, bound, dashed=True, style="bound")]
+    for way in each_value(found, "way"):
+        series = by_x(where(found, way=way), "bytes", kind)
+        lines.append(Series(Path(str(way)).name, *series, style=str(way)))
+    rate = LINK_RATE if kind == PREDICTED else found[0]["status"]
+    title = f"{name}, {kind} ({rate})"
+    return Panel(title, "bytes of a shard", f"{unit} per node", lines, x_log=True, from_zero=True)
+
+
+LINK_SCHEDULES = Figure(
+    name="link-schedules",
+    title="Link-based schedules against buffer size",
+    source="figure 3 (linkbasedxml), section 5.2",
+    full="25 minutes",
+    columns=("fabric", "way", "kind", "bytes"),
+    exact=("status", "bound", "predicted"),
+    timed=("measured",),
+    points=points,
+    measure=measure,
+    judge=judge,
+    draw=draw,
+    alone=True,
+)

@@ -1,0 +1,161 @@
+"""`a2aflow.reproduce`: the figures of the paper, measured again."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from os import PathLike
+from pathlib import Path
+
+from a2aflow.errors import MissingComponentError, UsageError
+from a2aflow.figures import FIGURES
+from a2aflow.figures.compare import STORED, compare
+from a2aflow.figures.drawing import require_plots
+from a2aflow.figures.figure import SIZES, Asked, Figure, Point
+from a2aflow.figures.results import write_results
+from a2aflow.figures.run import Measured, Reproduced, measure_figure, tell_figure
+from a2aflow.flows.workers import Local, require_cluster, run_all
+from a2aflow.lp.settings import never, silent
+from a2aflow.settings import SolveSettings
+from a2aflow.testbed.namespaces import require_testbed
+
+ALL = "all"
+"""What stands for every figure."""
+
+
+def reproduce(
+    figure: str,
+    *,
+    quick: bool = False,
+    size: str | None = None,
+    output: str | PathLike[str] = "reproduced",
+    peers: Sequence[str | PathLike[str]] | None = None,
+    testbed: bool = True,
+    cluster: str | None = None,
+    results: str | PathLike[str] | None = None,
+    against: str | PathLike[str] | None = None,
+    time_limit: float | None = None,
+    progress: Callable[[str], None] = silent,
+    stop: Callable[[], bool] = never,
+) -> tuple[Reproduced, ...]:
+    """Measure figures of the paper; return for each what it claims, what came out, and if it holds.
+
+    A figure leaves its rows (CSV), its picture (SVG, PNG) and its sentences (JSON) in a folder.
+    Rows that are there are not measured again, so that a call that was stopped goes on where it
+    was. What can be measured on emulated links is, if this machine can emulate them.
+
+    Args:
+        figure: a name in `a2aflow.figures.FIGURES`, or `"all"`.
+        quick: fewer and smaller points, about a minute for each figure; short for `size="quick"`.
+        size: `"full"`, `"quick"`, or `"sample"` for a few points in seconds.
+        output: the folder for its files.
+        peers: MSCCL XML files of other tools, to be shown beside ours where their ranks fit.
+        testbed: whether links may be emulated; if not, or if this machine cannot, figures are by
+            simulation only, and say so.
+        cluster: the address of a Dask scheduler, which you trust: points that are not timed are
+            measured there.
+        results: write a page of all figures in the folder to this file, pictures beside it.
+        against: a folder of another run to compare with; the rows that come with a2aflow if left
+            out.
+        time_limit: seconds after which no further point is begun.
+        progress: called with a line now and then.
+        stop: asked now and then; once it says so, no further point is begun.
+
+    >>> import a2aflow, tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> (made,) = a2aflow.reproduce("methods", size="sample", output=folder, testbed=False)
+    >>> made.complete, made.sentences[0].split(":")[0]
+    (True, 'Link-based MCF with extracted paths is optimal')
+
+    """
+    figures = _chosen(figure)
+    asked = Asked(_size(quick, size), testbed and _can_emulate(), tuple(map(Path, peers or ())))
+    _require_files(asked.peers)
+    require_plots()
+    settings = SolveSettings(time_limit=time_limit, cluster=cluster, stopped=stop).begin()
+    require_cluster(settings)
+    folder = Path(output)
+    made = tuple(_made(each, asked, folder, settings, against, progress) for each in figures)
+    if results is not None:
+        write_results(Path(results), list(FIGURES.values()), folder)
+    return made
+
+
+def _made(
+    figure: Figure,
+    asked: Asked,
+    folder: Path,
+    settings: SolveSettings,
+    against: str | PathLike[str] | None,
+    progress: Callable[[str], None],
+) -> Reproduced:
+    measure = partial(_measured, settings=settings, progress=progress)
+    rows, new, complete = measure_figure(figure, asked, folder, measure, settings.out_of_time)
+    other = STORED if against is None else Path(against)
+    compared = compare(figure, asked.size, rows, other)
+    return tell_figure(figure, asked, folder, rows, new, complete, compared)
+
+
+def _measured(
+    figure: Figure,
+    points: Sequence[Point],
+    asked: Asked,
+    settings: SolveSettings,
+    progress: Callable[[str], None],
+) -> Iterator[Measured]:
+    """Yield the rows of points: on the cluster if there is one and they may, else here."""
+    if settings.cluster is not None and not figure.alone:
+        items = [(figure.name, point, asked) for point in points]
+        yield from _until_late(
+            run_all(measure_point, items, len(items), settings, Local.ONE_BY_ONE, figure.name)
+        )
+        return
+    for index, point in enumerate(points):
+        if settings.out_of_time():
+            return
+        words = ", ".join(f"{name} {value}" for name, value in point.items())
+        begun = time.monotonic()
+        progress(f"{figure.name}: {words} ({len(points) - index} points left)")
+        yield figure.measure(point, asked)
+        progress(f"{figure.name}: {words} took {time.monotonic() - begun:.1f} s")
+
+
+def _until_late(found: Iterator[Measured]) -> Iterator[Measured]:
+    try:
+        yield from found
+    except TimeoutError:
+        return
+
+
+def measure_point(item: tuple[str, Point, Asked]) -> Measured:
+    """Return the rows of a point of a figure by its name, which any process can."""
+    name, point, asked = item
+    return FIGURES[name].measure(point, asked)
+
+
+def _chosen(name: str) -> list[Figure]:
+    if name == ALL:
+        return list(FIGURES.values())
+    if name not in FIGURES:
+        raise UsageError(f"no figure {name!r}; expected all, or one of {', '.join(FIGURES)}")
+    return [FIGURES[name]]
+
+
+def _size(quick: bool, size: str | None) -> str:
+    found = size or ("quick" if quick else "full")
+    if found not in SIZES or (quick and found != "quick"):
+        raise UsageError(f"size {found!r}; expected one of {', '.join(SIZES)}, or quick alone")
+    return found
+
+
+def _can_emulate() -> bool:
+    try:
+        require_testbed()
+    except MissingComponentError:
+        return False
+    return True
+
+
+def _require_files(peers: Sequence[Path]) -> None:
+    missing = [str(path) for path in peers if not path.is_file()]
+    if missing:
+        raise UsageError(f"{missing[0]}: no such file; expected MSCCL XML of another tool")

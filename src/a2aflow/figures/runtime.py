@@ -1,0 +1,190 @@
+"""How long algorithms take against the number of nodes, each up to its limit."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import a2aflow
+from a2aflow.figures.asking import by_x, each_value, routed, where
+from a2aflow.figures.figure import Asked, Figure, Finding, Point, Row, Value
+from a2aflow.figures.picture import Mark, Panel, Picture, Series
+
+DONE, LIMIT, MISSING = "done", "limit", "missing"
+GAP = 1e-3
+"""What is asked of methods that approach the optimum; the others end at it."""
+
+PAPER = "Basu et al., the paper, section 5.3"
+MARKS = (
+    Mark("paper's MCF-decomp", 1000, 2400, PAPER),
+    Mark("paper's ILP ends", 44, 1e4, PAPER, beyond=1),
+    Mark("TACCL", 32, 1800, PAPER, beyond=1),
+    Mark("SCCL", 16, 1e4, PAPER, beyond=1),
+    Mark("PCCL", 512, 11.68 * 60, "Won et al., PCCL, arXiv 2606.07019, abstract"),
+)
+"""Published points; those of others are on other machines, and PCCL's on another topology."""
+
+
+def _scheduled(spec: str, method: str, limit: float) -> Any:
+    return a2aflow.schedule(spec, method=method, time_limit=limit, chunks=1)
+
+
+def _solved(spec: str, method: str, limit: float, **asked: Any) -> Any:
+    return a2aflow.solve(spec, method=method, time_limit=limit, **asked)
+
+
+ALGORITHMS: dict[str, Callable[[str, float], Any]] = {
+    "link": lambda spec, limit: _solved(spec, "link", limit, symmetry=False),
+    "decomposed-lp": lambda spec, limit: _solved(spec, "decomposed-lp", limit, symmetry=False),
+    "decomposed": lambda spec, limit: _solved(spec, "decomposed", limit),
+    "first-order": lambda spec, limit: _solved(spec, "first-order", limit, gap=GAP),
+    "first-order, no symmetry": lambda spec, limit: _solved(
+        spec, "first-order", limit, gap=GAP, symmetry=False
+    ),
+    "fptas 0.05": lambda spec, limit: a2aflow.route(
+        spec, method="fptas", epsilon=0.05, layers=None, time_limit=limit
+    ),
+    "ilp-disjoint": lambda spec, limit: routed(spec, "ilp-disjoint", time_limit=limit),
+    "single": lambda spec, limit: routed(spec, "single", time_limit=limit),
+    "sccl": lambda spec, limit: _scheduled(spec, "sccl", limit),
+    "schedule from routes": lambda spec, limit: _scheduled(spec, "list", limit),
+}
+"""What is timed: the paper's methods, ours, and baselines."""
+
+NOT_EXACT = ("fptas 0.05", "ilp-disjoint", "single", "sccl", "schedule from routes")
+"""Those that end by themselves, whatever their gap."""
+
+
+def points(asked: Asked, rows: Sequence[Row]) -> Iterator[Point]:
+    """Yield sizes for each algorithm until it is at its limit."""
+    sizes = asked.pick(
+        (8, 16, 32, 44, 64, 100, 150, 200, 320, 500, 700, 1000), (8, 16, 32, 64), (8,)
+    )
+    limit = asked.pick(600.0, 4.0, 2.0)
+    for n in sizes:
+        for name in ALGORITHMS:
+            ended = where(rows, algorithm=name, limit=limit)
+            if not any(row["status"] != DONE and row["n"] != n for row in ended):
+                yield {"n": n, "algorithm": name, "limit": limit}
+
+
+def measure(point: Point, asked: Asked) -> list[dict[str, Value]]:
+    """Time one algorithm on one size, once its kernels are compiled."""
+    name, limit = str(point["algorithm"]), float(str(point["limit"]))
+    run = partial(_outcome, ALGORITHMS[name], limit=limit)
+    run("genkautz:n=6,d=2")
+    begin = time.perf_counter()
+    status, answer = run(f"genkautz:n={point['n']},d=4")
+    seconds = time.perf_counter() - begin
+    if status == DONE and name not in NOT_EXACT and answer.gap > 2 * GAP:
+        status = LIMIT
+    if status == DONE and seconds >= limit:
+        status = LIMIT
+    gap = None if answer is None else answer.gap
+    return [{"status": status, "gap": gap, "seconds": seconds}]
+
+
+def _outcome(algorithm: Callable[[str, float], Any], spec: str, limit: float) -> tuple[str, Any]:
+    try:
+        return DONE, algorithm(spec, limit)
+    except a2aflow.MissingComponentError:
+        return MISSING, None
+    except (a2aflow.A2AFlowError, TimeoutError):
+        return LIMIT, None
+
+
+def judge(rows: Sequence[Row]) -> list[Finding]:
+    """Return what the paper says of its figure, and what came out."""
+    largest = {
+        name: max((row["n"] for row in where(rows, algorithm=name, status=DONE)), default=0)
+        for name in each_value(rows, "algorithm")
+    }
+    common = _speedup(rows)
+    ours = where(rows, algorithm="first-order", status=DONE)
+    at_1000 = [row for row in ours if row["n"] == 1000]
+    return [
+        Finding(
+            "Decomposition is two orders of magnitude faster than link-based MCF at N = 50 to 100",
+            f"{common[1]:.0f} times at N = {common[0]}, the largest both reach here",
+            common[1] > 100 if common[0] >= 50 else None,
+            "" if common[0] >= 50 else "within this limit link-based MCF ends before N = 50",
+        ),
+        Finding(
+            "Decomposed MCF takes 40 minutes at N = 1000 on N cores",
+            f"{at_1000[0]['seconds']:.1f} s to a certified gap of {at_1000[0]['gap']:.1e}"
+            if at_1000
+            else f"N = {largest['first-order']} is the largest here",
+            at_1000[0]["seconds"] < 2400 if at_1000 else None,
+        ),
+        Finding(
+            "SCCL does not reach N = 16",
+            f"N = {largest['sccl']} is the largest within its limit",
+            largest["sccl"] < 16 if max(largest.values()) >= 16 else None,
+            "" if largest["sccl"] < 16 else "one chunk for each shard is enough for z3",
+        ),
+        Finding(
+            "FPTAS at 0.05 is slower than decomposed MCF",
+            _words(rows, "fptas 0.05", "decomposed"),
+            _slower(rows, "fptas 0.05", "decomposed"),
+        ),
+    ]
+
+
+def _speedup(rows: Sequence[Row]) -> tuple[int, float]:
+    """Return the largest size that both formulations reach, and how much faster one is there."""
+    times = {
+        name: {row["n"]: row["seconds"] for row in where(rows, algorithm=name, status=DONE)}
+        for name in ("link", "decomposed")
+    }
+    common = sorted(set(times["link"]) & set(times["decomposed"]))
+    n = common[-1]
+    return n, times["link"][n] / times["decomposed"][n]
+
+
+def _at_largest(rows: Sequence[Row], name: str, other: str) -> tuple[int, float, float]:
+    found, others = (
+        {row["n"]: row["seconds"] for row in where(rows, algorithm=each)} for each in (name, other)
+    )
+    n = max(set(found) & set(others))
+    return n, found[n], others[n]
+
+
+def _words(rows: Sequence[Row], name: str, other: str) -> str:
+    n, one, two = _at_largest(rows, name, other)
+    return f"{one:.2f} s against {two:.2f} s at N = {n}"
+
+
+def _slower(rows: Sequence[Row], name: str, other: str) -> bool:
+    _, one, two = _at_largest(rows, name, other)
+    return one > two
+
+
+def draw(rows: Sequence[Row]) -> Picture:
+    """Draw seconds against N, both by powers, with the published points."""
+    lines = []
+    for name in each_value(rows, "algorithm"):
+        x, y = by_x(where(rows, algorithm=name, status=DONE), "n", "seconds")
+        lines.append(Series(name, x, y, style=name.partition(" ")[0] if "ilp" in name else name))
+    panel = Panel("", "nodes N", "seconds", lines, MARKS, x_log=True, y_log=True)
+    sources = "; ".join(
+        f"{', '.join(mark.label for mark in MARKS if mark.source == source)}: {source}"
+        for source in dict.fromkeys(mark.source for mark in MARKS)
+    )
+    note = f"A line ends at its algorithm's limit. Published, on other machines: {sources}."
+    return Picture("Runtime on generalized Kautz graphs, degree 4", [panel], note=note)
+
+
+RUNTIME = Figure(
+    name="runtime",
+    title="Algorithm runtime against N",
+    source="figure 7 (comptime_genkautz), section 5.3",
+    full="2 hours",
+    columns=("n", "algorithm", "limit"),
+    exact=("status", "gap"),
+    timed=("seconds",),
+    points=points,
+    measure=measure,
+    judge=judge,
+    draw=draw,
+    alone=True,
+)

@@ -1,0 +1,206 @@
+"""Figures of the paper: every one can be made, goes on where it was, and says what came out."""
+
+import csv
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from defusedxml import ElementTree
+
+import a2aflow
+from a2aflow.errors import MissingComponentError
+from a2aflow.figures import FIGURES, drawing
+from a2aflow.figures.compare import compare
+from a2aflow.figures.figure import Asked, Point
+from a2aflow.figures.results import write_results
+from a2aflow.figures.run import measure_figure
+from a2aflow.figures.table import header, read_rows
+from command_line import Run
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give a folder in which figures of this file are made."""
+    return tmp_path_factory.mktemp("figures")
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_sample_has_rows_a_picture_and_sentences(name: str, folder: Path, run: Run) -> None:
+    """The files are what they claim to be, and every finding has a claim and a measurement."""
+    words = ("reproduce", name, "--size", "sample", "--no-testbed", "-o", folder, "--json")
+    outcome = run(*words)
+    assert outcome.code == 0, outcome.err
+    (made,) = outcome.json["figures"]
+    assert made["complete"]
+    assert made["rows"] > 0
+    assert all(each["claim"] and each["measured"] for each in made["findings"])
+    table, svg, png, sentences = map(Path, made["files"])
+    assert next(csv.reader(table.read_text().splitlines())) == header(FIGURES[name])
+    assert ElementTree.fromstring(svg.read_text()).tag.endswith("svg")
+    assert png.read_bytes().startswith(b"\x89PNG")
+    assert json.loads(sentences.read_text())["figure"] == name
+    again = run(*words).json["figures"][0]
+    assert again["measured"] == 0
+    assert again["findings"] == made["findings"]
+
+
+def test_what_a_figure_claims_to_hold_is_in_its_rows(folder: Path, run: Run) -> None:
+    """A row that says otherwise makes the sentence say so, too."""
+    run("reproduce", "methods", "--size", "sample", "--no-testbed", "-o", folder)
+    figure = FIGURES["methods"]
+    rows = read_rows(figure, folder / "methods-sample.csv")
+    assert all(each.holds is not False for each in figure.judge(rows))
+    forged = [{**row, "ratio": 1.5} if row["method"] == "extp" else row for row in rows]
+    first = figure.judge(forged)[0]
+    assert first.holds is False
+    assert first.sentence.endswith("does not hold.")
+
+
+def test_a_call_that_was_stopped_goes_on_where_it_was(tmp_path: Path) -> None:
+    """After a time limit the rows so far are there, and only the others are measured."""
+    (begun,) = a2aflow.reproduce(
+        "methods", size="sample", output=tmp_path, testbed=False, time_limit=1e-9
+    )
+    assert (begun.complete, begun.rows) == (False, 0)
+    figure, calls = FIGURES["methods"], []
+
+    def counted(_: object, points: object, asked: object) -> object:
+        calls.append(len(points))  # type: ignore[arg-type]
+        return iter([[{"time": 1.0, "bound": 1.0, "ratio": 1.0}]] * 3)
+
+    asked = Asked("sample")
+    late = iter([True, False, False, False, False])
+    rows, new, complete = measure_figure(
+        figure,
+        asked,
+        tmp_path,
+        counted,  # type: ignore[arg-type]
+        lambda: next(late),
+    )
+    assert (len(rows), new, complete) == (3, 3, False)
+    assert len(read_rows(figure, tmp_path / "methods-sample.csv")) == 3
+    measure_figure(figure, asked, tmp_path, counted, lambda: next(late))  # type: ignore[arg-type]
+    assert calls[1] == calls[0] - 3
+
+
+def test_a_method_at_its_limit_is_not_asked_again() -> None:
+    """The runtime of larger sizes is not measured once a smaller one took too long."""
+    figure, asked = FIGURES["runtime"], Asked("quick")
+    every = {(point["n"], point["algorithm"]) for point in figure.points(asked, [])}
+    slow = {"n": 16, "algorithm": "link", "limit": 4.0, "status": "limit"}
+    left = {(point["n"], point["algorithm"]) for point in figure.points(asked, [slow])}
+    assert every - left == {(8, "link"), (32, "link"), (64, "link")}
+
+
+def test_an_algorithm_is_timed_and_its_gap_kept() -> None:
+    """One small size: solved to the gap, or said to be at its limit."""
+    figure = FIGURES["runtime"]
+    point: Point = {"n": 8, "algorithm": "decomposed", "limit": 60.0}
+    (row,) = figure.measure(point, Asked("sample"))
+    assert row["status"] == "done"
+    assert float(str(row["gap"])) < 1e-6
+    assert float(str(row["seconds"])) > 0
+    (late,) = figure.measure({**point, "algorithm": "sccl", "limit": 1e-3}, Asked("sample"))
+    assert late["status"] == "limit"
+
+
+def test_peers_are_shown_beside_ours(tmp_path: Path) -> None:
+    """XML of another tool is verified, and has its own line where its ranks fit."""
+    path = tmp_path / "peer.xml"
+    a2aflow.lower(a2aflow.schedule("bipartite:4x4", chunks=1), to="msccl").save(path)
+    figure = FIGURES["link-schedules"]
+    asked = Asked("sample", peers=(path,))
+    point: Point = {"fabric": "K4,4", "way": str(path), "kind": "predicted"}
+    assert point in list(figure.points(asked, []))
+    rows = figure.measure(point, asked)
+    assert [float(str(row["predicted"])) for row in rows] == pytest.approx([7 * 3.125 / 3] * 2)
+    (other,) = figure.measure({**point, "fabric": "3x3x3 torus"}, asked)
+    assert other["status"] == "8 ranks do not fit"
+
+
+def test_rows_are_compared_with_those_of_another_run(folder: Path, run: Run) -> None:
+    """What is exact agrees or does not; what was not stored is not compared."""
+    run("reproduce", "layers", "--size", "sample", "--no-testbed", "-o", folder)
+    figure = FIGURES["layers"]
+    rows = read_rows(figure, folder / "layers-sample.csv")
+    count = len(rows)
+    same = compare(figure, "sample", rows, folder)
+    assert f"{count} rows in common" in same
+    assert f"{2 * count} of {2 * count} values agree" in same
+    other = [{**row, "layers": row["layers"] + 1} for row in rows]
+    assert f"{count} of {2 * count} values" in compare(figure, "sample", other, folder)
+    assert compare(figure, "full", rows, folder) == "no stored rows to compare with"
+
+
+def test_the_page_of_results_lists_what_does_not_hold(folder: Path, run: Run) -> None:
+    """It is written from what the figures left, with its pictures beside it."""
+    run("reproduce", "layers", "--size", "sample", "--no-testbed", "-o", folder)
+    told = json.loads((folder / "layers-sample.json").read_text())
+    told["findings"][0] |= {"holds": False, "reason": "because of a test"}
+    (folder / "layers-sample.json").write_text(json.dumps(told))
+    page = folder / "page" / "results.md"
+    write_results(page, [FIGURES["layers"]], folder)
+    text = page.read_text()
+    assert "## What does not hold for us" in text
+    assert "because of a test" in text
+    assert (page.parent / "results" / "layers-sample.svg").is_file()
+
+
+def test_without_matplotlib_it_is_said_what_to_install(
+    tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before anything is measured."""
+
+    def missing(name: str) -> None:
+        raise ImportError(name)
+
+    monkeypatch.setattr(drawing, "import_module", missing)
+    outcome = run("reproduce", "layers", "--size", "sample", "-o", tmp_path)
+    assert outcome.code == MissingComponentError.exit_code
+    assert "a2aflow[plots]" in outcome.err
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (("nine",), "no figure 'nine'"),
+        ((), "no FIGURE"),
+        (("layers", "--size", "huge"), "size 'huge'"),
+        (("layers", "--quick", "--size", "full"), "quick alone"),
+        (("layers", "--peer", "none.xml"), "none.xml: no such file"),
+    ],
+)
+def test_wrong_words_are_refused(words: tuple[str, ...], expected: str, run: Run) -> None:
+    """With a word on what is expected."""
+    outcome = run("reproduce", *words)
+    assert outcome.code == 2
+    assert expected in outcome.err
+
+
+def test_a_file_of_other_columns_is_refused(tmp_path: Path, run: Run) -> None:
+    """Rows of another version are not mixed with ours."""
+    (tmp_path / "layers-sample.csv").write_text("a,b\n1,2\n")
+    outcome = run("reproduce", "layers", "--size", "sample", "--no-testbed", "-o", tmp_path)
+    assert outcome.code == 3
+    assert "not the columns of 'layers'" in outcome.err
+
+
+def test_the_list_names_all_figures(run: Run) -> None:
+    """With their place in the paper and how long they take."""
+    assert [each["name"] for each in run("reproduce", "--list", "--json").json["figures"]] == list(
+        FIGURES
+    )
+    assert "2 hours" in run("reproduce", "--list").out
+
+
+def test_figures_are_drawn_the_same_every_time(folder: Path, run: Run) -> None:
+    """The same rows are the same bytes of SVG."""
+    run("reproduce", "layers", "--size", "sample", "--no-testbed", "-o", folder)
+    figure = FIGURES["layers"]
+    rows = read_rows(figure, folder / "layers-sample.csv")
+    first, again = (drawing.render(figure.draw(rows))["svg"] for _ in range(2))
+    assert first == again
+    other = replace(figure.draw(rows), title="another")
+    assert drawing.render(other)["svg"] != first
