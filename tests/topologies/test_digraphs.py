@@ -47,8 +47,8 @@ def test_debruijn_matches_networkx_words() -> None:
 def test_debruijn_notes_its_loops() -> None:
     """The note says how many loops were dropped, where, what degrees are left, and the cure."""
     assert debruijn(3, 2).notes == (
-        "dropped 3 self-loops at 3 nodes (0, 4, 8); out-degrees are now 2 to 3: "
-        "gendebruijn:n=9,d=3,rewire=true uses these ports, for 27 links in place of 24",
+        "dropped 3 self-loops at 3 nodes (0, 4, 8); out-degrees are now 2 to 3",
+        "gendebruijn:n=9,d=3,rewire=true uses their ports: 27 links in place of 24",
     )
 
 
@@ -56,8 +56,8 @@ def test_genkautz_notes_its_loops() -> None:
     """The note names the first few looped nodes only."""
     assert "8 self-loops at 8 nodes (1, 2, 3, 4, 5, ...)" in genkautz(10, 8).notes[0]
     assert genkautz(64, 4).notes == (
-        "dropped 4 self-loops at 4 nodes (12, 25, 38, 51); out-degrees are now 3 to 4: "
-        "rewire=true uses these ports, for 256 links in place of 252",
+        "dropped 4 self-loops at 4 nodes (12, 25, 38, 51); out-degrees are now 3 to 4",
+        "rewire=true uses their ports: 256 links in place of 252",
     )
 
 
@@ -103,8 +103,8 @@ def test_rewiring_splices_a_single_loop() -> None:
     """A loop that has no other to join is spliced into a link elsewhere."""
     plain, rewired = genkautz(3, 1), genkautz(3, 1, rewire=True)
     assert plain.notes == (
-        "dropped 1 self-loop at 1 node (1); out-degrees are now 0 to 1: "
-        "rewire=true uses these ports, for 3 links in place of 2",
+        "dropped 1 self-loop at 1 node (1); out-degrees are now 0 to 1",
+        "rewire=true uses their ports: 3 links in place of 2",
     )
     assert "splicing node 1 into other links" in rewired.notes[0]
     assert diameter(rewired) == 2

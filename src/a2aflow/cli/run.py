@@ -1,6 +1,5 @@
 """`a2aflow run`: real bytes between real processes, checked and timed."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -8,6 +7,7 @@ import typer
 
 from a2aflow.cli.options import AsJson
 from a2aflow.cli.show import show
+from a2aflow.cli.tables import columns
 from a2aflow.ir.bandwidth import rate_in_words
 from a2aflow.lowering.options import STEERING
 from a2aflow.runtime.bench import Report, Row
@@ -28,11 +28,10 @@ BED_HEADER = ("shard B", "time s", "MB/s", "bound MB/s", "fraction", "steal", "r
 BED_NATIVE = ("time s", "MB/s", "ratio")
 """The columns of a run on a testbed."""
 
-SHARED_HEADER = ("alone s", "together s", "repeated")
-"""The columns of jobs that share a testbed, left of their files."""
+SHARED_HEADER = ("alone s", "together s", "repeated", "file")
+"""The columns of jobs that share a testbed."""
 
 TESTBED_PANEL = "On a testbed"
-WIDTH = 11
 NOT_EMULATED = (
     "ranks share this machine's memory and no link is emulated: this times software, not a topology"
 )
@@ -203,14 +202,14 @@ def run_verb(
 
 def bed_table(report: BedReport) -> list[str]:
     """Return the lines of the table for people, of a run on a testbed."""
+    header = (*BED_HEADER, *_beside(report))
     return [
         f"# {report.ranks} ranks on {report.topology}, links of {rate_in_words(report.rate)}; "
         f"{report.runtime}",
         "# every byte is as it must be, and as many crossed every link as should have",
         "# median time of the slowest rank; fraction of the certified bound (N-1) f b"
         + (f"; right of the bar is {report.native}" if report.native else ""),
-        _joined(BED_HEADER, _beside(report)),
-        *map(_bed_line, report.rows),
+        *columns([header, *map(_bed_cells, report.rows)], bar=len(BED_HEADER)),
         *_recovered(report.recovery),
     ]
 
@@ -224,8 +223,7 @@ def shared_table(report: SharedReport) -> list[str]:
         "# every byte is as it must be, and as many crossed every link as should have",
         "# median time of the slowest rank, of each job alone, and while all run as they are",
         *_unequal(report),
-        _joined(SHARED_HEADER, ()) + "  file",
-        *map(_shared_line, report.jobs),
+        *columns([SHARED_HEADER, *map(_shared_cells, report.jobs)], words=[-1]),
         f"# together {report.together_seconds:.4f} s, the slowest; by one joint schedule "
         f"{report.joint_seconds:.4f} s, {abs(saved):.1%} {'less' if saved >= 0 else 'more'}; "
         f"certified bound {report.bound_seconds:.4f} s",
@@ -242,9 +240,9 @@ def _unequal(report: SharedReport) -> list[str]:
     ]
 
 
-def _shared_line(job: SharedJob) -> str:
-    cells = [f"{job.alone_seconds:.4f}", f"{job.together_seconds:.4f}", str(job.iterations)]
-    return f"{_joined(cells, ())}  {job.file}"
+def _shared_cells(job: SharedJob) -> list[str]:
+    times = [f"{each:.4f}" for each in (job.alone_seconds, job.together_seconds)]
+    return [*times, str(job.iterations), str(job.file)]
 
 
 def _recovered(found: Recovery | None) -> list[str]:
@@ -266,42 +264,36 @@ def _beside(report: BedReport) -> tuple[str, ...]:
     return ("of load",) if report.rows[0].load_fraction is not None else ()
 
 
-def _bed_line(row: BedRow) -> str:
+def _bed_cells(row: BedRow) -> list[str]:
     rates = [f"{rate / 1e6:.3f}" for rate in (row.throughput, row.bound_throughput)]
     cells = [str(row.bytes), f"{row.seconds:.4f}", *rates, f"{row.fraction:.3f}"]
     cells += [f"{row.steal:.1%}", str(row.retransmits)]
     if row.load_fraction is not None:
-        return _joined(cells, [f"{row.load_fraction:.3f}"])
+        return [*cells, f"{row.load_fraction:.3f}"]
     if row.native_seconds is None or row.native_throughput is None:
-        return _joined(cells, ())
+        return cells
     native = [f"{row.native_seconds:.4f}", f"{row.native_throughput / 1e6:.3f}"]
-    return _joined(cells, [*native, f"{row.ratio:.2f}"])
+    return [*cells, *native, f"{row.ratio:.2f}"]
 
 
 def table(report: Report) -> list[str]:
     """Return the lines of the table for people."""
     beside = f"; right of the bar is {report.native}" if report.native else ""
+    header = (*HEADER, *(NATIVE_HEADER if report.native else ()))
     return [
         f"# {report.ranks} ranks, {report.runtime}; every byte of every size is as it must be",
         f"# {NOT_EMULATED}",
         f"# times of the slowest rank; busbw is the paper's throughput, (N-1) shard/time{beside}",
-        _joined(HEADER, NATIVE_HEADER if report.native else ()),
-        *(_line(row) for row in report.rows),
+        *columns([header, *map(_cells, report.rows)], bar=len(HEADER)),
     ]
 
 
-def _line(row: Row) -> str:
+def _cells(row: Row) -> list[str]:
     ours, native = row.ours, row.native
     cells = [str(row.bytes), str(row.size)]
     cells += [f"{seconds * 1e6:.1f}" for seconds in (ours.mean, ours.least, ours.most)]
     cells += [f"{rate / 1e9:.3f}" for rate in (ours.algbw, ours.busbw)]
     if native is None:
-        return _joined(cells, ())
+        return cells
     rates = [f"{rate / 1e9:.3f}" for rate in (native.algbw, native.busbw)]
-    return _joined(cells, [f"{native.mean * 1e6:.1f}", *rates, f"{row.ratio:.2f}"])
-
-
-def _joined(ours: Sequence[str], native: Sequence[str]) -> str:
-    """Return one line: what is ours, and beside it what is the runtime's own."""
-    left, right = ("".join(f"{cell:>{WIDTH}}" for cell in cells) for cells in (ours, native))
-    return f"{left} |{right}" if native else left
+    return [*cells, f"{native.mean * 1e6:.1f}", *rates, f"{row.ratio:.2f}"]

@@ -17,6 +17,7 @@ from a2aflow.cli.options import (
     takes_topology,
 )
 from a2aflow.cli.show import show
+from a2aflow.cli.tables import columns
 from a2aflow.cli.telling import Telling, takes_telling
 from a2aflow.errors import UsageError
 from a2aflow.ir.topology import Topology
@@ -123,13 +124,15 @@ def _cost_of_a_step(found: FoundSchedule, latency: float) -> float:
 def _sweep_lines(curves: dict[str, Any]) -> dict[str, str]:
     bound = curves["bound"]
     times = [
-        f"{each['steps']:3}  {each['time']:.6g}  (+{max(0.0, each['time'] / bound - 1):.2%})"
+        (str(each["steps"]), f"{each['time']:.6g}", f"{max(0.0, each['time'] / bound - 1):.2%}")
         for each in curves["by_steps"]
     ]
-    losses = [f"{each['chunks_per_shard']:3}  {each['loss']:.3%}" for each in curves["by_chunks"]]
+    losses = [
+        (str(each["chunks_per_shard"]), f"{each['loss']:.3%}") for each in curves["by_chunks"]
+    ]
     return {
         "topology": curves["topology"],
         "bound": f"{bound:.9g}, certified",
-        "steps": "\n".join(["  T  time (above the bound)", *times]),
-        "chunks": "\n".join([f"  C  loss with {curves['steps']} steps", *losses]),
+        "steps": "\n".join(columns([("T", "time", "above the bound"), *times])),
+        "chunks": "\n".join(columns([("C", f"loss with {curves['steps']} steps"), *losses])),
     }

@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, TextIO
 
+from a2aflow.cli.colours import ASIDE, LABEL, WRONG, paint
 from a2aflow.cli.failures import FAILURES, Unsaved, described
 from a2aflow.cli.signals import Stopped, printing
 from a2aflow.errors import UsageError
@@ -61,7 +62,7 @@ def show(
     stream: TextIO | None = None,
 ) -> None:
     """Print `summary` as one JSON object, or `lines` as aligned label and text."""
-    stream = stream or sys.stdout
+    stream = require_open(stream or sys.stdout)
     with printing():
         if as_json:
             say(json.dumps(_tidy(summary), allow_nan=False), stream)
@@ -69,7 +70,19 @@ def show(
         width = max((len(label) + 2 for label in lines if label), default=0)
         for label, text in lines.items():
             for index, line in enumerate(text.split("\n")):
-                say(f"{label if index == 0 else '':<{width}}{line}".rstrip(), stream)
+                _say_line(f"{label if index == 0 else '':<{width}}", line, stream)
+
+
+def _say_line(label: str, line: str, stream: TextIO) -> None:
+    """Print a line for people; on a terminal labels and remarks have a colour of their own."""
+    plain = printable(f"{label}{line}".rstrip(), stream.encoding)
+    if plain.startswith("# "):
+        painted = paint(plain, ASIDE, stream)
+    else:
+        head = printable(label, stream.encoding).rstrip()
+        painted = paint(head, LABEL, stream) + plain[len(head) :]
+    stream.write(painted + "\n")
+    stream.flush()
 
 
 def _tidy(summary: Mapping[str, Any]) -> dict[str, Any]:
@@ -110,13 +123,15 @@ def require_room(as_json: bool, *files: Path | None) -> None:
 def complain(failure: BaseException) -> None:
     """Say on standard error what failed, if anybody listens there."""
     about = described(failure)["message"]
-    warn(about if isinstance(failure, Stopped) else f"error: {about}")
+    warn(about, "" if isinstance(failure, Stopped) else "error:")
 
 
-def warn(text: str) -> None:
-    """Say something on standard error, if anybody listens there."""
+def warn(text: str, kind: str = "") -> None:
+    """Say something on standard error, if anybody listens there; what kind it is stands out."""
     if sys.stderr is not None:
         with suppress(OSError):
+            if kind:
+                sys.stderr.write(paint(kind, WRONG, sys.stderr) + " ")
             say(text, sys.stderr)
 
 

@@ -1,6 +1,5 @@
 """`a2aflow simulate`: what a schedule or routes take, predicted."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -9,6 +8,7 @@ import typer
 from a2aflow.cli.options import AsJson, Background
 from a2aflow.cli.progress import progress
 from a2aflow.cli.show import show
+from a2aflow.cli.tables import columns
 from a2aflow.ir.bandwidth import rate_in_words
 from a2aflow.settings import RouteSettings
 from a2aflow.simulation.alpha_beta import SYNCS
@@ -17,8 +17,7 @@ from a2aflow.simulation.public import simulate
 from a2aflow.simulation.report import JobRow, Row, Simulation
 
 HEADER = ("shard B", "time us", "bound us", "fraction", "GB/s", "at most")
-JOB_HEADER = ("shard B", "alone us", "together us", "bound us", "slowdown")
-WIDTH = 14
+JOB_HEADER = ("shard B", "alone us", "together us", "bound us", "slowdown", "job")
 
 
 def simulate_verb(
@@ -159,8 +158,7 @@ def table(found: Simulation) -> list[str]:
         f"# {found.topology}: {found.terminals} terminals, links of {' to '.join(rates)}; "
         f"{found.model}{fine}",
         "# the bound is certified: no all-to-all takes less; GB/s is what a terminal sends",
-        _joined(HEADER),
-        *map(_line, found.rows),
+        *columns([HEADER, *map(_cells, found.rows)]),
         *(_table_of_jobs(found) if found.jobs else ()),
     ]
 
@@ -172,19 +170,15 @@ def _table_of_jobs(found: Simulation) -> list[str]:
         pairs = zip(found.together, found.rows, strict=True)
         ratios = ", ".join(f"{each.seconds / joint.seconds:.4f}" for each, joint in pairs)
         lines.append(f"# above is the joint one; uncoordinated all take {ratios} times as long")
-    return [*lines, _joined(JOB_HEADER), *map(_job_line, found.jobs)]
+    return [*lines, *columns([JOB_HEADER, *map(_job_cells, found.jobs)], words=[-1])]
 
 
-def _job_line(row: JobRow) -> str:
+def _job_cells(row: JobRow) -> list[str]:
     times = [f"{each * 1e6:.2f}" for each in (row.alone, row.together, row.bound_seconds)]
-    return _joined((str(row.bytes), *times, f"{row.slowdown:.4f}")) + f"  {row.job}"
+    return [str(row.bytes), *times, f"{row.slowdown:.4f}", row.job]
 
 
-def _joined(cells: Sequence[str]) -> str:
-    return "".join(f"{cell:>{WIDTH}}" for cell in cells)
-
-
-def _line(row: Row) -> str:
+def _cells(row: Row) -> list[str]:
     times = [f"{seconds * 1e6:.2f}" for seconds in (row.seconds, row.bound_seconds)]
     rates = [f"{rate / 1e9:.3f}" for rate in (row.throughput, row.bound_throughput)]
-    return _joined([str(row.bytes), *times, f"{row.fraction:.4f}", *rates])
+    return [str(row.bytes), *times, f"{row.fraction:.4f}", *rates]

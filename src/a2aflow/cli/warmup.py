@@ -19,6 +19,7 @@ from a2aflow.cli.show import show
 from a2aflow.flows import METHODS, SolveSettings, solve
 from a2aflow.flows.description import describe_problem
 from a2aflow.flows.warm import repair, solve_from
+from a2aflow.ir.news import News
 from a2aflow.ir.problem import Problem
 from a2aflow.routes import ROUTERS, route
 from a2aflow.routes.deadlock_free.best import solve_deadlock_free
@@ -51,7 +52,7 @@ def warmup_verb(as_json: AsJson = False) -> None:
     jobs = small_jobs()
     with progress() as report:
         for done, (name, job) in enumerate(jobs.items()):
-            report(f"{name} ({done} of {len(jobs)})")
+            report(News.of_count(f"{name} ({done} of {len(jobs)})", done, len(jobs)))
             job()
     compiled, seconds = kernels_compiled()
     summary = {"kernels": len(kernels()), "compiled": compiled, "seconds": round(seconds, 3)}

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from a2aflow.cli.show import line_of
+from a2aflow.cli.tables import columns
 from a2aflow.ir.bandwidth import rate_in_words
 from a2aflow.ir.provenance import Provenance
 from a2aflow.ir.words import beyond_rounding, counted, seconds_in_words
@@ -133,11 +134,7 @@ def _tradeoff(summary: Mapping[str, Any]) -> str | None:
         numbers = (row["relays"], row["steps"], row["chunks_per_shard"], row["operations"])
         times = (f"{row['time']:.6g}", f"{row['total']:.6g}")
         table.append(("*" if row["chosen"] else "", *map(str, numbers), *times))
-    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-    return "\n".join(
-        "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
-        for row in table
-    )
+    return "\n".join(columns(table))
 
 
 def _jobs(summary: Mapping[str, Any]) -> str | None:
@@ -148,12 +145,7 @@ def _jobs(summary: Mapping[str, Any]) -> str | None:
     for job in sorted(summary["jobs"], key=lambda each: (each["level"], each["name"])):
         numbers = (f"{job[key]:.6g}" for key in ("rate", "time", "weight"))
         table.append((str(job["level"]), *numbers, job["name"]))
-    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-    return "\n".join(
-        "  ".join([*(cell.rjust(width) for cell, width in zip(row, widths[:-1], strict=False)),
-                   row[-1]])
-        for row in table
-    )  # fmt: skip
+    return "\n".join(columns(table, words=[-1]))
 
 
 def _levels(summary: Mapping[str, Any]) -> str | None:

@@ -1,6 +1,5 @@
 """`a2aflow workload`: programs that an all-to-all decides, and that check their own answer."""
 
-from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -8,6 +7,7 @@ import typer
 from a2aflow.cli.options import AsJson
 from a2aflow.cli.progress import progress
 from a2aflow.cli.show import show
+from a2aflow.cli.tables import columns
 from a2aflow.workloads.launch import RUNTIMES
 from a2aflow.workloads.public import fft3d, moe
 from a2aflow.workloads.reports import FftReport, MoeReport, MoeRow
@@ -192,7 +192,7 @@ def fft_table(report: FftReport) -> list[str]:
         f"{CHECKED[report.checked]}",
         f"# {report.links or NOT_EMULATED}",
         "# medians of the slowest rank of each step",
-        *_columns([FFT_HEADER, *rows]),
+        *columns([FFT_HEADER, *rows], words=[0]),
     ]
     if report.speedup is None:
         return lines
@@ -224,7 +224,7 @@ def moe_table(report: MoeReport) -> list[str]:
         f"# {report.links or NOT_EMULATED}",
         "# medians of the slowest rank of each step; predicted: of dispatch and combine on links, "
         "over their certified bounds",
-        *_columns([MOE_HEADER, *rows]),
+        *columns([MOE_HEADER, *rows], words=[0]),
     ]
 
 
@@ -235,15 +235,3 @@ def _predicted(row: MoeRow) -> str:
 
 def _in_ms(seconds: float) -> str:
     return f"{seconds * 1e3:.2f} ms"
-
-
-def _columns(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return rows with their cells below each other, the first to the left."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(
-            f"{cell:<{width}}" if at == 0 else f"{cell:>{width}}"
-            for at, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]

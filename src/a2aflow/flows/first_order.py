@@ -45,6 +45,7 @@ from a2aflow.flows.threads import using_threads
 from a2aflow.ir.arrays import Floats, Ints, starts_of
 from a2aflow.ir.certificate import Certificate
 from a2aflow.ir.flow import Flow, Status
+from a2aflow.ir.news import News
 from a2aflow.ir.problem import Problem
 from a2aflow.lp import SMALL_SIZE
 from a2aflow.paths.shortest import Adjacency, shortest_distances
@@ -354,7 +355,8 @@ class _Search:
             self.time, self.trial, self.best_flow = time, self.best_flow, trial
 
     def _report(self, total: int) -> None:
-        self.settings.report(f"{total} steps: certified gap {self.gap:.2e}")
+        text = f"{total} steps: certified gap {self.gap:.2e}"
+        self.settings.report(News.of_gap(text, self.gap, self.settings.gap))
 
     def best_entries(self) -> tuple[Ints, Ints, Floats]:
         """Return the best flow, exact, as (start, link, volume) by group; a block at a time."""

@@ -26,6 +26,7 @@ from importlib import import_module
 from typing import Any, TypeVar
 
 from a2aflow.errors import MissingComponentError
+from a2aflow.ir.news import News
 from a2aflow.settings import SolveSettings
 
 Item = TypeVar("Item")
@@ -84,7 +85,7 @@ def run_all(
         closing(_in_order(function, items, engine, settings)) as results,
     ):
         for done, result in enumerate(results, start=1):
-            settings.report(f"{what}: {done} of {count}")
+            settings.report(News.of_count(f"{what}: {done} of {count}", done, count))
             yield result
 
 

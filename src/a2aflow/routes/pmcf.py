@@ -40,6 +40,7 @@ from a2aflow.flows.symmetry.translations import Translations, find_translations
 from a2aflow.ir.arrays import Floats, Ints, starts_of
 from a2aflow.ir.certificate import Certificate
 from a2aflow.ir.demand import Demand
+from a2aflow.ir.news import News
 from a2aflow.ir.paths import Paths
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
@@ -159,7 +160,8 @@ def _generate_columns(
         certificate = max(certificate, _certify(translations, price), key=lambda each: each.bound)
         routes = routes_from_weights(problem, paths, weight, certificate, "pmcf")
         gap = _time(routes, translations) / certificate.bound - 1
-        settings.solve.report(f"columns: round {done}, {paths.count} paths, gap {gap:.2e}")
+        text = f"columns: round {done}, {paths.count} paths, certified gap {gap:.2e}"
+        settings.solve.report(News.of_gap(text, gap, settings.solve.gap))
         if gap <= settings.solve.gap or settings.solve.out_of_time():
             break
         joined = Paths.join([paths, priced_paths(problem, price)])

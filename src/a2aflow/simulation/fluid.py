@@ -17,6 +17,7 @@ import numpy as np
 from a2aflow.errors import UsageError
 from a2aflow.ir.arrays import Floats, Ints, inner_index, starts_of
 from a2aflow.ir.fabric import Fabric
+from a2aflow.ir.news import News
 from a2aflow.ir.paths import Paths
 from a2aflow.ir.routes import Routes
 from a2aflow.simulation.filling import SAME_MOMENT, WAITING, advance
@@ -105,7 +106,8 @@ def arrivals(
             now,
             events,
         )
-        report(f"{count - alive:,} of {count:,} flows are done after {now:.3g} s")
+        text = f"{count - alive:,} of {count:,} flows are done after {now:.3g} s"
+        report(News.of_count(text, count - alive, count))
     latency = np.add.reduceat(fabric.latency[flows.paths.link], flows.paths.start[:-1])
     return np.asarray(when + latency)
 

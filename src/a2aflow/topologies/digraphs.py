@@ -139,11 +139,11 @@ def _without_loops(name: str, n: int, tail: Ints, head: Ints, cure: str) -> Topo
     if keep.all():
         return from_arcs(name, n, tail, head)
     degree = np.bincount(tail[keep], minlength=n)
-    note = (
-        f"dropped {_loops_at(tail[~keep])}; out-degrees are now {degree.min()} to {degree.max()}: "
-        f"{cure} uses these ports, for {len(tail)} links in place of {keep.sum()}"
+    notes = (
+        f"dropped {_loops_at(tail[~keep])}; out-degrees are now {degree.min()} to {degree.max()}",
+        f"{cure} uses their ports: {len(tail)} links in place of {keep.sum()}",
     )
-    return from_arcs(name, n, tail[keep], head[keep], notes=(note,))
+    return from_arcs(name, n, tail[keep], head[keep], notes=notes)
 
 
 def _loops_at(loops: Ints) -> str:

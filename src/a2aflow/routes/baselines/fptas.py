@@ -33,6 +33,7 @@ from a2aflow.flows.decompose import paths_of_volumes
 from a2aflow.flows.exact import exact_flows
 from a2aflow.flows.groups import Groups, by_source
 from a2aflow.ir.arrays import Floats, Ints
+from a2aflow.ir.news import News
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
 from a2aflow.paths.shortest import Adjacency, shortest_tree
@@ -65,7 +66,8 @@ def route_fptas(problem: Problem, settings: RouteSettings) -> Routes:
         search.phase(solving)
         if search.phases % PHASES_BETWEEN_BOUNDS == 1:
             search.prove()
-            settings.solve.report(f"fptas: {search.phases} phases, gap {search.gap:.2%}")
+            text = f"fptas: {search.phases} phases, certified gap {search.gap:.2%}"
+            settings.solve.report(News.of_gap(text, search.gap, settings.epsilon))
         if solving.out_of_time():
             break
     if search.phases == 0:
