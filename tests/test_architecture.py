@@ -30,6 +30,7 @@ ROOMS: dict[str, set[str]] = {
     "flows": SOLVING | {"topologies", "registry"},
     "routes": SOLVING | {"flows", "check", "registry"},
     "schedules": SOLVING | {"flows", "routes", "check"},
+    "designs": SOLVING | {"topologies", "flows", "routes"},
     "lowering": NOUNS | {"registry", "topologies"},
     "simulation": NOUNS,
     "runtime": NOUNS | {"lowering", "check"},
@@ -223,7 +224,7 @@ def test_the_examples_in_docstrings_are_true(
 
 VERBS = (
     *("solve", "route", "schedule", "lower", "simulate", "run", "verify", "load"),
-    *("describe", "sweep", "fft3d", "moe"),
+    *("describe", "design", "sweep", "fft3d", "moe"),
 )
 
 
