@@ -30,6 +30,7 @@ ROOMS: dict[str, set[str]] = {
     "flows": SOLVING | {"topologies", "registry"},
     "routes": SOLVING | {"flows", "check", "registry"},
     "schedules": SOLVING | {"flows", "routes", "check"},
+    "designs": SOLVING | {"topologies", "flows", "routes"},
     "lowering": NOUNS | {"registry", "topologies"},
     "simulation": NOUNS,
     "runtime": NOUNS | {"lowering", "check"},
@@ -230,7 +231,7 @@ def test_the_examples_in_docstrings_are_true(
 
 VERBS = (
     *("solve", "route", "schedule", "lower", "simulate", "run", "verify", "load"),
-    *("describe", "sweep", "fft3d", "moe", "reproduce"),
+    *("describe", "design", "sweep", "fft3d", "moe", "reproduce"),
 )
 
 

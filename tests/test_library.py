@@ -27,7 +27,7 @@ NAMES = {"last": "last", "repair_only": "repair", "hash_name": "hash", "topology
 
 ONLY_PRINTED = {
     *("as_json", "output", "provenance", "link_bandwidth", "shard"),
-    *("context", "file", "sweep", "group_file", "words", "export", "listing"),
+    *("context", "file", "sweep", "group_file", "words", "export", "listing", "draw", "patch"),
 }
 """Options that say how to print or save, or that another argument or function has too."""
 
@@ -39,9 +39,9 @@ SETTINGS_ONLY = {"phases", "phase_loss"}
 
 
 WHERE = {name: VERBS[name].where for name in ("solve", "route", "schedule", "lower", "run")}
-WHERE |= {name: VERBS[name].where for name in ("simulate", "wrap", "verify", "reproduce")} | dict(
-    VERBS["workload"].parts
-)
+WHERE |= {
+    name: VERBS[name].where for name in ("design", "simulate", "wrap", "verify", "reproduce")
+} | dict(VERBS["workload"].parts)
 """Where the verb of a function is; those that are several in one have a function for each part."""
 
 

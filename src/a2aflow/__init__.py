@@ -7,6 +7,7 @@
 
 One function per verb, each from one noun to the next; docs/library.md goes through them:
 
+    design      which network to build, certified beside every family of its size
     describe    what a topology is, and what it can carry at most
     solve       the best rate, as a `Flow` with its certificate
     route       weighted or single paths, as `Routes` with layers that cannot deadlock
@@ -34,6 +35,9 @@ _WHERE = {
     "a2aflow.check.routes": ("check_routes",),
     "a2aflow.check.schedule": ("check_schedule",),
     "a2aflow.check.template": ("TemplateReport",),
+    "a2aflow.designs.candidate": ("Candidate",),
+    "a2aflow.designs.design": ("Design",),
+    "a2aflow.designs.public": ("design",),
     "a2aflow.errors": (
         "A2AFlowError",
         "InputError",
@@ -44,7 +48,7 @@ _WHERE = {
     "a2aflow.extensions": ("register_method", "register_target"),
     "a2aflow.figures.public": ("reproduce",),
     "a2aflow.figures.run": ("Reproduced",),
-    "a2aflow.flows.bounds": ("cut_bound", "distance_bound", "regular_bound"),
+    "a2aflow.flows.bounds": ("cable_bound", "cut_bound", "distance_bound", "regular_bound"),
     "a2aflow.flows.description": ("Description",),
     "a2aflow.flows.public": ("describe", "fair_rates", "find_flow", "solve"),
     "a2aflow.ir.bottleneck": ("Bottleneck",),
@@ -69,7 +73,7 @@ _WHERE = {
     "a2aflow.schedules.methods": ("find_schedule",),
     "a2aflow.schedules.public": ("Solver", "schedule", "sweep"),
     "a2aflow.schedules.sweep": ("Sweep",),
-    "a2aflow.settings": ("RouteSettings", "ScheduleSettings", "SolveSettings"),
+    "a2aflow.settings": ("DesignSettings", "RouteSettings", "ScheduleSettings", "SolveSettings"),
     "a2aflow.simulation.public": ("simulate",),
     "a2aflow.simulation.report": ("Simulation",),
     "a2aflow.topologies.families": ("Family", "register_family"),
@@ -98,6 +102,9 @@ if MYPY:
     from a2aflow.check.routes import check_routes as check_routes
     from a2aflow.check.schedule import check_schedule as check_schedule
     from a2aflow.check.template import TemplateReport as TemplateReport
+    from a2aflow.designs.candidate import Candidate as Candidate
+    from a2aflow.designs.design import Design as Design
+    from a2aflow.designs.public import design as design
     from a2aflow.errors import A2AFlowError as A2AFlowError
     from a2aflow.errors import InputError as InputError
     from a2aflow.errors import MissingComponentError as MissingComponentError
@@ -107,6 +114,7 @@ if MYPY:
     from a2aflow.extensions import register_target as register_target
     from a2aflow.figures.public import reproduce as reproduce
     from a2aflow.figures.run import Reproduced as Reproduced
+    from a2aflow.flows.bounds import cable_bound as cable_bound
     from a2aflow.flows.bounds import cut_bound as cut_bound
     from a2aflow.flows.bounds import distance_bound as distance_bound
     from a2aflow.flows.bounds import regular_bound as regular_bound
@@ -145,6 +153,7 @@ if MYPY:
     from a2aflow.schedules.public import schedule as schedule
     from a2aflow.schedules.public import sweep as sweep
     from a2aflow.schedules.sweep import Sweep as Sweep
+    from a2aflow.settings import DesignSettings as DesignSettings
     from a2aflow.settings import RouteSettings as RouteSettings
     from a2aflow.settings import ScheduleSettings as ScheduleSettings
     from a2aflow.settings import SolveSettings as SolveSettings

@@ -255,3 +255,41 @@ class ScheduleSettings:
     def begin(self) -> "ScheduleSettings":
         """Return the settings with the clock of their time limit running."""
         return replace(self, solve=self.solve.begin())
+
+
+OBJECTIVES = ("alltoall", "alltoall+failures", "alltoall+diameter")
+"""What a design is chosen by: its time, its time after the worst failure, or its diameter first."""
+
+DESIGN_GAP = 1e-3
+"""The certified gap at which candidates are compared, unless another is asked for."""
+
+
+@dataclass(frozen=True)
+class DesignSettings:
+    """What a caller may ask of a design.
+
+    `objective` is one of `OBJECTIVES`; `layers` is how many virtual layers the chosen network may
+    need; `failures` is how many single failures are solved for each of the best candidates; `gap`
+    of `solve` is that of every certified time.
+    """
+
+    objective: str = "alltoall"
+    layers: int | None = None
+    failures: int = 0
+    seed: int = 0
+    solve: SolveSettings = field(default_factory=lambda: SolveSettings(gap=DESIGN_GAP))
+
+    def __post_init__(self) -> None:
+        if self.objective not in OBJECTIVES:
+            known = ", ".join(OBJECTIVES)
+            raise UsageError(f"unknown objective {self.objective!r}; expected one of {known}")
+        if self.layers is not None and self.layers < 1:
+            raise UsageError(f"{self.layers} virtual layers; expected at least 1")
+        if self.failures < 0:
+            raise UsageError(f"{self.failures} failures; expected 0 or more")
+        if self.seed < 0:
+            raise UsageError(f"seed {self.seed}; expected 0 or more")
+
+    def begin(self) -> "DesignSettings":
+        """Return the settings with the clock of their time limit running."""
+        return replace(self, solve=self.solve.begin())

@@ -48,6 +48,10 @@ VERBS: dict[str, Verb] = {
         "Compute which chunk crosses which link in which step, for fabrics where hosts forward.",
         takes_spec=True,
     ),
+    "design": Verb(
+        "a2aflow.cli.design:design_verb",
+        "Find the network to build: every family of that size beside the best that a search finds.",
+    ),
     "lower": Verb(
         "a2aflow.cli.lower:lower_verb",
         "Lower a saved schedule or saved routes to the file of a runtime or a fabric.",

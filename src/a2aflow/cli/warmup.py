@@ -16,6 +16,7 @@ from a2aflow.cli.compiling import kernels_compiled
 from a2aflow.cli.options import AsJson
 from a2aflow.cli.progress import progress
 from a2aflow.cli.show import show
+from a2aflow.designs.design import find_design, wanted_regular
 from a2aflow.flows import METHODS, SolveSettings, solve
 from a2aflow.flows.description import describe_problem
 from a2aflow.flows.warm import repair, solve_from
@@ -29,7 +30,7 @@ from a2aflow.routes.whole_chunks import bounded_chunks, limit_routes
 from a2aflow.schedules.by_list import find_by_list
 from a2aflow.schedules.resolve import warm_up
 from a2aflow.schedules.search import find_timestepped
-from a2aflow.settings import PATH_SETS, RouteSettings, ScheduleSettings
+from a2aflow.settings import PATH_SETS, DesignSettings, RouteSettings, ScheduleSettings
 from a2aflow.simulation.public import simulate
 from a2aflow.topologies.operators import drop_links
 from a2aflow.topologies.spec import build
@@ -93,6 +94,7 @@ def small_jobs() -> dict[str, Job]:
         "schedule by list": partial(find_by_list, problem, ScheduleSettings(chunks=1)),
         "solve again": partial(warm_up, problem.topology),
         "simulate": partial(_simulate, even),
+        "design": partial(find_design, wanted_regular(8, 3, True), DesignSettings()),
     }
 
 

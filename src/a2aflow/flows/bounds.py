@@ -3,6 +3,7 @@
 | bound | holds for | needs |
 |---|---|---|
 | `regular_bound` | every d-regular digraph on N nodes (paper, Theorem 1 and eq:lb) | N and d |
+| `cable_bound` | the same of cables, which lead back where a path came from | N and d |
 | `distance_bound` | this topology and demand: every hop takes capacity | hop distances |
 | `cut_bound` | this topology and demand: what crosses a cut takes its capacity | some cuts |
 | a `Certificate` | this topology and demand, tight at the optimum | link lengths |
@@ -52,6 +53,22 @@ def regular_bound(nodes: int, degree: int) -> Fraction:
         total += here * depth
         left, width, depth = left - here, width * degree, depth + 1
     return Fraction(total, degree) if degree > 1 else Fraction(nodes * (nodes - 1), 2)
+
+
+def cable_bound(nodes: int, degree: int) -> Fraction:
+    """Return the bound for any `degree`-regular graph of cables, tighter than `regular_bound`.
+
+    One of the ports of every node on a path leads back, so at most degree (degree - 1)^(k-1) nodes
+    are at distance k. docs/formulations.md derives it.
+    """
+    _require(nodes >= 2 and degree >= 1, f"{nodes} nodes of degree {degree}")
+    _require(degree > 1 or nodes == 2, f"{nodes} nodes with one cable each are not connected")
+    left, width, depth, total = nodes - 1, degree, 1, 0
+    while left > 0:
+        here = min(left, width)
+        total += here * depth
+        left, width, depth = left - here, width * (degree - 1), depth + 1
+    return Fraction(total, degree)
 
 
 def _require(sound: bool, what: str) -> None:

@@ -1,0 +1,1 @@
+"""Which network to build: searches for wirings, and what is found at a size."""

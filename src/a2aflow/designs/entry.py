@@ -1,0 +1,78 @@
+"""An entry of the catalogue: the best network of a size and degree that a search of it found."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from a2aflow.designs.candidate import Candidate, certified
+from a2aflow.designs.design import Wanted, wanted_regular
+from a2aflow.designs.search import search_regular
+from a2aflow.ir.topology import Topology
+from a2aflow.settings import SolveSettings
+from a2aflow.topologies.digraphs import genkautz
+
+KEPT = 4
+"""How many of what a search finds are certified, at most."""
+
+GAP = 1e-3
+"""The certified gap of the times of entries."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is searched for: a size, a degree, and how long and from which seed."""
+
+    nodes: int
+    degree: int
+    directed: bool
+    effort: float
+    seed: int
+
+
+@dataclass(frozen=True, eq=False)
+class Entry:
+    """The best found: its certified time, the certified bound on it, and its links.
+
+    `kautz` is the certified time of the generalized Kautz graph with its self-loops rewired, 0 for
+    cables.
+    """
+
+    task: Task
+    name: str
+    topology: Topology
+    time: float
+    bound: float
+    kautz: float
+
+
+def search_entry(task: Task) -> Entry:
+    """Search for one entry: never worse than the generalized Kautz graph."""
+    wanted = wanted_regular(task.nodes, task.degree, task.directed)
+    settings = SolveSettings(gap=GAP, workers=1)
+    pool = search_regular(wanted.wiring, task.degree, task.seed, settings, KEPT, task.effort)
+    first = [_kautz(wanted, settings)] if task.directed else []
+    best = first[0] if first else None
+    for each in pool:
+        if best is not None and each.time >= best.time * (1 - 1e-9):
+            break
+        topology = each.wiring.topology(each.name)
+        found = certified(topology, wanted.problem_on, wanted.bound, True, settings)
+        best = found if best is None or found.time < best.time else best
+    if best is None:
+        best = certified(
+            wanted.wiring.topology("circulant"), wanted.problem_on, wanted.bound, True, settings
+        )
+    kautz = first[0].time if first else 0.0
+    return Entry(task, best.name, best.topology, best.time, best.flow.bound, kautz)
+
+
+def _kautz(wanted: Wanted, settings: SolveSettings) -> Candidate:
+    nodes, degree = wanted.wiring.nodes, wanted.degree or 1
+    topology = genkautz(nodes, degree, rewire=True)
+    return certified(topology, wanted.problem_on, wanted.bound, False, settings)
+
+
+def packed(topology: Topology) -> "np.ndarray[tuple[int], np.dtype[np.uint8]]":
+    """Return the heads of all links in order of their tails, as bytes: at most 256 nodes."""
+    order = np.lexsort((topology.head, topology.tail))
+    return topology.head[order].astype(np.uint8)

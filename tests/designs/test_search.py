@@ -1,0 +1,213 @@
+"""Searches: what they count is what networks have, and what they find is what was asked for."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from a2aflow.designs.anneal import wiring_cost
+from a2aflow.designs.distances import demand_cost, distance_cost, failure_cost, room_for
+from a2aflow.designs.lift_search import Shape, anneal_shape, search_lifts
+from a2aflow.designs.lifts import Group, groups_of_order, inverse, product
+from a2aflow.designs.search import Found, Pool, search_regular
+from a2aflow.designs.wiring import Aim, Annealing, Wiring, _adjacency, regular_wiring
+from a2aflow.errors import UsageError
+from a2aflow.ir.topology import Topology
+from a2aflow.lp.settings import never
+from a2aflow.settings import SolveSettings
+from a2aflow.topologies.operators import remove_links
+from a2aflow.topologies.properties import hop_distances
+from a2aflow.topologies.spec import build
+
+SPECS = ("torus:3x4", "genkautz:n=70,d=3,rewire=true", "jellyfish:n=20,d=3,seed=1", "kautz:d=2,k=3")
+
+
+def wiring_of(topology: Topology) -> Wiring:
+    """Return a topology as a wiring of cables, or of one-way links."""
+    ends = np.stack([topology.tail, topology.head], axis=1)
+    if topology.bidirectional:
+        ends = ends[topology.tail < topology.head]
+    return Wiring(topology.nodes, ends, not topology.bidirectional)
+
+
+def degrees_of(topology: Topology) -> set[int]:
+    """Return all degrees, in and out."""
+    return {*topology.out_degree.tolist(), *topology.in_degree.tolist()}
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_sums_of_distances_are_those_of_a_search_from_every_node(spec: str) -> None:
+    """Plain, by level, for a demand, and over all failures; also across a word of 64 bits."""
+    topology = build(spec)
+    nodes, distances = topology.nodes, hop_distances(topology)
+    out, _ = _adjacency(wiring_of(topology))
+    room, ones = room_for(nodes), np.ones(1)
+    assert distance_cost(out, nodes, ones, room, np.inf) == distances.sum()
+    far = np.array([1.0, 1.0, 5.0])
+    expected = (distances + 4 * np.maximum(distances - 2, 0)).sum()
+    assert distance_cost(out, nodes, far, room, np.inf) == expected
+    demand = np.random.default_rng(1).random((nodes, nodes))
+    found = demand_cost(out, nodes, demand, room, np.inf)
+    assert found == pytest.approx(float((demand * distances).sum()))
+    if nodes <= 20:
+        both = topology.bidirectional
+        pairs = zip(topology.tail.tolist(), topology.head.tolist(), strict=True)
+        failed = [
+            hop_distances(remove_links(topology, [pair])).sum()
+            for pair in pairs
+            if not both or pair[0] < pair[1]
+        ]
+        mean = failure_cost(out, nodes, both, ones, room)
+        assert mean == pytest.approx(np.mean(failed))
+
+
+def test_a_sum_above_the_limit_is_only_known_to_be_above() -> None:
+    """Which is all that a search asks; and what is cut apart costs more than any distance."""
+    wiring = wiring_of(build("torus:3x4"))
+    out, _ = _adjacency(wiring)
+    room, ones = room_for(12), np.ones(1)
+    exact = distance_cost(out, 12, ones, room, np.inf)
+    assert exact > distance_cost(out, 12, ones, room, 140.0) > 140.0
+    apart = Wiring(4, np.array([[0, 1], [2, 3]]), False)
+    out, _ = _adjacency(apart)
+    assert distance_cost(out, 4, ones, room_for(4), np.inf) > 1000
+
+
+@given(
+    nodes=st.integers(4, 40), degree=st.integers(2, 5), directed=st.booleans(), seed=st.integers(0)
+)
+def test_annealing_keeps_degrees_and_makes_no_parallel_links(
+    nodes: int, degree: int, directed: bool, seed: int
+) -> None:
+    """The best is as good as it says, no worse than the start, and connected."""
+    if degree >= nodes or (not directed and nodes * degree % 2):
+        return
+    wiring = regular_wiring(nodes, degree, directed)
+    annealing = Annealing(wiring, Aim(), seed)
+    before = annealing.least
+    for _ in annealing.round(300):
+        pass
+    found = annealing.found().topology("found")
+    assert degrees_of(found) == {degree}
+    assert len(set(zip(found.tail.tolist(), found.head.tolist(), strict=True))) == found.links
+    assert hop_distances(found).sum() == annealing.least <= before
+    assert found.bidirectional or directed
+
+
+def test_cables_stay_on_their_panel_and_side() -> None:
+    """First ends stay first ends, and panels have the ports that they had."""
+    ends = np.stack([np.arange(24), (np.arange(24) + 1) % 24], axis=1)
+    chords = np.stack([np.arange(0, 24, 2), (np.arange(0, 24, 2) + 11) % 24], axis=1)
+    wiring = Wiring(24, chords, False, fixed=ends, panel=np.arange(12) % 3, sided=True)
+    annealing = Annealing(wiring, Aim(), 1)
+    before = annealing.least
+    for _ in annealing.round(2000):
+        pass
+    found = annealing.found()
+    assert annealing.least < before
+    for panel in range(3):
+        for side in (0, 1):
+            kept, had = (each[wiring.panel == panel, side] for each in (found.ends, chords))
+            assert sorted(kept) == sorted(had)
+    assert {tuple(each) for each in ends.tolist()} <= {
+        (u, v) for u, v in zip(*_links(found.topology("found")), strict=True)
+    }
+
+
+def _links(topology: Topology) -> tuple[list[int], list[int]]:
+    return topology.tail.tolist(), topology.head.tolist()
+
+
+def test_what_cables_cost_stays_within_the_budget() -> None:
+    """Long cables are dear: with a tight budget the search does without most of them."""
+    where = np.arange(30)
+    around = np.minimum((where[:, None] - where) % 30, (where - where[:, None]) % 30)
+    start = regular_wiring(30, 4, False)
+    free = Annealing(Wiring(30, start.ends, False), Aim(), 0)
+    tight = Annealing(Wiring(30, start.ends, False, price=around * 1.0, budget=200.0), Aim(), 0)
+    for each in (free, tight):
+        for _ in each.round(4000):
+            pass
+    assert tight.found().paid() <= 200.0
+    assert free.least < tight.least
+
+
+@pytest.mark.parametrize("group", [Group(12), Group(2, 6), Group(5, 4, 2), Group(7, 2, 6)])
+def test_groups_are_groups(group: Group) -> None:
+    """Associative, with inverses; involutions are their own."""
+    rule = (group.m, group.k, group.powers)
+    every = range(group.order)
+    for a in every:
+        assert product(a, inverse(a, *rule), *rule) == 0
+        for b in (1, group.order // 2, group.order - 1):
+            left = product(product(a, b, *rule), 3, *rule)
+            assert left == product(a, product(b, 3, *rule), *rule)
+    assert [a for a in every if a and product(a, a, *rule) == 0] == group.involutions.tolist()
+
+
+def test_groups_of_an_order_are_told_apart() -> None:
+    """Z_8, Z_4 x Z_2, the dihedral group and the others that are written so."""
+    found = {(each.m, each.k, each.r) for each in groups_of_order(8)}
+    assert {(8, 1, 1), (4, 2, 1), (4, 2, 3)} <= found
+    assert all(each.order == 8 for each in groups_of_order(8))
+    assert [(each.m, each.k) for each in groups_of_order(7)] == [(7, 1)]
+
+
+@pytest.mark.parametrize("directed", [True, False])
+@pytest.mark.parametrize(("nodes", "degree"), [(24, 3), (30, 4), (16, 5)])
+def test_lifts_are_what_they_cost(nodes: int, degree: int, directed: bool) -> None:
+    """Regular, simple, connected, and of the distances that one source for each base node gives."""
+    found = list(search_lifts(nodes, degree, directed, 0, 0.05, never))
+    assert len(found) > 5
+    for lift in found:
+        topology = lift.wiring().topology(lift.name)
+        assert degrees_of(topology) == {degree}
+        assert len(set(zip(*_links(topology), strict=True))) == topology.links
+        assert hop_distances(topology).sum() == pytest.approx(lift.cost * nodes)
+        assert topology.bidirectional or directed
+
+
+def test_a_shape_without_connected_lifts_has_none() -> None:
+    """Two steps by the same involution lead back."""
+    assert anneal_shape(Shape(Group(2, 2), 1, 1), 1, False, 50, 0) is None
+
+
+def test_a_pool_keeps_the_best() -> None:
+    """In order, and no two that are alike."""
+    pool, wiring = Pool(2), regular_wiring(8, 3, True)
+    for time in (5.0, 3.0, 3.0, 4.0):
+        pool.offer(Found("x", wiring, time))
+    assert [each.time for each in pool] == [3.0, 4.0]
+
+
+def test_equal_seeds_find_equal_networks() -> None:
+    """Down to the last link; and a signal to stop ends the search with what there is."""
+    settings = SolveSettings()
+    wiring = regular_wiring(20, 3, True)
+    one, two = (list(search_regular(wiring, 3, 7, settings, 3, 0.05)) for _ in range(2))
+    assert [each.name for each in one] == [each.name for each in two]
+    for a, b in zip(one, two, strict=True):
+        assert np.array_equal(a.wiring.ends, b.wiring.ends)
+    stopped = search_regular(wiring, 3, 7, SolveSettings(stopped=lambda: True), 3)
+    assert len(stopped.found) == 1
+
+
+def test_what_is_no_regular_network_is_refused() -> None:
+    """Too many ports, too few, or an odd number of cable ends."""
+    with pytest.raises(UsageError, match="a degree from 1 to 3"):
+        regular_wiring(4, 4, True)
+    with pytest.raises(UsageError, match="15 ports, and a cable takes two"):
+        regular_wiring(5, 3, False)
+    with pytest.raises(UsageError, match="a degree of 2 or more"):
+        regular_wiring(6, 1, False)
+
+
+def test_the_cost_of_a_wiring_is_that_of_its_aim() -> None:
+    """One function chooses among the three."""
+    topology = build("torus:3x4")
+    out, _ = _adjacency(wiring_of(topology))
+    room, ones, none = room_for(12), np.ones(1), np.zeros((0, 0))
+    plain = wiring_cost(out, 12, True, ones, none, False, room, np.inf)
+    failing = wiring_cost(out, 12, True, ones, none, True, room, np.inf)
+    asked = wiring_cost(out, 12, True, ones, np.ones((12, 12)), False, room, np.inf)
+    assert plain == asked < failing
