@@ -5,6 +5,9 @@ over the certified bound of the unrestricted maximum concurrent flow, and beside
 lash-sequential needs for the routes of the unrestricted optimum. All routes are checked.
 
     python benchmarks/deadlock_free.py --layers 4 torus:4x4 jellyfish:n=32,d=4,seed=1
+
+With `--large`, two layers at hundreds of nodes, with and without a change of layer on the way:
+time, ratio to the bound, and seconds, each of a search of at most `--seconds`.
 """
 
 import argparse
@@ -14,7 +17,7 @@ from collections.abc import Sequence
 from a2aflow import Problem, SolveSettings, build
 from a2aflow.check.routes import check_routes
 from a2aflow.flows import solve
-from a2aflow.routes.deadlock_free.best import deadlock_free_by_layers
+from a2aflow.routes.deadlock_free.best import deadlock_free_by_layers, solve_deadlock_free
 from a2aflow.routes.extp import routes_of_flow
 from a2aflow.routes.layers.assign import assign_layers
 from a2aflow.settings import RouteSettings
@@ -28,6 +31,28 @@ SPECS = (
     "slimfly:q=3",
     "slimfly:q=5",
 )
+
+
+LARGE = (
+    "tpuv4:4x4x8,twisted=true",
+    "genkautz:n=128,d=4",
+    "jellyfish:n=200,d=4,seed=1",
+    "torus:8x8x8",
+)
+
+
+def large_line(spec: str, layers: int, seed: int, seconds: float) -> str:
+    """Return the line of one large topology: with a change of layer on the way, and without."""
+    problem = Problem.all_to_all(build(spec))
+    cells = []
+    for change in (True, False):
+        started = time.perf_counter()
+        solving = SolveSettings(time_limit=seconds)
+        settings = RouteSettings(seed=seed, layer_change=change, solve=solving)
+        found = check_routes(solve_deadlock_free(problem, layers, settings))
+        spent = time.perf_counter() - started
+        cells.append(f"{found.time:10.2f}{found.time / found.bound:9.4f}{spent:9.1f}")
+    return f"{spec:28}{found.bound:10.2f}{''.join(cells)}"
 
 
 def ratios(problem: Problem, layers: int, settings: RouteSettings) -> list[str]:
@@ -51,18 +76,32 @@ def line(spec: str, layers: int, seed: int) -> str:
 def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("specs", nargs="*", default=SPECS)
+    parser.add_argument("specs", nargs="*")
+    parser.add_argument("--large", action="store_true")
+    parser.add_argument("--seconds", type=float, default=120.0)
     parser.add_argument("--layers", type=int, default=4)
     parser.add_argument("--seed", type=int, default=0)
     return parser.parse_args(arguments)
 
 
+def print_large(options: argparse.Namespace) -> None:
+    """Print one line per large topology."""
+    heads = f"{'time':>10}{'ratio':>9}{'seconds':>9}"
+    print(f"{'two layers':38}{'with change':>28}{'without':>28}")
+    print(f"{'topology':28}{'bound':>10}{heads}{heads}")
+    for spec in options.specs or LARGE:
+        print(large_line(spec, 2, options.seed, options.seconds), flush=True)
+
+
 def main() -> None:
     """Print one line per topology."""
     options = parse()
+    if options.large:
+        print_large(options)
+        return
     heads = "".join(f"{f'L={count}':>9}" for count in range(1, options.layers + 1))
     print(f"{'topology':28}{heads}{'LASH-seq':>10}{'seconds':>9}")
-    for spec in options.specs:
+    for spec in options.specs or SPECS:
         print(line(spec, options.layers, options.seed), flush=True)
 
 

@@ -161,7 +161,8 @@ class RouteSettings:
     `paths` names the candidate paths of pmcf and the ILPs; `slack` is how many hops a bounded path
     may be longer than a shortest one; `k` is the number of k-shortest paths; `max_routes` limits
     the routes of a pair; `loss` is what limiting them may cost; `epsilon` is the FPTAS' accuracy;
-    `max_layers` is what deadlock-free routes may take; `shape` has the sides of the grid that is
+    `max_layers` is what deadlock-free routes may take, and `layer_change` lets them change layer on
+    the way; `shape` has the sides of the grid that is
     routed by dimension, where they are not found; `robust` names the demands that robust routes
     serve, families of `routes.skews` or files.
 
@@ -178,6 +179,7 @@ class RouteSettings:
     epsilon: float = 0.05
     seed: int = 0
     max_layers: int | None = None
+    layer_change: bool = False
     shape: tuple[int, ...] | None = None
     chunks: int | None = None
     layers: str | None = "lash-sequential"

@@ -82,6 +82,10 @@ def route_verb(
         int | None,
         typer.Option(metavar="L", help=f"Short for --method {METHOD} --max-layers L."),
     ] = None,
+    layer_change: Annotated[
+        bool,
+        typer.Option("--layer-change", help=f"Let routes of {METHOD} change layer on the way."),
+    ] = False,
     robust: Robust = None,
     demand: DemandFile = None,
     groups: Groups = None,
@@ -113,6 +117,7 @@ def route_verb(
             loss=loss,
             epsilon=epsilon,
             max_layers=max_layers,
+            layer_change=layer_change,
             shape=sides_of(shape) if shape is not None else None,
             chunks=chunks,
             layers=layers,

@@ -39,6 +39,9 @@ NETWORKS = ("jellyfish:n=8,d=3,seed=1", "genkautz:n=16,d=2", "torus:3x3")
 """One on which no solver is done at once; one of one-way links, which needs several layers and
 paths that are not disjoint; and one that every router takes."""
 
+CHANGING = RouteSettings(layer_change=True)
+"""Routes in one order of all channels, at whatever size."""
+
 Job = Callable[[], object]
 
 
@@ -90,6 +93,7 @@ def small_jobs() -> dict[str, Job]:
         **{f"route on {paths} paths": partial(_route_on, one_way, paths) for paths in PATH_SETS},
         "layers, chunks and phases": partial(_refine, one_way),
         "routes without deadlock": partial(solve_deadlock_free, problem, 1, RouteSettings()),
+        "routes that change layer": partial(solve_deadlock_free, one_way, 2, CHANGING),
         "schedule": partial(find_timestepped, problem, ScheduleSettings(max_chunks=2)),
         "schedule by list": partial(find_by_list, problem, ScheduleSettings(chunks=1)),
         "solve again": partial(warm_up, problem.topology),

@@ -76,6 +76,7 @@ USED_BY: dict[str, tuple[str, ...]] = {
     "shape": ("dor",),
     "chunks": SPLITTING_METHODS,
     "robust": ("robust",),
+    "layer_change": ("deadlock-free",),
     "layers": tuple(each for each in ROUTERS.known if each != "deadlock-free"),
     "cluster": ("extp", "deadlock-free"),
 }

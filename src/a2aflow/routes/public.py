@@ -34,6 +34,7 @@ def route(
     layers: str | None = "lash-sequential",
     max_layers: int | None = None,
     deadlock_free: int | None = None,
+    layer_change: bool = False,
     robust: Sequence[str] | None = None,
     chunks: int | None = None,
     seed: int = 0,
@@ -75,6 +76,7 @@ def route(
         layers: the algorithm that assigns virtual layers, or None for no layers.
         max_layers: most virtual layers.
         deadlock_free: short for `method="deadlock-free"` with so many `max_layers`.
+        layer_change: let deadlock-free routes change layer on the way, for fabrics that can.
         robust: short for `method="robust"`, against these demands: names of families, `"skew"`,
             `"pairs"`, `"destinations"` or `"hose"`, or files of demands.
         chunks: make weights whole multiples of one over this of a shard.
@@ -121,6 +123,7 @@ def route(
         epsilon=epsilon,
         seed=seed,
         max_layers=max_layers,
+        layer_change=layer_change,
         shape=shape,
         chunks=chunks,
         layers=layers,

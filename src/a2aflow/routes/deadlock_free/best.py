@@ -24,6 +24,9 @@ They are searched for:
 3. In turn, the program is solved for the orders, and its duals tell `orders` which
    ways should become short; the best orders seen are kept (`search`).
 
+Beyond `PROGRAM_WORK`, and for routes that may change layer on the way, there is no program but an
+order of all channels, in which whole chunks go forward (`at_scale`).
+
 Routes for fewer layers are routes for more, so more layers are never worse. The search is a
 heuristic: its answer is a deadlock-free routing with a certificate of how far from the unrestricted
 optimum it can be at most, and is optimal for the orders that it found (`order_bound`), but
@@ -36,12 +39,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from a2aflow.errors import A2AFlowError, InputError, UsageError
-from a2aflow.flows.methods import solve_sources
+from a2aflow.flows.methods import solve_master, solve_sources
 from a2aflow.ir.arrays import Ints
+from a2aflow.ir.certificate import Certificate
 from a2aflow.ir.find_grid import grid_of
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.units import normal_units
+from a2aflow.routes.deadlock_free.at_scale import route_in_lanes
 from a2aflow.routes.deadlock_free.graph import layered_graph
 from a2aflow.routes.deadlock_free.orders import order_bounds, up_down_orders
 from a2aflow.routes.deadlock_free.paths import peel_routes
@@ -51,6 +56,7 @@ from a2aflow.routes.extp import routes_of_flow
 from a2aflow.routes.layers.by_dimension import pack_by_dimension
 from a2aflow.routes.layers.dependencies import dependencies_of, link_orders
 from a2aflow.routes.layers.lash import first_fit, longest_first
+from a2aflow.routes.single import COARSE_BOUND_GAP
 from a2aflow.settings import Late, RouteSettings
 
 METHOD = "deadlock-free"
@@ -61,6 +67,12 @@ QUICK_PAIRS = 20_000
 
 UNRESTRICTED_SHARE = 0.3
 """The share of the time for the unrestricted optimum; the rest is for orders and their routes."""
+
+PROGRAM_WORK = 50_000
+"""Sources times links times layers up to which the program is solved; `at_scale` above."""
+
+BOUND_SHARE = 0.4
+"""The share of the time for what proves the bound, where the rest is for a search at scale."""
 
 DEFAULT_LAYERS = 4
 """Virtual layers unless told otherwise: what all but the smallest cards have."""
@@ -89,25 +101,71 @@ def solve_deadlock_free(problem: Problem, layers: int, settings: RouteSettings) 
     if layers < 1:
         raise UsageError(f"{layers} virtual layers; expected at least 1")
     settings, best, units = settings.begin(), None, normal_units(problem)
-    try:
-        for each in deadlock_free_by_layers(units.problem, layers, settings):
-            best = each
-    except TimeoutError:
-        if best is None:
-            raise A2AFlowError(
-                f"{problem.topology.name}: {settings.solve.why_late()} came before any "
-                f"deadlock-free routes within {layers} virtual layer(s); allow more time"
-            ) from None
+    small = len(problem.sources) * problem.topology.links * layers <= PROGRAM_WORK
+    if settings.layer_change or not small:
+        best = _at_scale(units.problem, layers, settings)
+    if small and (best is None or best.gap > settings.solve.gap):
+        found = _by_program(units.problem, layers, settings, needed=best is None)
+        answers = (each for each in (best, found) if each)
+        best = min(answers, key=lambda each: each.time, default=None)
     if best is None:
+        _require_time(problem, layers, settings)
         raise InputError(
             f"found no order of the links of {problem.topology.name} in {layers} virtual layer(s) "
             "in which every pair has a route; allow more layers"
         )
+    return units.restored(best)
+
+
+def _require_time(problem: Problem, layers: int, settings: RouteSettings) -> None:
+    """Raise if it is the time that ended the search."""
+    if settings.solve.out_of_time():
+        raise A2AFlowError(
+            f"{problem.topology.name}: {settings.solve.why_late()} came before any "
+            f"deadlock-free routes within {layers} virtual layer(s); allow more time"
+        )
+
+
+def _at_scale(problem: Problem, layers: int, settings: RouteSettings) -> Routes | None:
+    """Return routes in an order of all channels, or in dimension order if that is as good."""
+    solving = settings.solve.sharing(BOUND_SHARE)
+    proof = replace(solving, gap=max(solving.gap, COARSE_BOUND_GAP))
+    certificate = solve_master(problem, proof).certificate
+    routes = _by_dimension(problem, layers, certificate)
+    if routes is not None and routes.gap <= proof.gap:
+        return routes
+    found = route_in_lanes(problem, layers, certificate, METHOD, settings)
+    return min((each for each in (routes, found) if each), key=lambda each: each.time, default=None)
+
+
+def _by_dimension(problem: Problem, layers: int, certificate: Certificate) -> Routes | None:
+    """Return routes in dimension order, on a grid where so many layers are enough for them."""
+    grid = grid_of(problem.topology)
+    if grid is None:
+        return None
+    routes = route_by_dimension(problem, grid, certificate, METHOD)
+    packing = pack_by_dimension(problem.topology, grid, dependencies_of(routes), layers)
+    return None if packing is None else replace(routes, layer=packing[0])
+
+
+def _by_program(
+    problem: Problem, layers: int, settings: RouteSettings, needed: bool
+) -> Routes | None:
+    """Return the best routes of the program for searched orders, each in one layer."""
+    best: DeadlockFree | None = None
+    try:
+        for each in deadlock_free_by_layers(problem, layers, settings):
+            best = each
+    except TimeoutError:
+        if needed and best is None:
+            _require_time(problem, layers, settings)
+    if best is None:
+        return None
     settings.solve.report(
         f"deadlock-free in {layers} layers: within {best.routes.time / best.order_bound - 1:.2%} "
         f"of the best in these orders, {best.routes.gap:.2%} of the best in any"
     )
-    return units.restored(best.routes)
+    return best.routes
 
 
 def deadlock_free_by_layers(

@@ -1,0 +1,158 @@
+"""Deadlock freedom at scale: an order of all channels, and whole chunks that go forward in it.
+
+The order and the routes answer each other, as in `search`, but without a linear program: channels
+are moved to where the shortest ways of all pairs gain most (`places`), then chunks spread over the
+ways forward (`forward`). Lengths are those that prove the unrestricted bound and, a little, what
+the fullest links cost the chunks. The best order seen is improved again, with other draws.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from a2aflow.ir.arrays import Floats, Ints
+from a2aflow.ir.certificate import Certificate
+from a2aflow.ir.paths import Paths
+from a2aflow.ir.problem import Problem
+from a2aflow.ir.routes import Routes
+from a2aflow.routes.deadlock_free.forward import Placed, place_forward
+from a2aflow.routes.deadlock_free.lanes import Lanes, first_order
+from a2aflow.routes.deadlock_free.places import improve, total_distance
+from a2aflow.settings import RouteSettings
+
+ROUNDS = 8
+"""How often the order and the routes answer each other at most, unless time runs out."""
+
+SWEEPS = 24
+"""How often every channel is moved in a round at most, on average."""
+
+WORTHWHILE = 2e-4
+"""A sweep is followed by another if it shortened the ways of all pairs by more than this share."""
+
+READ_PER_CALL = 100_000_000
+"""Distances looked at in one compiled call, so that a time limit is heard in between."""
+
+LEAST_LENGTH = 0.05
+"""No link is shorter than this share of the mean: an order has to suit all links a little."""
+
+PRICED = 0.1
+"""The share of what the fullest links cost in the lengths, beside those that prove the bound."""
+
+ALL_CHUNKS = 10_000
+"""Chunks of all pairs up to which shards are cut: where pairs are many, whole shards are fine."""
+
+MOST_CHUNKS = 8
+"""Chunks per shard at most."""
+
+
+def route_in_lanes(
+    problem: Problem, layers: int, certificate: Certificate, method: str, settings: RouteSettings
+) -> Routes | None:
+    """Return the fastest routes found in so many layers, None if no order connects all pairs.
+
+    The certificate proves the bound without layers; `layer_change` in the settings lets routes
+    change layer on the way.
+    """
+    search = _Search(Lanes(problem, layers, settings.layer_change), certificate, settings)
+    best = min(search.rounds(), key=lambda placed: placed.time, default=None)
+    return None if best is None else search.routes(best, method)
+
+
+@dataclass(frozen=True, eq=False)
+class _Search:
+    """What a search knows: the lanes, what proves the unrestricted bound, and the settings."""
+
+    lanes: Lanes
+    certificate: Certificate
+    settings: RouteSettings
+
+    def rounds(self) -> Iterator[Placed]:
+        """Yield chunks on their ways, round by round."""
+        solve, rng = self.settings.solve, np.random.default_rng(self.settings.seed)
+        order, proof = first_order(self.lanes), self._scaled(self.certificate.lengths)
+        goal, cut, least, prices = self._goal(), self._cut(), np.inf, [proof]
+        for number in range(ROUNDS):
+            if number and solve.out_of_time():
+                break
+            tried = order.copy()
+            lengths = (1 - PRICED) * proof + PRICED * np.mean(prices, axis=0)
+            self._improve(tried, self._scaled(lengths), rng)
+            placed = place_forward(self.lanes, tried, cut, goal, solve.out_of_time)
+            if placed is None:
+                order = tried
+                continue
+            yield placed
+            above = placed.time / self.certificate.bound - 1
+            solve.report(f"order {number + 1}: {above:.2%} above the bound without layers")
+            if placed.time <= goal * (1 + 1e-9):
+                break
+            prices.append(placed.lengths)
+            if placed.time <= least:
+                order, least = tried, placed.time
+
+    @property
+    def _chunks(self) -> int:
+        """Into how many chunks a shard is cut."""
+        pairs = len(self.lanes.problem.demand.pairs()[0])
+        return min(MOST_CHUNKS, max(1, ALL_CHUNKS // pairs))
+
+    def _cut(self) -> tuple[Ints, Ints, Floats]:
+        """Return the source, the destination and the size of all chunks."""
+        demand = self.lanes.problem.demand
+        source, destination = (np.repeat(each, self._chunks) for each in demand.pairs())
+        return source, destination, demand.of(source, destination) / self._chunks
+
+    def _goal(self) -> float:
+        """Return a time that is good enough: the bound, or the next that whole chunks can have."""
+        problem, bound = self.lanes.problem, self.certificate.bound
+        if not problem.demand.uniform:
+            return bound
+        unit = 1 / (self._chunks * float(problem.topology.capacity.max()))
+        return float(np.ceil(bound / unit * (1 - 1e-9)) * unit)
+
+    def _scaled(self, lengths: Floats) -> Floats:
+        """Return lengths of which none is too short, that times capacity add up to 1."""
+        capacity = self.lanes.problem.topology.capacity
+        least = LEAST_LENGTH * float(lengths @ capacity) / len(lengths)
+        longer = np.maximum(lengths, least / capacity)
+        return np.asarray(longer / float(longer @ capacity))
+
+    def _improve(self, order: Ints, lengths: Floats, rng: np.random.Generator) -> None:
+        """Move channels, in place, until a sweep is no longer worth its time."""
+        lanes, late = self.lanes, self.settings.solve.out_of_time
+        terminals = lanes.terminals.shape[1]
+        wanted = np.ascontiguousarray(lanes.problem.demand.table().T, dtype=np.float32)
+        single = lengths[lanes.link].astype(np.float32)
+        single /= single.mean()
+        game = (lanes.ends, lanes.terminals, single, wanted)
+        per_call = 1 + READ_PER_CALL // (2 * terminals * (len(order) + 4 * terminals))
+        before = total_distance(order, *game)
+        for _ in range(SWEEPS):
+            for first in range(0, len(order), per_call):
+                if late():
+                    return
+                improve(order, *game, min(per_call, len(order) - first), rng)
+            after = total_distance(order, *game)
+            if after > before * (1 - WORTHWHILE):
+                break
+            before = after
+
+    def routes(self, placed: Placed, method: str) -> Routes:
+        """Return a route per distinct way, weighted by the chunks that take it."""
+        lanes, (source, destination, size) = self.lanes, self._cut()
+        ways = Paths.from_table(source, destination, placed.table)
+        ways, weight = ways.merge_equal(size)
+        uniform = lanes.problem.demand.uniform
+        return Routes(
+            problem=lanes.problem,
+            source=ways.source,
+            destination=ways.destination,
+            start=ways.start,
+            link=lanes.link[ways.link],
+            weight=weight,
+            certificate=self.certificate,
+            method=method,
+            denominator=self._chunks if uniform else None,
+            hop_layer=np.unique(lanes.layer[ways.link], return_inverse=True)[1],
+        )

@@ -1,0 +1,217 @@
+"""Whole chunks on ways forward in an order of channels: best responses to prices that grow steeper.
+
+The potential, and how it grows steeper, are those of `routes.best_response`. Here a tree of
+cheapest ways is found by reading the order once: a way to the head of a channel is one to its tail
+that came earlier, and the channel. No heap is needed, so a tree costs one look at each channel.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+
+from a2aflow.ir.arrays import Floats, Ints
+from a2aflow.ir.paths import NOTHING
+from a2aflow.paths.any_path import Table
+from a2aflow.routes.best_response import FIRST_STEEPNESS, LARGEST_PRICE_EXPONENT, LAST_STEEPNESS
+from a2aflow.routes.deadlock_free.lanes import Lanes
+from a2aflow.settings import Late
+
+RISING_PASSES = 40
+"""Passes over all sources while the steepness rises."""
+
+LAST_PASSES = 10
+"""Passes at the last steepness at most."""
+
+MORE_HOPS = 6
+"""Room for ways of so many hops more than the longest of fewest hops."""
+
+
+@dataclass(frozen=True, eq=False)
+class Placed:
+    """A row of channels per chunk, and then `NOTHING`; the loads, and lengths that show the worst.
+
+    `lengths` is what the potential charged for each link, in the mean of the later passes, scaled
+    so that capacity times length adds up to 1.
+    """
+
+    table: Table
+    load: Floats
+    lengths: Floats
+    time: float
+
+
+def place_forward(
+    lanes: Lanes, order: Ints, chunks: tuple[Ints, Ints, Floats], goal: float, late: Late
+) -> Placed | None:
+    """Return a way forward for each chunk, None if there is none for some.
+
+    Chunks are sources, destinations and sizes, sorted by source; `goal` is a time that is good
+    enough. When it is `late`, what was found so far is returned.
+    """
+    capacity = lanes.problem.topology.capacity
+    order, tails, heads = np.ascontiguousarray(order), *lanes.ends
+    fabric = (order, tails, heads, lanes.link, lanes.terminals)
+    longest = _most_hops(fabric, chunks)
+    if longest == 0:
+        return None
+    table = np.full((len(chunks[0]), longest + MORE_HOPS), NOTHING, dtype=np.int32)
+    load, lengths = np.zeros(len(capacity)), np.zeros(len(capacity))
+    _respond(fabric, chunks, (np.zeros(len(capacity)), 0.0), table, load)
+    fit = goal * float(np.quantile(capacity, 0.5)) / float(chunks[2].mean())
+    last = min(LAST_STEEPNESS, max(10 * FIRST_STEEPNESS, fit))
+    rising = np.geomspace(FIRST_STEEPNESS, last, RISING_PASSES)
+    for index, steepness in enumerate([*rising, *[last] * LAST_PASSES]):
+        time = float((load / capacity).max())
+        if time <= goal * (1 + 1e-9) or late():
+            break
+        moved = _respond(fabric, chunks, (steepness / (time * capacity), steepness), table, load)
+        if 2 * index >= RISING_PASSES:
+            price = np.exp(steepness * (load / (load / capacity).max() / capacity - 1)) / capacity
+            lengths += price / float(price @ capacity)
+        if not moved and index >= RISING_PASSES:
+            break
+    total = float(lengths @ capacity)
+    return Placed(table, load, lengths / (total or 1.0), float((load / capacity).max()))
+
+
+@njit(cache=True)
+def _most_hops(
+    fabric: tuple[Ints, Ints, Ints, Ints, Ints], chunks: tuple[Ints, Ints, Floats]
+) -> int:
+    """Return the most hops of any way of fewest hops, 0 if some chunk has no way."""
+    order, tails, heads, link, terminals = fabric
+    source, destination, _ = chunks
+    nodes = max(tails.max(), heads.max()) + 1
+    cost, last = np.empty(nodes), np.empty(nodes, np.int64)
+    before = np.empty(len(order), np.int64)
+    price = np.ones(link.max() + 1)
+    longest, of = 0.0, -1
+    for chunk in range(len(source)):
+        if source[chunk] != of:
+            of = source[chunk]
+            _read(order, tails, heads, link, price, terminals[:, of], cost, last, before)
+        hops = cost[_end(terminals[:, destination[chunk]], cost)]
+        if hops == np.inf:
+            return 0
+        longest = max(longest, hops)
+    return int(longest)
+
+
+@njit(cache=True)
+def _read(
+    order: Ints,
+    tails: Ints,
+    heads: Ints,
+    link: Ints,
+    price: Floats,
+    begin: Ints,
+    cost: Floats,
+    last: Ints,
+    before: Ints,
+) -> None:
+    """Find cheapest ways: the place of the last channel to each node, and of the one before it."""
+    cost[:] = np.inf
+    cost[begin] = 0.0
+    last[:] = NOTHING
+    for place in range(len(order)):
+        channel = order[place]
+        reached = cost[tails[channel]] + price[link[channel]]
+        if reached < cost[heads[channel]]:
+            cost[heads[channel]] = reached
+            before[place] = last[tails[channel]]
+            last[heads[channel]] = place
+
+
+@njit(cache=True)
+def _end(copies: Ints, cost: Floats) -> int:
+    """Return the copy of a terminal with the cheapest way."""
+    best = copies[0]
+    for each in copies[1:]:
+        if cost[each] < cost[best]:
+            best = each
+    return int(best)
+
+
+@njit(cache=True)
+def _respond(
+    fabric: tuple[Ints, Ints, Ints, Ints, Ints],
+    chunks: tuple[Ints, Ints, Floats],
+    prices: tuple[Floats, float],
+    table: Table,
+    load: Floats,
+) -> int:
+    """Let each chunk take the cheapest way if that lowers the potential; return how many moved.
+
+    A chunk without a way takes the first one, which has fewest hops at a steepness of 0.
+    """
+    order, tails, heads, link, terminals = fabric
+    source, destination, size = chunks
+    nodes = max(tails.max(), heads.max()) + 1
+    cost, last = np.empty(nodes), np.empty(nodes, np.int64)
+    before = np.empty(len(order), np.int64)
+    price = np.empty(len(load))
+    way = np.empty(table.shape[1], np.int32)
+    moved, of = 0, -1
+    for chunk in range(len(source)):
+        if source[chunk] != of:
+            of = source[chunk]
+            for each in range(len(load)):
+                price[each] = _rise(prices, each, load[each], size[chunk])
+            _read(order, tails, heads, link, price, terminals[:, of], cost, last, before)
+        place = last[_end(terminals[:, destination[chunk]], cost)]
+        hops = _walk(order, before, place, way)
+        if hops == 0:
+            continue
+        mine = table[chunk]
+        _shift(mine, link, load, -size[chunk])
+        here = _cost(mine, link, load, size[chunk], prices)
+        if mine[0] == NOTHING or _cost(way, link, load, size[chunk], prices) < here * (1 - 1e-9):
+            mine[:] = way
+            moved += 1
+        _shift(mine, link, load, size[chunk])
+    return moved
+
+
+@njit(cache=True)
+def _walk(order: Ints, before: Ints, place: int, way: Table) -> int:
+    """Write the channels of a way that ends at a place; return its hops, 0 if it is too long."""
+    hops, each = 0, place
+    while each != NOTHING:
+        hops += 1
+        each = before[each]
+    if hops > len(way):
+        return 0
+    way[hops:] = NOTHING
+    for hop in range(hops - 1, -1, -1):
+        way[hop] = order[place]
+        place = before[place]
+    return hops
+
+
+@njit(cache=True)
+def _rise(prices: tuple[Floats, float], link: int, load: float, size: float) -> float:
+    """Return what a chunk more on a link adds to the potential, 1 at a steepness of 0."""
+    scale, steepness = prices
+    if steepness == 0.0:
+        return 1.0
+    height = min(scale[link] * load - steepness, LARGEST_PRICE_EXPONENT)
+    return float(np.exp(height) * np.expm1(min(scale[link] * size, LARGEST_PRICE_EXPONENT)))
+
+
+@njit(cache=True)
+def _shift(way: Table, link: Ints, load: Floats, size: float) -> None:
+    for channel in way:
+        if channel == NOTHING:
+            break
+        load[link[channel]] += size
+
+
+@njit(cache=True)
+def _cost(way: Table, link: Ints, load: Floats, size: float, prices: tuple[Floats, float]) -> float:
+    total = 0.0
+    for channel in way:
+        if channel == NOTHING:
+            break
+        total += _rise(prices, link[channel], load[link[channel]], size)
+    return total

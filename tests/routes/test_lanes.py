@@ -1,0 +1,206 @@
+"""Orders of channels: ways forward in them, better orders, and routes that may change layer."""
+
+from dataclasses import replace
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from a2aflow.check.routes import check_routes
+from a2aflow.errors import A2AFlowError, InputError, UsageError
+from a2aflow.ir.arrays import Floats, Ints
+from a2aflow.ir.demand import Demand
+from a2aflow.ir.paths import NOTHING
+from a2aflow.ir.problem import Problem
+from a2aflow.ir.topology import Topology
+from a2aflow.routes.deadlock_free import best
+from a2aflow.routes.deadlock_free.best import solve_deadlock_free
+from a2aflow.routes.deadlock_free.forward import place_forward
+from a2aflow.routes.deadlock_free.lanes import Lanes, first_order
+from a2aflow.routes.deadlock_free.places import Singles, improve, total_distance
+from a2aflow.routes.public import route
+from a2aflow.settings import RouteSettings, SolveSettings
+from a2aflow.topologies.operators import with_host_bandwidth
+from a2aflow.topologies.spec import build
+
+SPECS = ("ring:5", "genkautz:n=7,d=2", "mesh:2x3", "jellyfish:n=8,d=3,seed=1")
+CHANGING = RouteSettings(layer_change=True)
+ONE_WAY = Problem.all_to_all(
+    Topology.from_links("one-way ring", 6, [(node, (node + 1) % 6) for node in range(6)])
+)
+
+
+def forward_graph(lanes: Lanes, order: Ints) -> "nx.DiGraph[int]":
+    """Return the channels, and from each to those that a way may go on to."""
+    tails, heads = lanes.ends
+    graph: nx.DiGraph[int] = nx.DiGraph()
+    graph.add_nodes_from(order.tolist())
+    for place, held in enumerate(order.tolist()):
+        later = order[place + 1 :]
+        graph.add_edges_from((held, int(each)) for each in later[tails[later] == heads[held]])
+    return graph
+
+
+def hops_by_graph(lanes: Lanes, order: Ints) -> Floats:
+    """Return the hops between all terminals by another library, infinite where there is no way."""
+    nodes = lanes.problem.topology.nodes
+    tails, heads = (each % nodes for each in lanes.ends)
+    hops = np.full((nodes, nodes), np.inf)
+    for first, ways in nx.all_pairs_shortest_path_length(forward_graph(lanes, order)):
+        for last, length in ways.items():
+            ends = tails[first], heads[last]
+            hops[ends] = min(hops[ends], length + 1)
+    np.fill_diagonal(hops, 0.0)
+    return hops
+
+
+def drawn(spec: str, layers: int, change: bool, seed: int) -> tuple[Lanes, Ints]:
+    """Return lanes and a random order of their channels."""
+    lanes = Lanes(Problem.all_to_all(build(spec)), layers, change)
+    return lanes, np.random.default_rng(seed).permutation(len(lanes.link))
+
+
+def game(lanes: Lanes) -> tuple[tuple[Ints, Ints], Ints, Singles, Singles]:
+    """Return what `places` asks for, where every link has length 1."""
+    wanted = np.ascontiguousarray(lanes.problem.demand.table().T, dtype=np.float32)
+    return lanes.ends, lanes.terminals, np.ones(len(lanes.link), np.float32), wanted
+
+
+CASES = given(
+    spec=st.sampled_from(SPECS),
+    layers=st.integers(1, 3),
+    change=st.booleans(),
+    seed=st.integers(0, 1000),
+)
+
+
+@settings(max_examples=40)
+@CASES
+def test_chunks_go_forward_over_fewest_hops(
+    spec: str, layers: int, change: bool, seed: int
+) -> None:
+    """A way is found if there is one; it is simple, in order, and in one layer if it has to be."""
+    lanes, order = drawn(spec, layers, change, seed)
+    source, destination = lanes.problem.demand.pairs()
+    chunks = (source, destination, np.ones(len(source)))
+    placed = place_forward(lanes, order, chunks, np.inf, lambda: False)
+    wanted = hops_by_graph(lanes, order)
+    if not np.isfinite(wanted).all():
+        assert placed is None
+        return
+    assert placed is not None
+    rank, topology = np.argsort(order), lanes.problem.topology
+    for s, t, row in zip(source, destination, placed.table, strict=True):
+        way = row[row != NOTHING]
+        assert len(way) == wanted[s, t]
+        assert (np.diff(rank[way]) > 0).all()
+        assert change or len(set(lanes.layer[way])) == 1
+        nodes = [s, *topology.head[lanes.link[way]]]
+        assert nodes[-1] == t
+        assert len(set(nodes)) == len(nodes)
+        assert topology.tail[lanes.link[way]].tolist() == nodes[:-1]
+    load = np.bincount(lanes.link[placed.table[placed.table != NOTHING]], minlength=topology.links)
+    assert placed.load.tolist() == load.tolist()
+
+
+@settings(max_examples=40)
+@CASES
+def test_the_distance_of_an_order_is_that_of_its_graph(
+    spec: str, layers: int, change: bool, seed: int
+) -> None:
+    """Where there is no way, more than any way is long is charged."""
+    lanes, order = drawn(spec, layers, change, seed)
+    hops = hops_by_graph(lanes, order)
+    hops[~np.isfinite(hops)] = 2 * len(order)
+    assert total_distance(order, *game(lanes)) == pytest.approx(hops.sum())
+
+
+@settings(max_examples=25)
+@CASES
+def test_a_channel_finds_the_best_of_all_places(
+    spec: str, layers: int, change: bool, seed: int
+) -> None:
+    """One move is as good as the best of all positions, tried one by one."""
+    lanes, order = drawn(spec, layers, change, seed)
+    moved = order.copy()
+    improve(moved, *game(lanes), 1, np.random.default_rng(seed))
+    taken = int(np.random.default_rng(seed).integers(0, len(order)))
+    others = np.delete(order, taken)
+    tried = (np.insert(others, place, order[taken]) for place in range(len(order)))
+    least = min(total_distance(each, *game(lanes)) for each in tried)
+    assert sorted(moved) == sorted(order)
+    assert np.array_equal(moved[moved != order[taken]], others)
+    assert total_distance(moved, *game(lanes)) == pytest.approx(least)
+
+
+def test_first_orders_connect_all_pairs_of_networks_of_cables() -> None:
+    """Up and down again over a root, in one layer already."""
+    for spec in ("ring:5", "mesh:2x3", "jellyfish:n=8,d=3,seed=1"):
+        for change in (False, True):
+            lanes = Lanes(Problem.all_to_all(build(spec)), 2, change)
+            assert np.isfinite(hops_by_graph(lanes, first_order(lanes))).all()
+
+
+@pytest.mark.parametrize("change", [False, True])
+@pytest.mark.parametrize("layers", [1, 2, 3])
+@pytest.mark.parametrize("spec", ["jellyfish:n=16,d=3,seed=2", "torus:3x4", "genkautz:n=12,d=3"])
+def test_routes_at_scale_are_sound(
+    spec: str, layers: int, change: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Checked, within their layers, and one layer each unless they may change."""
+    monkeypatch.setattr(best, "PROGRAM_WORK", 0)
+    problem = Problem.all_to_all(build(spec))
+    found = solve_deadlock_free(problem, layers, RouteSettings(layer_change=change))
+    report = check_routes(found)
+    assert (report.layers or 0) <= layers
+    assert change or found.hop_layer is None
+    assert found == solve_deadlock_free(problem, layers, RouteSettings(layer_change=change))
+    if layers == 3:
+        assert report.gap < 0.1
+
+
+def test_a_change_of_layer_is_what_a_one_way_ring_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All routes in two layers, and at the bound; without a change there is no order for them."""
+    monkeypatch.setattr(best, "PROGRAM_WORK", 0)
+    found = check_routes(solve_deadlock_free(ONE_WAY, 2, CHANGING))
+    assert found.time == pytest.approx(found.bound)
+    assert found.layers == 2
+    with pytest.raises(InputError, match="allow more layers"):
+        solve_deadlock_free(ONE_WAY, 2, RouteSettings())
+
+
+def test_uneven_demands_and_capacities_are_served() -> None:
+    """Loads count by demand and capacity, hosts and their links included."""
+    rng = np.random.default_rng(0)
+    topology = build("torus:3x3")
+    uneven = replace(topology, capacity=rng.uniform(0.5, 2.0, topology.links))
+    problem = Problem(uneven, Demand(9, rng.uniform(0.1, 1.0, (9, 9)) * (1 - np.eye(9))))
+    assert check_routes(solve_deadlock_free(problem, 2, CHANGING)).gap < 0.2
+    hosts = Problem.all_to_all(with_host_bandwidth(build("ring:6"), 1.5))
+    assert check_routes(solve_deadlock_free(hosts, 2, CHANGING)).layers is not None
+
+
+def test_a_network_that_no_order_connects_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One layer of a ring of one-way links has no way over the end of the order."""
+    monkeypatch.setattr(best, "PROGRAM_WORK", 0)
+    with pytest.raises(InputError, match="allow more layers"):
+        solve_deadlock_free(ONE_WAY, 1, CHANGING)
+    late = RouteSettings(solve=SolveSettings(time_limit=1e-9))
+    with pytest.raises(A2AFlowError, match="allow more time"):
+        solve_deadlock_free(ONE_WAY, 1, late)
+
+
+def test_a_time_limit_leaves_the_first_routes() -> None:
+    """Up and down is there at once, and sound."""
+    late = replace(CHANGING, solve=SolveSettings(time_limit=1e-9))
+    found = solve_deadlock_free(Problem.all_to_all(build("mesh:4x4")), 2, late)
+    assert check_routes(found).layers is not None
+
+
+def test_only_deadlock_free_routes_may_change_layer() -> None:
+    """The option is refused where it would be ignored."""
+    assert route(ONE_WAY, deadlock_free=2, layer_change=True).hop_layer is not None
+    with pytest.raises(UsageError, match="layer_change= with method= single"):
+        route("ring:8", method="single", layer_change=True)
