@@ -35,6 +35,7 @@ ROOMS: dict[str, set[str]] = {
     "runtime": NOUNS | {"lowering", "check"},
     "testbed": NOUNS | {"lowering", "runtime"},
     "workloads": NOUNS | {"registry", "runtime"},
+    "reports": NOUNS | {"check", "simulation"},
     "loading": NOUNS | {"topologies", "lowering"},
     "verification": NOUNS | {"check", "topologies", "flows", "lowering", "loading"},
     "extensions": SOLVING | {"registry", "flows", "routes", "lowering"},
@@ -61,6 +62,7 @@ OWNERS = {
     "z3": "schedules/sccl.py",
     "distributed": "flows/workers.py",
     "pandas": "ir/files/frames.py",
+    "plotly": "reports/library.py",
 }
 """Solvers and optional dependencies, each imported in exactly one file."""
 
@@ -223,7 +225,7 @@ def test_the_examples_in_docstrings_are_true(
 
 VERBS = (
     *("solve", "route", "schedule", "lower", "simulate", "run", "verify", "load"),
-    *("describe", "sweep", "fft3d", "moe"),
+    *("describe", "sweep", "fft3d", "moe", "report"),
 )
 
 

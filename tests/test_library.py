@@ -39,7 +39,7 @@ SETTINGS_ONLY = {"phases", "phase_loss"}
 
 
 WHERE = {name: VERBS[name].where for name in ("solve", "route", "schedule", "lower", "run")}
-WHERE |= {name: VERBS[name].where for name in ("simulate", "wrap", "verify")} | dict(
+WHERE |= {name: VERBS[name].where for name in ("simulate", "wrap", "verify", "report")} | dict(
     VERBS["workload"].parts
 )
 """Where the verb of a function is; those that are several in one have a function for each part."""

@@ -79,6 +79,10 @@ VERBS: dict[str, Verb] = {
     "verify": Verb(
         "a2aflow.cli.verify:verify_verb", "Check an artefact without trusting what made it."
     ),
+    "report": Verb(
+        "a2aflow.cli.report:report_verb",
+        "Show files as one page: numbers and proofs, the network and its loads, a schedule played.",
+    ),
     "warmup": Verb(
         "a2aflow.cli.warmup:warmup_verb",
         "Compile all kernels, which otherwise happens when they are first needed.",
