@@ -21,9 +21,9 @@ settings.register_profile(
 settings.load_profile("a2aflow")
 
 
-MAY_SKIP = ("torch", "gurobi", "testbed", "SimGrid")
-"""What `make` does not install: gigabytes of CUDA, a licence, the rights of root on Linux, and a
-package of Debian's."""
+MAY_SKIP = ("torch", "gurobi", "testbed", "SimGrid", "chromium")
+"""What `make` does not install: gigabytes of CUDA, a licence, the rights of root on Linux, and
+packages of Debian's."""
 
 
 @pytest.hookimpl(wrapper=True)

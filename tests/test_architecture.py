@@ -36,6 +36,7 @@ ROOMS: dict[str, set[str]] = {
     "runtime": NOUNS | {"lowering", "check"},
     "testbed": NOUNS | {"lowering", "runtime"},
     "workloads": NOUNS | {"registry", "runtime"},
+    "reports": NOUNS | {"check", "simulation"},
     "loading": NOUNS | {"topologies", "lowering"},
     "verification": NOUNS | {"check", "topologies", "flows", "lowering", "loading"},
     "figures": NOUNS | {"topologies", "routes"},
@@ -67,6 +68,7 @@ OWNERS = {
     "distributed": "flows/workers.py",
     "pandas": "ir/files/frames.py",
     "matplotlib": "figures/drawing.py",
+    "plotly": "reports/library.py",
 }
 """Solvers and optional dependencies, each imported in exactly one file."""
 
@@ -231,7 +233,7 @@ def test_the_examples_in_docstrings_are_true(
 
 VERBS = (
     *("solve", "route", "schedule", "lower", "simulate", "run", "verify", "load"),
-    *("describe", "design", "sweep", "fft3d", "moe", "reproduce"),
+    *("describe", "design", "sweep", "fft3d", "moe", "report", "reproduce"),
 )
 
 

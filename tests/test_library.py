@@ -40,7 +40,8 @@ SETTINGS_ONLY = {"phases", "phase_loss"}
 
 WHERE = {name: VERBS[name].where for name in ("solve", "route", "schedule", "lower", "run")}
 WHERE |= {
-    name: VERBS[name].where for name in ("design", "simulate", "wrap", "verify", "reproduce")
+    name: VERBS[name].where
+    for name in ("design", "simulate", "wrap", "verify", "report", "reproduce")
 } | dict(VERBS["workload"].parts)
 """Where the verb of a function is; those that are several in one have a function for each part."""
 

@@ -19,6 +19,7 @@ One function per verb, each from one noun to the next; docs/library.md goes thro
     fft3d, moe  programs that an all-to-all decides, checked and timed
     verify      an independent check of any file or noun
     reproduce   figures of the paper, measured again
+    report      a page to look at, of any of these
     load        any file, back as the noun that it stands for
 
 A name is imported when it is used, so `import a2aflow` loads nothing, and `a2aflow.verify` no
@@ -66,6 +67,8 @@ _WHERE = {
     "a2aflow.loading": ("load",),
     "a2aflow.lowering": ("Target",),
     "a2aflow.lowering.public": ("LoweredFiles", "lower"),
+    "a2aflow.reports.page": ("Report",),
+    "a2aflow.reports.public": ("report",),
     "a2aflow.routes.phases": ("Phases", "split_phases"),
     "a2aflow.routes.public": ("route",),
     "a2aflow.routes.search": ("FoundRoutes", "find_routes"),
@@ -141,6 +144,8 @@ if MYPY:
     from a2aflow.lowering import Target as Target
     from a2aflow.lowering.public import LoweredFiles as LoweredFiles
     from a2aflow.lowering.public import lower as lower
+    from a2aflow.reports.page import Report as Report
+    from a2aflow.reports.public import report as report
     from a2aflow.routes.phases import Phases as Phases
     from a2aflow.routes.phases import split_phases as split_phases
     from a2aflow.routes.public import route as route

@@ -83,6 +83,10 @@ VERBS: dict[str, Verb] = {
     "verify": Verb(
         "a2aflow.cli.verify:verify_verb", "Check an artefact without trusting what made it."
     ),
+    "report": Verb(
+        "a2aflow.cli.report:report_verb",
+        "Show files as one page: numbers and proofs, the network and its loads, a schedule played.",
+    ),
     "reproduce": Verb(
         "a2aflow.cli.reproduce:reproduce_verb",
         "Measure figures of the paper again: data, picture, and whether each claim holds.",

@@ -1,0 +1,75 @@
+"""`a2aflow report`: files as one page to look at."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from a2aflow.cli.options import AsJson
+from a2aflow.cli.show import deliver, require_room
+from a2aflow.ir.words import counted
+from a2aflow.reports.public import report
+
+MEGABYTE = 1e6
+
+
+def report_verb(
+    subjects: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FILE...",
+            help="Saved flows, routes, schedules or topologies, and what `run --json` or "
+            "`simulate --json` printed.",
+            show_default=False,
+        ),
+    ],
+    output: Annotated[
+        Path,
+        typer.Option("--output", "-o", metavar="FILE", help="The page; - is standard output."),
+    ] = Path("report.html"),
+    title: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="Of the page; what is shown if left out.")
+    ] = None,
+    link_bandwidth: Annotated[
+        str | None,
+        typer.Option(
+            metavar="RATE",
+            help="Of a link of capacity 1, such as 25Gbps; else what a file says.",
+        ),
+    ] = None,
+    sources: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--source",
+            metavar="NODE",
+            help="Show the ways from this terminal, name or number; may be repeated. All if left "
+            "out, or those of some if a page has no room for all.",
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show files as one page: numbers and proofs, the network and its loads, a schedule played.
+
+    The page is one file that needs no network: it opens in any browser, on a laptop or a phone.
+    Several files that solve one problem are compared. What is shown is verified first.
+
+    Example: a2aflow report torus.flow.json torus.schedule.json -o torus.html
+    """
+    require_room(as_json, output)
+    page = report(subjects, title=title, link_bandwidth=link_bandwidth, sources=sources)
+    summary = page.summary()
+    deliver(summary, as_json, _lines(summary), {output: lambda: page.html})
+
+
+def _lines(summary: dict[str, Any]) -> dict[str, str]:
+    answers = [
+        f"{each['time']:.9g} by {each['method']}, {each['name']}" for each in summary["answers"]
+    ]
+    lines = {
+        "page": summary["title"],
+        "topology": "\n".join(summary["topologies"]),
+        "time": "\n".join(answers),
+        "runs": counted(summary["runs"], "run") if summary["runs"] else "",
+        "size": f"{summary['bytes'] / MEGABYTE:.1f} MB",
+    }
+    return {label: text for label, text in lines.items() if text}

@@ -1,0 +1,92 @@
+"""What to run next: commands that go on from a file, exactly as they can be typed."""
+
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+
+from a2aflow.ir.flow import Flow
+from a2aflow.ir.routes import Routes
+from a2aflow.ir.schedule import Schedule
+from a2aflow.ir.topology import Topology
+
+RATE = "25Gbps"
+"""What a link carries in a command if nobody has said it."""
+
+WORTH_SOLVING = 0.01
+"""A gap from which on it is worth while to look for better routes."""
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command, and what one gets from it."""
+
+    why: str
+    words: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return shlex.join(("a2aflow", *self.words))
+
+
+def next_commands(
+    noun: Flow | Routes | Schedule | Topology, path: str, spec: str | None, rate: str | None
+) -> list[Command]:
+    """Return what goes on from a file; `spec` is what builds its topology, if that is known."""
+    if isinstance(noun, Topology):
+        return _from_topology(path, path)
+    found = [Command("check it again, on any machine", ("verify", path))]
+    if isinstance(noun, Flow):
+        return [*found, *(_from_flow(path, spec) if noun.problem.demand.uniform else [])]
+    stated = noun.problem.topology.bytes_per_second is not None
+    link = () if stated and rate is None else ("--link-bandwidth", rate or RATE)
+    sizes = ("--bytes", "64K:4M")
+    found.append(Command("predict its time on your links", ("simulate", path, *link, *sizes)))
+    if isinstance(noun, Routes):
+        return [*found, *_from_routes(noun, path, spec)]
+    target = "msccl" if noun.problem.demand.uniform else "messages"
+    suffix = {"msccl": ".xml", "messages": ".messages"}[target]
+    return [
+        *found,
+        Command("move real bytes by it, and check each", ("run", path, "--bytes", "4K")),
+        Command("make the file of a runtime", ("lower", path, "--to", target, "-o",
+                                               _beside(path, suffix))),
+    ]  # fmt: skip
+
+
+def _from_topology(spec: str, path: str) -> list[Command]:
+    """Return the three answers that a topology can have."""
+    return [
+        Command("prove the best rate", ("solve", spec, "-o", _beside(path, ".flow.json"))),
+        *_routes_and_schedule(spec, path),
+    ]
+
+
+def _from_flow(path: str, spec: str | None) -> list[Command]:
+    return [] if spec is None else _routes_and_schedule(spec, path)
+
+
+def _routes_and_schedule(spec: str, path: str) -> list[Command]:
+    return [
+        Command("routes, where NICs forward", ("route", spec, "-o", _beside(path, ".routes.json"))),
+        Command(
+            "a schedule, where hosts forward",
+            ("schedule", spec, "-o", _beside(path, ".schedule.json")),
+        ),
+    ]
+
+
+def _from_routes(routes: Routes, path: str, spec: str | None) -> list[Command]:
+    """Return the fabric's table, if routes have layers, and better routes, if there may be any."""
+    found = []
+    if routes.layer is not None:
+        table = ("lower", path, "--to", "routes", "-o", _beside(path, ".table.json"))
+        found.append(Command("make the table of a fabric", table))
+    if spec is not None and routes.gap > WORTH_SOLVING and routes.problem.demand.uniform:
+        better = ("route", spec, "--method", "extp", "-o", _beside(path, ".extp.json"))
+        found.append(Command("look for better routes", better))
+    return found
+
+
+def _beside(path: str, suffix: str) -> str:
+    """Return the name of a new file beside another one, which no other file's is."""
+    here = Path(path)
+    return str(here.with_name((here.stem or here.name) + suffix))

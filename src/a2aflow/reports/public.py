@@ -1,0 +1,116 @@
+"""`a2aflow.report`: files and nouns as one page to look at."""
+
+import re
+from collections.abc import Sequence
+from os import PathLike
+from pathlib import Path
+from typing import TypeAlias
+
+from a2aflow.errors import A2AFlowError, UsageError
+from a2aflow.ir.bandwidth import bytes_per_second
+from a2aflow.ir.files.json import parse_json
+from a2aflow.ir.files.text import read_text
+from a2aflow.ir.flow import Flow
+from a2aflow.ir.problem import Problem
+from a2aflow.ir.routes import Routes
+from a2aflow.ir.schedule import Schedule
+from a2aflow.ir.topology import Topology
+from a2aflow.loading import load
+from a2aflow.reports.content import Entry, content_of, facts_of
+from a2aflow.reports.page import Report, page_of
+from a2aflow.reports.runs import is_run, run_of
+from a2aflow.topologies.spec import build
+
+Subject: TypeAlias = str | PathLike[str] | Flow | Routes | Schedule | Topology | Problem
+"""What a page can show: a file, or what one stands for."""
+
+HEAD = 1 << 16
+"""Bytes within which every artefact says its format, and a run does not."""
+
+
+def report(
+    subjects: Subject | Sequence[Subject],
+    *,
+    title: str | None = None,
+    link_bandwidth: str | float | None = None,
+    sources: Sequence[str | int] | None = None,
+) -> Report:
+    """Return a page that shows flows, routes, schedules, topologies and runs; `save` writes it.
+
+    The page is one file that needs nothing else, and no network: numbers with their certificates
+    and bottlenecks, the topology with the load of its links, a player of schedules, the ways of
+    every pair, a histogram of loads, a comparison of all that solve one problem, and what to run
+    next. What is shown is verified first.
+
+    Args:
+        subjects: files of any of these, or the nouns themselves, one or several; a file may also be
+            what `a2aflow run --json` or `a2aflow simulate --json` printed.
+        title: of the page; what is shown if left out.
+        link_bandwidth: what a link of capacity 1 carries, as a text such as `"25Gbps"` or in bytes
+            per second; what a topology's file says if left out.
+        sources: names or numbers of terminals; the page has the ways from these only. If left out
+            it has all of them or, if those are too many for a page, the ways of some sources.
+
+    >>> import a2aflow
+    >>> page = a2aflow.report(a2aflow.solve("torus:3x3"))
+    >>> page.save("torus.html")
+    >>> [(each["kind"], round(each["time"], 6)) for each in page.facts["answers"]]
+    [('flow', 3.0)]
+
+    """
+    given = (
+        list(subjects)
+        if isinstance(subjects, Sequence) and not isinstance(subjects, str)
+        else [subjects]
+    )
+    if not given:
+        raise UsageError("nothing to report on; expected a flow, routes, a schedule, or a file")
+    entries = [_entry(each, index) for index, each in enumerate(given)]
+    rate = bytes_per_second(link_bandwidth) if isinstance(link_bandwidth, str) else link_bandwidth
+    content = content_of(entries, title, rate, [str(each) for each in sources or ()])
+    return Report(page_of(content), facts_of(content))
+
+
+def _entry(subject: Subject, index: int) -> Entry:
+    """Return a subject with the name that the page gives it."""
+    if not isinstance(subject, str | PathLike):
+        noun = subject.topology if isinstance(subject, Problem) else subject
+        return Entry(f"{type(noun).__name__.lower()} {index + 1}", noun, None, _spec(noun))
+    path = Path(subject)
+    if _may_be_run(path):
+        value = parse_json(read_text(path), str(path))
+        if is_run(value):
+            return Entry(str(path), run_of(value, str(path)), str(path), None)
+    found = load(path)
+    if isinstance(found, Problem):
+        found = found.topology
+    if not isinstance(found, Flow | Routes | Schedule | Topology):
+        raise UsageError(
+            f"{path}: a {type(found).__name__}; expected a flow, routes, a schedule, a topology, "
+            "or the JSON of `a2aflow run` or `simulate`"
+        )
+    return Entry(str(path), found, str(path), _spec(found))
+
+
+def _may_be_run(path: Path) -> bool:
+    """Whether a file is JSON that does not begin as an artefact; a pipe cannot be looked into."""
+    if not path.is_file():
+        return False
+    try:
+        with path.open("rb") as file:
+            head = file.read(HEAD)
+    except OSError:
+        return False
+    return head.lstrip()[:1] == b"{" and b'"format"' not in head and b'"rows"' in head
+
+
+def _spec(noun: Flow | Routes | Schedule | Topology) -> str | None:
+    """Return the SPEC that builds the topology of a noun, if it is named after one."""
+    topology = noun if isinstance(noun, Topology) else noun.problem.topology
+    # Any file can claim any name: what would be larger than it is not even built.
+    if any(int(each) > topology.nodes for each in re.findall(r"[0-9]+", topology.name)):
+        return None
+    try:
+        return topology.name if build(topology.name) == topology else None
+    except A2AFlowError:
+        return None

@@ -1,0 +1,85 @@
+"""The ways of the pairs: the routes of each with weights and layers, or the sends of its chunks.
+
+A page has them all if there are no more than `MOST_HOPS` links in them. Else it has those of the
+sources that were asked for, or of some that lie evenly among all.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from a2aflow.errors import UsageError
+from a2aflow.ir.arrays import Ints
+from a2aflow.ir.routes import Routes
+from a2aflow.ir.schedule import Schedule
+from a2aflow.reports.frames import frames_of
+from a2aflow.reports.packed import Packed, packed_floats, packed_ints
+
+MOST_HOPS = 400_000
+"""Links of routes, or sends, in a page: about three megabytes of text."""
+
+
+def shown_sources(hops: Ints, asked: Ints, room: int) -> Ints:
+    """Return the sources whose ways a page has room for, of which each has so many hops."""
+    if len(asked):
+        if hops[asked].sum() > room:
+            raise UsageError(
+                f"the ways of {len(asked)} sources have {hops[asked].sum():,} hops; a page has "
+                f"room for {room:,}, ask for fewer sources"
+            )
+        return asked
+    sources = np.flatnonzero(hops)
+    count = max(1, min(len(sources), int(len(sources) * room / max(hops.sum(), 1))))
+    while count > 1 and hops[sources[_spread(count, len(sources))]].sum() > room:
+        count -= 1
+    return sources[_spread(count, len(sources))]
+
+
+def _spread(count: int, total: int) -> Ints:
+    """Return so many numbers below a total, evenly spaced."""
+    return np.arange(count) * total // count
+
+
+def route_content(routes: Routes, asked: Ints, room: int) -> dict[str, Any]:
+    """Return routes: ends, weight and layer of each, and its links one after the other."""
+    terminals = len(routes.problem.topology.terminals)
+    per_source = np.bincount(routes.source, routes.hops, terminals).astype(np.int64)
+    shown = shown_sources(per_source, asked, room)
+    kept = routes.select(np.flatnonzero(np.isin(routes.source, shown)))
+    return {
+        "kind": "routes",
+        **_of_sources(shown, per_source),
+        **_ends(kept.source, kept.destination),
+        "weight": packed_floats(kept.weight),
+        "denominator": routes.denominator,
+        "layer": None if kept.layer is None else packed_ints(kept.layer),
+        "hops": packed_ints(kept.hops),
+        "link": packed_ints(kept.link),
+    }
+
+
+def send_content(schedule: Schedule, asked: Ints, room: int, steps_each: int) -> dict[str, Any]:
+    """Return sends in the order of their steps: chunk, ends, link and frame."""
+    terminals = len(schedule.problem.topology.terminals)
+    per_source = np.bincount(schedule.source, minlength=terminals)
+    shown = shown_sources(per_source, asked, room)
+    kept = np.flatnonzero(np.isin(schedule.source, shown))
+    frame, _ = frames_of(schedule, steps_each)
+    return {
+        "kind": "sends",
+        **_of_sources(shown, per_source),
+        **_ends(schedule.source[kept], schedule.destination[kept]),
+        "chunk": packed_ints(schedule.chunk[kept]),
+        "step": packed_ints(schedule.step[kept] + 1),
+        "frame": packed_ints(frame[kept]),
+        "link": packed_ints(schedule.link[kept]),
+    }
+
+
+def _of_sources(shown: Ints, per_source: Ints) -> dict[str, Any]:
+    total = int(np.count_nonzero(per_source))
+    return {"sources": shown.tolist(), "all": len(shown) == total}
+
+
+def _ends(source: Ints, destination: Ints) -> dict[str, Packed]:
+    return {"source": packed_ints(source), "destination": packed_ints(destination)}

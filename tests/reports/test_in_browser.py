@@ -1,0 +1,201 @@
+"""Pages in a real browser: they open, play, answer to keys, and names do nothing."""
+
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from browser import Opened, browser
+from selenium import webdriver
+from selenium.webdriver.common.keys import Keys
+
+import a2aflow
+
+HOSTILE = (
+    "</script><script>window.harmed = 1</script>",
+    "<img src=x onerror='window.harmed = 2'>",
+    "\"'`${window.harmed = 3}` --><!--",
+    "a&lt;b&amp;\\u003cscript\\u003e",
+)
+"""What names may not do: end the block they stand in, begin a tag, or mean something as one."""
+
+
+@pytest.fixture(scope="module")
+def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chrome]:
+    """One browser for all tests here."""
+    with browser(tmp_path_factory.mktemp("profile")) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def cube(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a page of a schedule, two kinds of routes and a flow of one problem."""
+    topology = a2aflow.build("hypercube:3")
+    found: list[a2aflow.Flow | a2aflow.Routes | a2aflow.Schedule] = [
+        a2aflow.schedule(topology),
+        a2aflow.route(topology, method="extp"),
+        a2aflow.route(topology, method="sssp"),
+        a2aflow.solve(topology),
+    ]
+    path = tmp_path_factory.mktemp("page") / "cube.html"
+    a2aflow.report(found, link_bandwidth="25Gbps").save(path)
+    return path
+
+
+def test_a_page_opens_without_complaints_and_asks_for_nothing(
+    chromium: webdriver.Chrome, cube: Path
+) -> None:
+    """Numbers, charts and a drawing are there; nothing but the file itself was requested."""
+    page = Opened(chromium, cube)
+    assert page.complaints() == []
+    assert page.requests() == [cube.as_uri()]
+    assert "certified" in page.text("#cards")
+    assert "optimal" in page.text("#numbers")
+    assert page.script("return document.querySelectorAll('.js-plotly-plot .barlayer').length") == 3
+    page.wait(lambda: page.colours() > 10)
+    assert page.text("#table tbody").count("hypercube:3") == 4
+
+
+def test_a_schedule_is_played_by_keys(chromium: webdriver.Chrome, cube: Path) -> None:
+    """Arrows step, Home shows all, space plays; the list says which chunk crosses which link."""
+    page = Opened(chromium, cube)
+    steps = page.script("return content.views[0].player.times.length")
+    assert page.text("#step-told").startswith(f"All {steps} steps at once")
+    assert not page.shown("#sends")
+    page.press(Keys.ARROW_RIGHT)
+    assert page.text("#step-told").startswith(f"Step 1 of {steps}: ")
+    sends = page.script("return content.views[0].player.sends[0]")
+    rows = page.script("return document.querySelectorAll('#sends tbody tr').length")
+    assert rows == min(sends, 200) > 0
+    page.press(Keys.ARROW_RIGHT)
+    page.press(Keys.ARROW_LEFT)
+    assert page.text("#step-told").startswith("Step 1 ")
+    page.press(Keys.END)
+    assert page.text("#step-told").startswith(f"Step {steps} ")
+    page.press(Keys.HOME)
+    assert page.text("#step-told").startswith("All ")
+    page.press(Keys.SPACE)
+    page.wait(lambda: page.text("#step-told").startswith(f"Step {steps} "))
+    page.wait(lambda: page.text("#play") == "Play")
+    page.press(Keys.ARROW_LEFT, at="#step")
+    assert page.text("#step-told").startswith(f"Step {steps - 1} of")
+    assert page.complaints() == []
+
+
+def test_every_control_is_reached_by_the_tab_key(chromium: webdriver.Chrome, cube: Path) -> None:
+    """The order of the focus goes through all that can be used."""
+    page = Opened(chromium, cube)
+    seen = set()
+    for _ in range(40):
+        page.within.switch_to.active_element.send_keys(Keys.TAB)
+        seen.add(page.script("return document.activeElement.id"))
+    assert {"view", "as-matrix", "zoom-in", "drawing", "step", "play", "source"} <= seen
+
+
+def test_the_routes_of_a_pair(chromium: webdriver.Chrome, cube: Path) -> None:
+    """Weights of a pair add up to its demand, each route begins and ends where it must."""
+    page = Opened(chromium, cube)
+    page.select("#view", "extp, routes 2")
+    assert not page.shown("#player")
+    page.select("#source", "0")
+    page.select("#destination", "7")
+    assert page.text("#pairs h2") == "Routes of a pair"
+    rows = page.script(
+        "return [...document.querySelectorAll('#ways tbody tr')].map("
+        "row => [...row.cells].map(cell => cell.textContent))"
+    )
+    assert sum(Fraction(weight) for weight, _, _, _ in rows) == 1
+    for _, layer, way, hops in rows:
+        nodes = way.split(" → ")
+        assert (nodes[0], nodes[-1], len(nodes) - 1, layer.isdigit()) == ("0", "7", int(hops), True)
+    page.select("#view", "tsmcf, schedule 1")
+    page.select("#source", "0")
+    page.select("#destination", "7")
+    assert page.text("#pairs h2") == "Chunks of a pair"
+    assert page.text("#ways tbody tr td:nth-child(2)").startswith("0 -1→ ")
+
+
+def test_a_pair_is_chosen_in_the_drawing(chromium: webdriver.Chrome, cube: Path) -> None:
+    """A click on a node, then on another one; and a link that is chosen is told of."""
+    page = Opened(chromium, cube)
+    for node in (0, 7):
+        page.script(
+            "const c = document.getElementById('drawing'), b = c.getBoundingClientRect();"
+            f"const p = places(c.clientWidth, c.clientHeight), n = {node};"
+            "const at = { clientX: b.left + p.x[n], clientY: b.top + p.y[n], bubbles: true };"
+            "c.dispatchEvent(new PointerEvent('pointerdown', at));"
+            "c.dispatchEvent(new PointerEvent('pointerup', at));"
+        )
+    assert page.script("return [chosen.source, chosen.destination]") == [0, 7]
+    assert page.text("#told").startswith("Node 7: terminal, 3 links out")
+    page.script("document.getElementById('as-matrix').click(); choose({ node: null, line: 0 })")
+    assert page.text("#told").startswith("Link 0 → 1: capacity 1, ")
+    assert page.complaints() == []
+
+
+def test_hostile_names_do_nothing(chromium: webdriver.Chrome, tmp_path: Path) -> None:
+    """Names of nodes, topologies, files and notes are shown as they are, and are nothing else."""
+    topology = a2aflow.Topology.from_edges(
+        HOSTILE[0],
+        4,
+        [(0, 1), (1, 2), (2, 3), (3, 0)],
+        names=HOSTILE,
+        notes=[HOSTILE[1]],
+    )
+    files = [tmp_path / f"{HOSTILE[1].replace('/', '')}.json", tmp_path / "other.json"]
+    a2aflow.schedule(topology).save(files[0])
+    a2aflow.route(topology).save(files[1])
+    path = tmp_path / "page.html"
+    a2aflow.report(files, title=HOSTILE[0] + HOSTILE[1]).save(path)
+    page = Opened(chromium, path)
+    page.select("#source", HOSTILE[0])
+    page.select("#destination", HOSTILE[2])
+    page.press(Keys.ARROW_RIGHT)
+    page.script("choose({ node: 1 })")
+    assert page.text("h1") == HOSTILE[0] + HOSTILE[1]
+    assert HOSTILE[2] in page.text("#ways")
+    assert page.script("return window.harmed === undefined")
+    assert page.script("return document.images.length") == 0
+    assert page.script("return document.scripts.length") == 3
+    assert page.complaints() == []
+    assert page.requests() == [path.as_uri()]
+
+
+def test_a_thousand_nodes_open(chromium: webdriver.Chrome, tmp_path: Path) -> None:
+    """A matrix comes first, nodes are chosen from lists, and elements stay few."""
+    topology, path = a2aflow.build("genkautz:n=1000,d=4"), tmp_path / "page.html"
+    some = a2aflow.route(topology, groups=[range(0, 1000, 40)], method="sssp")
+    a2aflow.report([topology, some]).save(path)
+    page = Opened(chromium, path)
+    assert page.complaints() == []
+    assert page.script("return [drawing.matrix, fabric().names.length]") == [True, 1000]
+    page.select("#view", page.script("return document.getElementById('view').options[1].text"))
+    assert "1,000 terminals" in page.text("#numbers")
+    page.select("#source", "40")
+    page.select("#destination", "80")
+    assert page.text("#ways tbody tr td:nth-child(3)").startswith("40 → ")
+    assert page.script("return document.querySelectorAll('*').length") < 5_000
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_a_page_fits_the_screen(chromium: webdriver.Chrome, cube: Path, width: int) -> None:
+    """On a phone and on a laptop nothing is wider than the window."""
+    size = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": width < 800}
+    chromium.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    page = Opened(chromium, cube)
+    assert page.script("return document.documentElement.scrollWidth") <= width
+    chromium.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_dark_and_light(chromium: webdriver.Chrome, cube: Path) -> None:
+    """The page and its charts take the colours that the reader's system prefers."""
+    papers = []
+    for theme in ("light", "dark"):
+        media = {"features": [{"name": "prefers-color-scheme", "value": theme}]}
+        chromium.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
+        page = Opened(chromium, cube)
+        papers.append(page.script("return getComputedStyle(document.body).backgroundColor"))
+        chart = page.script("return document.getElementById('histogram').layout.font.color")
+        assert chart == page.script("return colour('--ink')")
+    assert papers[0] != papers[1]
+    chromium.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})

@@ -1,0 +1,289 @@
+"""Reports without a browser: what goes into a page, what is refused, and what is left out."""
+
+import base64
+import json
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import a2aflow
+from a2aflow.errors import (
+    FormatError,
+    MissingComponentError,
+    UsageError,
+    VerificationError,
+)
+from a2aflow.reports import library
+from a2aflow.reports.drawn import MOST_LINES, drawn
+from a2aflow.reports.frames import player_content
+from a2aflow.reports.packed import packed_floats, packed_ints
+from a2aflow.reports.page import embedded
+from a2aflow.reports.shares import shares_of
+from a2aflow.reports.ways import route_content, shown_sources
+from command_line import Run
+
+KINDS = {"u8": "<u1", "u16": "<u2", "u32": "<u4", "f32": "<f4"}
+NONE = np.zeros(0, dtype=np.int64)
+
+
+def unpacked(packed: dict[str, str]) -> Any:
+    """Return the numbers of an array in a page."""
+    return np.frombuffer(base64.b64decode(packed["base64"]), KINDS[packed["kind"]])
+
+
+def content_of(html: str) -> Any:
+    """Return what a page shows."""
+    found = re.search(r'<script type="application/json" id="content">(.*?)</script>', html)
+    assert found is not None
+    return json.loads(found[1])
+
+
+def saved(folder: Path) -> list[Path]:
+    """Return files of a schedule, routes and a flow on a ring of six."""
+    paths = [folder / f"{name}.json" for name in ("schedule", "routes", "flow")]
+    a2aflow.schedule("ring:6").save(paths[0])
+    a2aflow.route("ring:6", method="single").save(paths[1])
+    a2aflow.solve("ring:6").save(paths[2])
+    return paths
+
+
+def test_the_verb_makes_a_page(run: Run, tmp_path: Path) -> None:
+    """It says what is on the page; the page has every file, and all commands."""
+    page = tmp_path / "page.html"
+    outcome = run("report", *saved(tmp_path), "-o", page, "--json")
+    assert outcome.code == 0, outcome.err
+    found = outcome.json
+    assert [(each["kind"], each["time"]) for each in found["answers"]] == [
+        ("schedule", 4.5),
+        ("routes", 5.0),
+        ("flow", pytest.approx(4.5)),
+    ]
+    assert found["saved"] == [str(page)]
+    assert found["bytes"] == page.stat().st_size
+    content = content_of(page.read_text())
+    assert content["title"] == "All-to-all on ring:6"
+    assert [round(each["ratio"], 6) for each in content["views"]] == [1.0, 1.111111, 1.0]
+    assert len(content["fabrics"]) == 1
+    assert "saved" in run("report", tmp_path / "flow.json", "-o", page).out
+
+
+def test_equal_files_make_equal_pages(tmp_path: Path) -> None:
+    """A page has no time of its own in it."""
+    files = saved(tmp_path)
+    assert a2aflow.report(files).html == a2aflow.report(files).html
+
+
+def test_what_to_run_next_runs(run: Run, tmp_path: Path) -> None:
+    """Every command on a page does what it says; none writes over what is there."""
+    files = saved(tmp_path)
+    topology = tmp_path / "my topology.json"
+    a2aflow.build("ring:6").save(topology)
+    found = a2aflow.report([*files, topology]).facts["next"]
+    assert {shlex.split(each)[1] for each in found} == {
+        *("verify", "simulate", "run", "lower", "route", "schedule", "solve")
+    }
+    for command in found:
+        words = shlex.split(command)
+        assert words[0] == "a2aflow"
+        if "-o" in words:
+            assert not Path(words[words.index("-o") + 1]).exists(), command
+    for command in found:
+        outcome = run(*shlex.split(command)[1:])
+        assert outcome.code == 0, f"{command}: {outcome.err}"
+
+
+def test_a_spec_is_only_told_if_it_builds_the_topology(tmp_path: Path) -> None:
+    """A topology with a link less, or one that lies about its name, gets no command by name."""
+    broken = a2aflow.remove_links(a2aflow.build("ring:6"), [(0, 1)])
+    path = tmp_path / "flow.json"
+    a2aflow.solve(broken).save(path)
+    assert [each.split()[1] for each in a2aflow.report(path).facts["next"]] == ["verify"]
+    liar = a2aflow.Topology.from_edges("complete:2000", 3, [(0, 1), (1, 2), (2, 0)])
+    a2aflow.solve(liar).save(path)
+    assert [each.split()[1] for each in a2aflow.report(path).facts["next"]] == ["verify"]
+
+
+def test_runs_and_simulations(run: Run, tmp_path: Path) -> None:
+    """What `run --json` and `simulate --json` print becomes curves by size."""
+    schedule, page = saved(tmp_path)[0], tmp_path / "page.html"
+    calls = {
+        "run.json": ("run", schedule, "--bytes", "1K:2K", "--iterations", 1, "--json"),
+        "sim.json": ("simulate", schedule, "--link-bandwidth", "1Gbps", "--bytes", "1K", "--json"),
+    }
+    for name, words in calls.items():
+        (tmp_path / name).write_text(run(*words).out)
+    assert run("report", schedule, *(tmp_path / name for name in calls), "-o", page).code == 0
+    measured, predicted = content_of(page.read_text())["runs"]
+    assert (measured["bytes"], predicted["bytes"]) == ([1024, 2048], [1024])
+    assert [each["name"] for each in predicted["curves"]] == ["throughput", "certified bound"]
+    assert predicted["title"] == "predicted, alpha-beta, dataflow"
+    assert predicted["curves"][0]["values"][0] == pytest.approx(5 / 4.5 * 1e9 / 8, rel=1e-6)
+    only = a2aflow.report(tmp_path / "sim.json")
+    assert only.facts["answers"] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{"rows": []}', "no rows"),
+        ('{"rows": [3]}', "row 0 is 3; expected an object"),
+        ('{"rows": [{"bytes": 1}]}', "no throughput in its rows"),
+        ('{"rows": [{"bytes": 1, "throughput": -1}]}', "throughput is -1; expected a positive"),
+        ('{"rows": [{"bytes": "x", "throughput": 1}]}', 'bytes is "x"; expected an integer'),
+        ('{"rows": [{"bytes": 1, "throughput": NaN}]}', "NaN is not JSON"),
+    ],
+)
+def test_runs_that_are_none(tmp_path: Path, text: str, said: str) -> None:
+    """What is wrong is said of the row."""
+    path = tmp_path / "run.json"
+    path.write_text(text)
+    with pytest.raises(FormatError, match=re.escape(said)):
+        a2aflow.report(path)
+
+
+def test_what_is_false_is_not_reported(run: Run, tmp_path: Path) -> None:
+    """A flow that claims a better bound than it proves ends with the exit code of a check."""
+    path = saved(tmp_path)[2]
+    whole = json.loads(path.read_text())
+    whole["bound"] *= 1.5
+    path.write_text(json.dumps(whole))
+    page = tmp_path / "page.html"
+    assert run("report", path, "-o", page).code == 4
+    assert not page.exists()
+    with pytest.raises(VerificationError):
+        a2aflow.report(path)
+
+
+def test_without_plotly_it_is_said_what_to_install(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Exit code 5, and no page."""
+
+    def missing(name: str) -> None:
+        raise ImportError(name)
+
+    monkeypatch.setattr(library, "import_module", missing)
+    outcome = run("report", saved(tmp_path)[2], "-o", tmp_path / "page.html")
+    assert (outcome.code, "pip install 'a2aflow[report]'" in outcome.err) == (5, True)
+    with pytest.raises(MissingComponentError):
+        a2aflow.report(a2aflow.solve("ring:4"))
+
+
+def test_what_cannot_be_shown_is_refused(run: Run, tmp_path: Path) -> None:
+    """Nothing, a missing file, a demand, and a source that sends nothing."""
+    with pytest.raises(UsageError, match="nothing to report on"):
+        a2aflow.report([])
+    assert run("report", tmp_path / "none.json").code == 3
+    a2aflow.Demand(4).save(tmp_path / "demand.json")
+    with pytest.raises(UsageError, match="a Demand; expected a flow"):
+        a2aflow.report(tmp_path / "demand.json")
+    star = a2aflow.Topology.from_edges("star", 4, [(0, 1), (0, 2), (0, 3)], terminals=[1, 2, 3])
+    with pytest.raises(UsageError, match="node 0 of star is no terminal"):
+        a2aflow.report(a2aflow.route(star), sources=[0])
+    with pytest.raises(UsageError, match="there is no node"):
+        a2aflow.report(a2aflow.route(star), sources=["nobody"])
+    with pytest.raises(UsageError, match="at most 64"):
+        a2aflow.report([star] * 65)
+
+
+def test_nothing_in_a_name_can_end_the_block() -> None:
+    """No tag, no entity, no line that a script would end at; and all of it comes back."""
+    names = ["</script>", "<!--", "&lt;", "\u2028\u2029", "'\"\\", "é漢"]
+    text = embedded({"names": names})
+    assert not re.search("[<>&\u2028\u2029]", text)
+    assert json.loads(text)["names"] == names
+
+
+def test_the_policy_names_the_scripts() -> None:
+    """A page lets nothing run but its own scripts, and nothing be fetched."""
+    html = a2aflow.report(a2aflow.build("ring:4"), title="<b>").html
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', html)
+    assert policy is not None
+    assert policy[1].startswith("default-src 'none'; script-src 'sha256-")
+    assert "unsafe-eval" not in policy[1]
+    assert "<title>&lt;b&gt;</title>" in html
+    assert not re.search(r"<(?:script|link|img)[^>]+(?:src|href)=", html.partition("<script>")[0])
+
+
+@pytest.mark.parametrize(("most", "kind"), [(255, "u8"), (256, "u16"), (65536, "u32")])
+def test_arrays_are_as_small_as_they_can_be(most: int, kind: str) -> None:
+    """And come back as they were."""
+    values = np.array([0, 7, most])
+    assert packed_ints(values)["kind"] == kind
+    assert unpacked(packed_ints(values)).tolist() == values.tolist()
+    assert unpacked(packed_floats(np.array([0.5, 1 / 3]))) == pytest.approx([0.5, 1 / 3])
+
+
+def test_shares_are_those_of_the_time() -> None:
+    """The fullest link of a flow or of routes is busy all the time, and none for longer."""
+    for answer in (a2aflow.solve("ring:5"), a2aflow.route("mesh:3x3", method="sssp")):
+        assert shares_of(answer).max() == pytest.approx(1.0)
+    schedule = a2aflow.schedule("mesh:2x3")
+    assert 0 < shares_of(schedule).max() <= 1 + 1e-12
+
+
+def test_a_large_topology_is_drawn_by_groups() -> None:
+    """A line is as full as the fullest of its links, and there are few of them."""
+    large = drawn(a2aflow.build("complete:300"))
+    assert not large.whole
+    assert large.lines <= MOST_LINES
+    load = np.arange(large.topology.links, dtype=np.float64)
+    assert large.fullest(load).max() == load.max()
+    content = large.content()
+    assert len(content["names"]) == len(unpacked(content["x"])) == large.groups
+    assert content["names"][0] == "0 … 1"
+
+
+def test_frames_are_the_steps_of_a_schedule() -> None:
+    """Times, sends and shares of each step; with less room, of several steps together."""
+    schedule = a2aflow.schedule("ring:6")
+    whole = drawn(schedule.problem.topology)
+    frames = player_content(schedule, whole, 1000)
+    assert frames["times"] == pytest.approx(schedule.step_times().tolist())
+    assert sum(frames["sends"]) == schedule.sends == unpacked(frames["count"]).sum()
+    for frame, (begin, end) in enumerate(
+        zip(frames["start"][:-1], frames["start"][1:], strict=True)
+    ):
+        share = np.zeros(whole.lines)
+        share[unpacked(frames["line"])[begin:end]] = unpacked(frames["share"])[begin:end]
+        expected = schedule.loads()[frame] / schedule.step_times()[frame]
+        assert share == pytest.approx(expected, abs=1e-6)
+    few = player_content(schedule, whole, 12)
+    assert few["stepsEach"] > 1
+    assert sum(few["times"]) == pytest.approx(schedule.time)
+    assert few["first"][0] == 1
+    assert few["last"][-1] == schedule.steps
+
+
+def test_ways_of_some_sources_where_there_is_no_room_for_all() -> None:
+    """Evenly among all, or those that are asked for; never more than there is room for."""
+    hops = np.full(100, 10)
+    assert len(shown_sources(hops, NONE, 1000)) == 100
+    some = shown_sources(hops, NONE, 99)
+    assert hops[some].sum() <= 99
+    assert len(some) >= 5
+    assert shown_sources(hops, np.array([3, 4]), 99).tolist() == [3, 4]
+    with pytest.raises(UsageError, match="ask for fewer sources"):
+        shown_sources(hops, np.arange(20), 99)
+    routes = a2aflow.route("ring:6", method="single")
+    content = route_content(routes, np.array([2]), 1000)
+    assert set(unpacked(content["source"])) == {2}
+    assert unpacked(content["hops"]).sum() == len(unpacked(content["link"]))
+    assert not content["all"]
+
+
+def test_titles_and_names(tmp_path: Path) -> None:
+    """Files of one name are told apart by their folders."""
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        a2aflow.solve("ring:4").save(tmp_path / folder / "flow.json")
+    files = [tmp_path / "a/flow.json", tmp_path / "b/flow.json"]
+    names = content_of(a2aflow.report(files).html)["names"]
+    assert len(set(names.values())) == 2
+    assert content_of(a2aflow.report(files[0]).html)["names"][str(files[0])] == "flow.json"
+    two = a2aflow.report([files[0], a2aflow.build("ring:5")])
+    assert two.facts["title"] == "All-to-all on 2 topologies"
