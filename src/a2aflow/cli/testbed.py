@@ -28,7 +28,6 @@ from a2aflow.testbed.public import DEFAULT_RATE
 from a2aflow.topologies.families import names_file
 from a2aflow.topologies.given import topology_of
 
-
 Name = Annotated[str, typer.Option(metavar="NAME", help="Which fabric, if there are several.")]
 
 
