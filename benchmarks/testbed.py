@@ -1,6 +1,7 @@
 """What schedules and routes reach on an emulated fabric, as a share of what is provably possible.
 
     python benchmarks/testbed.py [--only links routed small fft recovery] [--cases K44 cube ...]
+    python benchmarks/testbed.py --only curve --cases cube torus --csv curves.csv --plot curves.png
 
 Real ranks, real TCP, links of limited rate; needs root on Linux. Medians of five iterations; those
 with much steal are repeated; bursts are accounted for; the bytes of every link are compared with
@@ -20,6 +21,7 @@ from a2aflow.ir.problem import Problem
 from a2aflow.ir.topology import Topology
 from a2aflow.testbed.report import BedReport
 from a2aflow.topologies.operators import drop_links, with_host_bandwidth
+from curves import draw
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,8 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", choices=list(PARTS), default=list(PARTS))
     parser.add_argument("--cases", nargs="*", choices=list(every), default=list(every))
     parser.add_argument("--iterations", type=int, default=5)
-    parser.add_argument("--csv", type=Path)
+    parser.add_argument("--csv", type=Path, help="write all rows to this file")
+    parser.add_argument("--plot", type=Path, help="draw the curves; needs matplotlib")
     asked = parser.parse_args()
     rows: list[dict[str, object]] = []
     for part in asked.only:
@@ -66,6 +69,8 @@ def main() -> None:
             writer = csv.DictWriter(file, sorted({key for row in rows for key in row}))
             writer.writeheader()
             writer.writerows(rows)
+    if asked.plot:
+        draw(rows, asked.plot)
 
 
 def links(name: str, case: Case, iterations: int) -> list[dict[str, object]]:
@@ -74,19 +79,22 @@ def links(name: str, case: Case, iterations: int) -> list[dict[str, object]]:
 
 
 def curve(name: str, case: Case, iterations: int) -> list[dict[str, object]]:
-    """Run the schedule of a fabric from a kilobyte on."""
-    return _ran(name, case, [1 << k for k in range(10, case.shard.bit_length(), 2)], iterations)
+    """Run the schedule of a fabric, and routes, from a kilobyte on."""
+    sizes = [1 << k for k in range(10, case.shard.bit_length(), 2)]
+    rows = _ran(name, case, sizes, iterations)
+    rows += _routed(name, case, sizes, iterations, ("single", "extp"))
+    return [{**row, "part": "curve"} for row in rows]
 
 
 def routed(name: str, case: Case, iterations: int) -> list[dict[str, object]]:
     """Run routes of several methods at the large size, beside sssp's."""
-    return _routed(name, case, case.shard, iterations, ("sssp", "single", "extp", "ewsp"))
+    return _routed(name, case, [case.shard], iterations, ("sssp", "single", "extp", "ewsp"))
 
 
 def small(name: str, case: Case, iterations: int) -> list[dict[str, object]]:
     """Run a schedule and routes at a kilobyte, where what counts is how often data is passed on."""
     rows = _ran(name, case, [1024], iterations)
-    return rows + _routed(name, case, 1024, iterations, ("single", "extp"))
+    return rows + _routed(name, case, [1024], iterations, ("single", "extp"))
 
 
 def fft(name: str, case: Case, iterations: int) -> list[dict[str, object]]:
@@ -157,32 +165,33 @@ def _ran(name: str, case: Case, sizes: list[int], iterations: int) -> list[dict[
             f"  resent {row.retransmits:4}  dropped {row.drops:3}  goal {goal}",
             flush=True,
         )
-        rows.append({"case": name, "part": "links", "predicted": model.seconds, **vars(row)})
+        told = {"case": name, "part": "links", "way": "schedule", "predicted": model.seconds}
+        rows.append({**told, **vars(row)})
     return rows
 
 
 def _routed(
-    name: str, case: Case, size: int, iterations: int, methods: tuple[str, ...]
+    name: str, case: Case, sizes: list[int], iterations: int, methods: tuple[str, ...]
 ) -> list[dict[str, object]]:
     rows: list[dict[str, object]] = []
     for method in methods:
         routes = a2aflow.route(Problem.all_to_all(case.topology), method=method)
         report = a2aflow.run(
-            routes, on="testbed", sizes=[size], iterations=iterations, rate=case.rate, timeout=900
+            routes, on="testbed", sizes=sizes, iterations=iterations, rate=case.rate, timeout=900
         )
         predicted = a2aflow.simulate(
-            routes, link_bandwidth=bytes_per_second(case.rate), sizes=[size], weights="share"
+            routes, link_bandwidth=bytes_per_second(case.rate), sizes=sizes, weights="share"
         )
         assert isinstance(report, BedReport)
-        (row,) = report.rows
-        print(
-            f"{name:10} {case.rate:>7} {row.bytes:>9,} B  {row.seconds:8.4f} s  predicted "
-            f"{predicted.rows[0].seconds:8.4f} s  {method:7} {routes.count:5} flows  of its load "
-            f"{row.load_fraction or 0:.3f}  of the bound {row.fraction:.3f}  steal {row.steal:5.1%}"
-            f"  resent {row.retransmits:4}  dropped {row.drops:3}",
-            flush=True,
-        )
-        rows.append({"case": name, "part": "routed", "way": method, **vars(row)})
+        for row, model in zip(report.rows, predicted.rows, strict=True):
+            print(
+                f"{name:10} {case.rate:>7} {row.bytes:>9,} B  {row.seconds:8.4f} s  predicted "
+                f"{model.seconds:8.4f} s  {method:7} {routes.count:5} flows  of its load "
+                f"{row.load_fraction or 0:.3f}  of the bound {row.fraction:.3f}  steal "
+                f"{row.steal:5.1%}  resent {row.retransmits:4}  dropped {row.drops:3}",
+                flush=True,
+            )
+            rows.append({"case": name, "part": "routed", "way": method, **vars(row)})
     return rows
 
 

@@ -2,8 +2,6 @@
 
 import os
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,7 +9,6 @@ import typer
 
 from a2aflow.cli.options import AsJson
 from a2aflow.cli.show import show
-from a2aflow.errors import UsageError
 from a2aflow.ir.bandwidth import bytes_per_second, rate_in_words
 from a2aflow.ir.topology import Topology
 from a2aflow.loading import load
@@ -31,142 +28,126 @@ from a2aflow.testbed.public import DEFAULT_RATE
 from a2aflow.topologies.families import names_file
 from a2aflow.topologies.given import topology_of
 
-
-@dataclass(frozen=True)
-class Asked:
-    """The words of a call behind its action."""
-
-    words: list[str]
-    name: str | None
-    rate: str
-    node: str | None
-    command: list[str]
-
-    def one(self, what: str) -> str:
-        """Return the one word that an action takes."""
-        if len(self.words) != 1:
-            raise UsageError(f"{len(self.words)} words behind the action; expected {what}")
-        return self.words[0]
-
-    def none(self) -> None:
-        """Raise if there is a word that an action does not take."""
-        if self.words:
-            raise UsageError(f"{self.words[0]!r} behind an action that takes none")
-
-    def bed(self) -> Bed:
-        """Return the fabric that is meant."""
-        return bed_called(self.name or DEFAULT_NAME)
+Name = Annotated[str, typer.Option(metavar="NAME", help="Which fabric, if there are several.")]
 
 
-def fabric_verb(
-    context: typer.Context,
-    action: Annotated[
-        str,
-        typer.Argument(
-            metavar="ACTION",
-            help="up SPEC, status, cut A-B, mend, down, or exec -- COMMAND.",
-            show_default=False,
-        ),
-    ],
-    words: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[SPEC | A-B | -- COMMAND...]",
-            help="For up a topology, or a file with one, such as a saved schedule; for cut two "
-            "nodes that a cable joins; for exec a command.",
-            show_default=False,
-        ),
-    ] = None,
-    rate: Annotated[
-        str,
-        typer.Option(metavar="RATE", help="What a link of capacity 1 carries, such as 20mbit."),
-    ] = DEFAULT_RATE,
-    name: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME", help=f"Which fabric, if there are several. [default: {DEFAULT_NAME}]"
-        ),
-    ] = None,
-    node: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NODE", help="Where exec runs a command, if MPI does not say which rank it is."
-        ),
-    ] = None,
-    as_json: AsJson = False,
-) -> None:
+def fabric_verb() -> None:
     """Make a fabric of network namespaces on this machine, with links of real limits.
 
-    Every node is a namespace, every link a pair of virtual devices with a token bucket. up makes
-    it, and does nothing if the same one exists; status shows all fabrics; cut stops what crosses a
-    cable, in both directions; mend undoes all cuts; down removes a fabric, whatever is left of it,
-    and ends what runs in it; exec runs a command on a node, or each rank on its own. Needs root on
-    Linux: exit code 5 without.
+    Every node is a namespace, every link a pair of virtual devices with a token bucket. Needs root
+    on Linux: exit code 5 without.
 
     Examples: a2aflow testbed up torus:3x3x3 --rate 20mbit;
     mpiexec -n 27 a2aflow testbed exec -- ./program;
     a2aflow testbed down
     """
-    line = list(context.obj)
-    command = line[line.index("--") + 1 :] if "--" in line else []
-    given = list(words or [])
-    asked = Asked(given[: len(given) - len(command)], name, rate, node, command)
-    if action not in ACTIONS:
-        raise UsageError(f"no action {action!r}; expected one of {', '.join(ACTIONS)}")
+
+
+def up_verb(
+    spec: Annotated[
+        str,
+        typer.Argument(
+            metavar="SPEC",
+            help="A topology, or a file with one, such as a saved schedule.",
+            show_default=False,
+        ),
+    ],
+    rate: Annotated[
+        str,
+        typer.Option(metavar="RATE", help="What a link of capacity 1 carries, such as 20mbit."),
+    ] = DEFAULT_RATE,
+    name: Name = DEFAULT_NAME,
+    as_json: AsJson = False,
+) -> None:
+    """Make a fabric; do nothing if the same one exists.
+
+    Example: a2aflow testbed up torus:3x3x3 --rate 20mbit
+    """
     require_testbed()
-    found = ACTIONS[action](asked)
-    show({"action": action, **found}, as_json, _lines(found))
+    bed = up(_topology(spec), bytes_per_second(rate), name)
+    _show("up", {"fabric": _described(bed)}, as_json)
 
 
-def _up(asked: Asked) -> dict[str, Any]:
-    topology = _topology(asked.one("a SPEC or a file, such as torus:3x3x3"))
-    return {
-        "fabric": _described(up(topology, bytes_per_second(asked.rate), asked.name or DEFAULT_NAME))
-    }
+def status_verb(
+    name: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Which fabric; all if left out.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show all fabrics: what they are, what is cut, and what has crossed their links.
+
+    Example: a2aflow testbed status --json
+    """
+    require_testbed()
+    wanted = beds() if name is None else [bed_called(name)]
+    fabrics = [{**_described(bed), **_counts(bed)} for bed in wanted]
+    _show("status", {"fabrics": fabrics}, as_json)
 
 
-def _status(asked: Asked) -> dict[str, Any]:
-    asked.none()
-    wanted = [asked.bed()] if asked.name else beds()
-    return {"fabrics": [{**_described(bed), **_counts(bed)} for bed in wanted]}
+def cut_verb(
+    cable: Annotated[
+        str,
+        typer.Argument(
+            metavar="A-B", help="Two nodes that a cable joins, such as 0-1.", show_default=False
+        ),
+    ],
+    name: Name = DEFAULT_NAME,
+    as_json: AsJson = False,
+) -> None:
+    """Stop what crosses a cable, in both directions.
+
+    Example: a2aflow testbed cut 0-1
+    """
+    require_testbed()
+    bed = bed_called(name)
+    left = cut(bed, bed.plan.topology.ends_of(cable))
+    _show("cut", {"fabric": _described(left)}, as_json)
 
 
-def _cut(asked: Asked) -> dict[str, Any]:
-    bed = asked.bed()
-    ends = bed.plan.topology.ends_of(asked.one("two nodes, such as 0-1"))
-    return {"fabric": _described(cut(bed, ends))}
+def mend_verb(name: Name = DEFAULT_NAME, as_json: AsJson = False) -> None:
+    """Undo all cuts of a fabric.
+
+    Example: a2aflow testbed mend
+    """
+    require_testbed()
+    _show("mend", {"fabric": _described(mend(bed_called(name)))}, as_json)
 
 
-def _mend(asked: Asked) -> dict[str, Any]:
-    asked.none()
-    return {"fabric": _described(mend(asked.bed()))}
+def down_verb(name: Name = DEFAULT_NAME, as_json: AsJson = False) -> None:
+    """Remove a fabric, whatever is left of it, and end what runs in it.
+
+    Example: a2aflow testbed down
+    """
+    require_testbed()
+    _show("down", {"name": name, "removed": down(name)}, as_json)
 
 
-def _down(asked: Asked) -> dict[str, Any]:
-    asked.none()
-    name = asked.name or DEFAULT_NAME
-    return {"name": name, "removed": down(name)}
+def exec_verb(
+    command: Annotated[
+        list[str],
+        typer.Argument(metavar="-- COMMAND...", help="What to run.", show_default=False),
+    ],
+    node: Annotated[
+        str | None,
+        typer.Option(metavar="NODE", help="Where, if MPI does not say which rank this is."),
+    ] = None,
+    name: Name = DEFAULT_NAME,
+) -> None:
+    """Run a command on a node, or each rank of MPI on its own.
 
-
-def _exec(asked: Asked) -> dict[str, Any]:
-    if not asked.command:
-        raise UsageError("no command; expected exec -- COMMAND, such as exec -- ./program")
-    bed = asked.bed()
+    Example: mpiexec -n 27 a2aflow testbed exec -- ./program
+    """
+    require_testbed()
+    bed = bed_called(name)
     prefix = bed.prefix()
-    if asked.node is not None:
-        prefix.insert(-1, str(bed.plan.topology.node_of(asked.node)))
+    if node is not None:
+        prefix.insert(-1, str(bed.plan.topology.node_of(node)))
     sys.stdout.flush()
-    os.execv(prefix[0], [*prefix, *asked.command])
+    os.execv(prefix[0], [*prefix, *command])
 
 
-ACTIONS: dict[str, Callable[[Asked], dict[str, Any]]] = {
-    "up": _up,
-    "status": _status,
-    "cut": _cut,
-    "mend": _mend,
-    "down": _down,
-    "exec": _exec,
-}
+def _show(action: str, found: dict[str, Any], as_json: bool) -> None:
+    show({"action": action, **found}, as_json, _lines(found))
 
 
 def _topology(word: str) -> Topology:

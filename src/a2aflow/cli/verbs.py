@@ -71,6 +71,10 @@ VERBS: dict[str, Verb] = {
     "testbed": Verb(
         "a2aflow.cli.testbed:fabric_verb",
         "Make a fabric of network namespaces on this machine, with links of real limits.",
+        parts={
+            part: f"a2aflow.cli.testbed:{part}_verb"
+            for part in ("up", "status", "cut", "mend", "down", "exec")
+        },
     ),
     "workload": Verb(
         "a2aflow.cli.workload:workload_verb",
