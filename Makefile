@@ -7,7 +7,7 @@ PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 BUILD := hatchling editables
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint types tests fuzz mutants docs bench lock clean
+.PHONY: help setup demo test lint types tests fuzz mutants docs bench dist lock clean
 
 help:  ## list the commands
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -64,6 +64,15 @@ docs: $(READY)  ## write the outputs of the commands in README and docs anew
 
 bench: $(READY)  ## link against decomposed, as a ratio over N
 	$(BIN)/python benchmarks/link_vs_decomposed.py
+
+# The date of everything within is that of the commit, so the same commit gives the same bytes.
+dist: export SOURCE_DATE_EPOCH := $(shell git log -1 --format=%ct)
+dist: $(READY)  ## build sdist and wheel in dist/, twice, and compare them to the byte
+	rm -rf dist out/dist
+	$(BIN)/python -m hatchling build -d dist
+	$(BIN)/python -m hatchling build -d out/dist
+	diff -r dist out/dist
+	sha256sum dist/*
 
 lock:  ## pin the newest versions that pyproject.toml allows in constraints.txt
 	rm -rf $(VENV)-lock

@@ -1,0 +1,48 @@
+"""What is handed out: the same bytes from the same sources, and nothing but the package."""
+
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+DATE = "1700000000"
+
+
+def _built(where: Path, target: str) -> Path:
+    """Build a distribution as `make dist` does, and return its file."""
+    command = [sys.executable, "-m", "hatchling", "build", "-d", str(where), "-t", target]
+    dated = {**os.environ, "SOURCE_DATE_EPOCH": DATE}
+    subprocess.run(command, cwd=ROOT, env=dated, check=True, capture_output=True)
+    [found] = where.iterdir()
+    return found
+
+
+@pytest.mark.parametrize("target", ["wheel", "sdist"])
+def test_builds_are_the_same_to_the_byte(target: str, tmp_path: Path) -> None:
+    """Two builds, under another umask and time of day, give one file."""
+    first = _built(tmp_path / "first", target)
+    before = os.umask(0o077)
+    try:
+        again = _built(tmp_path / "again", target)
+    finally:
+        os.umask(before)
+    assert first.name == again.name
+    assert first.read_bytes() == again.read_bytes()
+
+
+def test_the_wheel_has_the_package_and_what_it_compiles(tmp_path: Path) -> None:
+    """Python, the engine in C, and the mark that says it is typed; no tests and no caches."""
+    with zipfile.ZipFile(_built(tmp_path, "wheel")) as wheel:
+        names = wheel.namelist()
+        [metadata] = [name for name in names if name.endswith("METADATA")]
+        said = wheel.read(metadata).decode()
+    assert "a2aflow/py.typed" in names
+    assert any(name.startswith("a2aflow/runtime/engine/") and name.endswith(".c") for name in names)
+    assert not [name for name in names if "__pycache__" in name or name.startswith("tests")]
+    for version in ("3.11", "3.12", "3.13"):
+        assert f"Classifier: Programming Language :: Python :: {version}" in said
