@@ -28,8 +28,9 @@ NAMES = {"last": "last", "repair_only": "repair", "hash_name": "hash", "topology
 ONLY_PRINTED = {
     *("as_json", "output", "provenance", "link_bandwidth", "shard"),
     *("context", "file", "sweep", "group_file", "words", "export", "listing", "draw", "patch"),
+    "mpi",
 }
-"""Options that say how to print or save, or that another argument or function has too."""
+"""Options that say how to print, save or start, or that another argument or function has too."""
 
 SHARED_VERBS = ("solve", "route", "schedule", "lower", "simulate", "run", "wrap", "verify")
 """Verbs that are a function of the same name."""

@@ -6,6 +6,11 @@ import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
 
 from a2aflow.errors import UsageError
 from a2aflow.lp import require_solver
@@ -57,6 +62,44 @@ def cores() -> int:
     return os.cpu_count() or 1
 
 
+class Team(Protocol):
+    """Processes that solve one problem together, each for some of the sources (`--mpi`).
+
+    Every process calls every method, in the same order.
+    """
+
+    rank: int
+    size: int
+
+    def total(self, part: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the sum of all parts, the same for all to the last bit."""
+
+    def gathered(self, part: Any) -> list[Any] | None:
+        """Return all parts in the order of the ranks, on the first of them."""
+
+
+class Alone:
+    """A team of one."""
+
+    rank, size = 0, 1
+
+    def total(self, part: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the only part."""
+        return part
+
+    def gathered(self, part: Any) -> list[Any] | None:
+        """Return the only part."""
+        return [part]
+
+
+ALONE = Alone()
+"""The team of a process that nobody helps."""
+
+
+class Dismissed(Exception):  # noqa: N818 (nothing went wrong)
+    """Ends a search on all ranks of a team but the first, which has the answer."""
+
+
 @dataclass(frozen=True)
 class SolveSettings:
     """Settings shared by all methods; they are passed in, never global.
@@ -66,7 +109,8 @@ class SolveSettings:
     what it takes to compile kernels, which happens once after an installation.
     `cluster` is the address of a Dask scheduler, on which the work per source then runs; it runs
     code, so it has to be one that you trust. `symmetry` lets one source stand for all that
-    automorphisms map it to. Once `stopped` says so, the time limit is over.
+    automorphisms map it to. Once `stopped` says so, the time limit is over. A long solve leaves a
+    `checkpoint` now and then, and goes on from one that is there. A `team` shares out the sources.
     """
 
     gap: float = 1e-6
@@ -78,6 +122,8 @@ class SolveSettings:
     cluster: str | None = None
     symmetry: bool = True
     stopped: Callable[[], bool] = never
+    checkpoint: Path | None = None
+    team: Team = ALONE
 
     def __post_init__(self) -> None:
         if not 0 < self.gap < 1:

@@ -1,5 +1,6 @@
 """`a2aflow solve`: the flow value, with its certificate."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -16,6 +17,7 @@ from a2aflow.cli.options import (
     takes_settings,
     takes_topology,
 )
+from a2aflow.cli.ranks import in_a_team, start_ranks
 from a2aflow.cli.telling import Telling, takes_telling
 from a2aflow.flows import METHODS
 from a2aflow.flows.public import find_flow, find_job_rates, refuse_with_jobs
@@ -29,6 +31,7 @@ from a2aflow.topologies.given import jobs_of
 @takes_telling
 def solve_verb(
     topology: Topology,
+    context: typer.Context,
     asked: Asked,
     telling: Telling,
     method: Annotated[str, typer.Option(help=f"One of auto, {', '.join(METHODS.known)}.")] = "auto",
@@ -52,6 +55,22 @@ def solve_verb(
             "--repair", help="With --from: only reroute what cannot stay, and stop there."
         ),
     ] = False,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Leave a checkpoint of a long solve here every minute, and go on from one that is "
+            "there.",
+        ),
+    ] = None,
+    mpi: Annotated[
+        int | None,
+        typer.Option(
+            metavar="R",
+            help="Share out the sources over R MPI ranks on this machine; elsewhere, start the "
+            "command with mpiexec.",
+        ),
+    ] = None,
 ) -> None:
     """Find the best all-to-all rate and prove it.
 
@@ -59,9 +78,12 @@ def solve_verb(
     between the two. Time is in units of one shard over one link of capacity 1. After a failure,
     `solve SPEC --remove-link 3-4 --from FILE` starts from what is left of the last answer. With
     --jobs, the flow carries every job at its max-min fair rate, and each level of rates is proven.
+    `mpiexec -n R a2aflow solve SPEC` solves over R ranks, each with its share of the memory.
 
     Example: a2aflow solve torus:3x3x3 --host-bandwidth 4 --link-bandwidth 25Gbps
     """
+    if mpi is not None:
+        raise typer.Exit(start_ranks(mpi, context.obj, checkpoint))
     problem = load_problem(topology, demand, groups, group_file, jobs, background)
     if jobs is not None:
         refuse_with_jobs(method, last)
@@ -69,6 +91,6 @@ def solve_verb(
             rates = find_job_rates(problem.topology, jobs_of(jobs, problem.topology), settings)
         telling.tell(rates.flow, summary_of(rates.flow) | rates.summary(), settings)
         return
-    with asked.search() as settings:
+    with asked.search() as alone, in_a_team(replace(alone, checkpoint=checkpoint)) as settings:
         flow = find_flow(problem, method, settings, last, repair_only)
     telling.tell(flow, summary_of(flow), settings)

@@ -10,6 +10,7 @@ from a2aflow.ir.arrays import Floats
 from a2aflow.ir.certificate import Certificate
 from a2aflow.ir.problem import Problem
 from a2aflow.paths.many_trees import distance_sums
+from a2aflow.settings import ALONE, Team
 
 
 def certify(problem: Problem, candidates: Iterable[Floats]) -> Certificate:
@@ -34,16 +35,17 @@ def length_bound(problem: Problem, lengths: Floats) -> float:
     return program_bound(whole_program(problem, by_source(problem)), lengths)
 
 
-def program_bound(program: FlowProgram, lengths: Floats) -> float:
+def program_bound(program: FlowProgram, lengths: Floats, team: Team = ALONE) -> float:
     """Return the bound of lengths on the optimum of a program; 0 if all are 0.
 
-    With several budgets it is the largest share of length in one of them that counts.
+    With several budgets it is the largest share of length in one of them that counts. In a team
+    the program is the part of one rank, and the bound that of the whole.
     """
     spent = program.spent(lengths)
     if spent <= 0:
         return 0.0
     sums = distance_sums(program.graph, lengths, program.groups.start, program.groups.wanted)
-    return float(program.weight @ sums) / spent
+    return float(team.total(np.array([program.weight @ sums]))[0]) / spent
 
 
 def _cleaned(lengths: Floats) -> Floats:

@@ -14,6 +14,7 @@ from a2aflow.ir.arrays import Floats, Ints, Reals
 from a2aflow.ir.paths import NOTHING
 from a2aflow.paths.many_trees import LANES, leaves_first, shortest_trees
 from a2aflow.paths.shortest import Adjacency
+from a2aflow.settings import ALONE, Team
 
 FILLING_PARTS = 8
 """Parts in which the missing flow is sent."""
@@ -22,14 +23,16 @@ CROWDING_STEEPNESS = 1000.0
 """A link that is a thousandth fuller than another is e times as long."""
 
 
-def fill_missing(program: FlowProgram, flow: Reals, parts: int = FILLING_PARTS) -> None:
+def fill_missing(
+    program: FlowProgram, flow: Reals, parts: int = FILLING_PARTS, team: Team = ALONE
+) -> None:
     """Add to flows [groups, links] what they lack, in place; what is negative is dropped first."""
     graph, groups = program.graph, program.groups
     missing = np.empty(groups.wanted.shape)
     load = _missing(
         graph.tail, graph.head, groups.start, groups.wanted, program.weight, flow, missing
     )
-    total: Floats = load.sum(axis=0)
+    total: Floats = team.total(load.sum(axis=0))
     for _ in range(parts):
         added = _send(
             Adjacency(graph).outgoing,
@@ -41,7 +44,7 @@ def fill_missing(program: FlowProgram, flow: Reals, parts: int = FILLING_PARTS) 
             1.0 / parts,
             flow,
         )
-        total = total + added.sum(axis=0)
+        total = total + team.total(added.sum(axis=0))
 
 
 def crowding(program: FlowProgram, load: Floats) -> Floats:

@@ -24,7 +24,7 @@ is less. A w that makes flows and lengths equally large in the norms of their st
 everywhere, if the first lengths are those of links that are all equally full, 1 / capacity.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -35,10 +35,19 @@ from a2aflow.flows.by_lp import (
     with_status,
 )
 from a2aflow.flows.certificate import program_bound
+from a2aflow.flows.checkpoint import CHECKPOINT_SECONDS, Checkpoint, Keeping, fingerprint
 from a2aflow.flows.exact import exact_flows, narrowness
 from a2aflow.flows.fill import fill_missing
 from a2aflow.flows.first_order_lanes import lanes_for, positive_load, to_lanes, to_rows
-from a2aflow.flows.first_order_loops import Network, Prices, State, Steps, exact_load, run_steps
+from a2aflow.flows.first_order_loops import (
+    Network,
+    Prices,
+    State,
+    Steps,
+    exact_load,
+    run_steps,
+    run_steps_together,
+)
 from a2aflow.flows.groups import Groups
 from a2aflow.flows.program import FlowProgram
 from a2aflow.flows.threads import using_threads
@@ -49,7 +58,7 @@ from a2aflow.ir.news import News
 from a2aflow.ir.problem import Problem
 from a2aflow.lp import SMALL_SIZE
 from a2aflow.paths.shortest import Adjacency, shortest_distances
-from a2aflow.settings import SolveSettings
+from a2aflow.settings import ALONE, Dismissed, SolveSettings, now
 
 POTENTIALS_SHARE = 0.9
 """The share of the step condition that goes to the potentials; prices have the rest."""
@@ -123,21 +132,60 @@ def solve_by_steps(
 ) -> Flow:
     """Return a flow within the gap asked for, or the best when time runs out or the user stops."""
     with using_threads(settings.workers):
-        plain = plain_flow(problem, program, method)
-        if plain.gap <= settings.gap:
-            return plain
-        answer = answer_by_steps(program, settings, guess)
+        if settings.team.size > 1:
+            answer = _answer_together(program, settings)
+        else:
+            plain = plain_flow(problem, program, method)
+            if plain.gap <= settings.gap:
+                return plain
+            answer = answer_by_steps(program, settings, guess, _keeping(program, settings, 0))
     certificate = Certificate(answer.lengths, answer.bound)
     flow = flow_from_entries(problem, program, answer.entries, certificate, method)
     return with_status(flow, answer.status, settings)
 
 
+def _keeping(program: FlowProgram, settings: SolveSettings, first: int) -> Keeping | None:
+    """Return where to keep checkpoints of a whole program, of whose groups `first` is ours."""
+    if settings.checkpoint is None:
+        return None
+    return Keeping(settings.checkpoint, fingerprint(program), settings.team.rank, first)
+
+
+def _answer_together(program: FlowProgram, settings: SolveSettings) -> Answer:
+    """Step for some of the groups, as one of a team; the first rank returns the whole answer.
+
+    Groups that are fewer than the ranks are left to the first one.
+    """
+    team, groups = settings.team, program.groups
+    if len(program.weight) < team.size:
+        if team.rank > 0:
+            raise Dismissed
+        return answer_by_steps(program, replace(settings, team=ALONE))
+    first, last = (len(program.weight) * rank // team.size for rank in (team.rank, team.rank + 1))
+    mine = slice(first, last)
+    some = Groups(groups.source[mine], None, groups.start[mine], groups.wanted[mine])
+    part = replace(program, groups=some, weight=program.weight[mine])
+    answer = answer_by_steps(part, settings, None, _keeping(program, settings, first))
+    parts = team.gathered(answer.entries)
+    if parts is None:
+        raise Dismissed
+    counts, links, volumes = zip(*((np.diff(start), *rest) for start, *rest in parts), strict=True)
+    entries = starts_of(np.concatenate(counts)), np.concatenate(links), np.concatenate(volumes)
+    return replace(answer, entries=entries)
+
+
 def answer_by_steps(
-    program: FlowProgram, settings: SolveSettings, guess: Guess | None = None
+    program: FlowProgram,
+    settings: SolveSettings,
+    guess: Guess | None = None,
+    keeping: Keeping | None = None,
 ) -> Answer:
-    """Step until the certified gap is the one asked for."""
+    """Step until the certified gap is the one asked for; keep checkpoints if told where.
+
+    In a team the program is the part of this rank, and so are the entries of the answer.
+    """
     program.require_memory()
-    search = _Search(program, settings, guess)
+    search = _Search(program, settings, guess, keeping)
     with using_threads(min(settings.workers, 1 + program.variables // THREAD_VARIABLES)):
         try:
             status = search.run()
@@ -145,7 +193,7 @@ def answer_by_steps(
             status = Status.INTERRUPTED
             search.certify()
         # Before the first check nothing is proven yet, but unit lengths always prove something.
-        bound = search.bound or program_bound(program, search.best_lengths)
+        bound = search.bound or program_bound(program, search.best_lengths, settings.team)
         return Answer(search.best_entries(), search.best_lengths, bound, status)
 
 
@@ -171,26 +219,23 @@ def _shortest_paths(program: FlowProgram) -> Guess:
     return Guess(volumes, 1 / program.graph.capacity)
 
 
-def _widths(program: FlowProgram, volumes: Floats) -> Floats:
-    """Return how much of each link there is to use, next to that of a median one.
-
-    In the time that some volumes take, all demand together needs no more than a certain width.
-    """
-    wanted = float(program.weight @ program.groups.wanted.sum(axis=1))
-    time, capacity = program.time(volumes), program.graph.capacity
-    useful = np.minimum(capacity, wanted / time) if time > 0 else capacity
-    return np.asarray(useful / np.quantile(useful, 0.5, method="lower"))
-
-
 class _Search:
     """The state of one solve: iterates, step sizes, and the best flow and bound so far."""
 
-    def __init__(self, program: FlowProgram, settings: SolveSettings, guess: Guess | None) -> None:
+    def __init__(
+        self,
+        program: FlowProgram,
+        settings: SolveSettings,
+        guess: Guess | None,
+        keeping: Keeping | None = None,
+    ) -> None:
         self.program = program
         self.settings = settings
+        self.team = settings.team
+        self.keeping, self.kept = keeping, now()
         warm = guess is not None
         total = program.groups.wanted.sum(axis=1)
-        self.scale = total / total.mean()
+        self.scale = total / (self._sum(total.sum()) / self._sum(len(total)))
         uneven = program.graph.capacity.max() > SINGLE_RANGE * program.graph.capacity.min()
         single = settings.gap >= SINGLE_GAP and not uneven
         self.real: Any = np.float32 if single else np.float64
@@ -205,12 +250,65 @@ class _Search:
         self.time, self.bound, self.enough = np.inf, 0.0, np.inf
         self.best_lengths = np.ones(program.graph.links)
         guess = guess or _shortest_paths(program)
-        self.useful = _widths(program, guess.volumes)
+        self.useful = self._useful_widths(guess.volumes)
         self.state = self._start(guess)
         self.trial = np.zeros((len(program.weight), program.graph.links), dtype=self.real)
         self.best_flow = np.zeros_like(self.trial)
         self.weight = 1.0
         self.weight = self._natural_weight() * (WARM_STEP_SHARE if warm else 1.0)
+        self.steps = 0
+        self._go_on()
+
+    def _sum(self, part: float) -> float:
+        """Return the sum of a number over the ranks of the team."""
+        return float(self.team.total(np.array([part], dtype=np.float64))[0])
+
+    def _time(self, load: Floats) -> float:
+        """Return the time of loads, each the sum of this rank's flows on a link."""
+        return float(self.program.durations(self.team.total(load)).sum())
+
+    def _useful_widths(self, volumes: Floats) -> Floats:
+        """Return how much of each link there is to use, next to that of a median one.
+
+        In the time that some volumes take, all demand together needs no more than a certain width.
+        """
+        program, capacity = self.program, self.program.graph.capacity
+        wanted = self._sum(float(program.weight @ program.groups.wanted.sum(axis=1)))
+        time = self._time(program.weight @ volumes)
+        useful = np.minimum(capacity, wanted / time) if time > 0 else capacity
+        return np.asarray(useful / np.quantile(useful, 0.5, method="lower"))
+
+    def _go_on(self) -> None:
+        """Go on where the last checkpoint is, if all ranks find one."""
+        groups = len(self.program.weight)
+        found = None if self.keeping is None else self.keeping.read(groups)
+        if self._sum(float(found is not None)) < self.team.size or found is None:
+            return
+        state = self.state
+        state.flow[:], state.potential[:] = self._lanes(found.flow), self._lanes(found.potential)
+        state.price[:] = found.price
+        self._restart()
+        self.weight, self.steps = found.weight, found.steps
+        self.try_lengths(found.lengths)
+        self.settings.report(f"from a checkpoint after {self.steps} steps: bound {self.bound:g}")
+
+    def _keep(self, now_or_never: bool = False) -> None:
+        """Write a checkpoint, if it is time to."""
+        due = now_or_never or now() - self.kept >= CHECKPOINT_SECONDS
+        if self.keeping is None or self._sum(float(due)) == 0.0:
+            return
+        groups, state = len(self.program.weight), self.state
+        flow = np.empty((groups, self.program.graph.links), dtype=self.real)
+        potential = np.empty((groups, self.program.graph.nodes), dtype=self.real)
+        to_rows(state.flow, flow)
+        to_rows(state.potential, potential)
+        proof = self.best_lengths, self.bound
+        self.keeping.write(
+            Checkpoint(
+                self.keeping.first, flow, potential, state.price, *proof, self.weight, self.steps
+            )
+        )
+        self.kept = now()
 
     def _network(self) -> Network:
         program = self.program
@@ -254,7 +352,7 @@ class _Search:
         near = np.bincount(graph.tail, flow, graph.nodes)
         near += np.bincount(graph.head, flow, graph.nodes)
         near[near == 0] = 1.0  # what no link touches wants nothing
-        total = float((program.weight * self.scale).sum())
+        total = self._sum(float((program.weight * self.scale).sum()))
         size = np.bincount(program.link_class, flow, program.classes)[: program.classes]
         price = (1 - POTENTIALS_SHARE) / (size / program.class_size * total)
         per_link = flow.astype(self.real), (1 / flow).astype(self.real)
@@ -268,41 +366,55 @@ class _Search:
         inverse = 1 / steps.potential
         squares = np.einsum("bnw,bnw,n,bw->", state.potential, state.potential, inverse, share)
         price = float((self.prices.size * state.price**2 / steps.price).sum())
-        return float(np.sqrt(flow / (squares + price)))
+        return float(np.sqrt(self._sum(float(flow)) / (self._sum(float(squares)) + price)))
 
     def run(self) -> Status:
         """Step, restart and check until done; say how it ended."""
-        steps, since, total = self._steps(), 0, 0
-        first_move, last_move, next_check, next_certified = 0.0, np.inf, STEPS_BETWEEN_CHECKS, 0.0
-        batch = int(np.clip(BATCH_VARIABLES // self.program.variables, 1, MOST_BATCH_STEPS))
-        small = self.program.variables < SMALL_SIZE
-        most_steps = min(MOST_SMALL_STEPS, MOST_STEPS) if small else MOST_STEPS
-        while total < most_steps:
-            move = run_steps(self.network, self.prices, steps, self.state, since, batch)
+        status = self._run()
+        if status is not Status.OPTIMAL:
+            self._keep(now_or_never=True)
+        return status
+
+    def _run(self) -> Status:
+        steps, since, begun = self._steps(), 0, self.steps
+        first_move, last_move, next_certified = 0.0, np.inf, 0.0
+        next_check = begun + STEPS_BETWEEN_CHECKS
+        variables = int(self._sum(self.program.variables))
+        batch = int(np.clip(BATCH_VARIABLES // variables, 1, MOST_BATCH_STEPS))
+        most_steps = min(MOST_SMALL_STEPS, MOST_STEPS) if variables < SMALL_SIZE else MOST_STEPS
+        while self.steps < begun + most_steps:
+            move = self._run_steps(steps, since, batch)
             first_move = move if since == 0 else first_move
-            since, total = since + batch, total + batch
-            late = self.settings.out_of_time()
-            if total >= next_check or late:
+            since, self.steps = since + batch, self.steps + batch
+            late = self._sum(float(self.settings.out_of_time())) > 0
+            if self.steps >= next_check or late:
                 promising = self._promising()
-                if self.bound < self.enough and (promising or total >= next_certified or late):
+                due = promising or self.steps >= next_certified or late
+                if self.bound < self.enough and due:
                     self.certify()
-                    next_certified = CERTIFYING_GROWTH * total
-                    self._report(total)
+                    next_certified = CERTIFYING_GROWTH * self.steps
+                    self._report()
                 if self.gap <= self.settings.gap or self.bound >= self.enough:
                     return Status.OPTIMAL
                 if late:
                     return Status.TIME_LIMIT
-                next_check = total + max(STEPS_BETWEEN_CHECKS, total // 8)
+                self._keep()
+                next_check = self.steps + max(STEPS_BETWEEN_CHECKS, self.steps // 8)
             slower = move > last_move and move <= RESTART_NECESSARY * first_move
-            if (
-                move <= RESTART_SUFFICIENT * first_move
-                or slower
-                or since >= max(64, RESTART_LONGEST * total)
-            ):
+            long = since >= max(64, RESTART_LONGEST * self.steps)
+            if move <= RESTART_SUFFICIENT * first_move or slower or long:
                 self._restart()
                 since, move = 0, np.inf
             last_move = move
         return Status.GAP_NOT_REACHED
+
+    def _run_steps(self, steps: Steps, since: int, count: int) -> float:
+        """Take some steps; return how far the last one moves."""
+        if self.team.size == 1:
+            return float(run_steps(self.network, self.prices, steps, self.state, since, count))
+        return run_steps_together(
+            self.network, self.prices, steps, self.state, since, count, self.team
+        )
 
     @property
     def gap(self) -> float:
@@ -323,12 +435,11 @@ class _Search:
         program = self.program
         self.try_lengths(program.link_lengths(np.maximum(self.state.price, 0.0)))
         load = positive_load(self.state.flow, self.network.share).sum(axis=0)
-        time = float(program.durations(load).sum())
-        return time <= self.bound * (1 + self.settings.gap)
+        return self._time(load) <= self.bound * (1 + self.settings.gap)
 
     def try_lengths(self, lengths: Floats) -> None:
         """Keep lengths if they prove more than the best so far."""
-        bound = program_bound(self.program, lengths)
+        bound = program_bound(self.program, lengths, self.team)
         if bound > self.bound:
             # In this order: Ctrl-C in between must not leave a bound without its lengths.
             self.best_lengths, self.bound = lengths, bound
@@ -338,7 +449,7 @@ class _Search:
         program, groups, trial = self.program, self.program.groups, self.trial
         to_rows(self.state.flow, trial)
         np.multiply(trial, self.scale[:, None], out=trial, casting="same_kind")
-        fill_missing(program, trial)
+        fill_missing(program, trial, team=self.team)
         adjacency = Adjacency(program.graph)
         load = exact_load(
             (program.graph.tail, program.graph.head),
@@ -350,12 +461,12 @@ class _Search:
             program.weight,
             trial,
         )
-        time = float(program.durations(load.sum(axis=0)).sum())
+        time = self._time(load.sum(axis=0))
         if time < self.time:
             self.time, self.trial, self.best_flow = time, self.best_flow, trial
 
-    def _report(self, total: int) -> None:
-        text = f"{total} steps: certified gap {self.gap:.2e}"
+    def _report(self) -> None:
+        text = f"{self.steps} steps: certified gap {self.gap:.2e}"
         self.settings.report(News.of_gap(text, self.gap, self.settings.gap))
 
     def best_entries(self) -> tuple[Ints, Ints, Floats]:

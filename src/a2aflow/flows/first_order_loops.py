@@ -15,6 +15,7 @@ from a2aflow.flows.exact import make_exact
 from a2aflow.flows.first_order_lanes import lane_step
 from a2aflow.flows.threads import BLOCKS
 from a2aflow.ir.arrays import Floats, Ints, Reals
+from a2aflow.settings import Team
 
 
 class Network(NamedTuple):
@@ -71,30 +72,57 @@ def run_steps(
 
     With T the primal-dual step, z becomes a (2 T(z) - z) + (1 - a) anchor, a = (k + 1) / (k + 2).
     """
+    distance = 0.0
+    for step in range(done, done + count):
+        keep = (step + 1) / (step + 2)
+        load = _step_flows(network, prices, steps, state, keep)
+        distance = load[-1] + _price_step(prices, steps, state, load[:-1], keep)
+    return float(np.sqrt(distance))
+
+
+def run_steps_together(
+    network: Network, prices: Prices, steps: Steps, state: State, done: int, count: int, team: Team
+) -> float:
+    """Take the same steps as one of a team, whose ranks have some of the groups each.
+
+    All ranks have the same prices; a step needs the sum of their loads, and nothing else.
+    """
+    distance = 0.0
+    for step in range(done, done + count):
+        keep = (step + 1) / (step + 2)
+        load = team.total(_step_flows(network, prices, steps, state, keep))
+        distance = load[-1] + _price_step(prices, steps, state, load[:-1], keep)
+    return float(np.sqrt(distance))
+
+
+@njit(cache=True)
+def _step_flows(
+    network: Network, prices: Prices, steps: Steps, state: State, keep: float
+) -> Floats:
+    """Step all flows and potentials; return the reflected flows' loads, and the move squared."""
     links = len(network.head)
     load = np.empty((BLOCKS, links), dtype=state.flow.dtype)
     moved = np.empty(BLOCKS)
     length = np.empty(links, dtype=state.flow.dtype)
-    distance = 0.0
-    for step in range(done, done + count):
-        keep = (step + 1) / (step + 2)
-        _lengths(prices, state.price, length)
-        if state.flow.shape[2] == 1:
-            _flow_step(network, steps, state, length, keep, load, moved)
-        else:
-            lane_step(
-                (network.tail, network.head),
-                (network.root, network.wanted, network.share),
-                (steps.flow, steps.inverse, steps.potential),
-                (state.flow, state.flow_anchor),
-                (state.potential, state.potential_anchor),
-                length,
-                keep,
-                load,
-                moved,
-            )
-        distance = moved.sum() + _price_step(prices, steps, state, load, keep)
-    return float(np.sqrt(distance))
+    _lengths(prices, state.price, length)
+    if state.flow.shape[2] == 1:
+        _flow_step(network, steps, state, length, keep, load, moved)
+    else:
+        lane_step(
+            (network.tail, network.head),
+            (network.root, network.wanted, network.share),
+            (steps.flow, steps.inverse, steps.potential),
+            (state.flow, state.flow_anchor),
+            (state.potential, state.potential_anchor),
+            length,
+            keep,
+            load,
+            moved,
+        )
+    told = np.empty(links + 1)
+    told[:links] = load.sum(axis=0)
+    told[links] = moved.sum()
+    return told
 
 
 @njit(cache=True)
@@ -165,12 +193,11 @@ def _flow_step(
 
 
 @njit(cache=True)
-def _price_step(prices: Prices, steps: Steps, state: State, load: Reals, keep: float) -> float:
+def _price_step(prices: Prices, steps: Steps, state: State, load: Floats, keep: float) -> float:
     """Step the prices towards the loaded classes, within their budgets; return the move squared."""
     raised = np.zeros(len(prices.size) + 1)
-    total = load.sum(axis=0)
-    for link in range(len(total)):
-        raised[prices.of_link[link]] += total[link]
+    for link in range(len(load)):
+        raised[prices.of_link[link]] += load[link]
     price, anchor = state.price, state.price_anchor
     slope = steps.price * prices.capacity
     target = np.empty(len(price))

@@ -50,6 +50,7 @@ def solve(
     cluster: str | None = None,
     last: Flow | str | PathLike[str] | None = None,
     repair: bool = False,
+    checkpoint: str | PathLike[str] | None = None,
     progress: Callable[[str], None] = silent,
     stop: Callable[[], bool] = never,
 ) -> Flow:
@@ -81,6 +82,7 @@ def solve(
         last: a flow, or the path of one, to start from: of this problem before links or nodes
             failed, or capacities or demands changed.
         repair: with `last`, only reroute what cannot stay, and stop there.
+        checkpoint: a file for the state of a long solve, which goes on from one that is there.
         progress: called with a line now and then.
         stop: asked now and then; once it says so, the time limit is over.
 
@@ -99,6 +101,7 @@ def solve(
         cluster=cluster,
         symmetry=symmetry,
         stopped=stop,
+        checkpoint=None if checkpoint is None else Path(checkpoint),
     )
     problem = problem_of(given, demand, host_bandwidth, groups, jobs, background)
     settings = settings.begin()
@@ -192,6 +195,13 @@ def _solved(
     last: Flow | str | PathLike[str] | None,
     repair: bool,
 ) -> Flow:
+    if settings.team.size > 1:
+        if method not in ("auto", "first-order") or last is not None:
+            raise UsageError(
+                "several MPI ranks with another --method than first-order, or with --from; leave "
+                "them out, or solve in one process"
+            )
+        method = "first-order"
     if last is None:
         if repair:
             raise UsageError("--repair without a flow to repair; add --from FILE")

@@ -1,0 +1,85 @@
+"""`--mpi R`: the same command in R processes, which share out the sources of one solve."""
+
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import typer
+
+from a2aflow.cli.failures import FAILURES, described
+from a2aflow.cli.show import warn
+from a2aflow.errors import UsageError
+from a2aflow.lp.settings import silent
+from a2aflow.runtime.mpi.team import Ranks, ranks_of_this_job
+from a2aflow.runtime.mpiexec import find_mpi
+from a2aflow.settings import Dismissed, SolveSettings, cores
+
+FAILED = 1
+"""The exit code of ranks that end without one of their own."""
+
+
+def start_ranks(ranks: int, words: Sequence[str], checkpoint: Path | None) -> int:
+    """Run the same command as so many ranks of this machine's MPI; return its exit code."""
+    if ranks < 1:
+        raise UsageError(f"--mpi {ranks}; expected at least 1 rank")
+    mpi = find_mpi()
+    command = [sys.executable, "-m", "a2aflow", *_without_mpi(words)]
+    with subprocess.Popen(mpi.command(ranks, command), env=mpi.variables(ranks)) as process:
+        try:
+            code = process.wait()
+        except BaseException:
+            process.terminate()
+            raise
+    if code != 0:
+        kept = checkpoint is not None and checkpoint.exists()
+        ways = f"{checkpoint} has the last checkpoint: the same command goes on from there"
+        none = "with --checkpoint FILE, a command that is given again goes on where it was"
+        warn(f"the {ranks} ranks ended with code {code}; {ways if kept else none}")
+    return code if 0 <= code < 128 else FAILED
+
+
+def _without_mpi(words: Sequence[str]) -> list[str]:
+    """Return the words of a call without those that ask for ranks."""
+    kept: list[str] = []
+    skip = False
+    for word in words:
+        if skip or word == "--mpi":
+            skip = not skip
+        elif not word.startswith("--mpi="):
+            kept.append(word)
+    return kept
+
+
+@contextmanager
+def in_a_team(settings: SolveSettings) -> Iterator[SolveSettings]:
+    """Give settings with the team that this process is a rank of; all ranks but one end here.
+
+    A rank that fails says why and ends all of them.
+    """
+    team = ranks_of_this_job()
+    if team is None:
+        yield settings
+        return
+    workers = max(1, min(settings.workers, cores() // team.neighbours))
+    report = settings.report if team.rank == 0 else silent
+    try:
+        yield replace(settings, team=team, workers=workers, report=report)
+    except Dismissed:
+        team.leave()
+        raise typer.Exit(0) from None
+    except FAILURES as error:
+        _give_up(team, error)
+    except Exception as error:
+        warn(f"rank {team.rank}: {type(error).__name__}: {error}")
+        team.give_up(FAILED)
+    else:
+        team.leave()
+
+
+def _give_up(team: Ranks, error: BaseException) -> None:
+    told = described(error)
+    warn(f"rank {team.rank} of {team.size}: {told['message']}")
+    team.give_up(int(told["code"]))

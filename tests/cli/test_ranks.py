@@ -1,0 +1,38 @@
+"""`solve --mpi`: ranks that share out the sources find what one process finds."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SPEC = ("solve", "jellyfish:n=64,d=4,seed=1", "--gap", "1e-3", "--json")
+
+
+def run(*words: object) -> "subprocess.CompletedProcess[str]":
+    """Run a command in a process of its own, as ranks are."""
+    command = [sys.executable, "-m", "a2aflow", *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+
+
+def test_two_ranks_find_what_one_process_does(tmp_path: Path) -> None:
+    """The same time and bound up to rounding, printed once, in a file that verifies."""
+    alone = json.loads(run(*SPEC, "--method", "first-order").stdout)
+    saved, state = tmp_path / "flow.npz", tmp_path / "state.npz"
+    done = run(*SPEC, "--mpi", "2", "--output", saved, "--checkpoint", state)
+    assert done.returncode == 0, done.stderr
+    both = json.loads(done.stdout)
+    assert both["gap"] <= 1e-3
+    assert (both["time"], both["bound"]) == pytest.approx((alone["time"], alone["bound"]), rel=1e-4)
+    assert run("verify", saved).returncode == 0
+
+
+def test_a_rank_that_fails_ends_all_with_its_reason(tmp_path: Path) -> None:
+    """Nobody waits for it, and the exit code is its own."""
+    nothing = tmp_path / "state.npz"
+    nothing.write_text("no checkpoint")
+    done = run(*SPEC, "--mpi=2", "--checkpoint", nothing)
+    assert done.returncode == 3
+    assert "is no checkpoint" in done.stderr
+    assert "2 ranks ended with code 3" in done.stderr
