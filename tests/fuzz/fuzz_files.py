@@ -168,6 +168,12 @@ TABLES = {
         b"0 0\n1 0.5\n2 1e-3\n3,2\n",
         ("simulate route.json --link-bandwidth 1Gbps --start starts.txt",),
     ),
+    "measured.json": (
+        b'{"schedule":"s.json","on":"mpi","runtime":"MPICH","rows":[{"bytes":1024,"ours":'
+        b'{"mean":1e-3,"throughput":3e6},"native":null},{"bytes":2048,"throughput":4e6,'
+        b'"bound_throughput":5e6,"native_throughput":null}]}',
+        ("report measured.json",),
+    ),
     "groups.txt": (b"0,1\n2 3\n", (f"solve {SPEC} --group-file groups.txt",)),
     "ranks.txt": (
         b"0 3\n1,2\n2, 0  # the first\n3 1\n",

@@ -127,7 +127,7 @@ def _is(parameter: Any, kind: str) -> bool:
 def _subject(rng: Random, verb: str) -> str:
     """Return a SPEC, or a file that somebody else made."""
     files = sorted(valid_files())
-    takes_file = verb in ("verify", "lower", "run", "simulate")
+    takes_file = verb in ("verify", "lower", "run", "simulate", "report")
     return rng.choice(files) if takes_file and rng.random() < 0.9 else rng.choice(SPECS)
 
 

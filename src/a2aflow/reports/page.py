@@ -21,7 +21,10 @@ from typing import Any
 from a2aflow.ir.files.text import write_text
 from a2aflow.reports.library import charting_library
 
-SCRIPTS = ("start.js", "drawing.js", "player.js", "pairs.js", "charts.js", "main.js")
+SCRIPTS = (
+    *("start.js", "drawing.js", "network.js", "matrix.js", "pointing.js"),
+    *("player.js", "pairs.js", "charts.js", "main.js"),
+)
 """Our own scripts, in the order in which each needs those before it."""
 
 UNSAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
