@@ -199,8 +199,9 @@ def _pass_on(door: socket.socket, port: int, rank: int) -> None:
     other: dict[socket.socket, socket.socket] = {}
     alive = [rank]
     while alive or other:
-        for ready in select.select([door, *alive, *other], [], [])[0]:
-            if ready is rank:
+        files: list[int | socket.socket] = [door, *alive, *other]
+        for ready in select.select(files, [], [])[0]:
+            if isinstance(ready, int):
                 alive.clear()
             elif ready is door:
                 here, there = door.accept()[0], socket.create_connection(("127.0.0.1", port))
