@@ -1,12 +1,14 @@
 """Programs that nobody here wrote, as they are and under `a2aflow wrap`: results, calls, time.
 
     python benchmarks/unmodified.py [--spec hypercube:3] [--mpiexec /usr/bin/mpiexec]
+    python benchmarks/unmodified.py --rate 400mbit --only hpcc
 
 Debian's packages hpcc (MPI_Alltoall from C in its MPIFFT), quantum-espresso with its -data
 (mpi_alltoall_ and mpi_alltoallv_ from Fortran in pw.x), libfftw3-mpi-dev and libfftw3-dev (a
 transform by FFTW, which may choose sends of its own instead), with libopenmpi-dev, are what this
 knows; what is not installed is left out, and said. Ranks share this machine, so the ratio of times
-says what the schedule costs where no network is gained.
+says what the schedule costs where no network is gained; with --rate they are on the nodes of an
+emulated fabric of such links (root on Linux), as they are and under `wrap` over the same links.
 """
 
 import argparse
@@ -17,11 +19,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import a2aflow
+from a2aflow.ir.bandwidth import bytes_per_second
+from a2aflow.testbed.launch import temporary_bed
 
 REPORT = re.compile(r"a2aflow: (\d+) all-to-alls taken, (\d+) passed; (\d+) bytes in ([0-9.]+) s")
 SECONDS = 900
@@ -191,34 +196,57 @@ def run(command: list[str], folder: Path) -> tuple[float, str]:
     return time.perf_counter() - began, ended.stdout + ended.stderr
 
 
+@contextmanager
+def placed(schedule: a2aflow.Schedule, rate: str | None) -> Iterator[list[str]]:
+    """Give what takes a rank to its node of a fabric; nothing without a rate."""
+    if rate is None:
+        yield []
+        return
+    with temporary_bed(schedule.problem.topology, bytes_per_second(rate)) as bed:
+        yield bed.prefix()
+
+
 def main() -> None:
     """Print one line for every program."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--spec", default="hypercube:3")
     parser.add_argument("--mpiexec", default="/usr/bin/mpiexec")
+    parser.add_argument("--mpicc", help="of the same MPI, if it is not beside its mpiexec")
+    parser.add_argument("--rate", help="of the links of a fabric to run on, such as 400mbit")
+    parser.add_argument("--only", nargs="*", default=[each.name for each in PROGRAMS])
     asked = parser.parse_args()
     schedule = a2aflow.schedule(asked.spec)
     ranks = len(schedule.problem.topology.terminals)
     print(f"{asked.spec}, {ranks} ranks of {asked.mpiexec}")
     print(f"{'program':8}{'taken':>7}{'passed':>8}{'bytes':>12}{'time ratio':>12}  result")
-    for program in PROGRAMS:
-        with tempfile.TemporaryDirectory() as name:
-            folder = Path(name)
-            command = program.prepare(folder, ranks)
-            if command is None:
-                print(f"{program.name:8} is not installed")
-                continue
-            launched = [asked.mpiexec, "-n", str(ranks), *command]
-            plain, said = run(launched, folder)
-            before = program.result(folder, said)
-            schedule.save(folder / "schedule.json")
-            words = [sys.executable, "-m", "a2aflow", "wrap", "schedule.json", "--report", "--"]
-            seconds, said = run([*words, *launched], folder)
-            after, found = program.result(folder, said), REPORT.search(said)
-            taken, passed, moved = found.groups()[:3] if found else ("?", "?", "?")
-            same = f"{after}, the same" if after == before else f"{before} became {after}"
-            row = f"{program.name:8}{taken:>7}{passed:>8}{moved:>12}{seconds / plain:12.2f}"
-            print(f"{row}  {same}", flush=True)
+    with placed(schedule, asked.rate) as prefix:
+        start = [asked.mpiexec, "-n", str(ranks), *prefix]
+        wrap = [sys.executable, "-m", "a2aflow", "wrap", "schedule.json", "--report"]
+        wrap += ["--mpicc", str(Path(asked.mpicc).absolute())] if asked.mpicc else []
+        for program in PROGRAMS:
+            if program.name in asked.only:
+                compare(program, schedule, start, wrap)
+
+
+def compare(
+    program: Program, schedule: a2aflow.Schedule, start: list[str], wrap: list[str]
+) -> None:
+    """Run a program as it is and under `wrap`; print what became of it."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        command = program.prepare(folder, len(schedule.problem.topology.terminals))
+        if command is None:
+            print(f"{program.name:8} is not installed")
+            return
+        plain, said = run([*start, *command], folder)
+        before = program.result(folder, said)
+        schedule.save(folder / "schedule.json")
+        seconds, said = run([*wrap, "--", *start, *command], folder)
+        after, found = program.result(folder, said), REPORT.search(said)
+        taken, passed, moved = found.groups()[:3] if found else ("?", "?", "?")
+        same = f"{after}, the same" if after == before else f"{before} became {after}"
+        row = f"{program.name:8}{taken:>7}{passed:>8}{moved:>12}{seconds / plain:12.2f}"
+        print(f"{row}  {same}", flush=True)
 
 
 if __name__ == "__main__":

@@ -118,9 +118,10 @@ def test_workloads_run_there_too() -> None:
 
 
 @needs_testbed
-def test_an_unchanged_program_runs_there(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["mpich", "openmpi"])
+def test_an_unchanged_program_runs_there(tmp_path: Path, kind: str) -> None:
     """A program in C under `wrap`: all is right, and its bytes have crossed the links."""
-    mpi, mpicc = mpi_of("mpich")
+    mpi, mpicc = mpi_of(kind)
     program = compiled("alltoalls", mpicc, tmp_path)
     a2aflow.schedule("ring:4").save(tmp_path / "ring.json")
     with fabric(a2aflow.build("ring:4"), "wraps") as bed:

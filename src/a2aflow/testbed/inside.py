@@ -14,6 +14,9 @@ milliseconds.
 import ctypes
 import json
 import os
+import re
+import select
+import socket
 import subprocess
 import sys
 from contextlib import suppress
@@ -46,6 +49,9 @@ DEVICE_SETTINGS = {
 
 COMMANDS = {"ip": ["ip"], "ip6": ["ip", "-6"], "tc": ["tc"]}
 """What carries out which batch."""
+
+LAUNCHER, LAUNCHER_PORT = "PMIX_SERVER_URI", re.compile(r";tcp4://127\.0\.0\.1:(\d+)$")
+"""Where Open MPI says how its ranks reach their launcher: at a port of the machine."""
 
 RANK_VARIABLES = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "RANK")
 """Where launchers say which rank a process is."""
@@ -148,12 +154,69 @@ def _become(words: list[str]) -> None:
     cut = words.index("--")
     record = json.loads(Path(words[0]).read_text(encoding="utf-8"))
     node = int(words[1]) if cut > 1 else _own_node(record["terminals"])
+    home = os.open("/proc/self/ns/net", os.O_RDONLY)
     enter(record["namespaces"][node])
+    for port in _launcher_ports():
+        _relay(port, home)
+    os.close(home)
     os.environ.update({**record["environment"], **os.environ})
     try:
         os.execvp(words[cut + 1], words[cut + 1 :])
     except OSError as error:
         _fail(f"{words[cut + 1]}: {error.strerror}", 127)
+
+
+def _launcher_ports() -> set[int]:
+    """Return the ports of the machine at which a launcher waits for this rank."""
+    found = (LAUNCHER_PORT.search(os.environ[key]) for key in os.environ if LAUNCHER in key)
+    return {int(match[1]) for match in found if match}
+
+
+def _relay(port: int, home: int) -> None:
+    """Have what connects to a port here reach the same port of the machine.
+
+    A socket belongs to the namespace in which it was made, so a process that has been in both can
+    pass bytes on. What ranks tell their launcher does not cross the fabric, as with MPICH. It ends
+    after the rank, and is nobody's child, for a rank does not expect any.
+    """
+    rank = os.pidfd_open(os.getpid())
+    with socket.socket() as door:
+        door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        door.bind(("127.0.0.1", port))
+        door.listen()
+        child = os.fork()
+        if child:
+            os.close(rank)
+            os.waitpid(child, 0)
+            return
+        if os.fork() == 0:
+            _check(_libc.setns(home, CLONE_NEWNET), "cannot go back to the machine")
+            _pass_on(door, port, rank)
+        os._exit(0)
+
+
+def _pass_on(door: socket.socket, port: int, rank: int) -> None:
+    other: dict[socket.socket, socket.socket] = {}
+    alive = [rank]
+    while alive or other:
+        files: list[int | socket.socket] = [door, *alive, *other]
+        for ready in select.select(files, [], [])[0]:
+            if isinstance(ready, int):
+                alive.clear()
+            elif ready is door:
+                here, there = door.accept()[0], socket.create_connection(("127.0.0.1", port))
+                other[here], other[there] = there, here
+            elif ready in other:
+                try:
+                    data = ready.recv(1 << 16)
+                    other[ready].sendall(data)
+                except OSError:
+                    data = b""
+                if not data:
+                    gone = other.pop(ready)
+                    del other[gone]
+                    ready.close()
+                    gone.close()
 
 
 def _own_node(terminals: list[int]) -> int:

@@ -40,8 +40,12 @@ ENVIRONMENT = {
     "FI_TCP_IFACE": IDENTITY,
     "GLOO_SOCKET_IFNAME": IDENTITY,
     "TP_SOCKET_IFNAME": IDENTITY,
+    "OMPI_MCA_pml": "ob1",
+    "OMPI_MCA_btl": "self,tcp",
+    "OMPI_MCA_btl_tcp_if_include": IDENTITY,
 }
-"""What keeps MPICH and gloo to the fabric: no shared memory, and addresses that lead over links."""
+"""What keeps MPICH, gloo and Open MPI to the fabric: no shared memory, and addresses that lead over
+links."""
 
 INSIDE = Path(__file__).with_name("inside.py")
 GONE_SECONDS = 5.0
