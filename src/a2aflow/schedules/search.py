@@ -122,7 +122,7 @@ def _find(problem: Problem, settings: ScheduleSettings) -> FoundSchedule:
     flow = choose_flow(master, replace(settings, solve=settings.solve.sharing(STEPPING_SHARE)))
     rounded, curve = _search(flow, settings)
     schedule = schedule_from(rounded, master.certificate, "tsmcf")
-    floor = {chunks: floor_of(flow, chunks) for chunks in choices_of(flow, settings.max_chunks)}
+    floor = {chunks: floor_of(flow, chunks) for chunks in choices_of(flow, settings.most_chunks)}
     return FoundSchedule(schedule, curve, floor, flow.status, max(flow.bound, master.bound))
 
 
@@ -151,7 +151,7 @@ def _search(flow: TimedFlow, settings: ScheduleSettings) -> tuple[Rounded, dict[
     if settings.chunks is not None:
         only = _smallest_loss(flows, settings.chunks, settings.solve)
         return only, {settings.chunks: only.loss}
-    choices = choices_of(flow, settings.max_chunks)
+    choices = choices_of(flow, settings.most_chunks)
     whole = [chunks for chunks in choices if on_grid(flow, chunks)]
     affordable = [
         chunks
