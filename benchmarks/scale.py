@@ -62,8 +62,11 @@ JOBS = (
     job("route", "route genkautz:n=1001,d=4 --method single", 600, gap=1e-2),
     job("schedule", "schedule torus:8x8x8", 60, gap=math.inf),
     job("schedule", "schedule genkautz:n=100,d=4", 120, gap=math.inf),
-    job("schedule", "schedule genkautz:n=101,d=4", 600, gap=math.inf),
-    job("schedule", "schedule jellyfish:n=100,d=4,seed=1", 1200, gap=math.inf),
+    job("schedule", "schedule jellyfish:n=64,d=4,seed=1", 5, gap=1e-2),
+    job("schedule", "schedule genkautz:n=64,d=4 --drop-links 2", 5, gap=1e-2),
+    job("schedule", "schedule genkautz:n=101,d=4", 30, gap=1e-2),
+    job("schedule", "schedule jellyfish:n=256,d=4,seed=1", 30, 2, 1e-2),
+    job("schedule", "schedule genkautz:n=1000,d=4", 120, 2, 1e-2),
     job("beyond", "solve genkautz:n=10000,d=4 --gap 1e-2", 3600, gap=1e-2),
 )
 

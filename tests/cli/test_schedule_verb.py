@@ -43,10 +43,19 @@ def test_the_sweep_shows_both_curves(run: Run) -> None:
     assert "loss with" in run(*words).out
 
 
+def test_the_sweep_of_lists(run: Run) -> None:
+    """Lists have the same two curves, of whole chunks."""
+    curves = run(
+        "schedule", "ring:5", "--sweep", "--method", "list", "--max-chunks", 2, "--json"
+    ).json
+    assert curves["method"] == "list"
+    assert min(each["time"] for each in curves["by_steps"]) >= curves["bound"] * (1 - 1e-9)
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--method", "list"), "--sweep is of the method tsmcf, not of list"),
+        (("--method", "sccl"), "a sweep of the method sccl; expected one of auto, tsmcf, list"),
         (("--operation-cost", 0.5), "no use for operation cost"),
         (("--steps", 3), "no use for steps"),
         (("--chunks", 3), "no use for chunks"),

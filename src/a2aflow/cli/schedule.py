@@ -19,12 +19,12 @@ from a2aflow.cli.options import (
 from a2aflow.cli.show import show
 from a2aflow.cli.tables import columns
 from a2aflow.cli.telling import Telling, takes_telling
-from a2aflow.errors import UsageError
 from a2aflow.ir.topology import Topology
+from a2aflow.schedules.by_list import FINER
 from a2aflow.schedules.methods import AUTO, find_schedule, require_method
 from a2aflow.schedules.search import FoundSchedule
-from a2aflow.schedules.sweep import SWEPT, sweep_schedules
-from a2aflow.settings import ScheduleSettings
+from a2aflow.schedules.sweep import sweep_schedules
+from a2aflow.settings import MOST_CHUNKS, ScheduleSettings
 
 DEFAULTS = ScheduleSettings()
 
@@ -56,7 +56,11 @@ def schedule_verb(
         int | None, typer.Option(help="Chunks per shard; the fewest that do if left out.")
     ] = None,
     max_chunks: Annotated[
-        int, typer.Option(help="Most chunks to try per shard of mean size.")
+        int | None,
+        typer.Option(
+            help=f"Most chunks to try per shard of mean size; {MOST_CHUNKS} if left out, or up to "
+            f"{max(FINER)} for a list where few pairs send."
+        ),
     ] = DEFAULTS.max_chunks,
     loss: Annotated[
         float, typer.Option(help="How much longer than the fractional optimum it may take.")
@@ -88,10 +92,6 @@ def schedule_verb(
     Example: a2aflow schedule torus:3x3x3 --host-bandwidth 4 --output torus.schedule.json
     """
     require_method(method)
-    if sweep and method not in (AUTO, SWEPT):
-        raise UsageError(
-            f"--sweep is of the method {SWEPT}, not of {method}; leave one of them out"
-        )
     problem = load_problem(topology, demand, groups, group_file, jobs, background)
     with asked.search() as solving:
         settings = ScheduleSettings(
@@ -106,7 +106,7 @@ def schedule_verb(
             operation_cost=operation_cost,
         )
         if sweep:
-            curves = sweep_schedules(problem, settings).summary()
+            curves = sweep_schedules(problem, settings, method).summary()
         else:
             found = find_schedule(problem, method, settings)
     if sweep:

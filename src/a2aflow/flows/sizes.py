@@ -17,7 +17,8 @@
 | layers | `OFFERED_DEPENDENCIES` | routes one by one | orders of the links |
 | bound of a schedule | `SHARP_BOUND_VARIABLES` | to the gap asked for | to that of its steps |
 | tsMCF | `TIMED_FIRST_ORDER_VARIABLES` | linear program | primal-dual steps |
-| schedule, `auto`, without symmetry | `LISTED_VARIABLES` | tsMCF | routes and a list |
+| schedule, `auto`, sources not all alike | `LISTED_VARIABLES` | tsMCF | routes and a list |
+| order of a list that loses | `TIGHTENED_WORK` | is negotiated | stays |
 | chunks under translations | `WRITTEN_OUT_VARIABLES` | without them too | only with them |
 | total durations of chunks | `EVERY_TOTAL_WORK` | each, from the least on | two |
 | durations that do not fit | `REFINED_VARIABLES` | the flow is solved again | another total |
@@ -53,9 +54,12 @@ DENSE_NODES = 400
 """Up to this many nodes a dense eigenvalue solver is quick enough."""
 
 LISTED_VARIABLES = 30_000
-"""Sources times links times least steps above which chunks on routes are served by a list.
+"""Sources after symmetry times links times least steps above which a list serves routes.
 
 A time-stepped program of this size takes half a minute, and its rounding as long again."""
+
+TIGHTENED_WORK = 3_000_000
+"""Chunks times links times steps up to which chunks negotiate for steps where a list loses."""
 
 WHOLE_VARIABLES = 20_000
 """Variables below which a flow that is to be routed is solved for all sources.

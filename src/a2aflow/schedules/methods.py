@@ -8,6 +8,7 @@ from a2aflow.flows import sizes, solve
 from a2aflow.flows.symmetry.translations import find_translations
 from a2aflow.ir.flow import Status
 from a2aflow.ir.problem import Problem
+from a2aflow.ir.schedule import Schedule
 from a2aflow.schedules.by_list import find_by_list
 from a2aflow.schedules.sccl import synthesise
 from a2aflow.schedules.search import FoundSchedule, find_timestepped, proven_status
@@ -17,6 +18,9 @@ from a2aflow.settings import ScheduleSettings
 
 AUTO = "auto"
 """The method that takes another by the size of the problem."""
+
+WORTH_A_LIST = 0.05
+"""The gap, or the loss if that is larger, above which a list is tried after a small program."""
 
 Scheduler = Callable[[Problem, ScheduleSettings], FoundSchedule]
 
@@ -49,16 +53,34 @@ def require_method(method: str) -> None:
 def find_by_size(problem: Problem, settings: ScheduleSettings) -> FoundSchedule:
     """Return the schedule of the time-stepped program where it is small, else that of a list.
 
-    Symmetry makes the program small, and its schedules symmetric, which lists do not reach.
+    Symmetry makes the program small, and its schedules symmetric, which lists do not reach. Where a
+    small program leaves much to the bound, a list is tried too, and the better of both is taken.
     """
-    grown = len(problem.sources) * problem.topology.links * least_steps(problem)
-    large = grown > sizes.LISTED_VARIABLES and not _symmetric(problem, settings)
-    by_list = settings.robust is not None or (large and not settings.operation_cost)
-    return METHODS["list" if by_list else "tsmcf"](problem, settings)
+    if settings.operation_cost:
+        return timestepped(problem, settings)
+    if settings.robust is not None or is_listed(problem, settings):
+        return listed(problem, settings)
+    stepped = timestepped(problem, settings)
+    asked = settings.steps is not None or settings.chunks is not None
+    enough = max(settings.loss, WORTH_A_LIST)
+    if asked or stepped.schedule.gap <= enough or settings.solve.out_of_time():
+        return stepped
+    other = listed(problem, settings)
+    return min(stepped, other, key=lambda each: _cost(each.schedule, settings))
 
 
-def _symmetric(problem: Problem, settings: ScheduleSettings) -> bool:
-    return find_translations(problem, settings.solve.symmetry).order > 1
+def is_listed(problem: Problem, settings: ScheduleSettings) -> bool:
+    """Whether a problem is so large that its chunks are put on routes and served by a list.
+
+    Where one source stands for all, the program stays small, and its schedules lose nothing.
+    """
+    sources = len(problem.sources) / find_translations(problem, settings.solve.symmetry).order
+    grown = sources * problem.topology.links * least_steps(problem)
+    return sources > 1 and grown > sizes.LISTED_VARIABLES
+
+
+def _cost(schedule: Schedule, settings: ScheduleSettings) -> float:
+    return schedule.time + settings.latency * schedule.steps
 
 
 def synthesised(problem: Problem, settings: ScheduleSettings) -> FoundSchedule:

@@ -32,7 +32,7 @@ def schedule(
     latency: float = 0.0,
     step_tolerance: float = STEP_TOLERANCE,
     chunks: int | None = None,
-    max_chunks: int = 16,
+    max_chunks: int | None = None,
     loss: float = 0.01,
     operation_cost: float = 0.0,
     robust: Sequence[str] | None = None,
@@ -68,7 +68,8 @@ def schedule(
         latency: what a step costs, in shard times.
         step_tolerance: the share by which a further step must lower the time.
         chunks: how many per shard; the fewest that do if left out.
-        max_chunks: most chunks to try per shard of mean size.
+        max_chunks: most chunks to try per shard of mean size; if left out 16, or up to 256 for a
+            list where few pairs send.
         loss: how much longer than the fractional optimum it may take.
         operation_cost: what each message costs the rank that sends or receives it, in shard times;
             the schedule is then the one of least time, latency and cost in all that was found with
@@ -173,6 +174,7 @@ def sweep(
     demand: GivenDemand = None,
     groups: GivenGroups = None,
     host_bandwidth: float | None = None,
+    method: str = AUTO,
     settings: ScheduleSettings | None = None,
 ) -> Sweep:
     """Return what steps and chunks cost: time against steps, and loss against chunks.
@@ -183,6 +185,7 @@ def sweep(
         groups: all-to-all only within groups of terminals, each by name or number, or a file of
             them with one a line; in the place of a demand.
         host_bandwidth: make all that passes a node pass its host, at so many units of one link.
+        method: `"tsmcf"`, `"list"`, or `"auto"`, which takes one of these by size.
         settings: what else may be asked; `max_chunks` is how far the chunks go.
 
     >>> import a2aflow
@@ -192,4 +195,4 @@ def sweep(
 
     """
     problem = problem_of(given, demand, host_bandwidth, groups)
-    return sweep_schedules(problem, settings or ScheduleSettings())
+    return sweep_schedules(problem, settings or ScheduleSettings(), method)

@@ -32,8 +32,8 @@ from a2aflow.ir.units import normal_units
 from a2aflow.paths.any_path import Chunks, Table
 from a2aflow.routes.best_response import LAST_STEEPNESS, quick_paths
 from a2aflow.routes.weights import routes_from_weights
-from a2aflow.schedules.by_list import SHORTEST_STEP, Placed, per_shard, place_all, write_schedule
-from a2aflow.schedules.serve import Served, Ways, serve, ways_of
+from a2aflow.schedules.orders import Ordered, order_by_list
+from a2aflow.schedules.placed import Placed, per_shard, place_all
 from a2aflow.settings import SolveSettings
 
 FINENESS = 0.2
@@ -151,17 +151,14 @@ class Resolver:
 
     def _ordered(self, placed: Placed) -> Iterator[Found[Schedule]]:
         """Yield schedules of the chunks on their paths, of longer and shorter steps."""
-        topology = self.problem.topology
-        ways = ways_of(topology, placed.paths, placed.size)
         for parts in RESOLVED_QUOTAS:
-            served = serve(topology, ways, placed.time / parts, SHORTEST_STEP)
-            if served is not None:
-                yield Found(served.time, partial(_written, placed, ways, served))
+            found = order_by_list(placed, placed.time / parts)
+            if found is not None:
+                yield Found(found.time, partial(_written, found))
 
 
-def _written(placed: Placed, ways: Ways, served: Served, proof: Certificate) -> Schedule:
-    schedule = write_schedule(placed, ways, served, proof, placed.time)
-    return replace(schedule, method=METHOD)
+def _written(found: Ordered, proof: Certificate) -> Schedule:
+    return found.write(proof, found.placed.time, METHOD)
 
 
 def resolved_routes(problem: Problem, loss: float, settings: SolveSettings) -> Routes:

@@ -127,7 +127,7 @@ def _find(problem: Problem, settings: ScheduleSettings) -> FoundSchedule:
     flow = _even_flow(master, stepping) or choose_flow(master, stepping)
     rounded, curve = _search(flow, settings)
     schedule = replace(schedule_from(rounded, master.certificate, "tsmcf"), problem=problem)
-    floor = {chunks: floor_of(flow, chunks) for chunks in choices_of(flow, settings.max_chunks)}
+    floor = {chunks: floor_of(flow, chunks) for chunks in choices_of(flow, settings.most_chunks)}
     return FoundSchedule(schedule, curve, floor, flow.status, max(flow.bound, master.bound))
 
 
@@ -169,7 +169,7 @@ def _search(flow: TimedFlow, settings: ScheduleSettings) -> tuple[Rounded, dict[
     if settings.chunks is not None:
         only = _smallest_loss(flows, settings.chunks, settings.solve)
         return only, {settings.chunks: only.loss}
-    choices = choices_of(flow, settings.max_chunks)
+    choices = choices_of(flow, settings.most_chunks)
     whole = [chunks for chunks in choices if on_grid(flow, chunks)]
     affordable = [
         chunks

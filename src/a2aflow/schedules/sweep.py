@@ -1,6 +1,7 @@
 """What steps and chunks cost: time against steps, and loss against chunks."""
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 from a2aflow.errors import UsageError
@@ -9,19 +10,25 @@ from a2aflow.flows.symmetry.translations import find_translations
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.units import normal_units
 from a2aflow.ir.words import beyond_rounding
+from a2aflow.schedules.by_list import bounding_flow, numbers_of, orders
+from a2aflow.schedules.methods import AUTO, is_listed
+from a2aflow.schedules.orders import Ordered, cheaper, orders_of
+from a2aflow.schedules.placed import place_chunks
 from a2aflow.schedules.search import chunk_curve
 from a2aflow.schedules.steps import best_flow, timed_flows
 from a2aflow.settings import ScheduleSettings
 
-SWEPT = "tsmcf"
-"""The method whose curves these are."""
-
 
 @dataclass(frozen=True)
 class Sweep:
-    """The fractional time of each number of steps, and of the best one the loss by chunks."""
+    """The time of each number of steps, and of the best one the loss by chunks.
+
+    By `tsmcf` times are fractional, and losses are over the best of them. By `list` times are those
+    of whole chunks, as many as lose least, and losses are over the certified bound.
+    """
 
     topology: str
+    method: str
     bound: float
     times: dict[int, float]
     steps: int
@@ -32,6 +39,7 @@ class Sweep:
         losses = {chunks: beyond_rounding(loss) for chunks, loss in self.losses.items()}
         return {
             "topology": self.topology,
+            "method": self.method,
             "bound": self.bound,
             "by_steps": [{"steps": steps, "time": time} for steps, time in self.times.items()],
             "steps": self.steps,
@@ -39,10 +47,20 @@ class Sweep:
         }
 
 
-def sweep_schedules(problem: Problem, settings: ScheduleSettings) -> Sweep:
+def sweep_schedules(problem: Problem, settings: ScheduleSettings, method: str = AUTO) -> Sweep:
     """Return time against steps, and for the best number of steps, loss against chunks."""
     _require_swept(settings)
-    settings = settings.begin()
+    if method == AUTO:
+        method = "list" if is_listed(problem, settings) else "tsmcf"
+    if method not in SWEEPS:
+        raise UsageError(
+            f"a sweep of the method {method}; expected one of {', '.join((AUTO, *SWEEPS))}"
+        )
+    return SWEEPS[method](problem, settings.begin())
+
+
+def _sweep_timestepped(problem: Problem, settings: ScheduleSettings) -> Sweep:
+    """Sweep over the fractional schedules of more and more steps, and chunks in the best."""
     units = normal_units(problem, demand=False)
     master = solve(units.problem, "grouped", settings.solve)
     translations = find_translations(units.problem, settings.solve.symmetry)
@@ -50,11 +68,53 @@ def sweep_schedules(problem: Problem, settings: ScheduleSettings) -> Sweep:
     best = best_flow(flows, master.bound, settings.latency / units.time)
     return Sweep(
         topology=problem.topology.name,
+        method="tsmcf",
         bound=master.bound * units.time,
         times={flow.expansion.steps: flow.time * units.time for flow in flows},
         steps=best.expansion.steps,
-        losses=chunk_curve(best, range(1, settings.max_chunks + 1), settings.solve),
+        losses=chunk_curve(best, range(1, settings.most_chunks + 1), settings.solve),
     )
+
+
+def _sweep_lists(problem: Problem, settings: ScheduleSettings) -> Sweep:
+    """Sweep over numbers of chunks, and over quotas of those that lose least."""
+    units = normal_units(problem, demand=False)
+    flow, latency = bounding_flow(units.problem, settings.solve), settings.latency / units.time
+    settings = replace(settings, latency=latency)
+    found: dict[int, Ordered] = {}
+    for chunks in numbers_of(units.problem, settings.max_chunks):
+        if found and settings.solve.out_of_time():
+            break
+        placed = place_chunks(flow, chunks, settings.solve)
+        for each in orders(placed, flow.bound, settings):
+            finest = each.placed.chunks.most
+            found[finest] = cheaper(found.get(finest, each), each, latency)
+    best = min(found.values(), key=lambda each: each.cost(latency))
+    several = [*orders_of(best.placed, settings, every=True), best]
+    return Sweep(
+        topology=problem.topology.name,
+        method="list",
+        bound=flow.bound * units.time,
+        times={steps: time * units.time for steps, time in _least_times(several).items()},
+        steps=best.steps,
+        losses={chunks: found[chunks].time / flow.bound - 1 for chunks in sorted(found)},
+    )
+
+
+def _least_times(orders: list[Ordered]) -> dict[int, float]:
+    """Return the time of each number of steps that no fewer steps reach."""
+    least: dict[int, float] = {}
+    for each in sorted(orders, key=lambda each: (each.steps, each.time)):
+        if not least or each.time < min(least.values()) * (1 - 1e-9):
+            least[each.steps] = each.time
+    return least
+
+
+SWEEPS: dict[str, Callable[[Problem, ScheduleSettings], Sweep]] = {
+    "tsmcf": _sweep_timestepped,
+    "list": _sweep_lists,
+}
+"""The methods that have curves, by name."""
 
 
 def _require_swept(settings: ScheduleSettings) -> None:
@@ -62,6 +122,6 @@ def _require_swept(settings: ScheduleSettings) -> None:
     for name in ("steps", "chunks", "robust", "operation_cost"):
         if getattr(settings, name) != getattr(ScheduleSettings, name):
             raise UsageError(
-                f"a sweep goes over all steps and chunks of fractional schedules, and has no use "
-                f"for {name.replace('_', ' ')}; leave it out, or ask for one schedule"
+                f"a sweep goes over all steps and chunks, and has no use for "
+                f"{name.replace('_', ' ')}; leave it out, or ask for one schedule"
             )

@@ -209,7 +209,7 @@ def _flows(master: Flow, settings: ScheduleSettings) -> Iterator[TimedFlow]:
 def _whole(flow: TimedFlow, master: Flow, search: Search) -> Iterator[Schedule]:
     """Yield schedules of one flow, of all numbers of chunks that could be better."""
     asked = search.settings
-    first, *others = [asked.chunks] if asked.chunks else choices_of(flow, asked.max_chunks)
+    first, *others = [asked.chunks] if asked.chunks else choices_of(flow, asked.most_chunks)
     affordable = (each for each in others if rounding_work(flow, each) <= sizes.AFFORDABLE_WORK)
     for chunks in (first, *affordable):
         # Whole chunks may leave steps of the flow unused.

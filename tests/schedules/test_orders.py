@@ -1,0 +1,152 @@
+"""Orders that are repaired, and chunks that go in rounds: correct, and no longer than they say."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from a2aflow.check.schedule import check_schedule
+from a2aflow.flows import sizes
+from a2aflow.ir.chunks import shards_of
+from a2aflow.ir.demand import Demand
+from a2aflow.ir.problem import Problem
+from a2aflow.lp.settings import never
+from a2aflow.runtime.in_process import Alltoall
+from a2aflow.schedules.by_list import bounding_flow, find_by_list, numbers_of
+from a2aflow.schedules.orders import order_by_list
+from a2aflow.schedules.placed import Placed, place_chunks
+from a2aflow.schedules.rounds import in_rounds, rounds_for
+from a2aflow.schedules.sweep import sweep_schedules
+from a2aflow.schedules.tighten import tightened
+from a2aflow.settings import ScheduleSettings, SolveSettings
+from a2aflow.topologies.given import problem_of
+from a2aflow.topologies.spec import build
+from strategies import fabrics, topologies
+from uneven_cases import uneven_problems
+
+
+@st.composite
+def grouped_problems(draw: st.DrawFn) -> Problem:
+    """Draw a fabric, and one group of its terminals or two; pairs of both have two shards."""
+    topology = draw(topologies(max_nodes=6) | fabrics())
+    count = len(topology.terminals)
+    members = st.sets(st.integers(0, count - 1), min_size=2)
+    groups = [sorted(each) for each in draw(st.lists(members, min_size=1, max_size=2))]
+    return Problem(topology, Demand.of_groups(count, groups))
+
+
+any_problem = uneven_problems() | grouped_problems()
+
+
+def placed_chunks(problem: Problem, chunks: int) -> tuple[Placed, float]:
+    """Return chunks on paths, and the bound that these aim at."""
+    flow = bounding_flow(problem, SolveSettings())
+    return place_chunks(flow, chunks, SolveSettings()), flow.bound
+
+
+@given(problem=any_problem, chunks=st.none() | st.integers(1, 3))
+@settings(max_examples=12)
+def test_every_byte_arrives(problem: Problem, chunks: int | None) -> None:
+    """Switches, narrow links, silent pairs, groups: verified, and exact to the byte when run."""
+    schedule = find_by_list(problem, ScheduleSettings(chunks=chunks, max_chunks=4)).schedule
+    assert check_schedule(schedule).time == pytest.approx(schedule.time)
+    shard, random = shards_of(problem.demand, 13), np.random.default_rng(0)
+    ranks = range(shard.ranks)
+    sizes_of = [[int(shard.of(np.array(s), np.array(d))) for d in ranks] for s in ranks]
+    sent = [[random.bytes(size) for size in row] for row in sizes_of]
+    send = [np.frombuffer(b"".join(row), dtype=np.uint8) for row in sent]
+    recv = [np.zeros(size, dtype=np.uint8) for size in shard.outputs().tolist()]
+    Alltoall(schedule)(send, recv, shard)
+    for to in ranks:
+        assert recv[to].tobytes() == b"".join(sent[source][to] for source in ranks)
+
+
+@given(problem=any_problem, rounds=st.integers(1, 7))
+@settings(max_examples=12)
+def test_rounds_lose_at_most_the_length_of_the_longest_way(problem: Problem, rounds: int) -> None:
+    """The time is within (R + D - 1) / R of the paths', which is proven for any paths."""
+    placed, _ = placed_chunks(problem, 2)
+    ordered = in_rounds(placed, rounds)
+    legs = ordered.ways.legs
+    assert ordered.time <= placed.time * (rounds + legs - 1) / rounds * (1 + 1e-9)
+    certificate = bounding_flow(problem, SolveSettings()).certificate
+    schedule = ordered.write(certificate, placed.time)
+    assert check_schedule(schedule).time == pytest.approx(ordered.time)
+    assert schedule.chunks.most == rounds * placed.chunks.most
+
+
+def test_as_many_rounds_as_the_loss_needs() -> None:
+    """On a path of three legs, two hundred rounds lose one percent; none lose nothing."""
+    line = build("mesh:4")
+    problem = problem_of(line, None, None, [[0, 3]])
+    placed, bound = placed_chunks(problem, 1)
+    assert rounds_for(placed, bound * 1.01) == 200
+    assert in_rounds(placed, 200).time == pytest.approx(1.01 * bound)
+    assert rounds_for(placed, bound) is None
+
+
+@given(problem=any_problem)
+@settings(max_examples=12)
+def test_a_repair_never_takes_longer(problem: Problem) -> None:
+    """Whatever is asked of it, what comes is an order of the same chunks, at most as long."""
+    placed, bound = placed_chunks(problem, 2)
+    repaired = tightened(placed, bound, bound, never)
+    assert repaired is not None
+    listed = order_by_list(placed, longest_send(placed), 1.0)
+    assert listed is not None
+    assert bound * (1 - 1e-6) <= repaired.time <= listed.time * (1 + 1e-9)
+    schedule = repaired.write(bounding_flow(problem, SolveSettings()).certificate, placed.time)
+    assert check_schedule(schedule).time == pytest.approx(repaired.time)
+
+
+def longest_send(placed: Placed) -> float:
+    """Return how long the slowest send of any chunk takes."""
+    capacity, paths = placed.problem.topology.capacity, placed.paths
+    return float((placed.size[paths.path_of_link] / capacity[paths.link]).max())
+
+
+def test_a_repair_is_for_small_orders(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beyond a size, or when it is late, there is none."""
+    placed, bound = placed_chunks(Problem.all_to_all(build("ring:5")), 2)
+    assert tightened(placed, bound, bound, lambda: True) is None
+    monkeypatch.setattr(sizes, "TIGHTENED_WORK", 10)
+    assert tightened(placed, bound, bound, never) is None
+
+
+def test_a_repair_gains() -> None:
+    """A group on a sparse fabric: a list alone wastes a third, and repaired it does not."""
+    problem = problem_of("genkautz:n=12,d=2", None, None, [[0, 1, 2, 3]])
+    placed, bound = placed_chunks(problem, 8)
+    listed = order_by_list(placed, longest_send(placed), 1.0)
+    repaired = tightened(placed, bound, bound, never)
+    assert listed is not None
+    assert repaired is not None
+    assert repaired.time < 0.98 * listed.time
+
+
+def test_a_group_on_a_cube_is_near_its_bound() -> None:
+    """Four of eight nodes of a 3-cube: many small chunks, at most 2 % above the bound of 1."""
+    problem = problem_of("hypercube:3", None, None, [[0, 1, 2, 3]])
+    found = find_by_list(problem, ScheduleSettings(loss=0.02))
+    assert check_schedule(found.schedule).gap <= 0.02 + 1e-9
+    dear = find_by_list(problem, ScheduleSettings(loss=0.02, latency=0.05, max_chunks=8)).schedule
+    assert dear.steps < found.schedule.steps
+
+
+def test_more_chunks_where_few_pairs_send() -> None:
+    """The most chunks are sixteen for many pairs, and more for few, unless they are given."""
+    few = problem_of("hypercube:3", None, None, [[0, 1]])
+    assert numbers_of(few, None)[-1] == 256
+    assert numbers_of(few, 16)[-1] == 16
+    assert numbers_of(Problem.all_to_all(build("torus:4x4x4")), None)[-1] == 16
+
+
+def test_a_sweep_of_lists_has_falling_times() -> None:
+    """Each number of steps is faster than fewer of them, and the last is the best order."""
+    problem = Problem.all_to_all(build("jellyfish:n=16,d=3,seed=1"))
+    sweep = sweep_schedules(problem, ScheduleSettings(max_chunks=3), "list")
+    times = list(sweep.times.values())
+    assert times == sorted(times, reverse=True)
+    assert list(sweep.times) == sorted(sweep.times)
+    assert sorted(sweep.losses) == [1, 2, 3]
+    assert times[-1] == pytest.approx(sweep.bound * (1 + min(sweep.losses.values())), rel=2e-3)
