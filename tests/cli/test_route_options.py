@@ -21,6 +21,8 @@ WORDS: dict[str, tuple[str, ...]] = {
     "chunks": ("--chunks", "3"),
     "layers": ("--layers", "df-sssp"),
     "robust": ("--robust", "pairs"),
+    "layer_change": ("--layer-change",),
+    "destination_based": ("--destination-based",),
     "cluster": ("--cluster", "tcp://localhost:1"),
 }
 """How each option that concerns some methods only is given."""

@@ -58,6 +58,31 @@ def check_routes(routes: Routes, tolerance: float = TOLERANCE) -> RoutesReport:
     return RoutesReport(time, bound, time / bound - 1, routes.count, per_pair, routes.layers)
 
 
+def check_destinations(routes: Routes) -> None:
+    """Check that a node sends all that is for one terminal, in one layer, over one link."""
+    topology, terminals = routes.problem.topology, len(routes.problem.topology.terminals)
+    assigned = routes.layer_of_link
+    assigned = np.zeros(len(routes.link), dtype=np.int64) if assigned is None else assigned
+    names, entries = _distinct(assigned), np.zeros(0, dtype=np.int64)
+    for block in _blocks(routes):
+        mine = assigned[int(routes.start[block.first]) : int(routes.start[block.last])]
+        table = np.searchsorted(names, mine) * terminals
+        table += routes.destination[block.first : block.last][block.route]
+        keys = _distinct(table * topology.links + block.link)
+        entries = _distinct(np.concatenate((entries, keys)))
+    link = entries % topology.links
+    places = np.sort(entries // topology.links * topology.nodes + topology.tail[link])
+    twice = places[1:][places[1:] == places[:-1]]
+    if len(twice):
+        row, node = divmod(int(twice[0]), topology.nodes)
+        name, end = divmod(row, terminals)
+        words = (
+            f"node {topology.node_name(node)} sends to node {topology.terminal_name(end)} over "
+            f"several links in layer {names[name]}"
+        )
+        raise VerificationError(f"routes on {topology.name}", (words,))
+
+
 def _pairs(routes: Routes) -> Ints:
     return routes.source * len(routes.problem.topology.terminals) + routes.destination
 

@@ -86,6 +86,10 @@ def route_verb(
         bool,
         typer.Option("--layer-change", help=f"Let routes of {METHOD} change layer on the way."),
     ] = False,
+    destination_based: Annotated[
+        bool,
+        typer.Option("--destination-based", help="One next link per node and destination."),
+    ] = False,
     robust: Robust = None,
     demand: DemandFile = None,
     groups: Groups = None,
@@ -118,6 +122,7 @@ def route_verb(
             epsilon=epsilon,
             max_layers=max_layers,
             layer_change=layer_change,
+            destination_based=destination_based,
             shape=sides_of(shape) if shape is not None else None,
             chunks=chunks,
             layers=layers,

@@ -42,6 +42,9 @@ paths that are not disjoint; and one that every router takes."""
 CHANGING = RouteSettings(layer_change=True)
 """Routes in one order of all channels, at whatever size."""
 
+BY_DESTINATION = RouteSettings(destination_based=True)
+"""Routes that tables by destination hold."""
+
 Job = Callable[[], object]
 
 
@@ -94,6 +97,7 @@ def small_jobs() -> dict[str, Job]:
         "layers, chunks and phases": partial(_refine, one_way),
         "routes without deadlock": partial(solve_deadlock_free, problem, 1, RouteSettings()),
         "routes that change layer": partial(solve_deadlock_free, one_way, 2, CHANGING),
+        "routes by destination": partial(route, one_way, "single", BY_DESTINATION),
         "schedule": partial(find_timestepped, problem, ScheduleSettings(max_chunks=2)),
         "schedule by list": partial(find_by_list, problem, ScheduleSettings(chunks=1)),
         "solve again": partial(warm_up, problem.topology),

@@ -35,6 +35,7 @@ def route(
     max_layers: int | None = None,
     deadlock_free: int | None = None,
     layer_change: bool = False,
+    destination_based: bool = False,
     robust: Sequence[str] | None = None,
     chunks: int | None = None,
     seed: int = 0,
@@ -77,6 +78,8 @@ def route(
         max_layers: most virtual layers.
         deadlock_free: short for `method="deadlock-free"` with so many `max_layers`.
         layer_change: let deadlock-free routes change layer on the way, for fabrics that can.
+        destination_based: one next link per node and destination, as switches with tables by
+            destination have; `sssp` and `native` have no other.
         robust: short for `method="robust"`, against these demands: names of families, `"skew"`,
             `"pairs"`, `"destinations"` or `"hose"`, or files of demands.
         chunks: make weights whole multiples of one over this of a shard.
@@ -124,6 +127,7 @@ def route(
         seed=seed,
         max_layers=max_layers,
         layer_change=layer_change,
+        destination_based=destination_based,
         shape=shape,
         chunks=chunks,
         layers=layers,

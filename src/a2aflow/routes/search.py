@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Any
 
-from a2aflow.check.routes import check_routes
+from a2aflow.check.routes import check_destinations, check_routes
 from a2aflow.ir.flow import Status
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
@@ -65,6 +65,8 @@ def find_routes(
     if routes.layers is None and settings.layers is not None:
         routes, notes = layers_in_time(routes, settings.layers, settings.max_layers, settings.solve)
     check_routes(routes)
+    if settings.destination_based:
+        check_destinations(routes)
     phases = _phases(routes, settings)
     return FoundRoutes(
         routes, route_status(routes, settings), notes, phases, _judged(routes, settings)

@@ -28,6 +28,7 @@ from a2aflow.ir.topology import Topology
 from a2aflow.paths.any_path import Chunks, Table, negotiate
 from a2aflow.paths.trace import trace_paths
 from a2aflow.routes.best_response import best_response_paths
+from a2aflow.routes.by_destination import route_by_destination
 from a2aflow.routes.weights import routes_from_weights
 from a2aflow.settings import RouteSettings
 
@@ -50,7 +51,10 @@ DEFAULT_ROUTES = 8
 def route_single(problem: Problem, settings: RouteSettings) -> Routes:
     """Return one route per pair."""
     settings = settings.begin()
-    return route_chunks(_master(problem, settings), 1, settings, "single")
+    flow = _master(problem, settings)
+    if settings.destination_based:
+        return route_by_destination(problem, flow.certificate, settings)
+    return route_chunks(flow, 1, settings, "single")
 
 
 def route_few(problem: Problem, settings: RouteSettings) -> Routes:

@@ -26,8 +26,13 @@ from a2aflow.settings import RouteSettings
 
 def route_sssp(problem: Problem, _: RouteSettings) -> Routes:
     """Return one route per pair, out of one weighted shortest-path tree per terminal."""
+    return routes_from_tables(problem, sssp_tables(problem), "sssp")
+
+
+def sssp_tables(problem: Problem) -> Ints:
+    """Return the link by which each node sends on to each terminal [terminals, nodes]."""
     topology = problem.topology
-    table = _tables(
+    table: Ints = _tables(
         topology.nodes,
         (topology.tail, topology.head),
         topology.capacity,
@@ -36,7 +41,7 @@ def route_sssp(problem: Problem, _: RouteSettings) -> Routes:
         np.ascontiguousarray(problem.node_demand(np.arange(len(topology.terminals))).T),
         np.full(topology.links, _hop_weight(problem)),
     )
-    return routes_from_tables(problem, table, "sssp")
+    return table
 
 
 def _hop_weight(problem: Problem) -> float:

@@ -71,6 +71,9 @@ UNRESTRICTED_SHARE = 0.3
 PROGRAM_WORK = 50_000
 """Sources times links times layers up to which the program is solved; `at_scale` above."""
 
+USEFUL_LAYERS = 16
+"""Layers beyond which none are added at scale: no fabric has more, and each costs as much again."""
+
 BOUND_SHARE = 0.4
 """The share of the time for what proves the bound, where the rest is for a search at scale."""
 
@@ -101,7 +104,8 @@ def solve_deadlock_free(problem: Problem, layers: int, settings: RouteSettings) 
     if layers < 1:
         raise UsageError(f"{layers} virtual layers; expected at least 1")
     settings, best, units = settings.begin(), None, normal_units(problem)
-    small = len(problem.sources) * problem.topology.links * layers <= PROGRAM_WORK
+    channels = problem.topology.links * min(layers, USEFUL_LAYERS)
+    small = len(problem.sources) * channels <= PROGRAM_WORK
     if settings.layer_change or not small:
         best = _at_scale(units.problem, layers, settings)
     if small and (best is None or best.gap > settings.solve.gap):
@@ -134,7 +138,8 @@ def _at_scale(problem: Problem, layers: int, settings: RouteSettings) -> Routes 
     routes = _by_dimension(problem, layers, certificate)
     if routes is not None and routes.gap <= proof.gap:
         return routes
-    found = route_in_lanes(problem, layers, certificate, METHOD, settings)
+    useful = min(layers, USEFUL_LAYERS)
+    found = route_in_lanes(problem, useful, certificate, METHOD, settings)
     return min((each for each in (routes, found) if each), key=lambda each: each.time, default=None)
 
 

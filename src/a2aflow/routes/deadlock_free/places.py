@@ -7,8 +7,8 @@ in what comes after. The latest place before a channel out of v is as good as an
 has the same channels after it, so there are no more places to weigh than v has channels out. One
 reading of the order forwards and one backwards gives the distances at all of them.
 
-A move costs two readings of the order for all terminals, and all pairs times the places: at 128
-nodes 0.1 ms, at 512 nodes 1 ms. All numbers are of single precision, so that more fit in a vector.
+A move costs two readings of the order for all terminals, and all pairs times the places. Numbers
+are of single precision, so that more fit in a vector.
 """
 
 import numpy as np
