@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Sequence
+from os import PathLike
 from typing import Any
 
 from a2aflow.ir.answer import made_now
@@ -35,6 +36,7 @@ def route(
     max_layers: int | None = None,
     deadlock_free: int | None = None,
     robust: Sequence[str] | None = None,
+    last: Routes | str | PathLike[str] | None = None,
     chunks: int | None = None,
     seed: int = 0,
     solver: str = "auto",
@@ -77,6 +79,8 @@ def route(
         deadlock_free: short for `method="deadlock-free"` with so many `max_layers`.
         robust: short for `method="robust"`, against these demands: names of families, `"skew"`,
             `"pairs"`, `"destinations"` or `"hose"`, or files of demands.
+        last: routes, or the path of some, to begin with: of this problem before links or nodes
+            failed; the method is then theirs.
         chunks: make weights whole multiples of one over this of a shard.
         seed: of what a method chooses at random.
         solver: `"auto"`, or a solver of linear programs.
@@ -129,7 +133,7 @@ def route(
     )
     problem = problem_of(given, demand, host_bandwidth, groups, jobs, background)
     settings = settings.begin()
-    routes = find_routes(problem, method, settings).routes
+    routes = find_routes(problem, method, settings, last).routes
     return made_now(routes, command="a2aflow.route", seed=seed, **settings.solve.known())
 
 
