@@ -35,8 +35,8 @@ ONLY_PRINTED = {
 SHARED_VERBS = ("solve", "route", "schedule", "lower", "simulate", "run", "wrap", "verify")
 """Verbs that are a function of the same name."""
 
-SETTINGS_ONLY = {"phases", "phase_loss"}
-"""What `route` only reports: `find_routes` and `split_phases` have it."""
+SETTINGS_ONLY = {"phases", "phase_loss", "survive", "switch_over"}
+"""What `route` only reports: `find_routes` has it, `split_phases` and `survive`."""
 
 
 WHERE = {name: VERBS[name].where for name in ("solve", "route", "schedule", "lower", "run")}

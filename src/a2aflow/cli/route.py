@@ -1,5 +1,6 @@
 """`a2aflow route`: weighted or single routes, with deadlock-free layers."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -91,6 +92,27 @@ def route_verb(
         typer.Option("--destination-based", help="One next link per node and destination."),
     ] = False,
     robust: Robust = None,
+    last: Annotated[
+        Path | None,
+        typer.Option(
+            "--from",
+            metavar="FILE",
+            help="Begin with saved routes, of this problem before links or nodes failed: all of "
+            "them may move, and most do not.",
+        ),
+    ] = None,
+    survive: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FAILURES",
+            help="Find routes for failures in advance: links:1, nodes:1, or a file with one a "
+            "line, such as 3-4 or 7.",
+        ),
+    ] = None,
+    switch_over: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="With --survive: leave a file of routes per failure."),
+    ] = None,
     demand: DemandFile = None,
     groups: Groups = None,
     group_file: GroupFile = None,
@@ -101,7 +123,9 @@ def route_verb(
 
     The time is the largest link load of the routes over its capacity, in shards; routes are
     checked before they are shown, layers included. An option that means nothing to the method is
-    refused.
+    refused. After a failure, `route SPEC --remove-link 3-4 --from FILE` says what the last routes
+    lose and finds new ones from there, by the method of the last; with --survive that is done
+    before anything fails, and the worst loss is known.
 
     Example: a2aflow route genkautz:n=64,d=4 --method single --output routes.json
     """
@@ -130,6 +154,8 @@ def route_verb(
             phase_loss=phase_loss,
             robust=tuple(robust) if robust else None,
             solve=solving,
+            survive=survive,
+            switch_over=switch_over,
         )
-        found = find_routes(problem, method, settings)
+        found = find_routes(problem, method, settings, last)
     telling.tell(found.routes, found.summary(), solving)

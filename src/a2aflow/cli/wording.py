@@ -182,6 +182,32 @@ def _transfer(summary: Mapping[str, Any]) -> str | None:
     )
 
 
+def _last(summary: Mapping[str, Any]) -> str | None:
+    found = summary.get("last")
+    if found is None:
+        return None
+    return (
+        f"{found['unserved']:.2%} of the demand does not arrive if they stay as they are; "
+        f"{found['repaired_gap']:.1%} above the bound if only that moves\n"
+        f"{counted(found['moved'], 'route')} moved now"
+    )
+
+
+def _survive(summary: Mapping[str, Any]) -> str | None:
+    found = summary.get("survive")
+    if found is None:
+        return None
+    lost = f"\ncut off by {', '.join(found['cut_off'])}" if found["cut_off"] else ""
+    if found["worst"] is None:
+        return f"{counted(found['failures'], 'failure')}{lost}"
+    return (
+        f"{counted(found['failures'], 'failure')} lose {found['mean_loss']:.1%} (mean) to "
+        f"{found['worst_loss']:.1%} (worst, {found['worst']}), each within "
+        f"{found['worst_gap']:.1%} of its bound\nas they are, these routes would leave up to "
+        f"{found['worst_unserved']:.1%} of the demand undelivered{lost}"
+    )
+
+
 def _robust(summary: Mapping[str, Any]) -> str | None:
     found = summary.get("robust")
     return found and (
@@ -218,6 +244,8 @@ ANSWER: dict[str, Callable[[Mapping[str, Any]], str | None]] = {
     "transfer": _transfer,
     "phases": _phases,
     "robust": _robust,
+    "last routes": _last,
+    "failures": _survive,
     "method": lambda summary: f"{summary['method']}, {summary['seconds']:.2f} s",
 }
 """The label of each line about an answer, in order, and what it says, if anything."""

@@ -87,7 +87,7 @@ def _carried_over(program: FlowProgram, last: Flow, unit: float) -> Guess:
     last = expand(last)
     old, new = last.problem.topology, program.graph
     node = matching_nodes(old, new)
-    link = _matching_links(old, new, node)
+    link = matching_links(old, new, node)
     known = link != NOWHERE
     lengths = np.full(new.links, last.certificate.lengths.mean())
     lengths[known] = last.certificate.lengths[link[known]]
@@ -140,7 +140,7 @@ def _links_kept(nodes: int, new: Topology, removed: list[int], known: Ints) -> i
     return int((known[place] == keys).sum())
 
 
-def _matching_links(old: Topology, new: Topology, node: Ints) -> Ints:
+def matching_links(old: Topology, new: Topology, node: Ints) -> Ints:
     """Return for each link of `new` the link of `old` that it was, or NOWHERE.
 
     Parallel links match in their order.

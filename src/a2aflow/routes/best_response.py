@@ -35,6 +35,9 @@ RISING_PASSES, FEW_RISING_PASSES = 100, 40
 LAST_PASSES = 10
 """Passes at the last steepness at most."""
 
+RENEWING_PASSES = 30
+"""Passes while the steepness rises, where most chunks are already well placed."""
+
 SOURCES_PER_BLOCK = 16
 """Sources whose trees are found in parallel, under the same prices, if there are very many."""
 
@@ -82,6 +85,71 @@ def best_response_paths(
         if not moved and index >= passes:
             break
     return state.table
+
+
+def respond_from(
+    graph: Topology, chunks: Chunks, table: Table, goal: float, settings: SolveSettings
+) -> tuple[Table, Table, list[Floats]]:
+    """Return paths near to those of a table, whose empty rows are chunks without one.
+
+    The first have only these chunks placed, the second are the best after all chunks have
+    responded to prices for a few passes. The lengths are what the potential charged for each link,
+    pass by pass. Chunks come sorted by their start.
+    """
+    begin, first = np.unique(chunks.start, return_index=True)
+    bounds = np.append(first, len(chunks.start)).astype(np.int64)
+    load = np.zeros(graph.links)
+    _add_loads(table, chunks.size, load)
+    state = _State(graph, chunks, begin, bounds, table, load)
+    fit = goal * float(np.quantile(graph.capacity, 0.5)) / float(chunks.size.mean())
+    last = min(LAST_STEEPNESS, max(10 * FIRST_STEEPNESS, fit))
+    _place_missing(state, last / (max(goal, state.time) * graph.capacity), last)
+    placed, best, least = table.copy(), table.copy(), state.time
+    lengths: list[Floats] = []
+    for steepness in [*np.geomspace(FIRST_STEEPNESS, last, RENEWING_PASSES), *[last] * LAST_PASSES]:
+        if least <= goal * (1 + 1e-9) or settings.out_of_time():
+            break
+        _pass(state, steepness / (max(goal, state.time) * graph.capacity), steepness)
+        price = np.exp(steepness * (state.load / (state.time * graph.capacity) - 1))
+        lengths.append(price / graph.capacity / price.sum())
+        if state.time < least:
+            best, least = table.copy(), state.time
+    return placed, best, lengths
+
+
+def _place_missing(state: _State, scale: Floats, steepness: float) -> None:
+    """Give chunks without a path the cheapest one, source by source."""
+    graph, chunks = state.graph, state.chunks
+    out = Adjacency(graph).outgoing
+    tree = np.empty((1, graph.nodes), dtype=np.int32)
+    missing = state.table[:, 0] == NOTHING
+    for row in np.flatnonzero(np.add.reduceat(missing, state.first[:-1])):
+        mine = slice(row, row + 1)
+        rows = state.first[row] + np.flatnonzero(missing[state.first[row] : state.first[row + 1]])
+        size = chunks.size[rows].mean(keepdims=True)
+        _tree(out, graph.head, scale, state.load, steepness, state.begin[mine], size, tree)
+        _take(graph.tail, tree[0], state.begin[row], rows, chunks.end, state.table)
+        if (state.table[rows, 0] == NOTHING).any():  # The cheapest path is too long for a row.
+            even, nothing = np.ones(graph.links), np.zeros(graph.links)
+            _tree(out, graph.head, even, nothing, 0.0, state.begin[mine], np.ones(1), tree)
+            left = rows[state.table[rows, 0] == NOTHING]
+            _take(graph.tail, tree[0], state.begin[row], left, chunks.end, state.table)
+        _add_loads(state.table[rows], chunks.size[rows], state.load)
+
+
+@njit(cache=True)
+def _take(tail: Ints, tree: Table, begin: int, rows: Ints, end: Ints, table: Table) -> None:
+    """Write the paths of a tree to some rows; those too long for it are left empty."""
+    walk = np.empty(table.shape[1], dtype=np.int32)
+    for chunk in rows:
+        hops = _walk(tail, tree, begin, end[chunk], walk)
+        table[chunk, :hops] = walk[len(walk) - hops :]
+
+
+@njit(cache=True)
+def _add_loads(table: Table, size: Floats, load: Floats) -> None:
+    for row in range(len(table)):
+        _shift(table[row], load, size[row])
 
 
 def quick_paths(

@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Sequence
+from os import PathLike
 from typing import Any
 
 from a2aflow.ir.answer import made_now
@@ -37,6 +38,7 @@ def route(
     layer_change: bool = False,
     destination_based: bool = False,
     robust: Sequence[str] | None = None,
+    last: Routes | str | PathLike[str] | None = None,
     chunks: int | None = None,
     seed: int = 0,
     solver: str = "auto",
@@ -82,6 +84,8 @@ def route(
             destination have; `sssp` and `native` have no other.
         robust: short for `method="robust"`, against these demands: names of families, `"skew"`,
             `"pairs"`, `"destinations"` or `"hose"`, or files of demands.
+        last: routes, or the path of some, to begin with: of this problem before links or nodes
+            failed; the method is then theirs.
         chunks: make weights whole multiples of one over this of a shard.
         seed: of what a method chooses at random.
         solver: `"auto"`, or a solver of linear programs.
@@ -136,7 +140,7 @@ def route(
     )
     problem = problem_of(given, demand, host_bandwidth, groups, jobs, background)
     settings = settings.begin()
-    routes = find_routes(problem, method, settings).routes
+    routes = find_routes(problem, method, settings, last).routes
     return made_now(routes, command="a2aflow.route", seed=seed, **settings.solve.known())
 
 

@@ -25,6 +25,11 @@ def as_flag(name: str) -> str:
 
 def refuse_unused(method: str, given: Mapping[str, Any], spelled: Spelling = as_flag) -> None:
     """Refuse what was asked for and means nothing to the method, or nothing without another."""
+    if "last" in given and "method" in given:
+        raise UsageError(
+            f"{spelled('method')} {given['method']} with routes to begin with, which have a method "
+            "of their own; leave one of them out"
+        )
     for name in given:
         users = USED_BY.get(name, (method,))
         if method in ROUTERS.known and method not in users:

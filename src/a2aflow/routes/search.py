@@ -1,9 +1,12 @@
 """From a problem to checked routes: a method, then whatever is asked of its routes."""
 
 from dataclasses import dataclass, replace
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
 from a2aflow.check.routes import check_destinations, check_routes
+from a2aflow.ir.files.artefacts import read_as
 from a2aflow.ir.flow import Status
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
@@ -14,7 +17,9 @@ from a2aflow.routes.exact import common_factor_chunks
 from a2aflow.routes.judge import Judged, judge
 from a2aflow.routes.layers.assign import layers_in_time
 from a2aflow.routes.phases import Phases, split_phases
+from a2aflow.routes.renew import Renewed, renew_routes
 from a2aflow.routes.skews import SKEW
+from a2aflow.routes.survive import Survival, survive
 from a2aflow.routes.whole_chunks import bounded_chunks, limit_routes
 from a2aflow.settings import RouteSettings
 
@@ -28,7 +33,8 @@ class FoundRoutes:
 
     `status` is that of their time against the certified bound, `notes` say what was left out, and
     `phases` is the split that was asked for, if any. `robust` has the losses of robust routes under
-    demands that they were not made with.
+    demands that they were not made with, `renewed` what the last routes lose after a failure,
+    and `survival` what failures cost that may come.
     """
 
     routes: Routes
@@ -36,6 +42,8 @@ class FoundRoutes:
     notes: tuple[str, ...] = ()
     phases: Phases | None = None
     robust: Judged | None = None
+    renewed: Renewed | None = None
+    survival: Survival | None = None
 
     def summary(self) -> dict[str, Any]:
         """Return everything that is worth printing, as plain values."""
@@ -47,16 +55,33 @@ class FoundRoutes:
             found["phases"] = self.phases.summary()
         if self.robust is not None:
             found["robust"] = self.robust.summary()
+        if self.renewed is not None:
+            found["last"] = self.renewed.summary()
+        if self.survival is not None:
+            found["survive"] = self.survival.summary()
         return in_order(found)
 
 
 def find_routes(
-    problem: Problem, method: str = "extp", settings: RouteSettings | None = None
+    problem: Problem,
+    method: str = "extp",
+    settings: RouteSettings | None = None,
+    last: Routes | str | PathLike[str] | None = None,
 ) -> FoundRoutes:
-    """Return checked routes by a method, with the layers, chunks and phases that are asked for."""
+    """Return checked routes by a method, with the layers, chunks and phases that are asked for.
+
+    With the last routes, of a problem a little different, it is these that are renewed.
+    """
     settings = (settings or RouteSettings()).begin()
     share = 1.0 if settings.layers is None or method == METHOD else ROUTING_SHARE
-    routes = route(problem, method, replace(settings, solve=settings.solve.sharing(share)))
+    solving = settings.solve.sharing(share)
+    renewed = None
+    if last is None:
+        routes = route(problem, method, replace(settings, solve=solving))
+    else:
+        before = last if isinstance(last, Routes) else read_as(Path(last), Routes)
+        renewed = renew_routes(problem, before, solving)
+        routes = renewed.routes
     if settings.max_routes is not None:
         routes = limit_routes(routes, settings.max_routes, settings)
     if settings.chunks is not None:
@@ -69,7 +94,13 @@ def find_routes(
         check_destinations(routes)
     phases = _phases(routes, settings)
     return FoundRoutes(
-        routes, route_status(routes, settings), notes, phases, _judged(routes, settings)
+        routes,
+        route_status(routes, settings),
+        notes,
+        phases,
+        _judged(routes, settings),
+        renewed,
+        None if settings.survive is None else survive(routes, settings.survive, settings),
     )
 
 

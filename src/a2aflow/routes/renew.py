@@ -1,0 +1,168 @@
+"""After a failure: new routes that begin where the last ones were.
+
+Links or nodes are gone, and what led over them has to move. Moving only that is a repair, and a bad
+one where links were full: the node that lost a link is a bottleneck, and what others send through
+it had better go elsewhere. So the displaced routes take the cheapest paths, and then all routes
+respond to prices for a few passes (`best_response`), from where they are. The bound is the best of
+the last lengths, which prove something on any graph, of the links at each node that lost one, and
+of the prices on the way.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from a2aflow.errors import InputError
+from a2aflow.flows.certificate import certify
+from a2aflow.flows.warm import NOWHERE, matching_links, matching_nodes
+from a2aflow.ir.arrays import Floats, Ints
+from a2aflow.ir.paths import NOTHING, Paths
+from a2aflow.ir.problem import Problem
+from a2aflow.ir.routes import Routes
+from a2aflow.ir.topology import Topology
+from a2aflow.paths.any_path import Chunks, Table
+from a2aflow.paths.shortest import shortest_distances
+from a2aflow.routes.best_response import respond_from
+from a2aflow.routes.weights import routes_from_weights
+from a2aflow.settings import SolveSettings
+
+DETOUR_HOPS = 6
+"""How many more hops than the longest of the last routes a new one may have."""
+
+
+@dataclass(frozen=True, eq=False)
+class Renewed:
+    """New routes, and what they are to be held against.
+
+    `repaired` is the time if only what is displaced moves, `unserved` the share of the demand that
+    the last routes, as they are, no longer deliver, and `moved` the routes that are not the same.
+    """
+
+    routes: Routes
+    repaired: float
+    unserved: float
+    moved: int
+
+    def summary(self) -> dict[str, Any]:
+        """Return what the last routes lose, as plain values."""
+        loss = self.repaired / self.routes.bound - 1 if self.routes.bound > 0 else None
+        return {"unserved": self.unserved, "repaired_gap": loss, "moved": self.moved}
+
+
+def renew_routes(problem: Problem, last: Routes, settings: SolveSettings) -> Renewed:
+    """Return routes for a problem a little different from that of the last ones."""
+    settings = settings.begin()
+    cut, source, destination, table = _carried_over(problem, last, _most_hops(problem))
+    lengths = _lengths(problem, last)
+    goal = certify(problem, lengths).bound
+    displaced = table[:, 0] == NOTHING
+    before = table.copy()
+    placed, best, charged = respond_from(problem.topology, cut, table, goal, settings)
+    proof = certify(problem, [*lengths, *_means(charged)])
+    paths = Paths.from_table(source, destination, best)
+    paths, weight = paths.merge_equal(cut.size)
+    routes = routes_from_weights(problem, paths, weight, proof, last.method, last.denominator)
+    load = Paths.from_table(source, destination, placed).load(cut.size, problem.topology.links)
+    return Renewed(
+        routes,
+        repaired=float((load / problem.topology.capacity).max()),
+        unserved=float(cut.size[displaced].sum() / cut.size.sum()),
+        moved=int((before != best).any(axis=1).sum()),
+    )
+
+
+def _carried_over(problem: Problem, last: Routes, hops: int) -> tuple[Chunks, Ints, Ints, Table]:
+    """Return a chunk per last route, and per pair that had none, with its path if it is left.
+
+    They are sorted by their start; a path of which a link is gone is an empty row.
+    """
+    new, old = problem.topology, last.problem.topology
+    node = matching_nodes(old, new)
+    known = np.flatnonzero(node != NOWHERE)
+    new_link = _inverse(matching_links(old, new, node), old.links)
+    new_node = np.full(old.nodes, NOWHERE, dtype=np.int64)
+    new_node[node[known]] = known
+    place = _inverse(new.terminals, new.nodes)
+    ends = [
+        np.where(at != NOWHERE, place[at], NOWHERE)
+        for at in (new_node[old.terminals[each]] for each in (last.source, last.destination))
+    ]
+    wanted = problem.demand.of(np.maximum(ends[0], 0), np.maximum(ends[1], 0))
+    stays = np.flatnonzero((ends[0] != NOWHERE) & (ends[1] != NOWHERE) & (wanted > 0))
+    size = (last.weight / last.problem.demand.of(last.source, last.destination) * wanted)[stays]
+    old_table = last.table()[stays]
+    table = np.where(old_table == NOTHING, NOTHING, new_link[old_table])
+    table[((table == NOTHING) & (old_table != NOTHING)).any(axis=1)] = NOTHING
+    fresh = _pairs_without(problem, ends[0][stays], ends[1][stays])
+    source, destination = (np.concatenate((ends[side][stays], fresh[side])) for side in range(2))
+    size = np.concatenate((size, problem.demand.of(*fresh)))
+    room = min(new.nodes - 1, max(hops, old_table.shape[1]) + DETOUR_HOPS)
+    whole = np.full((len(source), room), NOTHING, dtype=np.int32)
+    whole[: len(stays), : min(room, table.shape[1])] = table[:, :room]
+    order = np.argsort(new.terminals[source], kind="stable")
+    source, destination = source[order], destination[order]
+    cut = Chunks(new.terminals[source], new.terminals[destination], size[order])
+    return cut, source, destination, whole[order]
+
+
+def _inverse(forward: Ints, count: int) -> Ints:
+    """Return where each of `count` numbers stands in `forward`, or NOWHERE."""
+    back = np.full(count, NOWHERE, dtype=np.int64)
+    there = np.flatnonzero(forward != NOWHERE)
+    back[forward[there]] = there
+    return back
+
+
+def _pairs_without(problem: Problem, source: Ints, destination: Ints) -> tuple[Ints, Ints]:
+    """Return the pairs that want something and are not among those given."""
+    terminals = len(problem.topology.terminals)
+    wanted, there = problem.demand.pairs(), source * terminals + destination
+    fresh = ~np.isin(wanted[0] * terminals + wanted[1], there)
+    return wanted[0][fresh], wanted[1][fresh]
+
+
+def _most_hops(problem: Problem) -> int:
+    """Return the hops between the pair that is furthest apart; refuse pairs that nothing joins."""
+    topology, (source, destination) = problem.topology, problem.demand.pairs()
+    starts = topology.terminals[problem.sources]
+    hops = shortest_distances(topology, np.ones(topology.links), starts)
+    apart = hops[np.searchsorted(problem.sources, source), topology.terminals[destination]]
+    lost = np.flatnonzero(~np.isfinite(apart))
+    if len(lost):
+        ends = topology.terminals[source[lost[0]]], topology.terminals[destination[lost[0]]]
+        raise InputError(
+            f"{topology.name}: nothing leads from node {ends[0]} to node {ends[1]} any more; "
+            "expected a topology that still connects all pairs"
+        )
+    return int(apart.max())
+
+
+def _lengths(problem: Problem, last: Routes) -> list[Floats]:
+    """Return the last lengths, and those of the links at nodes that lost some."""
+    new, old = problem.topology, last.problem.topology
+    node = matching_nodes(old, new)
+    link = matching_links(old, new, node)
+    lengths = np.full(new.links, last.certificate.lengths.mean())
+    lengths[link != NOWHERE] = last.certificate.lengths[link[link != NOWHERE]]
+    return [lengths, *_cuts(new, old, node)]
+
+
+def _means(charged: list[Floats]) -> list[Floats]:
+    """Return the means of what was charged over some of the passes: none is always the best."""
+    count = len(charged)
+    parts = (charged[count * low // 6 : count * (low + 2) // 6] for low in range(5))
+    return [np.mean(part, axis=0) for part in parts if part]
+
+
+def _cuts(new: Topology, old: Topology, node: Ints) -> list[Floats]:
+    """Return lengths of 1 on all links out of, or into, each node that has fewer than before."""
+    known = node != NOWHERE
+    cuts = []
+    for degree, before, ends in (
+        (new.out_degree, old.out_degree, new.tail),
+        (new.in_degree, old.in_degree, new.head),
+    ):
+        fewer = np.flatnonzero(known & (degree < before[np.maximum(node, 0)]))
+        cuts += [(ends == each).astype(np.float64) for each in fewer]
+    return cuts

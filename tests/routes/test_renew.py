@@ -1,0 +1,117 @@
+"""After a failure, or before it: routes are renewed from the last ones, and hold."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import a2aflow
+from a2aflow.check.routes import check_routes
+from a2aflow.errors import InputError, UsageError
+from a2aflow.ir.demand import Demand
+from a2aflow.ir.problem import Problem
+from a2aflow.routes.renew import renew_routes
+from a2aflow.routes.survive import Failure, failures_of
+from a2aflow.settings import SolveSettings
+from a2aflow.topologies.operators import remove_links, remove_nodes
+from a2aflow.topologies.spec import build
+from command_line import Run
+
+KAUTZ = build("genkautz:n=16,d=3")
+LAST = a2aflow.route(KAUTZ, method="single", layers=None)
+LINK = (int(KAUTZ.tail[5]), int(KAUTZ.head[5]))
+
+
+def test_nothing_moves_where_nothing_failed() -> None:
+    """And routes that are as good as can be stay."""
+    ring = a2aflow.route("ring:5", method="single", layers=None)
+    found = renew_routes(ring.problem, ring, SolveSettings())
+    assert (found.moved, found.unserved) == (0, 0.0)
+    assert found.routes.time == ring.time == pytest.approx(found.repaired)
+
+
+@pytest.mark.parametrize(
+    "topology", [remove_links(KAUTZ, [LINK]), remove_nodes(KAUTZ, [3])], ids=["link", "node"]
+)
+def test_routes_avoid_what_failed_and_beat_a_repair(topology: a2aflow.Topology) -> None:
+    """They are checked, no worse than moving only what was displaced, and have a bound."""
+    problem = Problem.all_to_all(topology)
+    found = renew_routes(problem, LAST, SolveSettings())
+    check_routes(found.routes)
+    assert found.routes.time <= found.repaired + 1e-9
+    assert 0 < found.unserved < 0.5
+    assert found.moved > 0
+    optimum = a2aflow.solve(problem).time
+    assert found.routes.bound <= optimum * (1 + 1e-6)
+
+
+def test_shares_of_weighted_routes_and_new_demands_are_carried_over() -> None:
+    """Weights keep their share of a demand that changed, and a new pair gets a route."""
+    matrix = 1.0 + np.arange(16**2).reshape(16, 16) % 3
+    np.fill_diagonal(matrix, 0.0)
+    few = matrix.copy()
+    few[0, 5] = 0.0
+    last = a2aflow.route(KAUTZ, demand=few, layers=None)
+    problem = Problem(KAUTZ, Demand(16, matrix))
+    found = renew_routes(problem, last, SolveSettings())
+    check_routes(found.routes)
+    assert ((found.routes.source == 0) & (found.routes.destination == 5)).any()
+
+
+def test_a_pair_that_is_cut_off_is_named() -> None:
+    """No routes are better than routes that do not arrive."""
+    line = build("mesh:1x3")
+    last = a2aflow.route(line, method="single", layers=None)
+    with pytest.raises(InputError):
+        renew_routes(Problem.all_to_all(remove_links(line, [(0, 1)])), last, SolveSettings())
+
+
+def test_the_verb_begins_with_saved_routes(run: Run, tmp_path: Path) -> None:
+    """It says what the last routes lose; a method beside them is refused."""
+    saved = tmp_path / "routes.json"
+    LAST.save(saved)
+    words = ("route", "genkautz:n=16,d=3", "--remove-link", f"{LINK[0]}-{LINK[1]}", "--from", saved)
+    found = run(*words, "--json").json
+    assert found["last"]["repaired_gap"] >= found["gap"]
+    assert found["layers"] >= 1
+    assert "does not arrive if they stay as they are" in run(*words).out
+    refused = run(*words, "--method", "single")
+    assert refused.code == 2
+    assert "a method of their own" in refused.err
+
+
+def test_every_failure_has_a_file_that_verifies(run: Run, tmp_path: Path) -> None:
+    """With the worst loss said, on the command line."""
+    folder = tmp_path / "over"
+    words = ("route", "mesh:2x3", "--method", "single", "--survive", "links:1")
+    found = run(*words, "--switch-over", folder, "--json").json["survive"]
+    assert (found["failures"], found["cut_off"]) == (7, [])
+    assert found["worst_loss"] >= found["mean_loss"] >= 0
+    files = sorted(folder.iterdir())
+    assert len(files) == 7
+    for file in files:
+        assert run("verify", file).code == 0
+    assert "failures lose" in run(*words).out
+
+
+def test_failures_come_from_a_file(tmp_path: Path) -> None:
+    """A line is what fails together; what is not there cannot."""
+    file = tmp_path / "failures.txt"
+    file.write_text(f"# two lines\n{LINK[0]}-{LINK[1]}, 7\n2\n")
+    assert failures_of(KAUTZ, str(file)) == [Failure((LINK,), (7,)), Failure((), (2,))]
+    assert len(failures_of(KAUTZ, "nodes:1")) == 16
+    file.write_text("99\n")
+    with pytest.raises(InputError, match="99"):
+        failures_of(KAUTZ, str(file))
+    file.write_text("a-b\n")
+    with pytest.raises(InputError, match="expected a link such as 3-4"):
+        failures_of(KAUTZ, str(file))
+    with pytest.raises(UsageError, match="links:1"):
+        failures_of(KAUTZ, "links:2")
+
+
+def test_a_line_of_nodes_is_cut_off_by_its_links(run: Run) -> None:
+    """That is said, and is no failure of the command."""
+    done = run("route", "mesh:1x3", "--method", "single", "--survive", "nodes:1", "--json")
+    assert done.json["survive"]["cut_off"] == ["node-1"]
+    assert run("route", "ring:4", "--switch-over", "x").code == 2
