@@ -168,7 +168,7 @@ def test_hostile_names_do_nothing(chromium: webdriver.Chrome, tmp_path: Path) ->
 
 def few_routes(topology: a2aflow.Topology, group: list[int]) -> a2aflow.Routes:
     """Return shortest routes among a few terminals, with the bound that equal lengths prove."""
-    graph = nx.DiGraph()
+    graph: nx.DiGraph[int] = nx.DiGraph()
     graph.add_edges_from(zip(topology.tail.tolist(), topology.head.tolist(), strict=True))
     link = {
         ends: index for index, ends in enumerate(zip(topology.tail, topology.head, strict=True))
