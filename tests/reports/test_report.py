@@ -238,6 +238,17 @@ def test_a_large_topology_is_drawn_by_groups() -> None:
     assert content["names"][0] == "0 … 1"
 
 
+def test_halves_of_hosts_are_drawn_in_one_place() -> None:
+    """A torus of hosts and their NIC halves looks like a torus, with lines both ways."""
+    torus = a2aflow.build("torus:3x3")
+    content = drawn(a2aflow.with_host_bandwidth(torus, 2)).content()
+    host = unpacked(content["host"])
+    assert (len(host), len(set(host.tolist()))) == (27, 9)
+    assert content["bothWays"]
+    assert np.count_nonzero(unpacked(content["aroundX"]) + unpacked(content["aroundY"])) == 12
+    assert not drawn(a2aflow.build("genkautz:n=20,d=2")).content()["bothWays"]
+
+
 def test_frames_are_the_steps_of_a_schedule() -> None:
     """Times, sends and shares of each step; with less room, of several steps together."""
     schedule = a2aflow.schedule("ring:6")

@@ -86,7 +86,7 @@ def _facts(answer: Answer, rate: float | None) -> list[list[str]]:
     topology, bottleneck = answer.problem.topology, answer.bottleneck()._facts()
     return [
         *_sizes(topology),
-        ["time", f"{answer.time:.9g} shard times"],
+        ["time", f"{answer.time:.9g}, in units of one shard over a link of capacity 1"],
         ["bound", _bound(answer)],
         ["gap", _gap(answer)],
         ["bottleneck", bottleneck["fullest"]],

@@ -60,7 +60,6 @@ class Drawn:
             "terminals": len(self.topology.terminals),
             "links": self.topology.links,
             "whole": self.whole,
-            "bothWays": self.topology.bidirectional,
             "names": self._names(),
             "isTerminal": packed_ints(self._terminal()),
             **self._places(),
@@ -95,6 +94,7 @@ class Drawn:
         return {
             "x": packed_floats(0.5 + 0.5 * np.sin(turn)),
             "y": packed_floats(0.5 - 0.5 * np.cos(turn)),
+            "bothWays": _both_ways(self.tail, self.head),
         }
 
 
@@ -109,6 +109,7 @@ def _laid_out(topology: Topology, found: Layout) -> dict[str, Any]:
         "x": packed_floats(found.place[:, 0]),
         "y": packed_floats(found.place[:, 1]),
         "host": packed_ints(found.host),
+        "bothWays": _both_ways(found.host[topology.tail], found.host[topology.head]),
         "circles": circles,
     }
     if len(found.towards) and (found.wraps >= 0).any():
@@ -117,6 +118,12 @@ def _laid_out(topology: Topology, found: Layout) -> dict[str, Any]:
         aside *= np.where((across * aside).sum(axis=1) > 0, -1.0, 1.0)[:, None]
         said |= {"aroundX": packed_floats(aside[:, 0]), "aroundY": packed_floats(aside[:, 1])}
     return said
+
+
+def _both_ways(tail: Ints, head: Ints) -> bool:
+    """Whether most lines have another one the other way, so that the two lie beside each other."""
+    most = int(max(tail.max(initial=0), head.max(initial=0))) + 1
+    return bool(np.isin(head * most + tail, tail * most + head).mean() > 0.5)
 
 
 def drawn(topology: Topology) -> Drawn:

@@ -72,7 +72,7 @@ function drawComparison() {
   const rows = answers().filter((each) => each.ratio);
   by("compare").hidden = answers().length < 2;
   if (answers().length < 2) return;
-  by("bars").style.height = `${5 + 2.2 * rows.length}rem`;
+  by("bars").style.height = `${3.5 + 2.2 * rows.length}rem`;
   const behind = rows.map((each) => content.fabrics[each.fabric].name);
   chart("bars", [{
     type: "bar", orientation: "h", x: rows.map((each) => each.ratio),
@@ -81,10 +81,10 @@ function drawComparison() {
     text: rows.map((each) => few(each.ratio, 4)), textposition: "auto",
     hovertemplate: "%{customdata}: %{x} times the bound<extra></extra>",
   }], {
-    xaxis: axis({ title: { text: "time over the bound" }, rangemode: "tozero" }),
+    xaxis: axis({ rangemode: "tozero", nticks: 8 }),
     yaxis: axis({ tickvals: rows.map((_, at) => at), ticktext: rows.map((each) => label(nameOfAnswer(each))), autorange: "reversed" }),
     shapes: [{ type: "line", x0: 1, x1: 1, yref: "paper", y0: 0, y1: 1, line: { color: colour("--r2"), dash: "dot" } }],
-    margin: { l: 12, r: 12, t: 8, b: 44 }, bargap: 0.35,
+    margin: { l: 12, r: 12, t: 8, b: 28 }, bargap: 0.35,
   });
 }
 
