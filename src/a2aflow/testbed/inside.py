@@ -182,7 +182,10 @@ def _relay(port: int, home: int) -> None:
     rank = os.pidfd_open(os.getpid())
     with socket.socket() as door:
         door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        door.bind(("127.0.0.1", port))
+        try:
+            door.bind(("127.0.0.1", port))
+        except OSError:  # another rank of this node has a relay
+            return
         door.listen()
         child = os.fork()
         if child:
