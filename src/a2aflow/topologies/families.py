@@ -109,6 +109,11 @@ FAMILIES = Registry(
             "genkautz:n=64,d=4",
             "the generalized Kautz digraph on any number of nodes, of any degree",
         ),
+        "best": Family(
+            "catalogue:best",
+            "best:n=64,d=4",
+            "the best network of `n` nodes and degree `d` that was found by search",
+        ),
         "jellyfish": Family(
             "expanders:jellyfish",
             "jellyfish:n=64,d=4,seed=1",
