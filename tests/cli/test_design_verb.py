@@ -60,7 +60,7 @@ def test_what_cannot_be_is_a_usage_error(run: Run, tmp_path: Path) -> None:
     for words, expected in (
         (("--nodes", 5, "--degree", 3, "--bidirectional"), "a cable takes two"),
         (("--nodes", 8, "--degree", 9), "a degree from 1 to 7"),
-        (("--nodes", 8), "Missing option '--degree'"),
+        (("--nodes", 8), "a number of nodes and a degree"),
         (("--nodes", 8, "--degree", 3, "--draw", tmp_path / "x.png"), "drawings are SVG"),
     ):
         outcome = run("design", *words)

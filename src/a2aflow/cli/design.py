@@ -26,10 +26,11 @@ UNKNOWN = "-"
 
 def design_verb(
     context: typer.Context,
-    nodes: Annotated[int, typer.Option(metavar="N", help="Nodes of the network.")],
+    nodes: Annotated[int | None, typer.Option(metavar="N", help="Nodes of the network.")] = None,
     degree: Annotated[
-        int, typer.Option(metavar="D", help="Ports of each node: links out, and as many in.")
-    ],
+        int | None,
+        typer.Option(metavar="D", help="Ports of each node: links out, and as many in."),
+    ] = None,
     bidirectional: Annotated[
         bool,
         typer.Option(
@@ -37,6 +38,13 @@ def design_verb(
             help="Cables that go both ways, or one-way links, of which there are more networks.",
         ),
     ] = False,
+    constraints: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.toml",
+            help="In place of these: cables that stay, panels, prices, a network to expand.",
+        ),
+    ] = None,
     workload: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Demand between nodes; uniform if left out."),
@@ -90,6 +98,7 @@ def design_verb(
             nodes,
             degree=degree,
             bidirectional=bidirectional,
+            constraints=constraints,
             workload=workload,
             objective=objective,
             layers=layers,

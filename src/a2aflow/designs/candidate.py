@@ -13,14 +13,21 @@ from a2aflow.ir.arrays import Ints
 from a2aflow.ir.flow import Flow
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.topology import Topology
-from a2aflow.routes.search import find_routes
-from a2aflow.settings import RouteSettings, SolveSettings
+from a2aflow.routes.baselines.native import route_native
+from a2aflow.routes.layers.assign import assign_layers
+from a2aflow.settings import LEAST_SECONDS, RouteSettings, SolveSettings
 from a2aflow.topologies.cables import cable_links
 from a2aflow.topologies.operators import remove_links
 from a2aflow.topologies.properties import diameter, mean_distance
 
 MAX_COUNT = 10**15
 """Automorphisms beyond which nobody wants all digits; they are given as a float."""
+
+LAYER_SECONDS = 10.0
+"""Seconds in which few layers are searched for."""
+
+PROOF_SECONDS = 30.0
+"""Seconds for one certified time; what is not proven to the gap by then has a wider one."""
 
 EXACT_PAIRS = 1_500
 """Pairs below which the exact method is as quick as steps to a gap."""
@@ -102,7 +109,7 @@ def certified(
 ) -> Candidate:
     """Return a candidate with the certified time of its problem."""
     problem = problem_on(topology)
-    flow = solve(problem, _method(problem), settings)
+    flow = solve(problem, _method(problem), limited(settings, PROOF_SECONDS))
     symmetries = count_automorphisms(topology)
     return Candidate(
         name=topology.name,
@@ -124,8 +131,19 @@ def _method(problem: Problem) -> str:
 
 def with_layers(candidate: Candidate, settings: SolveSettings) -> Candidate:
     """Return the candidate with the layers that one shortest path for every pair needs."""
-    found = find_routes(candidate.flow.problem, "native", RouteSettings(solve=settings))
-    return replace(candidate, layers=found.routes.layers)
+    routes = route_native(candidate.flow.problem, RouteSettings())
+    limit = limited(settings, LAYER_SECONDS)
+    try:
+        return replace(candidate, layers=assign_layers(routes, settings=limit).layers)
+    except TimeoutError:
+        return candidate
+
+
+def limited(settings: SolveSettings, seconds: float) -> SolveSettings:
+    """Return settings that stop after so many seconds, if not before."""
+    left = settings.seconds_left()
+    limit = seconds if left is None else max(min(left, seconds), LEAST_SECONDS)
+    return replace(settings, time_limit=limit, started=None).begin()
 
 
 def with_failures(candidate: Candidate, most: int, seed: int, settings: SolveSettings) -> Candidate:
@@ -160,7 +178,7 @@ def _time_without(problem: Problem, link: int, settings: SolveSettings) -> float
     ends = (int(topology.tail[link]), int(topology.head[link]))
     try:
         without = replace(problem, topology=remove_links(topology, [ends]))
-        return solve(without, "first-order", settings).time
+        return solve(without, "first-order", limited(settings, PROOF_SECONDS)).time
     except InputError:  # Some terminal is cut off.
         return float("inf")
 

@@ -1,11 +1,13 @@
 """`a2aflow.design`: which network to build."""
 
 from collections.abc import Callable
+from os import PathLike
+from pathlib import Path
 
-from a2aflow.designs.design import Design, Wanted, find_design, wanted_regular
-from a2aflow.designs.wiring import require_regular
+from a2aflow.designs.constraints import read_constraints
+from a2aflow.designs.design import Design, Wanted, find_design
+from a2aflow.designs.wiring import Wiring, regular_wiring
 from a2aflow.errors import UsageError
-from a2aflow.ir.demand import Demand
 from a2aflow.lp.settings import never, silent
 from a2aflow.settings import DESIGN_GAP, DesignSettings, SolveSettings
 from a2aflow.topologies.given import GivenDemand, demand_of
@@ -15,10 +17,11 @@ MOST_NODES = 4096
 
 
 def design(
-    nodes: int,
+    nodes: int | None = None,
     *,
-    degree: int,
+    degree: int | None = None,
     bidirectional: bool = False,
+    constraints: str | PathLike[str] | Wiring | None = None,
     workload: GivenDemand = None,
     objective: str = "alltoall",
     layers: int | None = None,
@@ -38,6 +41,8 @@ def design(
         nodes: how many nodes there are.
         degree: the ports of each node: links out, and as many in.
         bidirectional: cables that go both ways; one-way links if left out.
+        constraints: in place of all three, what stays and what may be placed: the path of a file,
+            which docs/design.md describes, or a `Wiring`.
         workload: who sends how much to whom, as for `solve`; uniform if left out.
         objective: `"alltoall"` by the certified time, `"alltoall+failures"` by that after the worst
             single failure, `"alltoall+diameter"` by the diameter first.
@@ -50,9 +55,9 @@ def design(
         stop: asked now and then; once it says so, the time limit is over.
 
     >>> import a2aflow
-    >>> found = a2aflow.design(12, degree=2)
+    >>> found = a2aflow.design(10, degree=3, bidirectional=True)
     >>> round(found.bound, 6), round(found.best.time, 6), found.best.diameter
-    (14.5, 14.5, 3)
+    (5.0, 5.0, 2)
 
     """
     settings = DesignSettings(
@@ -62,18 +67,40 @@ def design(
         seed=seed,
         solve=SolveSettings(gap=gap, time_limit=time_limit, report=progress, stopped=stop),
     )
-    return find_design(wanted_by(nodes, degree, bidirectional, workload), settings)
+    if constraints is None:
+        wanted = _regular(nodes, degree, bidirectional, workload)
+    else:
+        _refuse_both(nodes, degree, bidirectional)
+        wanted = _constrained(constraints, seed, workload)
+    return find_design(wanted, settings)
 
 
-def wanted_by(nodes: int, degree: int, bidirectional: bool, workload: GivenDemand) -> Wanted:
-    """Return what a caller wants; what cannot be is refused before any work."""
+def _refuse_both(nodes: int | None, degree: int | None, bidirectional: bool) -> None:
+    if nodes is not None or degree is not None or bidirectional:
+        raise UsageError(
+            "constraints with a number of nodes, a degree or a direction; the constraints say all "
+            "of them, leave these out"
+        )
+
+
+def _constrained(
+    constraints: str | PathLike[str] | Wiring, seed: int, workload: GivenDemand
+) -> Wanted:
+    """Return what is wanted of a wiring of which only some cables may be placed."""
+    if isinstance(constraints, Wiring):
+        wiring = constraints
+    else:
+        wiring = read_constraints(Path(constraints), seed)
+    return Wanted(wiring, None, demand_of(workload, wiring.topology("workload")))
+
+
+def _regular(
+    nodes: int | None, degree: int | None, bidirectional: bool, workload: GivenDemand
+) -> Wanted:
+    """Return what is wanted of networks of one degree; what cannot be is refused."""
+    if nodes is None or degree is None:
+        raise UsageError("expected a number of nodes and a degree, or constraints")
     if nodes > MOST_NODES:
         raise UsageError(f"{nodes} nodes; expected at most {MOST_NODES}")
-    require_regular(nodes, degree, not bidirectional)
-    wanted = wanted_regular(nodes, degree, not bidirectional)
-    demand = _demand(wanted, workload)
-    return wanted_regular(nodes, degree, not bidirectional, demand)
-
-
-def _demand(wanted: Wanted, workload: GivenDemand) -> Demand:
-    return demand_of(workload, wanted.wiring.topology("workload"))
+    wiring = regular_wiring(nodes, degree, not bidirectional)
+    return Wanted(wiring, degree, demand_of(workload, wiring.topology("workload")))

@@ -24,6 +24,9 @@ WORK = 4e8
 RUNS = 2
 """Annealings from different seeds, if there is no time limit."""
 
+RUNS_CONSTRAINED = 6
+"""The same where links stay, so that loads balance less by themselves."""
+
 MOST_ANNEALED = 2048
 """Nodes beyond which only symmetric wirings are searched."""
 
@@ -41,7 +44,10 @@ class Found:
 
 
 class Pool:
-    """The best few of all that was found, no two of the same time."""
+    """The best few of all that was found, each once.
+
+    Equal distances need not balance equally, so they are kept if they come from different searches.
+    """
 
     def __init__(self, most: int) -> None:
         self.most = most
@@ -49,7 +55,7 @@ class Pool:
 
     def offer(self, found: Found) -> None:
         """Keep what is found, if it is among the best."""
-        if all(abs(found.time - each.time) > 1e-9 for each in self.found):
+        if all(found.name != each.name or found.time != each.time for each in self.found):
             self.found = sorted([*self.found, found], key=lambda each: each.time)[: self.most]
 
     def __iter__(self) -> Iterator[Found]:
@@ -86,7 +92,8 @@ def anneal_into(
         return
     words = wiring.links * -(-wiring.nodes // 64) * (wiring.links if aim.failures else 1)
     moves = int(np.clip(WORK * effort / words, LEAST_MOVES, MOVES))
-    runs = count() if settings.time_limit is not None else range(RUNS)
+    most = RUNS if len(wiring.fixed) == 0 else RUNS_CONSTRAINED
+    runs = count() if settings.time_limit is not None else range(most)
     for run in runs:
         annealing = Annealing(wiring, aim, seed + run)
         for cost in annealing.round(moves * (1 + run // RUNS), WARM if run % 2 else 5 * WARM):

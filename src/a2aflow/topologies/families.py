@@ -157,6 +157,11 @@ FAMILIES = Registry(
                 "rewire": "whether the ports of self-loops are used for other links",
             },
         ),
+        "best": Family(
+            "catalogue:best",
+            "best:n=64,d=4",
+            "the best network of `n` nodes and degree `d` that was found by search",
+        ),
         "jellyfish": Family(
             "expanders:jellyfish",
             "jellyfish:n=64,d=4,seed=1",

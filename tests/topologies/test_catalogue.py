@@ -1,0 +1,59 @@
+"""The catalogue: what it says of its networks is true, and they are better than families."""
+
+import numpy as np
+import pytest
+
+import a2aflow
+from a2aflow.errors import TopologyError
+from a2aflow.flows.bounds import cable_bound, regular_bound
+from a2aflow.topologies.catalogue import times
+from a2aflow.topologies.properties import mean_distance
+
+TIMES = times()
+KEYS = [(n, d, bool(one_way)) for n, d, one_way in TIMES["key"].tolist()]
+
+
+def spec_of(key: tuple[int, int, bool]) -> str:
+    """Return the SPEC of an entry."""
+    n, d, one_way = key
+    return f"best:n={n},d={d}" + ("" if one_way else ",bidirectional=true")
+
+
+def test_every_entry_is_regular_connected_and_as_near_as_its_time() -> None:
+    """Its certified time is not below what its distances need, nor below a bound."""
+    for key, time, bound in zip(KEYS, TIMES["time"], TIMES["bound"], strict=True):
+        n, d, one_way = key
+        topology = a2aflow.build(spec_of(key))
+        assert set(topology.out_degree.tolist()) == set(topology.in_degree.tolist()) == {d}
+        assert topology.bidirectional or one_way
+        needed = mean_distance(topology) * (n - 1) / d
+        assert needed <= time * (1 + 1e-9)
+        of_any = float((regular_bound if one_way else cable_bound)(n, d))
+        assert max(of_any, bound) <= time * (1 + 1e-9)
+        assert time <= bound * 1.002
+
+
+@pytest.mark.parametrize("key", KEYS[:: len(KEYS) // 6])
+def test_a_solver_finds_the_time_of_an_entry(key: tuple[int, int, bool]) -> None:
+    """From its links alone."""
+    flow = a2aflow.solve(spec_of(key), method="first-order", gap=1e-3)
+    time = TIMES["time"][KEYS.index(key)]
+    assert flow.bound <= time * (1 + 1e-9)
+    assert flow.time == pytest.approx(time, rel=3e-3)
+
+
+def test_no_entry_is_worse_than_generalized_kautz_and_most_are_better() -> None:
+    """On average more than half of its distance to the bound is closed."""
+    one_way = TIMES["key"][:, 2] == 1
+    time, kautz = TIMES["time"][one_way], TIMES["kautz"][one_way]
+    bound = np.array([float(regular_bound(n, d)) for n, d, _ in TIMES["key"][one_way].tolist()])
+    assert (time <= kautz * (1 + 1e-9)).all()
+    open_ = kautz > bound * (1 + 1e-3)
+    closed = (kautz - time)[open_] / (kautz - bound)[open_]
+    assert closed.mean() >= 0.5
+
+
+def test_what_is_not_there_is_said() -> None:
+    """With what is."""
+    with pytest.raises(TopologyError, match=r"the catalogue, which has n = 8 to .* and d = 2 to 8"):
+        a2aflow.build("best:n=5,d=2")
