@@ -78,6 +78,11 @@ def test_the_verb_begins_with_saved_routes(run: Run, tmp_path: Path) -> None:
     refused = run(*words, "--method", "single")
     assert refused.code == 2
     assert "a method of their own" in refused.err
+    refused = run(
+        "route", "mesh:2x3", "--method", "single", "--survive", "links:1", "--destination-based"
+    )
+    assert refused.code == 2
+    assert "leave out one of the two" in refused.err
 
 
 def test_every_failure_has_a_file_that_verifies(run: Run, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from a2aflow.check.routes import check_destinations, check_routes
+from a2aflow.errors import UsageError
 from a2aflow.ir.files.artefacts import read_as
 from a2aflow.ir.flow import Status
 from a2aflow.ir.problem import Problem
@@ -73,6 +74,11 @@ def find_routes(
     With the last routes, of a problem a little different, it is these that are renewed.
     """
     settings = (settings or RouteSettings()).begin()
+    if settings.destination_based and (last is not None or settings.survive is not None):
+        raise UsageError(
+            "--destination-based with --from or --survive: renewed routes need not go on together "
+            "where they meet; leave out one of the two, or route the remaining fabric anew"
+        )
     share = 1.0 if settings.layers is None or method == METHOD else ROUTING_SHARE
     solving = settings.solve.sharing(share)
     renewed = None
