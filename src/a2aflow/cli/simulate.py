@@ -17,7 +17,7 @@ from a2aflow.simulation.public import simulate
 from a2aflow.simulation.report import JobRow, Row, Simulation
 
 HEADER = ("shard B", "time us", "bound us", "fraction", "GB/s", "at most")
-JOB_HEADER = ("shard B", "alone us", "together us", "bound us", "slowdown", "job")
+JOB_HEADER = ("shard B", "alone us", "together us", "bound us", "slowdown", "")
 
 
 def simulate_verb(
