@@ -4,6 +4,7 @@ import ast
 import doctest
 import importlib
 import inspect
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -223,8 +224,9 @@ EXAMPLES = [path for path in MODULES if ">>> " in path.read_text()]
 def test_the_examples_in_docstrings_are_true(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What a docstring shows is what a user gets."""
+    """What a docstring shows is what a user gets, with the MPI of this environment."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)
     name = ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts)
     failed, tried = doctest.testmod(importlib.import_module(name.removesuffix(".__init__")))
     assert tried > 0
