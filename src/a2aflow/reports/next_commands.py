@@ -32,36 +32,35 @@ def next_commands(
 ) -> list[Command]:
     """Return what goes on from a file; `spec` is what builds its topology, if that is known."""
     if isinstance(noun, Topology):
-        return _from_topology(path, path)
+        return [_solved(path), *_routes_and_schedule(path, path)]
     found = [Command("check it again, on any machine", ("verify", path))]
     if isinstance(noun, Flow):
-        return [*found, *(_from_flow(path, spec) if noun.problem.demand.uniform else [])]
+        known = spec is not None and noun.problem.demand.uniform
+        return [*found, *(_routes_and_schedule(str(spec), path) if known else [])]
     stated = noun.problem.topology.bytes_per_second is not None
     link = () if stated and rate is None else ("--link-bandwidth", rate or RATE)
     sizes = ("--bytes", "64K:4M")
     found.append(Command("predict its time on your links", ("simulate", path, *link, *sizes)))
     if isinstance(noun, Routes):
         return [*found, *_from_routes(noun, path, spec)]
-    target = "msccl" if noun.problem.demand.uniform else "messages"
-    suffix = {"msccl": ".xml", "messages": ".messages"}[target]
+    return [*found, *_from_schedule(noun, path)]
+
+
+def _from_schedule(schedule: Schedule, path: str) -> list[Command]:
+    """Return a run, and the file of a runtime; MSCCL takes shards of one size only."""
+    uniform = schedule.problem.demand.uniform
+    target, suffix = ("msccl", ".xml") if uniform else ("messages", ".messages")
     return [
-        *found,
         Command("move real bytes by it, and check each", ("run", path, "--bytes", "4K")),
-        Command("make the file of a runtime", ("lower", path, "--to", target, "-o",
-                                               _beside(path, suffix))),
-    ]  # fmt: skip
-
-
-def _from_topology(spec: str, path: str) -> list[Command]:
-    """Return the three answers that a topology can have."""
-    return [
-        Command("prove the best rate", ("solve", spec, "-o", _beside(path, ".flow.json"))),
-        *_routes_and_schedule(spec, path),
+        Command(
+            "make the file of a runtime",
+            ("lower", path, "--to", target, "-o", _beside(path, suffix)),
+        ),
     ]
 
 
-def _from_flow(path: str, spec: str | None) -> list[Command]:
-    return [] if spec is None else _routes_and_schedule(spec, path)
+def _solved(path: str) -> Command:
+    return Command("prove the best rate", ("solve", path, "-o", _beside(path, ".flow.json")))
 
 
 def _routes_and_schedule(spec: str, path: str) -> list[Command]:
