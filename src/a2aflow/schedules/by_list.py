@@ -103,9 +103,10 @@ def _rounds(placed: Placed, enough: float, settings: ScheduleSettings) -> int:
     wanted = rounds_for(placed, enough)
     if wanted is None or settings.chunks is not None or settings.steps is not None:
         return 1
-    fine = FEW_CHUNKS // len(placed.size) if settings.max_chunks is None else settings.max_chunks
-    finest = max(FINER) if settings.max_chunks is None else settings.max_chunks
-    return min(wanted, fine, finest // placed.chunks.most)
+    most, total = settings.max_chunks, MOST_TRIED
+    if most is None:
+        most, total = max(FINER), FEW_CHUNKS
+    return min(wanted, total // len(placed.size), most // placed.chunks.most)
 
 
 def _find_robust(
