@@ -5,7 +5,8 @@ whole command, start-up included, and memory is the peak of its process. Kernels
 before. Beside every size whose symmetry helps stands one that has little or none of it, and each
 line says how many automorphisms there are. Ratios are measured in the same run, without start-up:
 against the fastest of HiGHS' solvers, which get `--patience` times as long as the first-order
-method took; against the child programs of the paper; and of a warm restart against a cold one.
+method took; against the child programs of the paper; of a warm restart against a cold one; of a
+step against copying; of two MPI ranks against one; of renewed routes against new ones.
 
     python benchmarks/scale.py
     python benchmarks/scale.py --only solve ratio
@@ -20,15 +21,21 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 
-from a2aflow import build
+from a2aflow import Problem, build
+from a2aflow.flows import first_order
+from a2aflow.flows.groups import by_source
+from a2aflow.flows.program import FlowProgram, whole_program
 from a2aflow.flows.symmetry.automorphisms import count_automorphisms
+from a2aflow.settings import SolveSettings
 
 
 @dataclass(frozen=True)
@@ -50,8 +57,8 @@ def job(kind: str, words: str, seconds: float, memory: float = math.inf, gap: fl
 JOBS = (
     job("solve", "solve genkautz:n=1000,d=4 --gap 1e-3", 20, 2, 1e-3),
     job("solve", "solve genkautz:n=1001,d=4 --gap 1e-3", 100, 4, 1e-3),
-    job("solve", "solve genkautz:n=1000,d=4 --gap 1e-3 --no-symmetry", 100, 4, 1e-3),
-    job("solve", "solve jellyfish:n=1000,d=4,seed=1 --gap 1e-3", 180, gap=1e-3),
+    job("solve", "solve genkautz:n=1000,d=4 --gap 1e-3 --no-symmetry", 10, 4, 1e-3),
+    job("solve", "solve jellyfish:n=1000,d=4,seed=1 --gap 1e-3", 8, gap=1e-3),
     job("solve", "solve genkautz:n=4000,d=4 --gap 1e-2", 600, gap=1e-2),
     job("solve", "solve genkautz:n=4001,d=4 --gap 1e-2", 1800, gap=1e-2),
     job("solve", "solve torus:16x16x16", 5),
@@ -67,6 +74,7 @@ JOBS = (
     job("schedule", "schedule genkautz:n=101,d=4", 30, gap=1e-2),
     job("schedule", "schedule jellyfish:n=256,d=4,seed=1", 30, 2, 1e-2),
     job("schedule", "schedule genkautz:n=1000,d=4", 120, 2, 1e-2),
+    job("beyond", "solve jellyfish:n=5000,d=4,seed=1 --gap 1e-2", 300, gap=1e-2),
     job("beyond", "solve genkautz:n=10000,d=4 --gap 1e-2", 3600, gap=1e-2),
 )
 
@@ -177,6 +185,75 @@ def against_cold() -> Iterator[str]:
         )
 
 
+def against_copying() -> Iterator[str]:
+    """Compare a step with copying the flows as often as a step reads or writes them."""
+    for nodes in (200, 1000):
+        problem = Problem.all_to_all(build(f"genkautz:n={nodes},d=4"))
+        program = whole_program(problem, by_source(problem))
+        flow = np.ones((len(program.weight), program.graph.links), dtype=np.float32)
+        other = np.empty_like(flow)
+        copying = min(seconds_of(partial(np.copyto, other, flow)))
+        stepping = step_seconds(program)
+        # A step reads flows and anchors and writes flows; a copy reads once and writes once.
+        yield (
+            f"n={nodes}: a step takes {1e3 * stepping:.2f} ms, {stepping / copying / 1.5:.1f} "
+            f"times as long as copying the same {3 * flow.nbytes / 1e6:.0f} MB, on one thread"
+        )
+
+
+def seconds_of(work: Callable[[], Any]) -> list[float]:
+    """Return what some turns of a piece of work take."""
+    turns = []
+    for _ in range(20):
+        begun = time.perf_counter()
+        work()
+        turns.append(time.perf_counter() - begun)
+    return turns
+
+
+def step_seconds(program: FlowProgram) -> float:
+    """Return what a step of the first-order method takes, from the difference of two solves."""
+    taken = []
+    for steps in (100, 300):
+        with patch.object(first_order, "MOST_STEPS", steps):
+            settings = SolveSettings(gap=1e-3, workers=1)
+            with patch.object(first_order._Search, "certify"):
+                begun = time.perf_counter()
+                first_order.answer_by_steps(program, settings)
+                taken.append(time.perf_counter() - begun)
+    return (taken[1] - taken[0]) / 200
+
+
+def over_ranks() -> Iterator[str]:
+    """Compare two MPI ranks of one thread with one rank of one thread."""
+    words = ("solve", "jellyfish:n=1000,d=4,seed=1", "--gap", "1e-3", "--threads", "1")
+    one = run(*words, "--mpi", "1", "--method", "first-order").summary
+    two = run(*words, "--mpi", "2").summary
+    yield (
+        f"jellyfish n=1000: 1 rank {one['seconds']:.1f} s, 2 ranks {two['seconds']:.1f} s, ratio "
+        f"{one['seconds'] / two['seconds']:.2f}; gaps {one['gap']:.1e} and {two['gap']:.1e}"
+    )
+
+
+def after_failures() -> Iterator[str]:
+    """Compare routes renewed after a failure with routes found anew, and with a repair."""
+    for spec in ("genkautz:n=200,d=4", "jellyfish:n=200,d=4,seed=1"):
+        with tempfile.TemporaryDirectory() as folder:
+            saved = str(Path(folder, "last.npz"))
+            gap = ("--gap", "1e-3")
+            run("route", spec, "--method", "single", *gap, "--output", saved)
+            for what in (("--drop-links", "1"), ("--drop-links", "3"), ("--drop-nodes", "1")):
+                broken = ("route", spec, *what, "--seed", "1", *gap)
+                cold = run(*broken, "--method", "single").summary
+                warm = run(*broken, "--from", saved).summary
+                yield (
+                    f"{spec} {' '.join(what)}: anew {cold['seconds']:.1f} s to {cold['gap']:.1%}, "
+                    f"from the last {warm['seconds']:.1f} s to {warm['gap']:.1%}, ratio "
+                    f"{cold['seconds'] / warm['seconds']:.1f}; {warm['last']['repaired_gap']:.0%} "
+                    f"if only what is displaced moves, {warm['last']['unserved']:.1%} unserved"
+                )
+
+
 def growth() -> Iterator[str]:
     """Fit how the seconds of a solve without symmetry grow with the number of nodes."""
     sizes, seconds = (200, 300, 400, 600, 1000), []
@@ -190,7 +267,7 @@ def growth() -> Iterator[str]:
 
 def main() -> None:
     """Print all lines as they come."""
-    kinds = ["solve", "route", "schedule", "ratio", "growth", "beyond"]
+    kinds = ["solve", "route", "schedule", "ratio", "ranks", "failures", "growth", "beyond"]
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--only", nargs="+", choices=kinds, default=kinds[:-1])
     parser.add_argument("--match", default="", help="only jobs with this text in their words")
@@ -201,9 +278,12 @@ def main() -> None:
     for line in goals(options.only, options.match):
         print(line, flush=True)
     if "ratio" in options.only:
-        for line in (*against_cold(), *against_highs(options.patience)):
+        for line in (*against_copying(), *against_cold(), *against_highs(options.patience)):
             print(line, flush=True)
         subprocess.run([sys.executable, Path(__file__).with_name("children.py")], check=True)
+    for kind, lines in (("ranks", over_ranks), ("failures", after_failures)):
+        for line in lines() if kind in options.only else ():
+            print(line, flush=True)
     if "growth" in options.only:
         for line in growth():
             print(line, flush=True)

@@ -29,7 +29,7 @@ ROOMS: dict[str, set[str]] = {
     "topologies": NOUNS | {"registry"},
     "paths": NOUNS | {"lp", "settings"},
     "flows": SOLVING | {"topologies", "registry"},
-    "routes": SOLVING | {"flows", "check", "registry"},
+    "routes": SOLVING | {"flows", "check", "registry", "topologies"},
     "schedules": SOLVING | {"flows", "routes", "check"},
     "designs": SOLVING | {"topologies", "flows", "routes"},
     "lowering": NOUNS | {"registry", "topologies"},

@@ -28,6 +28,7 @@ WORDS: dict[str, tuple[str, ...]] = {
 """How each option that concerns some methods only is given."""
 
 GENERAL = {
+    *("last", "survive", "switch_over"),
     *("method", "deadlock_free", "max_layers", "phases", "phase_loss", "demand"),
     *("groups", "group_file", "jobs", "background"),
     *("solver", "gap", "time_limit", "workers", "symmetry", "output", "as_json"),

@@ -47,7 +47,7 @@ def test_routes_avoid_what_failed_and_beat_a_repair(topology: a2aflow.Topology) 
 
 def test_shares_of_weighted_routes_and_new_demands_are_carried_over() -> None:
     """Weights keep their share of a demand that changed, and a new pair gets a route."""
-    matrix = 1.0 + np.arange(16**2).reshape(16, 16) % 3
+    matrix = 1.0 + np.arange(16**2, dtype=np.float64).reshape(16, 16) % 3
     np.fill_diagonal(matrix, 0.0)
     few = matrix.copy()
     few[0, 5] = 0.0
