@@ -7,7 +7,7 @@ PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 BUILD := hatchling editables
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint types tests fuzz mutants docs bench dist lock clean
+.PHONY: help setup demo test lint types tests fuzz mutants docs outputs results bench dist lock clean
 
 help:  ## list the commands
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -59,8 +59,15 @@ fuzz: $(READY)  ## hostile inputs for SECONDS (60) with SEED; failures go to out
 mutants: $(READY)  ## do the tests notice single changes? MODULES='src/a2aflow/ir ...' SAMPLE=40
 	$(BIN)/python tests/mutants/mutants.py --sample $(or $(SAMPLE),40) $(MODULES)
 
-docs: $(READY)  ## write the outputs of the commands in README and docs anew
+docs: $(READY)  ## build the documentation site into out/site; warnings are errors
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+outputs: $(READY)  ## write the outputs of the commands in README and docs anew
 	$(BIN)/pytest -n 0 tests/docs --update-docs
+
+results: $(READY)  ## make the figures of the paper anew, and docs/results.md of them; QUICK=1 for less
+	$(BIN)/a2aflow reproduce all $(if $(QUICK),--quick) --output out/results --results docs/results.md
+	cp out/results/*.csv src/a2aflow/figures/stored/
 
 bench: $(READY)  ## link against decomposed, as a ratio over N
 	$(BIN)/python benchmarks/link_vs_decomposed.py

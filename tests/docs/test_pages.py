@@ -77,7 +77,7 @@ def test_what_a_page_shows_is_what_one_gets(
         for step, output in shown
         if plain(output) != plain("\n".join(page.lines[step.begin : step.end]))
     ]
-    assert not wrong, "\n".join([*wrong, "if this is right: `make docs`"])
+    assert not wrong, "\n".join([*wrong, "if this is right: `make outputs`"])
 
 
 def _output(step: Step, run: Run, names: dict[str, Any]) -> str:

@@ -139,11 +139,14 @@ def test_the_page_of_results_lists_what_does_not_hold(folder: Path, run: Run) ->
     told = json.loads((folder / "layers-sample.json").read_text())
     told["findings"][0] |= {"holds": False, "reason": "because of a test"}
     (folder / "layers-sample.json").write_text(json.dumps(told))
+    a2aflow.reproduce("sharing", output=folder, size="full", testbed=False, time_limit=1e-9)
     page = folder / "page" / "results.md"
-    write_results(page, [FIGURES["layers"]], folder)
+    write_results(page, [FIGURES["layers"], FIGURES["sharing"]], folder)
     text = page.read_text()
     assert "## What does not hold for us" in text
     assert "because of a test" in text
+    assert "## layers" in text
+    assert ("## sharing" in text) == (folder / "sharing-sample.json").exists()
     assert (page.parent / "results" / "layers-sample.svg").is_file()
 
 

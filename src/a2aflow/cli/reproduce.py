@@ -110,7 +110,9 @@ def reproduce_verb(
 
 def _told(made: Reproduced) -> str:
     """Return the sentences of a figure, and where its files are."""
-    complete = "" if made.complete else ", not complete: run it again to go on"
+    complete = (
+        "" if made.complete else ", not complete, so no claim is judged: run it again to go on"
+    )
     return "\n".join(
         [
             f"{made.title} ({made.size}{complete})",
@@ -135,6 +137,6 @@ def _listed() -> list[dict[str, str]]:
 def _table() -> list[str]:
     width = max(map(len, FIGURES)) + 2
     return [
-        f"{each.name:<{width}}{each.title}; {each.source}; in full {each.full} on two cores"
+        f"{each.name:<{width}}{each.title}; {each.source}; in full about {each.full} on two cores"
         for each in FIGURES.values()
     ]

@@ -69,7 +69,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Figure:
-    """One figure; `source` is where the paper has it, `full` how long the whole takes on two cores.
+    """One figure; `source` is where the paper has it, `full` an estimate of its time on two cores.
 
     `points` yields what is to be measured. It is given the rows so far, which a method that was too
     slow at one size needs to be left out at the next. `measure` returns the rows of one point,

@@ -21,6 +21,9 @@ from a2aflow.figures.picture import Panel, Picture, Series
 FABRICS = SMALL | HOSTED
 PREDICTED, MEASURED = "predicted", "measured"
 GIGA = 1e9
+PATIENCE = 300.0
+"""Seconds after which we say that SCCL finds nothing; less says little."""
+
 LARGE = 1 << 20
 """Bytes of a shard that count as large."""
 
@@ -78,7 +81,7 @@ def _subject(name: str, way: str, asked: Asked) -> Any:
         ranks = a2aflow.verify(way).facts.get("ranks")
         return Path(way) if ranks == len(topology.terminals) else f"{ranks} ranks do not fit"
     try:
-        limit = asked.pick(300.0, 8.0, 2.0)
+        limit = asked.pick(PATIENCE, 8.0, 2.0)
         return a2aflow.schedule(topology, method="sccl", time_limit=limit)
     except a2aflow.MissingComponentError:
         return "z3 is not installed"
@@ -166,8 +169,12 @@ def _no_sccl(rows: Sequence[Row]) -> Finding:
     found = where(rows, fabric="3x3x3 torus", way="sccl")
     if not found:
         return Finding(claim, "not part of this size", None)
-    missing = found[0]["predicted"] is None
-    return Finding(claim, str(found[0]["status"]), missing)
+    status = str(found[0]["status"])
+    if found[0]["predicted"] is not None:
+        return Finding(claim, status, False, "z3 found a schedule")
+    patient = status == f"nothing within {PATIENCE:g} s"
+    reason = "" if patient else "too short a time to tell"
+    return Finding(claim, status, True if patient else None, reason)
 
 
 def draw(rows: Sequence[Row]) -> Picture:

@@ -34,12 +34,12 @@ def write_results(page: Path, figures: Sequence[Figure], folder: Path) -> None:
 
 
 def _newest(figure: Figure, folder: Path) -> dict[str, Any] | None:
-    """Return what is known of a figure: of the whole, if it was made, else of less."""
+    """Return what is known of a figure: of the whole, if any of it was made, else of less."""
     for size in SIZES:
         name = stem(figure, size)
         path = folder / f"{name}.json"
-        if path.exists():
-            told: dict[str, Any] = json.loads(read_text(path))
+        told: dict[str, Any] = json.loads(read_text(path)) if path.exists() else {"rows": 0}
+        if told["rows"]:
             return {**told, "stem": name}
     return None
 

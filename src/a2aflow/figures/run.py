@@ -124,7 +124,8 @@ def tell_figure(
         complete=complete,
         measured=measured,
         rows=len(rows),
-        findings=tuple(figure.judge(rows)) if rows else (),
+        # Claims are about the whole of a figure.
+        findings=tuple(figure.judge(rows)) if complete else (),
         compared=compared,
         files=(*files, f"{base}.json"),
         machine=machine(),

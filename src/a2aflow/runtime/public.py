@@ -89,8 +89,8 @@ def run(
 
     >>> import a2aflow
     >>> report = a2aflow.run(a2aflow.schedule("ring:4"), sizes=[1000, 4000], iterations=2)
-    >>> [(row.bytes, row.ours.mean > 0) for row in report.rows]
-    [(1000, True), (4000, True)]
+    >>> tuple(row.bytes for row in report.rows), all(row.ours.mean > 0 for row in report.rows)
+    ((1000, 4000), True)
 
     """
     usual = USUAL.get(on, RunSettings())
