@@ -57,7 +57,8 @@ def _without_mpi(words: Sequence[str]) -> list[str]:
 def in_a_team(settings: SolveSettings) -> Iterator[SolveSettings]:
     """Give settings with the team that this process is a rank of; all ranks but one end here.
 
-    A rank that fails says why and ends all of them.
+    A rank that fails says why and ends all of them. The one that goes on leaves the others when its
+    process ends: what it has to print and save comes before.
     """
     team = ranks_of_this_job()
     if team is None:
@@ -75,8 +76,6 @@ def in_a_team(settings: SolveSettings) -> Iterator[SolveSettings]:
     except Exception as error:
         warn(f"rank {team.rank}: {type(error).__name__}: {error}")
         team.give_up(FAILED)
-    else:
-        team.leave()
 
 
 def _give_up(team: Ranks, error: BaseException) -> None:
