@@ -1,13 +1,15 @@
 """Make the catalogue: the best network found for N = 8..256 and d = 2..8, one-way and cables.
 
     python benchmarks/catalogue.py search STATE [--effort E] [--seed S] [--workers K]
-        [--cluster ADDRESS]
+        [--most N] [--cluster ADDRESS]
     python benchmarks/catalogue.py pack STATE
+    python benchmarks/catalogue.py plot docs/img/catalogue.svg
 
 `search` appends an entry a line to the file STATE and goes on from there when started again; an
 entry that was searched with the same effort and seed is not searched again, and only what is better
-takes its place. `pack` writes the entries into the package. More effort, or another seed, over the
-same STATE improves entries. Work is by processes here, or on a Dask cluster.
+takes its place. `pack` writes the entries into the package and says how good they are, and `plot`
+draws them. More effort, or another seed, over the same STATE improves entries. Work is by processes
+here, or on a Dask cluster.
 """
 
 import argparse
@@ -21,8 +23,11 @@ import numpy as np
 
 import a2aflow
 from a2aflow.designs.entry import Entry, Task, packed, search_entry
+from a2aflow.flows.bounds import regular_bound
 from a2aflow.flows.workers import Local, run_all
+from a2aflow.ir.arrays import Floats
 from a2aflow.settings import SolveSettings, cores
+from a2aflow.topologies.catalogue import times
 
 NODES, DEGREES = range(8, 257), range(2, 9)
 """The sizes and degrees of the catalogue."""
@@ -31,11 +36,11 @@ TARGET = Path(a2aflow.__file__).parent / "topologies" / "catalogue.npz"
 """Where the package keeps it."""
 
 
-def tasks(effort: float, seed: int) -> list[Task]:
-    """Return what is in the catalogue, small sizes first."""
+def tasks(effort: float, seed: int, most: int) -> list[Task]:
+    """Return what is in the catalogue up to a size, small ones first."""
     return [
         Task(nodes, degree, directed, effort, seed)
-        for nodes in NODES
+        for nodes in range(min(NODES), most + 1)
         for degree in DEGREES
         for directed in (True, False)
         if degree < nodes and (directed or nodes * degree % 2 == 0)
@@ -65,11 +70,13 @@ def entries(state: Path) -> Iterator[dict[str, Any]]:
                 yield json.loads(line)
 
 
-def search(state: Path, effort: float, seed: int, settings: SolveSettings) -> None:
+def search(state: Path, effort: float, seed: int, most: int, settings: SolveSettings) -> None:
     """Search for every entry that this effort and seed have not been spent on."""
     done = {tuple(each["key"]) for each in entries(state) if each["run"] == [effort, seed]}
     left = [
-        task for task in tasks(effort, seed) if (task.nodes, task.degree, task.directed) not in done
+        task
+        for task in tasks(effort, seed, most)
+        if (task.nodes, task.degree, task.directed) not in done
     ]
     local = Local.PROCESSES if settings.workers > 1 else Local.ONE_BY_ONE
     with state.open("a") as file:
@@ -99,21 +106,92 @@ def pack(state: Path) -> None:
     print(f"{len(rows)} entries, {TARGET.stat().st_size:,} bytes")
 
 
+PLOTTED = {2: "#c02020", 4: "#2060c0", 8: "#208040"}
+"""The degrees that are drawn, and their colours."""
+
+WIDTH, HEIGHT, RISE = 720, 360, 0.4
+"""Of the drawing, and by how much the ratio at its upper edge is above 1."""
+
+
+def plot(path: Path) -> None:
+    """Draw time over bound against N: generalized Kautz thin, the catalogue thick."""
+    known = times()
+    key = known["key"]
+    last = int(key[:, 0].max())
+
+    def line(degree: int, values: Floats, width: float) -> str:
+        rows = (key[:, 1] == degree) & (key[:, 2] == 1)
+        points = " ".join(
+            f"{40 + (WIDTH - 60) * (n - 8) / (last - 8):.1f},"
+            f"{HEIGHT - 30 - (HEIGHT - 50) * (time / bound_of(n, degree) - 1) / RISE:.1f}"
+            for n, time in zip(key[rows, 0].tolist(), values[rows].tolist(), strict=True)
+        )
+        colour = PLOTTED[degree]
+        return f'<polyline fill="none" stroke="{colour}" stroke-width="{width}" points="{points}"/>'
+
+    labels = [
+        f'<text x="{60 + 110 * at}" y="16" fill="{colour}">degree {degree}</text>'
+        for at, (degree, colour) in enumerate(PLOTTED.items())
+    ]
+    labels += [
+        f'<text x="4" y="{HEIGHT - 26 - (HEIGHT - 50) * step / 4:.0f}">{1 + 0.1 * step:.1f}</text>'
+        for step in range(5)
+    ]
+    labels += [
+        f'<text x="{40 + (WIDTH - 60) * (n - 8) / (last - 8):.0f}" y="{HEIGHT - 8}">{n}</text>'
+        for n in range(16, last + 1, 16)
+    ]
+    labels.append('<text x="400" y="16">time over bound; thin: genkautz, thick: best</text>')
+    lines = [line(d, known[name], w) for d in PLOTTED for name, w in (("kautz", 0.8), ("time", 2))]
+    path.write_text(
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" '
+        'font-family="sans-serif" font-size="12"><rect width="100%" height="100%" fill="white"/>\n'
+        + "\n".join([*lines, *labels])
+        + "\n</svg>\n"
+    )
+
+
+def bound_of(nodes: int, degree: int) -> float:
+    """Return the bound for any network of one-way links."""
+    return float(regular_bound(nodes, degree))
+
+
+def tell() -> None:
+    """Print how much of the distance of generalized Kautz graphs to the bound is closed."""
+    known = times()
+    one_way = known["key"][:, 2] == 1
+    key, time, kautz = (known[name][one_way] for name in ("key", "time", "kautz"))
+    bound = np.array([bound_of(n, d) for n, d, _ in key.tolist()])
+    print(f"| degree | genkautz over bound | best over bound | of the gap closed |\n{'|---' * 4}|")
+    for degree in DEGREES:
+        rows = (key[:, 1] == degree) & (kautz > bound * (1 + 1e-3))
+        closed = ((kautz - time)[rows] / (kautz - bound)[rows]).mean()
+        ratios = [(each[rows] / bound[rows]).mean() for each in (kautz, time)]
+        print(f"| {degree} | {ratios[0]:.4f} | {ratios[1]:.4f} | {closed:.0%} |")
+    rows = kautz > bound * (1 + 1e-3)
+    print(f"all: {((kautz - time)[rows] / (kautz - bound)[rows]).mean():.1%} closed on average;")
+    print(f"largest N {key[:, 0].max()}; worse than genkautz: {(time > kautz * (1 + 1e-9)).sum()}")
+
+
 def main() -> None:
     """Do what the words ask for."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=("search", "pack"))
+    parser.add_argument("what", choices=("search", "pack", "plot"))
     parser.add_argument("state", type=Path)
     parser.add_argument("--effort", type=float, default=0.05)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--workers", type=int, default=cores())
+    parser.add_argument("--most", type=int, default=max(NODES))
     parser.add_argument("--cluster")
     asked = parser.parse_args()
     if asked.what == "search":
         settings = SolveSettings(workers=asked.workers, cluster=asked.cluster, report=print)
-        search(asked.state, asked.effort, asked.seed, settings)
-    else:
+        search(asked.state, asked.effort, asked.seed, asked.most, settings)
+    elif asked.what == "pack":
         pack(asked.state)
+        tell()
+    else:
+        plot(asked.state)
 
 
 if __name__ == "__main__":

@@ -36,8 +36,8 @@ def test_the_bound_holds_and_the_best_is_certified() -> None:
 def test_the_search_beats_the_families() -> None:
     """Here by more than the gaps of both; of 14 nodes with 3 cables Heawood's graph is the best."""
     kautz = next(each for each in FOUND.candidates if each.name.startswith("genkautz"))
-    assert FOUND.best.searched
-    assert FOUND.best.time < 0.9 * kautz.time
+    found = min(each.time for each in FOUND.candidates if each.searched)
+    assert FOUND.best.time <= found < 0.9 * kautz.time
     assert CABLES.best.time == pytest.approx(CABLES.bound) == pytest.approx(9.0)
     assert CABLES.best.diameter == 3
     assert CABLES.topology.bidirectional

@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable, Iterator
 from itertools import count
 
+from a2aflow.topologies.catalogue import catalogued
 from a2aflow.topologies.families import FAMILIES
 from a2aflow.topologies.parts import shape_name
 
@@ -100,6 +101,10 @@ def _genkautz(n: int, d: int) -> Specs:
         yield f"genkautz:n={n},d={d},rewire=true"
 
 
+def _best(n: int, d: int) -> Specs:
+    yield from catalogued(n, d)
+
+
 def _jellyfish(n: int, d: int) -> Specs:
     if 2 <= d < n and n * d % 2 == 0:
         yield f"jellyfish:n={n},d={d},seed=1"
@@ -170,6 +175,7 @@ FITTING: dict[str, Callable[[int, int], Specs]] = {
     "debruijn": _debruijn,
     "kautz": _kautz,
     "genkautz": _genkautz,
+    "best": _best,
     "jellyfish": _jellyfish,
     "xpander": _xpander,
     "slimfly": _slimfly,

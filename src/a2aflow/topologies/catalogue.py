@@ -40,6 +40,12 @@ def best(n: int, d: int, bidirectional: bool = False) -> Topology:
     return from_arcs(name, n, tail, heads[start:end].astype(np.int64), notes=(note,))
 
 
+def catalogued(n: int, d: int) -> list[str]:
+    """Return the SPECs of the entries of a size and degree."""
+    found = {True: f"best:n={n},d={d}", False: f"best:n={n},d={d},bidirectional=true"}
+    return [spec for one_way, spec in found.items() if (n, d, one_way) in _catalogue()[0]]
+
+
 def in_words() -> str:
     """Return which sizes and degrees there are."""
     keys = np.array(list(_catalogue()[0]))
