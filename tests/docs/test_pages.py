@@ -160,8 +160,10 @@ def test_what_a_page_points_to_is_there(path: Path) -> None:
     text = path.read_text()
     targets = [target.partition("#")[0] for target in re.findall(r"\]\(([^)\s]+)\)", text)]
     files = [path.parent / target for target in targets if target and "://" not in target]
-    files += [ROOT / each for each in re.findall(r"\b(?:benchmarks|tests)/[\w/]+\.\w+", text)]
-    modules = re.findall(r"`(?!src|tests|benchmarks)((?:[\w-]+/)+\w+\.py)`", text)
+    files += [
+        ROOT / each for each in re.findall(r"\b(?:benchmarks|examples|tests)/[\w/]+\.\w+", text)
+    ]
+    modules = re.findall(r"`(?!src|tests|benchmarks|examples)((?:[\w-]+/)+\w+\.py)`", text)
     files += [ROOT / "src" / "a2aflow" / each for each in modules]
     missing = [str(each) for each in files if not each.exists()]
     assert not missing

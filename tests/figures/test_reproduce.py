@@ -54,7 +54,7 @@ def test_what_a_figure_claims_to_hold_is_in_its_rows(folder: Path, run: Run) -> 
     forged = [{**row, "ratio": 1.5} if row["method"] == "extp" else row for row in rows]
     first = figure.judge(forged)[0]
     assert first.holds is False
-    assert first.sentence.endswith("does not hold.")
+    assert "; does not hold (it was at its time limit)." in first.sentence
 
 
 def test_a_call_that_was_stopped_goes_on_where_it_was(tmp_path: Path) -> None:

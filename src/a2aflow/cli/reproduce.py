@@ -12,7 +12,7 @@ from a2aflow.cli.signals import searching
 from a2aflow.errors import UsageError
 from a2aflow.figures import FIGURES
 from a2aflow.figures.figure import SIZES, Finding
-from a2aflow.figures.public import ALL, reproduce
+from a2aflow.figures.public import ALL, FOLDER, reproduce
 from a2aflow.figures.run import Reproduced
 
 
@@ -34,7 +34,7 @@ def reproduce_verb(
     ] = None,
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="DIR", help="Where the files go, and stay.")
-    ] = Path("reproduced"),
+    ] = FOLDER,
     peers: Annotated[
         list[Path] | None,
         typer.Option(

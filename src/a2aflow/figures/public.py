@@ -21,13 +21,16 @@ from a2aflow.testbed.namespaces import require_testbed
 ALL = "all"
 """What stands for every figure."""
 
+FOLDER = Path("reproduced")
+"""Where files go if nobody says."""
+
 
 def reproduce(
     figure: str,
     *,
     quick: bool = False,
     size: str | None = None,
-    output: str | PathLike[str] = "reproduced",
+    output: str | PathLike[str] = FOLDER,
     peers: Sequence[str | PathLike[str]] | None = None,
     testbed: bool = True,
     cluster: str | None = None,
