@@ -8,7 +8,7 @@ from a2aflow.figures.figure import Asked, Figure, Finding, Point, Row, Value
 from a2aflow.figures.picture import Panel, Picture, Series
 
 LARGE = 200
-"""Nodes from which on the paper speaks of large graphs."""
+"""What we call large, in nodes; what the paper says of large ones is judged there."""
 
 GAP = 2e-3
 """The certified gap that is asked of every time."""
