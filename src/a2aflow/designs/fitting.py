@@ -101,6 +101,11 @@ def _genkautz(n: int, d: int) -> Specs:
         yield f"genkautz:n={n},d={d},rewire=true"
 
 
+def _gendebruijn(n: int, d: int) -> Specs:
+    if 2 <= d < n:
+        yield f"gendebruijn:n={n},d={d},rewire=true"
+
+
 def _best(n: int, d: int) -> Specs:
     yield from catalogued(n, d)
 
@@ -120,6 +125,27 @@ def _slimfly(n: int, d: int) -> Specs:
     delta = (q + 1) % 4 - 1
     if q in SLIMFLY_ORDERS and 2 * q * q == n and 2 * d == 3 * q - delta:
         yield f"slimfly:q={q}"
+
+
+def _polarfly(n: int, d: int) -> Specs:
+    q = d - 1
+    if q in PRIME_POWERS and n == q * q + q + 1:
+        yield f"polarfly:q={q}"
+
+
+def _polarstar(n: int, d: int) -> Specs:
+    for q in PRIME_POWERS:
+        inside = d - q - 1
+        if inside >= 0 and inside % 4 in (0, 3) and n == (q * q + q + 1) * (2 * inside + 2):
+            yield f"polarstar:q={q},d={inside}"
+
+
+def _bundlefly(n: int, d: int) -> Specs:
+    for q in sorted(SLIMFLY_ORDERS):
+        p = n // (2 * q * q)
+        ports = (3 * q - ((q + 1) % 4 - 1)) // 2 + (p - 1) // 2
+        if p in PRIME_POWERS and p % 4 == 1 and n == 2 * q * q * p and d == ports:
+            yield f"bundlefly:q={q},p={p}"
 
 
 def _spectralfly(n: int, d: int) -> Specs:
@@ -161,6 +187,9 @@ def _tpuv4(n: int, d: int) -> Specs:
 SLIMFLY_ORDERS = frozenset((3, 4, 5, 7, 8, 9, 11, 13, 16, 17, 19, 23, 25, 27, 29, 31, 32, 37))
 """Prime powers that are not 2 modulo 4, as far as anybody has the ports for them."""
 
+PRIME_POWERS = (2, 3, 4, 5, 7, 8, 9, 11, 13, 16, 17, 19, 23, 25, 27, 29, 31, 32, 37)
+"""Orders of finite fields, as far as anybody has the ports for them."""
+
 ODD_PRIMES = (3, 5, 7, 11, 13, 17, 19, 23, 29, 31)
 """Primes whose Ramanujan graphs have a size that anybody builds."""
 
@@ -175,10 +204,14 @@ FITTING: dict[str, Callable[[int, int], Specs]] = {
     "debruijn": _debruijn,
     "kautz": _kautz,
     "genkautz": _genkautz,
+    "gendebruijn": _gendebruijn,
     "best": _best,
     "jellyfish": _jellyfish,
     "xpander": _xpander,
     "slimfly": _slimfly,
+    "polarfly": _polarfly,
+    "polarstar": _polarstar,
+    "bundlefly": _bundlefly,
     "spectralfly": _spectralfly,
     "complete": _complete,
     "bipartite": _bipartite,
