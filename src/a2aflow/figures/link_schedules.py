@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import a2aflow
-from a2aflow.figures.asking import by_x, each_value, where
+from a2aflow.figures.asking import each_value, where
+from a2aflow.figures.by_size import MEASURED, PREDICTED, panels_by_size
 from a2aflow.figures.fabrics import (
     HOSTED,
     LATENCY,
@@ -16,10 +17,9 @@ from a2aflow.figures.fabrics import (
     shard_sizes,
 )
 from a2aflow.figures.figure import Asked, Figure, Finding, Point, Row, Value
-from a2aflow.figures.picture import Panel, Picture, Series
+from a2aflow.figures.picture import Picture
 
 FABRICS = SMALL | HOSTED
-PREDICTED, MEASURED = "predicted", "measured"
 GIGA = 1e9
 PATIENCE = 300.0
 """Seconds after which we say that SCCL finds nothing; less says little."""
@@ -179,34 +179,17 @@ def _no_sccl(rows: Sequence[Row]) -> Finding:
 
 def draw(rows: Sequence[Row]) -> Picture:
     """Draw predictions in the upper row, measurements in the lower one."""
-    panels = [
-        _panel(where(rows, fabric=name, kind=kind), name, kind)
-        for kind in (PREDICTED, MEASURED)
-        for name in each_value(rows, "fabric")
-        if any(row[kind] is not None for row in where(rows, fabric=name, kind=kind))
-    ]
     note = (
         f"Predicted: links of {LINK_RATE}, {LATENCY * 1e6:g} us a hop, {OVERHEAD * 1e6:g} us a "
         "message, dataflow. Measured: real ranks over emulated links of the rate in the title."
     )
+    panels = panels_by_size(rows, "upper bound (N-1)fb", _rate)
     return Picture("Link-based schedules", panels, columns=4, note=note)
 
 
-def _panel(rows: Sequence[Row], name: str, kind: str) -> Panel:
-    unit, scale = ("GB/s", 1.0) if kind == PREDICTED else ("MB/s", 1e3)
-    found = [
-        {**row, kind: scale * row[kind], "bound": scale * row["bound"]}
-        for row in rows
-        if row[kind] is not None
-    ]
-    x, bound = by_x(where(found, way=found[0]["way"]), "bytes", "bound")
-    lines = [Series("upper bound (N-1)fb", x, bound, dashed=True, style="bound")]
-    for way in each_value(found, "way"):
-        series = by_x(where(found, way=way), "bytes", kind)
-        lines.append(Series(Path(str(way)).name, *series, style=str(way)))
-    rate = LINK_RATE if kind == PREDICTED else found[0]["status"]
-    title = f"{name}, {kind} ({rate})"
-    return Panel(title, "bytes of a shard", f"{unit} per node", lines, x_log=True, from_zero=True)
+def _rate(kind: str, row: Row) -> str:
+    """Return what links carry, as a title ends."""
+    return f" ({LINK_RATE if kind == PREDICTED else row['status']})"
 
 
 LINK_SCHEDULES = Figure(

@@ -15,8 +15,8 @@ HEAD = """# Results
 Written by `a2aflow reproduce`; do not edit. Every claim of the paper that this tool can check, what
 we measured, and whether it holds. The data behind a picture are in the CSV file of its name, which
 the same command makes anew; `a2aflow reproduce --list` says how long each takes. How near is near,
-and how large is large, is our choice where the paper gives no number: the limits are in the function
-`judge` of each figure.
+and how large is large, is our choice where the paper gives no number: the limits are in `judge` of
+each figure.
 """
 
 PICTURE = ".svg"

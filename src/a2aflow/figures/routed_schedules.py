@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import a2aflow
-from a2aflow.figures.asking import by_x, each_value, known_methods, routed, where, within_limit
+from a2aflow.figures.asking import known_methods, routed, within_limit
+from a2aflow.figures.by_size import MEASURED, PREDICTED, panels_by_size
 from a2aflow.figures.fabrics import (
     LATENCY,
     LINK_RATE,
@@ -15,7 +16,7 @@ from a2aflow.figures.fabrics import (
     shard_sizes,
 )
 from a2aflow.figures.figure import Asked, Figure, Finding, Point, Row, Value
-from a2aflow.figures.picture import Panel, Picture, Series
+from a2aflow.figures.picture import Picture
 
 FABRICS = SMALL | TORUS
 TORUS_NAME = "3x3x3 torus"
@@ -26,7 +27,6 @@ NAMES = (
 UNPACED = "extp, not paced"
 """Our routes where every flow has the same share of a link, for want of rate control."""
 
-PREDICTED, MEASURED = "predicted", "measured"
 GIGA = 1e9
 
 
@@ -132,33 +132,12 @@ def _faster(
 
 def draw(rows: Sequence[Row]) -> Picture:
     """Draw predictions in the upper row, measurements in the lower one."""
-    panels = [
-        _panel(where(rows, fabric=name, kind=kind), name, kind)
-        for kind in (PREDICTED, MEASURED)
-        for name in each_value(rows, "fabric")
-        if any(row[kind] is not None for row in where(rows, fabric=name, kind=kind))
-    ]
     note = (
         f"Predicted: max-min fair fluid, links of {LINK_RATE}, each route paced at its weight "
         "unless said otherwise. Measured: a TCP flow for each route over emulated links."
     )
+    panels = panels_by_size(rows, "upper bound", lambda _kind, _row: "")
     return Picture("Routed schedules", panels, columns=4, note=note)
-
-
-def _panel(rows: Sequence[Row], name: str, kind: str) -> Panel:
-    unit, scale = ("GB/s", 1.0) if kind == PREDICTED else ("MB/s", 1e3)
-    found = [
-        {**row, kind: scale * row[kind], "bound": scale * row["bound"]}
-        for row in rows
-        if row[kind] is not None
-    ]
-    x, bound = by_x(where(found, way=found[0]["way"]), "bytes", "bound")
-    lines = [Series("upper bound", x, bound, dashed=True, style="bound")]
-    lines += [
-        Series(way, *by_x(where(found, way=way), "bytes", kind)) for way in each_value(found, "way")
-    ]
-    title = f"{name}, {kind}"
-    return Panel(title, "bytes of a shard", f"{unit} per node", lines, x_log=True, from_zero=True)
 
 
 ROUTED_SCHEDULES = Figure(
