@@ -17,14 +17,22 @@ from a2aflow.runtime.mpi.team import Ranks, ranks_of_this_job
 from a2aflow.runtime.mpiexec import find_mpi
 from a2aflow.settings import Dismissed, SolveSettings, cores
 
+RANKS_PER_CORE = 4
+"""How many ranks --mpi starts at most: more only wait for each other, and a typing error would take
+all memory."""
+
 FAILED = 1
 """The exit code of ranks that end without one of their own."""
 
 
 def start_ranks(ranks: int, words: Sequence[str], checkpoint: Path | None) -> int:
     """Run the same command as so many ranks of this machine's MPI; return its exit code."""
-    if ranks < 1:
-        raise UsageError(f"--mpi {ranks}; expected at least 1 rank")
+    most = RANKS_PER_CORE * cores()
+    if not 1 <= ranks <= most:
+        raise UsageError(
+            f"--mpi {ranks}; expected 1 to {most} ranks, {RANKS_PER_CORE} for each core of this "
+            "machine; on more machines start them with mpiexec, without --mpi"
+        )
     mpi = find_mpi()
     command = [sys.executable, "-m", "a2aflow", *_without_mpi(words)]
     with subprocess.Popen(mpi.command(ranks, command), env=mpi.variables(ranks)) as process:
