@@ -71,11 +71,13 @@ def boardfly(g: int = 36) -> Topology:
 
     A board has 16 ports, four of each chip, besides its ring. Eleven are for copper within the
     group, where every two boards are joined, some by two cables; the five left are for optical
-    links by which every two groups are joined. A pod is 36 groups, 1152 chips of which 1024 are
-    used at a time, and no two chips are more than 7 hops apart: 3 in either group and 1 between
-    them. All this is public: Google Cloud, "TPU 8t and TPU 8i technical deep dive", 2026.
+    links between groups. A pod is 36 groups, 1152 chips of which 1024 are used at a time, and no
+    two chips are more than 7 hops apart. All this is public: Google Cloud, "TPU 8t and TPU 8i
+    technical deep dive", 2026.
 
-    Which chip has which cable is not. The copper here is a pattern, the same for every board, with
+    That every two groups are joined is inferred: the 40 optical ports of a group are enough for 35
+    others, and 7 hops are then 3 in either group and 1 between them. Which chip has which cable is
+    not public either. The copper here is a pattern, the same for every board, with
     which any two chips of a group are within the 3 hops that the published 7 need; the optical
     ports are dealt out board by board, and lead to groups in the palm-tree arrangement of
     `dragonfly`, as many times round as the 40 of a group allow. Chip c of board b of group i is
