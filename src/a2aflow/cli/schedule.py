@@ -1,5 +1,6 @@
 """`a2aflow schedule`: a time-stepped chunk schedule."""
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -19,6 +20,7 @@ from a2aflow.cli.options import (
 from a2aflow.cli.show import show
 from a2aflow.cli.tables import columns
 from a2aflow.cli.telling import Telling, takes_telling
+from a2aflow.errors import UsageError
 from a2aflow.ir.topology import Topology
 from a2aflow.schedules.by_list import FINER
 from a2aflow.schedules.methods import AUTO, find_schedule, require_method
@@ -78,6 +80,15 @@ def schedule_verb(
         typer.Option("--sweep", help="Print time against steps, and loss against chunks, only."),
     ] = False,
     robust: Robust = None,
+    last: Annotated[
+        Path | None,
+        typer.Option(
+            "--from",
+            metavar="FILE",
+            help="Begin with a saved schedule, of this problem before links or nodes failed: all "
+            "chunks may move, and most do not.",
+        ),
+    ] = None,
     demand: DemandFile = None,
     groups: Groups = None,
     group_file: GroupFile = None,
@@ -87,11 +98,15 @@ def schedule_verb(
     """Compute which chunk crosses which link in which step, for fabrics where hosts forward.
 
     The time is the sum over the steps of the largest link load, in shards; the schedule is checked
-    before it is shown. The fractional time is that of the linear program with as many steps.
+    before it is shown. The fractional time is that of the linear program with as many steps. After
+    a failure, `schedule SPEC --remove-link 3-4 --from FILE` says what the last schedule loses and
+    finds a new one from its paths, with as many chunks per shard.
 
     Example: a2aflow schedule torus:3x3x3 --host-bandwidth 4 --output torus.schedule.json
     """
     require_method(method)
+    if sweep and last is not None:
+        raise UsageError("--sweep with --from, which has its chunks; leave one of them out")
     problem = load_problem(topology, demand, groups, group_file, jobs, background)
     with asked.search() as solving:
         settings = ScheduleSettings(
@@ -108,7 +123,7 @@ def schedule_verb(
         if sweep:
             curves = sweep_schedules(problem, settings, method).summary()
         else:
-            found = find_schedule(problem, method, settings)
+            found = find_schedule(problem, method, settings, last)
     if sweep:
         show(curves, telling.as_json, _sweep_lines(curves))
         return

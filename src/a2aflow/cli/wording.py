@@ -184,12 +184,22 @@ def _transfer(summary: Mapping[str, Any]) -> str | None:
 
 def _last(summary: Mapping[str, Any]) -> str | None:
     found = summary.get("last")
-    if found is None:
+    if found is None or "steps" in summary:
         return None
     return (
         f"{found['unserved']:.2%} of the demand does not arrive if they stay as they are; "
         f"{found['repaired_gap']:.1%} above the bound if only that moves\n"
         f"{counted(found['moved'], 'route')} moved now"
+    )
+
+
+def _last_schedule(summary: Mapping[str, Any]) -> str | None:
+    found = summary.get("last")
+    if found is None or "steps" not in summary:
+        return None
+    return (
+        f"{found['unserved']:.2%} of the demand does not arrive if it stays as it is; at least "
+        f"{found['repaired_gap']:.1%} above the bound if only that moves"
     )
 
 
@@ -245,6 +255,7 @@ ANSWER: dict[str, Callable[[Mapping[str, Any]], str | None]] = {
     "phases": _phases,
     "robust": _robust,
     "last routes": _last,
+    "last schedule": _last_schedule,
     "failures": _survive,
     "method": lambda summary: f"{summary['method']}, {summary['seconds']:.2f} s",
 }

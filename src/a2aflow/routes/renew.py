@@ -44,10 +44,14 @@ class Renewed:
     unserved: float
     moved: int
 
-    def summary(self) -> dict[str, Any]:
+    def losses(self) -> dict[str, float | None]:
         """Return what the last routes lose, as plain values."""
         loss = self.repaired / self.routes.bound - 1 if self.routes.bound > 0 else None
-        return {"unserved": self.unserved, "repaired_gap": loss, "moved": self.moved}
+        return {"unserved": self.unserved, "repaired_gap": loss}
+
+    def summary(self) -> dict[str, Any]:
+        """Return what the last routes lose, and how many moved, as plain values."""
+        return {**self.losses(), "moved": self.moved}
 
 
 def renew_routes(problem: Problem, last: Routes, settings: SolveSettings) -> Renewed:
@@ -97,9 +101,10 @@ def _carried_over(problem: Problem, last: Routes, hops: int) -> tuple[Chunks, In
     fresh = _pairs_without(problem, ends[0][stays], ends[1][stays])
     source, destination = (np.concatenate((ends[side][stays], fresh[side])) for side in range(2))
     size = np.concatenate((size, problem.demand.of(*fresh)))
-    room = min(new.nodes - 1, max(hops, old_table.shape[1]) + DETOUR_HOPS)
+    width = old_table.shape[1]  # Those of chunks may pass a switch more than once.
+    room = max(width, min(new.nodes - 1, max(hops, width) + DETOUR_HOPS))
     whole = np.full((len(source), room), NOTHING, dtype=np.int32)
-    whole[: len(stays), : min(room, table.shape[1])] = table[:, :room]
+    whole[: len(stays), :width] = table
     order = np.argsort(new.terminals[source], kind="stable")
     source, destination = source[order], destination[order]
     cut = Chunks(new.terminals[source], new.terminals[destination], size[order])

@@ -2,14 +2,18 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from os import PathLike
+from pathlib import Path
 
 from a2aflow.errors import UsageError
 from a2aflow.flows import sizes, solve
 from a2aflow.flows.symmetry.translations import find_translations
+from a2aflow.ir.files.artefacts import read_as
 from a2aflow.ir.flow import Status
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.schedule import Schedule
 from a2aflow.schedules.by_list import find_by_list
+from a2aflow.schedules.renew import refuse_with_last, renew_schedule
 from a2aflow.schedules.sccl import synthesise
 from a2aflow.schedules.search import FoundSchedule, find_timestepped, proven_status
 from a2aflow.schedules.steps import least_steps
@@ -26,9 +30,14 @@ Scheduler = Callable[[Problem, ScheduleSettings], FoundSchedule]
 
 
 def find_schedule(
-    problem: Problem, method: str = AUTO, settings: ScheduleSettings | None = None
+    problem: Problem,
+    method: str = AUTO,
+    settings: ScheduleSettings | None = None,
+    last: Schedule | str | PathLike[str] | None = None,
 ) -> FoundSchedule:
     """Return a checked schedule by a method, with all that was learnt on the way to it.
+
+    With the last schedule, of a problem a little different, it is that which is renewed.
 
     >>> import a2aflow
     >>> problem = a2aflow.Problem.all_to_all(a2aflow.build("bipartite:4x4"))
@@ -40,7 +49,12 @@ def find_schedule(
     settings = (settings or ScheduleSettings()).begin()
     if settings.robust is not None and method not in (AUTO, "list"):
         raise UsageError(f"a robust schedule by {method}; expected the method list, or auto")
-    found = METHODS[method](problem, settings)
+    if last is None:
+        found = METHODS[method](problem, settings)
+    else:
+        refuse_with_last(method, settings)
+        before = last if isinstance(last, Schedule) else read_as(Path(last), Schedule)
+        found = renew_schedule(problem, before, settings)
     return replace(found, status=found.status.unless(settings.solve.stopped()))
 
 

@@ -1,6 +1,7 @@
 """`a2aflow.schedule` and `a2aflow.sweep`: chunk schedules for fabrics where hosts forward."""
 
 from collections.abc import Callable, Sequence
+from os import PathLike
 
 from a2aflow.ir.answer import made_now
 from a2aflow.ir.routes import Routes
@@ -36,6 +37,7 @@ def schedule(
     loss: float = 0.01,
     operation_cost: float = 0.0,
     robust: Sequence[str] | None = None,
+    last: Schedule | str | PathLike[str] | None = None,
     solver: str = "auto",
     gap: float = 1e-6,
     time_limit: float | None = None,
@@ -76,6 +78,8 @@ def schedule(
             fewer relays, steps and chunks too.
         robust: make a template against these demands: names of families, `"skew"`, `"pairs"`,
             `"destinations"` or `"hose"`, or files of demands; it is one of the method `"list"`.
+        last: a schedule, or the path of one, to begin with: of this problem before links or nodes
+            failed; it keeps its chunks per shard, and is put in order by the method `"list"`.
         solver: `"auto"`, or a solver of linear programs.
         gap: the certified gap to aim for.
         time_limit: seconds after which the best schedule so far is returned.
@@ -112,7 +116,7 @@ def schedule(
     )
     problem = problem_of(given, demand, host_bandwidth, groups, jobs, background)
     settings = settings.begin()
-    found = find_schedule(problem, method, settings).schedule
+    found = find_schedule(problem, method, settings, last).schedule
     return made_now(found, command="a2aflow.schedule", **settings.solve.known())
 
 

@@ -15,6 +15,7 @@ from a2aflow.ir.summaries import in_order, summary_of
 from a2aflow.ir.units import normal_units
 from a2aflow.ir.words import beyond_rounding
 from a2aflow.routes.judge import Judged
+from a2aflow.routes.renew import Renewed
 from a2aflow.schedules.choice import Choice
 from a2aflow.schedules.chunk_numbers import choices_of, floor_of, least_loss, on_grid
 from a2aflow.schedules.chunks import round_flow, schedule_from, squeezed
@@ -52,7 +53,7 @@ class FoundSchedule:
     the schedule against the certified bound of any all-to-all; `fractional_bound` is what is proven
     about the fractional schedules of as many steps. `tradeoff` is what else there was to choose
     from where operations cost something, `robust` the losses of a template under demands that it
-    was not made with.
+    was not made with, `renewed` what the last schedule loses after a failure.
     """
 
     schedule: Schedule
@@ -62,6 +63,7 @@ class FoundSchedule:
     fractional_bound: float
     tradeoff: tuple[Choice, ...] = ()
     robust: Judged | None = None
+    renewed: Renewed | None = None
 
     def summary(self) -> dict[str, Any]:
         """Return everything that is worth printing, as plain values."""
@@ -76,6 +78,8 @@ class FoundSchedule:
             found["tradeoff"] = [each.summary() for each in self.tradeoff]
         if self.robust is not None:
             found["robust"] = self.robust.summary()
+        if self.renewed is not None:
+            found["last"] = self.renewed.losses()
         return in_order(found)
 
 
