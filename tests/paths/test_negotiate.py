@@ -5,10 +5,13 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
+from a2aflow.errors import InputError
+from a2aflow.ir.problem import Problem
 from a2aflow.paths import any_path
 from a2aflow.paths.any_path import Chunks, negotiate
 from a2aflow.paths.listed import ListedChunks, Placement, negotiate_listed
 from a2aflow.paths.negotiate import Pace, until_within
+from a2aflow.schedules.expansion import Expansion
 from a2aflow.topologies.spec import build
 
 
@@ -99,3 +102,13 @@ def test_any_paths_listen_within_a_round(
     _, fits = negotiate(topology, chunks, table, np.full(6, 0.5), 1, 0, clock, steps)
     assert not fits
     assert clock.asked >= 3
+
+
+def test_fewer_steps_than_hops_are_refused() -> None:
+    """A chunk that cannot arrive is an error with its ends, not a walk through stray memory."""
+    expansion = Expansion(Problem.all_to_all(build("mesh:4")), 2)
+    chunks = Chunks(expansion.starts[:1], expansion.ends[3:], np.ones(1))
+    table = np.full((1, 4), -1, dtype=np.int64)
+    budget = np.ones(expansion.graph.links)
+    with pytest.raises(InputError, match="in 2 steps; allow more"):
+        negotiate(expansion.graph, chunks, table, budget, 1, 0, steps=(2, 6))

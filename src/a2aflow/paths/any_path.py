@@ -14,6 +14,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from a2aflow.errors import InputError
 from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.paths import NOTHING
 from a2aflow.ir.topology import Topology
@@ -33,6 +34,9 @@ TREES_PER_CALL = 1000
 
 SWEPT_PER_CALL = 200_000_000
 """Links that are swept over in one call of the compiled code, so that Ctrl-C is heard."""
+
+NO_WAY = -1
+"""What the compiled code returns for the first in the order, if there is no path for its chunk."""
 
 LEAST_BUDGET = 1e-12
 """The share of a chunk below which the budget of a link is as good as nothing."""
@@ -73,7 +77,8 @@ def negotiate(
     """Return paths within the budgets of the links and True, or the last try and False.
 
     It ends early when it is `late`. A link costs 1 a chunk, and more when contended. `steps` has
-    the number of steps and the links of each if the graph is unrolled in time.
+    the number of steps and the links of each if the graph is unrolled in time; a chunk that has no
+    way at all, as with fewer steps than hops, is an `InputError`.
     """
     if not isinstance(budget, Budgets):
         every = np.arange(graph.links, dtype=np.int64)
@@ -113,6 +118,11 @@ class _OnGraph:
             self.table,
             self.load,
         )
+        if stopped < 0:
+            chunk = self.order[NO_WAY - stopped]
+            ends = f"node {chunks.start[chunk]} to node {chunks.end[chunk]}"
+            within = f" in {self.steps[0]} steps; allow more" if self.steps[0] else ""
+            raise InputError(f"{graph.name}: there is no way from {ends}{within}")
         return stopped
 
     @cached_property
@@ -164,7 +174,8 @@ def _reroute(
 ) -> int:
     """Let the chunks from `order[begin]` on look for another way; return where it stopped.
 
-    It stops after `most_rerouted` chunks or at the end. Without steps, every link is its own class.
+    It stops after `most_rerouted` chunks or at the end, or with `NO_WAY` less the place of a chunk
+    whose end cannot be reached. Without steps, every link is its own class.
     """
     first, out, tail, head, kind = network
     start, end, size, order = chunks
@@ -192,6 +203,8 @@ def _reroute(
             cheapest_in_steps((tail, head), kind, steps, cost, start[chunk], distance, parent)
         else:
             shortest_tree(nodes, first, out, head, cost, start[chunk], distance, parent, settled)
+        if distance[end[chunk]] == np.inf:
+            return NO_WAY - place
         _write_path(path, parent, tail, start[chunk], end[chunk])
         _add(load, path, mine, kind, share)
         _reprice(path, mine, load, prices, kind, cost)
