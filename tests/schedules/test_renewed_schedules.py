@@ -1,6 +1,7 @@
 """After a failure: a schedule begins with the last paths, keeps its chunks, and holds."""
 
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,16 @@ import a2aflow
 from a2aflow.check.routes import check_routes
 from a2aflow.check.schedule import check_schedule
 from a2aflow.errors import FormatError, InputError, UsageError, VerificationError
+from a2aflow.flows.certificate import certify
+from a2aflow.ir.paths import NOTHING
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.schedule import Schedule
+from a2aflow.paths.any_path import Chunks, Table
 from a2aflow.routes.weights import routes_from_weights
 from a2aflow.schedules.methods import find_schedule
+from a2aflow.schedules.orders import order_by_list
+from a2aflow.schedules.placed import place_all
 from a2aflow.schedules.renew import routes_of
 from a2aflow.settings import ScheduleSettings
 from a2aflow.topologies.operators import remove_links, remove_nodes, with_host_bandwidth
@@ -61,6 +67,29 @@ def test_the_sends_of_a_chunk_are_a_path(topology: a2aflow.Topology) -> None:
 def _merged(routes: Routes) -> Routes:
     paths, weight = routes.merge_equal(routes.weight)
     return routes_from_weights(routes.problem, paths, weight, routes.certificate, routes.method)
+
+
+def test_a_chunk_may_pass_a_switch_twice() -> None:
+    """Its path has more links than there are nodes, and stays as it is where nothing failed."""
+    star = build("switch:3")
+    problem = Problem.all_to_all(star)
+    link = {ends: each for each, ends in enumerate(zip(star.tail, star.head, strict=True))}
+
+    def by_way_of_another(cut: Chunks) -> Table:
+        table = np.full((len(cut.start), 4), NOTHING, dtype=np.int32)
+        for row, (start, end) in enumerate(zip(cut.start, cut.end, strict=True)):
+            stops = [start, 3, end]
+            if (start, end) == (0, 2):
+                stops = [0, 3, 1, 3, 2]
+            table[row, : len(stops) - 1] = [link[hop] for hop in pairwise(stops)]
+        return table
+
+    order = order_by_list(place_all(problem, 1, by_way_of_another), 1.0)
+    assert order is not None
+    last = order.write(certify(problem, [np.ones(star.links)]), 2.0)
+    assert routes_of(last).hops.max() == 4
+    found = a2aflow.schedule(star, last=last)
+    assert check_schedule(found).time == pytest.approx(2.0)
 
 
 def test_uneven_demands_and_units_of_their_own() -> None:
