@@ -161,6 +161,11 @@ FAMILIES = Registry(
             "catalogue:best",
             "best:n=64,d=4",
             "the best network of `n` nodes and degree `d` that was found by search",
+            {
+                "n": "nodes",
+                "d": "ports of a node: links out, and as many in",
+                "bidirectional": "whether links are cables that go both ways",
+            },
         ),
         "jellyfish": Family(
             "expanders:jellyfish",
