@@ -263,7 +263,7 @@ class RouteSettings:
 STEP_TOLERANCE = 1e-3
 """By default, a further step must lower the time by more than this share, or it is not taken."""
 
-MOST_CHUNKS = 16
+USUAL_MOST_CHUNKS = 16
 """By default, a shard of mean size is cut into so many chunks at most, if many pairs send."""
 
 WORST_LOSS = 1.0
@@ -277,8 +277,8 @@ class ScheduleSettings:
     `steps` and `chunks` fix what is otherwise searched for; `latency` is the cost of a step in
     shard times; a further step must save a share of more than `step_tolerance`; `loss` is how much
     longer than the fractional optimum whole chunks may take, and `max_chunks` into how many of them
-    a shard of mean size is cut at most: `MOST_CHUNKS` if left out, or more where few pairs send.
-    `operation_cost` is what each message costs the rank that
+    a shard of mean size is cut at most: `USUAL_MOST_CHUNKS` if left out, or more where few pairs
+    send. `operation_cost` is what each message costs the rank that
     sends or receives it, in shard times: with it, fewer relays, steps and chunks are tried too.
     `robust` names the demands that a template is to serve.
     """
@@ -313,7 +313,7 @@ class ScheduleSettings:
     @property
     def most_chunks(self) -> int:
         """The most chunks to try, of a shard of mean size."""
-        return MOST_CHUNKS if self.max_chunks is None else self.max_chunks
+        return USUAL_MOST_CHUNKS if self.max_chunks is None else self.max_chunks
 
     def begin(self) -> "ScheduleSettings":
         """Return the settings with the clock of their time limit running."""

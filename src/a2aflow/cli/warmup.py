@@ -26,6 +26,7 @@ from a2aflow.routes import ROUTERS, route
 from a2aflow.routes.deadlock_free.best import solve_deadlock_free
 from a2aflow.routes.layers.assign import LAYERINGS, assign_layers
 from a2aflow.routes.phases import split_phases
+from a2aflow.routes.renew import renew_routes
 from a2aflow.routes.whole_chunks import bounded_chunks, limit_routes
 from a2aflow.schedules.by_list import find_by_list
 from a2aflow.schedules.resolve import warm_up
@@ -97,6 +98,7 @@ def small_jobs() -> dict[str, Job]:
         "layers, chunks and phases": partial(_refine, one_way),
         "routes without deadlock": partial(solve_deadlock_free, problem, 1, RouteSettings()),
         "routes that change layer": partial(solve_deadlock_free, one_way, 2, CHANGING),
+        "routes after a failure": partial(_route_again, problem),
         "routes by destination": partial(route, one_way, "single", BY_DESTINATION),
         "schedule": partial(find_timestepped, problem, ScheduleSettings(max_chunks=2)),
         "schedule by list": partial(find_by_list, problem, ScheduleSettings(chunks=1)),
@@ -119,6 +121,12 @@ def _solve_again(problem: Problem) -> None:
     fewer = replace(problem, topology=drop_links(problem.topology, 1, seed=0))
     repair(fewer, last, SolveSettings())
     solve_from(fewer, last, SolveSettings())
+
+
+def _route_again(problem: Problem) -> None:
+    last = route(problem, "single")
+    fewer = replace(problem, topology=drop_links(problem.topology, 1, seed=0))
+    renew_routes(fewer, last, SolveSettings())
 
 
 def _refine(problem: Problem) -> None:

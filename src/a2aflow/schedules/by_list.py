@@ -25,7 +25,7 @@ from a2aflow.schedules.placed import Placed, per_shard, place_chunks, place_rout
 from a2aflow.schedules.rounds import in_rounds, rounds_for
 from a2aflow.schedules.search import FoundSchedule, find_in_normal_units
 from a2aflow.schedules.tighten import tightened
-from a2aflow.settings import MOST_CHUNKS, RouteSettings, ScheduleSettings, SolveSettings
+from a2aflow.settings import USUAL_MOST_CHUNKS, RouteSettings, ScheduleSettings, SolveSettings
 
 FINER = (24, 32, 48, 64, 96, 128, 192, 256)
 """Further chunks of a shard of mean size to try where no most is given, and few pairs send."""
@@ -146,7 +146,7 @@ def numbers_of(problem: Problem, most: int | None) -> list[int]:
 
     Else every number that is twice the last one: more of them make no chunks that are more alike.
     """
-    up_to = MOST_CHUNKS if most is None else most
+    up_to = USUAL_MOST_CHUNKS if most is None else most
     every = list(range(1, up_to + 1))
     if not problem.demand.uniform:
         powers = (min(2**each, up_to) for each in range(up_to.bit_length() + 1))
