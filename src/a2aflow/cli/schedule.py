@@ -22,11 +22,11 @@ from a2aflow.cli.tables import columns
 from a2aflow.cli.telling import Telling, takes_telling
 from a2aflow.errors import UsageError
 from a2aflow.ir.topology import Topology
-from a2aflow.schedules.by_list import FINER
+from a2aflow.schedules.by_list import FINER_LISTS
 from a2aflow.schedules.methods import AUTO, find_schedule, require_method
 from a2aflow.schedules.search import FoundSchedule
 from a2aflow.schedules.sweep import sweep_schedules
-from a2aflow.settings import MOST_CHUNKS, ScheduleSettings
+from a2aflow.settings import USUAL_MOST_CHUNKS, ScheduleSettings
 
 DEFAULTS = ScheduleSettings()
 
@@ -60,8 +60,8 @@ def schedule_verb(
     max_chunks: Annotated[
         int | None,
         typer.Option(
-            help=f"Most chunks to try per shard of mean size; {MOST_CHUNKS} if left out, or up to "
-            f"{max(FINER)} for a list where few pairs send."
+            help=f"Most chunks to try per shard of mean size; {USUAL_MOST_CHUNKS} if left out, or up to "
+            f"{max(FINER_LISTS)} for a list where few pairs send."
         ),
     ] = DEFAULTS.max_chunks,
     loss: Annotated[

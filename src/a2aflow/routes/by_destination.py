@@ -27,7 +27,7 @@ from a2aflow.settings import RouteSettings
 METHOD = "single by destination"
 """What its routes say made them."""
 
-PASSES = 60
+TREE_PASSES = 60
 """Passes over all nodes and terminals while the steepness rises."""
 
 
@@ -51,7 +51,7 @@ def _spread(problem: Problem, table: Ints, goal: float, settings: RouteSettings)
     fit = goal * float(topology.capacity.mean()) / float(wanted[wanted > 0].mean())
     last = min(LAST_STEEPNESS, max(10 * FIRST_STEEPNESS, fit))
     best, least = table.copy(), float((load / topology.capacity).max())
-    for steepness in np.geomspace(FIRST_STEEPNESS, last, PASSES):
+    for steepness in np.geomspace(FIRST_STEEPNESS, last, TREE_PASSES):
         time = float((load / topology.capacity).max())
         if time <= goal * (1 + 1e-9) or solve.out_of_time():
             break

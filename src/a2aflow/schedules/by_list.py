@@ -27,7 +27,7 @@ from a2aflow.schedules.search import FoundSchedule, find_in_normal_units
 from a2aflow.schedules.tighten import tightened
 from a2aflow.settings import USUAL_MOST_CHUNKS, RouteSettings, ScheduleSettings, SolveSettings
 
-FINER = (24, 32, 48, 64, 96, 128, 192, 256)
+FINER_LISTS = (24, 32, 48, 64, 96, 128, 192, 256)
 """Further chunks of a shard of mean size to try where no most is given, and few pairs send."""
 
 ROBUST_CHUNKS = 8
@@ -37,7 +37,7 @@ MOST_TRIED = 400_000
 """Chunks of all shards up to which more of them are tried for a smaller loss."""
 
 FEW_CHUNKS = 12_000
-"""Chunks of all shards up to which those of `FINER` are tried."""
+"""Chunks of all shards up to which those of `FINER_LISTS` are tried."""
 
 COARSE_LIST_GAP = 5e-4
 """The certified gap that is asked of the bound, at least, where primal-dual steps prove it."""
@@ -105,7 +105,7 @@ def _rounds(placed: Placed, enough: float, settings: ScheduleSettings) -> int:
         return 1
     most, total = settings.max_chunks, MOST_TRIED
     if most is None:
-        most, total = max(FINER), FEW_CHUNKS
+        most, total = max(FINER_LISTS), FEW_CHUNKS
     return min(wanted, total // len(placed.size), most // placed.chunks.most)
 
 
@@ -151,7 +151,7 @@ def numbers_of(problem: Problem, most: int | None) -> list[int]:
     if not problem.demand.uniform:
         powers = (min(2**each, up_to) for each in range(up_to.bit_length() + 1))
         every = [per_shard(problem, each) for each in powers]
-    finer = (per_shard(problem, each) for each in FINER if most is None)
+    finer = (per_shard(problem, each) for each in FINER_LISTS if most is None)
     few = [each for each in finer if _chunks(problem, each) <= FEW_CHUNKS]
     first, *others = sorted({*every, *few})
     return [first, *(each for each in others if _chunks(problem, each) <= MOST_TRIED)]

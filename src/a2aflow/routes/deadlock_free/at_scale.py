@@ -24,7 +24,7 @@ from a2aflow.settings import RouteSettings
 ROUNDS = 8
 """How often the order and the routes answer each other at most, unless time runs out."""
 
-SWEEPS = 24
+ORDER_SWEEPS = 24
 """How often every channel is moved in a round at most, on average."""
 
 WORTHWHILE = 2e-4
@@ -33,7 +33,7 @@ WORTHWHILE = 2e-4
 READ_PER_CALL = 100_000_000
 """Distances looked at in one compiled call, so that a time limit is heard in between."""
 
-LEAST_LENGTH = 0.05
+LEAST_PRICE = 0.05
 """No link is shorter than this share of the mean: an order has to suit all links a little."""
 
 PRICED = 0.1
@@ -42,7 +42,7 @@ PRICED = 0.1
 ALL_CHUNKS = 10_000
 """Chunks of all pairs up to which shards are cut: where pairs are many, whole shards are fine."""
 
-MOST_CHUNKS = 8
+MOST_CHUNKS_AT_SCALE = 8
 """Chunks per shard at most."""
 
 
@@ -95,7 +95,7 @@ class _Search:
     def _chunks(self) -> int:
         """Into how many chunks a shard is cut."""
         pairs = len(self.lanes.problem.demand.pairs()[0])
-        return min(MOST_CHUNKS, max(1, ALL_CHUNKS // pairs))
+        return min(MOST_CHUNKS_AT_SCALE, max(1, ALL_CHUNKS // pairs))
 
     def _cut(self) -> tuple[Ints, Ints, Floats]:
         """Return the source, the destination and the size of all chunks."""
@@ -114,7 +114,7 @@ class _Search:
     def _scaled(self, lengths: Floats) -> Floats:
         """Return lengths of which none is too short, that times capacity add up to 1."""
         capacity = self.lanes.problem.topology.capacity
-        least = LEAST_LENGTH * float(lengths @ capacity) / len(lengths)
+        least = LEAST_PRICE * float(lengths @ capacity) / len(lengths)
         longer = np.maximum(lengths, least / capacity)
         return np.asarray(longer / float(longer @ capacity))
 
@@ -128,7 +128,7 @@ class _Search:
         game = (lanes.ends, lanes.terminals, single, wanted)
         per_call = 1 + READ_PER_CALL // (2 * terminals * (len(order) + 4 * terminals))
         before = total_distance(order, *game)
-        for _ in range(SWEEPS):
+        for _ in range(ORDER_SWEEPS):
             for first in range(0, len(order), per_call):
                 if late():
                     return

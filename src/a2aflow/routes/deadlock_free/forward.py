@@ -17,10 +17,10 @@ from a2aflow.routes.best_response import FIRST_STEEPNESS, LARGEST_PRICE_EXPONENT
 from a2aflow.routes.deadlock_free.lanes import Lanes
 from a2aflow.settings import Late
 
-RISING_PASSES = 40
+FORWARD_RISING_PASSES = 40
 """Passes over all sources while the steepness rises."""
 
-LAST_PASSES = 10
+FORWARD_LAST_PASSES = 10
 """Passes at the last steepness at most."""
 
 MORE_HOPS = 6
@@ -60,16 +60,16 @@ def place_forward(
     _respond(fabric, chunks, (np.zeros(len(capacity)), 0.0), table, load)
     fit = goal * float(np.quantile(capacity, 0.5)) / float(chunks[2].mean())
     last = min(LAST_STEEPNESS, max(10 * FIRST_STEEPNESS, fit))
-    rising = np.geomspace(FIRST_STEEPNESS, last, RISING_PASSES)
-    for index, steepness in enumerate([*rising, *[last] * LAST_PASSES]):
+    rising = np.geomspace(FIRST_STEEPNESS, last, FORWARD_RISING_PASSES)
+    for index, steepness in enumerate([*rising, *[last] * FORWARD_LAST_PASSES]):
         time = float((load / capacity).max())
         if time <= goal * (1 + 1e-9) or late():
             break
         moved = _respond(fabric, chunks, (steepness / (time * capacity), steepness), table, load)
-        if 2 * index >= RISING_PASSES:
+        if 2 * index >= FORWARD_RISING_PASSES:
             price = np.exp(steepness * (load / (load / capacity).max() / capacity - 1)) / capacity
             lengths += price / float(price @ capacity)
-        if not moved and index >= RISING_PASSES:
+        if not moved and index >= FORWARD_RISING_PASSES:
             break
     total = float(lengths @ capacity)
     return Placed(table, load, lengths / (total or 1.0), float((load / capacity).max()))
