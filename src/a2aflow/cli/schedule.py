@@ -60,8 +60,8 @@ def schedule_verb(
     max_chunks: Annotated[
         int | None,
         typer.Option(
-            help=f"Most chunks to try per shard of mean size; {USUAL_MOST_CHUNKS} if left out, or up to "
-            f"{max(FINER_LISTS)} for a list where few pairs send."
+            help=f"Most chunks to try per shard of mean size; {USUAL_MOST_CHUNKS} if left out, or "
+            f"up to {max(FINER_LISTS)} for a list where few pairs send."
         ),
     ] = DEFAULTS.max_chunks,
     loss: Annotated[
