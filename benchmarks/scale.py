@@ -31,7 +31,7 @@ from unittest.mock import patch
 import numpy as np
 
 from a2aflow import Problem, build
-from a2aflow.flows import first_order
+from a2aflow.flows import first_order, first_order_search
 from a2aflow.flows.groups import by_source
 from a2aflow.flows.program import FlowProgram, whole_program
 from a2aflow.flows.symmetry.automorphisms import count_automorphisms
@@ -217,7 +217,7 @@ def step_seconds(program: FlowProgram) -> float:
     for steps in (100, 300):
         with patch.object(first_order, "MOST_STEPS", steps):
             settings = SolveSettings(gap=1e-3, workers=1)
-            with patch.object(first_order._Search, "certify"):
+            with patch.object(first_order_search.Search, "certify"):
                 begun = time.perf_counter()
                 first_order.answer_by_steps(program, settings)
                 taken.append(time.perf_counter() - begun)

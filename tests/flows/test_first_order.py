@@ -13,8 +13,9 @@ from a2aflow.flows import SolveSettings, first_order, methods, sizes, solve
 from a2aflow.flows import by_lp as concurrent
 from a2aflow.flows import program as flow_program
 from a2aflow.flows.certificate import program_bound
-from a2aflow.flows.first_order import Guess, answer_by_steps, solve_by_steps
+from a2aflow.flows.first_order import answer_by_steps, solve_by_steps
 from a2aflow.flows.first_order_loops import run_steps
+from a2aflow.flows.first_order_search import Guess
 from a2aflow.flows.groups import by_source
 from a2aflow.flows.methods import solve_master
 from a2aflow.flows.program import FlowProgram, whole_program

@@ -71,6 +71,13 @@ Background = Annotated[
         "routes at full speed; @0.5 is half of that.",
     ),
 ]
+LinkBandwidth = Annotated[
+    str | None,
+    typer.Option(
+        metavar="RATE",
+        help="Of a link of capacity 1, such as 25Gbps; else what a file says.",
+    ),
+]
 KeepProvenance = Annotated[
     bool,
     typer.Option(

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from a2aflow.cli.options import AsJson
+from a2aflow.cli.options import AsJson, LinkBandwidth
 from a2aflow.cli.show import deliver, require_room
 from a2aflow.ir.words import counted
 from a2aflow.reports.public import report
@@ -30,13 +30,7 @@ def report_verb(
     title: Annotated[
         str | None, typer.Option(metavar="TEXT", help="Of the page; what is shown if left out.")
     ] = None,
-    link_bandwidth: Annotated[
-        str | None,
-        typer.Option(
-            metavar="RATE",
-            help="Of a link of capacity 1, such as 25Gbps; else what a file says.",
-        ),
-    ] = None,
+    link_bandwidth: LinkBandwidth = None,
     sources: Annotated[
         list[str] | None,
         typer.Option(

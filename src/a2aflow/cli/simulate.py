@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from a2aflow.cli.options import AsJson, Background
+from a2aflow.cli.options import AsJson, Background, LinkBandwidth
 from a2aflow.cli.progress import progress
 from a2aflow.cli.show import show
 from a2aflow.cli.tables import columns
@@ -30,13 +30,7 @@ def simulate_verb(
             show_default=False,
         ),
     ] = None,
-    link_bandwidth: Annotated[
-        str | None,
-        typer.Option(
-            metavar="RATE",
-            help="Of a link of capacity 1, such as 25Gbps; else what a file says.",
-        ),
-    ] = None,
+    link_bandwidth: LinkBandwidth = None,
     sizes: Annotated[
         str,
         typer.Option(

@@ -9,7 +9,14 @@ from typing import Annotated, Any
 
 import typer
 
-from a2aflow.cli.options import AsJson, KeepProvenance, Output, command_of, with_parameters
+from a2aflow.cli.options import (
+    AsJson,
+    KeepProvenance,
+    LinkBandwidth,
+    Output,
+    command_of,
+    with_parameters,
+)
 from a2aflow.cli.show import deliver, require_room
 from a2aflow.cli.wording import lines_of_answer
 from a2aflow.errors import UsageError
@@ -88,13 +95,7 @@ class Telling:
 
 def asked_telling(
     context: typer.Context,
-    link_bandwidth: Annotated[
-        str | None,
-        typer.Option(
-            metavar="RATE",
-            help="Of a link of capacity 1, such as 25Gbps; else what a file says.",
-        ),
-    ] = None,
+    link_bandwidth: LinkBandwidth = None,
     shard: Annotated[
         str | None,
         typer.Option(

@@ -46,6 +46,14 @@ def room_for(nodes: int) -> Words:
 
 
 @njit(cache=True)
+def _only_itself(reach: Words) -> None:
+    """Let every node reach itself and no other."""
+    reach[:] = 0
+    for node in range(len(reach)):
+        reach[node, node >> 6] = np.uint64(1) << np.uint64(node & 63)
+
+
+@njit(cache=True)
 def distance_cost(out: Ints, nodes: int, weight: Floats, room: Words, limit: float) -> float:
     """Return the weighted sum of all distances, or some number above `limit` if that is.
 
@@ -54,9 +62,7 @@ def distance_cost(out: Ints, nodes: int, weight: Floats, room: Words, limit: flo
     """
     words = room.shape[2]
     now, then = room[0], room[1]
-    now[:] = 0
-    for node in range(nodes):
-        now[node, node >> 6] = np.uint64(1) << np.uint64(node & 63)
+    _only_itself(now)
     every, level, cost = nodes * nodes, 0, 0.0
     missing: int = every - nodes
     while missing > 0:
@@ -87,9 +93,7 @@ def demand_cost(out: Ints, nodes: int, demand: Floats, room: Words, limit: float
     """
     words = room.shape[2]
     now, then = room[0], room[1]
-    now[:] = 0
-    for node in range(nodes):
-        now[node, node >> 6] = np.uint64(1) << np.uint64(node & 63)
+    _only_itself(now)
     cost, depth, left = 0.0, 0, nodes * nodes - nodes
     while left > 0:
         depth += 1

@@ -22,6 +22,11 @@ class Groups:
     start: Ints
     wanted: Floats
 
+    def part(self, which: slice) -> "Groups":
+        """Return some of the groups."""
+        destination = None if self.destination is None else self.destination[which]
+        return Groups(self.source[which], destination, self.start[which], self.wanted[which])
+
 
 MOST_GROUP_NODES = 200_000_000
 """Groups times nodes beyond which a problem is refused rather than attempted in memory."""
