@@ -51,6 +51,21 @@ def test_a_schedule_crosses_the_links_that_it_says() -> None:
 
 
 @needs_testbed
+@pytest.mark.parametrize("exchange", ["c", "python"])
+def test_many_short_steps_end(exchange: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A rank that relays has few places to receive into, and must not drown in what comes early.
+
+    libfabric's tcp keeps 64 messages that nobody expects; less shows it sooner.
+    """
+    monkeypatch.setenv("FI_TCP_MAX_SAVED", "32")
+    monkeypatch.setenv("A2AFLOW_EXCHANGE", exchange)
+    schedule = a2aflow.schedule("hypercube:2", groups=[[0, 1, 2]])
+    assert schedule.steps > 64
+    (row,) = ran(schedule).rows
+    assert row.counters_ok
+
+
+@needs_testbed
 def test_a_lowered_file_runs_where_the_user_says(tmp_path: Path) -> None:
     """Hosts behind switches: NIC halves are namespaces that only forward."""
     schedule = a2aflow.schedule("hypercube:2", host_bandwidth=2)
@@ -85,7 +100,7 @@ def test_bytes_on_other_links_than_said_are_found_out(
     parts = work_of(tmp_path / "ring.json", "mpi", None, SETTINGS)
     with fabric(schedule.problem.topology, "forged") as bed:
         work = Work(tmp_path / "ring.json", parts, schedule.bound)
-        for factor, said in ((10, "expected 1,"), (0, "expected 0 to")):
+        for factor, said in ((10, "expected [1-9],"), (0, "expected 0 to")):
             monkeypatch.setattr(
                 launch, "pair_bytes", lambda *given, by=factor: by * pair_bytes(*given)
             )

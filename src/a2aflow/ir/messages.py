@@ -101,15 +101,15 @@ class RankMessages(Noun):
         return [int(count) for count in np.diff(self.waits_first)]
 
     @cached_property
-    def next_sends(self) -> list[int | None]:
-        """The next message to the same peer after each one that is sent; None if there is none."""
+    def next_alike(self) -> list[int | None]:
+        """The next message to, or from, the same peer after each one; None if there is none."""
         found: list[int | None] = [None] * self.messages
-        last: dict[int, int] = {}
-        for message in np.flatnonzero(self.sends).tolist():
-            peer = int(self.peer[message])
-            if peer in last:
-                found[last[peer]] = message
-            last[peer] = message
+        last: dict[tuple[int, int], int] = {}
+        ends = zip(self.sends.tolist(), self.peer.tolist(), strict=True)
+        for message, end in enumerate(ends):
+            if end in last:
+                found[last[end]] = message
+            last[end] = message
         return found
 
     @cached_property

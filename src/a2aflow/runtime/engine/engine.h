@@ -28,7 +28,7 @@ typedef struct {
     int32_t *needs;     /* how much has to happen before each message may start */
     int32_t *followers; /* those of message i are followers_first[i] .. followers_first[i + 1] - 1 */
     int32_t *followers_first;
-    int32_t *next_send; /* the next message to the same peer, or -1 */
+    int32_t *next_alike; /* the next message to, or from, the same peer, or -1 */
 } Plan;
 
 #define ERROR_BYTES 256

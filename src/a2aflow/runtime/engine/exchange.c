@@ -13,6 +13,11 @@
 
 enum { STAGED_RUN = 16 * 1024 };
 /* Runs that are shorter than this on average are worth a copy: it costs less than a message. */
+enum { BATCH = 8 };
+/* Sends to a peer go in batches of at least so many requests. The last of a batch is synchronous, and
+ * the batch after the next waits until it is received. A peer keeps messages that it does not expect
+ * yet, but some transports only few (libfabric's tcp 64): behind these it leaves everything unread,
+ * also acknowledgements of its own sends, which may be what it needs before it can expect more. */
 enum { PATIENCE = 500, IMPATIENCE = 8 };
 /* How often to ask in vain before sleeping in between; and if it took sleep the last time. */
 enum { UNASKED_BYTES = 16 * 1024, LONGEST_SLEEP = 1000 * 1000 };
@@ -35,6 +40,7 @@ struct Exchange {
     int32_t *run_first, run_room;
     int64_t *staged; /* where each message is staged, or -1 */
     int32_t *bytes;
+    int32_t *lets_go, *held; /* the send that waits until this one is received, or -1; is it one? */
     char *scratch, *staging;
     size_t scratch_room, staging_room;
     /* The call. */
@@ -60,14 +66,16 @@ Exchange *a2a_exchange_new(const Plan *plan, MPI_Comm comm, const int32_t *peers
     it->run_first = calloc(count, sizeof(int32_t));
     it->staged = calloc(count, sizeof(int64_t));
     it->bytes = calloc(count, sizeof(int32_t));
+    it->lets_go = calloc(count, sizeof(int32_t));
+    it->held = calloc(count, sizeof(int32_t));
     it->needs = calloc(count, sizeof(int32_t));
     it->left = calloc(count, sizeof(int32_t));
     it->stack = calloc(count, sizeof(int32_t));
     int *most = NULL, known = 0;
     PMPI_Comm_get_attr(comm, MPI_TAG_UB, &most, &known);
     it->turns = (known ? *most : 32767) / plan->steps;
-    if (!it->run_first || !it->staged || !it->bytes || !it->needs || !it->left || !it->stack ||
-        it->turns < 1) {
+    if (!it->run_first || !it->staged || !it->bytes || !it->lets_go || !it->held ||
+        !it->needs || !it->left || !it->stack || it->turns < 1) {
         a2a_exchange_free(it);
         return NULL;
     }
@@ -83,6 +91,8 @@ void a2a_exchange_free(Exchange *it)
     free(it->run_first);
     free(it->staged);
     free(it->bytes);
+    free(it->lets_go);
+    free(it->held);
     free(it->scratch);
     free(it->staging);
     free(it->needs);
@@ -172,6 +182,39 @@ static int add_range(Exchange *it, const Call *call, int sends, const Range *ran
     return 1;
 }
 
+typedef struct {
+    int32_t requests, last, before; /* of this batch; its last message, and that of the one before */
+} Batch;
+
+/* Cut the sends to every peer into batches, and find what each has to wait for. */
+static int pace(Exchange *it)
+{
+    const Plan *plan = it->plan;
+    Batch *batches = malloc(sizeof(Batch) * (size_t)plan->ranks);
+    if (!batches)
+        return 0;
+    for (int32_t peer = 0; peer < plan->ranks; peer++)
+        batches[peer] = (Batch){0, -1, -1};
+    for (int32_t i = 0; i < plan->messages; i++) {
+        it->lets_go[i] = -1;
+        it->held[i] = 0;
+        if (!plan->sends[i] || !it->bytes[i])
+            continue;
+        Batch *batch = &batches[plan->peer[i]];
+        if (batch->requests >= BATCH) {
+            if (batch->before >= 0) {
+                it->lets_go[batch->before] = i;
+                it->held[i] = 1;
+            }
+            *batch = (Batch){0, -1, batch->last};
+        }
+        batch->requests += it->staged[i] >= 0 ? 1 : it->run_first[i + 1] - it->run_first[i];
+        batch->last = i;
+    }
+    free(batches);
+    return 1;
+}
+
 static int lay_out(Exchange *it, const Call *call)
 {
     const Plan *plan = it->plan;
@@ -202,7 +245,7 @@ static int lay_out(Exchange *it, const Call *call)
     it->run_first[plan->messages] = runs;
     size_t scratch = (size_t)plan->scratch * (size_t)slot;
     if (!grow((void **)&it->scratch, &it->scratch_room, scratch) ||
-        !grow((void **)&it->staging, &it->staging_room, (size_t)staging))
+        !grow((void **)&it->staging, &it->staging_room, (size_t)staging) || !pace(it))
         return 0;
     if (runs > it->request_room) {
         free(it->requests);
@@ -260,8 +303,11 @@ static int post(Exchange *it, int32_t message, char *place, int32_t bytes)
     MPI_Request *request = &it->requests[it->active];
     it->owner[it->active++] = message;
     it->left[message]++;
-    return plan->sends[message] ? PMPI_Isend(place, bytes, MPI_BYTE, peer, tag, it->comm, request)
-                                : PMPI_Irecv(place, bytes, MPI_BYTE, peer, tag, it->comm, request);
+    if (!plan->sends[message])
+        return PMPI_Irecv(place, bytes, MPI_BYTE, peer, tag, it->comm, request);
+    return it->lets_go[message] < 0
+               ? PMPI_Isend(place, bytes, MPI_BYTE, peer, tag, it->comm, request)
+               : PMPI_Issend(place, bytes, MPI_BYTE, peer, tag, it->comm, request);
 }
 
 static int post_message(Exchange *it, int32_t message)
@@ -293,13 +339,15 @@ static void end_message(Exchange *it, int32_t message, int32_t *ready)
         it->moved += it->runs[k].bytes;
     for (int32_t k = plan->followers_first[message]; k < plan->followers_first[message + 1]; k++)
         meet(it, plan->followers[k], ready);
+    if (it->lets_go[message] >= 0)
+        meet(it, it->lets_go[message], ready);
 }
 
 /* Start what is on the stack, and whatever may start because of that. */
 static int start_ready(Exchange *it, int32_t ready)
 {
     while (ready) {
-        int32_t message = it->stack[--ready], next = it->plan->next_send[message];
+        int32_t message = it->stack[--ready], next = it->plan->next_alike[message];
         int code = it->bytes[message] ? post_message(it, message) : MPI_SUCCESS;
         if (code)
             return code;
@@ -322,7 +370,8 @@ int a2a_start(Exchange *it, const Call *call, int64_t turn)
     if (own)
         memcpy(call->output + call->out[plan->rank], call->input + call->in[plan->rank],
                (size_t)own);
-    memcpy(it->needs, plan->needs, sizeof(int32_t) * (size_t)plan->messages);
+    for (int32_t i = 0; i < plan->messages; i++)
+        it->needs[i] = plan->needs[i] + it->held[i];
     memset(it->left, 0, sizeof(int32_t) * (size_t)plan->messages);
     it->active = 0;
     it->begun = now();

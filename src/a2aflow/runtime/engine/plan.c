@@ -43,7 +43,7 @@ void a2a_plan_free(Plan *plan)
     free(plan->needs);
     free(plan->followers);
     free(plan->followers_first);
-    free(plan->next_send);
+    free(plan->next_alike);
     free(plan);
 }
 
@@ -100,24 +100,24 @@ static int range_fits(const Plan *plan, int32_t message, const Range *range)
            in_scratch(plan, sends ? range->from_slot : range->to_slot, range->count);
 }
 
-/* Turn who waits for whom around, and add that sends to a peer start in the order of their steps:
- * else later ones overtake on the link, and what the next step needs comes late. */
+/* Turn who waits for whom around, and add that what is sent to a peer, and what is received from
+ * one, starts in the order of steps: else later ones overtake on the link, and what the next step
+ * needs comes late. */
 static int order(Plan *plan, const MessageRow *rows, const int32_t *waits, int32_t count)
 {
-    int32_t *last = malloc(sizeof(int32_t) * (size_t)plan->ranks);
+    int32_t *last = malloc(2 * sizeof(int32_t) * (size_t)plan->ranks);
     if (!last)
         return 0;
-    memset(last, -1, sizeof(int32_t) * (size_t)plan->ranks);
+    memset(last, -1, 2 * sizeof(int32_t) * (size_t)plan->ranks);
     for (int32_t i = 0; i < plan->messages; i++) {
-        plan->next_send[i] = -1;
+        int32_t *before = &last[2 * plan->peer[i] + plan->sends[i]];
+        plan->next_alike[i] = -1;
         plan->needs[i] = rows[i].waits;
-        if (!plan->sends[i])
-            continue;
-        if (last[plan->peer[i]] >= 0) {
-            plan->next_send[last[plan->peer[i]]] = i;
+        if (*before >= 0) {
+            plan->next_alike[*before] = i;
             plan->needs[i]++;
         }
-        last[plan->peer[i]] = i;
+        *before = i;
     }
     free(last);
     const int32_t *wait = waits;
@@ -170,12 +170,12 @@ Plan *a2a_plan_new(int32_t ranks, int32_t rank, int32_t steps, int32_t per_shard
     plan->needs = numbers(messages);
     plan->followers = numbers(waits);
     plan->followers_first = numbers((size_t)messages + 1);
-    plan->next_send = numbers(messages);
+    plan->next_alike = numbers(messages);
     const MessageRow *rows = (const MessageRow *)message_rows;
     const char *wrong = NULL;
     if ((chunks && !plan->chunks) || !plan->sends || !plan->peer || !plan->step || !plan->first ||
         !plan->ranges || !plan->needs || !plan->followers || !plan->followers_first ||
-        !plan->next_send)
+        !plan->next_alike)
         wrong = "no memory";
     else {
         if (chunks)

@@ -12,7 +12,7 @@ from a2aflow.ir.messages import RankMessages
 from a2aflow.ir.program import Buffer
 from a2aflow.runtime.mpi.buffers import Bytes, address_of
 from a2aflow.runtime.mpi.library import MPI
-from a2aflow.runtime.progress import Progress
+from a2aflow.runtime.progress import Progress, let_go
 from a2aflow.runtime.spans import Span, Spans, own_spans, spans_of
 
 Sync = Literal["dataflow", "step"]
@@ -59,7 +59,7 @@ class InPython:
         taken[to] = given[own]
         self._kept = (given, taken)
         self._binding = self._bound(given, taken, shard)
-        self._progress = Progress(self._plan, self._binding.counts)
+        self._progress = self._binding.progress()
         if self._sync == "dataflow":
             self._binding.start(self._progress.ready())
 
@@ -139,15 +139,22 @@ class _Binding:
         self._bases = [address_of(buffer) for buffer in buffers]
         self._scratch = buffers[Buffer.SCRATCH]
         self._types: list[MPI.Datatype] = []
-        self._groups: list[list[MPI.Prequest]] = []
+        # Of any type: to mpi4py's stubs, what `Ssend_init` returns is not persistent.
+        self._groups: list[list[Any]] = []
+        specs = [self._specs(spans.of(message)) for message in range(plan.messages)]
+        self.counts = [len(each) for each in specs]
+        self._plan, self._let_go = plan, let_go(plan, self.counts)
         ends = zip(plan.sends.tolist(), plan.peer.tolist(), plan.step.tolist(), strict=True)
         for message, (sends, peer, step) in enumerate(ends):
-            init = comm.Send_init if sends else comm.Recv_init
-            specs = self._specs(spans.of(message))
-            self._groups.append([init(spec, peer, step) for spec in specs])
-        self.counts = [len(group) for group in self._groups]
+            send = comm.Ssend_init if message in self._let_go else comm.Send_init
+            init = send if sends else comm.Recv_init
+            self._groups.append([init(spec, peer, step) for spec in specs[message]])
         self.requests = [request for group in self._groups for request in group]
         self.message = np.repeat(np.arange(plan.messages), self.counts).tolist()
+
+    def progress(self) -> Progress:
+        """Return what says when to start each message of a call."""
+        return Progress(self._plan, self.counts, self._let_go)
 
     def start(self, messages: "list[int] | range") -> None:
         """Start messages. Runs of one message share a tag: they match in the order of starting."""
