@@ -50,7 +50,9 @@ lint: $(READY)  ## ruff, check and format
 types: $(READY)  ## mypy, strict
 	$(BIN)/mypy
 
+# Kernels first, once: else every worker of pytest compiles them for itself.
 tests: $(READY)  ## pytest
+	$(BIN)/a2aflow warmup
 	$(BIN)/pytest
 
 fuzz: $(READY)  ## hostile inputs for SECONDS (60) with SEED; failures go to out/fuzz

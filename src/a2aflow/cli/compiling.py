@@ -6,7 +6,6 @@ from numba.core import event
 
 from a2aflow.cli.show import warn
 from a2aflow.paths.kernels import COMPILE
-from a2aflow.settings import PAUSES
 
 MESSAGE = "compiling kernels (once)"
 
@@ -32,8 +31,3 @@ _ANNOUNCER = _Announcer()
 def listen_to_compiler() -> Any:
     """Give a context in which kernels that are compiled are announced and counted."""
     return event.install_listener(COMPILE, _ANNOUNCER)
-
-
-def kernels_compiled() -> tuple[int, float]:
-    """Return how many kernels were compiled by now, and in how many seconds."""
-    return _ANNOUNCER.kernels, PAUSES.seconds

@@ -1,18 +1,20 @@
 """`a2aflow warmup`: compile every kernel now, so that no later call has to.
 
 Kernels are compiled for the types that they are first called with, and kept on disk. So every
-method that has kernels does a small job here, as it would for a user.
+method that has kernels does a small job here, as it would for a user. The jobs are shared out over
+processes, as many as there are cores: the compiler itself takes one at a time.
 """
 
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from numba.core import event
 from numba.core.dispatcher import Dispatcher
 
-from a2aflow.cli.compiling import kernels_compiled
 from a2aflow.cli.options import AsJson
 from a2aflow.cli.progress import progress
 from a2aflow.cli.show import show
@@ -20,8 +22,9 @@ from a2aflow.designs.design import find_design, wanted_regular
 from a2aflow.flows import METHODS, SolveSettings, solve
 from a2aflow.flows.description import describe_problem
 from a2aflow.flows.warm import repair, solve_from
-from a2aflow.ir.news import News
+from a2aflow.flows.workers import Local, run_all
 from a2aflow.ir.problem import Problem
+from a2aflow.paths.kernels import COMPILE
 from a2aflow.routes import ROUTERS, route
 from a2aflow.routes.deadlock_free.best import solve_deadlock_free
 from a2aflow.routes.layers.assign import LAYERINGS, assign_layers
@@ -57,14 +60,22 @@ def warmup_verb(as_json: AsJson = False) -> None:
 
     Example: a2aflow warmup
     """
-    jobs = small_jobs()
+    names = list(small_jobs())
+    before = time.monotonic()
     with progress() as report:
-        for done, (name, job) in enumerate(jobs.items()):
-            report(News.of_count(f"{name} ({done} of {len(jobs)})", done, len(jobs)))
-            job()
-    compiled, seconds = kernels_compiled()
+        settings = SolveSettings(report=report)
+        done = run_all(do_job, names, len(names), settings, Local.PROCESSES, "compiling")
+        compiled = sum(done)
+    seconds = time.monotonic() - before
     summary = {"kernels": len(kernels()), "compiled": compiled, "seconds": round(seconds, 3)}
     show(summary, as_json, {"kernels": _in_words(summary)})
+
+
+def do_job(name: str) -> int:
+    """Do one of the jobs; return how many kernels had to be compiled for it."""
+    with event.install_recorder(COMPILE) as recorder:
+        small_jobs()[name]()
+    return sum(each.is_start for _, each in recorder.buffer)
 
 
 def _in_words(summary: dict[str, Any]) -> str:
@@ -88,10 +99,11 @@ def small_jobs() -> dict[str, Job]:
     """Return a small job for each method that has kernels."""
     problem, one_way, even = (Problem.all_to_all(build(spec)) for spec in NETWORKS)
     return {
+        # The longest first, so that no core waits in the end.
+        "solve to a coarse gap": partial(solve, problem, "first-order", SolveSettings(gap=1e-3)),
         "topology": partial(describe_problem, problem),
         "topology of one-way links": partial(describe_problem, one_way),
         **{f"solve by {name}": partial(solve, problem, name) for name in METHODS},
-        "solve to a coarse gap": partial(solve, problem, "first-order", SolveSettings(gap=1e-3)),
         "solve from the last answer": partial(_solve_again, problem),
         **{f"route by {name}": partial(route, even, name) for name in ROUTERS},
         **{f"route on {paths} paths": partial(_route_on, one_way, paths) for paths in PATH_SETS},
