@@ -38,7 +38,7 @@ def test_a_rank_of_gloo_that_dies_ends_the_run(tmp_path: Path) -> None:
 def test_run_by_gloo(tmp_path: Path) -> None:
     """The launcher starts the ranks and brings back checked times of both all-to-alls."""
     settings = RunSettings(sizes=(1, 1000), iterations=2, warmup=1, timeout=120)
-    report = run_schedule(save(tmp_path), "torch", settings)
+    report = run_schedule(save(tmp_path, "hypercube:2"), "torch", settings)
     assert [row.bytes for row in report.rows] == [1, 1000]
     assert report.native == "all_to_all_single"
 
