@@ -171,8 +171,10 @@ def test_without_matplotlib_it_is_said_what_to_install(
         (("nine",), "no figure 'nine'"),
         ((), "no FIGURE"),
         (("layers", "--size", "huge"), "size 'huge'"),
-        (("layers", "--quick", "--size", "full"), "quick alone"),
+        (("layers", "--quick", "--size", "full"), "'full' and quick; leave one"),
         (("layers", "--peer", "none.xml"), "none.xml: no such file"),
+        (("layers", "--against", "none"), "none: no such folder"),
+        (("layers", "--results", "x.json"), "expected FILE.md"),
     ],
 )
 def test_wrong_words_are_refused(words: tuple[str, ...], expected: str, run: Run) -> None:
@@ -180,6 +182,19 @@ def test_wrong_words_are_refused(words: tuple[str, ...], expected: str, run: Run
     outcome = run("reproduce", *words)
     assert outcome.code == 2
     assert expected in outcome.err
+
+
+def test_what_is_no_peer_is_refused_before_anything_is_measured(tmp_path: Path, run: Run) -> None:
+    """A flow is no schedule of another tool, and a file is no folder."""
+    flow, into = tmp_path / "flow.json", tmp_path / "into"
+    a2aflow.solve("ring:4").save(flow)
+    outcome = run("reproduce", "layers", "--size", "sample", "--peer", flow, "-o", into)
+    assert outcome.code == 2
+    assert "flow.json: a flow; expected MSCCL XML" in outcome.err
+    assert not into.exists()
+    outcome = run("reproduce", "layers", "--size", "sample", "--no-testbed", "-o", flow)
+    assert outcome.code == 2
+    assert f"{flow}: figures cannot be kept there" in outcome.err
 
 
 def test_a_file_of_other_columns_is_refused(tmp_path: Path, run: Run) -> None:

@@ -246,7 +246,12 @@ def _chosen(judged: list[Candidate], settings: DesignSettings) -> Candidate:
         if settings.layers is None or (each.layers is not None and each.layers <= settings.layers)
     ]
     if not fits:
-        least = min(each.layers for each in judged if each.layers is not None)
+        least = min((each.layers for each in judged if each.layers is not None), default=None)
+        if least is None:
+            raise UsageError(
+                "the time was up before it was known how many virtual layers any candidate needs; "
+                "allow more time, or leave out the limit on layers"
+            )
         raise UsageError(
             f"no candidate gets by with {settings.layers} virtual layers; expected at least {least}"
         )
