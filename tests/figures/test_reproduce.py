@@ -16,6 +16,7 @@ from a2aflow.figures.figure import Asked, Point
 from a2aflow.figures.results import write_results
 from a2aflow.figures.run import measure_figure
 from a2aflow.figures.table import header, read_rows
+from a2aflow.ir.news import News
 from command_line import Run
 
 
@@ -82,6 +83,17 @@ def test_a_call_that_was_stopped_goes_on_where_it_was(tmp_path: Path) -> None:
     assert len(read_rows(figure, tmp_path / "methods-sample.csv")) == 3
     measure_figure(figure, asked, tmp_path, counted, lambda: next(late))  # type: ignore[arg-type]
     assert calls[1] == calls[0] - 3
+
+
+def test_how_much_is_left_is_told(tmp_path: Path) -> None:
+    """As a share of the points, where it is known before how many there are."""
+    told: list[str] = []
+    a2aflow.reproduce("layers", size="sample", output=tmp_path, testbed=False, progress=told.append)
+    shares = [each.share or 0.0 for each in told if isinstance(each, News)]
+    assert len(shares) > 1
+    assert shares[0] == 0.0
+    assert shares == sorted(shares)
+    assert "(1 point left)" in told[-2]
 
 
 def test_a_method_at_its_limit_is_not_asked_again() -> None:

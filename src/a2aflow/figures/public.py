@@ -14,7 +14,9 @@ from a2aflow.figures.figure import SIZES, Asked, Figure, Point
 from a2aflow.figures.results import write_results
 from a2aflow.figures.run import Measured, Reproduced, measure_figure, tell_figure
 from a2aflow.flows.workers import Local, require_cluster, run_all
+from a2aflow.ir.news import News
 from a2aflow.ir.program import Program
+from a2aflow.ir.words import counted
 from a2aflow.loading import load
 from a2aflow.lp.settings import never, silent
 from a2aflow.settings import SolveSettings
@@ -119,7 +121,11 @@ def _measured(
             return
         words = ", ".join(f"{name} {value}" for name, value in point.items())
         begun = time.monotonic()
-        progress(f"{figure.name}: {words} ({len(points) - index} points left)")
+        text = f"{figure.name}: {words}"
+        if not figure.alone:  # Else later points depend on this one, and nobody knows how many.
+            left = counted(len(points) - index, "point")
+            text = News.of_count(f"{text} ({left} left)", index, len(points))
+        progress(text)
         yield figure.measure(point, asked)
         progress(f"{figure.name}: {words} took {time.monotonic() - begun:.1f} s")
 
