@@ -37,7 +37,7 @@ ROOMS: dict[str, set[str]] = {
     "runtime": NOUNS | {"lowering", "check"},
     "testbed": NOUNS | {"lowering", "runtime"},
     "workloads": NOUNS | {"registry", "runtime"},
-    "reports": NOUNS | {"check", "simulation"},
+    "reports": NOUNS | {"check", "simulation", "flows", "settings"},
     "loading": NOUNS | {"topologies", "lowering"},
     "verification": NOUNS | {"check", "topologies", "flows", "lowering", "loading"},
     "figures": NOUNS | {"topologies", "routes"},

@@ -59,6 +59,7 @@ def test_the_sweep_of_lists(run: Run) -> None:
         (("--operation-cost", 0.5), "no use for operation cost"),
         (("--steps", 3), "no use for steps"),
         (("--chunks", 3), "no use for chunks"),
+        (("--output", "x.json"), "leaves no schedule to save"),
     ],
 )
 def test_what_a_sweep_has_no_use_for_is_refused(

@@ -58,6 +58,16 @@ def test_the_list_as_json(run: Run, words: tuple[str, ...]) -> None:
     }
 
 
+@pytest.mark.parametrize(
+    "words", [("--draw", "x.svg"), ("--output", "x.json"), ("--list", "ring:4", "--to", "graphml")]
+)
+def test_a_list_is_not_saved(run: Run, tmp_path: Path, words: tuple[str, ...]) -> None:
+    """What was asked for is not left out in silence."""
+    outcome = run("topology", *words)
+    assert outcome.code == 2
+    assert "name one SPEC to save it" in outcome.err
+
+
 def test_a_spec_longer_than_a_file_name_is_built(run: Run) -> None:
     """What begins with a family is not looked up as a file."""
     jumps = "x".join(map(str, range(1, 120)))

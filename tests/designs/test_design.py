@@ -143,6 +143,12 @@ def test_layers_limit_the_choice() -> None:
         a2aflow.design(11, degree=3, layers=1)
 
 
+def test_layers_that_no_time_was_left_to_count() -> None:
+    """That is said, where nothing is known to be allowed."""
+    with pytest.raises(UsageError, match="time was up before it was known how many virtual"):
+        a2aflow.design(12, degree=3, layers=1, stop=lambda: True)
+
+
 def test_a_stopped_search_has_an_answer() -> None:
     """The best so far, certified, and the design says that it is not complete."""
     found = a2aflow.design(40, degree=4, stop=lambda: True)

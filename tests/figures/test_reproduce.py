@@ -16,6 +16,7 @@ from a2aflow.figures.figure import Asked, Point
 from a2aflow.figures.results import write_results
 from a2aflow.figures.run import measure_figure
 from a2aflow.figures.table import header, read_rows
+from a2aflow.ir.news import News
 from command_line import Run
 
 
@@ -82,6 +83,17 @@ def test_a_call_that_was_stopped_goes_on_where_it_was(tmp_path: Path) -> None:
     assert len(read_rows(figure, tmp_path / "methods-sample.csv")) == 3
     measure_figure(figure, asked, tmp_path, counted, lambda: next(late))  # type: ignore[arg-type]
     assert calls[1] == calls[0] - 3
+
+
+def test_how_much_is_left_is_told(tmp_path: Path) -> None:
+    """As a share of the points, where it is known before how many there are."""
+    told: list[str] = []
+    a2aflow.reproduce("layers", size="sample", output=tmp_path, testbed=False, progress=told.append)
+    shares = [each.share or 0.0 for each in told if isinstance(each, News)]
+    assert len(shares) > 1
+    assert shares[0] == 0.0
+    assert shares == sorted(shares)
+    assert "(1 point left)" in told[-2]
 
 
 def test_a_method_at_its_limit_is_not_asked_again() -> None:
@@ -171,8 +183,10 @@ def test_without_matplotlib_it_is_said_what_to_install(
         (("nine",), "no figure 'nine'"),
         ((), "no FIGURE"),
         (("layers", "--size", "huge"), "size 'huge'"),
-        (("layers", "--quick", "--size", "full"), "quick alone"),
+        (("layers", "--quick", "--size", "full"), "'full' and quick; leave one"),
         (("layers", "--peer", "none.xml"), "none.xml: no such file"),
+        (("layers", "--against", "none"), "none: no such folder"),
+        (("layers", "--results", "x.json"), "expected FILE.md"),
     ],
 )
 def test_wrong_words_are_refused(words: tuple[str, ...], expected: str, run: Run) -> None:
@@ -180,6 +194,19 @@ def test_wrong_words_are_refused(words: tuple[str, ...], expected: str, run: Run
     outcome = run("reproduce", *words)
     assert outcome.code == 2
     assert expected in outcome.err
+
+
+def test_what_is_no_peer_is_refused_before_anything_is_measured(tmp_path: Path, run: Run) -> None:
+    """A flow is no schedule of another tool, and a file is no folder."""
+    flow, into = tmp_path / "flow.json", tmp_path / "into"
+    a2aflow.solve("ring:4").save(flow)
+    outcome = run("reproduce", "layers", "--size", "sample", "--peer", flow, "-o", into)
+    assert outcome.code == 2
+    assert "flow.json: a flow; expected MSCCL XML" in outcome.err
+    assert not into.exists()
+    outcome = run("reproduce", "layers", "--size", "sample", "--no-testbed", "-o", flow)
+    assert outcome.code == 2
+    assert f"{flow}: figures cannot be kept there" in outcome.err
 
 
 def test_a_file_of_other_columns_is_refused(tmp_path: Path, run: Run) -> None:

@@ -98,7 +98,7 @@ def test_every_control_is_reached_by_the_tab_key(chromium: webdriver.Chrome, cub
 
 
 def test_the_routes_of_a_pair(chromium: webdriver.Chrome, cube: Path) -> None:
-    """Weights of a pair add up to its demand, each route begins and ends where it must."""
+    """Weights of a pair add up to its demand; routes and paths begin and end where they must."""
     page = Opened(chromium, cube)
     page.select("#view", "extp, routes 2")
     assert not page.shown("#player")
@@ -113,6 +113,16 @@ def test_the_routes_of_a_pair(chromium: webdriver.Chrome, cube: Path) -> None:
     for _, layer, way, hops in rows:
         nodes = way.split(" → ")
         assert (nodes[0], nodes[-1], len(nodes) - 1, layer.isdigit()) == ("0", "7", int(hops), True)
+    page.select("#view", "decomposed, flow 4")
+    page.select("#source", "0")
+    page.select("#destination", "7")
+    assert page.text("#pairs h2") == "Paths of a pair"
+    rows = page.script(
+        "return [...document.querySelectorAll('#ways tbody tr')].map("
+        "row => [...row.cells].map(cell => cell.textContent))"
+    )
+    assert sum(float(weight) for weight, _, _ in rows) == pytest.approx(1, abs=1e-3)
+    assert all(way.startswith("0 → ") and way.endswith(" → 7") for _, way, _ in rows)
     page.select("#view", "tsmcf, schedule 1")
     page.select("#source", "0")
     page.select("#destination", "7")

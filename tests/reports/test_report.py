@@ -23,7 +23,7 @@ from a2aflow.reports.frames import player_content
 from a2aflow.reports.packed import packed_floats, packed_ints
 from a2aflow.reports.page import embedded
 from a2aflow.reports.shares import shares_of
-from a2aflow.reports.ways import route_content, shown_sources
+from a2aflow.reports.ways import flow_content, route_content, shown_sources
 from command_line import Run
 
 KINDS = {"u8": "<u1", "u16": "<u2", "u32": "<u4", "f32": "<f4"}
@@ -285,6 +285,65 @@ def test_ways_of_some_sources_where_there_is_no_room_for_all() -> None:
     assert set(unpacked(content["source"])) == {2}
     assert unpacked(content["hops"]).sum() == len(unpacked(content["link"]))
     assert not content["all"]
+
+
+def test_layers_that_change_on_the_way_are_shown() -> None:
+    """A page has the layer of every hop, and says that they cannot deadlock."""
+    routes = a2aflow.route("genkautz:n=16,d=3", deadlock_free=2, layer_change=True)
+    assert routes.hop_layer is not None
+    (shown,) = content_of(a2aflow.report(routes).html)["views"]
+    assert shown["ways"]["layer"] is None
+    assert unpacked(shown["ways"]["hopLayer"]).tolist() == routes.hop_layer.tolist()
+    assert "cannot deadlock in their layers" in dict(shown["facts"])["checked"]
+
+
+@pytest.mark.parametrize("method", ["decomposed", "link"])
+@pytest.mark.parametrize("spec", ["torus:4x4", "fattree:4", "genkautz:n=12,d=3"])
+def test_the_paths_of_a_flow_carry_it(spec: str, method: str) -> None:
+    """Weights of every pair add up to its demand, and links carry no more than in the flow."""
+    flow = a2aflow.solve(spec, method=method)
+    topology = flow.problem.topology
+    content = flow_content(flow, NONE, 1_000_000)
+    assert content is not None
+    assert content["all"]
+    count = len(topology.terminals)
+    source, destination, hops = (
+        unpacked(content[key]) for key in ("source", "destination", "hops")
+    )
+    weight, link = unpacked(content["weight"]).astype(np.float64), unpacked(content["link"])
+    total = np.bincount(source * np.int64(count) + destination, weight, count * count)
+    assert total.reshape(count, count) == pytest.approx(1 - np.eye(count), abs=1e-5)
+    load = np.bincount(link, np.repeat(weight, hops), topology.links)
+    assert np.all(load <= topology.capacity * flow.time * (1 + 1e-5))
+    begin = np.cumsum(hops) - hops
+    assert np.array_equal(topology.tail[link[begin]], topology.terminals[source])
+    assert np.array_equal(topology.head[link[begin + hops - 1]], topology.terminals[destination])
+
+
+def test_a_page_has_the_paths_of_as_many_sources_as_fit() -> None:
+    """Or of those that were asked for."""
+    flow = a2aflow.solve("torus:4x4")
+    content = flow_content(flow, NONE, 100)
+    assert content is not None
+    assert not content["all"]
+    assert 0 < len(unpacked(content["link"])) <= 100
+    assert set(unpacked(content["source"]).tolist()) == set(content["sources"])
+    asked = flow_content(flow, np.array([3]), 100)
+    assert asked is not None
+    assert set(unpacked(asked["source"]).tolist()) == {3}
+
+
+def test_a_page_never_takes_the_place_of_what_it_shows(run: Run, tmp_path: Path) -> None:
+    """Not under another name of the same file either."""
+    flow = tmp_path / "flow.json"
+    a2aflow.solve("ring:4").save(flow)
+    (tmp_path / "link.json").symlink_to(flow)
+    before = flow.read_bytes()
+    for output in (flow, tmp_path / "link.json"):
+        outcome = run("report", flow, "-o", output)
+        assert outcome.code == 2
+        assert "name another" in outcome.err
+    assert flow.read_bytes() == before
 
 
 def test_titles_and_names(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from a2aflow.check import routes as verify_routes
 from a2aflow.check.routes import check_destinations, check_routes
 from a2aflow.errors import VerificationError
 from a2aflow.ir.demand import Demand
+from a2aflow.ir.news import News
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
 from a2aflow.lowering import TARGETS
@@ -93,3 +94,15 @@ def test_the_tables_go_to_switches() -> None:
     single = replace(routes, layer=None)
     text = TARGETS["opensm"].emit(single, Options())
     assert verify_text(text, "text", single)["time"] == routes.time
+
+
+def test_the_gap_is_told_on_the_way() -> None:
+    """Every line has the certified gap of the best tables so far, which only shrinks."""
+    told: list[str] = []
+    found = route(
+        "genkautz:n=20,d=3", method="single", destination_based=True, progress=told.append
+    )
+    gaps = [each.gap for each in told if isinstance(each, News) and each.gap is not None]
+    assert gaps
+    assert gaps == sorted(gaps, reverse=True)
+    assert gaps[-1] == pytest.approx(found.gap)

@@ -105,14 +105,39 @@ def test_failures_come_from_a_file(tmp_path: Path) -> None:
     file.write_text(f"# two lines\n{LINK[0]}-{LINK[1]}, 7\n2\n")
     assert failures_of(KAUTZ, str(file)) == [Failure((LINK,), (7,)), Failure((), (2,))]
     assert len(failures_of(KAUTZ, "nodes:1")) == 16
-    file.write_text("99\n")
-    with pytest.raises(InputError, match="99"):
-        failures_of(KAUTZ, str(file))
-    file.write_text("a-b\n")
-    with pytest.raises(InputError, match="expected a link such as 3-4"):
-        failures_of(KAUTZ, str(file))
+    for text, said in (
+        ("2\n99\n", "failures.txt: line 2: .*99"),
+        ("a-b\n", "line 1: link 'a-b'; expected two nodes, such as 3-4"),
+        ("0-0\n", "line 1: .*there is no link 0 -> 0"),
+        ("# nothing yet\n", "failures.txt: no failures; expected one a line"),
+    ):
+        file.write_text(text)
+        with pytest.raises(InputError, match=said):
+            failures_of(KAUTZ, str(file))
     with pytest.raises(UsageError, match="links:1"):
         failures_of(KAUTZ, "links:2")
+
+
+def test_failures_are_named_as_nodes_are(tmp_path: Path) -> None:
+    """Names may have hyphens; then an arrow says where a link is cut."""
+    edges = [(0, 1), (1, 2), (2, 0), (1, 0), (2, 1), (0, 2)]
+    named = a2aflow.Topology.from_edges("three", 3, edges, names=["gpu-a", "gpu-b", "c"])
+    file = tmp_path / "failures.txt"
+    file.write_text("gpu-a->gpu-b\nc, gpu-a\n1-2\n")
+    with pytest.raises(InputError, match="line 2"):  # One terminal is left of three.
+        failures_of(named, str(file))
+    file.write_text("gpu-a->gpu-b\nc\ngpu-b-c\n")
+    assert failures_of(named, str(file)) == [
+        *(Failure(((0, 1),)), Failure((), (2,)), Failure(((1, 2),))),
+    ]
+
+
+def test_routes_by_destination_become_single_ones() -> None:
+    """Routes that move need not go on together where they meet, so they do not claim it."""
+    last = a2aflow.route("torus:3x3", method="single", destination_based=True)
+    assert last.method == "single by destination"
+    left = remove_links(last.problem.topology, [(0, 1)])
+    assert a2aflow.route(left, last=last).method == "single"
 
 
 def test_a_line_of_nodes_is_cut_off_by_its_links(run: Run) -> None:

@@ -8,6 +8,7 @@ from a2aflow.ir.topology import Topology
 from a2aflow.topologies.grids import torus
 from a2aflow.topologies.hardware import dgx1, dgx2, ndv2
 from a2aflow.topologies.properties import diameter
+from a2aflow.topologies.spec import build
 from a2aflow.topologies.tpu import tpuv4
 
 # NVLinks between each two GPUs, as published in matrix form.
@@ -113,6 +114,13 @@ def test_slices_have_three_dimensions(dims: tuple[int, ...]) -> None:
     """A slice is three-dimensional."""
     with pytest.raises(TopologyError, match="expected 3"):
         tpuv4(dims)
+
+
+@pytest.mark.parametrize("spec", ["xgmi:n=1", "xgmi:n=0", "ubmesh:1", "ubmesh:1x1", "ubmesh:0x4"])
+def test_too_few_are_refused_by_the_family_that_was_named(spec: str) -> None:
+    """Not by the family that it is built from."""
+    with pytest.raises(TopologyError, match=spec.partition(",")[0]):
+        build(spec)
 
 
 def test_oversize_slice() -> None:

@@ -107,6 +107,11 @@ def schedule_verb(
     require_method(method)
     if sweep and last is not None:
         raise UsageError("--sweep with --from, which has its chunks; leave one of them out")
+    if sweep and telling.output is not None:
+        raise UsageError(
+            "--sweep with --output: a sweep leaves no schedule to save; leave one of them out, or "
+            "print its curves with --json"
+        )
     problem = load_problem(topology, demand, groups, group_file, jobs, background)
     with asked.search() as solving:
         settings = ScheduleSettings(

@@ -52,6 +52,8 @@ def topology_verb(
     Example: a2aflow topology genkautz:n=12,d=3 --output genkautz.graphml --draw genkautz.svg
     """
     if topology is None or families:
+        if output is not None or draw is not None or to is not None:
+            raise UsageError("a list of families has no file of its own; name one SPEC to save it")
         show_choices(as_json)
         return
     require_room(as_json, output, draw)

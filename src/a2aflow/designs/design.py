@@ -14,6 +14,7 @@ from a2aflow.designs.wiring import Aim, Wiring, regular_wiring
 from a2aflow.errors import UsageError
 from a2aflow.flows.bounds import cable_bound, regular_bound
 from a2aflow.ir.demand import Demand
+from a2aflow.ir.news import News
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.topology import Topology
 from a2aflow.lp.settings import never
@@ -150,7 +151,8 @@ def _families(wanted: Wanted, settings: SolveSettings) -> Iterator[Candidate]:
     for number, spec in enumerate(specs):
         if settings.sharing(1 - SEARCH_SHARE).out_of_time():
             return
-        settings.report(f"{spec} ({number} of {len(specs)} families)")
+        text = f"{spec} ({number} of {len(specs)} families)"
+        settings.report(News.of_count(text, number, len(specs)))
         topology = build(spec)
         if wanted.wiring.directed or topology.bidirectional:
             share = settings.sharing((1 - SEARCH_SHARE) / len(specs))
@@ -246,7 +248,12 @@ def _chosen(judged: list[Candidate], settings: DesignSettings) -> Candidate:
         if settings.layers is None or (each.layers is not None and each.layers <= settings.layers)
     ]
     if not fits:
-        least = min(each.layers for each in judged if each.layers is not None)
+        least = min((each.layers for each in judged if each.layers is not None), default=None)
+        if least is None:
+            raise UsageError(
+                "the time was up before it was known how many virtual layers any candidate needs; "
+                "allow more time, or leave out the limit on layers"
+            )
         raise UsageError(
             f"no candidate gets by with {settings.layers} virtual layers; expected at least {least}"
         )

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from itertools import groupby
 from typing import Any, TypeVar
 
@@ -28,6 +29,12 @@ ROUTINGS: dict[str, dict[str, Any]] = {
 def routed(given: Any, name: str, **asked: Any) -> a2aflow.Routes:
     """Return routes by the method of this name, without layers unless they are asked for."""
     return a2aflow.route(given, **({"layers": None} | ROUTINGS[name] | asked))
+
+
+@lru_cache(maxsize=4)
+def certified_bound(given: str | a2aflow.Topology, gap: float = 1e-6) -> float:
+    """Return the bound that all methods on a topology are held against, solved once for them."""
+    return a2aflow.solve(given, gap=gap).bound
 
 
 def known_methods(names: Iterable[str]) -> list[str]:

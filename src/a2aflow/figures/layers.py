@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 import a2aflow
-from a2aflow.figures.asking import each_value, known_methods, routed, where
+from a2aflow.figures.asking import certified_bound, each_value, known_methods, routed, where
 from a2aflow.figures.figure import Asked, Figure, Finding, Point, Row, Value
 from a2aflow.figures.picture import Panel, Picture, Series
 
@@ -45,7 +45,7 @@ def measure(point: Point, asked: Asked) -> list[dict[str, Value]]:
     else:
         most = int(method.split(maxsplit=1)[0])
         routes = a2aflow.route(spec, deadlock_free=most, time_limit=limit)
-    bound = a2aflow.solve(spec).bound
+    bound = certified_bound(spec)
     return [{"layers": routes.layers, "ratio": routes.time / bound}]
 
 

@@ -14,6 +14,10 @@ from a2aflow.figures.figure import SIZES, Asked, Figure, Point
 from a2aflow.figures.results import write_results
 from a2aflow.figures.run import Measured, Reproduced, measure_figure, tell_figure
 from a2aflow.flows.workers import Local, require_cluster, run_all
+from a2aflow.ir.news import News
+from a2aflow.ir.program import Program
+from a2aflow.ir.words import counted
+from a2aflow.loading import load
 from a2aflow.lp.settings import never, silent
 from a2aflow.settings import SolveSettings
 from a2aflow.testbed.namespaces import require_testbed
@@ -72,7 +76,7 @@ def reproduce(
     """
     figures = _chosen(figure)
     asked = Asked(_size(quick, size), testbed and _can_emulate(), tuple(map(Path, peers or ())))
-    _require_files(asked.peers)
+    _require_files(asked.peers, against, results)
     require_plots()
     settings = SolveSettings(time_limit=time_limit, cluster=cluster, stopped=stop).begin()
     require_cluster(settings)
@@ -117,7 +121,11 @@ def _measured(
             return
         words = ", ".join(f"{name} {value}" for name, value in point.items())
         begun = time.monotonic()
-        progress(f"{figure.name}: {words} ({len(points) - index} points left)")
+        text = f"{figure.name}: {words}"
+        if not figure.alone:  # Else later points depend on this one, and nobody knows how many.
+            left = counted(len(points) - index, "point")
+            text = News.of_count(f"{text} ({left} left)", index, len(points))
+        progress(text)
         yield figure.measure(point, asked)
         progress(f"{figure.name}: {words} took {time.monotonic() - begun:.1f} s")
 
@@ -145,8 +153,10 @@ def _chosen(name: str) -> list[Figure]:
 
 def _size(quick: bool, size: str | None) -> str:
     found = size or ("quick" if quick else "full")
-    if found not in SIZES or (quick and found != "quick"):
-        raise UsageError(f"size {found!r}; expected one of {', '.join(SIZES)}, or quick alone")
+    if found not in SIZES:
+        raise UsageError(f"size {found!r}; expected one of {', '.join(SIZES)}")
+    if quick and found != "quick":
+        raise UsageError(f"size {found!r} and quick; leave one of them out")
     return found
 
 
@@ -158,7 +168,20 @@ def _can_emulate() -> bool:
     return True
 
 
-def _require_files(peers: Sequence[Path]) -> None:
-    missing = [str(path) for path in peers if not path.is_file()]
-    if missing:
-        raise UsageError(f"{missing[0]}: no such file; expected MSCCL XML of another tool")
+def _require_files(
+    peers: Sequence[Path],
+    against: str | PathLike[str] | None,
+    results: str | PathLike[str] | None,
+) -> None:
+    """Refuse what cannot be shown before anything is measured."""
+    for path in peers:
+        if not path.is_file():
+            raise UsageError(f"{path}: no such file; expected MSCCL XML of another tool")
+        found = load(path)
+        if not isinstance(found, Program):
+            kind = type(found).__name__.lower()
+            raise UsageError(f"{path}: a {kind}; expected MSCCL XML of another tool")
+    if against is not None and not Path(against).is_dir():
+        raise UsageError(f"{against}: no such folder; expected one that reproduce wrote to")
+    if results is not None and Path(results).suffix != ".md":
+        raise UsageError(f"{results}: a page of results is Markdown; expected FILE.md")

@@ -3,7 +3,15 @@
 from collections.abc import Iterator, Sequence
 
 import a2aflow
-from a2aflow.figures.asking import column, each_value, envelope, known_methods, routed, where
+from a2aflow.figures.asking import (
+    certified_bound,
+    column,
+    each_value,
+    envelope,
+    known_methods,
+    routed,
+    where,
+)
 from a2aflow.figures.fabrics import LATENCY, LINK_RATE, shard_sizes
 from a2aflow.figures.figure import Asked, Figure, Finding, Point, Row, Value
 from a2aflow.figures.picture import Panel, Picture, Series
@@ -29,7 +37,7 @@ def measure(point: Point, asked: Asked) -> list[dict[str, Value]]:
     topology = remove(a2aflow.build("torus:3x3x3"), COUNT, int(str(point["seed"])))
     limit = float(str(point["limit"]))
     routes = routed(topology, str(point["method"]), time_limit=limit)
-    bound = a2aflow.solve(topology).bound
+    bound = certified_bound(topology)
     found = a2aflow.simulate(
         routes,
         link_bandwidth=LINK_RATE,

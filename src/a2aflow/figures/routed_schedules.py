@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import a2aflow
-from a2aflow.figures.asking import known_methods, routed, within_limit
+from a2aflow.figures.asking import certified_bound, known_methods, routed, within_limit
 from a2aflow.figures.by_size import MEASURED, PREDICTED, panels_by_size
 from a2aflow.figures.fabrics import (
     LATENCY,
@@ -49,7 +49,7 @@ def measure(point: Point, asked: Asked) -> list[dict[str, Value]]:
     routes = within_limit(lambda: routed(topology, method, time_limit=limit))
     if routes is None:
         return [{"bytes": 0}]
-    bound = a2aflow.solve(topology).bound
+    bound = certified_bound(topology)
     shared: dict[str, Value] = {"ratio": routes.time / bound}
     if point["kind"] == MEASURED:
         return [{**shared, **row} for row in _emulated(FABRICS[name], name, routes, asked)]

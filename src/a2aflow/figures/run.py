@@ -157,8 +157,14 @@ def _processor() -> str:
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
     """Keep others from adding to the same files."""
-    folder.mkdir(parents=True, exist_ok=True)
-    handle = os.open(folder, os.O_RDONLY)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError as error:
+        raise UsageError(
+            f"{folder}: figures cannot be kept there: {error.strerror}; name another folder "
+            "(--output DIR)"
+        ) from None
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield

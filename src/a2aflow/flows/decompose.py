@@ -17,7 +17,7 @@ from numba import njit
 from a2aflow.flows.groups import Groups
 from a2aflow.flows.symmetry.orbits import expand
 from a2aflow.flows.workers import Local, run_all
-from a2aflow.ir.arrays import Floats, Ints, starts_of
+from a2aflow.ir.arrays import Floats, Ints, inner_index, starts_of
 from a2aflow.ir.certificate import Certificate
 from a2aflow.ir.flow import Flow
 from a2aflow.ir.paths import Paths
@@ -43,6 +43,21 @@ def widest_paths(flow: Flow, settings: SolveSettings) -> tuple[Paths, Floats]:
     cuts = _cuts(flow.start + pairs.first)
     parts = list(_for_blocks(split, flow, pairs, cuts, settings))
     return Paths.join([paths for paths, _, _ in parts]), np.concatenate([part[1] for part in parts])
+
+
+def of_sources(flow: Flow, sources: Ints) -> Flow:
+    """Return what some sources send of a flow that has groups for all of them."""
+    groups = np.flatnonzero(np.isin(flow.source, sources))
+    count = np.diff(flow.start)[groups]
+    entries = np.repeat(flow.start[groups], count) + inner_index(count)
+    return replace(
+        flow,
+        source=flow.source[groups],
+        destination=None if flow.destination is None else flow.destination[groups],
+        start=starts_of(count),
+        link=flow.link[entries],
+        amount=flow.amount[entries],
+    )
 
 
 def paths_on_graph(

@@ -177,6 +177,10 @@ class Topology(Noun):
             raise no_node(self.name, text, self.names or (), self.nodes)
         return node
 
+    def has_node(self, text: str) -> bool:
+        """Whether a text means a node, by its name or number."""
+        return self._find(text) is not None
+
     def ends_of(self, text: str) -> tuple[int, int]:
         """Return the two nodes that a text such as `3-4`, `a,b` or `a->b` means, in this order."""
         ways = two_ends(text, self._find)

@@ -19,7 +19,7 @@ from a2aflow.reports.drawn import Drawn
 from a2aflow.reports.frames import MOST_CELLS, player_content
 from a2aflow.reports.packed import packed_floats
 from a2aflow.reports.shares import load_content, shares_of
-from a2aflow.reports.ways import MOST_HOPS, route_content, send_content
+from a2aflow.reports.ways import MOST_HOPS, flow_content, route_content, send_content
 
 Answer = Flow | Routes | Schedule
 
@@ -60,12 +60,19 @@ def answer_content(
     }
     if isinstance(answer, Schedule):
         found["player"] = player_content(answer, drawn, MOST_CELLS // sharing)
-    if drawn.whole and isinstance(answer, Routes):
-        found["ways"] = route_content(answer, asked, MOST_HOPS // sharing)
-    if drawn.whole and isinstance(answer, Schedule):
-        each = found["player"]["stepsEach"]
-        found["ways"] = send_content(answer, asked, MOST_HOPS // sharing, each)
+    if drawn.whole:
+        each = found["player"]["stepsEach"] if isinstance(answer, Schedule) else 1
+        found["ways"] = _ways(answer, asked, MOST_HOPS // sharing, each)
     return found
+
+
+def _ways(answer: Answer, asked: Ints, room: int, steps_each: int) -> dict[str, Any] | None:
+    """Return what a page has of the ways of pairs."""
+    if isinstance(answer, Flow):
+        return flow_content(answer, asked, room)
+    if isinstance(answer, Routes):
+        return route_content(answer, asked, room)
+    return send_content(answer, asked, room, steps_each)
 
 
 def topology_content(topology: Topology) -> dict[str, Any]:
@@ -122,7 +129,7 @@ def _gap(answer: Answer) -> str:
 
 
 def _checked(answer: Answer) -> str:
-    layered = isinstance(answer, Routes) and answer.layer is not None
+    layered = isinstance(answer, Routes) and answer.layers is not None
     return CHECKED[type(answer)] + (", and cannot deadlock in their layers" if layered else "")
 
 

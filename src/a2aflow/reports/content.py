@@ -52,7 +52,7 @@ def content_of(
         raise UsageError(f"{len(entries)} files; expected at most {MOST_ENTRIES} on one page")
     fabrics = _fabrics(entries)
     shown = [each for each in entries if not isinstance(each.noun, Run)]
-    sharing = max(1, sum(isinstance(each.noun, Routes | Schedule) for each in shown))
+    sharing = max(1, sum(isinstance(each.noun, Answer) for each in shown))
     views = [_view(each, fabrics, rate, sources, sharing) for each in shown]
     _compare(views, shown)
     return {

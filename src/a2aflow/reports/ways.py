@@ -1,4 +1,4 @@
-"""The ways of the pairs: the routes of each with weights and layers, or the sends of its chunks.
+"""The ways of the pairs: routes with weights and layers, paths of a flow, or sends of chunks.
 
 A page has them all if there are no more than `MOST_HOPS` links in them. Else it has those of the
 sources that were asked for, or of some that lie evenly among all.
@@ -9,11 +9,16 @@ from typing import Any
 import numpy as np
 
 from a2aflow.errors import UsageError
-from a2aflow.ir.arrays import Ints
+from a2aflow.flows.decompose import of_sources, widest_paths
+from a2aflow.flows.symmetry.orbits import expand_if_small
+from a2aflow.ir.arrays import Floats, Ints
+from a2aflow.ir.flow import Flow
+from a2aflow.ir.paths import Paths
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.schedule import Schedule
 from a2aflow.reports.frames import frames_of
 from a2aflow.reports.packed import Packed, packed_floats, packed_ints
+from a2aflow.settings import SolveSettings
 
 MOST_HOPS = 400_000
 """Links of routes, or sends, in a page: about three megabytes of text."""
@@ -42,19 +47,52 @@ def _spread(count: int, total: int) -> Ints:
 
 def route_content(routes: Routes, asked: Ints, room: int) -> dict[str, Any]:
     """Return routes: ends, weight and layer of each, and its links one after the other."""
-    terminals = len(routes.problem.topology.terminals)
-    per_source = np.bincount(routes.source, routes.hops, terminals).astype(np.int64)
+    per_source = _hops_per_source(routes, len(routes.problem.topology.terminals))
     shown = shown_sources(per_source, asked, room)
     kept = routes.select(np.flatnonzero(np.isin(routes.source, shown)))
     return {
         "kind": "routes",
         **_of_sources(shown, per_source),
-        **_ends(kept.source, kept.destination),
-        "weight": packed_floats(kept.weight),
+        **_path_content(kept, kept.weight),
         "denominator": routes.denominator,
         "layer": None if kept.layer is None else packed_ints(kept.layer),
-        "hops": packed_ints(kept.hops),
-        "link": packed_ints(kept.link),
+        "hopLayer": None if kept.hop_layer is None else packed_ints(kept.hop_layer),
+    }
+
+
+def flow_content(flow: Flow, asked: Ints, room: int) -> dict[str, Any] | None:
+    """Return the paths that a flow is made of, with weights; None if it is too large to take apart.
+
+    A flow says how much crosses each link. All ways to take that apart into paths are as good, and
+    these are the widest paths.
+    """
+    flow = expand_if_small(flow)
+    if flow.generators is not None:
+        return None
+    # What is taken apart is chosen by the links that carry flow; only then hops are known.
+    terminals = len(flow.problem.topology.terminals)
+    links = np.bincount(flow.source, np.diff(flow.start), terminals).astype(np.int64)
+    chosen = shown_sources(links, asked, room)
+    paths, weight = widest_paths(of_sources(flow, chosen), SolveSettings())
+    shown = shown_sources(_hops_per_source(paths, terminals), asked, room)
+    kept = np.flatnonzero(np.isin(paths.source, shown))
+    return {
+        "kind": "paths",
+        **_of_sources(shown, links),
+        **_path_content(paths.select(kept), weight[kept]),
+    }
+
+
+def _hops_per_source(paths: Paths, terminals: int) -> Ints:
+    return np.bincount(paths.source, paths.hops, terminals).astype(np.int64)
+
+
+def _path_content(paths: Paths, weight: Floats) -> dict[str, Packed]:
+    return {
+        **_ends(paths.source, paths.destination),
+        "weight": packed_floats(weight),
+        "hops": packed_ints(paths.hops),
+        "link": packed_ints(paths.link),
     }
 
 

@@ -16,6 +16,7 @@ from numba import njit
 
 from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.certificate import Certificate
+from a2aflow.ir.news import News
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
 from a2aflow.paths.shortest import Adjacency
@@ -58,9 +59,12 @@ def _spread(problem: Problem, table: Ints, goal: float, settings: RouteSettings)
         scale = steepness / (time * topology.capacity)
         _respond(table, fabric, passing, load, (scale, float(steepness)))
         time = float((load / topology.capacity).max())
-        solve.report(f"tables by destination: {time / goal - 1:.2%} above the bound")
         if time < least:
             best, least = table.copy(), time
+        gap = least / goal - 1
+        solve.report(
+            News.of_gap(f"tables by destination: {gap:.2%} above the bound", gap, solve.gap)
+        )
     return best
 
 

@@ -24,6 +24,7 @@ from a2aflow.ir.topology import Topology
 from a2aflow.paths.any_path import Chunks, Table
 from a2aflow.paths.shortest import shortest_distances
 from a2aflow.routes.best_response import respond_from
+from a2aflow.routes.by_destination import METHOD as BY_DESTINATION
 from a2aflow.routes.weights import routes_from_weights
 from a2aflow.settings import SolveSettings
 
@@ -66,7 +67,9 @@ def renew_routes(problem: Problem, last: Routes, settings: SolveSettings) -> Ren
     proof = certify(problem, [*lengths, *_means(charged)])
     paths = Paths.from_table(source, destination, best)
     paths, weight = paths.merge_equal(cut.size)
-    routes = routes_from_weights(problem, paths, weight, proof, last.method, last.denominator)
+    # Routes that move need not go on together where they meet.
+    method = "single" if last.method == BY_DESTINATION else last.method
+    routes = routes_from_weights(problem, paths, weight, proof, method, last.denominator)
     load = Paths.from_table(source, destination, placed).load(cut.size, problem.topology.links)
     return Renewed(
         routes,

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from a2aflow.check.routes import check_routes
-from a2aflow.errors import InputError, UsageError
+from a2aflow.errors import A2AFlowError, FormatError, InputError, UsageError
 from a2aflow.flows.workers import Local, run_all
 from a2aflow.ir.demand import Demand
 from a2aflow.ir.files.artefacts import file_bytes
@@ -95,7 +95,10 @@ class Survival:
 
 
 def failures_of(topology: Topology, text: str) -> list[Failure]:
-    """Return the failures of `links:1`, `nodes:1`, or a file with one a line, such as `3-4, 7`."""
+    """Return the failures of `links:1`, `nodes:1`, or a file with one a line, such as `3-4, 7`.
+
+    Nodes are names or numbers, and what stands on a line fails together.
+    """
     if text == LINKS:
         pairs = sorted(set(zip(topology.tail.tolist(), topology.head.tolist(), strict=True)))
         both = topology.bidirectional
@@ -106,26 +109,28 @@ def failures_of(topology: Topology, text: str) -> list[Failure]:
     if not path.exists():
         raise UsageError(f"--survive {text}; expected {LINKS}, {NODES}, or a file of failures")
     lines = [line.split("#")[0].strip() for line in read_text(path).splitlines()]
-    found = [_failure(line, path) for line in lines if line]
-    for each in found:  # What is not there cannot fail, and is refused by name.
-        remove_nodes(topology, each.nodes)
-        remove_links(topology, each.links)
+    found = [
+        _failure(topology, line, f"{path}: line {number}")
+        for number, line in enumerate(lines, 1)
+        if line
+    ]
+    if not found:
+        raise FormatError(f"{path}: no failures; expected one a line, such as 3-4 or 7")
     return found
 
 
-def _failure(line: str, path: Path) -> Failure:
+def _failure(topology: Topology, line: str, where: str) -> Failure:
+    """Return what fails together by a line: nodes and links, by names or numbers."""
     links, nodes = [], []
-    for word in line.replace(",", " ").split():
-        try:
-            ends = tuple(map(int, word.split("-")))
-        except ValueError:
-            ends = ()
-        if len(ends) == 1:
-            nodes.append(ends[0])
-        elif len(ends) == 2:
-            links.append((ends[0], ends[1]))
-        else:
-            raise InputError(f"{path}: {word!r}; expected a link such as 3-4, or a node such as 7")
+    try:
+        for word in line.replace(",", " ").split():
+            if "-" in word and not topology.has_node(word):
+                links.append(topology.ends_of(word))
+            else:
+                nodes.append(topology.node_of(word))
+        remove_nodes(remove_links(topology, links), nodes)
+    except A2AFlowError as error:  # What is not there cannot fail, and is refused by name.
+        raise FormatError(f"{where}: {error}") from None
     return Failure(tuple(links), tuple(nodes))
 
 

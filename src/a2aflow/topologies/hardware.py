@@ -80,7 +80,9 @@ def xgmi(n: int = 8, rate: float = 512.0) -> Topology:
     The default is a host of eight MI300X in Gbit/s: seven Infinity Fabric links of 64 GB/s each way
     per GPU. AMD, "Instinct MI300X platform" data sheet, 2023. Hosts of them are `mi300x`.
     """
-    return _at_rates(f"xgmi:n={n},rate={rate:g}", complete(n), (n,), (rate,))
+    name = f"xgmi:n={n},rate={rate:g}"
+    require(n >= 2, name, f"there are {n} GPUs; expected at least 2")
+    return _at_rates(name, complete(n), (n,), (rate,))
 
 
 def trainium(z: int = 1) -> Topology:
@@ -110,6 +112,11 @@ def ubmesh(dims: tuple[int, ...] = (8, 8, 4, 4), lanes: tuple[int, ...] = ()) ->
     """
     name = f"ubmesh:{shape_name(dims)}" + (f",lanes={shape_name(lanes)}" if lanes else "")
     rates = lanes or (1,) * len(dims)
+    require(
+        min(dims, default=0) >= 1 and max(dims) >= 2,
+        name,
+        "there is no mesh of these sides; expected 1 or more each, and 2 NPUs or more",
+    )
     require(
         len(rates) == len(dims) and min(rates, default=1) >= 1,
         name,

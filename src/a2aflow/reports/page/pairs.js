@@ -1,4 +1,5 @@
-// The ways of a chosen pair: routes with weights and layers, or chunks with the steps of each hop.
+// The ways of a chosen pair: routes with weights and layers, paths of a flow, or chunks with the
+// steps of each hop.
 
 // Return where each route's links begin, which the page has as lengths.
 function startsOf(of) {
@@ -19,13 +20,19 @@ function ofPair(of) {
   return found;
 }
 
+// Return the layer of a route, or that of each hop where it changes on the way.
+function layerInWords(of, at, starts) {
+  if (of.layer) return String(numbers(of, "layer")[at]);
+  if (!of.hopLayer) return "none";
+  return Array.from(numbers(of, "hopLayer").subarray(starts[at], starts[at + 1])).join(", ");
+}
+
 function routesOfPair(of) {
   const [link, weight, starts] = [numbers(of, "link"), numbers(of, "weight"), startsOf(of)];
-  const layer = of.layer && numbers(of, "layer");
   return ofPair(of).map((at) => ({
     weight: weight[at],
     lines: Array.from(link.subarray(starts[at], starts[at + 1])),
-    layer: layer ? layer[at] : null,
+    layer: layerInWords(of, at, starts),
   }));
 }
 
@@ -80,8 +87,11 @@ function tableOfWays(of, ways) {
   if (of.kind === "sends") {
     return table(["chunk", "way, with the step of each hop", "hops"], ways.map((way) => [way.chunk, wayInWords(way), way.lines.length]), [2]);
   }
+  if (of.kind === "paths") {
+    return table(["weight", "path", "hops"], ways.map((way) => [few(way.weight), wayInWords(way), way.lines.length]), [2]);
+  }
   return table(["weight", "layer", "route", "hops"], ways.map((way) => [
-    weightInWords(way.weight, of.denominator), way.layer ?? "none", wayInWords(way), way.lines.length,
+    weightInWords(way.weight, of.denominator), way.layer, wayInWords(way), way.lines.length,
   ]), [3]);
 }
 
@@ -92,16 +102,19 @@ function options(select, positions, none) {
   select.replaceChildren(...made);
 }
 
+const PAIR_TITLES = { routes: "Routes of a pair", paths: "Paths of a pair", sends: "Chunks of a pair" };
+
 function fillChoosers(of) {
   options(by("source"), of.sources, "choose");
   options(by("destination"), terminals(fabric()).map((_, position) => position), "choose");
-  by("pairs-title").textContent = of.kind === "sends" ? "Chunks of a pair" : "Routes of a pair";
+  by("pairs-title").textContent = PAIR_TITLES[of.kind];
 }
 
 function hint(of) {
   const some = of.all ? "" : `This page has room for the ways of ${counted(of.sources.length, "source")}; `
     + "a2aflow report --source NAME chooses others. ";
-  return `${some}Choose two terminals here, or one after the other in the drawing.`;
+  const kind = of.kind === "paths" ? "A flow can be taken apart in many ways; these are the widest paths. " : "";
+  return `${kind}${some}Choose two terminals here, or one after the other in the drawing.`;
 }
 
 const chosenNumber = (event) => (event.target.value === "" ? null : Number(event.target.value));

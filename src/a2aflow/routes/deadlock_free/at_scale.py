@@ -13,6 +13,7 @@ import numpy as np
 
 from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.certificate import Certificate
+from a2aflow.ir.news import News
 from a2aflow.ir.paths import Paths
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
@@ -84,7 +85,8 @@ class _Search:
                 continue
             yield placed
             above = placed.time / self.certificate.bound - 1
-            solve.report(f"order {number + 1}: {above:.2%} above the bound without layers")
+            text = f"order {number + 1}: {above:.2%} above the bound without layers"
+            solve.report(News.of_gap(text, above, solve.gap))
             if placed.time <= goal * (1 + 1e-9):
                 break
             prices.append(placed.lengths)
