@@ -31,7 +31,8 @@ import numpy as np
 from a2aflow.flows.by_lp import flow_from_entries, plain_flow, with_status
 from a2aflow.flows.certificate import program_bound
 from a2aflow.flows.checkpoint import Keeping, fingerprint
-from a2aflow.flows.first_order_search import Guess, Search
+from a2aflow.flows.first_order_iterates import Guess
+from a2aflow.flows.first_order_search import Search
 from a2aflow.flows.program import FlowProgram
 from a2aflow.flows.threads import using_threads
 from a2aflow.ir.arrays import Floats, Ints, starts_of
