@@ -215,7 +215,7 @@ def step_seconds(program: FlowProgram) -> float:
     """Return what a step of the first-order method takes, from the difference of two solves."""
     taken = []
     for steps in (100, 300):
-        with patch.object(first_order, "MOST_STEPS", steps):
+        with patch.object(first_order_search, "MOST_STEPS", steps):
             settings = SolveSettings(gap=1e-3, workers=1)
             with patch.object(first_order_search.Search, "certify"):
                 begun = time.perf_counter()

@@ -9,13 +9,21 @@ from hypothesis import given, settings
 
 from a2aflow.check.flow import check_flow
 from a2aflow.errors import InputError
-from a2aflow.flows import SolveSettings, first_order, methods, sizes, solve
+from a2aflow.flows import (
+    SolveSettings,
+    first_order,
+    first_order_iterates,
+    first_order_search,
+    methods,
+    sizes,
+    solve,
+)
 from a2aflow.flows import by_lp as concurrent
 from a2aflow.flows import program as flow_program
 from a2aflow.flows.certificate import program_bound
 from a2aflow.flows.first_order import answer_by_steps, solve_by_steps
+from a2aflow.flows.first_order_iterates import Guess
 from a2aflow.flows.first_order_loops import run_steps
-from a2aflow.flows.first_order_search import Guess
 from a2aflow.flows.groups import by_source
 from a2aflow.flows.methods import solve_master
 from a2aflow.flows.program import FlowProgram, whole_program
@@ -174,7 +182,7 @@ def test_where_steps_are_slow_the_status_says_so(
     symmetry: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A gap that is not reached is no wrong number, and `auto` has the linear program."""
-    monkeypatch.setattr(first_order, "MOST_STEPS", 20)
+    monkeypatch.setattr(first_order_search, "MOST_STEPS", 20)
     monkeypatch.setattr(concurrent, "SMALL_SIZE", 0)
     problem = Problem.all_to_all(hubs_and_spokes())
     flow = solve(problem, "first-order", replace(COARSE, symmetry=symmetry))
@@ -205,7 +213,7 @@ def test_the_gap_decides_the_precision(
         kinds.append(words[3].flow.dtype)  # type: ignore[attr-defined]
         return float(run_steps(*words))
 
-    monkeypatch.setattr(first_order, "run_steps", spying)
+    monkeypatch.setattr(first_order_iterates, "run_steps", spying)
     by_steps(HARD, SolveSettings(gap=gap, workers=1))
     assert set(kinds) == {np.dtype(kind)}
 
@@ -214,7 +222,7 @@ def test_the_gap_decides_the_precision(
 def test_the_number_of_threads_changes_nothing(gap: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """After some steps one thread and two have the same flow to the last bit."""
     monkeypatch.setattr(first_order, "THREAD_VARIABLES", 1)
-    monkeypatch.setattr(first_order, "MOST_STEPS", 100)
+    monkeypatch.setattr(first_order_search, "MOST_STEPS", 100)
     one, two = (by_steps(HARD, SolveSettings(gap=gap, workers=count)) for count in (1, 2))
     assert (one.rate, one.bound) == (two.rate, two.bound)
     for key in ("start", "link", "amount"):
@@ -233,7 +241,7 @@ def test_a_time_limit_gives_the_best_so_far() -> None:
 def test_too_many_steps_give_the_best_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
     """Before or after the first check, giving up leaves a flow and a bound."""
     for steps in (10, 150):
-        monkeypatch.setattr(first_order, "MOST_STEPS", steps)
+        monkeypatch.setattr(first_order_search, "MOST_STEPS", steps)
         flow = by_steps(HARD, SolveSettings(gap=1e-9, workers=1))
         assert flow.status is Status.GAP_NOT_REACHED
         assert check_flow(flow).bound == pytest.approx(flow.bound)
@@ -264,7 +272,7 @@ def test_ctrl_c_before_the_first_check_gives_an_answer_too(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Nothing is certified yet, so that is done then."""
-    monkeypatch.setattr(first_order, "run_steps", stop)
+    monkeypatch.setattr(first_order_iterates, "run_steps", stop)
     flow = by_steps(HARD, SolveSettings(gap=1e-9, workers=1))
     assert flow.status is Status.INTERRUPTED
     assert check_flow(flow).bound == pytest.approx(flow.bound)
@@ -355,7 +363,7 @@ def test_steps_are_taken_where_a_solver_fails(monkeypatch: pytest.MonkeyPatch) -
 
 def test_the_better_of_two_answers_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where steps fail too, the answer with the smaller gap is returned."""
-    monkeypatch.setattr(first_order, "MOST_STEPS", 10)
+    monkeypatch.setattr(first_order_search, "MOST_STEPS", 10)
     best = solve(HARD, "grouped", ALONE)
     nearly = replace(best, status=Status.GAP_NOT_REACHED)
     monkeypatch.setattr(methods, "solve_by_lp", lambda *_: nearly)
@@ -367,8 +375,8 @@ def test_groups_side_by_side_take_the_same_steps(
     width: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However many groups stand side by side, flows and bounds are the same up to rounding."""
-    monkeypatch.setattr(first_order, "MOST_STEPS", 100)
+    monkeypatch.setattr(first_order_search, "MOST_STEPS", 100)
     usual = by_steps(HARD, SolveSettings(gap=1e-6, workers=1))
-    monkeypatch.setattr(first_order, "lanes_for", lambda _groups, _nodes: width)
+    monkeypatch.setattr(first_order_iterates, "lanes_for", lambda _groups, _nodes: width)
     other = by_steps(HARD, SolveSettings(gap=1e-6, workers=1))
     assert (other.rate, other.bound) == pytest.approx((usual.rate, usual.bound), rel=1e-9)

@@ -24,6 +24,9 @@ all memory."""
 FAILED = 1
 """The exit code of ranks that end without one of their own."""
 
+PATIENCE = 10.0
+"""Seconds that ranks have to end once they are told to, before they are killed."""
+
 
 def start_ranks(ranks: int, words: Sequence[str], checkpoint: Path | None) -> int:
     """Run the same command as so many ranks of this machine's MPI; return its exit code."""
@@ -39,7 +42,7 @@ def start_ranks(ranks: int, words: Sequence[str], checkpoint: Path | None) -> in
         try:
             code = process.wait()
         except BaseException:
-            process.terminate()
+            _end(process)
             raise
     if code != 0:
         kept = checkpoint is not None and checkpoint.exists()
@@ -47,6 +50,15 @@ def start_ranks(ranks: int, words: Sequence[str], checkpoint: Path | None) -> in
         none = "with --checkpoint FILE, a command that is given again goes on where it was"
         warn(f"the {ranks} ranks ended with code {code}; {ways if kept else none}")
     return code if 0 <= code < 128 else FAILED
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Tell the ranks' starter to end them, and kill it if it does not end."""
+    process.terminate()
+    try:
+        process.wait(PATIENCE)
+    except subprocess.TimeoutExpired:
+        process.kill()
 
 
 def _without_mpi(words: Sequence[str]) -> list[str]:
