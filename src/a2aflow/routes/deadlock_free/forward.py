@@ -20,8 +20,8 @@ from a2aflow.settings import Late
 FORWARD_RISING_PASSES = 40
 """Passes over all sources while the steepness rises."""
 
-FORWARD_LAST_PASSES = 10
-"""Passes at the last steepness at most."""
+LAST_PASSES_SHARE = 0.25
+"""Passes at the last steepness at most, for each while it rises."""
 
 MORE_HOPS = 6
 """Room for ways of so many hops more than the longest of fewest hops."""
@@ -42,12 +42,18 @@ class Placed:
 
 
 def place_forward(
-    lanes: Lanes, order: Ints, chunks: tuple[Ints, Ints, Floats], goal: float, late: Late
+    lanes: Lanes,
+    order: Ints,
+    chunks: tuple[Ints, Ints, Floats],
+    goal: float,
+    late: Late,
+    passes: int = FORWARD_RISING_PASSES,
 ) -> Placed | None:
     """Return a way forward for each chunk, None if there is none for some.
 
     Chunks are sources, destinations and sizes, sorted by source; `goal` is a time that is good
-    enough. When it is `late`, what was found so far is returned.
+    enough, and in so many passes prices grow steeper. When it is `late`, what was found so far is
+    returned.
     """
     capacity = lanes.problem.topology.capacity
     order, tails, heads = np.ascontiguousarray(order), *lanes.ends
@@ -60,16 +66,16 @@ def place_forward(
     _respond(fabric, chunks, (np.zeros(len(capacity)), 0.0), table, load)
     fit = goal * float(np.quantile(capacity, 0.5)) / float(chunks[2].mean())
     last = min(LAST_STEEPNESS, max(10 * FIRST_STEEPNESS, fit))
-    rising = np.geomspace(FIRST_STEEPNESS, last, FORWARD_RISING_PASSES)
-    for index, steepness in enumerate([*rising, *[last] * FORWARD_LAST_PASSES]):
+    rising = np.geomspace(FIRST_STEEPNESS, last, passes)
+    for index, steepness in enumerate([*rising, *[last] * int(LAST_PASSES_SHARE * passes)]):
         time = float((load / capacity).max())
         if time <= goal * (1 + 1e-9) or late():
             break
         moved = _respond(fabric, chunks, (steepness / (time * capacity), steepness), table, load)
-        if 2 * index >= FORWARD_RISING_PASSES:
+        if 2 * index >= passes:
             price = np.exp(steepness * (load / (load / capacity).max() / capacity - 1)) / capacity
             lengths += price / float(price @ capacity)
-        if not moved and index >= FORWARD_RISING_PASSES:
+        if not moved and index >= passes:
             break
     total = float(lengths @ capacity)
     return Placed(table, load, lengths / (total or 1.0), float((load / capacity).max()))
