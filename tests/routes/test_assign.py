@@ -1,4 +1,4 @@
-"""Which routes get layers: the given ones, or those in dimension order, case by case."""
+"""Which routes get layers: the given ones, in dimension order, or rerouted, case by case."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -32,6 +32,28 @@ class Stub:
     def layers(self) -> int | None:
         """The layers that were assigned."""
         return None if self.layer is None else len(self.layer)
+
+
+@dataclass(frozen=True)
+class Rerouted:
+    """In the place of the rerouting: what it finds, by layers."""
+
+    times: dict[int, float]
+
+    def __call__(self, *_: Any) -> "Rerouted":
+        """Take any routes and settings."""
+        return self
+
+    def within(self, layers: int) -> Stub | None:
+        """Return routes of so many layers."""
+        return (
+            Stub(self.times[layers], 0, layer=np.arange(layers)) if layers in self.times else None
+        )
+
+    def as_fast(self) -> tuple[Stub | None, Stub | None]:
+        """Return the fewest layers at a time of 1, and one less."""
+        fewest = min((each for each, time in self.times.items() if time == 1.0), default=0)
+        return self.within(fewest), self.within(fewest - 1)
 
 
 class Topologies:
@@ -76,6 +98,7 @@ def case(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Cas
         monkeypatch.setitem(assign.LAYERINGS, name, layering)
     monkeypatch.setattr(assign, "grid_of", grid_of)
     monkeypatch.setattr(assign, "route_by_dimension", dimension)
+    monkeypatch.setattr(assign, "Rerouting", Rerouted({}))
     return found
 
 
@@ -202,3 +225,33 @@ def test_late_routes_have_no_layers(case: Case) -> None:
     assert routes is mine
     assert notes[0].startswith("a signal to stop came before all 12 routes had a layer")
     assert said == ["assigning layers"]
+
+
+@given(((1.0, 5), (1.0, 5)))
+def test_rerouted_in_fewer_layers(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As fast is taken; what is slower in fewer layers is another choice, or taken if it must."""
+    monkeypatch.setattr(assign, "Rerouting", Rerouted({4: 1.0, 3: 1.0, 2: 1.25, 1: 2.0}))
+    fast = "other routes: as fast, 3 instead of 5 layers"
+    choice = "time 1.25, layers 2; instead of time 1, layers 3"
+    for most in (None, 3, 5):
+        routes, notes = case.fewest(most=most)
+        assert (routes.time, routes.layers) == (1.0, 3)
+        assert notes == (fast, f"another choice: other routes (--max-layers 2): {choice}")
+    for most, time in ((2, 1.25), (1, 2.0)):
+        routes, notes = case.fewest(most=most)
+        assert (routes.time, routes.layers) == (time, most)
+        words = f"time {time:g}, layers {most}; instead of time 1, layers 5"
+        assert notes == (f"other routes: {words}",)
+    with pytest.raises(InputError, match=r"needs 3 virtual layers .* and 0 are allowed"):
+        case.fewest(most=0)
+
+
+@given(((1.0, 5), (1.5, 2)))
+def test_the_faster_of_both_is_taken(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where there are too few layers for what is as fast."""
+    monkeypatch.setattr(assign, "Rerouting", Rerouted({2: 1.25}))
+    routes, notes = case.fewest(most=2)
+    assert (routes.time, routes.layers) == (1.25, 2)
+    assert notes[0].startswith("other routes: time 1.25")
+    monkeypatch.setattr(assign, "Rerouting", Rerouted({2: 1.75}))
+    assert case.fewest(most=2)[0].time == 1.5

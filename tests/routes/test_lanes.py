@@ -10,16 +10,20 @@ from hypothesis import strategies as st
 
 from a2aflow.check.routes import check_routes
 from a2aflow.errors import A2AFlowError, InputError, UsageError
+from a2aflow.flows.certificate import certify
 from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.demand import Demand
+from a2aflow.ir.find_grid import grid_of
 from a2aflow.ir.paths import NOTHING
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.topology import Topology
 from a2aflow.routes.deadlock_free import best
 from a2aflow.routes.deadlock_free.best import solve_deadlock_free
 from a2aflow.routes.deadlock_free.forward import place_forward
-from a2aflow.routes.deadlock_free.lanes import Lanes, first_order
+from a2aflow.routes.deadlock_free.lanes import Lanes, hop_layers
 from a2aflow.routes.deadlock_free.places import Singles, improve, total_distance
+from a2aflow.routes.deadlock_free.seeds import by_dimension, first_orders, up_down
+from a2aflow.routes.dimension_order import route_by_dimension
 from a2aflow.routes.public import route
 from a2aflow.settings import RouteSettings, SolveSettings
 from a2aflow.topologies.operators import with_host_bandwidth
@@ -140,7 +144,54 @@ def test_first_orders_connect_all_pairs_of_networks_of_cables() -> None:
     for spec in ("ring:5", "mesh:2x3", "jellyfish:n=8,d=3,seed=1"):
         for change in (False, True):
             lanes = Lanes(Problem.all_to_all(build(spec)), 2, change)
-            assert np.isfinite(hops_by_graph(lanes, first_order(lanes))).all()
+            assert np.isfinite(hops_by_graph(lanes, up_down(lanes))).all()
+
+
+GRIDS = ("torus:5x6", "torus:3x8", "torus:2x3x7", "mesh:4x5", "hypercube:4", "hyperx:4x5")
+
+
+@pytest.mark.parametrize("spec", GRIDS)
+def test_two_layers_with_datelines_hold_dimension_order(spec: str) -> None:
+    """On any grid, whatever its sides: all routes go forward, from layer to layer at datelines."""
+    problem = Problem.all_to_all(build(spec))
+    grid = grid_of(problem.topology)
+    assert grid is not None
+    routes = route_by_dimension(problem, grid, certify(problem, []), "test")
+    lanes = Lanes(problem, 2, change=True)
+    layers = hop_layers(lanes, by_dimension(lanes, grid), routes.start, routes.link)
+    report = check_routes(replace(routes, hop_layer=layers))
+    assert report.layers in (1, 2)
+    assert report.time == routes.time
+
+
+def test_a_ring_does_not_go_round_in_one_layer() -> None:
+    """Where some hop has no later channel, there are no layers at all."""
+    problem = Problem.all_to_all(build("ring:7"))
+    grid = grid_of(problem.topology)
+    assert grid is not None
+    routes = route_by_dimension(problem, grid, certify(problem, []), "test")
+    lanes = Lanes(problem, 1, change=True)
+    assert hop_layers(lanes, by_dimension(lanes, grid), routes.start, routes.link) is None
+
+
+@pytest.mark.parametrize("change", [False, True])
+@pytest.mark.parametrize("spec", [*SPECS, "torus:3x5", "complete:4"])
+def test_the_search_begins_with_orders_of_all_channels(spec: str, change: bool) -> None:
+    """Each is a permutation, in whatever way it was made; without time there are fewer."""
+    lanes = Lanes(Problem.all_to_all(build(spec)), 3, change)
+    found = list(first_orders(lanes, SolveSettings()))
+    assert len(found) >= len(list(first_orders(lanes, SolveSettings(time_limit=1e-9)))) >= 1
+    for order in found:
+        assert sorted(order.tolist()) == list(range(len(lanes.link)))
+
+
+def test_a_torus_is_at_its_bound_without_a_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two layers with a change, where dimension order without one needs three."""
+    monkeypatch.setattr(best, "PROGRAM_WORK", 0)
+    monkeypatch.delattr(best, "route_in_lanes")
+    found = check_routes(solve_deadlock_free(Problem.all_to_all(build("torus:8x8")), 2, CHANGING))
+    assert found.time == found.bound == 64
+    assert found.layers == 2
 
 
 @pytest.mark.parametrize("change", [False, True])
@@ -192,11 +243,16 @@ def test_a_network_that_no_order_connects_is_refused(monkeypatch: pytest.MonkeyP
         solve_deadlock_free(ONE_WAY, 1, late)
 
 
-def test_a_time_limit_leaves_the_first_routes() -> None:
-    """Up and down is there at once, and sound."""
-    late = replace(CHANGING, solve=SolveSettings(time_limit=1e-9))
-    found = solve_deadlock_free(Problem.all_to_all(build("mesh:4x4")), 2, late)
-    assert check_routes(found).layers is not None
+@pytest.mark.parametrize("change", [False, True])
+@pytest.mark.parametrize("spec", ["mesh:4x4", "torus:6x6", "jellyfish:n=16,d=3,seed=2"])
+def test_a_time_limit_leaves_the_best_of_the_first_orders(spec: str, change: bool) -> None:
+    """They are there at once, and sound; on a grid no worse than dimension order in two layers."""
+    late = RouteSettings(layer_change=change, solve=SolveSettings(time_limit=1e-9))
+    problem = Problem.all_to_all(build(spec))
+    found = check_routes(solve_deadlock_free(problem, 2, late))
+    assert found.layers is not None
+    if change and spec.startswith("torus"):
+        assert found.time == 27
 
 
 def test_only_deadlock_free_routes_may_change_layer() -> None:

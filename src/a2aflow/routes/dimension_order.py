@@ -19,6 +19,9 @@ Two ways to place the breaks are known to do. Evenly around the ring, a layer ea
 one of them at most per dimension if they are as far apart as it is long; then one layer more than
 there are dimensions is enough. Else two breaks on opposite sides, of which no shortest route passes
 both, in all combinations of the dimensions.
+
+Where routes may change layer, a break is a dateline: a route that comes to one goes on in the next
+layer, and no shortest way round passes it twice. Two layers are enough for any grid.
 """
 
 import numpy as np
@@ -69,6 +72,23 @@ def dimension_orders(topology: Topology, grid: Grid, layers: int) -> Ints:
 
     All do if there are layers enough: `enough_layers` of them always are.
     """
+    axis, places = _places(topology, grid, _breaks(grid, layers))
+    return np.stack([np.lexsort((place, axis)) for place in places]).astype(np.int64)
+
+
+def dateline_order(topology: Topology, grid: Grid, layers: int) -> Ints:
+    """Return an order of all channels: link l in layer k is `k * links + l`.
+
+    With two layers or more all routes in dimension order go forward, if they may change layer.
+    """
+    axis, place = _places(topology, grid, np.zeros((1, len(grid.shape)), dtype=np.int64))
+    layer = np.repeat(np.arange(layers), topology.links)
+    order = np.lexsort((np.tile(place[0], layers), layer, np.tile(axis, layers)))
+    return np.asarray(order, dtype=np.int64)
+
+
+def _places(topology: Topology, grid: Grid, breaks: Ints) -> tuple[Ints, Ints]:
+    """Return the dimension of each link, and how far after each of its breaks [breaks, links]."""
     tail, head = grid.coordinates[topology.tail], grid.coordinates[topology.head]
     axis = np.argmax(tail != head, axis=1)
     every = np.arange(topology.links)
@@ -77,13 +97,9 @@ def dimension_orders(topology: Topology, grid: Grid, layers: int) -> Ints:
     step = head[every, axis] - here
     down = np.where(around, step % side != 1, step < 0)
     others = tail.sum(axis=1) - here + down
-    orders = []
-    for breaks in _breaks(grid, layers):
-        # Upward breaks are at nodes of one parity, downward ones at those of the other.
-        begin = np.where(around, breaks[axis] + others % 2, 0)
-        place = np.where(down, begin - here, here - begin) % side
-        orders.append(np.lexsort((place, axis)))
-    return np.stack(orders).astype(np.int64)
+    # Upward breaks are at nodes of one parity, downward ones at those of the other.
+    begin = np.where(around, breaks[:, axis] + others % 2, 0)
+    return axis, np.asarray(np.where(down, begin - here, here - begin) % side)
 
 
 def enough_layers(grid: Grid) -> int:

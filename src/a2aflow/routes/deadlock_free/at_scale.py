@@ -1,13 +1,15 @@
 """Deadlock freedom at scale: an order of all channels, and whole chunks that go forward in it.
 
-The order and the routes answer each other, as in `search`, but without a linear program: channels
-are moved to where the shortest ways of all pairs gain most (`places`), then chunks spread over the
-ways forward (`forward`). Lengths are those that prove the unrestricted bound and, a little, what
-the fullest links cost the chunks. The best order seen is improved again, with other draws.
+The search begins with the best of a few orders (`seeds`), in which chunks are placed quickly, so
+that a time limit always finds an answer. Then the order and the routes answer each other, as in
+`search`, but without a linear program: channels are moved to where the shortest ways of all pairs
+gain most (`places`), then chunks spread over the ways forward (`forward`). Lengths are those that
+prove the unrestricted bound and, a little, what the fullest links cost the chunks. The best order
+seen is improved again, with other draws.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -17,13 +19,23 @@ from a2aflow.ir.news import News
 from a2aflow.ir.paths import Paths
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
-from a2aflow.routes.deadlock_free.forward import Placed, place_forward
-from a2aflow.routes.deadlock_free.lanes import Lanes, first_order
-from a2aflow.routes.deadlock_free.places import improve, total_distance
+from a2aflow.routes.deadlock_free.forward import FORWARD_RISING_PASSES, Placed, place_forward
+from a2aflow.routes.deadlock_free.lanes import Lanes
+from a2aflow.routes.deadlock_free.places import Singles, improve, total_distance
+from a2aflow.routes.deadlock_free.seeds import first_orders
 from a2aflow.settings import RouteSettings
 
-ROUNDS = 8
+ROUNDS = 30
 """How often the order and the routes answer each other at most, unless time runs out."""
+
+PATIENCE = 10
+"""Rounds in turn without a better answer after which the search ends."""
+
+QUICK_PASSES = 8
+"""Passes in which chunks spread in each of the first orders, to see which one is best."""
+
+IMPROVING_SHARE = 0.7
+"""The share of the time left for which an order is improved; the rest is for chunks in it."""
 
 ORDER_SWEEPS = 24
 """How often every channel is moved in a round at most, on average."""
@@ -56,8 +68,20 @@ def route_in_lanes(
     change layer on the way.
     """
     search = _Search(Lanes(problem, layers, settings.layer_change), certificate, settings)
-    best = min(search.rounds(), key=lambda placed: placed.time, default=None)
+    best = search.best()
     return None if best is None else search.routes(best, method)
+
+
+@dataclass(frozen=True, eq=False)
+class _Tried:
+    """An order, chunks on their ways in it, and what both are worth: the less, the better.
+
+    That is the time or, where some pairs have no way, the sum of distances.
+    """
+
+    order: Ints
+    placed: Placed | None
+    worth: tuple[float, float]
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,30 +92,42 @@ class _Search:
     certificate: Certificate
     settings: RouteSettings
 
-    def rounds(self) -> Iterator[Placed]:
-        """Yield chunks on their ways, round by round."""
+    def best(self) -> Placed | None:
+        """Return chunks on their ways in the best order found, None if none connects all pairs."""
         solve, rng = self.settings.solve, np.random.default_rng(self.settings.seed)
-        order, proof = first_order(self.lanes), self._scaled(self.certificate.lengths)
-        goal, cut, least, prices = self._goal(), self._cut(), np.inf, [proof]
-        for number in range(ROUNDS):
-            if number and solve.out_of_time():
+        proof = self._scaled(self.certificate.lengths)
+        firsts = (self._try(each, QUICK_PASSES) for each in first_orders(self.lanes, solve))
+        best = min(firsts, key=lambda tried: tried.worth)
+        prices, stale = [proof], 0
+        for _ in range(ROUNDS):
+            good = best.worth[0] <= self._goal * (1 + 1e-9)
+            if good or stale == PATIENCE or solve.out_of_time():
                 break
-            tried = order.copy()
+            order = best.order.copy()
             lengths = (1 - PRICED) * proof + PRICED * np.mean(prices, axis=0)
-            self._improve(tried, self._scaled(lengths), rng)
-            placed = place_forward(self.lanes, tried, cut, goal, solve.out_of_time)
-            if placed is None:
-                order = tried
-                continue
-            yield placed
-            above = placed.time / self.certificate.bound - 1
-            text = f"order {number + 1}: {above:.2%} above the bound without layers"
-            solve.report(News.of_gap(text, above, solve.gap))
-            if placed.time <= goal * (1 + 1e-9):
-                break
-            prices.append(placed.lengths)
-            if placed.time <= least:
-                order, least = tried, placed.time
+            self._improve(order, self._scaled(lengths), rng)
+            tried = self._try(order, FORWARD_RISING_PASSES)
+            if tried.placed is not None:
+                prices.append(tried.placed.lengths)
+            stale = 0 if tried.worth < best.worth else stale + 1
+            best = tried if tried.worth <= best.worth else best
+        return best.placed
+
+    def _try(self, order: Ints, passes: int) -> _Tried:
+        """Place all chunks on ways forward in an order."""
+        late = self.settings.solve.out_of_time
+        placed = place_forward(self.lanes, order, self._cut(), self._goal, late, passes)
+        if placed is None:
+            proof = self._scaled(self.certificate.lengths)
+            return _Tried(order, None, (np.inf, total_distance(order, *self._game(proof))))
+        self._report(placed)
+        return _Tried(order, placed, (placed.time, 0.0))
+
+    def _report(self, placed: Placed) -> None:
+        above = placed.time / self.certificate.bound - 1
+        text = f"an order tried: {above:.2%} above the bound without layers"
+        solve = self.settings.solve
+        solve.report(News.of_gap(text, above, solve.gap))
 
     @property
     def _chunks(self) -> int:
@@ -105,6 +141,7 @@ class _Search:
         source, destination = (np.repeat(each, self._chunks) for each in demand.pairs())
         return source, destination, demand.of(source, destination) / self._chunks
 
+    @cached_property
     def _goal(self) -> float:
         """Return a time that is good enough: the bound, or the next that whole chunks can have."""
         problem, bound = self.lanes.problem, self.certificate.bound
@@ -120,14 +157,17 @@ class _Search:
         longer = np.maximum(lengths, least / capacity)
         return np.asarray(longer / float(longer @ capacity))
 
-    def _improve(self, order: Ints, lengths: Floats, rng: np.random.Generator) -> None:
-        """Move channels, in place, until a sweep is no longer worth its time."""
-        lanes, late = self.lanes, self.settings.solve.out_of_time
-        terminals = lanes.terminals.shape[1]
+    def _game(self, lengths: Floats) -> tuple[tuple[Ints, Ints], Ints, Singles, Singles]:
+        """Return what an order is played on: ends, terminals, lengths and demands."""
+        lanes = self.lanes
         wanted = np.ascontiguousarray(lanes.problem.demand.table().T, dtype=np.float32)
         single = lengths[lanes.link].astype(np.float32)
-        single /= single.mean()
-        game = (lanes.ends, lanes.terminals, single, wanted)
+        return lanes.ends, lanes.terminals, single / single.mean(), wanted
+
+    def _improve(self, order: Ints, lengths: Floats, rng: np.random.Generator) -> None:
+        """Move channels, in place, until a sweep is no longer worth its time."""
+        late = self.settings.solve.sharing(IMPROVING_SHARE).out_of_time
+        terminals, game = self.lanes.terminals.shape[1], self._game(lengths)
         per_call = 1 + READ_PER_CALL // (2 * terminals * (len(order) + 4 * terminals))
         before = total_distance(order, *game)
         for _ in range(ORDER_SWEEPS):

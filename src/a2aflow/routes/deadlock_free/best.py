@@ -48,9 +48,11 @@ from a2aflow.ir.routes import Routes
 from a2aflow.ir.units import normal_units
 from a2aflow.routes.deadlock_free.at_scale import route_in_lanes
 from a2aflow.routes.deadlock_free.graph import layered_graph
+from a2aflow.routes.deadlock_free.lanes import Lanes, hop_layers
 from a2aflow.routes.deadlock_free.orders import order_bounds, up_down_orders
 from a2aflow.routes.deadlock_free.paths import peel_routes
 from a2aflow.routes.deadlock_free.search import least_volumes, search_orders
+from a2aflow.routes.deadlock_free.seeds import by_dimension
 from a2aflow.routes.dimension_order import dimension_orders, route_by_dimension
 from a2aflow.routes.extp import routes_of_flow
 from a2aflow.routes.layers.by_dimension import pack_by_dimension
@@ -73,6 +75,9 @@ PROGRAM_WORK = 50_000
 
 USEFUL_LAYERS = 16
 """Layers beyond which none are added at scale: no fabric has more, and each costs as much again."""
+
+DATELINE_LAYERS = 2
+"""Layers that are enough for dimension order with datelines on any grid."""
 
 BOUND_SHARE = 0.4
 """The share of the time for what proves the bound, where the rest is for a search at scale."""
@@ -135,7 +140,7 @@ def _at_scale(problem: Problem, layers: int, settings: RouteSettings) -> Routes 
     solving = settings.solve.sharing(BOUND_SHARE)
     proof = replace(solving, gap=max(solving.gap, COARSE_BOUND_GAP))
     certificate = solve_master(problem, proof).certificate
-    routes = _by_dimension(problem, layers, certificate)
+    routes = _by_dimension(problem, layers, certificate, settings.layer_change)
     if routes is not None and routes.gap <= proof.gap:
         return routes
     useful = min(layers, USEFUL_LAYERS)
@@ -143,14 +148,23 @@ def _at_scale(problem: Problem, layers: int, settings: RouteSettings) -> Routes 
     return min((each for each in (routes, found) if each), key=lambda each: each.time, default=None)
 
 
-def _by_dimension(problem: Problem, layers: int, certificate: Certificate) -> Routes | None:
-    """Return routes in dimension order, on a grid where so many layers are enough for them."""
+def _by_dimension(
+    problem: Problem, layers: int, certificate: Certificate, change: bool
+) -> Routes | None:
+    """Return routes in dimension order, on a grid where so many layers are enough for them.
+
+    They change layer only where they may, and else would need more of them.
+    """
     grid = grid_of(problem.topology)
     if grid is None:
         return None
     routes = route_by_dimension(problem, grid, certificate, METHOD)
     packing = pack_by_dimension(problem.topology, grid, dependencies_of(routes), layers)
-    return None if packing is None else replace(routes, layer=packing[0])
+    if packing is not None:
+        return replace(routes, layer=packing[0])
+    lanes = Lanes(problem, min(layers, DATELINE_LAYERS), change)
+    hops = hop_layers(lanes, by_dimension(lanes, grid), routes.start, routes.link)
+    return replace(routes, hop_layer=hops) if change and hops is not None else None
 
 
 def _by_program(

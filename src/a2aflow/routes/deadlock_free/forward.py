@@ -20,8 +20,14 @@ from a2aflow.settings import Late
 FORWARD_RISING_PASSES = 40
 """Passes over all sources while the steepness rises."""
 
-FORWARD_LAST_PASSES = 10
-"""Passes at the last steepness at most."""
+LAST_PASSES_SHARE = 0.25
+"""Passes at the last steepness at most, for each while it rises."""
+
+MISSING_PASSES = 4
+"""Passes over chunks that had no way, before all others respond too."""
+
+RESPONDING_PASSES = 8
+"""Passes over all chunks, most of which are well placed, while the steepness rises."""
 
 MORE_HOPS = 6
 """Room for ways of so many hops more than the longest of fewest hops."""
@@ -42,37 +48,92 @@ class Placed:
 
 
 def place_forward(
-    lanes: Lanes, order: Ints, chunks: tuple[Ints, Ints, Floats], goal: float, late: Late
+    lanes: Lanes,
+    order: Ints,
+    chunks: tuple[Ints, Ints, Floats],
+    goal: float,
+    late: Late,
+    passes: int = FORWARD_RISING_PASSES,
 ) -> Placed | None:
     """Return a way forward for each chunk, None if there is none for some.
 
     Chunks are sources, destinations and sizes, sorted by source; `goal` is a time that is good
-    enough. When it is `late`, what was found so far is returned.
+    enough, and in so many passes prices grow steeper. When it is `late`, what was found so far is
+    returned.
     """
     capacity = lanes.problem.topology.capacity
-    order, tails, heads = np.ascontiguousarray(order), *lanes.ends
-    fabric = (order, tails, heads, lanes.link, lanes.terminals)
+    fabric = _fabric(lanes, order)
     longest = _most_hops(fabric, chunks)
     if longest == 0:
         return None
     table = np.full((len(chunks[0]), longest + MORE_HOPS), NOTHING, dtype=np.int32)
     load, lengths = np.zeros(len(capacity)), np.zeros(len(capacity))
     _respond(fabric, chunks, (np.zeros(len(capacity)), 0.0), table, load)
-    fit = goal * float(np.quantile(capacity, 0.5)) / float(chunks[2].mean())
-    last = min(LAST_STEEPNESS, max(10 * FIRST_STEEPNESS, fit))
-    rising = np.geomspace(FIRST_STEEPNESS, last, FORWARD_RISING_PASSES)
-    for index, steepness in enumerate([*rising, *[last] * FORWARD_LAST_PASSES]):
+    last = _last_steepness(lanes, chunks, goal)
+    rising = np.geomspace(FIRST_STEEPNESS, last, passes)
+    for index, steepness in enumerate([*rising, *[last] * int(LAST_PASSES_SHARE * passes)]):
         time = float((load / capacity).max())
         if time <= goal * (1 + 1e-9) or late():
             break
         moved = _respond(fabric, chunks, (steepness / (time * capacity), steepness), table, load)
-        if 2 * index >= FORWARD_RISING_PASSES:
+        if 2 * index >= passes:
             price = np.exp(steepness * (load / (load / capacity).max() / capacity - 1)) / capacity
             lengths += price / float(price @ capacity)
-        if not moved and index >= FORWARD_RISING_PASSES:
+        if not moved and index >= passes:
             break
     total = float(lengths @ capacity)
     return Placed(table, load, lengths / (total or 1.0), float((load / capacity).max()))
+
+
+def respond_forward(
+    lanes: Lanes,
+    order: Ints,
+    chunks: tuple[Ints, Ints, Floats],
+    table: Table,
+    goal: float,
+    late: Late,
+) -> Table | None:
+    """Return ways forward near to those of a table, whose empty rows are chunks without one.
+
+    First only these are placed, then all chunks respond until the time is no more than `goal`.
+    Return None if some have no way, or none that fits in a row. When it is `late`, what was found
+    so far is returned.
+    """
+    capacity, fabric = lanes.problem.topology.capacity, _fabric(lanes, order)
+    used = table != NOTHING
+    size = np.repeat(chunks[2], used.sum(axis=1))
+    load = np.bincount(lanes.link[table[used]], size, len(capacity)).astype(np.float64)
+    last = _last_steepness(lanes, chunks, goal)
+    missing = np.flatnonzero(table[:, 0] == NOTHING)
+    some, rows = tuple(each[missing] for each in chunks), table[missing]
+    _respond(fabric, some, (np.zeros(len(capacity)), 0.0), rows, load)
+    if (rows[:, 0] == NOTHING).any():
+        return None
+    for _ in range(MISSING_PASSES):
+        if (load / capacity).max() <= goal * (1 + 1e-9) or late():
+            break
+        _respond(fabric, some, (last / (goal * capacity), last), rows, load)
+    table[missing] = rows
+    best, least = table.copy(), float((load / capacity).max())
+    for steepness in np.geomspace(10 * FIRST_STEEPNESS, last, RESPONDING_PASSES):
+        if least <= goal * (1 + 1e-9) or late():
+            break
+        scale = steepness / (float((load / capacity).max()) * capacity)
+        _respond(fabric, chunks, (scale, steepness), table, load)
+        if (load / capacity).max() < least:
+            best, least = table.copy(), float((load / capacity).max())
+    return best
+
+
+def _fabric(lanes: Lanes, order: Ints) -> tuple[Ints, Ints, Ints, Ints, Ints]:
+    """Return what the compiled loops ask for: the order, ends, links and terminals."""
+    return np.ascontiguousarray(order), *lanes.ends, lanes.link, lanes.terminals
+
+
+def _last_steepness(lanes: Lanes, chunks: tuple[Ints, Ints, Floats], goal: float) -> float:
+    """Return the steepness at which one chunk more or less on a link decides."""
+    fit = goal * float(np.quantile(lanes.problem.topology.capacity, 0.5)) / float(chunks[2].mean())
+    return min(LAST_STEEPNESS, max(10 * FIRST_STEEPNESS, fit))
 
 
 @njit(cache=True)

@@ -11,10 +11,10 @@ they may not, every layer has nodes of its own, and a way begins at its source i
 from dataclasses import dataclass
 
 import numpy as np
+from numba import njit
 
-from a2aflow.ir.arrays import Floats, Ints
+from a2aflow.ir.arrays import Ints
 from a2aflow.ir.problem import Problem
-from a2aflow.paths.shortest import shortest_distances
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,25 +58,27 @@ class Lanes:
         return np.arange(self.copies)[:, None] * topology.nodes + topology.terminals
 
 
-def first_order(lanes: Lanes) -> Ints:
-    """Return an order to begin with: in each layer up*/down*, from one root after the other.
+def hop_layers(lanes: Lanes, order: Ints, start: Ints, link: Ints) -> Ints | None:
+    """Return the layer of each hop of the paths `link[start[p]:start[p + 1]]`, None if some fail.
 
-    With a change of layer a way may go up and down as often as there are layers.
+    A hop takes the first channel of its link that comes after the one before.
     """
-    topology = lanes.problem.topology
-    hops = shortest_distances(topology, np.ones(topology.links), np.arange(topology.nodes))
-    roots = np.argsort(hops.sum(axis=1), kind="stable")
-    parts = []
-    for layer in range(lanes.layers):
-        root = roots[0 if lanes.change else layer % len(roots)]
-        parts.append(layer * topology.links + _up_down(lanes.problem, hops[root]))
-    return np.concatenate(parts)
+    rank = np.argsort(order).reshape(lanes.layers, -1)
+    layer: Ints = _climb(rank, start, link)
+    return None if (layer < 0).any() else layer
 
 
-def _up_down(problem: Problem, hops: Floats) -> Ints:
-    """Return the links towards a root, the farthest first, and then those away from it."""
-    topology = problem.topology
-    level = np.argsort(np.argsort(hops, kind="stable"))
-    up = level[topology.head] < level[topology.tail]
-    place = np.where(up, -level[topology.tail], level[topology.tail])
-    return np.lexsort((place, ~up)).astype(np.int64)
+@njit(cache=True)
+def _climb(rank: Ints, start: Ints, link: Ints) -> Ints:
+    layer = np.full(len(link), -1, dtype=np.int64)
+    for path in range(len(start) - 1):
+        at = -1
+        for hop in range(start[path], start[path + 1]):
+            for each in range(len(rank)):
+                place = rank[each, link[hop]]
+                if place > at and (layer[hop] < 0 or place < rank[layer[hop], link[hop]]):
+                    layer[hop] = each
+            if layer[hop] < 0:
+                break
+            at = rank[layer[hop], link[hop]]
+    return layer

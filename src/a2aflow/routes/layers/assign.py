@@ -8,12 +8,13 @@ All algorithms share one signature and sit in `LAYERINGS`:
 
 Which routes one starts from matters as much as how they are packed. On a grid, routes in dimension
 order are often as fast as any and need the fewest layers that are known, so `fewest_layers` tries
-those too (`routes.dimension_order`).
+those too (`routes.dimension_order`); elsewhere it reroutes those that need the last layers
+(`routes.layers.reroute`).
 """
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from a2aflow.errors import InputError, UsageError
 from a2aflow.ir.arrays import Ints
@@ -22,6 +23,7 @@ from a2aflow.ir.routes import Routes
 from a2aflow.routes.dimension_order import route_by_dimension
 from a2aflow.routes.layers.cycles import break_cycles
 from a2aflow.routes.layers.lash import lash, lash_sequential
+from a2aflow.routes.layers.reroute import Rerouting
 from a2aflow.routes.weights import NO_LOSS
 from a2aflow.settings import SolveSettings
 
@@ -29,6 +31,9 @@ Layering = Callable[[Routes, int, SolveSettings], Ints]
 
 FREE_TO_CHOOSE = ("extp", "single", "few")
 """Methods that promise a time and a number of routes per pair, and no particular routes."""
+
+DIMENSION, REROUTED = "routes in dimension order", "other routes"
+"""How notes call what is taken instead of the given routes."""
 
 
 def assign_layers(
@@ -82,39 +87,81 @@ def layers_in_time(
 def fewest_layers(
     routes: Routes, algorithm: str, max_layers: int | None, settings: SolveSettings
 ) -> tuple[Routes, tuple[str, ...]]:
-    """Return layered routes, the given ones or in dimension order, and what there is to choose.
+    """Return layered routes, the given ones or others, and what there is to choose.
 
-    Dimension order is taken where it is as fast and needs fewer layers, or where the given routes
-    need more layers than are allowed. A note says so, or that the two differ in time.
+    Where the method may choose its routes, and `lash-sequential` their layers, others are taken
+    that are as fast in fewer layers: in dimension order on a grid, else rerouted within earlier
+    layers. Slower ones are taken where more layers are needed than are allowed, the fastest there
+    are. A note says so, or that the two differ in time.
     """
     mine = assign_layers(routes, algorithm, settings=settings)
-    other = _by_dimension(mine, algorithm, settings)
-    if other is None:
-        return _within(mine, algorithm, max_layers), ()
-    needed, least = mine.layers or 0, other.layers or 0
-    if other.time <= mine.time * (1 + NO_LOSS):
-        note = f"routes in dimension order: as fast, {least} instead of {needed} layers"
-        return _within(other, algorithm, max_layers), (note,)
-    slower, faster = (f"time {each.time:.9g}, layers {each.layers}" for each in (other, mine))
-    if max_layers is not None and needed > max_layers >= least:
-        return other, (f"routes in dimension order: {slower}; instead of {faster}",)
-    hint = f"routes in dimension order (--max-layers {needed - 1}): {slower}; instead of {faster}"
-    return _within(mine, algorithm, max_layers), (f"another choice: {hint}",)
-
-
-def _by_dimension(mine: Routes, algorithm: str, settings: SolveSettings) -> Routes | None:
-    """Return layered routes in dimension order if they need fewer layers, and there are any.
-
-    `lash` and `df-sssp` are there to be compared with, so they get the routes that they are given.
-    """
     if algorithm != "lash-sequential" or mine.method not in FREE_TO_CHOOSE or mine.layers == 1:
-        return None
+        return _within(mine, algorithm, max_layers), ()
+    others = _others(mine, max_layers, settings)
+    fast = [each for each in others if each.routes.time <= mine.time * (1 + NO_LOSS)]
+    best = min(fast, key=_layers, default=_Other("", mine))
+    notes = _as_fast(mine, best) if best.routes is not mine else ()
+    slower = [each for each in others if _layers(each) < _layers(best) and each not in fast]
+    if max_layers is not None and _layers(best) > max_layers:
+        fitting = [each for each in slower if _layers(each) <= max_layers]
+        if fitting:
+            chosen = min(fitting, key=lambda each: each.routes.time)
+            return chosen.routes, (f"{chosen.how}: {_points(chosen, _Other('', mine))}",)
+    elif slower:
+        notes += (_another_choice(min(slower, key=lambda each: each.routes.time), best),)
+    return _within(best.routes, algorithm, max_layers), notes
+
+
+@dataclass(frozen=True, eq=False)
+class _Other:
+    """Layered routes, and how they were made."""
+
+    how: str
+    routes: Routes
+
+
+def _layers(other: _Other) -> int:
+    return other.routes.layers or 0
+
+
+def _as_fast(mine: Routes, other: _Other) -> tuple[str, ...]:
+    return (f"{other.how}: as fast, {_layers(other)} instead of {mine.layers} layers",)
+
+
+def _points(slower: _Other, faster: _Other) -> str:
+    """Word two points between which the user may choose."""
+    slow, fast = (
+        f"time {each.routes.time:.9g}, layers {_layers(each)}" for each in (slower, faster)
+    )
+    return f"{slow}; instead of {fast}"
+
+
+def _another_choice(slower: _Other, best: _Other) -> str:
+    option = f"(--max-layers {_layers(best) - 1})"
+    return f"another choice: {slower.how} {option}: {_points(slower, best)}"
+
+
+def _others(mine: Routes, max_layers: int | None, settings: SolveSettings) -> list[_Other]:
+    """Return other routes in fewer layers: in dimension order, and rerouted where that is none."""
+    dimension = _by_dimension(mine, settings)
+    found = [] if dimension is None else [_Other(DIMENSION, dimension)]
+    if dimension is not None and dimension.time <= mine.time * (1 + NO_LOSS):
+        return found
+    rerouting = Rerouting(mine, settings)
+    tried = list(rerouting.as_fast())
+    if max_layers is not None and all((each.layers or 0) > max_layers for each in tried if each):
+        tried.append(rerouting.within(max_layers) if 0 < max_layers < (mine.layers or 0) else None)
+    return found + [_Other(REROUTED, each) for each in tried if each is not None]
+
+
+def _by_dimension(mine: Routes, settings: SolveSettings) -> Routes | None:
+    """Return layered routes in dimension order if they need fewer layers, and there are any."""
     grid = grid_of(mine.problem.topology)
     if grid is None:
         return None
     routes = route_by_dimension(mine.problem, grid, mine.certificate, mine.method)
     with suppress(TimeoutError):
-        other = assign_layers(routes, algorithm, settings=settings)
+        other = assign_layers(routes, settings=settings)
         return other if (other.layers or 0) < (mine.layers or 0) else None
     return None
 
