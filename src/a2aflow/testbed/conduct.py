@@ -171,6 +171,8 @@ def _measured(bed: Bed, job: dict[str, Any], ranks: Ranks) -> dict[str, Any]:
 
 
 def _once(ranks: Ranks) -> tuple[dict[str, float], list[str]]:
+    """Exchange once; nothing else happens between the common start and the end of the last."""
+    ranks.ask({"do": "reset"})
     start = time.monotonic_ns() + int(START_SECONDS * 1e9)
     stolen = steal_seconds()
     told = ranks.ask({"do": "go", "at": start})
@@ -180,7 +182,7 @@ def _once(ranks: Ranks) -> tuple[dict[str, float], list[str]]:
         "steal": (steal_seconds() - stolen) / seconds,
         "cpu": sum(each["cpu"] for each in told),
     }
-    return run, [line for each in told for line in each["wrong"]]
+    return run, [line for each in ranks.ask({"do": "check"}) for line in each["wrong"]]
 
 
 def _settled(bed: Bed) -> Counted:
