@@ -31,6 +31,9 @@ START_SECONDS = 0.02
 QUIET_SECONDS = 5.0
 """How long the last acknowledgements get to leave the queues before links are read."""
 
+GATHER_SECONDS = 0.002
+"""How long answers may lie: who wakes up for each of them takes time from those still at work."""
+
 TOLD_BYTES = 1 << 22
 """The longest message of a rank."""
 
@@ -88,6 +91,7 @@ class Ranks:
             ready = poll.poll(max(0.0, deadline - time.monotonic()) * 1000)
             if not ready:
                 return
+            time.sleep(GATHER_SECONDS)
             for file, _ in ready:
                 rank = waited[file]
                 said = self.lines[rank].recv(TOLD_BYTES)
