@@ -18,7 +18,7 @@ import numpy as np
 
 from a2aflow.ir.chunks import PerShard
 from a2aflow.runtime.bench import received_by, sent_by, wrong_bytes
-from a2aflow.testbed.moving import Moves, Spans, Stopped
+from a2aflow.testbed.moving import BrokenFlowError, Moves, Spans, Stopped
 
 PORT = 7000
 """Where all ranks listen."""
@@ -205,9 +205,8 @@ class Rank:
 
     def _exchange(self, order: dict[str, Any]) -> dict[str, Any]:
         """Exchange once from a common start; return when all was there."""
-        assert self.moves is not None
         used = time.process_time()
-        self.moves.move(order["at"])
+        self._move(order["at"])
         return {"ended": time.monotonic_ns(), "cpu": time.process_time() - used}
 
     def _check(self, _: dict[str, Any]) -> dict[str, Any]:
@@ -216,9 +215,19 @@ class Rank:
 
     def exchange(self) -> None:
         """Exchange once what the buffers have; others have to have ended the last one."""
-        assert self.moves is not None
         self._begin()
-        self.moves.move()
+        self._move()
+
+    def _move(self, start: int = 0) -> None:
+        assert self.moves is not None
+        try:
+            self.moves.move(start)
+        except BrokenFlowError as error:
+            files = {each.fileno(): number for number, each in (self.out | self.into).items()}
+            source, to, own, address, _ = self.flows[files[error.file]]
+            raise ConnectionError(
+                f"the flow from rank {source} ({own}) to {to} ({address}): {error}"
+            ) from None
 
     def _begin(self) -> None:
         """Take what a rank has for itself, which never leaves it, and start over."""

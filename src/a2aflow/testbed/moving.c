@@ -21,7 +21,8 @@ typedef struct {
 } Piece; /* of a buffer */
 
 typedef struct {
-    int32_t file, phase, watched, unused;
+    int32_t file, phase;
+    int64_t watched;            /* whether the socket was full when there was more to send */
     int64_t piece, moved, left; /* the one under way, bytes of it that have moved, bytes to go */
 } Flow;
 

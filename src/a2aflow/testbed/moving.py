@@ -34,6 +34,14 @@ class Stopped(Exception):  # noqa: N818 - nothing is wrong with who is told to s
     """The others do not wait for this any more, or nothing came for too long."""
 
 
+class BrokenFlowError(ConnectionError):
+    """A flow failed: the one whose socket is `file`."""
+
+    def __init__(self, file: int, why: str) -> None:
+        super().__init__(why)
+        self.file = file
+
+
 class _Work(ctypes.Structure):
     """`Work` of moving.c."""
 
@@ -112,7 +120,7 @@ class Moves:
         if code == STOPPED:
             raise Stopped
         if code == BROKEN:
-            self._raise_broken()
+            raise self._broken()
 
     def _moved(self, start: int) -> int:
         if self._library is None:
@@ -120,10 +128,10 @@ class Moves:
         self._work.start = start
         return int(self._library.a2a_move(ctypes.byref(self._work)))
 
-    def _raise_broken(self) -> None:
+    def _broken(self) -> BrokenFlowError:
         told = self._table if self._library is None else self._work
-        why = os.strerror(told.error) if told.error else "it ended too early, or brings too much"
-        raise ConnectionError(f"the flow of file {told.broken} failed: {why}")
+        why = os.strerror(told.error) if told.error else "ended too early, or brings too much"
+        return BrokenFlowError(told.broken, why)
 
 
 def _address(buffer: memoryview) -> int:

@@ -27,8 +27,8 @@ class Flow(ctypes.Structure):
     """
 
     _fields_ = (
-        *((name, c_int32) for name in ("file", "phase", "watched", "unused")),
-        *((name, c_int64) for name in ("piece", "moved", "left")),
+        *((name, c_int32) for name in ("file", "phase")),
+        *((name, c_int64) for name in ("watched", "piece", "moved", "left")),
     )
 
 

@@ -113,10 +113,15 @@ def build_library(source: Path) -> Path:
         compiler = shutil.which(os.environ.get("CC") or "cc")
         if compiler is None:
             raise MissingComponentError("no C compiler: no cc on the PATH, and CC names none")
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=".new-", dir=target.parent) as folder:
-            _run([compiler, *FLAGS, *LIBRARY, "-o", f"{folder}/{name}", str(source)])
-            Path(folder, name).rename(target)
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryDirectory(prefix=".new-", dir=target.parent) as folder:
+                _run([compiler, *FLAGS, *LIBRARY, "-o", f"{folder}/{name}", str(source)])
+                Path(folder, name).rename(target)
+        except OSError as error:
+            raise MissingComponentError(
+                f"{target} cannot be written ({error.strerror}); set XDG_CACHE_HOME to a folder"
+            ) from None
     return target
 
 
