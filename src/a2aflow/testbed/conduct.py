@@ -96,7 +96,10 @@ class Ranks:
                 rank = waited[file]
                 said = self.lines[rank].recv(TOLD_BYTES)
                 if not said:
-                    raise ConnectionError(f"rank {rank} ended early; what it said is above")
+                    raise SystemExit(
+                        f"rank {rank} ended early: what it said is above, or else it was killed, "
+                        "or the fabric was removed (testbed down) while this ran"
+                    )
                 found[rank] = json.loads(said)
 
     def _say(self, order: dict[str, Any]) -> None:
@@ -115,6 +118,8 @@ def _be_rank(job: dict[str, Any], rank: int, namespace: str, line: socket.socket
         enter(namespace)
         Rank(job, rank, line).serve()
         code = 0
+    except BrokenPipeError:
+        pass  # nobody listens any more, and why is told by who does not
     except BaseException as error:
         sys.stderr.write(f"rank {rank}: {type(error).__name__}: {error}\n")
         sys.stderr.flush()
