@@ -1,4 +1,4 @@
-"""Throughput against size as a picture: `python benchmarks/curves.py ROWS.csv PICTURE.png`.
+"""Throughput against size as a picture: `python benchmarks/curves.py ROWS.csv... PICTURE.png`.
 
 ROWS are what `benchmarks/testbed.py --only curve --csv ROWS.csv` has measured. Needs matplotlib.
 """
@@ -49,6 +49,10 @@ def _panel(panel: Any, case: str, rows: Rows) -> None:
     panel.legend(fontsize=8)
 
 
+def _read(path: str) -> Rows:
+    with Path(path).open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
 if __name__ == "__main__":
-    with Path(sys.argv[1]).open(newline="") as file:
-        draw(list(csv.DictReader(file)), Path(sys.argv[2]))
+    draw([row for path in sys.argv[1:-1] for row in _read(path)], Path(sys.argv[-1]))

@@ -81,7 +81,7 @@ def links(name: str, case: Case, iterations: int) -> list[dict[str, object]]:
 def curve(name: str, case: Case, iterations: int) -> list[dict[str, object]]:
     """Run the schedule of a fabric, and routes, from a kilobyte on."""
     sizes = [1 << k for k in range(10, case.shard.bit_length(), 2)]
-    rows = _ran(name, case, sizes, iterations)
+    rows = _ran(name, case, sizes, iterations, native=len(case.topology.terminals) < MANY_RANKS)
     rows += _routed(name, case, sizes, iterations, ("single", "extp"))
     return [{**row, "part": "curve"} for row in rows]
 
@@ -146,13 +146,21 @@ def recovery(name: str, case: Case, iterations: int) -> list[dict[str, object]]:
     return rows
 
 
-def _ran(name: str, case: Case, sizes: list[int], iterations: int) -> list[dict[str, object]]:
+def _ran(
+    name: str, case: Case, sizes: list[int], iterations: int, native: bool = True
+) -> list[dict[str, object]]:
     schedule = a2aflow.schedule(Problem.all_to_all(case.topology))
     report = a2aflow.run(
-        schedule, on="testbed", sizes=sizes, iterations=iterations, rate=case.rate, timeout=900
+        schedule,
+        on="testbed",
+        sizes=sizes,
+        iterations=iterations,
+        rate=case.rate,
+        timeout=900,
+        native=native,
     )
     predicted = a2aflow.simulate(
-        schedule, link_bandwidth=bytes_per_second(case.rate), sizes=sizes, sync="dataflow"
+        schedule, link_bandwidth=bytes_per_second(case.rate), sizes=sizes, sharing="fair"
     )
     assert isinstance(report, BedReport)
     goal = f"{case.goal:.2f}" + ("" if case.ratio is None else f", {case.ratio:g} times")
@@ -203,6 +211,9 @@ PARTS = {
     "fft": fft,
     "recovery": recovery,
 }
+MANY_RANKS = 16
+"""From how many on a curve is without the library's own, which takes minutes for a large shard."""
+
 FFT_ROUTES = ("sssp", "single", "extp")
 GRIDS = {8: 128, 27: 162}
 """The side of a grid by the number of ranks."""

@@ -9,7 +9,7 @@ from a2aflow.ir.chunks import PerShard
 from a2aflow.ir.messages import RankMessages
 from a2aflow.ir.program import Buffer
 from a2aflow.ir.schedule import Schedule
-from a2aflow.lowering.programs.messages import messages_of, rank_messages
+from a2aflow.lowering.programs.messages import REST, messages_of, rank_messages
 from a2aflow.runtime.progress import BATCH_REQUESTS, Progress, let_go
 from a2aflow.runtime.spans import Span, shard_bytes_of, spans_of
 from a2aflow.topologies.operators import with_host_bandwidth
@@ -140,8 +140,8 @@ def test_waits_are_for_earlier_steps() -> None:
 
 
 def test_scratch_is_reused_only_after_it_was_read() -> None:
-    """On a ring slots are used again, so some receive waits for a send."""
-    plans = plans_of(hop_schedule(build("ring:11"), 1))
+    """On a ring slots are used again, after a rest, so some receive waits for a send."""
+    plans = plans_of(hop_schedule(build(f"ring:{4 * REST}"), 1))
     kinds = {
         (bool(plan.sends[later]), bool(plan.sends[earlier]))
         for plan in plans

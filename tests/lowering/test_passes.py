@@ -46,7 +46,9 @@ def test_scratch_is_reused_only_where_allowed() -> None:
     stored = transfers.receiver != transfers.destination
     passing = np.bincount(transfers.receiver[stored], minlength=transfers.ranks)
     assert np.array_equal(place(transfers, reuse=False).scratch, passing)
-    assert place(transfers).scratch.sum() < passing.sum()
+    at_once, rested = place(transfers), place(transfers, rest=2)
+    assert at_once.scratch.sum() < rested.scratch.sum() < passing.sum()
+    assert np.array_equal(place(transfers, rest=transfers.steps).scratch, passing)
 
 
 def test_a_chunk_that_passes_a_rank_twice_is_read_where_it_last_came() -> None:

@@ -1,5 +1,6 @@
 """The alpha-beta model of schedules: closed forms, messages as chunks, and what is refused."""
 
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -99,6 +100,65 @@ def test_overheads_of_a_sender_follow_each_other() -> None:
     limited = a2aflow.simulate(schedule, link_bandwidth=1.0, sizes=10, injection=0.5)
     assert limited.seconds == pytest.approx(40)
     assert limited.bound_seconds == pytest.approx(40)
+
+
+BEHIND_A_NIC = Topology.from_links(
+    "behind a NIC",
+    5,
+    [(0, 3, 1.5), (3, 1, 1), (3, 2, 1), (1, 4, 1), (2, 4, 1), (4, 0, 1.5)],
+    [0, 1, 2],
+)
+
+
+def uneven_behind_a_nic() -> Schedule:
+    """Return two messages of one step through one NIC, the second of half the size."""
+    sends = [(0, 1, 0, 0), (0, 1, 0, 1), (0, 2, 0, 0), (0, 2, 0, 2)]
+    matrix = np.array([[0, 1, 0.5], [0, 0, 0], [0, 0, 0]])
+    schedule = by_hand([sends], BEHIND_A_NIC)
+    return replace(schedule, problem=Problem(BEHIND_A_NIC, Demand(3, matrix)))
+
+
+def test_a_fair_nic_ends_late_what_has_more_to_carry() -> None:
+    """Both get 0.75 until the smaller has gone; then the other is held up by its link."""
+    schedule = uneven_behind_a_nic()
+    asked: dict[str, Any] = {"link_bandwidth": 1.0, "sizes": 10}
+    assert a2aflow.simulate(schedule, **asked).seconds == pytest.approx(10)
+    for sync in ("dataflow", "step"):
+        fair = a2aflow.simulate(schedule, sharing="fair", sync=sync, **asked)
+        assert fair.seconds == pytest.approx(5 / 0.75 + (10 - 5))
+        assert fair.model.startswith("fair messages, ")
+    # By injection the same: what leaves is limited by the host, not by a link.
+    limited = a2aflow.simulate(schedule, sharing="fair", injection=1.2, **asked)
+    assert limited.seconds == pytest.approx(5 / 0.6 + (10 - 5))
+    late = a2aflow.simulate(schedule, sharing="fair", latency=1.0, overhead=2.0, **asked)
+    # The second is issued at 4, when the first has had its link for 2 seconds.
+    assert late.seconds == pytest.approx(4 + 5 / 0.75 + (10 - 2 - 5) + 2)
+
+
+@pytest.mark.parametrize(("spec", "host"), CASES)
+@pytest.mark.parametrize("sync", ["dataflow", "step"])
+def test_where_links_are_loaded_alike_fair_is_as_good_as_due(
+    spec: str, host: float | None, sync: str
+) -> None:
+    """What `schedule` makes behind NICs was made so; and barriers cost a latency each, as ever."""
+    schedule = schedule_of(spec, host)
+    for latency in (0.0, 1e-3):
+        asked: dict[str, Any] = {"link_bandwidth": 1e9, "sizes": 10**6, "latency": latency}
+        due, fair = (
+            a2aflow.simulate(schedule, sync=sync, sharing=each, **asked).seconds
+            for each in ("due", "fair")
+        )
+        assert fair == pytest.approx(due)
+
+
+def test_fair_messages_of_a_connection_keep_their_order() -> None:
+    """Two steps over one link: the second message waits for the first to leave, not to arrive."""
+    schedule = by_hand([[(0, 1, 0, 0)], [(0, 2, 0, 0)], [(0, 2, 0, 1)]], LINE)
+    asked: dict[str, Any] = {"link_bandwidth": 1.0, "sizes": 10, "latency": 3.0}
+    fair = a2aflow.simulate(schedule, sharing="fair", **asked)
+    assert fair.seconds == pytest.approx(10 + 13 + 13)
+    barrier = a2aflow.simulate(schedule, sharing="fair", sync="step", **asked)
+    assert barrier.seconds == pytest.approx(3 * 13)
 
 
 SWITCHED = Topology.from_links(

@@ -59,9 +59,10 @@ def test_routes(problem: Problem, fabric: dict[str, Any], data: st.DataObject) -
 @given(problems(max_nodes=5), fabric_options(), st.sampled_from(["dataflow", "step"]))
 @settings(max_examples=EXAMPLES, deadline=None)
 def test_schedules(problem: Problem, fabric: dict[str, Any], sync: str) -> None:
-    """With barriers or without."""
+    """With barriers or without, whether what is due goes first or all have a fair share."""
     schedule = a2aflow.schedule(problem, chunks=1)
-    require_above_the_bound(a2aflow.simulate(schedule, sync=sync, **fabric))
+    for sharing in ("due", "fair"):
+        require_above_the_bound(a2aflow.simulate(schedule, sync=sync, sharing=sharing, **fabric))
 
 
 @given(fabrics(), fabric_options())
@@ -69,4 +70,5 @@ def test_schedules(problem: Problem, fabric: dict[str, Any], sync: str) -> None:
 def test_hosts_behind_switches(topology: a2aflow.Topology, fabric: dict[str, Any]) -> None:
     """What passes switches within a step."""
     schedule = a2aflow.schedule(topology, chunks=1)
-    require_above_the_bound(a2aflow.simulate(schedule, **fabric))
+    for sharing in ("due", "fair"):
+        require_above_the_bound(a2aflow.simulate(schedule, sharing=sharing, **fabric))

@@ -11,7 +11,7 @@ from a2aflow.cli.show import show
 from a2aflow.cli.tables import columns
 from a2aflow.ir.bandwidth import rate_in_words
 from a2aflow.settings import RouteSettings
-from a2aflow.simulation.alpha_beta import SYNCS
+from a2aflow.simulation.alpha_beta import SHARINGS, SYNCS
 from a2aflow.simulation.fluid import WEIGHTS
 from a2aflow.simulation.public import simulate
 from a2aflow.simulation.report import JobRow, Row, Simulation
@@ -65,6 +65,13 @@ def simulate_verb(
             "after every step."
         ),
     ] = SYNCS[0],
+    sharing: Annotated[
+        str,
+        typer.Option(
+            help=f"Of schedules, one of {', '.join(SHARINGS)}: links work on what is due first, or "
+            "all messages under way have a fair share, as with TCP."
+        ),
+    ] = SHARINGS[0],
     weights: Annotated[
         str,
         typer.Option(
@@ -129,6 +136,7 @@ def simulate_verb(
             injection=injection,
             start=start,
             sync=sync,
+            sharing=sharing,
             weights=weights,
             flows=flows,
             chunk_bytes=chunk_bytes,

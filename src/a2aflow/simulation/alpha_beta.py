@@ -25,6 +25,9 @@ from a2aflow.ir.schedule import Schedule
 SYNCS = ("dataflow", "step")
 """What a message waits for: what it forwards, or a barrier after every step."""
 
+SHARINGS = ("due", "fair")
+"""How messages share links: those that are due first, or all that are under way alike."""
+
 MOST_HOPS_DOUBLED = 40
 """Doublings of the links that a chunk takes in one step; no topology has so many."""
 
@@ -141,7 +144,7 @@ def seconds_of_messages(
     `start` is when each terminal begins.
     """
     work = _works(messages, fabric, shard_bytes)
-    latency = _latencies(messages, fabric)
+    latency = latencies(messages, fabric)
     steps = np.unique(messages.step)
     of_step = np.searchsorted(messages.step, np.append(steps, steps[-1] + 1))
     uses = np.searchsorted(work.message, of_step)
@@ -205,7 +208,7 @@ def _total_shards(messages: StepMessages) -> Floats:
     return size.astype(np.float64)
 
 
-def _latencies(messages: StepMessages, fabric: Fabric) -> Floats:
+def latencies(messages: StepMessages, fabric: Fabric) -> Floats:
     """Return the latency of each message: that of the slowest way that a part of it takes."""
     trails, trail = np.unique(messages.trail, return_inverse=True)
     along = np.bincount(trail, fabric.latency[messages.link], len(trails))

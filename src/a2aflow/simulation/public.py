@@ -27,12 +27,13 @@ from a2aflow.lp.settings import silent
 from a2aflow.routes.phases import split_phases
 from a2aflow.runtime.sizes import parse_size, parse_sizes
 from a2aflow.settings import RouteSettings
-from a2aflow.simulation.alpha_beta import SYNCS, StepMessages, messages_of_schedule
+from a2aflow.simulation.alpha_beta import SHARINGS, SYNCS, StepMessages, messages_of_schedule
 from a2aflow.simulation.fluid import FluidSettings
 from a2aflow.simulation.lowered import messages_of_lowered
 from a2aflow.simulation.report import JobRow, Row, Simulation
 from a2aflow.simulation.rows import (
     FLUID,
+    SHARED,
     STEPPED,
     Asked,
     JobPart,
@@ -64,6 +65,7 @@ def simulate(
     injection: Rate | None = None,
     start: Starts = None,
     sync: str = "dataflow",
+    sharing: str = "due",
     weights: str = "equal",
     flows: int = 1,
     chunk_bytes: str | int | None = None,
@@ -95,6 +97,8 @@ def simulate(
         start: seconds at which each terminal begins, or a file of lines of a node and its seconds.
         sync: of schedules: `"dataflow"` forwards what has arrived, `"step"` has a barrier after
             every step.
+        sharing: of schedules: with `"due"` links work on what is due first, with `"fair"` all
+            messages under way have their max-min fair share, as TCP and NICs divide them.
         weights: of routes: `"equal"` lets every flow have the same share of a link, `"share"` paces
             each route at its weight.
         flows: of routes: so many flows of each at once.
@@ -122,7 +126,7 @@ def simulate(
     )
     found = None if subject is None else subject_of(subject)
     parts = tuple(map(job_of, jobs or ()))
-    _require_use(found, bool(parts), sync, fluid, phases, topology)
+    _require_use(found, bool(parts), (sync, sharing), fluid, phases, topology)
     place = _joint_place(found, parts, topology).less(background)
     fabric = fabric_of(place.problem.topology, link_bandwidth, latency, overhead, injection)
     asked = Asked(
@@ -142,8 +146,8 @@ def simulate(
     if isinstance(found, Routes):
         model, rows = FLUID, routes_alone(_phases(found, phases, phase_loss), asked)
     elif found is not None:
-        model = STEPPED[sync]
-        rows = messages_alone(steps_of(found, fabric.topology), sync, asked)
+        model = f"{SHARED[sharing]}, {STEPPED[sync]}"
+        rows = messages_alone(steps_of(found, fabric.topology), sync, sharing, asked)
     else:
         model, rows = FLUID, together
     return Simulation(
@@ -341,17 +345,19 @@ def _phases(routes: Routes, phases: int | None, loss: float) -> list[Routes]:
 def _require_use(
     subject: Subject | None,
     several: bool,
-    sync: str,
+    stepped: tuple[str, str],
     fluid: FluidSettings,
     phases: int | None,
     topology: Given | None,
 ) -> None:
     """Raise if something is asked of a kind that it means nothing to."""
-    if sync not in SYNCS:
-        raise UsageError(f"sync {sync!r}; expected one of {', '.join(SYNCS)}")
+    asked = zip(("sync", "sharing"), stepped, (SYNCS, SHARINGS), strict=True)
+    for kind, given, known in asked:
+        if given not in known:
+            raise UsageError(f"{kind} {given!r}; expected one of {', '.join(known)}")
     flowing, stepping = isinstance(subject, Routes), isinstance(subject, Schedule | Messages)
-    if not stepping and sync != SYNCS[0]:
-        raise UsageError("sync with routes, which have no steps; leave it out")
+    if not stepping and stepped != (SYNCS[0], SHARINGS[0]):
+        raise UsageError("sync or sharing with routes, which have no steps; leave it out")
     if several and phases is not None:
         raise UsageError("phases with several jobs, which nobody coordinates; leave them out")
     if not flowing and not several and (fluid != FluidSettings() or phases is not None):

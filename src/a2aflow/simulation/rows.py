@@ -9,7 +9,8 @@ from a2aflow.ir.arrays import Floats
 from a2aflow.ir.demand import Demand
 from a2aflow.ir.fabric import Fabric
 from a2aflow.ir.routes import Routes
-from a2aflow.simulation.alpha_beta import SYNCS, StepMessages, seconds_of_messages
+from a2aflow.simulation.alpha_beta import SHARINGS, SYNCS, StepMessages, seconds_of_messages
+from a2aflow.simulation.fair_messages import seconds_of_fair_messages
 from a2aflow.simulation.fluid import (
     Flows,
     FluidSettings,
@@ -20,7 +21,8 @@ from a2aflow.simulation.fluid import (
 from a2aflow.simulation.report import JobRow, Row, row_of
 
 FLUID = "max-min fair fluid"
-STEPPED = dict(zip(SYNCS, ("alpha-beta, dataflow", "alpha-beta, a barrier per step"), strict=True))
+STEPPED = dict(zip(SYNCS, ("dataflow", "a barrier per step"), strict=True))
+SHARED = dict(zip(SHARINGS, ("alpha-beta", "fair messages"), strict=True))
 """How routes, and how schedules, are simulated, in words."""
 
 
@@ -65,10 +67,16 @@ class Asked:
         return share * max(self.fabric.seconds(routes.time, size) for routes in several)
 
 
-def messages_alone(messages: StepMessages, sync: str, asked: Asked) -> tuple[Row, ...]:
+SECONDS = dict(zip(SHARINGS, (seconds_of_messages, seconds_of_fair_messages), strict=True))
+"""What finds the time of messages, by how they share links."""
+
+
+def messages_alone(
+    messages: StepMessages, sync: str, sharing: str, asked: Asked
+) -> tuple[Row, ...]:
     """Return the rows of a schedule."""
     return tuple(
-        asked.row(size, seconds_of_messages(messages, asked.fabric, size, sync, asked.begin))
+        asked.row(size, SECONDS[sharing](messages, asked.fabric, size, sync, asked.begin))
         for size in asked.sizes
     )
 

@@ -31,6 +31,9 @@ START_SECONDS = 0.02
 QUIET_SECONDS = 5.0
 """How long the last acknowledgements get to leave the queues before links are read."""
 
+GATHER_SECONDS = 0.002
+"""How long answers may lie: who wakes up for each of them takes time from those still at work."""
+
 TOLD_BYTES = 1 << 22
 """The longest message of a rank."""
 
@@ -88,11 +91,15 @@ class Ranks:
             ready = poll.poll(max(0.0, deadline - time.monotonic()) * 1000)
             if not ready:
                 return
+            time.sleep(GATHER_SECONDS)
             for file, _ in ready:
                 rank = waited[file]
                 said = self.lines[rank].recv(TOLD_BYTES)
                 if not said:
-                    raise ConnectionError(f"rank {rank} ended early; what it said is above")
+                    raise SystemExit(
+                        f"rank {rank} ended early: what it said is above, or else it was killed, "
+                        "or the fabric was removed (testbed down) while this ran"
+                    )
                 found[rank] = json.loads(said)
 
     def _say(self, order: dict[str, Any]) -> None:
@@ -111,6 +118,8 @@ def _be_rank(job: dict[str, Any], rank: int, namespace: str, line: socket.socket
         enter(namespace)
         Rank(job, rank, line).serve()
         code = 0
+    except BrokenPipeError:
+        pass  # nobody listens any more, and why is told by who does not
     except BaseException as error:
         sys.stderr.write(f"rank {rank}: {type(error).__name__}: {error}\n")
         sys.stderr.flush()
@@ -171,6 +180,8 @@ def _measured(bed: Bed, job: dict[str, Any], ranks: Ranks) -> dict[str, Any]:
 
 
 def _once(ranks: Ranks) -> tuple[dict[str, float], list[str]]:
+    """Exchange once; nothing else happens between the common start and the end of the last."""
+    ranks.ask({"do": "reset"})
     start = time.monotonic_ns() + int(START_SECONDS * 1e9)
     stolen = steal_seconds()
     told = ranks.ask({"do": "go", "at": start})
@@ -180,7 +191,7 @@ def _once(ranks: Ranks) -> tuple[dict[str, float], list[str]]:
         "steal": (steal_seconds() - stolen) / seconds,
         "cpu": sum(each["cpu"] for each in told),
     }
-    return run, [line for each in told for line in each["wrong"]]
+    return run, [line for each in ranks.ask({"do": "check"}) for line in each["wrong"]]
 
 
 def _settled(bed: Bed) -> Counted:

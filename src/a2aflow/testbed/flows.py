@@ -1,26 +1,24 @@
-"""What a host does: thousands of TCP flows, one per route, by one loop over events.
+"""What a host does: thousands of TCP flows, one per route.
 
 A rank listens, connects the flows that it sends, and accepts those that it receives; which flow one
-is, the address tells that it was made to. Then, again and again: wait for the common start, send
-every flow's pieces from the input, receive into their places of the output, and tell when all is
-there. Whom to wait for is told over a socket that the fabric knows nothing of.
+is, the address tells that it was made to. Then, again and again: make ready, wait for the common
+start, move all bytes (`moving.py`), and tell when all was there. What is told goes over a socket
+that the fabric knows nothing of; what is right is looked at when all have ended.
 """
 
-import ctypes
-import fcntl
 import json
 import select
 import socket
 import struct
 import time
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from a2aflow.ir.chunks import PerShard
 from a2aflow.runtime.bench import received_by, sent_by, wrong_bytes
+from a2aflow.testbed.moving import BrokenFlowError, Moves, Spans, Stopped
 
 PORT = 7000
 """Where all ranks listen."""
@@ -29,55 +27,19 @@ BACKLOG = 4096
 """Flows that may be waiting to be accepted."""
 
 SO_MAX_PACING_RATE = 47
-SIOCOUTQNSD = 0x894B
-"""Of Linux: bytes a second of a socket at most; how many bytes it has not sent yet."""
+"""Of Linux: bytes a second of a socket at most."""
 
 UNPACED = 0xFFFFFFFF
 """No limit to the bytes a second of a socket."""
 
+ONE_PACKET = 8192
+"""Bytes that fit into one packet: nothing waits for its acknowledgement, which may come later.
+
+Or else it is sent when the bytes are taken, and for shards of a kilobyte a third of all work is
+acknowledgements. Linux forgets the wish whenever it has sent one late."""
+
 BUFFER = 16 * 1024
 """What a flow may have on its way before its size is known; what is set, the kernel keeps."""
-
-AT_ONCE = 1 << 18
-"""Bytes handed over at once; the socket takes what it has room for."""
-
-UNSENT_SECONDS = 0.002
-"""How often a rank looks whether all of a phase is on its way."""
-
-Spans = list[tuple[int, int]]
-"""Parts of a buffer, from and to."""
-
-
-@dataclass
-class Flow:
-    """One direction of one route: a socket, and what is left to move through it."""
-
-    number: int
-    socket: socket.socket
-    phase: int = 0
-    spans: Spans = field(default_factory=list)
-    at: int = 0
-    view: memoryview = field(default_factory=lambda: memoryview(b""))
-    left: int = 0
-
-    def begin(self, buffer: memoryview, spans: Spans) -> None:
-        """Start over with parts of a buffer."""
-        self.spans, self.at = spans, 0
-        self.left = sum(end - begin for begin, end in spans)
-        self.view = buffer[slice(*spans[0])] if spans else memoryview(b"")
-
-    def moved(self, buffer: memoryview, count: int) -> bool:
-        """Count bytes as moved; return whether none is left."""
-        self.left -= count
-        self.view = self.view[count:]
-        if not len(self.view) and self.left:
-            self.at += 1
-            self.view = buffer[slice(*self.spans[self.at])]
-        return not self.left
-
-
-class Stopped(Exception):  # noqa: N818 - nothing is wrong with who is told to stop
-    """The others do not wait for this any more, or nothing came for too long."""
 
 
 class Rank:
@@ -87,23 +49,29 @@ class Rank:
         self.job, self.rank, self.line = job, rank, line
         self.flows: list[list[Any]] = job["flows"]
         self.events = select.epoll()
-        self.heard = 0.0
-        self.connecting: dict[int, Flow] = {}
-        self.out: dict[int, Flow] = {}
-        self.into: dict[int, Flow] = {}
+        self.connecting: dict[int, int] = {}
+        self.out: dict[int, socket.socket] = {}
+        self.into: dict[int, socket.socket] = {}
+        self.moves: Moves | None = None
+        self.small: list[socket.socket] = []
         self.size: dict[str, Any] = {}
         self.shard = PerShard(1, 1)
         self.input, self.output = memoryview(b""), memoryview(bytearray())
 
     def serve(self) -> None:
         """Do what one is told until the line is closed."""
-        deeds = {"connect": self.connect, "size": self._prepare, "go": self._exchange}
+        deeds = {
+            "connect": self.connect,
+            "size": self._prepare,
+            "reset": self._reset,
+            "go": self._exchange,
+            "check": self._check,
+        }
         self.listen()
         self._tell({"listens": True})
         while said := self.line.recv(1 << 16):
             order = json.loads(said)
             if order["do"] in deeds:
-                self.heard = time.monotonic()
                 try:
                     told = deeds[order["do"]](order)
                 except Stopped:
@@ -112,8 +80,11 @@ class Rank:
 
     def _missing(self) -> list[list[int]]:
         """Return the flows that are not connected, or have not brought all, and what is left."""
-        late = [[flow.number, 0] for flow in self.connecting.values()]
-        return late + [[number, flow.left] for number, flow in self.into.items() if flow.left]
+        late = [[number, 0] for number in self.connecting.values()]
+        if self.moves is None:
+            return late
+        coming = zip(self.into, self.moves.into, strict=True)
+        return late + [[number, flow.left] for number, flow in coming if flow.left]
 
     def _tell(self, value: dict[str, Any]) -> None:
         self.line.send(json.dumps(value).encode())
@@ -130,7 +101,7 @@ class Rank:
     def connect(self, _: dict[str, Any]) -> dict[str, Any]:
         """Make all flows that leave, and take all that arrive."""
         waiting = self.connecting
-        for number, (source, _to, own, address, phase) in enumerate(self.flows):
+        for number, (source, _to, own, address, _phase) in enumerate(self.flows):
             if source != self.rank:
                 continue
             made = socket.socket(socket.AF_INET6, socket.SOCK_STREAM)
@@ -140,7 +111,8 @@ class Rank:
             made.bind((own, 0))
             with suppress(BlockingIOError):
                 made.connect((address, PORT))
-            waiting[made.fileno()] = self.out[number] = Flow(number, made, phase)
+            self.out[number] = made
+            waiting[made.fileno()] = number
             self.events.register(made.fileno(), select.EPOLLOUT)
         known = {
             _packed(address): number
@@ -149,26 +121,42 @@ class Rank:
         }
         self.events.register(self.door.fileno(), select.EPOLLIN)
         while waiting or len(self.into) < len(known):
-            for file, _event in self._happened(-1):
+            for file in self._happened():
                 if file == self.door.fileno():
                     self._accept(known)
                 elif file in waiting:
-                    flow = waiting.pop(file)
+                    number = waiting.pop(file)
                     self.events.unregister(file)
-                    _require_connected(flow.socket, self.flows[flow.number])
+                    _require_connected(self.out[number], self.flows[number])
         self.events.unregister(self.door.fileno())
-        self.receiving = {flow.socket.fileno(): flow for flow in self.into.values()}
-        for file in self.receiving:
-            self.events.register(file, select.EPOLLIN)
+        self._watch()
         return {"flows": len(self.out)}
+
+    def _happened(self) -> list[int]:
+        """Wait for events: files that are ready."""
+        found = [file for file, _ in self.events.poll(self.job["silence"])]
+        if not found or self.line.fileno() in found:
+            raise Stopped
+        return found
 
     def _accept(self, known: dict[bytes, int]) -> None:
         with suppress(BlockingIOError):
             while True:
                 made, _ = self.door.accept()
                 made.setblocking(False)
-                number = known[_packed(made.getsockname()[0])]
-                self.into[number] = Flow(number, made)
+                self.into[known[_packed(made.getsockname()[0])]] = made
+
+    def _watch(self) -> None:
+        for each in self.into.values():
+            self.events.register(each.fileno(), select.EPOLLIN)
+        self.moves = Moves(
+            self.job["mover"],
+            self.events,
+            self.line.fileno(),
+            [(each.fileno(), self.flows[number][-1]) for number, each in self.out.items()],
+            [each.fileno() for each in self.into.values()],
+            self.job["silence"],
+        )
 
     def _prepare(self, order: dict[str, Any]) -> dict[str, Any]:
         """Get ready for shards of another size."""
@@ -182,24 +170,25 @@ class Rank:
             else PerShard(ranks, counts=np.array(counts, dtype=np.int64))
         )
         self.input = sent_by(self.rank, self.shard).data
-        wrong = ~received_by(self.rank, self.shard)
-        # What a rank has for itself never leaves it.
-        self.wrong = wrong
-        self.received = wrong.copy()
+        self.received = received_by(self.rank, self.shard)
         self.output = self.received.data
         self.lay_out()
         return {"ready": True}
 
     def lay_out(self) -> None:
         """Give every flow its parts of the buffers, its room, and its rate."""
-        self.spans = {number: self._spans(number) for number in (*self.out, *self.into)}
+        assert self.moves is not None
+        coming = [self._spans(each) for each in self.into]
+        self.moves.lay_out([self._spans(each) for each in self.out], coming)
+        small = (sum(end - begin for begin, end in spans) <= ONE_PACKET for spans in coming)
+        self.small = [
+            each for each, is_small in zip(self.into.values(), small, strict=True) if is_small
+        ]
         for number, flow in self.out.items():
             rate = min(self.size["pace"][number] or UNPACED, UNPACED)
             room = self.size["buffer"][number]
-            flow.socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, room)
-            flow.socket.setsockopt(
-                socket.SOL_SOCKET, SO_MAX_PACING_RATE, struct.pack("=I", int(rate))
-            )
+            flow.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, room)
+            flow.setsockopt(socket.SOL_SOCKET, SO_MAX_PACING_RATE, struct.pack("=I", int(rate)))
 
     def _spans(self, number: int) -> Spans:
         source, to = self.flows[number][:2]
@@ -208,88 +197,48 @@ class Rank:
         first = int(place(*ends))
         return [(first + at, first + at + length) for at, length in self.size["pieces"][number]]
 
-    def _exchange(self, order: dict[str, Any]) -> dict[str, Any]:
-        """Exchange once from a common start; return when all was there, and what is wrong."""
-        self.received[:] = self.wrong
+    def _reset(self, _: dict[str, Any]) -> dict[str, Any]:
+        """Make every byte wrong that is to be received."""
+        np.invert(received_by(self.rank, self.shard), out=self.received)
         self._begin()
-        _sleep_until(order["at"])
+        return {"ready": True}
+
+    def _exchange(self, order: dict[str, Any]) -> dict[str, Any]:
+        """Exchange once from a common start; return when all was there."""
         used = time.process_time()
-        self._move()
-        ended = time.monotonic_ns()
-        used = time.process_time() - used
-        told = wrong_bytes(self.received, self.rank, self.shard, self.size["bytes"])
-        return {"ended": ended, "cpu": used, "wrong": told}
+        self._move(order["at"])
+        return {"ended": time.monotonic_ns(), "cpu": time.process_time() - used}
+
+    def _check(self, _: dict[str, Any]) -> dict[str, Any]:
+        """Tell of bytes that are wrong."""
+        return {"wrong": wrong_bytes(self.received, self.rank, self.shard, self.size["bytes"])}
 
     def exchange(self) -> None:
         """Exchange once what the buffers have; others have to have ended the last one."""
         self._begin()
         self._move()
 
-    def _begin(self) -> None:
-        self._copy_own()
-        for number, flow in self.into.items():
-            flow.begin(self.output, self.spans[number])
-        for number, flow in self.out.items():
-            flow.begin(self.input, self.spans[number])
+    def _move(self, start: int = 0) -> None:
+        assert self.moves is not None
+        try:
+            self.moves.move(start)
+        except BrokenFlowError as error:
+            files = {each.fileno(): number for number, each in (self.out | self.into).items()}
+            source, to, own, address, _ = self.flows[files[error.file]]
+            raise ConnectionError(
+                f"the flow from rank {source} ({own}) to {to} ({address}): {error}"
+            ) from None
 
-    def _copy_own(self) -> None:
+    def _begin(self) -> None:
+        """Take what a rank has for itself, which never leaves it, and start over."""
+        assert self.moves is not None
         own = (np.array(self.rank), np.array(self.rank))
         length = int(self.shard.of(*own))
         begin, end = int(self.shard.in_input(*own)), int(self.shard.in_output(*own))
         self.output[end : end + length] = self.input[begin : begin + length]
-
-    def _move(self) -> None:
-        self.heard = time.monotonic()
-        phases = sorted({flow.phase for flow in self.out.values() if flow.left}, reverse=True)
-        sending: dict[int, Flow] = {}
-        begun: list[Flow] = []
-        expected = sum(flow.left > 0 for flow in self.into.values())
-        while expected or sending or phases:
-            if phases and not sending and not any(_unsent(flow) for flow in begun):
-                phase = phases.pop()
-                begun = [x for x in self.out.values() if x.phase == phase and x.left]
-                # Most small shards leave at once, and their sockets need not be watched.
-                sending = {flow.socket.fileno(): flow for flow in begun if not self._send(flow)}
-                for file in sending:
-                    self.events.register(file, select.EPOLLOUT)
-                if not sending:
-                    continue
-            waits = UNSENT_SECONDS if phases and not sending else -1
-            for file, _event in self._happened(waits):
-                if file in sending:
-                    if self._send(sending[file]):
-                        del sending[file]
-                        self.events.unregister(file)
-                elif file in self.receiving:
-                    expected -= self._receive(self.receiving[file])
-
-    def _happened(self, seconds: float) -> list[tuple[int, int]]:
-        """Wait for events, if need be until it has been silent for too long."""
-        found = self.events.poll(self.job["silence"] if seconds < 0 else seconds)
-        now = time.monotonic()
-        if not found and now - self.heard >= self.job["silence"]:
-            raise Stopped
-        self.heard = now if found else self.heard
-        if any(file == self.line.fileno() for file, _ in found):
-            # Nobody speaks to us while we are at work, but to say that it is over.
-            self.line.recv(1 << 16)
-            raise Stopped
-        return found
-
-    def _send(self, flow: Flow) -> bool:
-        try:
-            count = flow.socket.send(flow.view[:AT_ONCE])
-        except BlockingIOError:
-            return False
-        return flow.moved(self.input, count)
-
-    def _receive(self, flow: Flow) -> bool:
-        if not flow.left:
-            raise ConnectionError(f"flow {self.flows[flow.number]} ended, or brings too much")
-        count = flow.socket.recv_into(flow.view)
-        if not count:
-            raise ConnectionError(f"flow {self.flows[flow.number]} ended too early")
-        return flow.moved(self.output, count)
+        self.moves.begin(self.input, self.output)
+        for each in self.small:
+            each.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 0)
 
 
 def _packed(address: str) -> bytes:
@@ -300,14 +249,3 @@ def _require_connected(made: socket.socket, flow: list[Any]) -> None:
     code = made.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
     if code:
         raise OSError(code, f"no connection from {flow[2]} to {flow[3]}")
-
-
-def _unsent(flow: Flow) -> bool:
-    found = fcntl.ioctl(flow.socket.fileno(), SIOCOUTQNSD, b"\0" * ctypes.sizeof(ctypes.c_int))
-    return bool(struct.unpack("=i", found)[0])
-
-
-def _sleep_until(moment: int) -> None:
-    left = moment - time.monotonic_ns()
-    if left > 0:
-        time.sleep(left * 1e-9)

@@ -16,6 +16,7 @@ from a2aflow.ir.files.artefacts import read_as
 from a2aflow.ir.files.json import read_json, write_json
 from a2aflow.ir.routes import Routes
 from a2aflow.testbed.flows import Rank
+from a2aflow.testbed.moving import mover
 from a2aflow.testbed.namespaces import Bed
 from a2aflow.testbed.routed import SILENCE, flows_of
 from a2aflow.testbed.shares import WEIGHTS, buffers_of, pieces_of
@@ -30,7 +31,8 @@ def prepared(bed: Bed, routes: Routes, folder: Path, steering: str = "plain") ->
     steer(bed, found, steering)
     saved, job = folder / "routes.npz", folder / "flows.json"
     found.routes.save(saved)
-    write_json(job, {"flows": flows_of(found, None, routes), "back": found.back.tolist()})
+    flows = flows_of(found, None, routes)
+    write_json(job, {"flows": flows, "back": found.back.tolist(), "mover": mover()})
     return {"routes": str(saved), "job": str(job)}
 
 
@@ -43,7 +45,8 @@ class ByRoutes:
         self._back = np.array(told["back"], dtype=np.int64)
         # Nobody speaks over this line: MPI says when to begin.
         self._quiet, line = socket.socketpair()
-        about = {"flows": told["flows"], "ranks": ranks.size, "silence": SILENCE}
+        about = {key: told[key] for key in ("flows", "mover")}
+        about |= {"ranks": ranks.size, "silence": SILENCE}
         self._rank = Rank(about, ranks.rank, line)
         self._shard: PerShard | None = None
         self.name = f"{self._routes.count} flows along routes"
@@ -70,4 +73,4 @@ class ByRoutes:
     def close(self) -> None:
         """Close all flows."""
         for flow in (*self._rank.out.values(), *self._rank.into.values()):
-            flow.socket.close()
+            flow.close()

@@ -23,6 +23,7 @@ from a2aflow.lowering.options import STEERING
 from a2aflow.runtime.needs import PATTERN_BYTES, RANK_BYTES, available_bytes
 from a2aflow.runtime.processes import Command, grouped
 from a2aflow.testbed.loads import MOST_ACKS, MOST_HEADERS
+from a2aflow.testbed.moving import mover
 from a2aflow.testbed.namespaces import Bed, cut_since
 from a2aflow.testbed.shares import BUFFER, WEIGHTS, Pieces, buffers_of, pieces_of
 from a2aflow.testbed.steering import Steered, steer, steered
@@ -113,6 +114,7 @@ def run_routes(
     job = {
         "bed": bed.plan.name,
         "namespaces": [bed.namespaces[node] for node in bed.plan.topology.terminals.tolist()],
+        "mover": mover(),
         "ranks": len(bed.plan.topology.terminals),
         "flows": flows_of(found, phase if weights == "phases" else None, routes),
         "sizes": [

@@ -14,6 +14,13 @@ from a2aflow.lowering.programs.hazards import Hazards, Spot
 from a2aflow.lowering.programs.placement import Placement, place
 from a2aflow.lowering.programs.transfers import transfers_of
 
+REST = 8
+"""Steps that scratch space rests before it is used again.
+
+That a message was sent is known when its receiver says so, and that waits behind all that the
+receiver sends the other way. Who may not receive until then stops the chunks behind it: 28 steps on
+hypercube:3 took 1.6 times as long as they had to."""
+
 
 def emit_messages(schedule: Schedule, options: Options) -> str:
     """Lower a schedule to the file of its messages."""
@@ -46,7 +53,7 @@ def placement_of(schedule: Schedule) -> Placement:
             f"what rank {transfers.sender[lost[0]]} sends in step {transfers.step[lost[0]]} enters "
             "a switch and does not leave it in that step; run `a2aflow verify` on the schedule"
         )
-    return place(transfers)
+    return place(transfers, rest=REST)
 
 
 def _part(schedule: Schedule, placement: Placement, rank: int) -> RankMessages:

@@ -3,7 +3,8 @@
 A chunk starts in its source's input buffer, ends in its destination's output buffer, and on the
 way lies in the scratch buffer of the ranks that forward it, from the step in which it arrives to
 the last step in which it is sent on. Space is free again from the step after that, unless
-`reuse` is off: runtimes that write into each other's memory have nobody to ask whether it is.
+`reuse` is off: runtimes that write into each other's memory have nobody to ask whether it is. With
+a `rest`, it is free so many steps later: who sends without barriers hears late that it was sent.
 """
 
 from dataclasses import dataclass
@@ -31,14 +32,15 @@ class Placement:
     """The size of each rank's scratch buffer."""
 
 
-def place(transfers: Transfers, reuse: bool = True) -> Placement:
+def place(transfers: Transfers, reuse: bool = True, rest: int = 0) -> Placement:
     """Allocate scratch space; chunks that arrive together lie together where they fit."""
     pairs, chunks = (transfers.source, transfers.destination), transfers.chunks
     fresh = transfers.sender == transfers.source
     forwards = np.flatnonzero(~fresh)
     origin = _origins(transfers, forwards)
     delivered = transfers.receiver == transfers.destination
-    slots, sizes = _allocate(transfers, np.flatnonzero(~delivered), forwards, origin, reuse)
+    until = _until(transfers, forwards, origin) + (rest if reuse else transfers.steps)
+    slots, sizes = _allocate(transfers, np.flatnonzero(~delivered), until)
     to_buffer = np.where(delivered, Buffer.OUTPUT, Buffer.SCRATCH)
     to_offset = np.where(delivered, chunks.in_output(*pairs) + transfers.chunk, slots)
     from_buffer = np.full(transfers.count, Buffer.INPUT, dtype=np.int64)
@@ -78,15 +80,16 @@ def _missing(transfers: Transfers, each: int) -> str:
     )
 
 
-def _allocate(
-    transfers: Transfers, stored: Ints, forwards: Ints, origin: Ints, reuse: bool
-) -> tuple[Ints, Ints]:
-    """Return the slot of each transfer in `stored` (0 for the others), and the ranks' sizes."""
-    slots = np.zeros(transfers.count, dtype=np.int64)
+def _until(transfers: Transfers, forwards: Ints, origin: Ints) -> Ints:
+    """Return the step from which on nobody needs what each transfer brought to where it lies."""
     until = transfers.step + 1
     np.maximum.at(until, origin, transfers.step[forwards] + 1)
-    if not reuse:
-        until[:] = transfers.steps
+    return until
+
+
+def _allocate(transfers: Transfers, stored: Ints, until: Ints) -> tuple[Ints, Ints]:
+    """Return the slot of each transfer in `stored` (0 for the others), and the ranks' sizes."""
+    slots = np.zeros(transfers.count, dtype=np.int64)
     free_from: list[Ints] = [np.zeros(0, dtype=np.int64) for _ in range(transfers.ranks)]
     for group in _arrivals(transfers, stored):
         rank, step = int(transfers.receiver[group[0]]), int(transfers.step[group[0]])

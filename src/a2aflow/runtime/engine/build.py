@@ -2,7 +2,7 @@
 
 Two libraries and a program come of it. The engine is linked to the MPI library; what is preloaded
 into programs is not, because launchers and shells of a job get it, too. The program is a rank that
-checks and times an all-to-all.
+checks and times an all-to-all. What needs no MPI is built with the user's cc (`build_library`).
 """
 
 import hashlib
@@ -103,6 +103,26 @@ def build(mpicc: Path) -> Engine:
     if found is None:
         raise MissingComponentError(f"{folder} cannot be written; set XDG_CACHE_HOME to a folder")
     return found
+
+
+def build_library(source: Path) -> Path:
+    """Return the library of one source that needs no MPI, built now if it has not been before."""
+    name = f"{source.stem}-{_digest(source.read_bytes(), ' '.join(FLAGS).encode())}.so"
+    target = cache_folder() / name
+    if not target.exists():
+        compiler = shutil.which(os.environ.get("CC") or "cc")
+        if compiler is None:
+            raise MissingComponentError("no C compiler: no cc on the PATH, and CC names none")
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryDirectory(prefix=".new-", dir=target.parent) as folder:
+                _run([compiler, *FLAGS, *LIBRARY, "-o", f"{folder}/{name}", str(source)])
+                Path(folder, name).rename(target)
+        except OSError as error:
+            raise MissingComponentError(
+                f"{target} cannot be written ({error.strerror}); set XDG_CACHE_HOME to a folder"
+            ) from None
+    return target
 
 
 def built_for(libmpi: str) -> Engine | None:
