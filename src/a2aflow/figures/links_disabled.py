@@ -57,7 +57,8 @@ def judge(rows: Sequence[Row]) -> list[Finding]:
     return [
         Finding(
             "MCF schemes are optimal or near-optimal with links disabled",
-            f"at N = {nodes} MCF-extP at most {worst['extp']:.4f}, pMCF {worst['pmcf']:.3f} times the bound",
+            f"at N = {nodes} MCF-extP at most {worst['extp']:.4f}, pMCF {worst['pmcf']:.3f} times "
+            "the bound",
             worst["extp"] < 1.01 and worst["pmcf"] < 1.1,
             _why_not(worst["extp"], worst["pmcf"]),
         ),
