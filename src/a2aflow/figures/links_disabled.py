@@ -53,21 +53,23 @@ def measure(point: Point, asked: Asked) -> list[dict[str, Value]]:
 def judge(rows: Sequence[Row]) -> list[Finding]:
     """Return what the paper says of its figure, and what came out."""
     worst = {name: max(column(where(rows, method=name), "ratio")) for name in _methods(rows)}
+    nodes = rows[0]["n"]
     return [
         Finding(
             "MCF schemes are optimal or near-optimal with links disabled",
-            f"MCF-extP at most {worst['extp']:.4f}, pMCF {worst['pmcf']:.3f} times the bound",
+            f"at N = {nodes} MCF-extP at most {worst['extp']:.4f}, pMCF {worst['pmcf']:.3f} times "
+            "the bound",
             worst["extp"] < 1.01 and worst["pmcf"] < 1.1,
             _why_not(worst["extp"], worst["pmcf"]),
         ),
         Finding(
             "SSSP is clearly worse",
-            f"up to {worst['sssp']:.2f} times",
+            f"at N = {nodes} up to {worst['sssp']:.2f} times",
             worst["sssp"] > 1.15,
         ),
         Finding(
             "ILP-disjoint is close to the optimum within a tolerance of 0.1",
-            f"at most {worst['ilp-disjoint']:.3f} times",
+            f"at N = {nodes} at most {worst['ilp-disjoint']:.3f} times",
             worst["ilp-disjoint"] < 1.15,
             "" if worst["ilp-disjoint"] < 1.15 else "the integer program was at its time limit",
         ),
