@@ -1,11 +1,9 @@
 """`solve --mpi`: ranks that share out the sources find what one process finds."""
 
 import json
-import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -41,39 +39,6 @@ def test_a_rank_that_fails_ends_all_with_its_reason(tmp_path: Path) -> None:
     assert done.returncode == 3
     assert "is no checkpoint" in done.stderr
     assert "2 ranks ended with code 3" in done.stderr
-
-
-def ranks_with(word: Path) -> list[int]:
-    """Return the processes of ranks that have a path among their words."""
-    found = []
-    for known in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            words = known.read_bytes().decode().split("\0")
-        except OSError:  # it has just ended
-            continue
-        if words[0] == sys.executable and str(word) in words and "--mpi" not in words:
-            found.append(int(known.parent.name))
-    return found
-
-
-def test_a_killed_rank_ends_all_and_the_checkpoint_stays(tmp_path: Path) -> None:
-    """With a message that says so, and the same command goes on from there."""
-    state = tmp_path / "state.npz"
-    words = ("solve", "jellyfish:n=64,d=4,seed=1", "--checkpoint", str(state), "--mpi", "2")
-    run(*words, "--gap", "1e-7", "--time-limit", "0.1")
-    kept = state.read_bytes()
-    command = [sys.executable, "-m", "a2aflow", *words, "--gap", "1e-12"]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
-        while len(ranks_with(state)) < 2 and process.poll() is None:
-            time.sleep(0.05)
-        os.kill(ranks_with(state)[-1], signal.SIGKILL)
-        told = process.communicate(timeout=120)[1]
-    assert process.returncode != 0
-    assert "has the last checkpoint" in told
-    assert state.read_bytes() == kept
-    later = run(*words, "--gap", "1e-3")
-    assert later.returncode == 0, later.stderr
-    assert "from a checkpoint" in later.stderr
 
 
 def test_ranks_that_do_not_end_are_killed(monkeypatch: pytest.MonkeyPatch) -> None:
