@@ -9,21 +9,13 @@ from hypothesis import given, settings
 
 from a2aflow.check.flow import check_flow
 from a2aflow.errors import InputError
-from a2aflow.flows import (
-    SolveSettings,
-    first_order,
-    first_order_iterates,
-    first_order_search,
-    methods,
-    sizes,
-    solve,
-)
+from a2aflow.flows import SolveSettings, first_order, first_order_search, methods, sizes, solve
 from a2aflow.flows import by_lp as concurrent
 from a2aflow.flows import program as flow_program
 from a2aflow.flows.certificate import program_bound
 from a2aflow.flows.first_order import answer_by_steps, solve_by_steps
-from a2aflow.flows.first_order_iterates import Guess
 from a2aflow.flows.first_order_loops import run_steps
+from a2aflow.flows.first_order_search import Guess
 from a2aflow.flows.groups import by_source
 from a2aflow.flows.methods import solve_master
 from a2aflow.flows.program import FlowProgram, whole_program
@@ -213,7 +205,7 @@ def test_the_gap_decides_the_precision(
         kinds.append(words[3].flow.dtype)  # type: ignore[attr-defined]
         return float(run_steps(*words))
 
-    monkeypatch.setattr(first_order_iterates, "run_steps", spying)
+    monkeypatch.setattr(first_order_search, "run_steps", spying)
     by_steps(HARD, SolveSettings(gap=gap, workers=1))
     assert set(kinds) == {np.dtype(kind)}
 
@@ -272,7 +264,7 @@ def test_ctrl_c_before_the_first_check_gives_an_answer_too(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Nothing is certified yet, so that is done then."""
-    monkeypatch.setattr(first_order_iterates, "run_steps", stop)
+    monkeypatch.setattr(first_order_search, "run_steps", stop)
     flow = by_steps(HARD, SolveSettings(gap=1e-9, workers=1))
     assert flow.status is Status.INTERRUPTED
     assert check_flow(flow).bound == pytest.approx(flow.bound)
@@ -377,6 +369,6 @@ def test_groups_side_by_side_take_the_same_steps(
     """However many groups stand side by side, flows and bounds are the same up to rounding."""
     monkeypatch.setattr(first_order_search, "MOST_STEPS", 100)
     usual = by_steps(HARD, SolveSettings(gap=1e-6, workers=1))
-    monkeypatch.setattr(first_order_iterates, "lanes_for", lambda _groups, _nodes: width)
+    monkeypatch.setattr(first_order_search, "lanes_for", lambda _groups, _nodes: width)
     other = by_steps(HARD, SolveSettings(gap=1e-6, workers=1))
     assert (other.rate, other.bound) == pytest.approx((usual.rate, usual.bound), rel=1e-9)

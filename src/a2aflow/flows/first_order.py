@@ -20,10 +20,8 @@ for steps T of flows, S_p of potentials, S_y of prices. T[l] = w t[l],
 S_p[v] = a / (2 w sum of t[l] over the links l at v) and S_y[l] = (1 - a) / (w t[l] sum of the
 groups' weights) satisfy it, with any w > 0 and any t[l] > 0. Flows differ as much as the widths of
 the links, so t[l] is the width: the capacity, or what all demand together could use of it if that
-is less. At first w makes flows and lengths equally large in the norms of their steps, and the first
-lengths are those of links that are all equally full, 1 / capacity; at restarts w is drawn to what
-makes them move equally far, as in PDLP (Applegate et al., 2021), whose polishing of flows that are
-not quite feasible is used here too (`Iterates.towards`).
+is less. A w that makes flows and lengths equally large in the norms of their steps does well
+everywhere, if the first lengths are those of links that are all equally full, 1 / capacity.
 """
 
 from dataclasses import dataclass, replace
@@ -33,8 +31,7 @@ import numpy as np
 from a2aflow.flows.by_lp import flow_from_entries, plain_flow, with_status
 from a2aflow.flows.certificate import program_bound
 from a2aflow.flows.checkpoint import Keeping, fingerprint
-from a2aflow.flows.first_order_iterates import Guess
-from a2aflow.flows.first_order_search import Search
+from a2aflow.flows.first_order_search import Guess, Search
 from a2aflow.flows.program import FlowProgram
 from a2aflow.flows.threads import using_threads
 from a2aflow.ir.arrays import Floats, Ints, starts_of

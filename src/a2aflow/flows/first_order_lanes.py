@@ -50,56 +50,18 @@ def to_rows(lanes: Reals, rows: Reals) -> None:
 
 
 @njit(cache=True, parallel=True)
-def load_and_lack(
-    ends: tuple[NDArray[np.uint32], NDArray[np.uint32]],
-    groups: tuple[Ints, Reals, Reals],
-    flow: Reals,
-) -> Floats:
-    """Return the weighted sums of what is positive of flows in lanes, by block and link.
-
-    Behind the last link is the weighted sum of what these flows fail to deliver.
-    """
-    root, wanted, share = groups
+def positive_load(flow: Reals, share: Reals) -> Floats:
+    """Return the weighted sums of what is positive of flows in lanes, by block and link."""
     blocks, links, width = flow.shape
-    told = np.zeros((BLOCKS, links + 1))
+    load = np.zeros((BLOCKS, links))
     for part in prange(BLOCKS):
-        missing = np.empty((wanted.shape[1], width), dtype=flow.dtype)
         for block in range(blocks * part // BLOCKS, blocks * (part + 1) // BLOCKS):
-            missing[:] = wanted[block]
             for link in range(links):
-                lacking, giving = missing[ends[1][link]], missing[ends[0][link]]
                 total = 0.0
                 for lane in range(width):
-                    carried = max(flow[block, link, lane], flow.dtype.type(0.0))
-                    total += share[block, lane] * carried
-                    lacking[lane] -= carried
-                    giving[lane] += carried
-                told[part, link] += total
-            for lane in range(width):
-                missing[root[block, lane], lane] = 0.0
-            for node in range(len(missing)):
-                for lane in range(width):
-                    told[part, links] += share[block, lane] * max(missing[node, lane], 0.0)
-    return told
-
-
-@njit(cache=True, parallel=True)
-def squares(now: Reals, before: Reals, inverse: Reals, share: Reals) -> Floats:
-    """Return the sums of (now - before)^2 of arrays in lanes, weighted by row and group, by block.
-
-    Rows are links or nodes, and `inverse` has a number for each.
-    """
-    blocks, rows, width = now.shape
-    sums = np.zeros(BLOCKS)
-    for part in prange(BLOCKS):
-        for block in range(blocks * part // BLOCKS, blocks * (part + 1) // BLOCKS):
-            for row in range(rows):
-                total = 0.0
-                for lane in range(width):
-                    step = now[block, row, lane] - before[block, row, lane]
-                    total += share[block, lane] * step * step
-                sums[part] += inverse[row] * total
-    return sums
+                    total += share[block, lane] * max(flow[block, link, lane], 0.0)
+                load[part, link] += total
+    return load
 
 
 @njit(cache=True, parallel=True, fastmath={"contract", "reassoc", "nsz", "nnan", "ninf"})

@@ -66,36 +66,22 @@ class State(NamedTuple):
 
 @njit(cache=True)
 def run_steps(
-    network: Network,
-    prices: Prices,
-    steps: Steps,
-    state: State,
-    least: Floats,
-    done: int,
-    count: int,
+    network: Network, prices: Prices, steps: Steps, state: State, done: int, count: int
 ) -> float:
     """Take `count` reflected Halpern steps after `done` since the anchor; return how far T moves.
 
     With T the primal-dual step, z becomes a (2 T(z) - z) + (1 - a) anchor, a = (k + 1) / (k + 2).
-    `least` is a duration of each budget that is short enough: no price is paid to go below it.
     """
     distance = 0.0
     for step in range(done, done + count):
         keep = (step + 1) / (step + 2)
         load = _step_flows(network, prices, steps, state, keep)
-        distance = load[-1] + _price_step(prices, steps, state, least, load[:-1], keep)
+        distance = load[-1] + _price_step(prices, steps, state, load[:-1], keep)
     return float(np.sqrt(distance))
 
 
 def run_steps_together(
-    network: Network,
-    prices: Prices,
-    steps: Steps,
-    state: State,
-    least: Floats,
-    done: int,
-    count: int,
-    team: Team,
+    network: Network, prices: Prices, steps: Steps, state: State, done: int, count: int, team: Team
 ) -> float:
     """Take the same steps as one of a team, whose ranks have some of the groups each.
 
@@ -105,7 +91,7 @@ def run_steps_together(
     for step in range(done, done + count):
         keep = (step + 1) / (step + 2)
         load = team.total(_step_flows(network, prices, steps, state, keep))
-        distance = load[-1] + _price_step(prices, steps, state, least, load[:-1], keep)
+        distance = load[-1] + _price_step(prices, steps, state, load[:-1], keep)
     return float(np.sqrt(distance))
 
 
@@ -207,13 +193,8 @@ def _flow_step(
 
 
 @njit(cache=True)
-def _price_step(
-    prices: Prices, steps: Steps, state: State, least: Floats, load: Floats, keep: float
-) -> float:
-    """Step the prices towards the loaded classes, within their budgets; return the move squared.
-
-    The level that keeps prices within a budget is its duration: what takes less time gets cheaper.
-    """
+def _price_step(prices: Prices, steps: Steps, state: State, load: Floats, keep: float) -> float:
+    """Step the prices towards the loaded classes, within their budgets; return the move squared."""
     raised = np.zeros(len(prices.size) + 1)
     for link in range(len(load)):
         raised[prices.of_link[link]] += load[link]
@@ -226,7 +207,7 @@ def _price_step(
     for budget in range(len(prices.first) - 1):
         part = slice(prices.first[budget], prices.first[budget + 1])
         width = prices.size[part] * prices.capacity[part]
-        level = max(_level(target[part], slope[part], width), least[budget])
+        level = _level(target[part], slope[part], width)
         for kind in range(prices.first[budget], prices.first[budget + 1]):
             new = max(0.0, target[kind] - slope[kind] * level)
             step = new - price[kind]

@@ -1,4 +1,7 @@
-"""The search of the first-order method: steps, polishing and checks (`flows.first_order`)."""
+"""The search of the first-order method: steps, restarts and checks (`flows.first_order`)."""
+
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -6,37 +9,54 @@ from a2aflow.flows.certificate import program_bound
 from a2aflow.flows.checkpoint import CHECKPOINT_SECONDS, Checkpoint, Keeping
 from a2aflow.flows.exact import exact_flows, narrowness
 from a2aflow.flows.fill import fill_missing
-from a2aflow.flows.first_order_iterates import Guess, Iterates
-from a2aflow.flows.first_order_loops import exact_load
+from a2aflow.flows.first_order_lanes import lanes_for, positive_load, to_lanes, to_rows
+from a2aflow.flows.first_order_loops import (
+    Network,
+    Prices,
+    State,
+    Steps,
+    exact_load,
+    run_steps,
+    run_steps_together,
+)
 from a2aflow.flows.program import FlowProgram
 from a2aflow.ir.arrays import Floats, Ints, starts_of
 from a2aflow.ir.flow import Status
 from a2aflow.ir.news import News
 from a2aflow.lp import SMALL_SIZE
-from a2aflow.paths.shortest import Adjacency
+from a2aflow.paths.shortest import Adjacency, shortest_distances
 from a2aflow.settings import SolveSettings, now
+
+POTENTIALS_SHARE = 0.9
+"""The share of the step condition that goes to the potentials; prices have the rest."""
+
+WARM_STEP_SHARE = 0.3
+"""How much smaller the steps of flows are after a guess: its flows are nearer than its prices."""
+
+STEP_MARGIN = 0.998
+"""Step sizes stay this much below what the condition allows, for rounding."""
+
+RESTART_SUFFICIENT, RESTART_NECESSARY, RESTART_LONGEST = 0.2, 0.8, 0.36
+"""Restart when the move is this share of the first one; or this one and rising; or after this share
+of all steps."""
+
+BATCH_VARIABLES = 40_000_000
+"""Flow variables stepped in one compiled call, so that Ctrl-C is heard within a second."""
+
+MOST_BATCH_STEPS = 10
+"""Steps in one compiled call: restarts are considered in between."""
 
 STEPS_BETWEEN_CHECKS = 50
 """Steps between checks whether the flows' loads are near the bound; later an eighth of all."""
 
-SETTLED_SHARE = 0.2
-"""The bound has settled when it grows by less than this share of the gap between checks."""
-
-SETTLED_GROWTH, CERTIFYING_GROWTH = 1.25, 2.0
-"""Flows are polished and made exact when there are this many times more steps: once the bound has
-settled, and in any case."""
-
-POLISHING_STEPS = 30
-"""Steps of polishing at most."""
-
-POLISHED_SHARE = 0.5
-"""The share of the gap, above the bound, that polished flows are to reach."""
-
-PROMISING_SHARE = 1.2
-"""How much larger than the gap a gap may seem to be, for flows that are worth making exact."""
+CERTIFYING_GROWTH = 1.5
+"""Flows are made exact when they look good, and when there are this many times more steps."""
 
 SINGLE_GAP = 1e-4
 """Gaps from here on are reached in single precision."""
+
+SINGLE_RANGE = 1e3
+"""Capacities further apart than this need double precision: narrow links carry little."""
 
 MOST_STEPS = 1_000_000
 """Steps after which the method gives up."""
@@ -48,8 +68,23 @@ BLOCK_CELLS = 8_000_000
 """Flows that are made exact at once when the answer is written out."""
 
 
+@dataclass(frozen=True, eq=False)
+class Guess:
+    """Where to start: volumes [groups, links] and a length per link, near to optimal or not."""
+
+    volumes: Floats
+    lengths: Floats
+
+
+def _shortest_paths(program: FlowProgram) -> Guess:
+    """Return where to start without a guess: shortest paths, and links that are equally full."""
+    nothing = np.zeros((len(program.weight), program.graph.links))
+    volumes = exact_flows(program.graph, program.groups, nothing)
+    return Guess(volumes, 1 / program.graph.capacity)
+
+
 class Search:
-    """The state of one solve: its iterates, and the best flow and bound so far."""
+    """The state of one solve: iterates, step sizes, and the best flow and bound so far."""
 
     def __init__(
         self,
@@ -62,42 +97,140 @@ class Search:
         self.settings = settings
         self.team = settings.team
         self.keeping, self.kept = keeping, now()
+        warm = guess is not None
+        total = program.groups.wanted.sum(axis=1)
+        self.scale = total / (self._sum(total.sum()) / self._sum(len(total)))
+        uneven = program.graph.capacity.max() > SINGLE_RANGE * program.graph.capacity.min()
+        single = settings.gap >= SINGLE_GAP and not uneven
+        self.real: Any = np.float32 if single else np.float64
+        self.width = lanes_for(len(program.weight), program.graph.nodes)
+        self.network = self._network()
+        self.prices = Prices(
+            np.searchsorted(program.budget, np.arange(int(program.budget.max()) + 2)),
+            program.link_class,
+            program.class_size,
+            program.class_capacity,
+        )
         self.time, self.bound, self.enough = np.inf, 0.0, np.inf
         self.best_lengths = np.ones(program.graph.links)
-        self.iterates = Iterates(program, settings.team, guess, settings.gap >= SINGLE_GAP)
-        shape = len(program.weight), program.graph.links
-        self.trial = np.zeros(shape, dtype=self.iterates.real)
+        guess = guess or _shortest_paths(program)
+        self.useful = self._useful_widths(guess.volumes)
+        self.state = self._start(guess)
+        self.trial = np.zeros((len(program.weight), program.graph.links), dtype=self.real)
         self.best_flow = np.zeros_like(self.trial)
+        self.weight = 1.0
+        self.weight = self._natural_weight() * (WARM_STEP_SHARE if warm else 1.0)
+        self.steps = 0
         self._go_on()
+
+    def _sum(self, part: float) -> float:
+        """Return the sum of a number over the ranks of the team."""
+        return float(self.team.total(np.array([part], dtype=np.float64))[0])
+
+    def _time(self, load: Floats) -> float:
+        """Return the time of loads, each the sum of this rank's flows on a link."""
+        return float(self.program.durations(self.team.total(load)).sum())
+
+    def _useful_widths(self, volumes: Floats) -> Floats:
+        """Return how much of each link there is to use, next to that of a median one.
+
+        In the time that some volumes take, all demand together needs no more than a certain width.
+        """
+        program, capacity = self.program, self.program.graph.capacity
+        wanted = self._sum(float(program.weight @ program.groups.wanted.sum(axis=1)))
+        time = self._time(program.weight @ volumes)
+        useful = np.minimum(capacity, wanted / time) if time > 0 else capacity
+        return np.asarray(useful / np.quantile(useful, 0.5, method="lower"))
 
     def _go_on(self) -> None:
         """Go on where the last checkpoint is, if all ranks find one."""
-        iterates, groups = self.iterates, len(self.program.weight)
+        groups = len(self.program.weight)
         found = None if self.keeping is None else self.keeping.read(groups)
-        if iterates.sum(float(found is not None)) < self.team.size or found is None:
+        if self._sum(float(found is not None)) < self.team.size or found is None:
             return
-        state = iterates.state
-        state.flow[:] = iterates.lanes(found.flow)
-        state.potential[:] = iterates.lanes(found.potential)
+        state = self.state
+        state.flow[:], state.potential[:] = self._lanes(found.flow), self._lanes(found.potential)
         state.price[:] = found.price
-        iterates.weight, iterates.count = found.weight, found.steps
-        iterates.restart()
+        self._restart()
+        self.weight, self.steps = found.weight, found.steps
         self.try_lengths(found.lengths)
-        self.settings.report(f"from a checkpoint after {found.steps} steps: bound {self.bound:g}")
+        self.settings.report(f"from a checkpoint after {self.steps} steps: bound {self.bound:g}")
 
     def _keep(self, now_or_never: bool = False) -> None:
         """Write a checkpoint, if it is time to."""
-        iterates = self.iterates
         due = now_or_never or now() - self.kept >= CHECKPOINT_SECONDS
-        if self.keeping is None or iterates.sum(float(due)) == 0.0:
+        if self.keeping is None or self._sum(float(due)) == 0.0:
             return
-        flow, potential = map(iterates.rows, iterates.state[:2])
+        groups, state = len(self.program.weight), self.state
+        flow = np.empty((groups, self.program.graph.links), dtype=self.real)
+        potential = np.empty((groups, self.program.graph.nodes), dtype=self.real)
+        to_rows(state.flow, flow)
+        to_rows(state.potential, potential)
         proof = self.best_lengths, self.bound
-        reached = iterates.weight, iterates.count
         self.keeping.write(
-            Checkpoint(self.keeping.first, flow, potential, iterates.state.price, *proof, *reached)
+            Checkpoint(
+                self.keeping.first, flow, potential, state.price, *proof, self.weight, self.steps
+            )
         )
         self.kept = now()
+
+    def _network(self) -> Network:
+        program = self.program
+        return Network(
+            program.graph.tail.astype(np.uint32),
+            program.graph.head.astype(np.uint32),
+            self._lanes(program.groups.start, np.int64),
+            self._lanes(program.groups.wanted / self.scale[:, None]),
+            self._lanes(program.weight * self.scale),
+        )
+
+    def _lanes(self, rows: Any, kind: Any = None) -> Any:
+        """Return what is by group in lanes."""
+        return to_lanes(rows, self.width, kind or self.real)
+
+    def _start(self, guess: Guess) -> State:
+        """Start from the guess: flows, prices and potentials."""
+        program = self.program
+        price = self._within_budget(guess.lengths)
+        length = program.link_lengths(price)
+        flow = self._lanes(guess.volumes / self.scale[:, None])
+        distance = shortest_distances(program.graph, length, program.groups.start)
+        distance[~np.isfinite(distance)] = 0.0
+        potential = self._lanes(distance)
+        return State(flow, potential, price, flow.copy(), potential.copy(), price.copy())
+
+    def _within_budget(self, lengths: Floats) -> Floats:
+        """Return the mean length of each class, scaled so that each budget is spent."""
+        program = self.program
+        counted = np.bincount(program.link_class, lengths, program.classes)[: program.classes]
+        price = counted / program.class_size
+        spent = np.bincount(program.budget, program.class_size * program.class_capacity * price)
+        even = 1 / np.bincount(program.budget, program.class_size * program.class_capacity)
+        share = np.divide(1.0, spent, out=np.zeros_like(spent), where=spent > 0)[program.budget]
+        return np.where(share > 0, price * share, even[program.budget])
+
+    def _steps(self) -> Steps:
+        """Return step sizes for the present weight of flows against lengths."""
+        program, graph = self.program, self.program.graph
+        flow = STEP_MARGIN * self.weight * self.useful
+        near = np.bincount(graph.tail, flow, graph.nodes)
+        near += np.bincount(graph.head, flow, graph.nodes)
+        near[near == 0] = 1.0  # what no link touches wants nothing
+        total = self._sum(float((program.weight * self.scale).sum()))
+        size = np.bincount(program.link_class, flow, program.classes)[: program.classes]
+        price = (1 - POTENTIALS_SHARE) / (size / program.class_size * total)
+        per_link = flow.astype(self.real), (1 / flow).astype(self.real)
+        return Steps(*per_link, (POTENTIALS_SHARE / (2 * near)).astype(self.real), price)
+
+    def _natural_weight(self) -> float:
+        """Return the weight that makes flows and lengths as far from zero as each other."""
+        steps, state = self._steps(), self.state
+        share = self.network.share
+        flow = np.einsum("blw,blw,l,bw->", state.flow, state.flow, steps.inverse, share)
+        inverse = 1 / steps.potential
+        squares = np.einsum("bnw,bnw,n,bw->", state.potential, state.potential, inverse, share)
+        price = float((self.prices.size * state.price**2 / steps.price).sum())
+        return float(np.sqrt(self._sum(float(flow)) / (self._sum(float(squares)) + price)))
 
     def run(self) -> Status:
         """Step, restart and check until done; say how it ended."""
@@ -107,59 +240,66 @@ class Search:
         return status
 
     def _run(self) -> Status:
-        iterates = self.iterates
-        small = iterates.sum(self.program.variables) < SMALL_SIZE
-        end = iterates.count + (min(MOST_SMALL_STEPS, MOST_STEPS) if small else MOST_STEPS)
-        tried = certified = iterates.count
-        next_check = iterates.count + STEPS_BETWEEN_CHECKS
-        while iterates.count < end:
-            iterates.advance()
-            late = iterates.sum(float(self.settings.out_of_time())) > 0
-            if iterates.count < next_check and not late:
-                continue
-            settled = self._settled()
-            growth = SETTLED_GROWTH if settled else CERTIFYING_GROWTH
-            if self.bound < self.enough and (late or iterates.count >= growth * tried):
-                promising = not late and self._polish()
-                if late or promising or iterates.count >= CERTIFYING_GROWTH * certified:
+        steps, since, begun = self._steps(), 0, self.steps
+        first_move, last_move, next_certified = 0.0, np.inf, 0.0
+        next_check = begun + STEPS_BETWEEN_CHECKS
+        variables = int(self._sum(self.program.variables))
+        batch = int(np.clip(BATCH_VARIABLES // variables, 1, MOST_BATCH_STEPS))
+        most_steps = min(MOST_SMALL_STEPS, MOST_STEPS) if variables < SMALL_SIZE else MOST_STEPS
+        while self.steps < begun + most_steps:
+            move = self._run_steps(steps, since, batch)
+            first_move = move if since == 0 else first_move
+            since, self.steps = since + batch, self.steps + batch
+            late = self._sum(float(self.settings.out_of_time())) > 0
+            if self.steps >= next_check or late:
+                promising = self._promising()
+                due = promising or self.steps >= next_certified or late
+                if self.bound < self.enough and due:
                     self.certify()
+                    next_certified = CERTIFYING_GROWTH * self.steps
                     self._report()
-                    certified = iterates.count
-                tried = iterates.count
-            if self.gap <= self.settings.gap or self.bound >= self.enough:
-                return Status.OPTIMAL
-            if late:
-                return Status.TIME_LIMIT
-            self._keep()
-            next_check = iterates.count + max(STEPS_BETWEEN_CHECKS, iterates.count // 8)
-        self.certify()
-        return Status.OPTIMAL if self.gap <= self.settings.gap else Status.GAP_NOT_REACHED
+                if self.gap <= self.settings.gap or self.bound >= self.enough:
+                    return Status.OPTIMAL
+                if late:
+                    return Status.TIME_LIMIT
+                self._keep()
+                next_check = self.steps + max(STEPS_BETWEEN_CHECKS, self.steps // 8)
+            slower = move > last_move and move <= RESTART_NECESSARY * first_move
+            long = since >= max(64, RESTART_LONGEST * self.steps)
+            if move <= RESTART_SUFFICIENT * first_move or slower or long:
+                self._restart()
+                since, move = 0, np.inf
+            last_move = move
+        return Status.GAP_NOT_REACHED
+
+    def _run_steps(self, steps: Steps, since: int, count: int) -> float:
+        """Take some steps; return how far the last one moves."""
+        if self.team.size == 1:
+            return float(run_steps(self.network, self.prices, steps, self.state, since, count))
+        return run_steps_together(
+            self.network, self.prices, steps, self.state, since, count, self.team
+        )
 
     @property
     def gap(self) -> float:
         """The certified gap of the best flow and the best bound."""
         return self.time / self.bound - 1 if self.bound > 0 else np.inf
 
-    def _settled(self) -> bool:
-        """Raise the bound by the present prices; say whether it hardly grows any more."""
-        before = self.bound
-        self.try_lengths(self.iterates.lengths())
-        return self.bound <= before * (1 + SETTLED_SHARE * self.settings.gap)
+    def _restart(self) -> None:
+        state = self.state
+        state.flow_anchor[:] = state.flow
+        state.potential_anchor[:] = state.potential
+        state.price_anchor[:] = state.price
 
-    def _polish(self) -> bool:
-        """Step the flows towards some that are near enough to the bound; say if they seem to be."""
-        iterates, wanted = self.iterates, self.settings.gap
-        end = iterates.count + POLISHING_STEPS
-        with iterates.towards(self.bound * (1 + POLISHED_SHARE * wanted)):
-            while iterates.count < end and self._seeming_gap() > wanted:
-                for _ in range(POLISHING_STEPS // 3 // iterates.batch):
-                    iterates.advance()
-        return self._seeming_gap() <= PROMISING_SHARE * wanted
+    def _promising(self) -> bool:
+        """Raise the bound by the present prices; say whether the flows' loads are within the gap.
 
-    def _seeming_gap(self) -> float:
-        """Return the gap of the present flows if what they lack costs what all else does."""
-        load, lack = self.iterates.load_and_lack()
-        return float(self.program.durations(load).sum()) / self.bound + lack - 1
+        The loads count what is still to be delivered as if it were free, so they are no proof.
+        """
+        program = self.program
+        self.try_lengths(program.link_lengths(np.maximum(self.state.price, 0.0)))
+        load = positive_load(self.state.flow, self.network.share).sum(axis=0)
+        return self._time(load) <= self.bound * (1 + self.settings.gap)
 
     def try_lengths(self, lengths: Floats) -> None:
         """Keep lengths if they prove more than the best so far."""
@@ -171,7 +311,8 @@ class Search:
     def certify(self) -> None:
         """Make the present flows exact, and keep them if they are the best so far."""
         program, groups, trial = self.program, self.program.groups, self.trial
-        self.iterates.volumes(trial)
+        to_rows(self.state.flow, trial)
+        np.multiply(trial, self.scale[:, None], out=trial, casting="same_kind")
         fill_missing(program, trial, team=self.team)
         adjacency = Adjacency(program.graph)
         load = exact_load(
@@ -184,12 +325,12 @@ class Search:
             program.weight,
             trial,
         )
-        time = float(program.durations(self.team.total(load.sum(axis=0))).sum())
+        time = self._time(load.sum(axis=0))
         if time < self.time:
             self.time, self.trial, self.best_flow = time, self.best_flow, trial
 
     def _report(self) -> None:
-        text = f"{self.iterates.count} steps: certified gap {self.gap:.2e}"
+        text = f"{self.steps} steps: certified gap {self.gap:.2e}"
         self.settings.report(News.of_gap(text, self.gap, self.settings.gap))
 
     def best_entries(self) -> tuple[Ints, Ints, Floats]:
