@@ -2,8 +2,9 @@
 
 Links or nodes fail, capacities or demands change, and most of the last answer still holds. What is
 left of its flows and lengths is either made exact at once (`repair`: only what used a failed link
-moves), or is where the first-order method starts from (`solve_from`). Neither has to trust the last
-answer, nor how its nodes are matched to the new ones: the new answer has its own certificate.
+moves), or moves off links that are now too full (`flows.relieve`) and, where that is not enough, is
+where the first-order method starts from (`solve_from`). Neither has to trust the last answer, nor
+how its nodes are matched to the new ones: the new answer has its own certificate.
 """
 
 from dataclasses import replace
@@ -14,10 +15,11 @@ from a2aflow.flows.by_lp import finished, flow_from_volumes, with_status
 from a2aflow.flows.certificate import certify_program
 from a2aflow.flows.exact import exact_flows
 from a2aflow.flows.fill import fill_missing
-from a2aflow.flows.first_order import solve_by_steps
+from a2aflow.flows.first_order import improve_by_steps, solve_by_steps
 from a2aflow.flows.first_order_search import Guess
 from a2aflow.flows.groups import by_source
 from a2aflow.flows.program import FlowProgram, reduced_program, whole_program
+from a2aflow.flows.relieve import relieve
 from a2aflow.flows.symmetry.orbits import expand, find_symmetry
 from a2aflow.flows.threads import using_threads
 from a2aflow.ir.arrays import Floats, Ints, inner_index
@@ -60,14 +62,25 @@ def _solve_from(units: Units, last: Flow, settings: SolveSettings) -> Flow:
     program = reduced_program(symmetry)
     guess = _carried_over(program, last, units.demand)
     with using_threads(settings.workers):
-        flow = _repaired(problem, program, guess)
-    settings.report(f"repaired: certified gap {flow.gap:.2e}")
-    if flow.gap > settings.gap:
-        # Where nothing is left of the last answer, there is nothing to start from.
-        start = guess if guess.volumes.any() else None
-        flow = solve_by_steps(problem, program, settings, "first-order", start)
+        flow, start = _relieved(problem, program, guess, settings)
+    if flow.gap > settings.gap and guess.volumes.any():
+        flow = improve_by_steps(problem, program, settings, flow, start)
+    elif flow.gap > settings.gap:  # Nothing is left of the last answer to start from.
+        flow = solve_by_steps(problem, program, settings, "first-order")
     flow = finished(problem, program, flow, settings)
     return flow if symmetry.trivial else replace(flow, generators=symmetry.generators)
+
+
+def _relieved(
+    problem: Problem, program: FlowProgram, guess: Guess, settings: SolveSettings
+) -> tuple[Flow, Guess]:
+    """Return the flow that is left, moved off links that are too full, and where to go on from."""
+    certificate = certify_program(program, [guess.lengths])
+    volumes = exact_flows(program.graph, program.groups, guess.volumes)
+    relieve(program, volumes, certificate.bound, settings)
+    volumes = exact_flows(program.graph, program.groups, volumes)
+    flow = flow_from_volumes(problem, program, volumes, certificate, "relief")
+    return with_status(flow, Status.TIME_LIMIT, settings), Guess(volumes, guess.lengths)
 
 
 def _repaired(problem: Problem, program: FlowProgram, guess: Guess) -> Flow:
