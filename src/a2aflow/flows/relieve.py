@@ -31,7 +31,7 @@ from a2aflow.settings import SolveSettings
 STEEPNESS = (20.0, 30.0, 45.0, 67.0, 100.0, 150.0, 225.0, 340.0)
 """One for each pass: links whose times are a share of 1 / steepness apart differ by e in price."""
 
-TARGET_SHARE, FULL_SHARE = 0.5, 0.25
+TARGET_SHARE, FULL_SHARE = 0.75, 0.75
 """Shares of the gap, above the bound: the time that prices are about, and when a link is full."""
 
 EAGERNESS = 2.0
@@ -140,7 +140,7 @@ def _answer(
         if _move(roads, root[group], into, weight[group], flow, busy, price, pressure):
             before = flow.copy()
             cancel_cycles(flow, nodes, root[group], roads.out[0], roads.out[1], roads.head)
-            for link in np.flatnonzero(before != flow):
+            for link in range(links):
                 less = (before[link] - flow[link]) * weight[group]
                 busy[roads.kind[link]] -= less * roads.toll[link]
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from a2aflow.flows.by_lp import finished, flow_from_volumes, with_status
 from a2aflow.flows.certificate import certify_program
-from a2aflow.flows.exact import exact_flows
+from a2aflow.flows.exact import NEGLIGIBLE_FLOW, exact_flows
 from a2aflow.flows.fill import fill_missing
 from a2aflow.flows.first_order import improve_by_steps, solve_by_steps
 from a2aflow.flows.first_order_search import Guess
@@ -47,6 +47,23 @@ def repair(problem: Problem, last: Flow, settings: SolveSettings) -> Flow:
     with using_threads(settings.workers):
         flow = _repaired(units.problem, program, _carried_over(program, last, units.demand))
     return units.restored(with_status(flow, Status.GAP_NOT_REACHED, settings))
+
+
+def unserved(problem: Problem, last: Flow) -> float:
+    """Return which share of the demand the last flow, as it is, does not deliver any more.
+
+    What crossed several failed links one after the other counts for each, so it is at most that.
+    """
+    units = normal_units(problem)
+    program = whole_program(units.problem, by_source(units.problem))
+    graph, wanted = program.graph, program.groups.wanted
+    missing = 0.0
+    for row, flow in enumerate(_carried_over(program, last, units.demand).volumes):
+        lacks = wanted[row] - np.bincount(graph.head, flow, graph.nodes)
+        lacks += np.bincount(graph.tail, flow, graph.nodes)
+        lacks[program.groups.start[row]] = 0.0
+        missing += lacks[lacks > NEGLIGIBLE_FLOW * wanted[row].max()].sum()
+    return float(min(1.0, missing / wanted.sum()))
 
 
 def solve_from(problem: Problem, last: Flow, settings: SolveSettings) -> Flow:
