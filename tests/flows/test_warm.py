@@ -118,11 +118,11 @@ def test_solving_from_the_last_answer_reaches_the_gap(name: str) -> None:
 def test_an_answer_that_still_holds_is_returned_without_a_step(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The same problem, or one whose capacities all doubled, needs no more than the repair."""
+    """The same problem, or one whose capacities all doubled, needs nothing but a new proof."""
     before, problem = CHANGES[name]
-    monkeypatch.delattr(warm, "solve_by_steps")
+    monkeypatch.delattr(warm, "improve_by_steps")
     flow = solve_from(problem, solve(Problem.all_to_all(before), "grouped"), FINE)
-    assert flow.method == "repair"
+    assert flow.method == "relief"
     assert check_flow(flow).gap <= FINE.gap
 
 

@@ -11,8 +11,8 @@ from a2aflow.errors import InputError, UsageError
 from a2aflow.ir.demand import Demand
 from a2aflow.ir.problem import Problem
 from a2aflow.routes.renew import renew_routes
-from a2aflow.routes.survive import Failure, failures_of
 from a2aflow.settings import SolveSettings
+from a2aflow.topologies.failures import Failure, failures_of
 from a2aflow.topologies.operators import remove_links, remove_nodes
 from a2aflow.topologies.spec import build
 from command_line import Run

@@ -21,6 +21,7 @@ from a2aflow.cli.ranks import in_a_team, start_ranks
 from a2aflow.cli.telling import Telling, takes_telling
 from a2aflow.flows import METHODS
 from a2aflow.flows.public import find_flow, find_job_rates, refuse_with_jobs
+from a2aflow.flows.survive import refuse_switch_over, survive_failures
 from a2aflow.ir.summaries import summary_of
 from a2aflow.ir.topology import Topology
 from a2aflow.topologies.given import jobs_of
@@ -55,6 +56,18 @@ def solve_verb(
             "--repair", help="With --from: only reroute what cannot stay, and stop there."
         ),
     ] = False,
+    survive: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FAILURES",
+            help="Solve for failures in advance, from this flow: links:1, nodes:1, or a file with "
+            "one a line, such as 3-4 or 7.",
+        ),
+    ] = None,
+    switch_over: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="With --survive: leave a flow per failure."),
+    ] = None,
     checkpoint: Annotated[
         Path | None,
         typer.Option(
@@ -76,8 +89,9 @@ def solve_verb(
 
     Prints the all-to-all time, the certified lower bound on the time of any schedule, and the gap
     between the two. Time is in units of one shard over one link of capacity 1. After a failure,
-    `solve SPEC --remove-link 3-4 --from FILE` starts from what is left of the last answer. With
-    --jobs, the flow carries every job at its max-min fair rate, and each level of rates is proven.
+    `solve SPEC --remove-link 3-4 --from FILE` starts from what is left of the last answer; with
+    --survive that is done before anything fails, and the worst loss is known. With --jobs, the flow
+    carries every job at its max-min fair rate, and each level of rates is proven.
     `mpiexec -n R a2aflow solve SPEC` solves over R ranks, each with its share of the memory.
 
     Example: a2aflow solve torus:3x3x3 --host-bandwidth 4 --link-bandwidth 25Gbps
@@ -85,12 +99,16 @@ def solve_verb(
     if mpi is not None:
         raise typer.Exit(start_ranks(mpi, context.obj, checkpoint))
     problem = load_problem(topology, demand, groups, group_file, jobs, background)
+    refuse_switch_over(survive, switch_over)
     if jobs is not None:
-        refuse_with_jobs(method, last)
+        refuse_with_jobs(method, last, survive)
         with asked.search() as settings:
             rates = find_job_rates(problem.topology, jobs_of(jobs, problem.topology), settings)
         telling.tell(rates.flow, summary_of(rates.flow) | rates.summary(), settings)
         return
     with asked.search() as alone, in_a_team(replace(alone, checkpoint=checkpoint)) as settings:
         flow = find_flow(problem, method, settings, last, repair_only)
-    telling.tell(flow, summary_of(flow), settings)
+        found = summary_of(flow)
+        if survive is not None:
+            found["survive"] = survive_failures(flow, survive, settings, switch_over).summary()
+    telling.tell(flow, found, settings)

@@ -96,7 +96,7 @@ def make_exact(
         unbalanced = _fill_deficits(flow, wanted, tail, head, parent, order[:settled])
         if done and not unbalanced:
             break
-        finished = _cancel_cycles(flow, nodes, root, out[0], out[1], head)
+        finished = cancel_cycles(flow, nodes, root, out[0], out[1], head)
         _trim_surplus(flow, wanted, finished, root, out, into)
 
 
@@ -133,7 +133,7 @@ def _fill_deficits(
 
 
 @njit(cache=True)
-def _cancel_cycles(
+def cancel_cycles(
     flow: Floats, nodes: int, start: int, first: Ints, link: Ints, head: Ints
 ) -> Ints:
     """Remove all cycles of positive flow; return the nodes reached, sinks first.

@@ -127,6 +127,27 @@ def answer_by_steps(
         return Answer(search.best_entries(), search.best_lengths, bound, status)
 
 
+def improve_by_steps(
+    problem: Problem, program: FlowProgram, settings: SolveSettings, flow: Flow, guess: Guess
+) -> Flow:
+    """Step until the bound of a flow is within the gap asked for, or a better flow is found."""
+    program.require_memory()
+    search = Search(program, settings, guess, _keeping(program, settings, 0))
+    search.enough = flow.time / (1 + settings.gap)
+    for lengths in (search.best_lengths, guess.lengths):
+        search.try_lengths(lengths)
+    with using_threads(min(settings.workers, 1 + program.variables // THREAD_VARIABLES)):
+        try:
+            status = search.run()
+        except KeyboardInterrupt:
+            status = Status.INTERRUPTED
+        proof = Certificate(search.best_lengths, search.bound)
+        if search.time < flow.time:
+            entries = search.best_entries()
+            flow = flow_from_entries(problem, program, entries, proof, "first-order")
+    return with_status(replace(flow, certificate=proof), status, settings)
+
+
 def bound_by_steps(
     program: FlowProgram, settings: SolveSettings, guess: Guess, enough: float
 ) -> Certificate:

@@ -49,6 +49,9 @@ MOST_BATCH_STEPS = 10
 STEPS_BETWEEN_CHECKS = 50
 """Steps between checks whether the flows' loads are near the bound; later an eighth of all."""
 
+STEPS_FOR_BOUND = 200
+"""Steps before a flow is made exact, where a bound may be enough: that costs as much as these."""
+
 CERTIFYING_GROWTH = 1.5
 """Flows are made exact when they look good, and when there are this many times more steps."""
 
@@ -241,7 +244,9 @@ class Search:
 
     def _run(self) -> Status:
         steps, since, begun = self._steps(), 0, self.steps
-        first_move, last_move, next_certified = 0.0, np.inf, 0.0
+        first_move, last_move = 0.0, np.inf
+        eager = np.isinf(self.enough)  # A flow is asked for, and a bound alone is never enough.
+        next_certified = 0.0 if eager else float(begun + STEPS_FOR_BOUND)
         next_check = begun + STEPS_BETWEEN_CHECKS
         variables = int(self._sum(self.program.variables))
         batch = int(np.clip(BATCH_VARIABLES // variables, 1, MOST_BATCH_STEPS))
@@ -253,7 +258,7 @@ class Search:
             late = self._sum(float(self.settings.out_of_time())) > 0
             if self.steps >= next_check or late:
                 promising = self._promising()
-                due = promising or self.steps >= next_certified or late
+                due = (promising and eager) or self.steps >= next_certified or late
                 if self.bound < self.enough and due:
                     self.certify()
                     next_certified = CERTIFYING_GROWTH * self.steps

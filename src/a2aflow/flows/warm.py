@@ -2,8 +2,9 @@
 
 Links or nodes fail, capacities or demands change, and most of the last answer still holds. What is
 left of its flows and lengths is either made exact at once (`repair`: only what used a failed link
-moves), or is where the first-order method starts from (`solve_from`). Neither has to trust the last
-answer, nor how its nodes are matched to the new ones: the new answer has its own certificate.
+moves), or moves off links that are now too full (`flows.relieve`) and, where that is not enough, is
+where the first-order method starts from (`solve_from`). Neither has to trust the last answer, nor
+how its nodes are matched to the new ones: the new answer has its own certificate.
 """
 
 from dataclasses import replace
@@ -12,12 +13,13 @@ import numpy as np
 
 from a2aflow.flows.by_lp import finished, flow_from_volumes, with_status
 from a2aflow.flows.certificate import certify_program
-from a2aflow.flows.exact import exact_flows
+from a2aflow.flows.exact import NEGLIGIBLE_FLOW, exact_flows
 from a2aflow.flows.fill import fill_missing
-from a2aflow.flows.first_order import solve_by_steps
+from a2aflow.flows.first_order import improve_by_steps, solve_by_steps
 from a2aflow.flows.first_order_search import Guess
 from a2aflow.flows.groups import by_source
 from a2aflow.flows.program import FlowProgram, reduced_program, whole_program
+from a2aflow.flows.relieve import relieve
 from a2aflow.flows.symmetry.orbits import expand, find_symmetry
 from a2aflow.flows.threads import using_threads
 from a2aflow.ir.arrays import Floats, Ints, inner_index
@@ -47,6 +49,23 @@ def repair(problem: Problem, last: Flow, settings: SolveSettings) -> Flow:
     return units.restored(with_status(flow, Status.GAP_NOT_REACHED, settings))
 
 
+def unserved(problem: Problem, last: Flow) -> float:
+    """Return which share of the demand the last flow, as it is, does not deliver any more.
+
+    What crossed several failed links one after the other counts for each, so it is at most that.
+    """
+    units = normal_units(problem)
+    program = whole_program(units.problem, by_source(units.problem))
+    graph, wanted = program.graph, program.groups.wanted
+    missing = 0.0
+    for row, flow in enumerate(_carried_over(program, last, units.demand).volumes):
+        lacks = wanted[row] - np.bincount(graph.head, flow, graph.nodes)
+        lacks += np.bincount(graph.tail, flow, graph.nodes)
+        lacks[program.groups.start[row]] = 0.0
+        missing += lacks[lacks > NEGLIGIBLE_FLOW * wanted[row].max()].sum()
+    return float(min(1.0, missing / wanted.sum()))
+
+
 def solve_from(problem: Problem, last: Flow, settings: SolveSettings) -> Flow:
     """Solve a problem by the first-order method, from the answer to a similar one."""
     units = normal_units(problem)
@@ -60,14 +79,25 @@ def _solve_from(units: Units, last: Flow, settings: SolveSettings) -> Flow:
     program = reduced_program(symmetry)
     guess = _carried_over(program, last, units.demand)
     with using_threads(settings.workers):
-        flow = _repaired(problem, program, guess)
-    settings.report(f"repaired: certified gap {flow.gap:.2e}")
-    if flow.gap > settings.gap:
-        # Where nothing is left of the last answer, there is nothing to start from.
-        start = guess if guess.volumes.any() else None
-        flow = solve_by_steps(problem, program, settings, "first-order", start)
+        flow, start = _relieved(problem, program, guess, settings)
+    if flow.gap > settings.gap and guess.volumes.any():
+        flow = improve_by_steps(problem, program, settings, flow, start)
+    elif flow.gap > settings.gap:  # Nothing is left of the last answer to start from.
+        flow = solve_by_steps(problem, program, settings, "first-order")
     flow = finished(problem, program, flow, settings)
     return flow if symmetry.trivial else replace(flow, generators=symmetry.generators)
+
+
+def _relieved(
+    problem: Problem, program: FlowProgram, guess: Guess, settings: SolveSettings
+) -> tuple[Flow, Guess]:
+    """Return the flow that is left, moved off links that are too full, and where to go on from."""
+    certificate = certify_program(program, [guess.lengths])
+    volumes = exact_flows(program.graph, program.groups, guess.volumes)
+    relieve(program, volumes, certificate.bound, settings)
+    volumes = exact_flows(program.graph, program.groups, volumes)
+    flow = flow_from_volumes(problem, program, volumes, certificate, "relief")
+    return with_status(flow, Status.TIME_LIMIT, settings), Guess(volumes, guess.lengths)
 
 
 def _repaired(problem: Problem, program: FlowProgram, guess: Guess) -> Flow:

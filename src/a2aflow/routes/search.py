@@ -7,6 +7,7 @@ from typing import Any
 
 from a2aflow.check.routes import check_destinations, check_routes
 from a2aflow.errors import UsageError
+from a2aflow.flows.survive import Survival
 from a2aflow.ir.files.artefacts import read_as
 from a2aflow.ir.flow import Status
 from a2aflow.ir.problem import Problem
@@ -20,7 +21,7 @@ from a2aflow.routes.layers.assign import layers_in_time
 from a2aflow.routes.phases import Phases, split_phases
 from a2aflow.routes.renew import Renewed, renew_routes
 from a2aflow.routes.skews import SKEW
-from a2aflow.routes.survive import Survival, survive
+from a2aflow.routes.survive import survive
 from a2aflow.routes.whole_chunks import bounded_chunks, limit_routes
 from a2aflow.settings import RouteSettings
 

@@ -1,0 +1,81 @@
+"""What may fail: links and nodes, one by one or together, and what is left of a problem then."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from a2aflow.errors import A2AFlowError, FormatError, UsageError
+from a2aflow.ir.demand import Demand
+from a2aflow.ir.files.text import read_text
+from a2aflow.ir.problem import Problem
+from a2aflow.ir.topology import Topology
+from a2aflow.topologies.operators import remove_links, remove_nodes
+
+LINKS, NODES = "links:1", "nodes:1"
+"""Every single link (cable, where links come in pairs), and every single node."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """What fails together: links by their ends, and nodes."""
+
+    links: tuple[tuple[int, int], ...] = ()
+    nodes: tuple[int, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """What a file of it is called."""
+        return "_".join(
+            [*(f"link-{u}-{v}" for u, v in self.links), *map("node-{}".format, self.nodes)]
+        )
+
+    def left_of(self, problem: Problem) -> Problem:
+        """Return the problem on what is left."""
+        topology = remove_nodes(remove_links(problem.topology, self.links), self.nodes)
+        if not self.nodes or problem.demand.uniform:
+            terminals = len(topology.terminals)
+            return Problem(topology, problem.demand if not self.nodes else Demand(terminals))
+        stays = np.flatnonzero(~np.isin(problem.topology.terminals, self.nodes))
+        matrix = problem.demand.of(*np.meshgrid(stays, stays, indexing="ij"))
+        return Problem(topology, Demand(len(stays), matrix))
+
+
+def failures_of(topology: Topology, text: str) -> list[Failure]:
+    """Return the failures of `links:1`, `nodes:1`, or a file with one a line, such as `3-4, 7`.
+
+    Nodes are names or numbers, and what stands on a line fails together.
+    """
+    if text == LINKS:
+        pairs = sorted(set(zip(topology.tail.tolist(), topology.head.tolist(), strict=True)))
+        both = topology.bidirectional
+        return [Failure(links=((u, v),)) for u, v in pairs if u < v or not both]
+    if text == NODES:
+        return [Failure(nodes=(node,)) for node in range(topology.nodes)]
+    path = Path(text)
+    if not path.exists():
+        raise UsageError(f"--survive {text}; expected {LINKS}, {NODES}, or a file of failures")
+    lines = [line.split("#")[0].strip() for line in read_text(path).splitlines()]
+    found = [
+        _failure(topology, line, f"{path}: line {number}")
+        for number, line in enumerate(lines, 1)
+        if line
+    ]
+    if not found:
+        raise FormatError(f"{path}: no failures; expected one a line, such as 3-4 or 7")
+    return found
+
+
+def _failure(topology: Topology, line: str, where: str) -> Failure:
+    """Return what fails together by a line: nodes and links, by names or numbers."""
+    links, nodes = [], []
+    try:
+        for word in line.replace(",", " ").split():
+            if "-" in word and not topology.has_node(word):
+                links.append(topology.ends_of(word))
+            else:
+                nodes.append(topology.node_of(word))
+        remove_nodes(remove_links(topology, links), nodes)
+    except A2AFlowError as error:  # What is not there cannot fail, and is refused by name.
+        raise FormatError(f"{where}: {error}") from None
+    return Failure(tuple(links), tuple(nodes))
