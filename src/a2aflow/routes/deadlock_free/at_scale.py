@@ -28,13 +28,13 @@ from a2aflow.settings import RouteSettings
 ROUNDS = 30
 """How often the order and the routes answer each other at most, unless time runs out."""
 
-PATIENCE = 10
+PATIENT_ROUNDS = 10
 """Rounds in turn without a better answer after which the search ends."""
 
 QUICK_PASSES = 8
 """Passes in which chunks spread in each of the first orders, to see which one is best."""
 
-IMPROVING_SHARE = 0.7
+ORDER_IMPROVING_SHARE = 0.7
 """The share of the time left for which an order is improved; the rest is for chunks in it."""
 
 ORDER_SWEEPS = 24
@@ -101,7 +101,7 @@ class _Search:
         prices, stale = [proof], 0
         for _ in range(ROUNDS):
             good = best.worth[0] <= self._goal * (1 + 1e-9)
-            if good or stale == PATIENCE or solve.out_of_time():
+            if good or stale == PATIENT_ROUNDS or solve.out_of_time():
                 break
             order = best.order.copy()
             lengths = (1 - PRICED) * proof + PRICED * np.mean(prices, axis=0)
@@ -166,7 +166,7 @@ class _Search:
 
     def _improve(self, order: Ints, lengths: Floats, rng: np.random.Generator) -> None:
         """Move channels, in place, until a sweep is no longer worth its time."""
-        late = self.settings.solve.sharing(IMPROVING_SHARE).out_of_time
+        late = self.settings.solve.sharing(ORDER_IMPROVING_SHARE).out_of_time
         terminals, game = self.lanes.terminals.shape[1], self._game(lengths)
         per_call = 1 + READ_PER_CALL // (2 * terminals * (len(order) + 4 * terminals))
         before = total_distance(order, *game)
