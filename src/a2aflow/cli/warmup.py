@@ -39,9 +39,10 @@ from a2aflow.simulation.public import simulate
 from a2aflow.topologies.operators import drop_links
 from a2aflow.topologies.spec import build
 
-NETWORKS = ("jellyfish:n=8,d=3,seed=1", "genkautz:n=16,d=2", "torus:3x3")
+NETWORKS = ("jellyfish:n=8,d=3,seed=1", "genkautz:n=16,d=2", "torus:3x3", "ring:5")
 """One on which no solver is done at once; one of one-way links, which needs several layers and
-paths that are not disjoint; and one that every router takes."""
+paths that are not disjoint; one that every router takes; and one whose shortest ways close cycles,
+so that one layer is not enough."""
 
 CHANGING = RouteSettings(layer_change=True)
 """Routes in one order of all channels, at whatever size."""
@@ -97,7 +98,7 @@ def kernels() -> dict[str, Dispatcher]:
 
 def small_jobs() -> dict[str, Job]:
     """Return a small job for each method that has kernels."""
-    problem, one_way, even = (Problem.all_to_all(build(spec)) for spec in NETWORKS)
+    problem, one_way, even, ring = (Problem.all_to_all(build(spec)) for spec in NETWORKS)
     return {
         # The longest first, so that no core waits in the end.
         "solve to a coarse gap": partial(solve, problem, "first-order", SolveSettings(gap=1e-3)),
@@ -110,6 +111,7 @@ def small_jobs() -> dict[str, Job]:
         "layers, chunks and phases": partial(_refine, one_way),
         "routes without deadlock": partial(solve_deadlock_free, problem, 1, RouteSettings()),
         "routes that change layer": partial(solve_deadlock_free, one_way, 2, CHANGING),
+        "routes that change layer on a ring": partial(solve_deadlock_free, ring, 1, CHANGING),
         "routes after a failure": partial(_route_again, problem),
         "routes by destination": partial(route, one_way, "single", BY_DESTINATION),
         "schedule": partial(find_timestepped, problem, ScheduleSettings(max_chunks=2)),
@@ -122,6 +124,8 @@ def small_jobs() -> dict[str, Job]:
 
 def _simulate(problem: Problem) -> None:
     simulate(route(problem, "native"), link_bandwidth=1.0, sizes=1)
+    found = find_by_list(problem, ScheduleSettings(chunks=1))
+    simulate(found.schedule, link_bandwidth=1.0, sizes=1, sharing="fair")
 
 
 def _route_on(problem: Problem, paths: str) -> None:
