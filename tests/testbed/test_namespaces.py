@@ -87,8 +87,36 @@ def test_what_was_killed_half_way_is_removed() -> None:
     done = subprocess.run([sys.executable, "-c", HALF, "half"], check=False)
     assert done.returncode == -signal.SIGKILL
     assert len(left_of("half")) == CUBE.nodes + 1
+    with pytest.raises(InputError, match="not whole"):
+        bed_called("half")
     remove_orphans()
     assert left_of("half") == []
+
+
+def kill_up(name: str, node: int) -> None:
+    """Kill what makes the cube as soon as a node of it exists."""
+    words = ["testbed", "up", "hypercube:3", "--rate", "10mbit", "--name", name]
+    making = subprocess.Popen([sys.executable, "-m", "a2aflow", *words])
+    while not (NAMESPACES / f"a2a-{name}-{node}").exists():
+        assert making.poll() is None
+    making.kill()
+    making.wait()
+
+
+@needs_testbed
+@pytest.mark.parametrize("node", [0, 5])
+def test_after_a_killed_up_it_is_removed_or_made(node: int) -> None:
+    """Killed while `ip` makes namespaces: whoever comes next waits for it, and finds all of it."""
+    name = f"killed{node}"
+    try:
+        kill_up(name, node)
+        assert down(name)
+        assert left_of(name) == []
+        kill_up(name, node)
+        assert len(counted(up(CUBE, RATE, name)).sent) == CUBE.links
+    finally:
+        down(name)
+    assert left_of(name) == []
 
 
 @needs_testbed

@@ -60,11 +60,13 @@ class Bed:
     """A fabric on this machine: what it was made from, and which links have been cut since.
 
     `owner` is the process that it was made for, which removes it in the end; 0 if it is to stay.
+    `made` is whether `up` came to its end: namespaces alone have no links yet.
     """
 
     plan: Plan
     owner: int = 0
     cut: tuple[int, ...] = ()
+    made: bool = False
 
     @property
     def record(self) -> Path:
@@ -93,6 +95,7 @@ class Bed:
                 "bytes_per_second": plan.bytes_per_second,
                 "owner": self.owner,
                 "cut": list(self.cut),
+                "made": self.made,
                 "namespaces": self.namespaces,
                 "terminals": plan.topology.terminals.tolist(),
                 "environment": ENVIRONMENT,
@@ -112,15 +115,20 @@ class Counted:
 
 
 def up(topology: Topology, bytes_per_second: float, name: str, owner: int = 0) -> Bed:
-    """Make a fabric; nothing is done if the same one exists, and all is undone if it cannot be."""
+    """Make a fabric; nothing is done if the same one exists, and all is undone if it cannot be.
+
+    What a killed `up` left of the same fabric is removed first.
+    """
     require_testbed()
     plan = Plan(name, merged(topology)[0], bytes_per_second)
     bed = Bed(plan, owner)
     with _locked():
         found = _read(name)
-        if found is not None and _is_whole(found) and _same(found, bed):
-            return mend(found) if found.cut else found
-        if found is not None:
+        if found is not None and _same(found, bed):
+            if _is_whole(found):
+                return mend(found) if found.cut else found
+            _remove(found)
+        elif found is not None:
             raise UsageError(
                 f"a fabric {name!r} exists and is another ({_words(found)}); remove it by a2aflow "
                 f"testbed down --name {name}, or take another --name"
@@ -135,10 +143,12 @@ def up(topology: Topology, bytes_per_second: float, name: str, owner: int = 0) -
         try:
             _ip(plan.creation())
             _inside("configure", _orders(plan))
+            whole = replace(bed, made=True)
+            whole.save()
         except BaseException:
             _remove(bed)
             raise
-    return bed
+    return whole
 
 
 def down(name: str) -> bool:
@@ -273,7 +283,7 @@ def _read(name: str) -> Bed | None:
         raise InputError(f"{path} is no record of a fabric; remove it if nothing needs it")
     topology = topology_from_json(value["topology"], str(path))
     plan = Plan(value["name"], topology, value["bytes_per_second"])
-    return Bed(plan, value["owner"], tuple(value["cut"]))
+    return Bed(plan, value["owner"], tuple(value["cut"]), value.get("made", True))
 
 
 def _same(one: Bed, other: Bed) -> bool:
@@ -282,7 +292,7 @@ def _same(one: Bed, other: Bed) -> bool:
 
 
 def _is_whole(bed: Bed) -> bool:
-    return all(Path(path).exists() for path in bed.namespaces)
+    return bed.made and all(Path(path).exists() for path in bed.namespaces)
 
 
 def _words(bed: Bed) -> str:
@@ -366,7 +376,9 @@ def _ip(batch: str) -> None:
 
 
 def _run(command: list[str], text: str) -> str:
-    done = subprocess.run(command, input=text, text=True, capture_output=True, check=False)
+    done = subprocess.run(
+        command, input=text, text=True, capture_output=True, check=False, close_fds=False
+    )
     if done.returncode:
         raise MissingComponentError(
             f"the kernel refuses what a fabric needs ({done.stderr.strip()[-500:]}); to predict "
@@ -377,8 +389,12 @@ def _run(command: list[str], text: str) -> str:
 
 @contextmanager
 def _locked() -> Iterator[None]:
-    """Keep others from making or removing fabrics meanwhile."""
+    """Keep others from making or removing fabrics meanwhile.
+
+    What is started here keeps the lock, so that what a killed `up` had begun ends before `down`.
+    """
     RECORDS.mkdir(mode=0o755, parents=True, exist_ok=True)
     with (RECORDS / ".lock").open("w") as file:
+        os.set_inheritable(file.fileno(), True)
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
