@@ -74,7 +74,7 @@ def main() -> None:
 
 
 def links(name: str, case: Case, iterations: int) -> list[dict[str, object]]:
-    """Run the schedule of a fabric at its large size, and where that has a goal the library's own."""
+    """Run the schedule of a fabric at its large size, and the library's own if that is no wait."""
     native = case.ratio is not None or len(case.topology.terminals) < MANY_RANKS
     return _ran(name, case, [case.shard], iterations, native)
 
@@ -218,7 +218,7 @@ PARTS = {
     "recovery": recovery,
 }
 MANY_RANKS = 16
-"""From how many on the library's own, which then takes minutes for a large shard, needs a reason."""
+"""From how many on the library's own is run for a goal only: a large shard takes it minutes."""
 
 FFT_ROUTES = ("sssp", "single", "extp")
 GRIDS = {8: 128, 27: 162}
