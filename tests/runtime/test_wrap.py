@@ -1,6 +1,7 @@
 """Unmodified programs under `a2aflow wrap`: same results, calls taken, nothing ever broken."""
 
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -111,6 +112,71 @@ def _variables(folder: Path, mpicc: Path, file: str) -> dict[str, str]:
             if path not in kept:
                 path.unlink()
         return found
+
+
+def in_two_kinds(mpi: Mpi, first: list[str], second: list[str]) -> list[str]:
+    """Return the command of a job whose first rank runs one thing, and all others another."""
+    return [*mpi.command(1, first), ":", "-n", str(RANKS - 1), *second]
+
+
+@pytest.mark.parametrize(("others", "taken"), [("multiple", 1), ("single", 0)])
+def test_threads_of_some_ranks_only(
+    mpi: tuple[Mpi, Path], files: list[str], tmp_path: Path, others: str, taken: int
+) -> None:
+    """Calls that do not wait are taken if all ranks have MPI_THREAD_MULTIPLE, and else by none."""
+    program = str(compiled("unfriendly", mpi[1], tmp_path))
+    job = in_two_kinds(mpi[0], [program, "multiple"], [program, others])
+    command = [sys.executable, "-m", "a2aflow", "wrap", files[0], "--report", "--", *job]
+    variables = {**mpi[0].variables(RANKS), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    said = started(command, variables, tmp_path)
+    assert said.count("right\n") == RANKS
+    assert counts(said)[:2] == (taken, 1 - taken)
+
+
+def test_ranks_that_were_told_otherwise(
+    mpi: tuple[Mpi, Path], program: Path, files: list[str], tmp_path: Path
+) -> None:
+    """Another configuration on one rank, or none: a warning, and the library's own calls."""
+    variables = {**mpi[0].variables(RANKS), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    variables |= _variables(tmp_path, mpi[1], files[0])
+    other = tmp_path / "other.wrap"
+    other.write_text(Path(variables["A2AFLOW_WRAP"]).read_text().replace(" 0 ", " 1 "))
+    for path in (other, tmp_path / "none.wrap"):
+        told = ["env", f"A2AFLOW_WRAP={path}", str(program)]
+        said = started(in_two_kinds(mpi[0], told, [str(program)]), variables, tmp_path)
+        assert "A2AFLOW_WRAP: is not the same on all ranks" in said
+        assert said.count("right\n") == 1
+
+
+def test_ranks_that_are_not_wrapped(
+    mpi: tuple[Mpi, Path], program: Path, files: list[str], tmp_path: Path
+) -> None:
+    """The others cannot go on without them: a message and an end, however long they would wait."""
+    variables = {**mpi[0].variables(RANKS), "A2AFLOW_PATIENCE": "0.5"}
+    variables |= _variables(tmp_path, mpi[1], files[0])
+    job = in_two_kinds(mpi[0], ["env", "-u", "LD_PRELOAD", str(program)], [str(program)])
+    ended = subprocess.run(
+        job, env=variables, capture_output=True, text=True, timeout=100, check=False
+    )
+    assert ended.returncode
+    assert "not all ranks are wrapped" in ended.stderr
+
+
+def test_a_rank_that_is_killed(mpi: tuple[Mpi, Path], files: list[str], tmp_path: Path) -> None:
+    """In the middle of the others' call: the job ends, as it does without us."""
+    variables = {**mpi[0].variables(RANKS), **_variables(tmp_path, mpi[1], files[0])}
+    job = mpi[0].command(RANKS, [str(compiled("unfriendly", mpi[1], tmp_path)), "dies"])
+    ended = subprocess.run(
+        job, env=variables, capture_output=True, text=True, timeout=100, check=False
+    )
+    assert ended.returncode
+
+
+def test_programs_of_sessions(mpi: tuple[Mpi, Path], files: list[str], tmp_path: Path) -> None:
+    """Where there is no world, calls are the library's own."""
+    program = [str(compiled("unfriendly", mpi[1], tmp_path)), "sessions"]
+    said = wrapped([files[0]], mpi[0], RANKS, program, tmp_path)
+    assert said.count("right\n") == RANKS
 
 
 def test_another_mpi_than_the_program_s(files: list[str], tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from a2aflow.cli.tables import columns
 from a2aflow.cli.telling import Telling, takes_telling
 from a2aflow.errors import UsageError
 from a2aflow.ir.topology import Topology
-from a2aflow.schedules.by_list import FINER_LISTS
+from a2aflow.schedules.by_list import MOST_IN_ROUNDS
 from a2aflow.schedules.methods import AUTO, find_schedule, require_method
 from a2aflow.schedules.search import FoundSchedule
 from a2aflow.schedules.sweep import sweep_schedules
@@ -61,7 +61,7 @@ def schedule_verb(
         int | None,
         typer.Option(
             help=f"Most chunks to try per shard of mean size; {USUAL_MOST_CHUNKS} if left out, or "
-            f"up to {max(FINER_LISTS)} for a list where few pairs send."
+            f"up to {MOST_IN_ROUNDS} where few pairs send."
         ),
     ] = DEFAULTS.max_chunks,
     loss: Annotated[

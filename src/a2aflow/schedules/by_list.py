@@ -5,6 +5,7 @@ near the certified bound; then the chunks are served link by link (`serve`). The
 that of the paths' largest load, and list scheduling seldom loses much to it, so the time-stepped
 program, which grows with the steps, is not needed. What a list leaves above the loss is repaired
 (`tighten`), as far as that is a small matter, and held against chunks that go in rounds (`rounds`).
+Rounds take many chunks, so the usual numbers of them are tried first.
 """
 
 from collections.abc import Iterator
@@ -22,13 +23,16 @@ from a2aflow.routes import route
 from a2aflow.routes.judge import judge
 from a2aflow.schedules.orders import Ordered, best_order, cheaper, orders_of
 from a2aflow.schedules.placed import Placed, per_shard, place_chunks, place_routes
-from a2aflow.schedules.rounds import in_rounds, rounds_for
+from a2aflow.schedules.rounds import in_rounds, pipeline, rounds_for, short_cycle
 from a2aflow.schedules.search import FoundSchedule, find_in_normal_units
 from a2aflow.schedules.tighten import tightened
 from a2aflow.settings import USUAL_MOST_CHUNKS, RouteSettings, ScheduleSettings, SolveSettings
 
 FINER_LISTS = (24, 32, 48, 64, 96, 128, 192, 256)
 """Further chunks of a shard of mean size to try where no most is given, and few pairs send."""
+
+MOST_IN_ROUNDS = 1024
+"""Chunks of a shard at most that go in rounds where no most is given, and few pairs send."""
 
 ROBUST_CHUNKS = 8
 """Chunks per shard of a template, unless another number is asked for."""
@@ -37,7 +41,10 @@ MOST_TRIED = 400_000
 """Chunks of all shards up to which more of them are tried for a smaller loss."""
 
 FEW_CHUNKS = 12_000
-"""Chunks of all shards up to which those of `FINER_LISTS` are tried."""
+"""Chunks of all shards up to which those of `FINER_LISTS` are tried, and rounds of more."""
+
+MOST_TIMES = 8
+"""Shards that are up to so many times as large as the smallest are cut into chunks of one size."""
 
 COARSE_LIST_GAP = 5e-4
 """The certified gap that is asked of the bound, at least, where primal-dual steps prove it."""
@@ -52,10 +59,10 @@ def find_by_list(problem: Problem, settings: ScheduleSettings) -> FoundSchedule:
     It has the fewest chunks per shard that keep within the loss of the certified bound, or the best
     number found.
     """
-    return find_in_normal_units(problem, settings, _find)
+    return find_in_normal_units(problem, settings, list_in_normal_units)
 
 
-def _find(problem: Problem, settings: ScheduleSettings) -> FoundSchedule:
+def list_in_normal_units(problem: Problem, settings: ScheduleSettings) -> FoundSchedule:
     """Find a schedule for a problem in normal units."""
     if settings.robust is not None:
         return _find_robust(problem, settings, settings.robust)
@@ -64,15 +71,11 @@ def _find(problem: Problem, settings: ScheduleSettings) -> FoundSchedule:
         raise KeyboardInterrupt
     best: Ordered | None = None
     curve: dict[int, float] = {}
-    for chunks in choices(problem, flow.bound, settings):
-        if best is not None and settings.solve.out_of_time():
-            break
-        placed = place_chunks(flow, chunks, settings.solve)
-        for found in orders(placed, flow.bound, settings):
-            finest = found.placed.chunks.most
-            curve[finest] = min(curve.get(finest, np.inf), found.time / flow.time - 1)
-            best = found if best is None else cheaper(best, found, settings.latency)
-        if best is not None and best.time <= flow.bound * (1 + settings.loss) * (1 + 1e-9):
+    for found in _tried(flow, settings):
+        finest = found.placed.chunks.most
+        curve[finest] = min(curve.get(finest, np.inf), found.time / flow.time - 1)
+        best = found if best is None else cheaper(best, found, settings.latency)
+        if best.time <= _enough(flow.bound, settings) or settings.solve.out_of_time():
             break
     if best is None:
         raise InputError("no number of chunks to try; expected at least one chunk per shard")
@@ -81,32 +84,58 @@ def _find(problem: Problem, settings: ScheduleSettings) -> FoundSchedule:
     return FoundSchedule(schedule, curve, {}, Status.GAP_NOT_REACHED, flow.bound)
 
 
-def orders(placed: Placed, bound: float, settings: ScheduleSettings) -> Iterator[Ordered]:
-    """Yield the best order of chunks on their paths, and that of finer ones in rounds if it helps.
+def _tried(flow: Flow, settings: ScheduleSettings) -> Iterator[Ordered]:
+    """Yield orders of more and more chunks: of usual numbers, of these in rounds, and of more."""
+    usual: list[Placed] = []
+    most = per_shard(flow.problem, USUAL_MOST_CHUNKS)
+    finer = choices(flow.problem, flow.bound, settings)
+    while finer and (not usual or finer[0] <= most):
+        usual.append(place_chunks(flow, finer.pop(0), settings.solve))
+        yield _best_list(usual[-1], flow.bound, settings)
+    for placed in usual:
+        yield from _in_rounds(placed, flow.bound, settings)
+    for chunks in finer:
+        yield from orders(place_chunks(flow, chunks, settings.solve), flow.bound, settings)
 
-    What a list leaves above the loss, and is small, is repaired.
-    """
-    enough = bound * (1 + settings.loss) * (1 + 1e-9)
+
+def orders(placed: Placed, bound: float, settings: ScheduleSettings) -> Iterator[Ordered]:
+    """Yield the best order of chunks on their paths, and finer ones in rounds if that helps."""
+    best = _best_list(placed, bound, settings)
+    yield best
+    if best.time > _enough(bound, settings):
+        yield from _in_rounds(placed, bound, settings)
+
+
+def _enough(bound: float, settings: ScheduleSettings) -> float:
+    """Return the time that is within the loss."""
+    return bound * (1 + settings.loss) * (1 + 1e-9)
+
+
+def _best_list(placed: Placed, bound: float, settings: ScheduleSettings) -> Ordered:
+    """Return the best order of a list; what it leaves above the loss, and is small, is repaired."""
+    enough = _enough(bound, settings)
     several = list(orders_of(placed, settings))
     if min(each.time for each in several) > enough:
         repaired = tightened(placed, bound, enough, settings.solve.out_of_time)
         several += [] if repaired is None else [repaired]
-    best = best_order(several, settings)
-    yield best
-    rounds = _rounds(placed, enough, settings)
-    if best.time > enough and rounds > 1:
-        yield in_rounds(placed, rounds)
+    return best_order(several, settings)
 
 
-def _rounds(placed: Placed, enough: float, settings: ScheduleSettings) -> int:
-    """Return in how many rounds chunks may go, and need to; 1 if they should not."""
-    wanted = rounds_for(placed, enough)
-    if wanted is None or settings.chunks is not None or settings.steps is not None:
-        return 1
+def _in_rounds(placed: Placed, bound: float, settings: ScheduleSettings) -> Iterator[Ordered]:
+    """Yield chunks in rounds, if they may go so: as a pipeline, or in a shorter cycle."""
     most, total = settings.max_chunks, MOST_TRIED
     if most is None:
-        most, total = max(FINER_LISTS), FEW_CHUNKS
-    return min(wanted, total // len(placed.size), most // placed.chunks.most)
+        most, total = MOST_IN_ROUNDS, FEW_CHUNKS
+    most = min(total // len(placed.size), most // placed.chunks.most)
+    if settings.chunks is not None or settings.steps is not None or most <= 1:
+        return
+    enough, late = _enough(bound, settings), settings.solve.out_of_time
+    for cycle in (short_cycle(placed, late), pipeline(placed)):
+        wanted = None if cycle is None else rounds_for(cycle, enough)
+        if cycle is not None and wanted is not None:
+            yield in_rounds(cycle, min(wanted, most))
+        if wanted is not None and wanted <= most:
+            return
 
 
 def _find_robust(
@@ -142,13 +171,13 @@ def choices(problem: Problem, bound: float, settings: ScheduleSettings) -> list[
 
 
 def numbers_of(problem: Problem, most: int | None) -> list[int]:
-    """Return numbers of chunks per shard of size 1: all up to a most if all shards are alike.
+    """Return numbers of chunks per shard of size 1: all up to a most if all chunks can be alike.
 
     Else every number that is twice the last one: more of them make no chunks that are more alike.
     """
-    up_to = USUAL_MOST_CHUNKS if most is None else most
-    every = list(range(1, up_to + 1))
-    if not problem.demand.uniform:
+    up_to, shard = USUAL_MOST_CHUNKS if most is None else most, _common_shard(problem)
+    every = [max(1, round(each / shard)) for each in range(1, up_to + 1)] if shard else []
+    if not every:
         powers = (min(2**each, up_to) for each in range(up_to.bit_length() + 1))
         every = [per_shard(problem, each) for each in powers]
     finer = (per_shard(problem, each) for each in FINER_LISTS if most is None)
@@ -163,17 +192,19 @@ def _chunks(problem: Problem, per_shard: int) -> int:
 
 
 def _least_loss(problem: Problem, chunks: int, bound: float) -> float:
-    """Return what whole chunks cost at least over the bound, where links and shards are alike."""
-    capacity, shard = problem.topology.capacity, _shard_of_all(problem)
+    """Return what whole chunks cost at least over the bound, where links and chunks are alike."""
+    capacity, shard = problem.topology.capacity, _common_shard(problem)
     if shard is None or np.ptp(capacity) > 0:
         return 0.0
     exact = bound * float(capacity.max()) * int(chunks_of(np.array([shard]), chunks)[0]) / shard
     return float(np.ceil(exact * (1 - 1e-9)) / exact - 1)
 
 
-def _shard_of_all(problem: Problem) -> float | None:
-    """Return how large every shard is, if all that are not empty are alike."""
+def _common_shard(problem: Problem) -> float | None:
+    """Return the smallest shard, if all others are a few times as large: groups may overlap."""
     if problem.demand.matrix is None:
         return 1.0
     amounts = problem.demand.matrix[problem.demand.matrix > 0]
-    return float(amounts[0]) if np.ptp(amounts) <= 1e-12 * amounts[0] else None
+    times = amounts / amounts.min()
+    alike = times.max() <= MOST_TIMES and np.abs(times - np.rint(times)).max() <= 1e-9
+    return float(amounts.min()) if alike else None

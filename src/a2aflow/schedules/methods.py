@@ -1,6 +1,5 @@
 """The ways to a schedule, ours and the baseline, behind one signature in one dict."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -12,21 +11,16 @@ from a2aflow.ir.files.artefacts import read_as
 from a2aflow.ir.flow import Status
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.schedule import Schedule
-from a2aflow.schedules.by_list import find_by_list
+from a2aflow.schedules.by_list import find_by_list, list_in_normal_units
 from a2aflow.schedules.renew import refuse_with_last, renew_schedule
 from a2aflow.schedules.sccl import synthesise
-from a2aflow.schedules.search import FoundSchedule, find_timestepped, proven_status
+from a2aflow.schedules.search import Finder, FoundSchedule, find_timestepped, proven_status
 from a2aflow.schedules.steps import least_steps
 from a2aflow.schedules.tradeoff import find_cheapest
 from a2aflow.settings import ScheduleSettings
 
 AUTO = "auto"
 """The method that takes another by the size of the problem."""
-
-WORTH_A_LIST = 0.05
-"""The gap, or the loss if that is larger, above which a list is tried after a small program."""
-
-Scheduler = Callable[[Problem, ScheduleSettings], FoundSchedule]
 
 
 def find_schedule(
@@ -74,13 +68,8 @@ def find_by_size(problem: Problem, settings: ScheduleSettings) -> FoundSchedule:
         return timestepped(problem, settings)
     if settings.robust is not None or is_listed(problem, settings):
         return listed(problem, settings)
-    stepped = timestepped(problem, settings)
     asked = settings.steps is not None or settings.chunks is not None
-    enough = max(settings.loss, WORTH_A_LIST)
-    if asked or stepped.schedule.gap <= enough or settings.solve.out_of_time():
-        return stepped
-    other = listed(problem, settings)
-    return min(stepped, other, key=lambda each: _cost(each.schedule, settings))
+    return find_timestepped(problem, settings, None if asked else list_in_normal_units)
 
 
 def is_listed(problem: Problem, settings: ScheduleSettings) -> bool:
@@ -91,10 +80,6 @@ def is_listed(problem: Problem, settings: ScheduleSettings) -> bool:
     sources = len(problem.sources) / find_translations(problem, settings.solve.symmetry).order
     grown = sources * problem.topology.links * least_steps(problem)
     return sources > 1 and grown > sizes.LISTED_VARIABLES
-
-
-def _cost(schedule: Schedule, settings: ScheduleSettings) -> float:
-    return schedule.time + settings.latency * schedule.steps
 
 
 def synthesised(problem: Problem, settings: ScheduleSettings) -> FoundSchedule:
@@ -128,7 +113,7 @@ def timestepped(problem: Problem, settings: ScheduleSettings) -> FoundSchedule:
     return find(problem, settings)
 
 
-METHODS: dict[str, Scheduler] = {
+METHODS: dict[str, Finder] = {
     AUTO: find_by_size,
     "tsmcf": timestepped,
     "list": listed,

@@ -6,7 +6,7 @@ against the other.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -40,6 +40,18 @@ class Ordered:
     placed: Placed
     ways: Ways
     served: Served
+
+    @classmethod
+    def of(cls, placed: Placed, step: Ints, steps: int) -> "Ordered":
+        """Return an order from the step of each leg."""
+        ways = ways_of(placed.problem.topology, placed.paths, placed.size)
+        order = cls(placed, ways, Served(step, steps, 0.0))
+        return replace(order, served=replace(order.served, time=float(order.durations().sum())))
+
+    def without_empty(self) -> "Ordered":
+        """Return the same order without steps in which nothing is sent."""
+        used, step = np.unique(self.served.step, return_inverse=True)
+        return replace(self, served=replace(self.served, step=step, steps=len(used)))
 
     @property
     def time(self) -> float:

@@ -70,8 +70,8 @@ def schedule(
         latency: what a step costs, in shard times.
         step_tolerance: the share by which a further step must lower the time.
         chunks: how many per shard; the fewest that do if left out.
-        max_chunks: most chunks to try per shard of mean size; if left out 16, or up to 256 for a
-            list where few pairs send.
+        max_chunks: most chunks to try per shard of mean size; if left out 16, or up to 1,024 where
+            few pairs send.
         loss: how much longer than the fractional optimum it may take.
         operation_cost: what each message costs the rank that sends or receives it, in shard times;
             the schedule is then the one of least time, latency and cost in all that was found with

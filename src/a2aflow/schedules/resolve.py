@@ -37,7 +37,7 @@ from a2aflow.schedules.orders import Ordered, order_by_list
 from a2aflow.schedules.placed import Placed, per_shard, place_all
 from a2aflow.settings import SolveSettings
 
-FINENESS = 0.2
+FINENESS = 0.22
 """What the loss times the chunks of a shard of mean size is at first."""
 
 FINER = (1.5, 2.0)
@@ -49,8 +49,11 @@ MOST_CHUNKS = 64
 PRICE_STEEPNESS = 6.0
 """What the loss times the last steepness of the prices is: a gap is about the inverse of that."""
 
-PASSES = 2.8
-"""Passes of best responses over the inverse root of the loss: 20 for two percent."""
+PASSES = 5.0
+"""Passes of best responses over the inverse root of the loss: 35 for two percent."""
+
+TOGETHER = 4
+"""Chunks of a pair that move as one in the first passes, at most."""
 
 RESOLVED_QUOTAS = (8, 24)
 """Parts of the paths' time that steps are to take, in turn."""
@@ -126,7 +129,7 @@ class Resolver:
             nonlocal lengths
             passes = min(MOST_PASSES, round(finer * PASSES / self.loss**0.5))
             steepness = min(LAST_STEEPNESS, max(10.0, PRICE_STEEPNESS / self.loss))
-            table, lengths = quick_paths(self.problem.topology, cut, steepness, passes)
+            table, lengths = quick_paths(self.problem.topology, cut, steepness, passes, TOGETHER)
             return table
 
         return place_all(self.problem, chunks, spread), lengths

@@ -2,7 +2,10 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
+
+import numpy as np
 
 from a2aflow.check.schedule import check_schedule
 from a2aflow.flows import sizes
@@ -36,6 +39,13 @@ TIGHT_SHARE = 0.05
 
 WORST_WIDENED = 2.0
 """The loss up to which whole durations are tried before they are given up."""
+
+WORTH_ANOTHER = 0.05
+"""The gap, or the loss if that is larger, above which another way is worth trying."""
+
+MOST_WAITS = 2.0
+"""Steps over those of the longest path at most, where there is another way: a flow that needs more
+of them fills long ways, which takes ever more steps."""
 
 EVEN_LOSS = 1e-6
 """What loading links evenly may cost."""
@@ -83,19 +93,25 @@ class FoundSchedule:
         return in_order(found)
 
 
-def find_timestepped(problem: Problem, settings: ScheduleSettings) -> FoundSchedule:
+Finder = Callable[[Problem, ScheduleSettings], FoundSchedule]
+"""What finds a schedule."""
+
+
+def find_timestepped(
+    problem: Problem, settings: ScheduleSettings, other: Finder | None = None
+) -> FoundSchedule:
     """Return a checked schedule as near to the fractional optimum as was asked for.
 
     The numbers of chunks that divide the fractional time evenly are tried for a loss of nothing;
     failing that, the smallest number within the loss is taken, and failing that, the best found.
+    Where that leaves much to the bound, an `other` way is tried too, and the better of both taken.
     """
-    return find_in_normal_units(problem, settings, _find)
+    find = _find if other is None else partial(_find_either, other=other)
+    return find_in_normal_units(problem, settings, find)
 
 
 def find_in_normal_units(
-    problem: Problem,
-    settings: ScheduleSettings,
-    find: Callable[[Problem, ScheduleSettings], FoundSchedule],
+    problem: Problem, settings: ScheduleSettings, find: Finder
 ) -> FoundSchedule:
     """Search in normal units, with the clock running; return what was found in the problem's own.
 
@@ -124,11 +140,45 @@ def proven_status(schedule: Schedule, otherwise: Status, settings: SolveSettings
 
 def _find(problem: Problem, settings: ScheduleSettings) -> FoundSchedule:
     """Find a schedule for a problem in normal units."""
+    return _with_chunks(*_fractional(problem, settings), settings)
+
+
+def _find_either(problem: Problem, settings: ScheduleSettings, other: Finder) -> FoundSchedule:
+    """Find a schedule; where much is left to the bound, also by another way.
+
+    That goes first where the fractional schedule alone leaves so much, and if it is no slower than
+    that, no whole chunks in as many steps are faster.
+    """
+    master, flow = _fractional(problem, settings, MOST_WAITS)
+    enough = master.bound * (1 + max(settings.loss, WORTH_ANOTHER))
+    others = [other(problem, settings)] if flow.time > enough else []
+    if others and _cost(others[0], settings) <= flow.time + settings.latency * flow.expansion.steps:
+        return others[0]
+    stepped = _with_chunks(master, flow, settings)
+    if not others and stepped.schedule.time > enough and not settings.solve.out_of_time():
+        others = [other(problem, settings)]
+    return min((stepped, *others), key=lambda each: _cost(each, settings))
+
+
+def _cost(found: FoundSchedule, settings: ScheduleSettings) -> float:
+    return found.schedule.time + settings.latency * found.schedule.steps
+
+
+def _fractional(
+    problem: Problem, settings: ScheduleSettings, most_waits: float = np.inf
+) -> tuple[Flow, TimedFlow]:
+    """Return the plain flow, and the flow in steps."""
     master = solve_master(problem, _plain_settings(problem, settings.solve).sharing(MASTER_SHARE))
     if master.status is Status.INTERRUPTED:
         raise KeyboardInterrupt
     stepping = replace(settings, solve=settings.solve.sharing(STEPPING_SHARE))
-    flow = _even_flow(master, stepping) or choose_flow(master, stepping)
+    even = _even_flow(master, stepping)
+    return master, even or choose_flow(master, stepping, most_waits)
+
+
+def _with_chunks(master: Flow, flow: TimedFlow, settings: ScheduleSettings) -> FoundSchedule:
+    """Return a schedule of whole chunks for a flow in steps."""
+    problem = master.problem
     rounded, curve = _search(flow, settings)
     schedule = replace(schedule_from(rounded, master.certificate, "tsmcf"), problem=problem)
     floor = {chunks: floor_of(flow, chunks) for chunks in choices_of(flow, settings.most_chunks)}
@@ -154,8 +204,11 @@ def _plain_settings(problem: Problem, solving: SolveSettings) -> SolveSettings:
     return replace(solving, gap=max(solving.gap, COARSE_GAP)) if large else solving
 
 
-def choose_flow(master: Flow, settings: ScheduleSettings) -> TimedFlow:
-    """Return the fractional schedule of the steps asked for, or of the best number of them."""
+def choose_flow(master: Flow, settings: ScheduleSettings, most_waits: float = np.inf) -> TimedFlow:
+    """Return the fractional schedule of the steps asked for, or of the best number of them.
+
+    That is at most `most_waits` times the longest path of the plain flow.
+    """
     translations = find_translations(master.problem, settings.solve.symmetry)
     if settings.steps is not None:
         return flow_of_steps(master, settings.steps, settings.solve, translations)
@@ -164,8 +217,23 @@ def choose_flow(master: Flow, settings: ScheduleSettings) -> TimedFlow:
     if settings.latency == 0 and tight and is_large(master.problem, steps, translations):
         # So few steps do not reach the bound, and are the hardest for primal-dual steps.
         steps += 1
-    flows = timed_flows(master, settings.solve, settings.step_tolerance, translations, steps)
+    flows = timed_flows(
+        master,
+        settings.solve,
+        settings.step_tolerance,
+        translations,
+        steps,
+        _shortest_step(master.problem, settings.chunks or settings.most_chunks),
+        most_waits,
+    )
     return best_flow(flows, master.bound, settings.latency)
+
+
+def _shortest_step(problem: Problem, chunks: int) -> float:
+    """Return how long one chunk takes on the widest link, if a shard of mean size has so many."""
+    amounts = problem.demand.table()
+    mean = float(amounts[amounts > 0].mean())
+    return mean / chunks / float(problem.topology.capacity.max())
 
 
 def _search(flow: TimedFlow, settings: ScheduleSettings) -> tuple[Rounded, dict[int, float]]:

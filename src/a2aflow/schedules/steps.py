@@ -40,12 +40,16 @@ def timed_flows(
     tolerance: float = STEP_TOLERANCE,
     translations: Translations | None = None,
     first: int | None = None,
+    shortest: float = 0.0,
+    most_waits: float = np.inf,
 ) -> Iterator[TimedFlow]:
     """Yield optimal flows of more and more steps, until one more gains less than `tolerance`.
 
     The plain optimum may need detours that take many steps to pay off, so the search goes on at
     least until a step allows for the longest path of the plain flow `master`. It begins with the
-    `first` number of steps, the least that there can be if left out.
+    `first` number of steps, the least that there can be if left out. No step takes less than the
+    `shortest`, that of one chunk: so it ends where more of them would take longer than fewer do. It
+    also ends at `most_waits` times the longest path.
     """
     problem = master.problem
     steps = least_steps(problem) if first is None else first
@@ -59,7 +63,8 @@ def timed_flows(
         gained = flow.time <= last * (1 - tolerance)
         if flow.time <= master.bound * (1 + flow.exact) or not (gained or steps < enough):
             return
-        if settings.out_of_time():
+        useless = (steps + 1) * shortest > flow.time or steps >= most_waits * enough
+        if useless or settings.out_of_time():
             return
         steps, last = steps + 1, flow.time
 

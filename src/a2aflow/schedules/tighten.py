@@ -20,7 +20,7 @@ from a2aflow.schedules.detours import without_detours
 from a2aflow.schedules.expansion import Expansion
 from a2aflow.schedules.orders import Ordered, order_by_list
 from a2aflow.schedules.placed import Placed
-from a2aflow.schedules.serve import Served, ways_of
+from a2aflow.schedules.serve import ways_of
 from a2aflow.schedules.steps import least_steps
 from a2aflow.settings import Late
 
@@ -34,14 +34,18 @@ def tightened(placed: Placed, bound: float, enough: float, late: Late) -> Ordere
     No order takes less than the `bound`. None if there are too many chunks for a negotiation, or if
     it is late.
     """
-    topology = placed.problem.topology
-    paths = placed.paths
-    longest = float((placed.size[paths.path_of_link] / topology.capacity[paths.link]).max())
+    longest = longest_send(placed)
     steps = placed.time / longest
-    if len(placed.size) * topology.links * steps > sizes.TIGHTENED_WORK:
+    if len(placed.size) * placed.problem.topology.links * steps > sizes.TIGHTENED_WORK:
         return None
     best = order_by_list(placed, longest, 1.0, late)
-    return None if best is None else _with_fewer_steps(best, bound, enough, late)
+    return None if best is None else _with_fewer_steps(best, bound, enough, late).without_empty()
+
+
+def longest_send(placed: Placed) -> float:
+    """Return how long the slowest send of any chunk takes."""
+    capacity, paths = placed.problem.topology.capacity, placed.paths
+    return float((placed.size[paths.path_of_link] / capacity[paths.link]).max())
 
 
 def _with_fewer_steps(best: Ordered, bound: float, enough: float, late: Late) -> Ordered:
@@ -54,7 +58,7 @@ def _with_fewer_steps(best: Ordered, bound: float, enough: float, late: Late) ->
     works = best.steps
     steps = max(fails + 1, int(np.searchsorted(elapsed, enough * (1 + 1e-9), side="right")))
     while fails + 1 < works and best.time > enough * (1 + 1e-9) and not late():
-        found = _within(best, durations[:steps], late)
+        found = within(best, durations[:steps], steps, late)
         if found is None:
             fails = steps
         else:
@@ -63,16 +67,23 @@ def _with_fewer_steps(best: Ordered, bound: float, enough: float, late: Late) ->
     return best
 
 
-def _within(start: Ordered, durations: Floats, late: Late) -> Ordered | None:
-    """Return an order whose steps take at most these durations, or None if none was found."""
+def within(
+    start: Ordered, durations: Floats, steps: int, late: Late, rounds: int = TIGHTENING_ROUNDS
+) -> Ordered | None:
+    """Return an order of so many steps that take these durations at most, if one was found.
+
+    Where there are fewer durations than steps, they come again and again, and steps that share one
+    share its budget: together they take no longer.
+    """
     placed = start.placed
     topology = placed.problem.topology
-    expansion = Expansion(placed.problem, len(durations))
+    expansion = Expansion(placed.problem, steps)
     ends = (expansion.starts[placed.paths.source], expansion.ends[placed.paths.destination])
-    free = np.full(expansion.graph.links - expansion.timed_links, expansion.timed_links)
+    shared = len(durations) * topology.links
+    free = np.full(expansion.graph.links - expansion.timed_links, shared)
     budgets = Budgets(
-        np.concatenate((np.arange(expansion.timed_links), free)),
-        np.ones(expansion.timed_links),
+        np.concatenate((np.arange(expansion.timed_links) % shared, free)),
+        np.ones(shared),
         np.outer(durations, topology.capacity).ravel(),
         float(np.median(placed.size)),
     )
@@ -81,12 +92,12 @@ def _within(start: Ordered, durations: Floats, late: Late) -> Ordered | None:
         Chunks(*ends, placed.size),
         _timed_paths(start, expansion),
         budgets,
-        TIGHTENING_ROUNDS,
+        rounds,
         0,
         late,
         (expansion.steps, topology.links),
     )
-    return _ordered(placed, without_detours(expansion, paths)) if fits else None
+    return _ordered(placed, steps, without_detours(expansion, paths)) if fits else None
 
 
 def _timed_paths(start: Ordered, expansion: Expansion) -> Ints:
@@ -102,13 +113,11 @@ def _timed_paths(start: Ordered, expansion: Expansion) -> Ints:
     return table
 
 
-def _ordered(placed: Placed, timed: Ints) -> Ordered:
-    """Return timed paths as chunks on paths with an order, without empty steps."""
+def _ordered(placed: Placed, steps: int, timed: Ints) -> Ordered:
+    """Return timed paths as chunks on paths with an order."""
     topology, taken = placed.problem.topology, timed != NOTHING
     link = np.where(taken, timed % topology.links, NOTHING)
     paths = Paths.from_table(placed.paths.source, placed.paths.destination, link)
-    used, step = np.unique(timed[taken] // topology.links, return_inverse=True)
-    moved = replace(placed, paths=paths)
     ways = ways_of(topology, paths, placed.size)
-    order = Ordered(moved, ways, Served(step[ways.begin[:-1]], len(used), 0.0))
-    return replace(order, served=replace(order.served, time=float(order.durations().sum())))
+    step = (timed[taken] // topology.links)[ways.begin[:-1]]
+    return Ordered.of(replace(placed, paths=paths), step, steps)

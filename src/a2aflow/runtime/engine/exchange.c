@@ -24,6 +24,14 @@ enum { UNASKED_BYTES = 16 * 1024, LONGEST_SLEEP = 1000 * 1000 };
 /* What may pass meanwhile, at the rate of this call so far, and nanoseconds at most: a transport
  * that moves on only when asked has some buffers, and these must not run dry. */
 
+#ifdef OPEN_MPI
+enum { YIELDS = 0 };
+#else
+enum { YIELDS = 1 };
+#endif
+/* Whether to yield after asking in vain. Open MPI has done so itself where ranks share cores, and a
+ * second yield lets all others have two turns before we ask again. */
+
 typedef struct {
     int64_t offset;
     int32_t bytes, buffer, other; /* the shard to or from rank `other`, or scratch */
@@ -423,7 +431,8 @@ int a2a_test(Exchange *it, int *done)
 static void give_way(const Exchange *it, int sleeps)
 {
     if (!sleeps) {
-        sched_yield();
+        if (YIELDS)
+            sched_yield();
         return;
     }
     int64_t spare = it->moved ? (now() - it->begun) / it->moved * UNASKED_BYTES : 0;

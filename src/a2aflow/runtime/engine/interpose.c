@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* What `a2aflow wrap` wrote: files of messages, and from how many bytes of a shard on. */
 typedef struct {
@@ -21,8 +22,14 @@ typedef struct {
     int32_t *world; /* the rank in MPI_COMM_WORLD of each of its ranks, or NULL */
 } Entry;
 
+#define HASH_PRIME 16777619u /* of the hash FNV-1a */
+enum { USUAL_PATIENCE = 60 };
+/* Seconds to wait for ranks that may not have this library, unless A2AFLOW_PATIENCE says another
+ * number; all that have it come here right after MPI_Init, which few leave much before others. */
+
 static Entry *entries;
 static int entry_count, report, finalizing;
+static uint32_t configured; /* tells one configuration from another */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int keyval = MPI_KEYVAL_INVALID;
@@ -60,6 +67,7 @@ typedef struct Bound {
     int32_t ranks, rank;
     int64_t turn;
     int count, gone, in_flight;
+    int level; /* of threads, the least of any rank: all take a call, or none */
     struct {
         Plan *plan;
         int64_t least;
@@ -90,6 +98,8 @@ static void configure(void)
         return;
     }
     while ((length = getline(&line, &room, file)) > 0) {
+        for (ssize_t k = 0; k < length; k++)
+            configured = (configured ^ (unsigned char)line[k]) * HASH_PRIME + 1;
         if (line[length - 1] == '\n')
             line[length - 1] = 0;
         int32_t ranks;
@@ -170,7 +180,7 @@ static Operation *new_operation(Bound *bound)
     if (!operation)
         return NULL;
     operation->bound = bound;
-    operation->exchanges = calloc((size_t)entry_count, sizeof(Exchange *));
+    operation->exchanges = calloc((size_t)entry_count + 1, sizeof(Exchange *));
     operation->in = calloc(ranks, sizeof(int64_t));
     operation->out = calloc(ranks, sizeof(int64_t));
     operation->by_role = calloc(ranks * ranks, sizeof(int64_t));
@@ -248,49 +258,77 @@ static void add_plan(Bound *bound, const Entry *entry, int32_t *role)
     bound->plans[at].peers = peers;
 }
 
+/* Agree with the other ranks of a communicator; return whether all are ready, and have been told the
+ * same. Else there is no telling what they would do. Collective. */
+static int agree(MPI_Comm comm, int rank, int ready, int *level)
+{
+    PMPI_Query_thread(level);
+    int64_t mine[4] = {ready, *level, configured, -(int64_t)configured}, least[4] = {0};
+    if (PMPI_Allreduce(mine, least, 4, MPI_INT64_T, MPI_MIN, comm))
+        return 0;
+    *level = (int)least[1];
+    int alike = least[2] == -least[3];
+    if (!alike && rank == 0)
+        warn("A2AFLOW_WRAP", "is not the same on all ranks");
+    return alike && least[0];
+}
+
+static Bound *new_bound(int ranks, int rank)
+{
+    Bound *bound = calloc(1, sizeof *bound);
+    if (!bound)
+        return NULL;
+    bound->comm = MPI_COMM_NULL;
+    bound->ranks = ranks;
+    bound->rank = rank;
+    bound->plans = calloc((size_t)entry_count + 1, sizeof *bound->plans);
+    bound->counts = calloc((size_t)ranks, sizeof(int64_t));
+    bound->matrix = calloc((size_t)ranks * ranks, sizeof(int64_t));
+    bound->blocking = new_operation(bound);
+    if (bound->plans && bound->counts && bound->matrix && bound->blocking)
+        return bound;
+    free_bound(bound);
+    return NULL;
+}
+
+/* Add all plans that fit. Collective. */
+static void add_plans(Bound *bound, MPI_Comm comm, int *ours, int *world)
+{
+    MPI_Group own, everyone;
+    PMPI_Comm_group(comm, &own);
+    PMPI_Comm_group(MPI_COMM_WORLD, &everyone);
+    for (int r = 0; r < bound->ranks; r++)
+        ours[r] = r;
+    PMPI_Group_translate_ranks(own, bound->ranks, ours, everyone, world);
+    PMPI_Group_free(&own);
+    PMPI_Group_free(&everyone);
+    for (int i = 0; i < entry_count; i++) {
+        int32_t *role = role_of(&entries[i], bound->ranks, world);
+        if (role)
+            add_plan(bound, &entries[i], role);
+    }
+}
+
 /* Look at a communicator for the first time, together with its other ranks. */
 static Bound *bind(MPI_Comm comm)
 {
-    int ranks, rank, fits = 0;
+    int ranks, rank, fits = 0, level;
     PMPI_Comm_size(comm, &ranks);
     PMPI_Comm_rank(comm, &rank);
+    if (ranks < 2)
+        return NULL;
     for (int i = 0; i < entry_count; i++)
         fits |= entries[i].ranks == ranks;
-    if (!fits)
-        return NULL;
     int *ours = malloc(sizeof(int) * (size_t)ranks), *world = malloc(sizeof(int) * (size_t)ranks);
-    Bound *bound = calloc(1, sizeof *bound);
-    int ready = ours && world && bound;
-    if (ready) {
-        bound->comm = MPI_COMM_NULL;
-        bound->ranks = ranks;
-        bound->rank = rank;
-        bound->plans = calloc((size_t)entry_count, sizeof *bound->plans);
-        bound->counts = calloc((size_t)ranks, sizeof(int64_t));
-        bound->matrix = calloc((size_t)ranks * ranks, sizeof(int64_t));
-        bound->blocking = new_operation(bound);
-        ready = bound->plans && bound->counts && bound->matrix && bound->blocking;
-    }
-    int all = 0;
-    PMPI_Allreduce(&ready, &all, 1, MPI_INT, MPI_MIN, comm);
-    if (all && PMPI_Comm_dup(comm, &bound->comm) == MPI_SUCCESS) {
-        MPI_Group own, everyone;
-        PMPI_Comm_group(comm, &own);
-        PMPI_Comm_group(MPI_COMM_WORLD, &everyone);
-        for (int r = 0; r < ranks; r++)
-            ours[r] = r;
-        PMPI_Group_translate_ranks(own, ranks, ours, everyone, world);
-        PMPI_Group_free(&own);
-        PMPI_Group_free(&everyone);
-        for (int i = 0; i < entry_count; i++) {
-            int32_t *role = role_of(&entries[i], ranks, world);
-            if (role)
-                add_plan(bound, &entries[i], role);
-        }
+    Bound *bound = fits ? new_bound(ranks, rank) : NULL;
+    if (agree(comm, rank, ours && world && bound, &level) &&
+        PMPI_Comm_dup(comm, &bound->comm) == MPI_SUCCESS) {
+        bound->level = level;
+        add_plans(bound, comm, ours, world);
     }
     free(ours);
     free(world);
-    if (all && bound->count)
+    if (bound && bound->count)
         return bound;
     free_bound(bound);
     return NULL;
@@ -300,10 +338,13 @@ static Bound *bind(MPI_Comm comm)
  * its ranks then do: they make the same calls in the same order. */
 static Bound *bound_of(MPI_Comm comm, int wait)
 {
-    int between = 1, known = 0;
+    int between = 1, known = 0, has_world = 0;
     void *value = NULL;
+    /* Without a world, in programs of sessions, nobody knows which rank is which. */
+    if (PMPI_Initialized(&has_world) || !has_world)
+        return NULL;
     pthread_once(&once, configure);
-    if (!entry_count || comm == MPI_COMM_NULL || PMPI_Comm_test_inter(comm, &between) || between)
+    if (comm == MPI_COMM_NULL || PMPI_Comm_test_inter(comm, &between) || between)
         return NULL;
     pthread_mutex_lock(&lock);
     if (keyval == MPI_KEYVAL_INVALID)
@@ -692,11 +733,10 @@ static Operation *take_idle(Bound *bound)
 static int take_i(const Side *send, const Side *receive, MPI_Comm comm, MPI_Request *request,
                   int *code)
 {
-    int level = MPI_THREAD_SINGLE, at;
-    PMPI_Query_thread(&level);
-    Bound *bound = level == MPI_THREAD_MULTIPLE ? bound_of(comm, 0) : NULL;
+    int at;
+    Bound *bound = bound_of(comm, 0);
     int64_t shard = shard_of(bound, receive, &at);
-    if (!shard) {
+    if (!shard || bound->level != MPI_THREAD_MULTIPLE) {
         count_passed();
         return 0;
     }
@@ -746,11 +786,37 @@ int a2a_ialltoall_c(ALLTOALL(MPI_Count), MPI_Request *request)
 }
 #endif
 
+/* Wait until all ranks of the world are here; end them if some are not. These have not been given
+ * this library, and whatever they do next, it is not what we wait for. */
+static void meet_all(void)
+{
+    const char *told = getenv("A2AFLOW_PATIENCE");
+    double patience = told ? atof(told) : USUAL_PATIENCE, begun = PMPI_Wtime();
+    struct timespec moment = {0, 100 * 1000};
+    MPI_Request request;
+    int here = 0;
+    if (PMPI_Ibarrier(MPI_COMM_WORLD, &request))
+        return;
+    while (!PMPI_Test(&request, &here, MPI_STATUS_IGNORE) && !here) {
+        if (PMPI_Wtime() - begun > patience) {
+            fprintf(stderr,
+                    "a2aflow: not all ranks are wrapped: some have not come within %g s "
+                    "(A2AFLOW_PATIENCE); all need LD_PRELOAD, A2AFLOW_ENGINE, A2AFLOW_LIBMPI and "
+                    "A2AFLOW_WRAP, and the files that these name\n",
+                    patience);
+            PMPI_Abort(MPI_COMM_WORLD, 1);
+        }
+        nanosleep(&moment, NULL);
+    }
+}
+
 /* Look at the world as soon as there is one, so that calls that do not wait can be taken, too. */
 static int begin(int code)
 {
-    if (code == MPI_SUCCESS)
+    if (code == MPI_SUCCESS) {
+        meet_all();
         bound_of(MPI_COMM_WORLD, 1);
+    }
     return code;
 }
 
