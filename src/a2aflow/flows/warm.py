@@ -15,7 +15,12 @@ from a2aflow.flows.by_lp import finished, flow_from_volumes, with_status
 from a2aflow.flows.certificate import certify_program
 from a2aflow.flows.exact import NEGLIGIBLE_FLOW, exact_flows
 from a2aflow.flows.fill import fill_missing
-from a2aflow.flows.first_order import improve_by_steps, solve_by_steps
+from a2aflow.flows.first_order import (
+    improve_by_steps,
+    raise_bound,
+    search_from,
+    solve_by_steps,
+)
 from a2aflow.flows.first_order_search import Guess
 from a2aflow.flows.groups import by_source
 from a2aflow.flows.program import FlowProgram, reduced_program, whole_program
@@ -34,6 +39,9 @@ MOST_LOOKUPS = 1_000_000_000
 
 REPAIR_PARTS = 16
 """Parts in which a repair sends what failed links carried: more than the noise of a solver."""
+
+STEPS_BETWEEN_PASSES = 100
+"""Steps of the first-order method, at most, that raise the bound where passes do not get near it."""
 
 NOWHERE = -1
 """In place of a node or link that the last problem did not have."""
@@ -78,11 +86,10 @@ def _solve_from(units: Units, last: Flow, settings: SolveSettings) -> Flow:
     symmetry = find_symmetry(problem, settings.symmetry)
     program = reduced_program(symmetry)
     guess = _carried_over(program, last, units.demand)
-    with using_threads(settings.workers):
-        flow, start = _relieved(problem, program, guess, settings)
-    if flow.gap > settings.gap and guess.volumes.any():
-        flow = improve_by_steps(problem, program, settings, flow, start)
-    elif flow.gap > settings.gap:  # Nothing is left of the last answer to start from.
+    if guess.volumes.any():
+        with using_threads(settings.workers):
+            flow = _relieved(problem, program, guess, settings)
+    else:  # Nothing is left of the last answer to start from.
         flow = solve_by_steps(problem, program, settings, "first-order")
     flow = finished(problem, program, flow, settings)
     return flow if symmetry.trivial else replace(flow, generators=symmetry.generators)
@@ -90,14 +97,30 @@ def _solve_from(units: Units, last: Flow, settings: SolveSettings) -> Flow:
 
 def _relieved(
     problem: Problem, program: FlowProgram, guess: Guess, settings: SolveSettings
-) -> tuple[Flow, Guess]:
-    """Return the flow that is left, moved off links that are too full, and where to go on from."""
-    certificate = certify_program(program, [guess.lengths])
+) -> Flow:
+    """Return the flow that is left, moved off links that are too full, within the gap.
+
+    Where passes alone do not get near, steps of the first-order method raise the bound in between,
+    and have the last word.
+    """
+    proof = certify_program(program, [guess.lengths])
     volumes = exact_flows(program.graph, program.groups, guess.volumes)
-    relieve(program, volumes, certificate.bound, settings)
+    passes = relieve(program, volumes, proof.bound, settings)
+    search = None
+    while passes and not settings.out_of_time():
+        if search is None:
+            search = search_from(program, settings, Guess(volumes, proof.lengths))
+        enough = program.time(volumes) / (1 + settings.gap)
+        proof = raise_bound(search, enough, STEPS_BETWEEN_PASSES)
+        passes = relieve(program, volumes, proof.bound, settings, passes)
     volumes = exact_flows(program.graph, program.groups, volumes)
-    flow = flow_from_volumes(problem, program, volumes, certificate, "relief")
-    return with_status(flow, Status.TIME_LIMIT, settings), Guess(volumes, guess.lengths)
+    flow = flow_from_volumes(problem, program, volumes, proof, "relief")
+    flow = with_status(flow, Status.TIME_LIMIT, settings)
+    if flow.gap <= settings.gap or settings.out_of_time():
+        return flow
+    if search is None:
+        search = search_from(program, settings, Guess(volumes, proof.lengths))
+    return improve_by_steps(problem, search, flow)
 
 
 def _repaired(problem: Problem, program: FlowProgram, guess: Guess) -> Flow:
