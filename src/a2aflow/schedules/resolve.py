@@ -134,10 +134,7 @@ class Resolver:
     def _proof(self, placed: Placed, lengths: Floats, time: float) -> Certificate:
         """Prove what a time needs, if it can be, from the loads and prices of the paths."""
         program = whole_program(self.problem, by_source(self.problem))
-        row = np.searchsorted(program.groups.source, placed.paths.source)
-        volumes = np.zeros((len(program.weight), self.problem.topology.links))
-        path = placed.paths.path_of_link
-        np.add.at(volumes, (row[path], placed.paths.link), placed.size[path])
+        volumes = program.volumes_of(placed.paths, placed.size)
         settings = replace(self.settings, gap=max(self.settings.gap, PROOF_SHARE * self.loss))
         guess = Guess(volumes, lengths / lengths.max())
         return raise_bound(search_from(program, settings, guess), time / (1 + self.loss))
