@@ -75,6 +75,9 @@ def test_the_verb_begins_with_saved_routes(run: Run, tmp_path: Path) -> None:
     assert found["last"]["repaired_gap"] >= found["gap"]
     assert found["layers"] >= 1
     assert "does not arrive if they stay as they are" in run(*words).out
+    refused = run("route", "torus:4x4", "--from", saved)
+    assert refused.code == 3
+    assert "is for genkautz:n=16,d=3" in refused.err
     refused = run(*words, "--method", "single")
     assert refused.code == 2
     assert "a method of their own" in refused.err

@@ -32,7 +32,7 @@ STEEPNESS = (40.0, 60.0, 90.0, 135.0, 200.0, 300.0, 450.0, 600.0)
 """One for each pass: links whose times are a share of 1 / steepness apart differ by e in price."""
 
 FORESEEN_PASSES = 2
-"""If so many more passes, each as good as the last one, are not enough, the bound may be at fault."""
+"""If so many more passes as the last one are not enough, it may be the fault of the bound."""
 
 TARGET_SHARE, FULL_SHARE = 0.75, 0.75
 """Shares of the gap, above the bound: the time that prices are about, and when a link is full."""

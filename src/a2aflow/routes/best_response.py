@@ -114,7 +114,9 @@ def respond_from(
         if least <= enough or settings.out_of_time():
             break
         moved = _pass(state, steepness / (max(goal, state.time) * graph.capacity), steepness)
-        settings.report(f"moving routes: pass {index + 1}, {state.time / goal - 1:.2%} above the bound")
+        settings.report(
+            f"moving routes: pass {index + 1}, {state.time / goal - 1:.2%} above the bound"
+        )
         price = np.exp(steepness * (state.load / (state.time * graph.capacity) - 1))
         lengths.append(price / graph.capacity / price.sum())
         if state.time < least:

@@ -19,8 +19,8 @@ from a2aflow.flows.certificate import certify
 from a2aflow.flows.first_order import raise_bound, search_from
 from a2aflow.flows.first_order_search import Guess
 from a2aflow.flows.groups import by_source
+from a2aflow.flows.matching import NOWHERE, matching_links, matching_nodes
 from a2aflow.flows.program import whole_program
-from a2aflow.flows.warm import NOWHERE, matching_links, matching_nodes
 from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.certificate import Certificate
 from a2aflow.ir.paths import NOTHING, Paths
@@ -39,8 +39,8 @@ DETOUR_HOPS = 6
 """How many more hops than the longest of the last routes a new one may have."""
 
 RAISES, STEPS_OF_A_RAISE = 3, 150
-"""How often, and by how many steps at most, the bound is raised until it proves the gap: so few that
-no flow is made exact on the way."""
+"""How often, and by how many steps at most, the bound is raised until it proves the gap: so few
+that no flow is made exact on the way."""
 
 MOST_RAISED = 20_000_000
 """Flow variables up to which steps raise the bound."""
