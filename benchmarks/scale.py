@@ -6,11 +6,13 @@ before. Beside every size whose symmetry helps stands one that has little or non
 line says how many automorphisms there are. Ratios are measured in the same run, without start-up:
 against the fastest of HiGHS' solvers, which get `--patience` times as long as the first-order
 method took; against the child programs of the paper; of a warm restart against a cold one; of a
-step against copying; of two MPI ranks against one; of renewed routes against new ones.
+step against copying; of two MPI ranks against one; after a failure, of what begins with the last
+answer against what begins from scratch.
 
     python benchmarks/scale.py
     python benchmarks/scale.py --only solve ratio
     python benchmarks/scale.py --only solve route schedule --match genkautz
+    python benchmarks/scale.py --only failures --nodes 200 1000
 """
 
 import argparse
@@ -30,6 +32,7 @@ from unittest.mock import patch
 
 import numpy as np
 
+import a2aflow
 from a2aflow import Problem, build
 from a2aflow.flows import first_order, first_order_search
 from a2aflow.flows.groups import by_source
@@ -235,23 +238,62 @@ def over_ranks() -> Iterator[str]:
     )
 
 
-def after_failures() -> Iterator[str]:
-    """Compare routes renewed after a failure with routes found anew, and with a repair."""
-    for spec in ("genkautz:n=200,d=4", "jellyfish:n=200,d=4,seed=1"):
-        with tempfile.TemporaryDirectory() as folder:
-            saved = str(Path(folder, "last.npz"))
-            gap = ("--gap", "1e-3")
-            run("route", spec, "--method", "single", *gap, "--output", saved)
-            for what in (("--drop-links", "1"), ("--drop-links", "3"), ("--drop-nodes", "1")):
-                broken = ("route", spec, *what, "--seed", "1", *gap)
-                cold = run(*broken, "--method", "single").summary
-                warm = run(*broken, "--from", saved).summary
-                yield (
-                    f"{spec} {' '.join(what)}: anew {cold['seconds']:.1f} s to {cold['gap']:.1%}, "
-                    f"from the last {warm['seconds']:.1f} s to {warm['gap']:.1%}, ratio "
-                    f"{cold['seconds'] / warm['seconds']:.1f}; {warm['last']['repaired_gap']:.0%} "
-                    f"if only what is displaced moves, {warm['last']['unserved']:.1%} unserved"
-                )
+FAILURES: dict[str, Callable[[a2aflow.Topology], a2aflow.Topology]] = {
+    "1 link": partial(a2aflow.drop_links, count=1, seed=1),
+    "3 links": partial(a2aflow.drop_links, count=3, seed=1),
+    "1 node": partial(a2aflow.drop_nodes, count=1, seed=1),
+}
+FAILING = ("genkautz:n={n},d=4", "jellyfish:n={n},d=4,seed=1")
+FAILED_GAP, FAILED_SHARE, LAST_GAP = 0.02, 0.25, 1e-3
+"""The goal after a failure, this gap in this share of the time that it takes from scratch; and the
+gap that is asked of the last answer."""
+
+FINDERS: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, Any]]] = {
+    "solve": (a2aflow.solve, {}, {"method": "first-order"}),
+    "route": (a2aflow.route, {"layers": None}, {"method": "single"}),
+    "schedule": (a2aflow.schedule, {"loss": FAILED_GAP}, {"method": "list"}),
+}
+"""What is asked after a failure, how, and how besides where there is no last answer."""
+
+
+def after_failures(nodes: list[int], verbs: list[str]) -> Iterator[str]:
+    """Compare what begins with the last answer, after a failure, with what begins from scratch.
+
+    Both are asked for the same gap, on one thread of this process, and both are checked. Routes
+    are without layers, which are assigned alike in both cases.
+    """
+    head = (
+        f"{'network':27} {'failed':8} {'verb':8} {'cold s':>7} {'gap':>6} {'warm s':>7} {'gap':>6}"
+    )
+    yield f"{head} {'ratio':>6}  goal {FAILED_SHARE:g} to {FAILED_GAP:.0%}"
+    list(_failed("genkautz:n=45,d=4", verbs))  # Kernels are loaded.
+    for n in nodes:
+        for spec in FAILING:
+            yield from _failed(spec.format(n=n), verbs)
+
+
+def _failed(spec: str, verbs: list[str]) -> Iterator[str]:
+    topology = build(spec)
+    for verb in verbs:
+        find, asked, alone = FINDERS[verb]
+        last = find(topology, gap=LAST_GAP, workers=1, **asked, **alone)
+        find = partial(find, gap=FAILED_GAP, workers=1, **asked)
+        for what, fails in FAILURES.items():
+            left = fails(topology)
+            cold, cold_seconds = timed(partial(find, left, **alone))
+            warm, warm_seconds = timed(partial(find, left, last=last))
+            ratio = warm_seconds / cold_seconds
+            met = ratio <= FAILED_SHARE and warm.gap <= FAILED_GAP
+            yield (
+                f"{spec:27} {what:8} {verb:8} {cold_seconds:7.2f} {cold.gap:6.2%} "
+                f"{warm_seconds:7.2f} {warm.gap:6.2%} {ratio:6.2f}  {'met' if met else 'MISSED'}"
+            )
+
+
+def timed(work: Callable[[], Any]) -> tuple[Any, float]:
+    """Return a result, and the seconds that it took."""
+    begun = time.perf_counter()
+    return work(), time.perf_counter() - begun
 
 
 def growth() -> Iterator[str]:
@@ -272,17 +314,23 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", choices=kinds, default=kinds[:-1])
     parser.add_argument("--match", default="", help="only jobs with this text in their words")
     parser.add_argument("--patience", type=float, default=12.0)
+    parser.add_argument("--nodes", nargs="+", type=int, default=[200], help="of failures")
+    parser.add_argument("--verbs", nargs="+", choices=[*FINDERS], default=[*FINDERS])
     options = parser.parse_args()
-    run("solve", "genkautz:n=40,d=4", "--gap", "1e-3", "--method", "first-order")
-    run("solve", "genkautz:n=40,d=4", "--gap", "1e-5", "--method", "first-order")
+    if options.only != ["failures"]:
+        run("solve", "genkautz:n=40,d=4", "--gap", "1e-3", "--method", "first-order")
+        run("solve", "genkautz:n=40,d=4", "--gap", "1e-5", "--method", "first-order")
     for line in goals(options.only, options.match):
         print(line, flush=True)
     if "ratio" in options.only:
         for line in (*against_copying(), *against_cold(), *against_highs(options.patience)):
             print(line, flush=True)
         subprocess.run([sys.executable, Path(__file__).with_name("children.py")], check=True)
-    for kind, lines in (("ranks", over_ranks), ("failures", after_failures)):
-        for line in lines() if kind in options.only else ():
+    if "ranks" in options.only:
+        for line in over_ranks():
+            print(line, flush=True)
+    if "failures" in options.only:
+        for line in after_failures(options.nodes, options.verbs):
             print(line, flush=True)
     if "growth" in options.only:
         for line in growth():

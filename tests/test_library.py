@@ -36,7 +36,7 @@ SHARED_VERBS = ("solve", "route", "schedule", "lower", "simulate", "run", "wrap"
 """Verbs that are a function of the same name."""
 
 SETTINGS_ONLY = {
-    "route": {"phases", "phase_loss", "survive", "switch_over"},
+    "route": {"phases", "phase_loss", "survive", "switch_over", "whole"},
     "solve": {"survive", "switch_over"},
 }
 """What verbs only report: `find_routes` has it, `split_phases`, `survive` and

@@ -1,6 +1,7 @@
 """`solve --mpi`: ranks that share out the sources find what one process finds."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -8,15 +9,37 @@ from pathlib import Path
 
 import pytest
 
+import a2aflow
 from a2aflow.cli import ranks as cli_ranks
 
 SPEC = ("solve", "jellyfish:n=64,d=4,seed=1", "--gap", "1e-3", "--json")
 
 
-def run(*words: object) -> "subprocess.CompletedProcess[str]":
+DIES_WHILE_IT_KEEPS = """
+import os, signal
+from a2aflow.flows import checkpoint, first_order_search
+
+first_order_search.CHECKPOINT_SECONDS = 0.0
+kept = []
+
+def write(self, state):
+    if kept and "1" in (os.environ.get("OMPI_COMM_WORLD_RANK"), os.environ.get("PMI_RANK")):
+        os.kill(os.getpid(), signal.SIGKILL)
+    checkpoint.write_checkpoint(self.path, self.rank, self.mark, state)
+    kept.append(state.steps)
+
+checkpoint.Keeping.write = write
+"""
+"""What a rank runs first: the second of them is killed instead of writing its second checkpoint."""
+
+
+def run(*words: object, **variables: str) -> "subprocess.CompletedProcess[str]":
     """Run a command in a process of its own, as ranks are."""
     command = [sys.executable, "-m", "a2aflow", *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    known = {**os.environ, **variables}
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=300, check=False, env=known
+    )
 
 
 def test_two_ranks_find_what_one_process_does(tmp_path: Path) -> None:
@@ -39,6 +62,23 @@ def test_a_rank_that_fails_ends_all_with_its_reason(tmp_path: Path) -> None:
     assert done.returncode == 3
     assert "is no checkpoint" in done.stderr
     assert "2 ranks ended with code 3" in done.stderr
+
+
+def test_a_rank_that_is_killed_ends_all_and_leaves_a_checkpoint(tmp_path: Path) -> None:
+    """That is said, and one process alone goes on from it."""
+    (tmp_path / "sitecustomize.py").write_text(DIES_WHILE_IT_KEEPS)
+    state = tmp_path / "state.npz"
+    words = (SPEC[0], SPEC[1], "--gap", "1e-9", "--mpi", "2", "--checkpoint", state)
+    done = run(*words, PYTHONPATH=str(tmp_path))
+    assert done.returncode == 1
+    assert "certified" not in done.stdout
+    assert f"{state} has the last checkpoint: the same command goes on from there" in done.stderr
+    told: list[str] = []
+    flow = a2aflow.solve(
+        SPEC[1], method="first-order", gap=1e-3, checkpoint=state, progress=told.append
+    )
+    assert any(str(line).startswith("from a checkpoint after") for line in told)
+    assert a2aflow.verify(flow).facts["gap"] <= 1e-3
 
 
 def test_ranks_that_do_not_end_are_killed(monkeypatch: pytest.MonkeyPatch) -> None:

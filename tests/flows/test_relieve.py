@@ -38,9 +38,9 @@ def test_flow_leaves_full_links_and_still_arrives(spec: str) -> None:
     program = whole_program(problem, by_source(problem))
     volumes = on_shortest_paths(program)
     before, bound = program.time(volumes), solve(problem, "grouped").bound
-    reached = relieve(program, volumes, bound, COARSE)
+    left = relieve(program, volumes, bound, COARSE)
     assert program.time(volumes) < before
-    assert reached == (program.time(volumes) <= bound * (1 + COARSE.gap) * (1 + 1e-9))
+    assert not left or program.time(volumes) > bound * (1 + COARSE.gap)
     graph, groups = program.graph, program.groups
     for row, start in enumerate(groups.start):
         arrives = np.bincount(graph.head, volumes[row], graph.nodes)
@@ -67,7 +67,7 @@ def test_what_is_good_enough_stays() -> None:
     program = whole_program(problem, by_source(problem))
     volumes = on_shortest_paths(program)
     before = volumes.copy()
-    assert relieve(program, volumes, program.time(volumes), COARSE)
+    assert relieve(program, volumes, program.time(volumes), COARSE) == ()
     assert np.array_equal(before, volumes)
 
 

@@ -7,12 +7,14 @@ import pytest
 from hypothesis import given, settings
 
 from a2aflow.check.flow import check_flow
-from a2aflow.flows import SolveSettings, solve, warm
+from a2aflow.errors import InputError
+from a2aflow.flows import SolveSettings, matching, solve, warm
 from a2aflow.flows.by_lp import plain_flow
 from a2aflow.flows.groups import by_source
+from a2aflow.flows.matching import NOWHERE, matching_nodes, require_same_network
 from a2aflow.flows.methods import solve_master
 from a2aflow.flows.program import whole_program
-from a2aflow.flows.warm import NOWHERE, matching_nodes, repair, solve_from
+from a2aflow.flows.warm import repair, solve_from
 from a2aflow.ir.demand import Demand
 from a2aflow.ir.flow import Flow, Status
 from a2aflow.ir.problem import Problem
@@ -220,13 +222,37 @@ def test_any_answer_can_be_repaired_for_any_problem(last: Problem, problem: Prob
     assert report.bound <= solve(problem, "grouped", FINE).time * (1 + 1e-6)
 
 
+@pytest.mark.parametrize("exact", [True, False])
 @pytest.mark.parametrize("gone", [[0], [7], [19], [3, 11], [0, 1], [18, 19], [2, 9, 16]])
 @pytest.mark.parametrize("spec", ["genkautz:n=20,d=4", "jellyfish:n=20,d=4,seed=1"])
-def test_the_removed_nodes_are_found(spec: str, gone: list[int]) -> None:
-    """By the links of the others alone, wherever in the order they were."""
+def test_the_removed_nodes_are_found(
+    spec: str, gone: list[int], exact: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the links of the others alone, wherever in the order they were; guesses find few, too."""
+    if not exact:
+        monkeypatch.setattr(matching, "MOST_SHIFTS", 0)
     old = build(spec)
     found = matching_nodes(old, remove_nodes(old, gone))
     assert found.tolist() == [node for node in range(20) if node not in gone]
+
+
+@pytest.mark.parametrize("spec", ["torus:6x6", "hypercube:5", "mesh:6x6", "fattree:k=4"])
+@pytest.mark.parametrize("seed", range(3))
+def test_what_is_left_of_a_network_is_the_same_network(spec: str, seed: int) -> None:
+    """Whatever is gone, and however many nodes could be those that are."""
+    old = build(spec)
+    left = drop_links(drop_nodes(old, 5, seed), 2, seed)
+    require_same_network(old, left)
+    require_same_network(old, scale_capacities(old, 2.0))
+    require_same_network(remove_links(old, [first_link(old)]), old)
+    require_same_network(left, old)
+
+
+@pytest.mark.parametrize("spec", ["torus:3x3", "torus:5x4", "ring:16", "hypercube:4"])
+def test_another_network_is_refused(spec: str) -> None:
+    """Smaller, larger, of as many nodes, or the same by other numbers."""
+    with pytest.raises(InputError, match=f"is for {spec}, .*torus:4x4.* Expected an answer for"):
+        require_same_network(build(spec), build("torus:4x4"))
 
 
 def test_new_nodes_match_nothing() -> None:
@@ -237,7 +263,8 @@ def test_new_nodes_match_nothing() -> None:
 
 def test_nodes_are_not_looked_for_where_it_takes_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
     """They keep their numbers then; though no link matches here, the answer is certified."""
-    monkeypatch.setattr(warm, "MOST_LOOKUPS", 0)
+    monkeypatch.setattr(matching, "MOST_SHIFTS", 0)
+    monkeypatch.setattr(matching, "MOST_LOOKUPS", 0)
     fewer = remove_nodes(KAUTZ, [0])
     assert matching_nodes(KAUTZ, fewer).tolist() == list(range(15))
     last = solve(Problem.all_to_all(KAUTZ), "grouped")

@@ -38,6 +38,10 @@ MADE: dict[str, tuple[str, Any]] = {
     "flow": ("flow", lambda: a2aflow.solve("genkautz:n=8,d=2")),
     "flow by symmetry": ("flow", lambda: a2aflow.solve("torus:4x4", method="grouped")),
     "routes": ("routes", lambda: a2aflow.route("genkautz:n=8,d=2")),
+    "routes that change layer": (
+        "routes",
+        lambda: a2aflow.route("ring:5", deadlock_free=2, layer_change=True),
+    ),
     "routes without layers": ("routes", lambda: a2aflow.route("ring:5", layers=None)),
     "schedule": ("schedule", lambda: a2aflow.schedule("bipartite:2x2")),
     "uneven schedule": ("schedule", lambda: a2aflow.schedule("ring:4", demand=skewed())),
@@ -83,3 +87,15 @@ def test_what_is_wrong_does_not_fit(
     make().save(path)
     with pytest.raises(jsonschema.ValidationError):
         validator(schema).validate({**json.loads(path.read_text()), **change})
+
+
+def test_a_difference_after_a_failure_fits_its_schema(tmp_path: Path) -> None:
+    """And no key of the file is unknown to it."""
+    problem = a2aflow.Problem.all_to_all(a2aflow.build("torus:3x3"))
+    settings = a2aflow.RouteSettings(survive="links:1", switch_over=tmp_path)
+    a2aflow.find_routes(problem, "single", settings)
+    saved = json.loads((tmp_path / "link-0-1.json").read_text())
+    validator("switch-over").validate(saved)
+    assert saved.keys() <= LOADED["switch-over"]["properties"].keys()
+    with pytest.raises(jsonschema.ValidationError):
+        validator("switch-over").validate({**saved, "layers": [[1]]})

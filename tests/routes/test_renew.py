@@ -9,8 +9,12 @@ import a2aflow
 from a2aflow.check.routes import check_routes
 from a2aflow.errors import InputError, UsageError
 from a2aflow.ir.demand import Demand
+from a2aflow.ir.files.json import switch_over_to_json
+from a2aflow.ir.paths import NOTHING
 from a2aflow.ir.problem import Problem
+from a2aflow.routes.layers.keep import keep_layers
 from a2aflow.routes.renew import renew_routes
+from a2aflow.routes.survive import _last_layers
 from a2aflow.settings import SolveSettings
 from a2aflow.topologies.failures import Failure, failures_of
 from a2aflow.topologies.operators import remove_links, remove_nodes
@@ -75,6 +79,9 @@ def test_the_verb_begins_with_saved_routes(run: Run, tmp_path: Path) -> None:
     assert found["last"]["repaired_gap"] >= found["gap"]
     assert found["layers"] >= 1
     assert "does not arrive if they stay as they are" in run(*words).out
+    refused = run("route", "torus:4x4", "--from", saved)
+    assert refused.code == 3
+    assert "is for genkautz:n=16,d=3" in refused.err
     refused = run(*words, "--method", "single")
     assert refused.code == 2
     assert "a method of their own" in refused.err
@@ -93,10 +100,41 @@ def test_every_failure_has_a_file_that_verifies(run: Run, tmp_path: Path) -> Non
     assert (found["failures"], found["cut_off"]) == (7, [])
     assert found["worst_loss"] >= found["mean_loss"] >= 0
     files = sorted(folder.iterdir())
-    assert len(files) == 7
+    assert [file.name for file in files[:2]] == ["healthy.npz", "link-0-1.json"]
+    assert len(files) == 8
     for file in files:
         assert run("verify", file).code == 0
+    lowered = run("lower", files[1], "--to", "routes", "-o", tmp_path / "table.json")
+    assert lowered.code == 0, lowered.err
     assert "failures lose" in run(*words).out
+    whole = tmp_path / "whole"
+    assert run(*words, "--switch-over", whole, "--whole").code == 0
+    assert len(list(whole.glob("*.npz"))) == 7
+    for file in whole.iterdir():
+        both = (run("verify", each, "--json").json for each in (file, folder / f"{file.stem}.json"))
+        assert next(both)["time"] == next(both)["time"]
+    refused = run(*words, "--whole")
+    assert refused.code == 2
+    assert "--whole without --switch-over" in refused.err
+
+
+def test_routes_that_stay_keep_their_layer() -> None:
+    """Unless that takes more layers; so little differs from the healthy routes."""
+    healthy = a2aflow.route("genkautz:n=24,d=3", method="single")
+    failure = Failure(links=((1, 20),))
+    links = failure.numbers_of_links(healthy.problem.topology)
+    none = np.zeros(0, dtype=np.int64)
+    now = renew_routes(failure.left_of(healthy.problem), healthy, SolveSettings()).routes
+    last = _last_layers(now, healthy, links, none)
+    kept = keep_layers(now, last, SolveSettings())
+    assert kept.layer is not None
+    stays = last != NOTHING
+    assert stays.sum() > 0.7 * now.count
+    assert np.array_equal(kept.layer[stays], last[stays])
+    check_routes(kept)
+    changed = switch_over_to_json(healthy, kept, links, none)
+    assert changed["layers"] == []
+    assert len(changed["added"]) == (~stays).sum()
 
 
 def test_failures_come_from_a_file(tmp_path: Path) -> None:

@@ -24,6 +24,9 @@ all memory."""
 FAILED = 1
 """The exit code of ranks that end without one of their own."""
 
+OWN_CODES = range(6)
+"""What a rank of ours ends with by itself; a launcher may tell a signal by another one."""
+
 PATIENCE = 10.0
 """Seconds that ranks have to end once they are told to, before they are killed."""
 
@@ -49,7 +52,7 @@ def start_ranks(ranks: int, words: Sequence[str], checkpoint: Path | None) -> in
         ways = f"{checkpoint} has the last checkpoint: the same command goes on from there"
         none = "with --checkpoint FILE, a command that is given again goes on where it was"
         warn(f"the {ranks} ranks ended with code {code}; {ways if kept else none}")
-    return code if 0 <= code < 128 else FAILED
+    return code if code in OWN_CODES else FAILED
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -111,8 +111,15 @@ def route_verb(
     ] = None,
     switch_over: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="With --survive: leave a file of routes per failure."),
+        typer.Option(
+            metavar="DIR",
+            help="With --survive: leave a file per failure, of what differs from the healthy "
+            "routes, which are left beside it.",
+        ),
     ] = None,
+    whole: Annotated[
+        bool, typer.Option("--whole", help="With --switch-over: leave files of all routes.")
+    ] = False,
     demand: DemandFile = None,
     groups: Groups = None,
     group_file: GroupFile = None,
@@ -156,6 +163,7 @@ def route_verb(
             solve=solving,
             survive=survive,
             switch_over=switch_over,
+            whole=whole,
         )
         found = find_routes(problem, method, settings, last)
     telling.tell(found.routes, found.summary(), solving)

@@ -31,7 +31,7 @@ import numpy as np
 from a2aflow.flows.by_lp import flow_from_entries, plain_flow, with_status
 from a2aflow.flows.certificate import program_bound
 from a2aflow.flows.checkpoint import Keeping, fingerprint
-from a2aflow.flows.first_order_search import Guess, Search
+from a2aflow.flows.first_order_search import MOST_STEPS, Guess, Search
 from a2aflow.flows.program import FlowProgram
 from a2aflow.flows.threads import using_threads
 from a2aflow.ir.arrays import Floats, Ints, starts_of
@@ -127,15 +127,10 @@ def answer_by_steps(
         return Answer(search.best_entries(), search.best_lengths, bound, status)
 
 
-def improve_by_steps(
-    problem: Problem, program: FlowProgram, settings: SolveSettings, flow: Flow, guess: Guess
-) -> Flow:
+def improve_by_steps(problem: Problem, search: Search, flow: Flow) -> Flow:
     """Step until the bound of a flow is within the gap asked for, or a better flow is found."""
-    program.require_memory()
-    search = Search(program, settings, guess, _keeping(program, settings, 0))
-    search.enough = flow.time / (1 + settings.gap)
-    for lengths in (search.best_lengths, guess.lengths):
-        search.try_lengths(lengths)
+    program, settings = search.program, search.settings
+    search.enough, search.most_steps = flow.time / (1 + settings.gap), MOST_STEPS
     with using_threads(min(settings.workers, 1 + program.variables // THREAD_VARIABLES)):
         try:
             status = search.run()
@@ -148,15 +143,19 @@ def improve_by_steps(
     return with_status(replace(flow, certificate=proof), status, settings)
 
 
-def bound_by_steps(
-    program: FlowProgram, settings: SolveSettings, guess: Guess, enough: float
-) -> Certificate:
-    """Step until the bound is enough, or within the gap asked for of a flow; return its proof."""
+def search_from(program: FlowProgram, settings: SolveSettings, guess: Guess) -> Search:
+    """Return a search that begins with a guess, and with what its lengths prove."""
     program.require_memory()
-    search = Search(program, settings, guess)
-    search.enough = enough
+    search = Search(program, settings, guess, _keeping(program, settings, 0))
     for lengths in (search.best_lengths, guess.lengths):
         search.try_lengths(lengths)
+    return search
+
+
+def raise_bound(search: Search, enough: float, most_steps: int = MOST_STEPS) -> Certificate:
+    """Step until the bound is enough, or within the gap asked for of a flow; return its proof."""
+    program, settings = search.program, search.settings
+    search.enough, search.most_steps = enough, most_steps
     if search.bound < enough:
         with using_threads(min(settings.workers, 1 + program.variables // THREAD_VARIABLES)):
             search.run()

@@ -115,6 +115,7 @@ class Search:
             program.class_capacity,
         )
         self.time, self.bound, self.enough = np.inf, 0.0, np.inf
+        self.most_steps = MOST_STEPS
         self.best_lengths = np.ones(program.graph.links)
         guess = guess or _shortest_paths(program)
         self.useful = self._useful_widths(guess.volumes)
@@ -250,8 +251,8 @@ class Search:
         next_check = begun + STEPS_BETWEEN_CHECKS
         variables = int(self._sum(self.program.variables))
         batch = int(np.clip(BATCH_VARIABLES // variables, 1, MOST_BATCH_STEPS))
-        most_steps = min(MOST_SMALL_STEPS, MOST_STEPS) if variables < SMALL_SIZE else MOST_STEPS
-        while self.steps < begun + most_steps:
+        small = MOST_SMALL_STEPS if variables < SMALL_SIZE else MOST_STEPS
+        while self.steps < begun + min(small, self.most_steps):
             move = self._run_steps(steps, since, batch)
             first_move = move if since == 0 else first_move
             since, self.steps = since + batch, self.steps + batch

@@ -28,6 +28,7 @@ from a2aflow.errors import InputError
 from a2aflow.flows.groups import Groups, by_source
 from a2aflow.flows.symmetry.orbits import Symmetry
 from a2aflow.ir.arrays import Floats, Ints
+from a2aflow.ir.paths import Paths
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.topology import Topology
 
@@ -70,6 +71,16 @@ class FlowProgram:
                 f"{self.variables * FLOW_BYTES / 2**30:.1f} GiB; expected at most {MOST_FLOWS:,} "
                 "flows. Use a smaller topology, or one so symmetric that few sources stand for all"
             )
+
+    def volumes_of(self, paths: Paths, size: Floats) -> Floats:
+        """Return what each group sends over each link, if path p carries `size[p]`.
+
+        Groups are those of all sources.
+        """
+        volumes = np.zeros((len(self.weight), self.graph.links))
+        row, path = np.searchsorted(self.groups.source, paths.source), paths.path_of_link
+        np.add.at(volumes, (row[path], paths.link), size[path])
+        return volumes
 
     @cached_property
     def class_size(self) -> Floats:

@@ -12,6 +12,7 @@ from a2aflow.flows import METHODS
 from a2aflow.flows import solve as solve_problem
 from a2aflow.flows.description import Description, describe_problem
 from a2aflow.flows.jobs import fair_job_rates
+from a2aflow.flows.matching import require_same_network
 from a2aflow.flows.warm import repair as repaired
 from a2aflow.flows.warm import solve_from
 from a2aflow.ir.answer import made_now
@@ -213,6 +214,7 @@ def _solved(
             f"--from with --method {method}; only first-order starts from a flow, leave it out"
         )
     flow = last if isinstance(last, Flow) else read_as(Path(last), Flow)
+    require_same_network(flow.problem.topology, problem.topology)
     return repaired(problem, flow, settings) if repair else solve_from(problem, flow, settings)
 
 

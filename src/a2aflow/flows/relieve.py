@@ -28,8 +28,11 @@ from a2aflow.paths.many_trees import LANES, shortest_trees
 from a2aflow.paths.shortest import Adjacency
 from a2aflow.settings import SolveSettings
 
-STEEPNESS = (20.0, 30.0, 45.0, 67.0, 100.0, 150.0, 225.0, 340.0)
+STEEPNESS = (40.0, 60.0, 90.0, 135.0, 200.0, 300.0, 450.0, 600.0)
 """One for each pass: links whose times are a share of 1 / steepness apart differ by e in price."""
+
+FORESEEN_PASSES = 2
+"""If so many more passes as the last one are not enough, it may be the fault of the bound."""
 
 TARGET_SHARE, FULL_SHARE = 0.75, 0.75
 """Shares of the gap, above the bound: the time that prices are about, and when a link is full."""
@@ -79,21 +82,32 @@ class Pressure(NamedTuple):
     steepness: float
 
 
-def relieve(program: FlowProgram, volumes: Floats, bound: float, settings: SolveSettings) -> bool:
+def relieve(
+    program: FlowProgram,
+    volumes: Floats,
+    bound: float,
+    settings: SolveSettings,
+    passes: tuple[float, ...] = STEEPNESS,
+) -> tuple[float, ...]:
     """Move exact volumes [groups, links], in place, until their time is within the gap of a bound.
 
-    Return whether it is. The program has one budget, as that of all-to-all flows has.
+    It ends early, and returns the passes that are left, where they get nearer to the bound so
+    slowly that another bound is worth a try. The program has one budget, as that of all-to-all
+    flows has.
     """
     roads = _roads(program)
     busy = program.busy(program.weight @ volumes)
-    enough = bound * (1 + settings.gap)
     target, full = (bound * (1 + share * settings.gap) for share in (TARGET_SHARE, FULL_SHARE))
-    for steepness in STEEPNESS:
-        if busy.max() <= enough or settings.out_of_time():
+    for index, steepness in enumerate(passes):
+        above = busy.max() / bound - 1
+        if above <= settings.gap or settings.out_of_time():
             break
         _pass(program, roads, volumes, busy, Pressure(target, full, steepness))
-        settings.report(f"moving paths off full links: certified gap {busy.max() / bound - 1:.2e}")
-    return bool(busy.max() <= enough)
+        left = busy.max() / bound - 1
+        settings.report(f"moving paths off full links: certified gap {left:.2e}")
+        if index > 0 and left * (left / above) ** FORESEEN_PASSES > settings.gap:
+            return passes[index + 1 :]
+    return ()
 
 
 def _roads(program: FlowProgram) -> Roads:

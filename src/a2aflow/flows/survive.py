@@ -80,11 +80,13 @@ def refuse_switch_over(survive: str | None, folder: Path | None) -> None:
         raise UsageError("--switch-over without --survive; add which failures, as links:1")
 
 
-def kept(found: Iterator[Survivor], folder: Path | None) -> Iterator[Survivor]:
+def kept(
+    found: Iterator[Survivor], folder: Path | None, suffix: str = ".npz"
+) -> Iterator[Survivor]:
     """Write the files as they come, and keep all but their bytes."""
     for each in found:
         if folder is not None and each.file:
-            write_bytes(folder / f"{each.failure.name}.npz", each.file)
+            write_bytes(folder / f"{each.failure.name}{suffix}", each.file)
         yield Survivor(each.failure, each.time, each.bound, each.unserved, each.moved)
 
 

@@ -15,28 +15,30 @@ from a2aflow.flows.by_lp import finished, flow_from_volumes, with_status
 from a2aflow.flows.certificate import certify_program
 from a2aflow.flows.exact import NEGLIGIBLE_FLOW, exact_flows
 from a2aflow.flows.fill import fill_missing
-from a2aflow.flows.first_order import improve_by_steps, solve_by_steps
+from a2aflow.flows.first_order import (
+    improve_by_steps,
+    raise_bound,
+    search_from,
+    solve_by_steps,
+)
 from a2aflow.flows.first_order_search import Guess
 from a2aflow.flows.groups import by_source
+from a2aflow.flows.matching import NOWHERE, matching_links, matching_nodes
 from a2aflow.flows.program import FlowProgram, reduced_program, whole_program
 from a2aflow.flows.relieve import relieve
 from a2aflow.flows.symmetry.orbits import expand, find_symmetry
 from a2aflow.flows.threads import using_threads
-from a2aflow.ir.arrays import Floats, Ints, inner_index
+from a2aflow.ir.arrays import Floats
 from a2aflow.ir.flow import Flow, Status
 from a2aflow.ir.problem import Problem
-from a2aflow.ir.topology import Topology
 from a2aflow.ir.units import Units, normal_units
 from a2aflow.settings import SolveSettings
-
-MOST_LOOKUPS = 1_000_000_000
-"""Links looked up, at most, to find out which nodes are gone."""
 
 REPAIR_PARTS = 16
 """Parts in which a repair sends what failed links carried: more than the noise of a solver."""
 
-NOWHERE = -1
-"""In place of a node or link that the last problem did not have."""
+STEPS_BETWEEN_PASSES = 100
+"""Steps of the first-order method, at most, that raise a bound which passes do not get near."""
 
 
 def repair(problem: Problem, last: Flow, settings: SolveSettings) -> Flow:
@@ -78,11 +80,10 @@ def _solve_from(units: Units, last: Flow, settings: SolveSettings) -> Flow:
     symmetry = find_symmetry(problem, settings.symmetry)
     program = reduced_program(symmetry)
     guess = _carried_over(program, last, units.demand)
-    with using_threads(settings.workers):
-        flow, start = _relieved(problem, program, guess, settings)
-    if flow.gap > settings.gap and guess.volumes.any():
-        flow = improve_by_steps(problem, program, settings, flow, start)
-    elif flow.gap > settings.gap:  # Nothing is left of the last answer to start from.
+    if guess.volumes.any():
+        with using_threads(settings.workers):
+            flow = _relieved(problem, program, guess, settings)
+    else:  # Nothing is left of the last answer to start from.
         flow = solve_by_steps(problem, program, settings, "first-order")
     flow = finished(problem, program, flow, settings)
     return flow if symmetry.trivial else replace(flow, generators=symmetry.generators)
@@ -90,14 +91,30 @@ def _solve_from(units: Units, last: Flow, settings: SolveSettings) -> Flow:
 
 def _relieved(
     problem: Problem, program: FlowProgram, guess: Guess, settings: SolveSettings
-) -> tuple[Flow, Guess]:
-    """Return the flow that is left, moved off links that are too full, and where to go on from."""
-    certificate = certify_program(program, [guess.lengths])
+) -> Flow:
+    """Return the flow that is left, moved off links that are too full, within the gap.
+
+    Where passes alone do not get near, steps of the first-order method raise the bound in between,
+    and have the last word.
+    """
+    proof = certify_program(program, [guess.lengths])
     volumes = exact_flows(program.graph, program.groups, guess.volumes)
-    relieve(program, volumes, certificate.bound, settings)
+    passes = relieve(program, volumes, proof.bound, settings)
+    search = None
+    while passes and not settings.out_of_time():
+        if search is None:
+            search = search_from(program, settings, Guess(volumes, proof.lengths))
+        enough = program.time(volumes) / (1 + settings.gap)
+        proof = raise_bound(search, enough, STEPS_BETWEEN_PASSES)
+        passes = relieve(program, volumes, proof.bound, settings, passes)
     volumes = exact_flows(program.graph, program.groups, volumes)
-    flow = flow_from_volumes(problem, program, volumes, certificate, "relief")
-    return with_status(flow, Status.TIME_LIMIT, settings), Guess(volumes, guess.lengths)
+    flow = flow_from_volumes(problem, program, volumes, proof, "relief")
+    flow = with_status(flow, Status.TIME_LIMIT, settings)
+    if flow.gap <= settings.gap or settings.out_of_time():
+        return flow
+    if search is None:
+        search = search_from(program, settings, Guess(volumes, proof.lengths))
+    return improve_by_steps(problem, search, flow)
 
 
 def _repaired(problem: Problem, program: FlowProgram, guess: Guess) -> Flow:
@@ -137,55 +154,3 @@ def _volumes_of(flow: Flow, node: int) -> Floats:
         begin, end = flow.start[group], flow.start[group + 1]
         total[flow.link[begin:end]] += flow.amount[begin:end] * flow.time
     return total
-
-
-def matching_nodes(old: Topology, new: Topology) -> Ints:
-    """Return for each node of `new` the node of `old` that it was.
-
-    Nodes that are removed leave the order of the others as it is. Which ones they are is guessed:
-    one after the other, so that as many links as possible are links of the old graph.
-    """
-    gone = old.nodes - new.nodes
-    if gone <= 0 or gone * old.nodes * new.links > MOST_LOOKUPS:
-        every = np.arange(new.nodes, dtype=np.int64)
-        return np.where(every < old.nodes, every, NOWHERE)
-    known = np.unique(old.tail * old.nodes + old.head)
-    removed = list(range(new.nodes, old.nodes))
-    while True:
-        before = list(removed)
-        for index in range(gone):
-            others = removed[:index] + removed[index + 1 :]
-            choices = [node for node in range(old.nodes) if node not in others]
-            removed[index] = max(
-                choices, key=lambda node: _links_kept(old.nodes, new, [*others, node], known)
-            )
-        if removed == before:
-            return np.delete(np.arange(old.nodes, dtype=np.int64), removed)
-
-
-def _links_kept(nodes: int, new: Topology, removed: list[int], known: Ints) -> int:
-    """Count the links of `new` that the old graph had, if these nodes are the ones removed."""
-    node = np.delete(np.arange(nodes, dtype=np.int64), removed)
-    keys = node[new.tail] * nodes + node[new.head]
-    place = np.minimum(np.searchsorted(known, keys), len(known) - 1)
-    return int((known[place] == keys).sum())
-
-
-def matching_links(old: Topology, new: Topology, node: Ints) -> Ints:
-    """Return for each link of `new` the link of `old` that it was, or NOWHERE.
-
-    Parallel links match in their order.
-    """
-    ends = {key: link for link, key in enumerate(_ranked(old.tail, old.head))}
-    found = (ends.get(key, NOWHERE) for key in _ranked(node[new.tail], node[new.head]))
-    return np.fromiter(found, dtype=np.int64, count=new.links)
-
-
-def _ranked(tail: Ints, head: Ints) -> list[tuple[int, int, int]]:
-    """Return the ends of each link, and how many links before it have the same ends."""
-    order = np.lexsort((head, tail))
-    pairs = np.stack((tail, head), axis=1)[order]
-    first = np.flatnonzero(np.append(True, (pairs[1:] != pairs[:-1]).any(axis=1)))
-    rank = np.empty(len(tail), dtype=np.int64)
-    rank[order] = inner_index(np.diff(np.append(first, len(tail))))
-    return list(zip(tail.tolist(), head.tolist(), rank.tolist(), strict=True))

@@ -35,8 +35,9 @@ RISING_PASSES, FEW_RISING_PASSES = 100, 40
 LAST_PASSES = 10
 """Passes at the last steepness at most."""
 
-RENEWING_PASSES = 30
-"""Passes while the steepness rises, where most chunks are already well placed."""
+RENEWING_PASSES, RENEWING_STEEPNESS = 30, 20.0
+"""Passes while the steepness rises, and the first one, where most chunks are well placed already:
+where all loads count, they would leave their places and come back."""
 
 TOGETHER_SHARE = 0.7
 """The share of quick passes in which chunks of a pair may move together."""
@@ -97,7 +98,8 @@ def respond_from(
 
     The first have only these chunks placed, the second are the best after all chunks have
     responded to prices for a few passes. The lengths are what the potential charged for each link,
-    pass by pass. Chunks come sorted by their start.
+    pass by pass. Chunks come sorted by their start; `goal` is a bound, and a time within the gap
+    of it is good enough.
     """
     state = _placed_as(graph, chunks, table)
     fit = goal * float(np.quantile(graph.capacity, 0.5)) / float(chunks.size.mean())
@@ -105,14 +107,21 @@ def respond_from(
     _place_missing(state, last / (max(goal, state.time) * graph.capacity), last)
     placed, best, least = table.copy(), table.copy(), state.time
     lengths: list[Floats] = []
-    for steepness in [*np.geomspace(FIRST_STEEPNESS, last, RENEWING_PASSES), *[last] * LAST_PASSES]:
-        if least <= goal * (1 + 1e-9) or settings.out_of_time():
+    enough = goal * (1 + max(settings.gap, 1e-9))
+    rising = np.geomspace(min(RENEWING_STEEPNESS, last), last, RENEWING_PASSES)
+    for index, steepness in enumerate([*rising, *[last] * LAST_PASSES]):
+        if least <= enough or settings.out_of_time():
             break
-        _pass(state, steepness / (max(goal, state.time) * graph.capacity), steepness)
+        moved = _pass(state, steepness / (max(goal, state.time) * graph.capacity), steepness)
+        settings.report(
+            f"moving routes: pass {index + 1}, {state.time / goal - 1:.2%} above the bound"
+        )
         price = np.exp(steepness * (state.load / (state.time * graph.capacity) - 1))
         lengths.append(price / graph.capacity / price.sum())
         if state.time < least:
             best, least = table.copy(), state.time
+        if not moved and index >= RENEWING_PASSES:
+            break
     return placed, best, lengths
 
 

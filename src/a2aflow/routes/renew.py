@@ -3,20 +3,26 @@
 Links or nodes are gone, and what led over them has to move. Moving only that is a repair, and a bad
 one where links were full: the node that lost a link is a bottleneck, and what others send through
 it had better go elsewhere. So the displaced routes take the cheapest paths, and then all routes
-respond to prices for a few passes (`best_response`), from where they are. The bound is the best of
-the last lengths, which prove something on any graph, of the links at each node that lost one, and
-of the prices on the way.
+respond to prices for a few passes (`best_response`), from where they are, until their time is
+within the gap of the bound. That is the best of the last lengths, which prove something on any
+graph, of the links at each node that lost one, and of the prices on the way; where it leaves more
+than the gap, some steps of the first-order method raise it.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from a2aflow.errors import InputError
 from a2aflow.flows.certificate import certify
-from a2aflow.flows.warm import NOWHERE, matching_links, matching_nodes
+from a2aflow.flows.first_order import raise_bound, search_from
+from a2aflow.flows.first_order_search import Guess
+from a2aflow.flows.groups import by_source
+from a2aflow.flows.matching import NOWHERE, matching_links, matching_nodes
+from a2aflow.flows.program import whole_program
 from a2aflow.ir.arrays import Floats, Ints
+from a2aflow.ir.certificate import Certificate
 from a2aflow.ir.paths import NOTHING, Paths
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
@@ -25,11 +31,19 @@ from a2aflow.paths.any_path import Chunks, Table
 from a2aflow.paths.shortest import shortest_distances
 from a2aflow.routes.best_response import respond_from
 from a2aflow.routes.by_destination import METHOD as BY_DESTINATION
+from a2aflow.routes.single import COARSE_BOUND_GAP
 from a2aflow.routes.weights import routes_from_weights
 from a2aflow.settings import SolveSettings
 
 DETOUR_HOPS = 6
 """How many more hops than the longest of the last routes a new one may have."""
+
+RAISES, STEPS_OF_A_RAISE = 3, 150
+"""How often, and by how many steps at most, the bound is raised until it proves the gap: so few
+that no flow is made exact on the way."""
+
+MOST_RAISED = 20_000_000
+"""Flow variables up to which steps raise the bound."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +80,7 @@ def renew_routes(problem: Problem, last: Routes, settings: SolveSettings) -> Ren
     placed, best, charged = respond_from(problem.topology, cut, table, goal, settings)
     proof = certify(problem, [*lengths, *_means(charged)])
     paths = Paths.from_table(source, destination, best)
+    proof = _raised(problem, paths, cut.size, proof, settings)
     paths, weight = paths.merge_equal(cut.size)
     # Routes that move need not go on together where they meet.
     method = "single" if last.method == BY_DESTINATION else last.method
@@ -77,6 +92,28 @@ def renew_routes(problem: Problem, last: Routes, settings: SolveSettings) -> Ren
         unserved=float(cut.size[displaced].sum() / cut.size.sum()),
         moved=int((before != best).any(axis=1).sum()),
     )
+
+
+def _raised(
+    problem: Problem, paths: Paths, size: Floats, proof: Certificate, settings: SolveSettings
+) -> Certificate:
+    """Return a proof that paths are within the gap, or a better one than the given, by some steps.
+
+    The first-order method begins with the loads of the paths and the lengths of the proof.
+    """
+    topology = problem.topology
+    time = float((paths.load(size, topology.links) / topology.capacity).max())
+    enough = time / (1 + settings.gap)
+    program = whole_program(problem, by_source(problem))
+    if proof.bound >= enough or program.variables > MOST_RAISED:
+        return proof
+    coarse = replace(settings, gap=max(settings.gap, COARSE_BOUND_GAP))
+    search = search_from(program, coarse, Guess(program.volumes_of(paths, size), proof.lengths))
+    for _ in range(RAISES):
+        if search.bound >= enough or settings.out_of_time():
+            break
+        raise_bound(search, enough, STEPS_OF_A_RAISE)
+    return Certificate(search.best_lengths, search.bound)
 
 
 def _carried_over(problem: Problem, last: Routes, hops: int) -> tuple[Chunks, Ints, Ints, Table]:

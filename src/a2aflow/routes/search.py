@@ -7,6 +7,7 @@ from typing import Any
 
 from a2aflow.check.routes import check_destinations, check_routes
 from a2aflow.errors import UsageError
+from a2aflow.flows.matching import require_same_network
 from a2aflow.flows.survive import Survival
 from a2aflow.ir.files.artefacts import read_as
 from a2aflow.ir.flow import Status
@@ -87,6 +88,7 @@ def find_routes(
         routes = route(problem, method, replace(settings, solve=solving))
     else:
         before = last if isinstance(last, Routes) else read_as(Path(last), Routes)
+        require_same_network(before.problem.topology, problem.topology)
         renewed = renew_routes(problem, before, solving)
         routes = renewed.routes
     if settings.max_routes is not None:

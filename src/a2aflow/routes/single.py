@@ -104,11 +104,12 @@ def spread_chunks(
     Where there are `negotiable` of them or fewer, they negotiate.
     """
     problem = flow.problem
-    goal = next(_targets(problem, flow.bound, chunks))
+    enough = flow.bound * (1 + settings.solve.gap)
+    goal = max(enough, next(_targets(problem, flow.bound, chunks)))
     above = goal / flow.bound - 1
     settings.solve.report(f"{method}: {chunks} per pair, aiming at {above:.2%} above the bound")
     table = best_response_paths(problem.topology, cut, goal, settings.solve)
-    if len(cut.start) > negotiable:
+    if len(cut.start) > negotiable or _time(problem.topology, cut, table) <= enough:
         return table
     return _negotiated(flow, chunks, cut, table, settings)
 

@@ -1,9 +1,10 @@
 """`--survive`: routes ready for every failure, found before it happens.
 
 For each link or node that may fail, the healthy routes are renewed (`routes.renew`) on what is left
-of the topology, given layers and checked. What is kept of each is a file of routes to switch over
-to, and how much longer than the healthy ones they take. Failures are independent, so they can run
-on a Dask cluster.
+of the topology, given layers and checked. Routes that stay keep their layer, unless that takes more
+layers than the healthy ones have. What is kept of each failure is a file to switch over to, of what
+differs from the healthy routes or of all, and how much longer than the healthy ones they take.
+Failures are independent, so they can run on a Dask cluster.
 """
 
 from pathlib import Path
@@ -14,33 +15,77 @@ from a2aflow.check.routes import check_routes
 from a2aflow.errors import InputError
 from a2aflow.flows.survive import Survival, Survivor, kept
 from a2aflow.flows.workers import Local, run_all
-from a2aflow.ir.files.artefacts import file_bytes
+from a2aflow.ir.arrays import Ints
+from a2aflow.ir.files.artefacts import file_bytes, write_artefact
+from a2aflow.ir.files.json import HEALTHY_FILE, json_text, switch_over_to_json
+from a2aflow.ir.paths import NOTHING, Paths
 from a2aflow.ir.routes import Routes
+from a2aflow.ir.without import numbers_left
 from a2aflow.routes.layers.assign import layers_in_time
+from a2aflow.routes.layers.keep import keep_layers
 from a2aflow.routes.renew import renew_routes
 from a2aflow.settings import RouteSettings, SolveSettings
 from a2aflow.topologies.failures import Failure, failures_of
 
+Item = tuple[Routes, Failure, RouteSettings, bool]
+"""Healthy routes, what fails, what is asked for, and whether a file of all routes is."""
+
 
 def survive(routes: Routes, what: str, settings: RouteSettings) -> Survival:
     """Renew routes for every failure; leave a file of each in a folder, if one is given."""
+    folder = settings.switch_over
     solving = SolveSettings(settings.solve.gap, workers=settings.solve.workers)
+    asked = RouteSettings(layers=settings.layers, max_layers=settings.max_layers, solve=solving)
     failures = failures_of(routes.problem.topology, what)
-    items = ((routes, each, settings.layers, settings.max_layers, solving) for each in failures)
+    if folder is not None and not settings.whole:
+        write_artefact(folder / HEALTHY_FILE, routes)
+    items = ((routes, each, asked, settings.whole) for each in failures)
     found = run_all(_renewed, items, len(failures), settings.solve, Local.ONE_BY_ONE, "failures")
-    return Survival(routes.time, tuple(kept(found, settings.switch_over)))
+    return Survival(routes.time, tuple(kept(found, folder, ".npz" if settings.whole else ".json")))
 
 
-def _renewed(item: tuple[Routes, Failure, str | None, int | None, SolveSettings]) -> Survivor:
+def _renewed(item: Item) -> Survivor:
     """Renew routes after one failure; those of a pair that is cut off do not exist."""
-    routes, failure, layers, max_layers, settings = item
+    routes, failure, settings, whole = item
     try:
-        found = renew_routes(failure.left_of(routes.problem), routes, settings)
+        found = renew_routes(failure.left_of(routes.problem), routes, settings.solve)
     except InputError:
         return Survivor(failure, np.inf)
-    renewed = found.routes
-    if layers is not None:
-        renewed, _ = layers_in_time(renewed, layers, max_layers, settings)
+    links = failure.numbers_of_links(routes.problem.topology)
+    nodes = np.array(failure.nodes, dtype=np.int64)
+    renewed = _layered(found.routes, routes, links, nodes, settings)
     check_routes(renewed)
-    file = file_bytes(Path("routes.npz"), renewed, False)
+    if whole:
+        file = file_bytes(Path("routes.npz"), renewed, False)
+    else:
+        file = json_text(switch_over_to_json(routes, renewed, links, nodes)).encode()
     return Survivor(failure, renewed.time, renewed.bound, found.unserved, found.moved, file)
+
+
+def _layered(
+    renewed: Routes, healthy: Routes, links: Ints, nodes: Ints, settings: RouteSettings
+) -> Routes:
+    """Return routes with layers, those of the healthy ones wherever that takes no more of them."""
+    if settings.layers is None:
+        return renewed
+    most = min(healthy.layers or 0, settings.max_layers or np.inf)
+    if healthy.layer is not None:
+        last = _last_layers(renewed, healthy, links, nodes)
+        stayed = keep_layers(renewed, last, settings.solve)
+        if (stayed.layers or 0) <= most:
+            return stayed
+    return layers_in_time(renewed, settings.layers, settings.max_layers, settings.solve)[0]
+
+
+def _last_layers(renewed: Routes, healthy: Routes, links: Ints, nodes: Ints) -> Ints:
+    """Return the healthy layer of each route that has not moved, and NOTHING for one that has."""
+    before, now = healthy.problem.topology, renewed.problem.topology
+    node, link = numbers_left(before, links, nodes)
+    ends = (
+        before.position[node[now.terminals[each]]] for each in (renewed.source, renewed.destination)
+    )
+    both = Paths.join([healthy, Paths(*ends, renewed.start, link[renewed.link])])
+    _, same = both.equal()
+    layer = np.full(int(same.max()) + 1, NOTHING, dtype=np.int64)
+    layer[same[: healthy.count]] = healthy.layer
+    return layer[same[healthy.count :]]

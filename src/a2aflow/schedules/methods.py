@@ -6,6 +6,7 @@ from pathlib import Path
 
 from a2aflow.errors import UsageError
 from a2aflow.flows import sizes, solve
+from a2aflow.flows.matching import require_same_network
 from a2aflow.flows.symmetry.translations import find_translations
 from a2aflow.ir.files.artefacts import read_as
 from a2aflow.ir.flow import Status
@@ -48,6 +49,7 @@ def find_schedule(
     else:
         refuse_with_last(method, settings)
         before = last if isinstance(last, Schedule) else read_as(Path(last), Schedule)
+        require_same_network(before.problem.topology, problem.topology)
         found = renew_schedule(problem, before, settings)
     return replace(found, status=found.status.unless(settings.solve.stopped()))
 

@@ -19,7 +19,7 @@ import numpy as np
 from a2aflow.check.routes import check_routes
 from a2aflow.check.schedule import check_schedule
 from a2aflow.errors import UsageError
-from a2aflow.flows.first_order import bound_by_steps
+from a2aflow.flows.first_order import raise_bound, search_from
 from a2aflow.flows.first_order_search import Guess
 from a2aflow.flows.groups import by_source
 from a2aflow.flows.program import whole_program
@@ -137,13 +137,10 @@ class Resolver:
     def _proof(self, placed: Placed, lengths: Floats, time: float) -> Certificate:
         """Prove what a time needs, if it can be, from the loads and prices of the paths."""
         program = whole_program(self.problem, by_source(self.problem))
-        row = np.searchsorted(program.groups.source, placed.paths.source)
-        volumes = np.zeros((len(program.weight), self.problem.topology.links))
-        path = placed.paths.path_of_link
-        np.add.at(volumes, (row[path], placed.paths.link), placed.size[path])
+        volumes = program.volumes_of(placed.paths, placed.size)
         settings = replace(self.settings, gap=max(self.settings.gap, PROOF_SHARE * self.loss))
         guess = Guess(volumes, lengths / lengths.max())
-        return bound_by_steps(program, settings, guess, time / (1 + self.loss))
+        return raise_bound(search_from(program, settings, guess), time / (1 + self.loss))
 
     def _as_routes(self, placed: Placed) -> Iterator[Found[Routes]]:
         paths, weight = placed.paths.merge_equal(placed.size)

@@ -6,10 +6,11 @@ from pathlib import Path
 import numpy as np
 
 from a2aflow.errors import A2AFlowError, FormatError, UsageError
-from a2aflow.ir.demand import Demand
+from a2aflow.ir.arrays import Ints
 from a2aflow.ir.files.text import read_text
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.topology import Topology
+from a2aflow.ir.without import demand_without
 from a2aflow.topologies.operators import remove_links, remove_nodes
 
 LINKS, NODES = "links:1", "nodes:1"
@@ -33,12 +34,14 @@ class Failure:
     def left_of(self, problem: Problem) -> Problem:
         """Return the problem on what is left."""
         topology = remove_nodes(remove_links(problem.topology, self.links), self.nodes)
-        if not self.nodes or problem.demand.uniform:
-            terminals = len(topology.terminals)
-            return Problem(topology, problem.demand if not self.nodes else Demand(terminals))
-        stays = np.flatnonzero(~np.isin(problem.topology.terminals, self.nodes))
-        matrix = problem.demand.of(*np.meshgrid(stays, stays, indexing="ij"))
-        return Problem(topology, Demand(len(stays), matrix))
+        return Problem(topology, demand_without(problem, np.array(self.nodes, dtype=np.int64)))
+
+    def numbers_of_links(self, topology: Topology) -> Ints:
+        """Return the numbers of the links that fail: of both ways, where links come in pairs."""
+        ends = set(self.links)
+        ends |= {(v, u) for u, v in ends} if topology.bidirectional else set()
+        pairs = zip(topology.tail.tolist(), topology.head.tolist(), strict=True)
+        return np.array([link for link, pair in enumerate(pairs) if pair in ends], dtype=np.int64)
 
 
 def failures_of(topology: Topology, text: str) -> list[Failure]:

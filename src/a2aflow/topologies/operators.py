@@ -1,7 +1,6 @@
 """Changes to a topology, each a pure function that adds a line to `notes` on what it did."""
 
 from collections.abc import Callable, Iterable, Mapping
-from itertools import compress
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +10,7 @@ from a2aflow.ir.arrays import Ints
 from a2aflow.ir.names import distinct_names
 from a2aflow.ir.reach import reachable
 from a2aflow.ir.topology import Topology
+from a2aflow.ir.without import without_links, without_nodes
 from a2aflow.ir.words import counted
 from a2aflow.topologies.cables import cable_links, partner_links
 
@@ -33,7 +33,7 @@ def drop_links(topology: Topology, count: int, seed: int) -> Topology:
 
     def remove(drawn: Ints) -> Topology:
         words = f"dropped {_links_in_words(topology, drawn)} at random (seed {seed})"
-        return _without_links(topology, _with_partners(topology, drawn), words)
+        return without_links(topology, _with_partners(topology, drawn), words)
 
     return _draw(topology, cables, count, seed, remove)
 
@@ -49,7 +49,7 @@ def drop_nodes(topology: Topology, count: int, seed: int) -> Topology:
 
     def remove(drawn: Ints) -> Topology:
         words = f"dropped {_nodes_in_words(topology, drawn)} at random (seed {seed}) and renumbered"
-        return _without_nodes(topology, drawn, words)
+        return without_nodes(topology, drawn, words)
 
     return _draw(topology, topology.terminals, count, seed, remove)
 
@@ -65,7 +65,7 @@ def remove_links(topology: Topology, pairs: Iterable[Pair]) -> Topology:
     if not len(links):
         return topology
     shown = links[topology.tail[links] < topology.head[links]] if topology.bidirectional else links
-    return _without_links(topology, links, f"removed {_links_in_words(topology, shown)}")
+    return without_links(topology, links, f"removed {_links_in_words(topology, shown)}")
 
 
 def remove_nodes(topology: Topology, nodes: Iterable[int]) -> Topology:
@@ -77,7 +77,7 @@ def remove_nodes(topology: Topology, nodes: Iterable[int]) -> Topology:
         return topology
     gone = np.array(named, dtype=np.int64)
     note = f"removed {_nodes_in_words(topology, gone)} and renumbered"
-    return _without_nodes(topology, gone, note)
+    return without_nodes(topology, gone, note)
 
 
 def scale_capacities(topology: Topology, factor: float) -> Topology:
@@ -161,33 +161,6 @@ def _with_partners(topology: Topology, links: Ints) -> Ints:
     if not topology.bidirectional:
         return links
     return np.concatenate([links, partner_links(topology)[links]])
-
-
-def _without_links(topology: Topology, links: Ints, note: str) -> Topology:
-    kept = np.ones(topology.links, dtype=np.bool_)
-    kept[links] = False
-    return topology.changed(
-        note,
-        tail=topology.tail[kept],
-        head=topology.head[kept],
-        capacity=topology.capacity[kept],
-    )
-
-
-def _without_nodes(topology: Topology, nodes: Ints, note: str) -> Topology:
-    stays = np.ones(topology.nodes, dtype=np.bool_)
-    stays[nodes] = False
-    renumbered = np.cumsum(stays) - 1
-    kept = stays[topology.tail] & stays[topology.head]
-    return topology.changed(
-        note,
-        nodes=int(stays.sum()),
-        tail=renumbered[topology.tail[kept]],
-        head=renumbered[topology.head[kept]],
-        capacity=topology.capacity[kept],
-        terminals=renumbered[topology.terminals[stays[topology.terminals]]],
-        names=None if topology.names is None else tuple(compress(topology.names, stays)),
-    )
 
 
 def _links_between(topology: Topology, u: int, v: int) -> Mask:
