@@ -7,9 +7,9 @@
 
 `search` appends an entry a line to the file STATE and goes on from there when started again; an
 entry that was searched with the same effort and seed is not searched again, and only what is better
-takes its place. `pack` writes the entries into the package and says how good they are, and `plot`
-draws them. More effort, or another seed, over the same STATE improves entries. Work is by processes
-here, or on a Dask cluster.
+takes its place. `pack` adds to the package's entries what of STATE is new or better, and says how
+good all are; `plot` draws them. A STATE that is packed is not needed again. More effort, or
+another seed, improves entries. Work is by processes here, or on a Dask cluster.
 """
 
 import argparse
@@ -85,25 +85,36 @@ def search(state: Path, effort: float, seed: int, most: int, settings: SolveSett
             file.flush()
 
 
+def known_entries() -> Iterator[dict[str, Any]]:
+    """Yield what the package has already."""
+    with np.load(TARGET) as file:
+        parts = np.split(file["heads"], file["start"][1:-1])
+        columns = (file[name].tolist() for name in ("key", "time", "bound", "kautz"))
+        for key, time, bound, kautz, heads in zip(*columns, parts, strict=True):
+            yield {"key": key, "time": time, "bound": bound, "kautz": kautz, "heads": heads}
+
+
 def pack(state: Path) -> None:
-    """Write the best entry of every key into the package, and say how good they are."""
-    best: dict[tuple[int, int, bool], dict[str, Any]] = {}
+    """Put what is better than the package's entries, or new, into it, and say how good all are."""
+    best = {tuple(each["key"]): each for each in known_entries()}
+    before, better = len(best), 0
     for each in entries(state):
-        key = tuple(each["key"])
-        if key not in best or each["time"] < best[key]["time"]:
-            best[key] = each
+        key = each["key"] = (*each["key"][:2], int(each["key"][2]))
+        if key not in best or each["time"] < best[key]["time"] * (1 - 1e-9):
+            better += key in best
+            best[key] = each | {"heads": np.frombuffer(base64.b64decode(each["heads"]), np.uint8)}
     rows = [best[key] for key in sorted(best)]
-    heads = [np.frombuffer(base64.b64decode(row["heads"]), np.uint8) for row in rows]
     np.savez_compressed(
         TARGET,
         key=np.array([row["key"] for row in rows], dtype=np.int64),
         time=np.array([row["time"] for row in rows]),
         bound=np.array([row["bound"] for row in rows]),
         kautz=np.array([row["kautz"] for row in rows]),
-        start=np.cumsum([0, *map(len, heads)]),
-        heads=np.concatenate(heads),
+        start=np.cumsum([0, *(len(row["heads"]) for row in rows)]),
+        heads=np.concatenate([row["heads"] for row in rows]),
     )
-    print(f"{len(rows)} entries, {TARGET.stat().st_size:,} bytes")
+    new = len(rows) - before
+    print(f"{len(rows)} entries ({new} new, {better} better), {TARGET.stat().st_size:,} bytes")
 
 
 PLOTTED = {2: "#c02020", 4: "#2060c0", 8: "#208040"}
