@@ -158,11 +158,12 @@ def _draw_panel(axes: Any, panel: Panel, styles: dict[str, tuple[str, str]]) -> 
 
 def _draw_line(axes: Any, series: Series, colour: str, marker: str) -> None:
     dots = series.kind == "dots"
+    bare = series.kind == "curve" or (series.dashed and not dots)
     axes.plot(
         series.x,
         series.y,
         color=colour,
-        marker=None if series.dashed and not dots else marker,
+        marker=None if bare else marker,
         linestyle="none" if dots else "--" if series.dashed else "-",
         linewidth=1.5,
         markersize=4.5,
