@@ -3,13 +3,12 @@
     python benchmarks/catalogue.py search STATE [--effort E] [--seed S] [--workers K]
         [--most N] [--cluster ADDRESS]
     python benchmarks/catalogue.py pack STATE
-    python benchmarks/catalogue.py plot docs/img/catalogue.svg
 
 `search` appends an entry a line to the file STATE and goes on from there when started again; an
 entry that was searched with the same effort and seed is not searched again, and only what is better
 takes its place. `pack` adds to the package's entries what of STATE is new or better, and says how
-good all are; `plot` draws them. A STATE that is packed is not needed again. More effort, or
-another seed, improves entries. Work is by processes here, or on a Dask cluster.
+good all are; a STATE that is packed is not needed again. More effort, or another seed, improves
+entries. Work is by processes here, or on a Dask cluster. `catalogue_picture.py` draws them.
 """
 
 import argparse
@@ -25,7 +24,6 @@ import a2aflow
 from a2aflow.designs.entry import Entry, Task, packed, search_entry
 from a2aflow.flows.bounds import regular_bound
 from a2aflow.flows.workers import Local, run_all
-from a2aflow.ir.arrays import Floats
 from a2aflow.settings import SolveSettings, cores
 from a2aflow.topologies.catalogue import times
 
@@ -117,51 +115,6 @@ def pack(state: Path) -> None:
     print(f"{len(rows)} entries ({new} new, {better} better), {TARGET.stat().st_size:,} bytes")
 
 
-PLOTTED = {2: "#c02020", 4: "#2060c0", 8: "#208040"}
-"""The degrees that are drawn, and their colours."""
-
-WIDTH, HEIGHT, RISE = 720, 360, 0.4
-"""Of the drawing, and by how much the ratio at its upper edge is above 1."""
-
-
-def plot(path: Path) -> None:
-    """Draw time over bound against N: generalized Kautz thin, the catalogue thick."""
-    known = times()
-    key = known["key"]
-    last = int(key[:, 0].max())
-
-    def line(degree: int, values: Floats, width: float) -> str:
-        rows = (key[:, 1] == degree) & (key[:, 2] == 1)
-        points = " ".join(
-            f"{40 + (WIDTH - 60) * (n - 8) / (last - 8):.1f},"
-            f"{HEIGHT - 30 - (HEIGHT - 50) * (time / bound_of(n, degree) - 1) / RISE:.1f}"
-            for n, time in zip(key[rows, 0].tolist(), values[rows].tolist(), strict=True)
-        )
-        colour = PLOTTED[degree]
-        return f'<polyline fill="none" stroke="{colour}" stroke-width="{width}" points="{points}"/>'
-
-    labels = [
-        f'<text x="{60 + 110 * at}" y="16" fill="{colour}">degree {degree}</text>'
-        for at, (degree, colour) in enumerate(PLOTTED.items())
-    ]
-    labels += [
-        f'<text x="4" y="{HEIGHT - 26 - (HEIGHT - 50) * step / 4:.0f}">{1 + 0.1 * step:.1f}</text>'
-        for step in range(5)
-    ]
-    labels += [
-        f'<text x="{40 + (WIDTH - 60) * (n - 8) / (last - 8):.0f}" y="{HEIGHT - 8}">{n}</text>'
-        for n in range(16, last + 1, 16)
-    ]
-    labels.append('<text x="400" y="16">time over bound; thin: genkautz, thick: best</text>')
-    lines = [line(d, known[name], w) for d in PLOTTED for name, w in (("kautz", 0.8), ("time", 2))]
-    path.write_text(
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" '
-        'font-family="sans-serif" font-size="12"><rect width="100%" height="100%" fill="white"/>\n'
-        + "\n".join([*lines, *labels])
-        + "\n</svg>\n"
-    )
-
-
 def bound_of(nodes: int, degree: int) -> float:
     """Return the bound for any network of one-way links."""
     return float(regular_bound(nodes, degree))
@@ -187,7 +140,7 @@ def tell() -> None:
 def main() -> None:
     """Do what the words ask for."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=("search", "pack", "plot"))
+    parser.add_argument("what", choices=("search", "pack"))
     parser.add_argument("state", type=Path)
     parser.add_argument("--effort", type=float, default=0.05)
     parser.add_argument("--seed", type=int, default=0)
@@ -198,11 +151,9 @@ def main() -> None:
     if asked.what == "search":
         settings = SolveSettings(workers=asked.workers, cluster=asked.cluster, report=print)
         search(asked.state, asked.effort, asked.seed, asked.most, settings)
-    elif asked.what == "pack":
+    else:
         pack(asked.state)
         tell()
-    else:
-        plot(asked.state)
 
 
 if __name__ == "__main__":

@@ -263,7 +263,7 @@ def test_the_list_names_all_figures(run: Run) -> None:
     assert [each["name"] for each in run("reproduce", "--list", "--json").json["figures"]] == list(
         FIGURES
     )
-    assert "2 hours" in run("reproduce", "--list").out
+    assert "15 minutes" in run("reproduce", "--list").out
 
 
 def test_figures_are_drawn_the_same_every_time(folder: Path, run: Run) -> None:

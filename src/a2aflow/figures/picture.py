@@ -55,9 +55,13 @@ class Panel:
 
 @dataclass(frozen=True)
 class Picture:
-    """Panels in rows of `columns`, under a title, over a note."""
+    """Panels in rows of `columns`, under a title, over a note.
+
+    Where `beside`, one legend stands beside all panels, and not within them.
+    """
 
     title: str
     panels: Sequence[Panel]
     columns: int = 1
     note: str = ""
+    beside: bool = False
