@@ -14,6 +14,7 @@ from a2aflow.errors import MissingComponentError
 from a2aflow.figures import FIGURES, drawing
 from a2aflow.figures.compare import compare
 from a2aflow.figures.figure import Asked, Point
+from a2aflow.figures.picture import Panel, Picture, Series
 from a2aflow.figures.results import write_results
 from a2aflow.figures.run import measure_figure
 from a2aflow.figures.table import header, read_rows
@@ -275,3 +276,13 @@ def test_figures_are_drawn_the_same_every_time(folder: Path, run: Run) -> None:
     assert first == again
     other = replace(figure.draw(rows), title="another")
     assert drawing.render(other)["svg"] != first
+
+
+@pytest.mark.parametrize("beside", [False, True])
+def test_a_label_is_shown_once_within_panels_or_beside_them(beside: bool) -> None:
+    """A panel with a label that is new shows its own; one legend beside all has each once."""
+    first, second = Series("one", [1, 2], [1, 2], "curve"), Series("two", [1, 2], [2, 1], "dots")
+    panels = [Panel("", "x", "y", [first]), Panel("", "x", "y", [first, second])]
+    text = drawing.render(Picture("both", panels, columns=2, beside=beside))["svg"].decode()
+    assert text.count(">two<") == 1
+    assert text.count(">one<") == (1 if beside else 2)
