@@ -3,13 +3,12 @@
     python benchmarks/catalogue.py search STATE [--effort E] [--seed S] [--workers K]
         [--most N] [--cluster ADDRESS]
     python benchmarks/catalogue.py pack STATE
-    python benchmarks/catalogue.py plot docs/img/catalogue.svg
 
 `search` appends an entry a line to the file STATE and goes on from there when started again; an
 entry that was searched with the same effort and seed is not searched again, and only what is better
-takes its place. `pack` writes the entries into the package and says how good they are, and `plot`
-draws them. More effort, or another seed, over the same STATE improves entries. Work is by processes
-here, or on a Dask cluster.
+takes its place. `pack` adds to the package's entries what of STATE is new or better, and says how
+good all are; a STATE that is packed is not needed again. More effort, or another seed, improves
+entries. Work is by processes here, or on a Dask cluster. `catalogue_picture.py` draws them.
 """
 
 import argparse
@@ -25,7 +24,6 @@ import a2aflow
 from a2aflow.designs.entry import Entry, Task, packed, search_entry
 from a2aflow.flows.bounds import regular_bound
 from a2aflow.flows.workers import Local, run_all
-from a2aflow.ir.arrays import Floats
 from a2aflow.settings import SolveSettings, cores
 from a2aflow.topologies.catalogue import times
 
@@ -85,70 +83,36 @@ def search(state: Path, effort: float, seed: int, most: int, settings: SolveSett
             file.flush()
 
 
+def known_entries() -> Iterator[dict[str, Any]]:
+    """Yield what the package has already."""
+    with np.load(TARGET) as file:
+        parts = np.split(file["heads"], file["start"][1:-1])
+        columns = (file[name].tolist() for name in ("key", "time", "bound", "kautz"))
+        for key, time, bound, kautz, heads in zip(*columns, parts, strict=True):
+            yield {"key": key, "time": time, "bound": bound, "kautz": kautz, "heads": heads}
+
+
 def pack(state: Path) -> None:
-    """Write the best entry of every key into the package, and say how good they are."""
-    best: dict[tuple[int, int, bool], dict[str, Any]] = {}
+    """Put what is better than the package's entries, or new, into it, and say how good all are."""
+    best = {tuple(each["key"]): each for each in known_entries()}
+    before, better = len(best), 0
     for each in entries(state):
-        key = tuple(each["key"])
-        if key not in best or each["time"] < best[key]["time"]:
-            best[key] = each
+        key = each["key"] = (*each["key"][:2], int(each["key"][2]))
+        if key not in best or each["time"] < best[key]["time"] * (1 - 1e-9):
+            better += key in best
+            best[key] = each | {"heads": np.frombuffer(base64.b64decode(each["heads"]), np.uint8)}
     rows = [best[key] for key in sorted(best)]
-    heads = [np.frombuffer(base64.b64decode(row["heads"]), np.uint8) for row in rows]
     np.savez_compressed(
         TARGET,
         key=np.array([row["key"] for row in rows], dtype=np.int64),
         time=np.array([row["time"] for row in rows]),
         bound=np.array([row["bound"] for row in rows]),
         kautz=np.array([row["kautz"] for row in rows]),
-        start=np.cumsum([0, *map(len, heads)]),
-        heads=np.concatenate(heads),
+        start=np.cumsum([0, *(len(row["heads"]) for row in rows)]),
+        heads=np.concatenate([row["heads"] for row in rows]),
     )
-    print(f"{len(rows)} entries, {TARGET.stat().st_size:,} bytes")
-
-
-PLOTTED = {2: "#c02020", 4: "#2060c0", 8: "#208040"}
-"""The degrees that are drawn, and their colours."""
-
-WIDTH, HEIGHT, RISE = 720, 360, 0.4
-"""Of the drawing, and by how much the ratio at its upper edge is above 1."""
-
-
-def plot(path: Path) -> None:
-    """Draw time over bound against N: generalized Kautz thin, the catalogue thick."""
-    known = times()
-    key = known["key"]
-    last = int(key[:, 0].max())
-
-    def line(degree: int, values: Floats, width: float) -> str:
-        rows = (key[:, 1] == degree) & (key[:, 2] == 1)
-        points = " ".join(
-            f"{40 + (WIDTH - 60) * (n - 8) / (last - 8):.1f},"
-            f"{HEIGHT - 30 - (HEIGHT - 50) * (time / bound_of(n, degree) - 1) / RISE:.1f}"
-            for n, time in zip(key[rows, 0].tolist(), values[rows].tolist(), strict=True)
-        )
-        colour = PLOTTED[degree]
-        return f'<polyline fill="none" stroke="{colour}" stroke-width="{width}" points="{points}"/>'
-
-    labels = [
-        f'<text x="{60 + 110 * at}" y="16" fill="{colour}">degree {degree}</text>'
-        for at, (degree, colour) in enumerate(PLOTTED.items())
-    ]
-    labels += [
-        f'<text x="4" y="{HEIGHT - 26 - (HEIGHT - 50) * step / 4:.0f}">{1 + 0.1 * step:.1f}</text>'
-        for step in range(5)
-    ]
-    labels += [
-        f'<text x="{40 + (WIDTH - 60) * (n - 8) / (last - 8):.0f}" y="{HEIGHT - 8}">{n}</text>'
-        for n in range(16, last + 1, 16)
-    ]
-    labels.append('<text x="400" y="16">time over bound; thin: genkautz, thick: best</text>')
-    lines = [line(d, known[name], w) for d in PLOTTED for name, w in (("kautz", 0.8), ("time", 2))]
-    path.write_text(
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" '
-        'font-family="sans-serif" font-size="12"><rect width="100%" height="100%" fill="white"/>\n'
-        + "\n".join([*lines, *labels])
-        + "\n</svg>\n"
-    )
+    new = len(rows) - before
+    print(f"{len(rows)} entries ({new} new, {better} better), {TARGET.stat().st_size:,} bytes")
 
 
 def bound_of(nodes: int, degree: int) -> float:
@@ -176,7 +140,7 @@ def tell() -> None:
 def main() -> None:
     """Do what the words ask for."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=("search", "pack", "plot"))
+    parser.add_argument("what", choices=("search", "pack"))
     parser.add_argument("state", type=Path)
     parser.add_argument("--effort", type=float, default=0.05)
     parser.add_argument("--seed", type=int, default=0)
@@ -187,11 +151,9 @@ def main() -> None:
     if asked.what == "search":
         settings = SolveSettings(workers=asked.workers, cluster=asked.cluster, report=print)
         search(asked.state, asked.effort, asked.seed, asked.most, settings)
-    elif asked.what == "pack":
+    else:
         pack(asked.state)
         tell()
-    else:
-        plot(asked.state)
 
 
 if __name__ == "__main__":

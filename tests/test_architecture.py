@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import a2aflow
+from a2aflow.cli import verbs
 
 PACKAGE = Path(a2aflow.__file__).parent
 
@@ -179,6 +180,24 @@ def test_checkers_and_ranks_are_light(module: str) -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
     assert found.stdout.strip() == "[]"
+
+
+def test_verbs_need_no_extra() -> None:
+    """Every verb can be asked where nothing optional is installed: what it needs, it says then."""
+    extras = [name for name in OWNERS if name != "highspy"]
+    modules = {
+        where.partition(":")[0]
+        for verb in verbs.VERBS.values()
+        for where in (verb.where, *verb.parts.values())
+    }
+    program = (
+        f"import sys; sys.modules.update(dict.fromkeys({extras}))\n"
+        f"import importlib; [importlib.import_module(each) for each in {sorted(modules)}]"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert found.returncode == 0, found.stderr
 
 
 def test_public_names_are_what_is_exported() -> None:

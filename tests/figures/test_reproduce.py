@@ -4,6 +4,7 @@ import csv
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from defusedxml import ElementTree
@@ -13,6 +14,7 @@ from a2aflow.errors import MissingComponentError
 from a2aflow.figures import FIGURES, drawing
 from a2aflow.figures.compare import compare
 from a2aflow.figures.figure import Asked, Point
+from a2aflow.figures.picture import Panel, Picture, Series
 from a2aflow.figures.results import write_results
 from a2aflow.figures.run import measure_figure
 from a2aflow.figures.table import header, read_rows
@@ -105,6 +107,39 @@ def test_a_method_at_its_limit_is_not_asked_again() -> None:
     assert every - left == {(8, "link"), (32, "link"), (64, "link")}
 
 
+def test_an_algorithm_that_is_sure_to_be_late_is_not_run() -> None:
+    """By how its time grew so far: from 5 s to 40 s is to a limit of 60 s before N = 64."""
+    figure, asked = FIGURES["runtime"], Asked("full")
+    done: list[dict[str, Any]] = [
+        {"n": n, "algorithm": "decomposed", "limit": 60.0, "status": "done", "seconds": seconds}
+        for n, seconds in ((16, 5.0), (32, 40.0))
+    ]
+    left = [p["n"] for p in figure.points(asked, done) if p["algorithm"] == "decomposed"]
+    assert left == [8, 16, 32, 44]
+    quick = [{**row, "seconds": 0.01 * row["seconds"]} for row in done]
+    assert max(int(str(p["n"])) for p in figure.points(asked, quick)) == 1000
+
+
+@pytest.mark.parametrize(
+    ("row", "holds"),
+    [
+        ({"n": 16, "limit": 4.0, "status": "done"}, False),
+        ({"n": 8, "limit": 4.0, "status": "limit"}, None),
+        ({"n": 8, "limit": 240.0, "status": "limit"}, True),
+        ({"n": 8, "limit": 240.0, "status": "missing"}, None),
+    ],
+)
+def test_that_sccl_does_not_get_far_takes_patience_to_say(
+    row: dict[str, object], holds: bool | None
+) -> None:
+    """A short limit says nothing; a schedule refutes at any."""
+    common = {"n": 8, "status": "done", "limit": 4.0, "gap": 0.0, "seconds": 1.0}
+    others = ("link", "decomposed", "first-order", "fptas 0.05")
+    rows = [*({**common, "algorithm": name} for name in others), {**row, "algorithm": "sccl"}]
+    (found,) = (each for each in FIGURES["runtime"].judge(rows) if "SCCL" in each.claim)
+    assert found.holds is holds
+
+
 def test_an_algorithm_is_timed_and_its_gap_kept() -> None:
     """One small size: solved to the gap, or said to be at its limit."""
     figure = FIGURES["runtime"]
@@ -129,6 +164,13 @@ def test_peers_are_shown_beside_ours(tmp_path: Path) -> None:
     assert [float(str(row["predicted"])) for row in rows] == pytest.approx([7 * 3.125 / 3] * 2)
     (other,) = figure.measure({**point, "fabric": "3x3x3 torus"}, asked)
     assert other["status"] == "8 ranks do not fit"
+
+
+def test_sccl_is_asked_for_what_it_can_be_asked_for() -> None:
+    """On the torus it fails for want of time, and not because hosts are split from their NICs."""
+    point: Point = {"fabric": "3x3x3 torus", "way": "sccl", "kind": "predicted"}
+    (row,) = FIGURES["link-schedules"].measure(point, Asked("sample"))
+    assert row["status"] == "nothing within 2 s"
 
 
 def test_rows_are_compared_with_those_of_another_run(folder: Path, run: Run) -> None:
@@ -222,7 +264,7 @@ def test_the_list_names_all_figures(run: Run) -> None:
     assert [each["name"] for each in run("reproduce", "--list", "--json").json["figures"]] == list(
         FIGURES
     )
-    assert "2 hours" in run("reproduce", "--list").out
+    assert "15 minutes" in run("reproduce", "--list").out
 
 
 def test_figures_are_drawn_the_same_every_time(folder: Path, run: Run) -> None:
@@ -234,3 +276,13 @@ def test_figures_are_drawn_the_same_every_time(folder: Path, run: Run) -> None:
     assert first == again
     other = replace(figure.draw(rows), title="another")
     assert drawing.render(other)["svg"] != first
+
+
+@pytest.mark.parametrize("beside", [False, True])
+def test_a_label_is_shown_once_within_panels_or_beside_them(beside: bool) -> None:
+    """A panel with a label that is new shows its own; one legend beside all has each once."""
+    first, second = Series("one", [1, 2], [1, 2], "curve"), Series("two", [1, 2], [2, 1], "dots")
+    panels = [Panel("", "x", "y", [first]), Panel("", "x", "y", [first, second])]
+    text = drawing.render(Picture("both", panels, columns=2, beside=beside))["svg"].decode()
+    assert text.count(">two<") == 1
+    assert text.count(">one<") == (1 if beside else 2)

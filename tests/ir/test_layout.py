@@ -65,6 +65,17 @@ def test_groups_are_called_by_the_names_of_hosts() -> None:
     assert [each.label for each in found.groups][:2] == ["host0", "host1"]
 
 
+def test_nics_stand_beside_their_gpus_and_a_switch_in_the_middle() -> None:
+    """Else their links cross all others, and where they cross looks like a node."""
+    topology = build("dgxh100:hosts=2,outside=rail")
+    found, at = layout(topology), {name: v for v, name in enumerate(topology.names or ())}
+    host = found.groups[0]
+    assert found.place[at["host0:switch"]] == pytest.approx(host.centre)
+    apart = [np.linalg.norm(found.place[at["host0:gpu3"]] - found.place[v]) for v in host.nodes]
+    near = {int(host.nodes[each]) for each in np.argsort(apart)[1:3]}
+    assert at["host0:nic3"] in near
+
+
 @pytest.mark.parametrize(
     ("spec", "around"), [("torus:4x4", 16), ("torus:3x3x3", 54), ("hyperx:4x4", 0), ("mesh:3x3", 0)]
 )

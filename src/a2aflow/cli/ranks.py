@@ -13,8 +13,8 @@ from a2aflow.cli.failures import FAILURES, described
 from a2aflow.cli.show import warn
 from a2aflow.errors import UsageError
 from a2aflow.lp.settings import silent
-from a2aflow.runtime.mpi.team import Ranks, ranks_of_this_job
 from a2aflow.runtime.mpiexec import find_mpi
+from a2aflow.runtime.team import Ranks, ranks_of_this_job
 from a2aflow.settings import Dismissed, SolveSettings, cores
 
 RANKS_PER_CORE = 4

@@ -12,7 +12,7 @@ from a2aflow.cli.show import line_of
 from a2aflow.cli.tables import columns
 from a2aflow.ir.bandwidth import rate_in_words
 from a2aflow.ir.provenance import Provenance
-from a2aflow.ir.words import beyond_rounding, counted, seconds_in_words
+from a2aflow.ir.words import beyond_rounding, counted, ended, seconds_in_words
 from a2aflow.settings import MOST_CHUNKS
 
 WORDING = {
@@ -67,15 +67,14 @@ def _line(key: str, value: Any) -> tuple[str, str]:
     return label, re.sub(r"^1 (\w+)s\b", r"1 \1", text) if simple else text
 
 
+def _ended(summary: Mapping[str, Any]) -> str:
+    return ended(summary["status"], summary["gap"])
+
+
 def lines_of_answer(summary: Mapping[str, Any]) -> dict[str, str]:
     """Return the lines about a flow, routes or a schedule, of those that there is something for."""
     said = ((label, text(summary)) for label, text in ANSWER.items())
     return {label: text for label, text in said if text is not None}
-
-
-def in_words(status: str) -> str:
-    """Return how a search ended as people read it."""
-    return status.replace("_", " ")
 
 
 def _time(summary: Mapping[str, Any]) -> str:
@@ -240,7 +239,7 @@ ANSWER: dict[str, Callable[[Mapping[str, Any]], str | None]] = {
     ),
     "time": _time,
     "bound": lambda summary: f"{summary['bound']:.9g}, certified",
-    "gap": lambda summary: f"{beyond_rounding(summary['gap']):.2e} ({in_words(summary['status'])})",
+    "gap": lambda summary: f"{beyond_rounding(summary['gap']):.2e} ({_ended(summary)})",
     "bottleneck": lambda summary: summary["bottleneck"].replace("; ", "\n"),
     "routes": _routes,
     "layers": _layers,

@@ -108,14 +108,16 @@ def _drawn(picture: Picture) -> Any:
     figure = _matplotlib("matplotlib.figure").Figure(size, layout="constrained")
     figure.suptitle(picture.title, fontweight="bold")
     styles = _styles(picture.panels)
-    shown: set[str] = set()
+    shown: dict[str, Any] = {}
     for index, panel in enumerate(picture.panels):
         axes = figure.add_subplot(rows, columns, index + 1)
         _draw_panel(axes, panel, styles)
-        labels = {each.label for each in panel.series}
-        if not labels <= shown:
+        lines = {each.get_label(): each for each in axes.get_legend_handles_labels()[0]}
+        if not picture.beside and not lines.keys() <= shown.keys():
             axes.legend(loc="best", handlelength=1.8, labelspacing=0.3)
-            shown |= labels
+        shown |= lines
+    if picture.beside:
+        figure.legend(shown.values(), shown.keys(), loc="outside right upper")
     if picture.note:
         note = fill(picture.note, int(width * NOTE_CHARACTERS * 0.75))
         figure.supxlabel(note, fontsize=7.5, color="#555555", x=0.02, ha="left")
@@ -158,11 +160,12 @@ def _draw_panel(axes: Any, panel: Panel, styles: dict[str, tuple[str, str]]) -> 
 
 def _draw_line(axes: Any, series: Series, colour: str, marker: str) -> None:
     dots = series.kind == "dots"
+    bare = series.kind == "curve" or (series.dashed and not dots)
     axes.plot(
         series.x,
         series.y,
         color=colour,
-        marker=None if series.dashed and not dots else marker,
+        marker=None if bare else marker,
         linestyle="none" if dots else "--" if series.dashed else "-",
         linewidth=1.5,
         markersize=4.5,

@@ -23,6 +23,8 @@ SPECS = {
 NAMES = ("extp", "pmcf", "single", "sssp", "ewsp", "ilp-disjoint")
 NEEDED, FREE = "layers needed", "deadlock-free"
 PAPER_LAYERS = 4
+LARGE = ("Kautz 64", "Kautz 100")
+"""Where the integer program is sure to be at its limit, and then has no layers."""
 
 
 def points(asked: Asked, rows: Sequence[Row]) -> Iterator[Point]:
@@ -30,7 +32,8 @@ def points(asked: Asked, rows: Sequence[Row]) -> Iterator[Point]:
     fabrics = list(SPECS)[: asked.pick(len(SPECS), 8, 2)]
     for fabric in fabrics:
         for method in known_methods(NAMES):
-            yield {"kind": NEEDED, "fabric": fabric, "method": method}
+            if method != "ilp-disjoint" or fabric not in LARGE:
+                yield {"kind": NEEDED, "fabric": fabric, "method": method}
     for fabric in asked.pick(fabrics[3:10], fabrics[3:7], fabrics[1:2]):
         for most in (1, 2, 3, 4)[: asked.pick(4, 3, 1)]:
             yield {"kind": FREE, "fabric": fabric, "method": f"{most} layers"}
@@ -39,7 +42,7 @@ def points(asked: Asked, rows: Sequence[Row]) -> Iterator[Point]:
 def measure(point: Point, asked: Asked) -> list[dict[str, Value]]:
     """Count the layers of a method's routes, or find the best routes within some."""
     spec, method = SPECS[str(point["fabric"])], str(point["method"])
-    limit = asked.pick(120.0, 4.0, 2.0)
+    limit = asked.pick(40.0, 4.0, 2.0)
     if point["kind"] == NEEDED:
         routes = routed(spec, method, layers="lash-sequential", time_limit=limit)
     else:
@@ -102,7 +105,7 @@ LAYERS = Figure(
     name="layers",
     title="Layers per method, and throughput under deadlock freedom",
     source="section 5.5, no figure",
-    full="20 minutes",
+    full="15 minutes",
     columns=("kind", "fabric", "method"),
     exact=("layers", "ratio"),
     timed=(),

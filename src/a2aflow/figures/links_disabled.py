@@ -15,7 +15,11 @@ from a2aflow.figures.asking import (
 from a2aflow.figures.figure import Asked, Figure, Finding, Point, Row, Value
 from a2aflow.figures.picture import Panel, Picture, Series
 
-NAMES = ("extp", "pmcf", "single", "ilp-disjoint", "sssp", "ewsp")
+OTHERS = ("extp", "pmcf", "single", "sssp", "ewsp")
+NAMES = (*OTHERS, "ilp-disjoint")
+PATIENCE = 100.0
+"""Seconds of the integer program, of which the paper says how near it gets."""
+
 TOLERANCE = 0.1
 """What the paper allows ILP-disjoint."""
 
@@ -23,17 +27,18 @@ TOLERANCE = 0.1
 def points(asked: Asked, rows: Sequence[Row]) -> Iterator[Point]:
     """Yield how many links are disabled, the seed of it, and the methods."""
     nodes = asked.pick(81, 40, 20)
-    counts = asked.pick((0, 10, 20, 40, 60, 80, 100), (0, 20, 40), (0, 10))
-    limit = asked.pick(300.0, 4.0, 2.0)
+    counts = asked.pick((0, 20, 40, 60, 80, 100), (0, 20, 40), (0, 10))
+    limit = asked.pick(60.0, 4.0, 2.0)
     for disabled in counts:
         for seed in range(1, 1 + (asked.pick(3, 1, 1) if disabled else 1)):
-            for method in known_methods(NAMES):
+            # The integer program takes as long as all others together: it has one seed.
+            for method in known_methods(NAMES if seed == 1 else OTHERS):
                 yield {
                     "n": nodes,
                     "disabled": disabled,
                     "seed": seed,
                     "method": method,
-                    "limit": limit,
+                    "limit": limit if method in OTHERS else asked.pick(PATIENCE, limit, limit),
                 }
 
 
@@ -102,7 +107,7 @@ LINKS_DISABLED = Figure(
     name="links-disabled",
     title="genkautz n=81 d=8 with links disabled",
     source="figure 9 (topo_link_disable), section 5.3",
-    full="90 minutes",
+    full="15 minutes",
     columns=("n", "disabled", "seed", "method", "limit"),
     exact=("time", "bound", "ratio"),
     timed=(),

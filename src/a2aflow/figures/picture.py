@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Series:
-    """Points that belong together, drawn as `kind`: line, dots, bars or band.
+    """Points that belong together, drawn as `kind`: line, curve, dots, bars or band.
 
-    A line of `low` and `high` has its envelope shaded. Bars stand side by side over `names`, or are
-    stacked if they have a `base`. `style` is whose colour it has, its label's if left out; a
-    `dashed` line is predicted, or a bound.
+    A curve is a line without marks, for many points. A line of `low` and `high` has its envelope
+    shaded. Bars stand side by side over `names`, or are stacked if they have a `base`. `style` is
+    whose colour it has, its label's if left out; a `dashed` line is predicted, or a bound.
     """
 
     label: str
@@ -55,9 +55,13 @@ class Panel:
 
 @dataclass(frozen=True)
 class Picture:
-    """Panels in rows of `columns`, under a title, over a note."""
+    """Panels in rows of `columns`, under a title, over a note.
+
+    Where `beside`, one legend stands beside all panels, and not within them.
+    """
 
     title: str
     panels: Sequence[Panel]
     columns: int = 1
     note: str = ""
+    beside: bool = False

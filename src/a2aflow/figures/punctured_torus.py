@@ -24,7 +24,7 @@ GIGA = 1e9
 
 def points(asked: Asked, rows: Sequence[Row]) -> Iterator[Point]:
     """Yield methods on instances, by what was removed and the seed of it."""
-    seeds, limit = asked.pick(10, 3, 1), asked.pick(60.0, 3.0, 2.0)
+    seeds, limit = asked.pick(10, 3, 1), asked.pick(20.0, 3.0, 2.0)
     for removed in asked.pick(REMOVED, REMOVED, REMOVED[:1]):
         for seed in range(1, seeds + 1):
             for method in known_methods(NAMES):
@@ -108,7 +108,7 @@ PUNCTURED_TORUS = Figure(
     name="punctured-torus",
     title="The torus without three links or nodes",
     source="figure 5 (torus_punctured), section 5.2",
-    full="25 minutes",
+    full="10 minutes",
     columns=("removed", "seed", "method", "limit", "bytes"),
     exact=("ratio", "time", "throughput"),
     timed=(),

@@ -12,6 +12,7 @@ from a2aflow.ir.certificate import Certificate
 from a2aflow.ir.orbits import orbits_of, sources_per_group
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.provenance import Provenance
+from a2aflow.ir.words import ended
 
 
 class Status(StrEnum):
@@ -105,8 +106,8 @@ class Flow(Answer):
         return self.mean_load() / self.problem.topology.capacity
 
     def _facts(self) -> dict[str, str]:
-        ended = self.status.value.replace("_", " ")
-        return {**super()._facts(), "groups": f"{self.groups:,}", "status": ended}
+        how = ended(self.status.value, self.gap)
+        return {**super()._facts(), "groups": f"{self.groups:,}", "status": how}
 
     def _columns(self) -> dict[str, Ints | Floats]:
         node, counts = self.problem.topology.terminals, np.diff(self.start)

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.find_grid import grid_of
+from a2aflow.ir.seats import circle, seats
 from a2aflow.ir.topology import Topology
 
 MOST_SEARCHED = 3_000
@@ -310,7 +311,9 @@ def _in_groups(topology: Topology, group: Ints, labels: list[str] | None = None)
     groups = []
     for each, (own, radius, angle) in enumerate(zip(members, radii, angles.tolist(), strict=True)):
         centre = around * np.array([np.cos(angle), np.sin(angle)]) * (1 if count > 1 else 0)
-        place[own] = centre + _circle(len(own), angle)
+        ring, middle = seats(topology, own)
+        place[ring] = centre + circle(len(ring), angle)
+        place[middle] = centre + circle(len(middle), angle)
         label = labels[each] if labels is not None else f"group {each}"
         groups.append(Group(label, own, (float(centre[0]), float(centre[1])), radius))
     return _made(topology, "groups", place, tuple(groups))
@@ -370,15 +373,7 @@ def _by_forces(topology: Topology) -> Layout | None:
 
 
 def _on_circle(topology: Topology) -> Layout:
-    return _made(topology, "circle", _circle(topology.nodes, -np.pi / 2))
-
-
-def _circle(count: int, begin: float) -> Floats:
-    """Return places one apart around a circle, clockwise from an angle."""
-    angle = begin + 2 * np.pi * np.arange(count) / max(count, 1)
-    radius = 0.0 if count == 1 else 0.5 / np.sin(np.pi / max(count, 2))
-    places: Floats = radius * np.stack([np.cos(angle), np.sin(angle)], axis=1)
-    return places
+    return _made(topology, "circle", circle(topology.nodes, -np.pi / 2))
 
 
 def _graph(topology: Topology) -> igraph.Graph:

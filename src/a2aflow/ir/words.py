@@ -9,6 +9,17 @@ LAST_DIGITS = 1e-14
 """A quotient of two equal sums may differ from 1 by this much, either way."""
 
 
+PROVEN = 1e-9
+"""A certified gap up to this is that of an optimum: no smaller one can be told from rounding."""
+
+
+def ended(status: str, gap: float) -> str:
+    """Return how a search ended as people read it; what has a gap is not called optimal."""
+    if status == "optimal" and gap > PROVEN:
+        return "within the gap asked for"
+    return status.replace("_", " ")
+
+
 def escaped(text: str, kept: str = "") -> str:
     """Return a text with escapes for all that is not printable, line ends too, but what is kept."""
     if text.isprintable():

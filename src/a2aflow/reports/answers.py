@@ -14,7 +14,7 @@ from a2aflow.ir.physical import physical
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.schedule import Schedule
 from a2aflow.ir.topology import Topology
-from a2aflow.ir.words import counted, span
+from a2aflow.ir.words import PROVEN, counted, ended, span
 from a2aflow.reports.drawn import Drawn
 from a2aflow.reports.frames import MOST_CELLS, player_content
 from a2aflow.reports.packed import packed_floats
@@ -22,9 +22,6 @@ from a2aflow.reports.shares import load_content, shares_of
 from a2aflow.reports.ways import MOST_HOPS, flow_content, route_content, send_content
 
 Answer = Flow | Routes | Schedule
-
-PROVEN = 1e-9
-"""A gap up to this is that of an optimum: no smaller one can be told from rounding."""
 
 CHECKED = {
     Flow: "this flow conserves, fits every capacity and meets the demand",
@@ -136,7 +133,7 @@ def _checked(answer: Answer) -> str:
 def _own(answer: Answer) -> list[list[str]]:
     """Return what only one kind of answer has."""
     if isinstance(answer, Flow):
-        return [["status", answer.status.value.replace("_", " ")]]
+        return [["status", ended(answer.status.value, answer.gap)]]
     if isinstance(answer, Routes):
         most = int(answer.routes_per_pair().max())
         layers = "not assigned" if answer.layers is None else counted(answer.layers, "layer")

@@ -35,7 +35,7 @@ function drawHistogram() {
     customdata: middle.map((each) => [each - 50 / bins, each + 50 / bins]),
     hovertemplate: "%{y} links, busy %{customdata[0]} to %{customdata[1]} % of the time<extra></extra>",
   }], {
-    xaxis: axis({ range: [0, 100], title: { text: "busy, % of the time" } }),
+    xaxis: axis({ range: [0, 101], dtick: 25, title: { text: "busy, % of the time" } }),
     yaxis: axis({ title: { text: "links" }, rangemode: "tozero" }),
   });
   by("fullest").replaceChildren(table(["link", "busy"], here.fullest.map(([name, share]) => [name, percent(share)]), [1]));
