@@ -16,8 +16,8 @@ from a2aflow.flows.certificate import certify_program
 from a2aflow.flows.exact import NEGLIGIBLE_FLOW, exact_flows
 from a2aflow.flows.fill import fill_missing
 from a2aflow.flows.first_order import improve_by_steps, solve_by_steps
-from a2aflow.flows.first_order_search import Guess
 from a2aflow.flows.groups import by_source
+from a2aflow.flows.guess import Guess
 from a2aflow.flows.program import FlowProgram, reduced_program, whole_program
 from a2aflow.flows.relieve import relieve
 from a2aflow.flows.symmetry.orbits import expand, find_symmetry
