@@ -49,7 +49,7 @@ URGENCY, MOST_URGENT, LATE_SHARE = 1.3, 10.0, 0.5
 a factor each sweep, up to a largest one."""
 
 PARTS = 2
-"""Parts that answer at the same time: a constant, so that results do not depend on threads."""
+"""Parts that answer at the same time, on all ranks: a constant, whatever the number of threads."""
 
 PART_GROUPS, PART_SHARE = 32, 8
 """The most groups of a part, and which part of all groups it is at most: those of a part move to
@@ -109,6 +109,7 @@ class Sweeps:
         useful = useful_widths(program, self.flows, self.team)
         width = np.bincount(program.link_class, useful, program.classes)[: program.classes]
         self.width = width / width.sum()
+        self.roads = self._roads()
         self.steepness, self.urgency = STEEPNESS, np.ones(program.classes)
         self._go_on()
         self.busy = self._times()
@@ -184,7 +185,7 @@ class Sweeps:
         program, team = self.program, self.team
         groups = len(program.weight)
         every = int(team.total(np.array([float(groups)]))[0])
-        parts = PARTS if every >= LEAST_SHARED_GROUPS else 1
+        parts = max(1, PARTS // team.size) if every >= LEAST_SHARED_GROUPS else 1
         crowd = 1 + CROWDING * (parts * team.size - 1)
         size = min(PART_GROUPS, max(1, every // PART_SHARE))
         waves = -(-every // (parts * team.size * size))
@@ -195,7 +196,7 @@ class Sweeps:
         length, late = 0.0, False
         for turn in range(waves):
             told = wave(
-                self._roads(),
+                self.roads,
                 pressure,
                 sources,
                 self.flows,
