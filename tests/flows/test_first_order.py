@@ -15,8 +15,8 @@ from a2aflow.flows import program as flow_program
 from a2aflow.flows.certificate import program_bound
 from a2aflow.flows.first_order import answer_by_steps, solve_by_steps
 from a2aflow.flows.first_order_loops import run_steps
-from a2aflow.flows.first_order_search import Guess
 from a2aflow.flows.groups import by_source
+from a2aflow.flows.guess import Guess
 from a2aflow.flows.methods import solve_master
 from a2aflow.flows.program import FlowProgram, whole_program
 from a2aflow.ir.arrays import Floats

@@ -31,8 +31,10 @@ import numpy as np
 from a2aflow.flows.by_lp import flow_from_entries, plain_flow, with_status
 from a2aflow.flows.certificate import program_bound
 from a2aflow.flows.checkpoint import Keeping, fingerprint
-from a2aflow.flows.first_order_search import MOST_STEPS, Guess, Search
+from a2aflow.flows.first_order_search import MOST_STEPS, Search
+from a2aflow.flows.guess import Guess
 from a2aflow.flows.program import FlowProgram
+from a2aflow.flows.sweeps import Sweeps, suits_sweeps
 from a2aflow.flows.threads import using_threads
 from a2aflow.ir.arrays import Floats, Ints, starts_of
 from a2aflow.ir.certificate import Certificate
@@ -104,6 +106,18 @@ def _answer_together(program: FlowProgram, settings: SolveSettings) -> Answer:
     return replace(answer, entries=entries)
 
 
+def _search(
+    program: FlowProgram,
+    settings: SolveSettings,
+    guess: Guess | None = None,
+    keeping: Keeping | None = None,
+) -> Search | Sweeps:
+    """Return the search for a program: by sweeps if they do well on its kind, else by steps."""
+    if suits_sweeps(program, settings.team):
+        return Sweeps(program, settings, guess, keeping)
+    return Search(program, settings, guess, keeping)
+
+
 def answer_by_steps(
     program: FlowProgram,
     settings: SolveSettings,
@@ -115,7 +129,7 @@ def answer_by_steps(
     In a team the program is the part of this rank, and so are the entries of the answer.
     """
     program.require_memory()
-    search = Search(program, settings, guess, keeping)
+    search = _search(program, settings, guess, keeping)
     with using_threads(min(settings.workers, 1 + program.variables // THREAD_VARIABLES)):
         try:
             status = search.run()

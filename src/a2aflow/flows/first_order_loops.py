@@ -207,7 +207,7 @@ def _price_step(prices: Prices, steps: Steps, state: State, load: Floats, keep: 
     for budget in range(len(prices.first) - 1):
         part = slice(prices.first[budget], prices.first[budget + 1])
         width = prices.size[part] * prices.capacity[part]
-        level = _level(target[part], slope[part], width)
+        level = level_of(target[part], slope[part], width)
         for kind in range(prices.first[budget], prices.first[budget + 1]):
             new = max(0.0, target[kind] - slope[kind] * level)
             step = new - price[kind]
@@ -217,7 +217,7 @@ def _price_step(prices: Prices, steps: Steps, state: State, load: Floats, keep: 
 
 
 @njit(cache=True)
-def _level(target: Floats, slope: Floats, width: Floats) -> float:
+def level_of(target: Floats, slope: Floats, width: Floats) -> float:
     """Return the level at which the sum of width * max(0, target - slope * level) is 1.
 
     That sum is convex and falls, so Newton's method from the left arrives in a few rounds.

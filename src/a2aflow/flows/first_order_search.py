@@ -1,13 +1,13 @@
 """The search of the first-order method: steps, restarts and checks (`flows.first_order`)."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from a2aflow.flows.certificate import program_bound
 from a2aflow.flows.checkpoint import CHECKPOINT_SECONDS, Checkpoint, Keeping
-from a2aflow.flows.exact import exact_flows, narrowness
+from a2aflow.flows.entries import exact_entries
+from a2aflow.flows.exact import narrowness
 from a2aflow.flows.fill import fill_missing
 from a2aflow.flows.first_order_lanes import lanes_for, positive_load, to_lanes, to_rows
 from a2aflow.flows.first_order_loops import (
@@ -19,8 +19,9 @@ from a2aflow.flows.first_order_loops import (
     run_steps,
     run_steps_together,
 )
+from a2aflow.flows.guess import Guess, shortest_paths, useful_widths, within_budget
 from a2aflow.flows.program import FlowProgram
-from a2aflow.ir.arrays import Floats, Ints, starts_of
+from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.flow import Status
 from a2aflow.ir.news import News
 from a2aflow.lp import SMALL_SIZE
@@ -67,24 +68,6 @@ MOST_STEPS = 1_000_000
 MOST_SMALL_STEPS = 20_000
 """The same for programs so small that a linear program's solver finishes them at once."""
 
-BLOCK_CELLS = 8_000_000
-"""Flows that are made exact at once when the answer is written out."""
-
-
-@dataclass(frozen=True, eq=False)
-class Guess:
-    """Where to start: volumes [groups, links] and a length per link, near to optimal or not."""
-
-    volumes: Floats
-    lengths: Floats
-
-
-def _shortest_paths(program: FlowProgram) -> Guess:
-    """Return where to start without a guess: shortest paths, and links that are equally full."""
-    nothing = np.zeros((len(program.weight), program.graph.links))
-    volumes = exact_flows(program.graph, program.groups, nothing)
-    return Guess(volumes, 1 / program.graph.capacity)
-
 
 class Search:
     """The state of one solve: iterates, step sizes, and the best flow and bound so far."""
@@ -117,8 +100,8 @@ class Search:
         self.time, self.bound, self.enough = np.inf, 0.0, np.inf
         self.most_steps = MOST_STEPS
         self.best_lengths = np.ones(program.graph.links)
-        guess = guess or _shortest_paths(program)
-        self.useful = self._useful_widths(guess.volumes)
+        guess = guess or shortest_paths(program)
+        self.useful = useful_widths(program, guess.volumes, self.team)
         self.state = self._start(guess)
         self.trial = np.zeros((len(program.weight), program.graph.links), dtype=self.real)
         self.best_flow = np.zeros_like(self.trial)
@@ -134,17 +117,6 @@ class Search:
     def _time(self, load: Floats) -> float:
         """Return the time of loads, each the sum of this rank's flows on a link."""
         return float(self.program.durations(self.team.total(load)).sum())
-
-    def _useful_widths(self, volumes: Floats) -> Floats:
-        """Return how much of each link there is to use, next to that of a median one.
-
-        In the time that some volumes take, all demand together needs no more than a certain width.
-        """
-        program, capacity = self.program, self.program.graph.capacity
-        wanted = self._sum(float(program.weight @ program.groups.wanted.sum(axis=1)))
-        time = self._time(program.weight @ volumes)
-        useful = np.minimum(capacity, wanted / time) if time > 0 else capacity
-        return np.asarray(useful / np.quantile(useful, 0.5, method="lower"))
 
     def _go_on(self) -> None:
         """Go on where the last checkpoint is, if all ranks find one."""
@@ -195,23 +167,13 @@ class Search:
     def _start(self, guess: Guess) -> State:
         """Start from the guess: flows, prices and potentials."""
         program = self.program
-        price = self._within_budget(guess.lengths)
+        price = within_budget(program, guess.lengths)
         length = program.link_lengths(price)
         flow = self._lanes(guess.volumes / self.scale[:, None])
         distance = shortest_distances(program.graph, length, program.groups.start)
         distance[~np.isfinite(distance)] = 0.0
         potential = self._lanes(distance)
         return State(flow, potential, price, flow.copy(), potential.copy(), price.copy())
-
-    def _within_budget(self, lengths: Floats) -> Floats:
-        """Return the mean length of each class, scaled so that each budget is spent."""
-        program = self.program
-        counted = np.bincount(program.link_class, lengths, program.classes)[: program.classes]
-        price = counted / program.class_size
-        spent = np.bincount(program.budget, program.class_size * program.class_capacity * price)
-        even = 1 / np.bincount(program.budget, program.class_size * program.class_capacity)
-        share = np.divide(1.0, spent, out=np.zeros_like(spent), where=spent > 0)[program.budget]
-        return np.where(share > 0, price * share, even[program.budget])
 
     def _steps(self) -> Steps:
         """Return step sizes for the present weight of flows against lengths."""
@@ -340,18 +302,5 @@ class Search:
         self.settings.report(News.of_gap(text, self.gap, self.settings.gap))
 
     def best_entries(self) -> tuple[Ints, Ints, Floats]:
-        """Return the best flow, exact, as (start, link, volume) by group; a block at a time."""
-        program = self.program
-        rows = max(1, BLOCK_CELLS // program.graph.links)
-        counts, links, volumes = [], [], []
-        for begin in range(0, len(program.weight), rows):
-            part = slice(begin, begin + rows)
-            exact = exact_flows(
-                program.graph, program.groups.part(part), self.best_flow[part].astype(np.float64)
-            )
-            group, link = np.nonzero(exact)
-            counts.append(np.bincount(group, minlength=len(exact)))
-            links.append(link)
-            volumes.append(exact[group, link])
-        start = starts_of(np.concatenate(counts))
-        return start, np.concatenate(links), np.concatenate(volumes)
+        """Return the best flow, exact, as (start, link, volume) by group."""
+        return exact_entries(self.program, self.best_flow)

@@ -21,8 +21,8 @@ from a2aflow.flows.first_order import (
     search_from,
     solve_by_steps,
 )
-from a2aflow.flows.first_order_search import Guess
 from a2aflow.flows.groups import by_source
+from a2aflow.flows.guess import Guess
 from a2aflow.flows.matching import NOWHERE, matching_links, matching_nodes
 from a2aflow.flows.program import FlowProgram, reduced_program, whole_program
 from a2aflow.flows.relieve import relieve

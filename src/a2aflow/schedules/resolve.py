@@ -20,8 +20,8 @@ from a2aflow.check.routes import check_routes
 from a2aflow.check.schedule import check_schedule
 from a2aflow.errors import UsageError
 from a2aflow.flows.first_order import raise_bound, search_from
-from a2aflow.flows.first_order_search import Guess
 from a2aflow.flows.groups import by_source
+from a2aflow.flows.guess import Guess
 from a2aflow.flows.program import whole_program
 from a2aflow.ir.arrays import Floats
 from a2aflow.ir.certificate import Certificate

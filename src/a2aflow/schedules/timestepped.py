@@ -27,8 +27,8 @@ from a2aflow.flows import sizes
 from a2aflow.flows.certificate import program_bound
 from a2aflow.flows.exact import exact_flows
 from a2aflow.flows.first_order import answer_by_steps
-from a2aflow.flows.first_order_search import Guess
 from a2aflow.flows.groups import Groups, by_commodity, by_source
+from a2aflow.flows.guess import Guess
 from a2aflow.flows.matrices import linear_program
 from a2aflow.flows.program import FlowProgram
 from a2aflow.flows.symmetry.translations import Translations, find_translations
