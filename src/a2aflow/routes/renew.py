@@ -17,8 +17,8 @@ import numpy as np
 from a2aflow.errors import InputError
 from a2aflow.flows.certificate import certify
 from a2aflow.flows.first_order import raise_bound, search_from
-from a2aflow.flows.first_order_search import Guess
 from a2aflow.flows.groups import by_source
+from a2aflow.flows.guess import Guess
 from a2aflow.flows.matching import NOWHERE, matching_links, matching_nodes
 from a2aflow.flows.program import whole_program
 from a2aflow.ir.arrays import Floats, Ints
