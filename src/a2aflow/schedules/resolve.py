@@ -55,8 +55,9 @@ PASSES = 5.0
 TOGETHER = 4
 """Chunks of a pair that move as one in the first passes, at most."""
 
-RESOLVED_QUOTAS = (8, 24)
-"""Parts of the paths' time that steps are to take, in turn."""
+RESOLVED_QUOTAS = (12, 8)
+"""Parts of the paths' time that steps are to take, in turn: the first does mostly, and the second
+where few links are full."""
 
 PROOF_SHARE = 0.2
 """The share of the loss asked for that the proof of the bound may take of it."""
