@@ -77,7 +77,7 @@ def _shifts(old: Topology, new: Topology, gone: int) -> Ints | None:
             continue
         open_nodes = np.flatnonzero(may.sum(axis=1) > 1)
         if not len(open_nodes):
-            return np.argmax(may, axis=1).astype(np.int64)
+            return np.asarray(np.argmax(may, axis=1), dtype=np.int64)
         for each in np.flatnonzero(may[open_nodes[0]])[::-1]:
             only = may.copy()
             only[open_nodes[0]] = shift == each

@@ -73,12 +73,11 @@ def renew_routes(problem: Problem, last: Routes, settings: SolveSettings) -> Ren
     """Return routes for a problem a little different from that of the last ones."""
     settings = settings.begin()
     cut, source, destination, table = _carried_over(problem, last, _most_hops(problem))
-    lengths = _lengths(problem, last)
-    goal = certify(problem, lengths).bound
+    first = certify(problem, _lengths(problem, last))
     displaced = table[:, 0] == NOTHING
     before = table.copy()
-    placed, best, charged = respond_from(problem.topology, cut, table, goal, settings)
-    proof = certify(problem, [*lengths, *_means(charged)])
+    placed, best, charged = respond_from(problem.topology, cut, table, first.bound, settings)
+    proof = certify(problem, [first.lengths, *_means(charged)])
     paths = Paths.from_table(source, destination, best)
     proof = _raised(problem, paths, cut.size, proof, settings)
     paths, weight = paths.merge_equal(cut.size)
