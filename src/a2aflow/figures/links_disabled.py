@@ -1,6 +1,7 @@
 """A generalized Kautz graph of 81 nodes and degree 8 with links disabled at random."""
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import a2aflow
 from a2aflow.figures.asking import (
@@ -44,7 +45,7 @@ def measure(point: Point, asked: Asked) -> list[dict[str, Value]]:
     if disabled:
         topology = a2aflow.drop_links(topology, disabled, int(str(point["seed"])))
     method, limit = str(point["method"]), float(str(point["limit"]))
-    asking = {"gap": TOLERANCE} if method == "ilp-disjoint" else {}
+    asking: dict[str, Any] = {"gap": TOLERANCE} if method == "ilp-disjoint" else {}
     routes = routed(topology, method, time_limit=limit, **asking)
     bound = certified_bound(topology, gap=1e-4)
     return [{"time": routes.time, "bound": bound, "ratio": routes.time / bound}]
