@@ -20,6 +20,9 @@ FLAGS = (
 )
 """Nothing but the page: no window, and no requests of the browser's own."""
 
+INWARD = ("data:", "chrome:")
+"""How addresses begin that ask nobody: what a page has within, and the browser's first page."""
+
 PATIENCE = 120
 """Seconds until a page that is not there is given up; no test judges by the clock."""
 
@@ -94,7 +97,7 @@ class Opened:
             event["params"]["request"]["url"]
             for event in events
             if event["method"] == "Network.requestWillBeSent"
-            and not event["params"]["request"]["url"].startswith("data:")
+            and not event["params"]["request"]["url"].startswith(INWARD)
         ]
 
     def colours(self) -> int:

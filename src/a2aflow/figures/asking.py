@@ -26,9 +26,20 @@ ROUTINGS: dict[str, dict[str, Any]] = {
 """How `route` is asked for what a figure calls so."""
 
 
-def routed(given: Any, name: str, **asked: Any) -> a2aflow.Routes:
-    """Return routes by the method of this name, without layers unless they are asked for."""
-    return a2aflow.route(given, **({"layers": None} | ROUTINGS[name] | asked))
+BY_RULE = ("sssp", "ewsp", "dor", "native")
+"""Methods that follow a rule, whatever the gap."""
+
+LOOSE = 0.99
+"""A gap that they are asked for, so that they do not solve for a bound of their own."""
+
+
+def routed(given: Any, name: str, own_bound: bool = False, **asked: Any) -> a2aflow.Routes:
+    """Return routes by the method of this name, without layers unless they are asked for.
+
+    Where a figure has a bound of its own to hold them against, those by a rule need none.
+    """
+    loose = {"gap": LOOSE} if name in BY_RULE and not own_bound else {}
+    return a2aflow.route(given, **({"layers": None} | ROUTINGS[name] | loose | asked))
 
 
 @lru_cache(maxsize=4)

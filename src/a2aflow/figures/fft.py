@@ -40,7 +40,7 @@ def measure(point: Point, asked: Asked) -> list[dict[str, Value]]:
     topology = a2aflow.build(spec)
     if removed:
         topology = a2aflow.drop_links(topology, removed, seed=1)
-    routes = {name: routed(topology, name) for name in ROUTES}
+    routes = {name: routed(topology, name, own_bound=True) for name in ROUTES}
     schedule, side = a2aflow.schedule(topology), int(str(point["side"]))
     if point["kind"] == PREDICTED:
         return _predicted(side, {"schedule": schedule, **routes})

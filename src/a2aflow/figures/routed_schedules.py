@@ -74,7 +74,8 @@ def measure(point: Point, asked: Asked) -> list[dict[str, Value]]:
 @cache
 def _routes(name: str, method: str, limit: float) -> a2aflow.Routes | None:
     """Return the routes of a method, found once for what is predicted and what is measured."""
-    return within_limit(lambda: routed(FABRICS[name].topology(), method, time_limit=limit))
+    topology = FABRICS[name].topology()
+    return within_limit(lambda: routed(topology, method, own_bound=True, time_limit=limit))
 
 
 def _emulated(
