@@ -18,7 +18,7 @@ from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.paths import NOTHING
 from a2aflow.paths.many_trees import shortest_trees
 
-LEAST_GAIN = 1e-9
+LEAST_GAIN = 1e-6
 """Paths whose costs differ by less than this share count as equal."""
 
 LEAST_PRICE = 1e-9
@@ -189,7 +189,7 @@ def _find_dearest(
         notes.dearest[node] = most
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def _even_out(
     roads: Roads,
     pressure: Pressure,

@@ -31,6 +31,7 @@ from a2aflow.flows.first_order_search import Search
 from a2aflow.flows.guess import Guess, shortest_paths, useful_widths, within_budget
 from a2aflow.flows.program import FlowProgram
 from a2aflow.flows.sweep_loops import Pressure, Roads, wave
+from a2aflow.flows.threads import using_threads
 from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.flow import Status
 from a2aflow.ir.news import News
@@ -194,21 +195,17 @@ class Sweeps:
         pressure = Pressure(self.share, slope)
         sources = program.groups.start, program.weight, program.groups.wanted
         length, late = 0.0, False
-        for turn in range(waves):
-            told = wave(
-                self.roads,
-                pressure,
-                sources,
-                self.flows,
-                self.busy,
-                cuts[turn * parts : (turn + 1) * parts + 1],
-                crowd,
-            ).sum(axis=0)
-            told = team.total(np.append(told, float(self.settings.out_of_time())))
-            self.busy = self.busy + told[:-2]
-            length, late = length + told[-2], told[-1] > 0
-            if late:
-                break
+        # Threads without a part would only be waited for.
+        with using_threads(min(parts, self.settings.workers)):
+            for turn in range(waves):
+                part = cuts[turn * parts : (turn + 1) * parts + 1]
+                answer = wave(self.roads, pressure, sources, self.flows, self.busy, part, crowd)
+                told = np.append(answer.sum(axis=0), float(self.settings.out_of_time()))
+                told = team.total(told)
+                self.busy = self.busy + told[:-2]
+                length, late = length + told[-2], told[-1] > 0
+                if late:
+                    break
         self.busy = self._times()
         target = self.share + slope * self.busy
         self.level = level_of(target, slope, np.ones(len(slope)))
