@@ -22,6 +22,7 @@ is above what the shortest paths prove, and shrinks where it is the other way ro
 
 import numpy as np
 
+from a2aflow.flows import sizes
 from a2aflow.flows.certificate import program_bound
 from a2aflow.flows.checkpoint import CHECKPOINT_SECONDS, Checkpoint, Keeping
 from a2aflow.flows.entries import exact_entries
@@ -71,9 +72,6 @@ PROMISE = 0.25
 STALLED_SWEEPS, STALLED_SHARE = 60, 0.8
 """Sweeps end where so many of them leave more than this share of the gap; steps then go on."""
 
-LEAST_SWEPT_VARIABLES = 20_000
-"""Flows from which on there are enough sources for sweeps: few of them get in each other's way."""
-
 MOST_UNEVEN = 100.0
 """Capacities further apart than this are left to steps."""
 
@@ -83,7 +81,7 @@ def suits_sweeps(program: FlowProgram, team: Team) -> bool:
     capacity = program.graph.capacity
     even = capacity.max() <= MOST_UNEVEN * capacity.min()
     variables = team.total(np.array([float(program.variables)]))[0]
-    return bool(program.budget.max() == 0 and even and variables >= LEAST_SWEPT_VARIABLES)
+    return bool(program.budget.max() == 0 and even and variables >= sizes.STEPPED_VARIABLES)
 
 
 class Sweeps:
