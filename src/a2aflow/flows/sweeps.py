@@ -39,7 +39,7 @@ from a2aflow.ir.news import News
 from a2aflow.paths.shortest import Adjacency
 from a2aflow.settings import SolveSettings, Team, now
 
-STEEPNESS = 5.0
+SWEEP_STEEPNESS = 5.0
 """How steep prices are at first: by so many shares of a mean one if a time doubles."""
 
 BALANCE, BALANCING, LARGEST_CHANGE = 10.0, 0.25, 1.5
@@ -109,7 +109,7 @@ class Sweeps:
         width = np.bincount(program.link_class, useful, program.classes)[: program.classes]
         self.width = width / width.sum()
         self.roads = self._roads()
-        self.steepness, self.urgency = STEEPNESS, np.ones(program.classes)
+        self.steepness, self.urgency = SWEEP_STEEPNESS, np.ones(program.classes)
         self._go_on()
         self.busy = self._times()
         self.certify()
