@@ -54,6 +54,15 @@ def test_two_ranks_find_what_one_process_does(tmp_path: Path) -> None:
     assert run("verify", saved).returncode == 0
 
 
+def test_two_ranks_sweep_together(tmp_path: Path) -> None:
+    """Where sweeps are the way, the gap is reached, in a file that verifies."""
+    saved = tmp_path / "flow.npz"
+    done = run("solve", "jellyfish:n=80,d=4,seed=1", *SPEC[2:], "--mpi", "2", "--output", saved)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["gap"] <= 1e-3
+    assert run("verify", saved).returncode == 0
+
+
 def test_a_rank_that_fails_ends_all_with_its_reason(tmp_path: Path) -> None:
     """Nobody waits for it, and the exit code is its own."""
     nothing = tmp_path / "state.npz"

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from a2aflow.check.flow import check_flow
-from a2aflow.flows import SolveSettings, first_order, solve, sweeps
+from a2aflow.flows import SolveSettings, first_order, sizes, solve, sweeps
 from a2aflow.flows.exact import exact_flows
 from a2aflow.flows.first_order import answer_by_steps, solve_by_steps
 from a2aflow.flows.groups import by_source
@@ -56,7 +56,7 @@ def test_sweeps_agree_with_the_linear_program(
     name: str, symmetry: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Within the gap asked for, proven by the checker, even where there are too few sources."""
-    monkeypatch.setattr(sweeps, "LEAST_SWEPT_VARIABLES", 0)
+    monkeypatch.setattr(sizes, "STEPPED_VARIABLES", 0)
     problem = Problem.all_to_all(GRAPHS[name])
     flow = solve(problem, "first-order", replace(COARSE, symmetry=symmetry))
     optimum = solve(problem, "grouped", COARSE).time
@@ -95,7 +95,7 @@ def test_flows_stay_exact_and_times_are_theirs(symmetry: bool) -> None:
         assert search.share.sum() == pytest.approx(1.0)
 
 
-def test_which_programs_are_swept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_which_programs_are_swept() -> None:
     """Those with many flows, and links that are not too different."""
     assert suits_sweeps(whole(LARGE), ALONE)
     assert not suits_sweeps(whole(Problem.all_to_all(GRAPHS["mesh"])), ALONE)

@@ -21,6 +21,9 @@ from a2aflow.cli.show import show
 from a2aflow.designs.design import find_design, wanted_regular
 from a2aflow.flows import METHODS, SolveSettings, solve
 from a2aflow.flows.description import describe_problem
+from a2aflow.flows.groups import by_source
+from a2aflow.flows.program import whole_program
+from a2aflow.flows.sweeps import Sweeps
 from a2aflow.flows.warm import repair, solve_from
 from a2aflow.flows.workers import Local, run_all
 from a2aflow.ir.problem import Problem
@@ -102,6 +105,7 @@ def small_jobs() -> dict[str, Job]:
     return {
         # The longest first, so that no core waits in the end.
         "solve to a coarse gap": partial(solve, problem, "first-order", SolveSettings(gap=1e-3)),
+        "solve by sweeps": partial(_sweep, problem),
         "topology": partial(describe_problem, problem),
         "topology of one-way links": partial(describe_problem, one_way),
         **{f"solve by {name}": partial(solve, problem, name) for name in METHODS},
@@ -130,6 +134,10 @@ def _simulate(problem: Problem) -> None:
 
 def _route_on(problem: Problem, paths: str) -> None:
     route(problem, "pmcf", RouteSettings(paths=paths))
+
+
+def _sweep(problem: Problem) -> None:
+    Sweeps(whole_program(problem, by_source(problem)), SolveSettings(gap=1e-3), None).run()
 
 
 def _solve_again(problem: Problem) -> None:

@@ -1,6 +1,7 @@
-r"""`first-order`: the master program by primal-dual steps, without a matrix or a factorisation.
+r"""`first-order`: the master program by sweeps or steps, without a matrix or a factorisation.
 
-The program (`flows.program`) as a game between flows and lengths:
+Programs with one budget and many flows go by sweeps (`flows.sweeps`); others, and what sweeps leave
+of a gap, by steps. For these the program (`flows.program`) is a game between flows and lengths:
 
     min over x >= 0  of  max over y, p  of
         sum over g of weight[g] ( y . x[g]  +  p[g] . (wanted[g] - B x[g]) )

@@ -4,7 +4,7 @@
 |---|---|---|
 | `link` | one commodity per pair, the paper's first formulation | linear program |
 | `grouped` | one flow per source, the master program | linear program; exact vertices |
-| `first-order` | the same | primal-dual steps over arrays (`flows.first_order`) |
+| `first-order` | the same | sweeps (`flows.sweeps`), or primal-dual steps (`flows.first_order`) |
 | `decomposed` | the same, then a flow per pair | by size; paths taken off (`flows.decompose`) |
 | `decomposed-lp` | the same, then a flow per pair | by size; child programs (`flows.children`) |
 
@@ -55,7 +55,7 @@ def solve_grouped(problem: Problem, settings: SolveSettings) -> Flow:
 
 
 def solve_first_order(problem: Problem, settings: SolveSettings) -> Flow:
-    """Solve the master program by primal-dual steps; the flow is per source."""
+    """Solve the master program by sweeps or primal-dual steps; the flow is per source."""
     return expand_if_small(_solve_master(problem, settings, _by_steps, "first-order"))
 
 
@@ -76,7 +76,7 @@ def solve_sources(problem: Problem, settings: SolveSettings) -> Flow:
 
 
 def _by_steps(problem: Problem, program: FlowProgram, settings: SolveSettings, method: str) -> Flow:
-    """Take primal-dual steps; what is small is then solved to the end."""
+    """Sweep, or take primal-dual steps; what is small is then solved to the end."""
     flow = solve_by_steps(problem, program, settings, method)
     return finished(problem, program, flow, settings)
 

@@ -3,7 +3,8 @@
 | what is done | up to | way | beyond |
 |---|---|---|---|
 | any flow, `auto` | `SPLIT_PAIRS` | one flow per pair (`decomposed`) | one per source (`grouped`) |
-| master program | `FIRST_ORDER_VARIABLES` | linear program | primal-dual steps |
+| master program | `FIRST_ORDER_VARIABLES` | linear program | sweeps |
+| `first-order`, one budget | `STEPPED_VARIABLES` | primal-dual steps | sweeps |
 | the paper's child programs | `CHILD_WORK` | one after the other | worker processes |
 | symmetry | `SYMMETRIC_LINKS`, `SYMMETRIC_DEMANDS` | is looked for | is not |
 | translations | `TRANSLATED_LINKS` | are looked for | are not |
@@ -33,7 +34,10 @@ SPLIT_PAIRS = 100_000
 """Pairs up to which `auto` splits the flow by destination; beyond, it stays per source."""
 
 FIRST_ORDER_VARIABLES = 50_000
-"""Variables of the master program above which primal-dual steps beat solvers of linear programs."""
+"""Variables of the master program above which sweeps beat solvers of linear programs."""
+
+STEPPED_VARIABLES = 20_000
+"""Variables from which on sweeps beat primal-dual steps: few sources get in each other's way."""
 
 CHILD_WORK = 20_000_000
 """Used links times destinations, over all children, above which starting worker processes pays."""

@@ -18,10 +18,10 @@ from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.paths import NOTHING
 from a2aflow.paths.many_trees import shortest_trees
 
-LEAST_GAIN = 1e-9
+EQUAL_COSTS = 1e-7
 """Paths whose costs differ by less than this share count as equal."""
 
-LEAST_PRICE = 1e-9
+NO_PRICE = 1e-9
 """What a link costs at least, next to a mean one: no cheapest path turns in circles."""
 
 
@@ -140,7 +140,7 @@ def _answer(
         for node in order:
             if node == root[group] or notes.over[node] == into[node]:
                 continue
-            if notes.dearest[node] - distance[node, group] > LEAST_GAIN * notes.dearest[node]:
+            if notes.dearest[node] - distance[node, group] > EQUAL_COSTS * notes.dearest[node]:
                 _even_out(
                     roads, pressure, market, weight[group], flow, (root[group], node), into, notes
                 )
@@ -163,7 +163,7 @@ def _open(roads: Roads, pressure: Pressure, busy: Floats) -> Market:
 def _cost(roads: Roads, pressure: Pressure, market: Market, link: int) -> float:
     """Return what a unit of flow on a link costs; where nothing is shared, next to nothing."""
     kind, classes = roads.kind[link], len(market.busy)
-    price = LEAST_PRICE / classes
+    price = NO_PRICE / classes
     if kind < classes:
         rise = pressure.slope[kind] * (market.busy[kind] - market.level)
         price = max(price, pressure.share[kind] + rise)
@@ -189,7 +189,7 @@ def _find_dearest(
         notes.dearest[node] = most
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def _even_out(
     roads: Roads,
     pressure: Pressure,

@@ -22,6 +22,7 @@ is above what the shortest paths prove, and shrinks where it is the other way ro
 
 import numpy as np
 
+from a2aflow.flows import sizes
 from a2aflow.flows.certificate import program_bound
 from a2aflow.flows.checkpoint import CHECKPOINT_SECONDS, Checkpoint, Keeping
 from a2aflow.flows.entries import exact_entries
@@ -31,13 +32,14 @@ from a2aflow.flows.first_order_search import Search
 from a2aflow.flows.guess import Guess, shortest_paths, useful_widths, within_budget
 from a2aflow.flows.program import FlowProgram
 from a2aflow.flows.sweep_loops import Pressure, Roads, wave
+from a2aflow.flows.threads import using_threads
 from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.flow import Status
 from a2aflow.ir.news import News
 from a2aflow.paths.shortest import Adjacency
 from a2aflow.settings import SolveSettings, Team, now
 
-STEEPNESS = 5.0
+SWEEP_STEEPNESS = 5.0
 """How steep prices are at first: by so many shares of a mean one if a time doubles."""
 
 BALANCE, BALANCING, LARGEST_CHANGE = 10.0, 0.25, 1.5
@@ -70,9 +72,6 @@ PROMISE = 0.25
 STALLED_SWEEPS, STALLED_SHARE = 60, 0.8
 """Sweeps end where so many of them leave more than this share of the gap; steps then go on."""
 
-LEAST_SWEPT_VARIABLES = 20_000
-"""Flows from which on there are enough sources for sweeps: few of them get in each other's way."""
-
 MOST_UNEVEN = 100.0
 """Capacities further apart than this are left to steps."""
 
@@ -82,7 +81,7 @@ def suits_sweeps(program: FlowProgram, team: Team) -> bool:
     capacity = program.graph.capacity
     even = capacity.max() <= MOST_UNEVEN * capacity.min()
     variables = team.total(np.array([float(program.variables)]))[0]
-    return bool(program.budget.max() == 0 and even and variables >= LEAST_SWEPT_VARIABLES)
+    return bool(program.budget.max() == 0 and even and variables >= sizes.STEPPED_VARIABLES)
 
 
 class Sweeps:
@@ -110,7 +109,7 @@ class Sweeps:
         width = np.bincount(program.link_class, useful, program.classes)[: program.classes]
         self.width = width / width.sum()
         self.roads = self._roads()
-        self.steepness, self.urgency = STEEPNESS, np.ones(program.classes)
+        self.steepness, self.urgency = SWEEP_STEEPNESS, np.ones(program.classes)
         self._go_on()
         self.busy = self._times()
         self.certify()
@@ -194,21 +193,17 @@ class Sweeps:
         pressure = Pressure(self.share, slope)
         sources = program.groups.start, program.weight, program.groups.wanted
         length, late = 0.0, False
-        for turn in range(waves):
-            told = wave(
-                self.roads,
-                pressure,
-                sources,
-                self.flows,
-                self.busy,
-                cuts[turn * parts : (turn + 1) * parts + 1],
-                crowd,
-            ).sum(axis=0)
-            told = team.total(np.append(told, float(self.settings.out_of_time())))
-            self.busy = self.busy + told[:-2]
-            length, late = length + told[-2], told[-1] > 0
-            if late:
-                break
+        # Threads without a part would only be waited for.
+        with using_threads(min(parts, self.settings.workers)):
+            for turn in range(waves):
+                part = cuts[turn * parts : (turn + 1) * parts + 1]
+                answer = wave(self.roads, pressure, sources, self.flows, self.busy, part, crowd)
+                told = np.append(answer.sum(axis=0), float(self.settings.out_of_time()))
+                told = team.total(told)
+                self.busy = self.busy + told[:-2]
+                length, late = length + told[-2], told[-1] > 0
+                if late:
+                    break
         self.busy = self._times()
         target = self.share + slope * self.busy
         self.level = level_of(target, slope, np.ones(len(slope)))
