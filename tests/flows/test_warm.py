@@ -248,7 +248,7 @@ def test_what_is_left_of_a_network_is_the_same_network(spec: str, seed: int) -> 
     require_same_network(left, old)
 
 
-@pytest.mark.parametrize("spec", ["torus:3x3", "torus:5x4", "ring:16", "hypercube:4"])
+@pytest.mark.parametrize("spec", ["torus:3x3", "torus:5x4", "ring:16", "hypercube:4", "mesh:3x3"])
 def test_another_network_is_refused(spec: str) -> None:
     """Smaller, larger, of as many nodes, or the same by other numbers."""
     with pytest.raises(InputError, match=f"is for {spec}, .*torus:4x4.* Expected an answer for"):

@@ -20,6 +20,9 @@ NOWHERE = -1
 MOST_LOOKUPS = 1_000_000_000
 """Links looked up, at most, to find out which nodes are gone."""
 
+LEAST_LEFT = 0.5
+"""The share of the links that is left of a network, at least, for it to be the same."""
+
 MOST_SHIFTS = 50_000_000
 """Pairs of shifts of the ends of all links, at most, that are struck out together."""
 
@@ -31,15 +34,15 @@ Shifts = NDArray[np.bool_]
 
 
 def require_same_network(old: Topology, new: Topology) -> None:
-    """Raise unless one network is what is left of the other; capacities may differ."""
+    """Raise unless one network is what is left of the other, and much; capacities may differ."""
     node = matching_nodes(old, new)
     shared = int((matching_links(old, new, node) != NOWHERE).sum())
-    if shared < min(old.links, new.links):
+    if shared < max(min(old.links, new.links), LEAST_LEFT * max(old.links, new.links)):
         raise InputError(
             f"the answer to begin with is for {old.name}, with {old.nodes} nodes and {old.links} "
             f"links; {shared} of these are among the {new.links} of {new.name}, which has "
-            f"{new.nodes} nodes. Expected an answer for the same network, before or after links or "
-            "nodes failed: give that, or leave it out (--from, last=)"
+            f"{new.nodes} nodes. Expected an answer for the same network, before or after some of "
+            "its links or nodes failed: give that, or leave it out (--from, last=)"
         )
 
 
