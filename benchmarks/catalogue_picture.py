@@ -124,7 +124,7 @@ def plot(path: Path) -> None:
     note = (
         "Certified times: those of the catalogue and of generalized Kautz graphs to 0.1 %, those "
         f"of other families to {GAP:.0%}. The bound of one-way links is lower than that of cables. "
-        f"What is above {HIGHEST} is not drawn: rings, and tori of degree 3. Others: "
+        f"What is above {HIGHEST} is not drawn, such as rings and tori of degree 3. Others: "
         f"{', '.join(sorted(rare(rows)))}."
     )
     title = "The catalogue beside other networks"

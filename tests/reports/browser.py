@@ -20,7 +20,7 @@ FLAGS = (
 )
 """Nothing but the page: no window, and no requests of the browser's own."""
 
-INWARD = ("data:", "chrome:")
+INWARD = ("data:", "chrome:", "chrome-untrusted:")
 """How addresses begin that ask nobody: what a page has within, and the browser's first page."""
 
 PATIENCE = 120

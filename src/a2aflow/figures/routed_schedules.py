@@ -45,7 +45,7 @@ def points(asked: Asked, rows: Sequence[Row]) -> Iterator[Point]:
 def measure(point: Point, asked: Asked) -> list[dict[str, Value]]:
     """Route, then simulate or run; a row for each size, one without numbers if nothing fits."""
     name, way = str(point["fabric"]), str(point["way"])
-    method, limit = way.partition(",")[0], asked.pick(300.0, 5.0, 2.0)
+    method, limit = way.partition(",")[0], asked.pick(60.0, 15.0, 2.0)
     routes = _routes(name, method, limit)
     if routes is None:
         return [{"bytes": 0}]
