@@ -69,7 +69,7 @@ SWEEPS_BETWEEN_BOUNDS = 5
 PROMISE = 0.25
 """A share of the gap by which the bound may be better than it looks."""
 
-STALLED_SWEEPS, STALLED_SHARE = 60, 0.8
+STALLED_SWEEPS, STALLED_SHARE = 30, 0.9
 """Sweeps end where so many of them leave more than this share of the gap; steps then go on."""
 
 MOST_UNEVEN = 100.0
