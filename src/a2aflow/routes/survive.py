@@ -81,11 +81,11 @@ def _last_layers(renewed: Routes, healthy: Routes, links: Ints, nodes: Ints) -> 
     """Return the healthy layer of each route that has not moved, and NOTHING for one that has."""
     before, now = healthy.problem.topology, renewed.problem.topology
     node, link = numbers_left(before, links, nodes)
-    ends = (
+    source, destination = (
         before.position[node[now.terminals[each]]] for each in (renewed.source, renewed.destination)
     )
-    both = Paths.join([healthy, Paths(*ends, renewed.start, link[renewed.link])])
-    _, same = both.equal()
+    left = Paths(source, destination, renewed.start, link[renewed.link])
+    _, same = Paths.join([healthy, left]).equal()
     layer = np.full(int(same.max()) + 1, NOTHING, dtype=np.int64)
-    layer[same[: healthy.count]] = healthy.layer
+    layer[same[: healthy.count]] = NOTHING if healthy.layer is None else healthy.layer
     return layer[same[healthy.count :]]

@@ -100,7 +100,7 @@ def routes_from_switch_over(value: object, healthy: Routes, where: str) -> Route
     if len(lengths) != topology.links:
         raise FormatError(f"{where}: {len(lengths)} lengths; expected {topology.links}")
     left = without_nodes(without_links(topology, links, "links failed"), nodes, "nodes failed")
-    whole = {
+    whole: dict[str, Any] = {
         **{key: obj[key] for key in ("method", "time", "bound", "gap") if key in obj},
         "format": ROUTES_FORMAT,
         "topology": topology_to_json(left),
