@@ -49,10 +49,13 @@ COLUMNS = ("family", "spec", "nodes", "degree", "cables", "time", "bound")
 Row = dict[str, str]
 
 
-def specs(family: str, degree: int) -> list[str]:
+def members(family: str, degree: int) -> list[tuple[int, str]]:
     """Return some members of a family with this degree, no grid longer than twice its width."""
     found = [
-        spec for nodes in NODES for spec in fitting_specs(family, nodes, degree)[:1] if _cubic(spec)
+        (nodes, spec)
+        for nodes in NODES
+        for spec in fitting_specs(family, nodes, degree)[:1]
+        if _cubic(spec)
     ]
     chosen = np.unique(np.linspace(0, len(found) - 1, min(FEW, len(found))).round().astype(int))
     return [found[at] for at in chosen]
@@ -66,18 +69,23 @@ def _cubic(spec: str) -> bool:
 
 
 def solve_families(path: Path) -> None:
-    """Append the certified times of all families to a file, as far as it does not have them."""
+    """Append the certified times of families that a file does not have, small ones first."""
     done = {row["spec"] for row in read(path)}
+    wanted = sorted(
+        (nodes, spec, family, degree)
+        for degree in {*ONE_WAY, *CABLES}
+        for family in FITTING.keys() - LEFT_OUT
+        for nodes, spec in members(family, degree)
+        if spec not in done
+    )
     with path.open("a", newline="") as file:
         rows = csv.DictWriter(file, COLUMNS, lineterminator="\n")
         if not done:
             rows.writeheader()
-        for degree in sorted({*ONE_WAY, *CABLES}):
-            for family in (name for name in FITTING if name not in LEFT_OUT):
-                for spec in specs(family, degree):
-                    if spec not in done and (row := solved(family, spec, degree)):
-                        rows.writerow(row)
-                        file.flush()
+        for _, spec, family, degree in wanted:
+            if row := solved(family, spec, degree):
+                rows.writerow(row)
+                file.flush()
 
 
 def solved(family: str, spec: str, degree: int) -> dict[str, object] | None:
