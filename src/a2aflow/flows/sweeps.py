@@ -54,13 +54,13 @@ PARTS = 2
 """Parts that answer at the same time, on all ranks: a constant, whatever the number of threads."""
 
 PART_GROUPS, PART_SHARE = 32, 8
-"""The most groups of a part, and which part of all groups it is at most: those of a part move to
-the paths that were cheapest before any of them did."""
+"""The most groups of a part, and which part of all groups answers at the same time at most: they
+move to the paths that were cheapest before any of them did."""
 
 LEAST_SHARED_GROUPS = 400
 """Groups below which there is one part: the larger its share of all flow, the more others wait."""
 
-CROWDING = 1.0
+CROWDING = 0.5
 """How much of what another part moves at the same time a part expects to be like its own moves."""
 
 SWEEPS_BETWEEN_BOUNDS = 5
@@ -101,8 +101,11 @@ class Sweeps:
         self.time, self.bound, self.enough = np.inf, 0.0, np.inf
         self.best_lengths = np.ones(program.graph.links)
         self.steps = 0
+        exact = guess is None
         guess = guess or shortest_paths(program)
-        self.flows = exact_flows(program.graph, program.groups, guess.volumes)
+        self.flows = guess.volumes
+        if not exact:
+            self.flows = exact_flows(program.graph, program.groups, guess.volumes)
         self.best_flow = self.flows.copy()
         self.share = self._shares(guess.lengths)
         useful = useful_widths(program, self.flows, self.team)
@@ -186,7 +189,7 @@ class Sweeps:
         every = int(team.total(np.array([float(groups)]))[0])
         parts = max(1, PARTS // team.size) if every >= LEAST_SHARED_GROUPS else 1
         crowd = 1 + CROWDING * (parts * team.size - 1)
-        size = min(PART_GROUPS, max(1, every // PART_SHARE))
+        size = min(PART_GROUPS, max(1, every // (PART_SHARE * parts * team.size)))
         waves = -(-every // (parts * team.size * size))
         cuts = np.arange(waves * parts + 1) * groups // (waves * parts)
         slope = self.steepness * self.urgency * self.width / self.busy.max()
