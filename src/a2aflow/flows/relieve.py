@@ -28,11 +28,8 @@ from a2aflow.paths.many_trees import LANES, shortest_trees
 from a2aflow.paths.shortest import Adjacency
 from a2aflow.settings import SolveSettings
 
-STEEPNESS = (40.0, 60.0, 90.0, 135.0, 200.0, 300.0, 450.0, 600.0)
+STEEPNESS = (20.0, 30.0, 45.0, 67.0, 100.0, 150.0, 225.0, 340.0)
 """One for each pass: links whose times are a share of 1 / steepness apart differ by e in price."""
-
-FORESEEN_PASSES = 2
-"""If so many more passes as the last one are not enough, it may be the fault of the bound."""
 
 TARGET_SHARE, FULL_SHARE = 0.75, 0.75
 """Shares of the gap, above the bound: the time that prices are about, and when a link is full."""
@@ -91,9 +88,9 @@ def relieve(
 ) -> tuple[float, ...]:
     """Move exact volumes [groups, links], in place, until their time is within the gap of a bound.
 
-    It ends early, and returns the passes that are left, where they get nearer to the bound so
-    slowly that another bound is worth a try. The program has one budget, as that of all-to-all
-    flows has.
+    It ends early, and returns the passes that are left, if these would not be enough at the pace
+    of the last one: then another bound is worth a try. The program has one budget, as that of
+    all-to-all flows has.
     """
     roads = _roads(program)
     busy = program.busy(program.weight @ volumes)
@@ -105,8 +102,9 @@ def relieve(
         _pass(program, roads, volumes, busy, Pressure(target, full, steepness))
         left = busy.max() / bound - 1
         settings.report(f"moving paths off full links: certified gap {left:.2e}")
-        if index > 0 and left * (left / above) ** FORESEEN_PASSES > settings.gap:
-            return passes[index + 1 :]
+        others = passes[index + 1 :]
+        if index > 0 and left * (left / above) ** len(others) > settings.gap:
+            return others
     return ()
 
 
