@@ -69,8 +69,7 @@ def solve_by_steps(
         if settings.team.size > 1:
             answer = _answer_together(program, settings)
         else:
-            plain = plain_flow(problem, program, method)
-            if plain.gap <= settings.gap:
+            if guess is None and (plain := plain_flow(problem, program, method)).gap <= settings.gap:
                 return plain
             answer = answer_by_steps(program, settings, guess, _keeping(program, settings, 0))
     certificate = Certificate(answer.lengths, answer.bound)
@@ -140,22 +139,6 @@ def answer_by_steps(
         # Before the first check nothing is proven yet, but unit lengths always prove something.
         bound = search.bound or program_bound(program, search.best_lengths, settings.team)
         return Answer(search.best_entries(), search.best_lengths, bound, status)
-
-
-def improve_by_steps(problem: Problem, search: Search, flow: Flow) -> Flow:
-    """Step until the bound of a flow is within the gap asked for, or a better flow is found."""
-    program, settings = search.program, search.settings
-    search.enough, search.most_steps = flow.time / (1 + settings.gap), MOST_STEPS
-    with using_threads(min(settings.workers, 1 + program.variables // THREAD_VARIABLES)):
-        try:
-            status = search.run()
-        except KeyboardInterrupt:
-            status = Status.INTERRUPTED
-        proof = Certificate(search.best_lengths, search.bound)
-        if search.time < flow.time:
-            entries = search.best_entries()
-            flow = flow_from_entries(problem, program, entries, proof, "first-order")
-    return with_status(replace(flow, certificate=proof), status, settings)
 
 
 def search_from(program: FlowProgram, settings: SolveSettings, guess: Guess) -> Search:

@@ -2,9 +2,8 @@
 
 Links or nodes fail, capacities or demands change, and most of the last answer still holds. What is
 left of its flows and lengths is either made exact at once (`repair`: only what used a failed link
-moves), or moves off links that are now too full (`flows.relieve`) and, where that is not enough, is
-where the first-order method starts from (`solve_from`). Neither has to trust the last answer, nor
-how its nodes are matched to the new ones: the new answer has its own certificate.
+moves), or where the first-order method starts from (`solve_from`). Neither has to trust the last
+answer, nor how its nodes are matched to the new ones: the new answer has its own certificate.
 """
 
 from dataclasses import replace
@@ -15,17 +14,11 @@ from a2aflow.flows.by_lp import finished, flow_from_volumes, with_status
 from a2aflow.flows.certificate import certify_program
 from a2aflow.flows.exact import NEGLIGIBLE_FLOW, exact_flows
 from a2aflow.flows.fill import fill_missing
-from a2aflow.flows.first_order import (
-    improve_by_steps,
-    raise_bound,
-    search_from,
-    solve_by_steps,
-)
+from a2aflow.flows.first_order import solve_by_steps
 from a2aflow.flows.groups import by_source
 from a2aflow.flows.guess import Guess
 from a2aflow.flows.matching import NOWHERE, matching_links, matching_nodes
 from a2aflow.flows.program import FlowProgram, reduced_program, whole_program
-from a2aflow.flows.relieve import relieve
 from a2aflow.flows.symmetry.orbits import expand, find_symmetry
 from a2aflow.flows.threads import using_threads
 from a2aflow.ir.arrays import Floats
@@ -36,9 +29,6 @@ from a2aflow.settings import SolveSettings
 
 REPAIR_PARTS = 16
 """Parts in which a repair sends what failed links carried: more than the noise of a solver."""
-
-STEPS_BETWEEN_PASSES = 100
-"""Steps of the first-order method, at most, that raise a bound which passes do not get near."""
 
 
 def repair(problem: Problem, last: Flow, settings: SolveSettings) -> Flow:
@@ -82,39 +72,22 @@ def _solve_from(units: Units, last: Flow, settings: SolveSettings) -> Flow:
     guess = _carried_over(program, last, units.demand)
     if guess.volumes.any():
         with using_threads(settings.workers):
-            flow = _relieved(problem, program, guess, settings)
+            flow = _renewed(problem, program, guess, settings)
     else:  # Nothing is left of the last answer to start from.
         flow = solve_by_steps(problem, program, settings, "first-order")
     flow = finished(problem, program, flow, settings)
     return flow if symmetry.trivial else replace(flow, generators=symmetry.generators)
 
 
-def _relieved(
-    problem: Problem, program: FlowProgram, guess: Guess, settings: SolveSettings
-) -> Flow:
-    """Return the flow that is left, moved off links that are too full, within the gap.
-
-    Where passes alone do not get near, steps of the first-order method raise the bound in between,
-    and have the last word.
-    """
-    proof = certify_program(program, [guess.lengths])
+def _renewed(problem: Problem, program: FlowProgram, guess: Guess, settings: SolveSettings) -> Flow:
+    """Return the flow that is left if it is within the gap, else what the method makes of it."""
     volumes = exact_flows(program.graph, program.groups, guess.volumes)
-    passes = relieve(program, volumes, proof.bound, settings)
-    search = None
-    while passes and not settings.out_of_time():
-        if search is None:
-            search = search_from(program, settings, Guess(volumes, proof.lengths))
-        enough = program.time(volumes) / (1 + settings.gap)
-        proof = raise_bound(search, enough, STEPS_BETWEEN_PASSES)
-        passes = relieve(program, volumes, proof.bound, settings, passes)
-    volumes = exact_flows(program.graph, program.groups, volumes)
-    flow = flow_from_volumes(problem, program, volumes, proof, "relief")
-    flow = with_status(flow, Status.TIME_LIMIT, settings)
-    if flow.gap <= settings.gap or settings.out_of_time():
-        return flow
-    if search is None:
-        search = search_from(program, settings, Guess(volumes, proof.lengths))
-    return improve_by_steps(problem, search, flow)
+    proof = certify_program(program, [guess.lengths])
+    flow = flow_from_volumes(problem, program, volumes, proof, "first-order")
+    if flow.gap <= settings.gap:
+        return with_status(flow, Status.OPTIMAL, settings)
+    start = Guess(volumes, proof.lengths)
+    return solve_by_steps(problem, program, settings, "first-order", start)
 
 
 def _repaired(problem: Problem, program: FlowProgram, guess: Guess) -> Flow:
