@@ -69,7 +69,8 @@ def solve_by_steps(
         if settings.team.size > 1:
             answer = _answer_together(program, settings)
         else:
-            if guess is None and (plain := plain_flow(problem, program, method)).gap <= settings.gap:
+            plain = plain_flow(problem, program, method) if guess is None else None
+            if plain is not None and plain.gap <= settings.gap:
                 return plain
             answer = answer_by_steps(program, settings, guess, _keeping(program, settings, 0))
     certificate = Certificate(answer.lengths, answer.bound)
