@@ -140,7 +140,7 @@ def test_a_search_with_nothing_to_show_is_just_stopped(
         raise InputError("no schedule was found")
 
     monkeypatch.setattr("a2aflow.schedules.search._search", nothing)
-    found = run("schedule", "bipartite:2x3", "--json")
+    found = run("schedule", "bipartite:2x3", "--method", "tsmcf", "--json")
     assert (found.code, found.err) == (130, "stopped\n")
     assert found.json == {"error": {"code": 130, "message": "stopped"}}
 
