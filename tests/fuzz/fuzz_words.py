@@ -2,9 +2,8 @@
 
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 from random import Random
-from typing import Any, get_args
+from typing import Any
 
 import typer.main
 from fuzz_case import Case, directory_of, run_case
@@ -94,13 +93,9 @@ def verbs() -> dict[str, Any]:
     return {name: verb for name, verb in found.items() if name not in LEFT_OUT}
 
 
-VALUES = {
-    int: INTEGERS,
-    float: FLOATS,
-    Path: PATHS,
-    str: tuple(word for each in TEXTS for word in ([each] if isinstance(each, str) else each)),
-}
-"""What options of a type are given."""
+TEXT = tuple(word for each in TEXTS for word in ([each] if isinstance(each, str) else each))
+VALUES = {"integer": INTEGERS, "float": FLOATS, "path": PATHS}
+"""What options of a type are given, by its name ("integer range" has one, too), or else a text."""
 
 
 def make_words(rng: Random) -> Case:
@@ -138,13 +133,7 @@ def _option(rng: Random, option: Any) -> Iterator[str]:
         return
     yield name
     if not option.is_flag:
-        yield rng.choice(VALUES[_type(option.type_descriptor.annotation)])
-
-
-def _type(annotation: Any) -> type:
-    """Return the type of one value of an option: `list[int] | None` takes integers."""
-    found = [each for each in get_args(annotation) if each is not type(None)]
-    return _type(found[0]) if found else annotation
+        yield rng.choice(VALUES.get(option.type.name.split()[0], TEXT))
 
 
 def check_words(case: Case) -> None:
