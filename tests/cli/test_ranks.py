@@ -17,9 +17,9 @@ SPEC = ("solve", "jellyfish:n=64,d=4,seed=1", "--gap", "1e-3", "--json")
 
 DIES_WHILE_IT_KEEPS = """
 import os, signal
-from a2aflow.flows import checkpoint, first_order_search
+from a2aflow.flows import best_so_far, checkpoint
 
-first_order_search.CHECKPOINT_SECONDS = 0.0
+best_so_far.CHECKPOINT_SECONDS = 0.0
 kept = []
 
 def write(self, state):

@@ -8,7 +8,7 @@ import pytest
 
 from a2aflow.check.flow import check_flow
 from a2aflow.errors import InputError, UsageError
-from a2aflow.flows import first_order_search
+from a2aflow.flows import best_so_far, first_order_search
 from a2aflow.flows.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
 from a2aflow.flows.first_order import solve_by_steps
 from a2aflow.flows.groups import by_source
@@ -51,7 +51,7 @@ def test_checkpoints_are_written_on_the_way(
 ) -> None:
     """Not only at the end: a process that is killed leaves one."""
     file = tmp_path / "state.npz"
-    monkeypatch.setattr(first_order_search, "CHECKPOINT_SECONDS", 0.0)
+    monkeypatch.setattr(best_so_far, "CHECKPOINT_SECONDS", 0.0)
     flow = by_steps(HARD, SolveSettings(gap=1e-5, workers=1, checkpoint=file))
     assert flow.status is Status.OPTIMAL
     assert file.exists()
@@ -63,7 +63,7 @@ def test_what_is_no_checkpoint_of_this_problem_is_refused(
     """Before a step is taken, with what to do."""
     file = tmp_path / "state.npz"
     settings = SolveSettings(gap=1e-5, workers=1, checkpoint=file)
-    monkeypatch.setattr(first_order_search, "CHECKPOINT_SECONDS", 0.0)
+    monkeypatch.setattr(best_so_far, "CHECKPOINT_SECONDS", 0.0)
     by_steps(HARD, settings)
     with pytest.raises(InputError, match=r"a checkpoint of another problem.*remove this one"):
         by_steps(OTHER, settings)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from a2aflow.check.flow import check_flow
-from a2aflow.flows import SolveSettings, first_order, sizes, solve, sweeps
+from a2aflow.flows import SolveSettings, best_so_far, first_order, sizes, solve, sweeps
 from a2aflow.flows.exact import exact_flows
 from a2aflow.flows.first_order import answer_by_steps, solve_by_steps
 from a2aflow.flows.groups import by_source
@@ -186,7 +186,7 @@ def test_sweeps_go_on_from_a_checkpoint(tmp_path: Path, monkeypatch: pytest.Monk
     said: list[str] = []
     file = tmp_path / "state.npz"
     short = SolveSettings(gap=1e-9, workers=1, checkpoint=file, time_limit=1e-9).begin()
-    monkeypatch.setattr(sweeps, "CHECKPOINT_SECONDS", 0.0)
+    monkeypatch.setattr(best_so_far, "CHECKPOINT_SECONDS", 0.0)
     early = by_sweeps(LARGE, short)
     later = by_sweeps(LARGE, replace(COARSE, checkpoint=file, report=said.append))
     assert said[0].startswith("from a checkpoint after 1 sweeps")

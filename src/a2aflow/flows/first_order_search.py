@@ -4,9 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from a2aflow.flows.certificate import program_bound
-from a2aflow.flows.checkpoint import CHECKPOINT_SECONDS, Checkpoint, Keeping
-from a2aflow.flows.entries import exact_entries
+from a2aflow.flows.best_so_far import BestSoFar
+from a2aflow.flows.checkpoint import Checkpoint, Keeping
 from a2aflow.flows.exact import narrowness
 from a2aflow.flows.fill import fill_missing
 from a2aflow.flows.first_order_lanes import lanes_for, positive_load, to_lanes, to_rows
@@ -21,12 +20,11 @@ from a2aflow.flows.first_order_loops import (
 )
 from a2aflow.flows.guess import Guess, shortest_paths, useful_widths, within_budget
 from a2aflow.flows.program import FlowProgram
-from a2aflow.ir.arrays import Floats, Ints
+from a2aflow.ir.arrays import Floats
 from a2aflow.ir.flow import Status
-from a2aflow.ir.news import News
 from a2aflow.lp import SMALL_SIZE
 from a2aflow.paths.shortest import Adjacency, shortest_distances
-from a2aflow.settings import SolveSettings, now
+from a2aflow.settings import SolveSettings
 
 POTENTIALS_SHARE = 0.9
 """The share of the step condition that goes to the potentials; prices have the rest."""
@@ -69,8 +67,10 @@ MOST_SMALL_STEPS = 20_000
 """The same for programs so small that a linear program's solver finishes them at once."""
 
 
-class Search:
-    """The state of one solve: iterates, step sizes, and the best flow and bound so far."""
+class Search(BestSoFar):
+    """The state of one solve by steps: iterates, step sizes, and the best so far."""
+
+    turns = "steps"
 
     def __init__(
         self,
@@ -79,10 +79,7 @@ class Search:
         guess: Guess | None,
         keeping: Keeping | None = None,
     ) -> None:
-        self.program = program
-        self.settings = settings
-        self.team = settings.team
-        self.keeping, self.kept = keeping, now()
+        super().__init__(program, settings, keeping)
         warm = guess is not None
         total = program.groups.wanted.sum(axis=1)
         self.scale = total / (self._sum(total.sum()) / self._sum(len(total)))
@@ -97,9 +94,7 @@ class Search:
             program.class_size,
             program.class_capacity,
         )
-        self.time, self.bound, self.enough = np.inf, 0.0, np.inf
         self.most_steps = MOST_STEPS
-        self.best_lengths = np.ones(program.graph.links)
         guess = guess or shortest_paths(program)
         self.useful = useful_widths(program, guess.volumes, self.team)
         self.state = self._start(guess)
@@ -107,48 +102,31 @@ class Search:
         self.best_flow = np.zeros_like(self.trial)
         self.weight = 1.0
         self.weight = self._natural_weight() * (WARM_STEP_SHARE if warm else 1.0)
-        self.steps = 0
         self._go_on()
-
-    def _sum(self, part: float) -> float:
-        """Return the sum of a number over the ranks of the team."""
-        return float(self.team.total(np.array([part], dtype=np.float64))[0])
 
     def _time(self, load: Floats) -> float:
         """Return the time of loads, each the sum of this rank's flows on a link."""
         return float(self.program.durations(self.team.total(load)).sum())
 
-    def _go_on(self) -> None:
-        """Go on where the last checkpoint is, if all ranks find one."""
-        groups = len(self.program.weight)
-        found = None if self.keeping is None else self.keeping.read(groups)
-        if self._sum(float(found is not None)) < self.team.size or found is None:
-            return
+    def _resume(self, found: Checkpoint) -> None:
+        """Go on with the iterates and the weight of a checkpoint."""
         state = self.state
         state.flow[:], state.potential[:] = self._lanes(found.flow), self._lanes(found.potential)
         state.price[:] = found.price
         self._restart()
-        self.weight, self.steps = found.weight, found.steps
-        self.try_lengths(found.lengths)
-        self.settings.report(f"from a checkpoint after {self.steps} steps: bound {self.bound:g}")
+        self.weight = found.weight
 
-    def _keep(self, now_or_never: bool = False) -> None:
-        """Write a checkpoint, if it is time to."""
-        due = now_or_never or now() - self.kept >= CHECKPOINT_SECONDS
-        if self.keeping is None or self._sum(float(due)) == 0.0:
-            return
+    def _checkpoint(self, keeping: Keeping) -> Checkpoint:
+        """Return the iterates, the weight and the best proof."""
         groups, state = len(self.program.weight), self.state
         flow = np.empty((groups, self.program.graph.links), dtype=self.real)
         potential = np.empty((groups, self.program.graph.nodes), dtype=self.real)
         to_rows(state.flow, flow)
         to_rows(state.potential, potential)
         proof = self.best_lengths, self.bound
-        self.keeping.write(
-            Checkpoint(
-                self.keeping.first, flow, potential, state.price, *proof, self.weight, self.steps
-            )
+        return Checkpoint(
+            keeping.first, flow, potential, state.price, *proof, self.weight, self.steps
         )
-        self.kept = now()
 
     def _network(self) -> Network:
         program = self.program
@@ -198,14 +176,8 @@ class Search:
         price = float((self.prices.size * state.price**2 / steps.price).sum())
         return float(np.sqrt(self._sum(float(flow)) / (self._sum(float(squares)) + price)))
 
-    def run(self) -> Status:
-        """Step, restart and check until done; say how it ended."""
-        status = self._run()
-        if status is not Status.OPTIMAL:
-            self._keep(now_or_never=True)
-        return status
-
     def _run(self) -> Status:
+        """Step, restart and check until done."""
         steps, since, begun = self._steps(), 0, self.steps
         first_move, last_move = 0.0, np.inf
         eager = np.isinf(self.enough)  # A flow is asked for, and a bound alone is never enough.
@@ -248,11 +220,6 @@ class Search:
             self.network, self.prices, steps, self.state, since, count, self.team
         )
 
-    @property
-    def gap(self) -> float:
-        """The certified gap of the best flow and the best bound."""
-        return self.time / self.bound - 1 if self.bound > 0 else np.inf
-
     def _restart(self) -> None:
         state = self.state
         state.flow_anchor[:] = state.flow
@@ -268,13 +235,6 @@ class Search:
         self.try_lengths(program.link_lengths(np.maximum(self.state.price, 0.0)))
         load = positive_load(self.state.flow, self.network.share).sum(axis=0)
         return self._time(load) <= self.bound * (1 + self.settings.gap)
-
-    def try_lengths(self, lengths: Floats) -> None:
-        """Keep lengths if they prove more than the best so far."""
-        bound = program_bound(self.program, lengths, self.team)
-        if bound > self.bound:
-            # In this order: Ctrl-C in between must not leave a bound without its lengths.
-            self.best_lengths, self.bound = lengths, bound
 
     def certify(self) -> None:
         """Make the present flows exact, and keep them if they are the best so far."""
@@ -296,11 +256,3 @@ class Search:
         time = self._time(load.sum(axis=0))
         if time < self.time:
             self.time, self.trial, self.best_flow = time, self.best_flow, trial
-
-    def _report(self) -> None:
-        text = f"{self.steps} steps: certified gap {self.gap:.2e}"
-        self.settings.report(News.of_gap(text, self.gap, self.settings.gap))
-
-    def best_entries(self) -> tuple[Ints, Ints, Floats]:
-        """Return the best flow, exact, as (start, link, volume) by group."""
-        return exact_entries(self.program, self.best_flow)

@@ -23,9 +23,8 @@ is above what the shortest paths prove, and shrinks where it is the other way ro
 import numpy as np
 
 from a2aflow.flows import sizes
-from a2aflow.flows.certificate import program_bound
-from a2aflow.flows.checkpoint import CHECKPOINT_SECONDS, Checkpoint, Keeping
-from a2aflow.flows.entries import exact_entries
+from a2aflow.flows.best_so_far import BestSoFar
+from a2aflow.flows.checkpoint import Checkpoint, Keeping
 from a2aflow.flows.exact import exact_flows
 from a2aflow.flows.first_order_loops import level_of
 from a2aflow.flows.first_order_search import Search
@@ -33,11 +32,10 @@ from a2aflow.flows.guess import Guess, shortest_paths, useful_widths, within_bud
 from a2aflow.flows.program import FlowProgram
 from a2aflow.flows.sweep_loops import Pressure, Roads, wave
 from a2aflow.flows.threads import using_threads
-from a2aflow.ir.arrays import Floats, Ints
+from a2aflow.ir.arrays import Floats
 from a2aflow.ir.flow import Status
-from a2aflow.ir.news import News
 from a2aflow.paths.shortest import Adjacency
-from a2aflow.settings import SolveSettings, Team, now
+from a2aflow.settings import SolveSettings, Team
 
 SWEEP_STEEPNESS = 5.0
 """How steep prices are at first: by so many shares of a mean one if a time doubles."""
@@ -84,8 +82,10 @@ def suits_sweeps(program: FlowProgram, team: Team) -> bool:
     return bool(program.budget.max() == 0 and even and variables >= sizes.STEPPED_VARIABLES)
 
 
-class Sweeps:
-    """The state of one solve: exact flows, prices, and the best flow and bound so far."""
+class Sweeps(BestSoFar):
+    """The state of one solve by sweeps: exact flows, prices, and the best so far."""
+
+    turns = "sweeps"
 
     def __init__(
         self,
@@ -94,13 +94,7 @@ class Sweeps:
         guess: Guess | None,
         keeping: Keeping | None = None,
     ) -> None:
-        self.program = program
-        self.settings = settings
-        self.team = settings.team
-        self.keeping, self.kept = keeping, now()
-        self.time, self.bound, self.enough = np.inf, 0.0, np.inf
-        self.best_lengths = np.ones(program.graph.links)
-        self.steps = 0
+        super().__init__(program, settings, keeping)
         exact = guess is None
         guess = guess or shortest_paths(program)
         self.flows = guess.volumes
@@ -139,14 +133,8 @@ class Sweeps:
             *adjacency.outgoing, *adjacency.incoming, *ends, self.program.link_lengths(toll)
         )
 
-    def run(self) -> Status:
-        """Sweep until done; say how it ended."""
-        status = self._run()
-        if status is not Status.OPTIMAL:
-            self._keep(now_or_never=True)
-        return status
-
     def _run(self) -> Status:
+        """Sweep until done."""
         checked, before = self.steps, np.inf
         while True:
             length, late = self._sweep()
@@ -186,7 +174,7 @@ class Sweeps:
         """Let all groups answer; return the sum of demands times distances, and if time is up."""
         program, team = self.program, self.team
         groups = len(program.weight)
-        every = int(team.total(np.array([float(groups)]))[0])
+        every = int(self._sum(groups))
         parts = max(1, PARTS // team.size) if every >= LEAST_SHARED_GROUPS else 1
         crowd = 1 + CROWDING * (parts * team.size - 1)
         size = min(PART_GROUPS, max(1, every // (PART_SHARE * parts * team.size)))
@@ -223,18 +211,6 @@ class Sweeps:
         faster = np.minimum(URGENCY * self.urgency, MOST_URGENT)
         self.urgency = np.where(late, faster, 1.0)
 
-    @property
-    def gap(self) -> float:
-        """The certified gap of the best flow and the best bound."""
-        return self.time / self.bound - 1 if self.bound > 0 else np.inf
-
-    def try_lengths(self, lengths: Floats) -> None:
-        """Keep lengths if they prove more than the best so far."""
-        bound = program_bound(self.program, lengths, self.team)
-        if bound > self.bound:
-            # In this order: Ctrl-C in between must not leave a bound without its lengths.
-            self.best_lengths, self.bound = lengths, bound
-
     def certify(self) -> None:
         """Keep the present flows if they are the best so far."""
         time = float(self.busy.max())
@@ -242,36 +218,14 @@ class Sweeps:
             self.best_flow[:] = self.flows
             self.time = time
 
-    def _report(self) -> None:
-        text = f"{self.steps} sweeps: certified gap {self.gap:.2e}"
-        self.settings.report(News.of_gap(text, self.gap, self.settings.gap))
+    def _resume(self, found: Checkpoint) -> None:
+        """Go on with the flows and prices of a checkpoint."""
+        flows = np.asarray(found.flow, dtype=np.float64)
+        self.flows = exact_flows(self.program.graph, self.program.groups, flows)
+        self.share = self._shares(self.program.link_lengths(found.price))
 
-    def best_entries(self) -> tuple[Ints, Ints, Floats]:
-        """Return the best flow as (start, link, volume) by group."""
-        return exact_entries(self.program, self.best_flow)
-
-    def _go_on(self) -> None:
-        """Go on where the last checkpoint is, if all ranks find one."""
-        groups = len(self.program.weight)
-        found = None if self.keeping is None else self.keeping.read(groups)
-        count = self.team.total(np.array([float(found is not None)]))[0]
-        if count < self.team.size or found is None:
-            return
-        self.flows = exact_flows(
-            self.program.graph, self.program.groups, np.asarray(found.flow, dtype=np.float64)
-        )
-        self.share, self.steps = self._shares(self.program.link_lengths(found.price)), found.steps
-        self.try_lengths(found.lengths)
-        self.settings.report(f"from a checkpoint after {self.steps} sweeps: bound {self.bound:g}")
-
-    def _keep(self, now_or_never: bool = False) -> None:
-        """Write a checkpoint, if it is time to."""
-        due = now_or_never or now() - self.kept >= CHECKPOINT_SECONDS
-        if self.keeping is None or self.team.total(np.array([float(due)]))[0] == 0.0:
-            return
-        groups, price = len(self.flows), within_budget(self.program, self._lengths())
-        nothing, proof = np.empty((groups, 0)), (self.best_lengths, self.bound)
-        self.keeping.write(
-            Checkpoint(self.keeping.first, self.flows, nothing, price, *proof, 1.0, self.steps)
-        )
-        self.kept = now()
+    def _checkpoint(self, keeping: Keeping) -> Checkpoint:
+        """Return the flows, the prices and the best proof."""
+        price = within_budget(self.program, self._lengths())
+        nothing, proof = np.empty((len(self.flows), 0)), (self.best_lengths, self.bound)
+        return Checkpoint(keeping.first, self.flows, nothing, price, *proof, 1.0, self.steps)
