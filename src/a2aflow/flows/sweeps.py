@@ -86,6 +86,7 @@ class Sweeps(BestSoFar):
     """The state of one solve by sweeps: exact flows, prices, and the best so far."""
 
     turns = "sweeps"
+    best_flow: Floats
 
     def __init__(
         self,
