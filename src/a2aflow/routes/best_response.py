@@ -13,14 +13,25 @@ of sources under the same prices, and answered to in order: the number of thread
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit, prange
 
 from a2aflow.flows import sizes
 from a2aflow.ir.arrays import Floats, Ints, inner_index
 from a2aflow.ir.paths import NOTHING
 from a2aflow.ir.topology import Topology
 from a2aflow.paths.any_path import Chunks, Table
-from a2aflow.paths.shortest import Adjacency, shortest_tree
+from a2aflow.paths.shortest import Adjacency
+from a2aflow.routes.best_response_loops import (
+    LARGEST_PRICE_EXPONENT,
+    Market,
+    add_loads,
+    find_tree,
+    find_trees,
+    most_hops,
+    place_on_trees,
+    respond_in_turn,
+    respond_to_trees,
+    take_paths,
+)
 from a2aflow.settings import SolveSettings
 
 FIRST_STEEPNESS = 3.0
@@ -45,9 +56,6 @@ TOGETHER_SHARE = 0.7
 SOURCES_PER_BLOCK = 16
 """Sources whose trees are found in parallel, under the same prices, if there are very many."""
 
-LARGEST_PRICE_EXPONENT = 300.0
-"""Beyond this a price is out of the question anyway, and sums of it must not overflow."""
-
 
 @dataclass(frozen=True, eq=False)
 class _State:
@@ -64,6 +72,16 @@ class _State:
     def time(self) -> float:
         """The largest load over capacity."""
         return float((self.load / self.graph.capacity).max())
+
+
+def _market(load: Floats, scale: Floats, steepness: float) -> Market:
+    swelling = np.exp(np.minimum(scale * load - steepness, LARGEST_PRICE_EXPONENT))
+    return Market(scale, steepness, load, swelling)
+
+
+def _even_market(graph: Topology) -> Market:
+    """Return one in which fewest hops are cheapest."""
+    return _market(np.zeros(graph.links), np.ones(graph.links), 0.0)
 
 
 def best_response_paths(
@@ -129,35 +147,18 @@ def _place_missing(state: _State, scale: Floats, steepness: float) -> None:
     """Give chunks without a path the cheapest one, source by source."""
     graph, chunks = state.graph, state.chunks
     out = Adjacency(graph).outgoing
-    tree = np.empty((1, graph.nodes), dtype=np.int32)
+    tree = np.empty(graph.nodes, dtype=np.int32)
     missing = state.table[:, 0] == NOTHING
     for row in np.flatnonzero(np.add.reduceat(missing, state.first[:-1])):
-        mine = slice(row, row + 1)
         rows = state.first[row] + np.flatnonzero(missing[state.first[row] : state.first[row + 1]])
-        size = chunks.size[rows].mean(keepdims=True)
-        _tree(out, graph.head, scale, state.load, steepness, state.begin[mine], size, tree)
-        _take(graph.tail, tree[0], state.begin[row], rows, chunks.end, state.table)
-        if (state.table[rows, 0] == NOTHING).any():  # The cheapest path is too long for a row.
-            even, nothing = np.ones(graph.links), np.zeros(graph.links)
-            _tree(out, graph.head, even, nothing, 0.0, state.begin[mine], np.ones(1), tree)
-            left = rows[state.table[rows, 0] == NOTHING]
-            _take(graph.tail, tree[0], state.begin[row], left, chunks.end, state.table)
-        _add_loads(state.table[rows], chunks.size[rows], state.load)
-
-
-@njit(cache=True)
-def _take(tail: Ints, tree: Table, begin: int, rows: Ints, end: Ints, table: Table) -> None:
-    """Write the paths of a tree to some rows; those too long for it are left empty."""
-    walk = np.empty(table.shape[1], dtype=np.int32)
-    for chunk in rows:
-        hops = _walk(tail, tree, begin, end[chunk], walk)
-        table[chunk, :hops] = walk[len(walk) - hops :]
-
-
-@njit(cache=True)
-def _add_loads(table: Table, size: Floats, load: Floats) -> None:
-    for row in range(len(table)):
-        _shift(table[row], load, size[row])
+        market = _market(state.load, scale, steepness)
+        find_tree(out, graph.head, market, state.begin[row], chunks.size[rows].mean(), tree)
+        take_paths(graph.tail, tree, state.begin[row], rows, chunks.end, state.table)
+        left = rows[state.table[rows, 0] == NOTHING]
+        if len(left):  # The cheapest path is too long for a row.
+            find_tree(out, graph.head, _even_market(graph), state.begin[row], 1.0, tree)
+            take_paths(graph.tail, tree, state.begin[row], left, chunks.end, state.table)
+        add_loads(state.table[rows], chunks.size[rows], state.load)
 
 
 def quick_paths(
@@ -202,7 +203,7 @@ def _placed_as(graph: Topology, chunks: Chunks, table: Table) -> _State:
     begin, first = np.unique(chunks.start, return_index=True)
     bounds = np.append(first, len(chunks.start)).astype(np.int64)
     load = np.zeros(graph.links)
-    _add_loads(table, chunks.size, load)
+    add_loads(table, chunks.size, load)
     return _State(graph, chunks, begin, bounds, table, load)
 
 
@@ -210,189 +211,34 @@ def _on_fewest_hops(graph: Topology, chunks: Chunks) -> _State:
     """Return a state in which every chunk takes a path of fewest hops."""
     begin, first = np.unique(chunks.start, return_index=True)
     bounds = np.append(first, len(chunks.start)).astype(np.int64)
-    lengths = np.ones(graph.links)
     trees = np.empty((len(begin), graph.nodes), dtype=np.int32)
     out = Adjacency(graph).outgoing
-    _trees(out, graph.head, lengths, np.zeros(graph.links), 0.0, begin, np.ones(len(begin)), trees)
+    find_trees(out, graph.head, _even_market(graph), begin, np.ones(len(begin)), trees)
     ends = (graph.tail, bounds, chunks.end, begin)
-    hops = _most_hops(*ends, trees)
+    hops = most_hops(*ends, trees)
     # Room for detours of twice the longest of these paths; longer ones are not worth their load.
     room = min(graph.nodes - 1, 2 * hops + 4)
     table = np.full((len(chunks.start), room), NOTHING, dtype=np.int32)
     load = np.zeros(graph.links)
-    _place(*ends, trees, chunks.size, table, load)
+    place_on_trees(*ends, trees, chunks.size, table, load)
     return _State(graph, chunks, begin, bounds, table, load)
 
 
 def _pass(state: _State, scale: Floats, steepness: float) -> int:
     """Let all chunks respond to the prices once; return how many moved."""
-    graph, chunks = state.graph, state.chunks
+    graph, begin, first = state.graph, state.begin, state.first
     out = Adjacency(graph).outgoing
-    total = np.add.reduceat(chunks.size, state.first[:-1])
-    size = total / np.diff(state.first)
-    block = 1 if len(state.begin) <= sizes.FRESH_PRICE_SOURCES else SOURCES_PER_BLOCK
-    find = _tree if block == 1 else _trees
-    trees = np.empty((block, graph.nodes), dtype=np.int32)
+    cut = (state.chunks.end, state.chunks.size)
+    size = np.add.reduceat(state.chunks.size, first[:-1]) / np.diff(first)
+    market = _market(state.load, scale, steepness)
+    if len(begin) <= sizes.FRESH_PRICE_SOURCES:
+        sources = (begin, first, size)
+        return int(respond_in_turn(out, graph.tail, graph.head, sources, cut, market, state.table))
+    trees = np.empty((SOURCES_PER_BLOCK, graph.nodes), dtype=np.int32)
     moved = 0
-    for low in range(0, len(state.begin), block):
-        mine = slice(low, low + block)
-        find(out, graph.head, scale, state.load, steepness, state.begin[mine], size[mine], trees)
-        moved += _respond(
-            (state.begin[mine], state.first[low : low + block + 1], graph.tail, chunks.end),
-            chunks.size,
-            (scale, steepness),
-            trees,
-            state.table,
-            state.load,
-        )
+    for low in range(0, len(begin), SOURCES_PER_BLOCK):
+        high = low + SOURCES_PER_BLOCK
+        find_trees(out, graph.head, market, begin[low:high], size[low:high], trees)
+        some = (begin[low:high], first[low : high + 1])
+        moved += respond_to_trees(graph.tail, some, cut, market, trees, state.table)
     return moved
-
-
-@njit(cache=True, parallel=True)
-def _trees(
-    out: tuple[Ints, Ints],
-    head: Ints,
-    scale: Floats,
-    load: Floats,
-    steepness: float,
-    begin: Ints,
-    size: Floats,
-    trees: Table,
-) -> None:
-    """Find a tree for each beginning."""
-    for row in prange(len(begin)):
-        mine = slice(row, row + 1)
-        _tree(out, head, scale, load, steepness, begin[mine], size[mine], trees[mine])
-
-
-@njit(cache=True)
-def _tree(
-    out: tuple[Ints, Ints],
-    head: Ints,
-    scale: Floats,
-    load: Floats,
-    steepness: float,
-    begin: Ints,
-    size: Floats,
-    trees: Table,
-) -> None:
-    """Find the link into each node on a cheapest path for a chunk from the one beginning."""
-    nodes = trees.shape[1]
-    price = np.empty(len(load))
-    for link in range(len(load)):
-        price[link] = _rise(scale[link], load[link], steepness, size[0])
-    distance = np.empty(nodes)
-    parent, order = np.empty(nodes, dtype=np.int64), np.empty(nodes, dtype=np.int64)
-    shortest_tree(nodes, out[0], out[1], head, price, begin[0], distance, parent, order)
-    for node in range(nodes):
-        trees[0, node] = parent[node]
-
-
-@njit(cache=True)
-def _rise(scale: float, load: float, steepness: float, size: float) -> float:
-    """Return what a chunk more on a link adds to the potential."""
-    height = min(scale * load - steepness, LARGEST_PRICE_EXPONENT)
-    return float(np.exp(height) * np.expm1(min(scale * size, LARGEST_PRICE_EXPONENT)))
-
-
-@njit(cache=True)
-def _most_hops(tail: Ints, first: Ints, end: Ints, begin: Ints, trees: Table) -> int:
-    longest = 0
-    for row in range(len(begin)):
-        for chunk in range(first[row], first[row + 1]):
-            node, hops = end[chunk], 0
-            while node != begin[row]:
-                node = tail[trees[row, node]]
-                hops += 1
-            longest = max(longest, hops)
-    return longest
-
-
-@njit(cache=True)
-def _place(
-    tail: Ints,
-    first: Ints,
-    end: Ints,
-    begin: Ints,
-    trees: Table,
-    size: Floats,
-    table: Table,
-    load: Floats,
-) -> None:
-    walk = np.empty(table.shape[1], dtype=np.int32)
-    for row in range(len(begin)):
-        for chunk in range(first[row], first[row + 1]):
-            hops = _walk(tail, trees[row], begin[row], end[chunk], walk)
-            table[chunk, :hops] = walk[len(walk) - hops :]
-            _shift(table[chunk], load, size[chunk])
-
-
-@njit(cache=True)
-def _walk(tail: Ints, tree: Table, begin: int, end: int, walk: Table) -> int:
-    """Write a path of the tree to the end of `walk`; return its hops, or 0 if it is too long."""
-    node, hops = end, 0
-    while node != begin:
-        if hops == len(walk):
-            return 0
-        hops += 1
-        walk[len(walk) - hops] = tree[node]
-        node = tail[tree[node]]
-    return hops
-
-
-@njit(cache=True)
-def _respond(
-    ends: tuple[Ints, Ints, Ints, Ints],
-    size: Floats,
-    prices: tuple[Floats, float],
-    trees: Table,
-    table: Table,
-    load: Floats,
-) -> int:
-    """Move each chunk to its path in the tree if that lowers the potential."""
-    begin, first, tail, end = ends
-    walk = np.empty(table.shape[1], dtype=np.int32)
-    moved = 0
-    for row in range(len(begin)):
-        for chunk in range(first[row], first[row + 1]):
-            hops = _walk(tail, trees[row], begin[row], end[chunk], walk)
-            path, other = table[chunk], walk[len(walk) - hops :]
-            if hops == 0 or _same(path, other):
-                continue
-            _shift(path, load, -size[chunk])
-            # A tie, or a last digit, is no reason to move.
-            if _cost(other, load, size[chunk], prices) < (1 - 1e-9) * _cost(
-                path, load, size[chunk], prices
-            ):
-                path[:hops] = other
-                path[hops:] = NOTHING
-                moved += 1
-            _shift(path, load, size[chunk])
-    return moved
-
-
-@njit(cache=True)
-def _same(path: Table, other: Table) -> bool:
-    for hop in range(len(other)):
-        if path[hop] != other[hop]:
-            return False
-    return len(other) == len(path) or path[len(other)] == NOTHING
-
-
-@njit(cache=True)
-def _shift(path: Table, load: Floats, size: float) -> None:
-    for link in path:
-        if link == NOTHING:
-            break
-        load[link] += size
-
-
-@njit(cache=True)
-def _cost(path: Table, load: Floats, size: float, prices: tuple[Floats, float]) -> float:
-    scale, steepness = prices
-    total = 0.0
-    for link in path:
-        if link == NOTHING:
-            break
-        total += _rise(scale[link], load[link], steepness, size)
-    return total

@@ -22,7 +22,8 @@ from a2aflow.ir.routes import Routes
 from a2aflow.paths.shortest import Adjacency
 from a2aflow.routes.baselines.sssp import sssp_tables
 from a2aflow.routes.baselines.tables import routes_from_tables
-from a2aflow.routes.best_response import FIRST_STEEPNESS, LARGEST_PRICE_EXPONENT, LAST_STEEPNESS
+from a2aflow.routes.best_response import FIRST_STEEPNESS, LAST_STEEPNESS
+from a2aflow.routes.best_response_loops import LARGEST_PRICE_EXPONENT
 from a2aflow.settings import RouteSettings
 
 METHOD = "single by destination"

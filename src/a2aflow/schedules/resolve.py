@@ -59,7 +59,7 @@ RESOLVED_QUOTAS = (12, 8)
 """Parts of the paths' time that steps are to take, in turn: the first does mostly, and the second
 where few links are full."""
 
-PROOF_SHARE = 0.2
+PROOF_SHARE = 0.1
 """The share of the loss asked for that the proof of the bound may take of it."""
 
 MOST_PASSES = 100

@@ -13,7 +13,8 @@ from numba import njit
 from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.paths import NOTHING
 from a2aflow.paths.any_path import Table
-from a2aflow.routes.best_response import FIRST_STEEPNESS, LARGEST_PRICE_EXPONENT, LAST_STEEPNESS
+from a2aflow.routes.best_response import FIRST_STEEPNESS, LAST_STEEPNESS
+from a2aflow.routes.best_response_loops import LARGEST_PRICE_EXPONENT
 from a2aflow.routes.deadlock_free.lanes import Lanes
 from a2aflow.settings import Late
 
