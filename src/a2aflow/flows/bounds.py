@@ -31,7 +31,11 @@ Mask = NDArray[np.bool_]
 CANCELLED_SHARE = 1e-12
 """A capacity below this share of all is what rounding left of links that cancel."""
 
-SWEPT_MIXTURES = 16
+SLOW_SPACES, SAME_EIGENVALUE = 4, 1e-9
+"""Spaces of eigenvectors that are swept along; eigenvalues that differ by less than this share of
+the largest one are the same."""
+
+SWEPT_MIXTURES = 32
 """How many mixtures of eigenvectors are swept."""
 
 SWEEP_STARTS = 64
@@ -131,11 +135,14 @@ def _swept_cuts(problem: Problem) -> Iterator[Mask]:
 def _orders(problem: Problem) -> Iterator[Ints]:
     """Yield orders to sweep: along the graph's slowest modes, around terminals, across links."""
     topology = problem.topology
-    modes = _slow_modes(topology)
-    # Symmetric graphs have equal eigenvalues: only mixtures of their vectors separate the nodes.
-    mixtures = np.random.default_rng(0).standard_normal((modes.shape[1], SWEPT_MIXTURES))
-    for values in np.hstack((modes, modes @ mixtures)).T:
-        yield np.argsort(values, kind="stable")
+    spaces = _slow_spaces(topology)
+    random = np.random.default_rng(0).standard_normal((topology.nodes, SWEPT_MIXTURES))
+    for space in (*spaces, np.hstack(spaces)):
+        # Of equal eigenvalues only the space is known, not its vectors: these are the library's
+        # choice, and may separate nothing. What is projected on the space is the same everywhere.
+        projected = space @ (space.T @ random[:, : space.shape[1] ** 3])
+        for values in projected.T:
+            yield np.argsort(np.round(values / np.abs(values).max(), 9), kind="stable")
     starts = topology.terminals[:: -(-len(topology.terminals) // SWEEP_STARTS)]
     for start, distance in zip(starts, _hops(topology, starts), strict=True):
         yield np.argsort(distance, kind="stable")
@@ -183,19 +190,22 @@ def _crossing_demand(problem: Problem, position: Ints) -> Floats:
     return _crossing(position[source], position[destination], amount, nodes)
 
 
-def _slow_modes(topology: Topology) -> Floats:
-    """Return eigenvectors 2 to 5 of the Laplacian, links taken both ways; one a column."""
+def _slow_spaces(topology: Topology) -> list[Floats]:
+    """Return the spaces of the least eigenvalues of the Laplacian but 0, links taken both ways."""
     ends = (np.append(topology.tail, topology.head), np.append(topology.head, topology.tail))
     weight = coo_array((np.tile(topology.capacity, 2), ends), shape=(topology.nodes,) * 2).tocsr()
     degree = np.zeros(topology.nodes)
     np.add.at(degree, ends[0], np.tile(topology.capacity, 2))
     if topology.nodes <= sizes.DENSE_NODES:
-        return np.linalg.eigh(np.diag(degree) - weight.toarray())[1][:, 1:5]
+        values, vectors = np.linalg.eigh(np.diag(degree) - weight.toarray())
+        cuts = 1 + np.flatnonzero(np.diff(values[1:]) > SAME_EIGENVALUE * values[-1])
+        return np.split(vectors[:, 1:], cuts, axis=1)[:SLOW_SPACES]
     # Large eigenvalues converge fast and small ones slowly, so turn the spectrum around.
     turned = diags_array(2 * degree.max() - degree) + weight
     start = np.random.default_rng(0).standard_normal(topology.nodes)
-    values, vectors = eigsh(turned.tocsr(), k=5, which="LA", v0=start, tol=1e-2)
-    return np.asarray(vectors[:, np.argsort(-values)[1:]], dtype=np.float64)
+    values, vectors = eigsh(turned.tocsr(), k=SLOW_SPACES + 1, which="LA", v0=start, tol=1e-2)
+    slow = vectors[:, np.argsort(-values)[1:]]
+    return np.split(np.asarray(slow, dtype=np.float64), SLOW_SPACES, axis=1)
 
 
 def _improved(problem: Problem, cut: Cut) -> Cut:
