@@ -46,9 +46,9 @@ RISING_PASSES, FEW_RISING_PASSES = 100, 40
 LAST_PASSES = 10
 """Passes at the last steepness at most."""
 
-RENEWING_PASSES, RENEWING_STEEPNESS = 30, 20.0
-"""Passes while the steepness rises, and the first one, where most chunks are well placed already:
-where all loads count, they would leave their places and come back."""
+RENEWING_STEEPNESS = 20.0
+"""The first steepness where most chunks are well placed already: where all loads count, they would
+leave their places and come back."""
 
 TOGETHER_SHARE = 0.7
 """The share of quick passes in which chunks of a pair may move together."""
@@ -110,14 +110,19 @@ def best_response_paths(
 
 
 def respond_from(
-    graph: Topology, chunks: Chunks, table: Table, goal: float, settings: SolveSettings
+    graph: Topology,
+    chunks: Chunks,
+    table: Table,
+    goal: float,
+    passes: int,
+    settings: SolveSettings,
 ) -> tuple[Table, Table, list[Floats]]:
     """Return paths near to those of a table, whose empty rows are chunks without one.
 
     The first have only these chunks placed, the second are the best after all chunks have
-    responded to prices for a few passes. The lengths are what the potential charged for each link,
-    pass by pass. Chunks come sorted by their start; `goal` is a bound, and a time within the gap
-    of it is good enough.
+    responded to prices, for some passes while the steepness rises and a few more. The lengths are
+    what the potential charged for each link, pass by pass. Chunks come sorted by their start;
+    `goal` is a bound, and a time within the gap of it is good enough.
     """
     state = _placed_as(graph, chunks, table)
     fit = goal * float(np.quantile(graph.capacity, 0.5)) / float(chunks.size.mean())
@@ -126,7 +131,7 @@ def respond_from(
     placed, best, least = table.copy(), table.copy(), state.time
     lengths: list[Floats] = []
     enough = goal * (1 + max(settings.gap, 1e-9))
-    rising = np.geomspace(min(RENEWING_STEEPNESS, last), last, RENEWING_PASSES)
+    rising = np.geomspace(min(RENEWING_STEEPNESS, last), last, passes)
     for index, steepness in enumerate([*rising, *[last] * LAST_PASSES]):
         if least <= enough or settings.out_of_time():
             break
@@ -138,7 +143,7 @@ def respond_from(
         lengths.append(price / graph.capacity / price.sum())
         if state.time < least:
             best, least = table.copy(), state.time
-        if not moved and index >= RENEWING_PASSES:
+        if not moved and index >= passes:
             break
     return placed, best, lengths
 

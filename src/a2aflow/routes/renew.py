@@ -3,7 +3,7 @@
 Links or nodes are gone, and what led over them has to move. Moving only that is a repair, and a bad
 one where links were full: the node that lost a link is a bottleneck, and what others send through
 it had better go elsewhere. So the displaced routes take the cheapest paths, and then all routes
-respond to prices for a few passes (`best_response`), from where they are, until their time is
+respond to prices for some passes (`best_response`), from where they are, until their time is
 within the gap of the bound. That is the best of the last lengths, which prove something on any
 graph, of the links at each node that lost one, and of the prices on the way; where it leaves more
 than the gap, some steps of the first-order method raise it.
@@ -37,6 +37,9 @@ from a2aflow.settings import SolveSettings
 
 DETOUR_HOPS = 6
 """How many more hops than the longest of the last routes a new one may have."""
+
+RENEWING_PASSES = (15, 30)
+"""Passes of responses while prices grow steeper: few mostly do, and if not, more of them follow."""
 
 RAISES, STEPS_OF_A_RAISE = 3, 150
 """How often, and by how many steps at most, the bound is raised until it proves the gap: so few
@@ -73,24 +76,50 @@ def renew_routes(problem: Problem, last: Routes, settings: SolveSettings) -> Ren
     """Return routes for a problem a little different from that of the last ones."""
     settings = settings.begin()
     cut, source, destination, table = _carried_over(problem, last, _most_hops(problem))
-    first = certify(problem, _lengths(problem, last))
-    displaced = table[:, 0] == NOTHING
-    before = table.copy()
-    placed, best, charged = respond_from(problem.topology, cut, table, first.bound, settings)
-    proof = certify(problem, [first.lengths, *_means(charged)])
+    proof = certify(problem, _lengths(problem, last))
+    displaced, before = table[:, 0] == NOTHING, table.copy()
+    repaired, best, proof = _responded(problem, (source, destination), cut, table, proof, settings)
     paths = Paths.from_table(source, destination, best)
-    proof = _raised(problem, paths, cut.size, proof, settings)
     paths, weight = paths.merge_equal(cut.size)
     # Routes that move need not go on together where they meet.
     method = "single" if last.method == BY_DESTINATION else last.method
     routes = routes_from_weights(problem, paths, weight, proof, method, last.denominator)
-    load = Paths.from_table(source, destination, placed).load(cut.size, problem.topology.links)
     return Renewed(
         routes,
-        repaired=float((load / problem.topology.capacity).max()),
+        repaired=repaired,
         unserved=float(cut.size[displaced].sum() / cut.size.sum()),
         moved=int((before != best).any(axis=1).sum()),
     )
+
+
+def _responded(
+    problem: Problem,
+    ends: tuple[Ints, Ints],
+    cut: Chunks,
+    table: Table,
+    proof: Certificate,
+    settings: SolveSettings,
+) -> tuple[float, Table, Certificate]:
+    """Return the time if only what has no path moves, paths after all respond, and their proof."""
+    repaired = 0.0
+    for passes in RENEWING_PASSES:
+        placed, table, charged = respond_from(
+            problem.topology, cut, table, proof.bound, passes, settings
+        )
+        # Of the second round these are the paths that it begins with.
+        repaired = repaired or _time(problem, Paths.from_table(*ends, placed), cut.size)
+        proof = certify(problem, [proof.lengths, *_means(charged)])
+        paths = Paths.from_table(*ends, table)
+        proof = _raised(problem, paths, cut.size, proof, settings)
+        if _time(problem, paths, cut.size) <= proof.bound * (1 + settings.gap):
+            break
+    return repaired, table, proof
+
+
+def _time(problem: Problem, paths: Paths, size: Floats) -> float:
+    """Return the largest load of chunks on paths over capacity."""
+    topology = problem.topology
+    return float((paths.load(size, topology.links) / topology.capacity).max())
 
 
 def _raised(
@@ -100,9 +129,7 @@ def _raised(
 
     The first-order method begins with the loads of the paths and the lengths of the proof.
     """
-    topology = problem.topology
-    time = float((paths.load(size, topology.links) / topology.capacity).max())
-    enough = time / (1 + settings.gap)
+    enough = _time(problem, paths, size) / (1 + settings.gap)
     program = whole_program(problem, by_source(problem))
     if proof.bound >= enough or program.variables > MOST_RAISED:
         return proof
