@@ -43,7 +43,7 @@ STEPS = 400
 """Steps of mirror descent; the shares are those of the second half, on average."""
 
 BATCH = 48
-"""Demands that are drawn in every step; 16 lose up to a point more, 128 save no more than 0.1."""
+"""Demands that are drawn in every step; 16 lose 0.8 points more of pairs, 128 save 0.2."""
 
 LINK_STEEPNESS = 40.0
 """How sharply the fullest links count: e to the power of this for a load of all of the bound."""
