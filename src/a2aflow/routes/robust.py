@@ -42,8 +42,8 @@ METHOD = "robust"
 STEPS = 400
 """Steps of mirror descent; the shares are those of the second half, on average."""
 
-BATCH = 16
-"""Demands that are drawn in every step."""
+BATCH = 48
+"""Demands that are drawn in every step; 16 lose 0.8 points more of pairs, 128 save 0.2."""
 
 LINK_STEEPNESS = 40.0
 """How sharply the fullest links count: e to the power of this for a load of all of the bound."""
