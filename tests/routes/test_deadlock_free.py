@@ -1,6 +1,8 @@
 """Throughput under deadlock freedom: sound routes, known optima, more layers never worse."""
 
 import re
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +14,8 @@ from a2aflow.check.routes import check_routes
 from a2aflow.errors import InputError, UsageError
 from a2aflow.flows import solve
 from a2aflow.ir.routes import Routes
+from a2aflow.lp.program import LPResult
+from a2aflow.routes.deadlock_free import search
 from a2aflow.routes.deadlock_free.best import deadlock_free_by_layers, solve_deadlock_free
 from a2aflow.routes.deadlock_free.graph import layered_graph
 from a2aflow.routes.deadlock_free.orders import improve_orders, order_bounds, up_down_orders
@@ -174,3 +178,19 @@ def test_stopped_in_the_search_the_best_found_is_the_answer() -> None:
     routes = solve_deadlock_free(problem, 1, RouteSettings(solve=settings))
     assert heard
     assert routes.time <= routes.bound * (1 + heard[-1]) * 1.001
+
+
+def test_half_a_vertex_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a solver leaves of a vertex at its limit is not taken for one."""
+    problem, asked = Problem.all_to_all(build("genkautz:n=12,d=3")), RouteSettings()
+    whole = solve_deadlock_free(problem, 1, asked).time
+    solve_layers = search._solve
+
+    def cut_short(layered: Any, variables: Any, asked: Any, vertex: bool) -> LPResult:
+        result = solve_layers(layered, variables, asked, vertex)
+        return replace(result, x=np.zeros(len(variables[0]) + 1)) if vertex else result
+
+    monkeypatch.setattr(search, "_solve", cut_short)
+    routes = solve_deadlock_free(problem, 1, asked)
+    check_routes(routes)
+    assert routes.time == pytest.approx(whole, rel=1e-6)

@@ -34,6 +34,9 @@ ANNEALED_DISTANCES = 200_000_000
 MOVES_PER_LINK = 500
 """More moves of each link than this are a waste on the smallest topologies."""
 
+SAME_TIME = 1e-6
+"""The share by which a vertex may be slower than the inside of the optimal face, by rounding."""
+
 RECENT_DUALS = 8
 """So many of the last duals count by themselves and in an average; old ones may be outdated."""
 
@@ -130,17 +133,29 @@ def least_volumes(
 ) -> tuple[Floats, Floats]:
     """Return exact volumes [sources, links of the graph] of least time, and each link's dual.
 
-    They are a vertex, which splits few pairs, or what is `known` if there is no time for one.
+    They are a vertex, which splits few pairs, or what is `known` if there is no time for one: what
+    a solver leaves of a vertex at its limit may be twice as slow.
     """
-    group, link = layered.variables()
+    variables = layered.variables()
+    vertex = _solve(layered, variables, settings, vertex=True)
+    found = [each for each in (vertex, known) if each is not None and each.x is not None]
+    volumes = [_exact_volumes(layered, variables, each.x) for each in found]
+    times = [layered.program.time(each) for each in volumes]
+    for result, each, time in zip(found, volumes, times, strict=True):
+        if time <= min(times) * (1 + SAME_TIME):
+            return each, _duals(layered, result)
+    return _exact_volumes(layered, variables, None), _duals(layered, vertex)
+
+
+def _exact_volumes(
+    layered: LayeredGraph, variables: tuple[Ints, Ints], found: Floats | None
+) -> Floats:
+    """Return what a solver found as exact volumes; without anything, shortest paths."""
     groups = layered.program.groups
-    result = _solve(layered, (group, link), settings, vertex=True)
-    if result.x is None and known is not None:
-        result = known
     approximate = np.zeros((len(groups.start), layered.graph.links))
-    if result.x is not None:
-        approximate[group, link] = result.x[:-1]
-    return exact_flows(layered.graph, groups, approximate), _duals(layered, result)
+    if found is not None:
+        approximate[variables] = found[:-1]
+    return exact_flows(layered.graph, groups, approximate)
 
 
 def _solve(
