@@ -23,5 +23,6 @@ def exact_entries(program: FlowProgram, flows: Reals) -> tuple[Ints, Ints, Float
         counts.append(np.bincount(group, minlength=len(exact)))
         links.append(link)
         volumes.append(exact[group, link])
-    start = starts_of(np.concatenate(counts))
-    return start, np.concatenate(links), np.concatenate(volumes)
+    link = np.concatenate(links)
+    links.clear()  # At ten thousand nodes these are gigabytes.
+    return starts_of(np.concatenate(counts)), link, np.concatenate(volumes)

@@ -32,7 +32,7 @@ from a2aflow.flows.guess import Guess, shortest_paths, useful_widths, within_bud
 from a2aflow.flows.program import FlowProgram
 from a2aflow.flows.sweep_loops import Pressure, Roads, wave
 from a2aflow.flows.threads import using_threads
-from a2aflow.ir.arrays import Floats
+from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.flow import Status
 from a2aflow.paths.shortest import Adjacency
 from a2aflow.settings import SolveSettings, Team
@@ -218,6 +218,11 @@ class Sweeps(BestSoFar):
         if time < self.time:
             self.best_flow[:] = self.flows
             self.time = time
+
+    def best_entries(self) -> tuple[Ints, Ints, Floats]:
+        """Return the best flow as (start, link, volume) by group; the present one makes room."""
+        self.flows = self.best_flow
+        return super().best_entries()
 
     def _resume(self, found: Checkpoint) -> None:
         """Go on with the flows and prices of a checkpoint."""
