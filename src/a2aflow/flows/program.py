@@ -19,6 +19,7 @@ group's source: +1 where a link enters a node, -1 where it leaves.
 A class of links carries its mean, so z is exact for the average of all images under symmetry.
 """
 
+import os
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -32,11 +33,17 @@ from a2aflow.ir.paths import Paths
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.topology import Topology
 
-FLOW_BYTES = 20
-"""What a flow takes of memory: its value, anchor, and the best so far, in single precision."""
+FLOW_BYTES = 26
+"""What a flow takes of memory at most: its value, the best so far, and its part of the answer."""
 
-MOST_FLOWS = 200_000_000
-"""Groups times links beyond which arrays of all flows, 4 GB, are refused."""
+MEMORY_SHARE = 0.8
+"""The share of a machine's memory that flows may take."""
+
+MOST_FLOWS = (
+    int(MEMORY_SHARE * os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")) // FLOW_BYTES
+)
+"""Groups times links beyond which arrays of all flows are refused: this machine could not hold
+them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +76,8 @@ class FlowProgram:
                 f"{self.graph.name}: {self.variables:,} flows, {len(self.weight):,} groups times "
                 f"{self.graph.links:,} links, which need about "
                 f"{self.variables * FLOW_BYTES / 2**30:.1f} GiB; expected at most {MOST_FLOWS:,} "
-                "flows. Use a smaller topology, or one so symmetric that few sources stand for all"
+                "flows here. Use a smaller topology, one so symmetric that few sources stand for "
+                "all, or the memory of several machines (--mpi)"
             )
 
     def volumes_of(self, paths: Paths, size: Floats) -> Floats:
