@@ -2,7 +2,6 @@
 
 import re
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +13,6 @@ from a2aflow.check.routes import check_routes
 from a2aflow.errors import InputError, UsageError
 from a2aflow.flows import solve
 from a2aflow.ir.routes import Routes
-from a2aflow.lp.program import LPResult
 from a2aflow.routes.deadlock_free import search
 from a2aflow.routes.deadlock_free.best import deadlock_free_by_layers, solve_deadlock_free
 from a2aflow.routes.deadlock_free.graph import layered_graph
@@ -182,15 +180,13 @@ def test_stopped_in_the_search_the_best_found_is_the_answer() -> None:
 
 def test_half_a_vertex_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a solver leaves of a vertex at its limit is not taken for one."""
-    problem, asked = Problem.all_to_all(build("genkautz:n=12,d=3")), RouteSettings()
-    whole = solve_deadlock_free(problem, 1, asked).time
-    solve_layers = search._solve
-
-    def cut_short(layered: Any, variables: Any, asked: Any, vertex: bool) -> LPResult:
-        result = solve_layers(layered, variables, asked, vertex)
-        return replace(result, x=np.zeros(len(variables[0]) + 1)) if vertex else result
-
-    monkeypatch.setattr(search, "_solve", cut_short)
-    routes = solve_deadlock_free(problem, 1, asked)
-    check_routes(routes)
-    assert routes.time == pytest.approx(whole, rel=1e-6)
+    problem, asked = Problem.all_to_all(build("mesh:3x3")), SolveSettings()
+    layered = layered_graph(problem, up_down_orders(problem, 1))
+    known = search.from_the_inside(layered, asked)
+    assert known.x is not None
+    nothing = replace(known, x=np.zeros_like(known.x))
+    monkeypatch.setattr(search, "_solve", lambda *_, vertex: nothing)
+    volumes, _ = search.least_volumes(layered, asked, known)
+    assert layered.program.time(volumes) == pytest.approx(known.x[-1], rel=1e-6)
+    slower, _ = search.least_volumes(layered, asked, None)
+    assert layered.program.time(slower) > 1.1 * known.x[-1]

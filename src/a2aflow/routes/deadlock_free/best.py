@@ -24,8 +24,8 @@ They are searched for:
 3. In turn, the program is solved for the orders, and its duals tell `orders` which
    ways should become short; the best orders seen are kept (`search`).
 
-Beyond `PROGRAM_WORK`, and for routes that may change layer on the way, there is no program but an
-order of all channels, in which whole chunks go forward (`at_scale`).
+Before that, whole chunks go forward in an order of all channels (`at_scale`), which takes seconds;
+beyond `PROGRAM_WORK`, and for routes that may change layer on the way, that is all there is.
 
 Routes for fewer layers are routes for more, so more layers are never worse. The search is a
 heuristic: its answer is a deadlock-free routing with a certificate of how far from the unrestricted
@@ -108,11 +108,11 @@ def solve_deadlock_free(problem: Problem, layers: int, settings: RouteSettings) 
     """Return the fastest routes found that need at most so many virtual layers."""
     if layers < 1:
         raise UsageError(f"{layers} virtual layers; expected at least 1")
-    settings, best, units = settings.begin(), None, normal_units(problem)
+    settings, units = settings.begin(), normal_units(problem)
+    # Quick, and sometimes better than what the program is at when time runs out.
+    best = _at_scale(units.problem, layers, settings)
     channels = problem.topology.links * min(layers, USEFUL_LAYERS)
     small = len(problem.sources) * channels <= PROGRAM_WORK
-    if settings.layer_change or not small:
-        best = _at_scale(units.problem, layers, settings)
     if small and (best is None or best.gap > settings.solve.gap):
         found = _by_program(units.problem, layers, settings, needed=best is None)
         answers = (each for each in (best, found) if each)
