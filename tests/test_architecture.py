@@ -182,6 +182,19 @@ def test_checkers_and_ranks_are_light(module: str) -> None:
     assert found.stdout.strip() == "[]"
 
 
+def test_a_verb_loads_nothing_to_draw_with() -> None:
+    """Of what igraph draws with, and of graphs that nobody gave, a call loads nothing."""
+    unused = ("matplotlib", "networkx")
+    program = (
+        "import sys; from a2aflow.cli.app import run; run(['solve', 'hypercube:2'])\n"
+        f"print(['igraph' in sys.modules, *(each in sys.modules for each in {unused})])"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert found.stdout.splitlines()[-1] == "[True, False, False]"
+
+
 def test_verbs_need_no_extra() -> None:
     """Every verb can be asked where nothing optional is installed: what it needs, it says then."""
     extras = [name for name in OWNERS if name != "highspy"]
