@@ -1,6 +1,8 @@
 """Shared by all tests: the command line as a fixture, options, and how patient hypothesis is."""
 
+import os
 from collections.abc import Generator, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -57,6 +59,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def run(capsys: pytest.CaptureFixture[str]) -> Run:
     """Return a function that calls a2aflow with words."""
     return runner(capsys)
+
+
+@pytest.fixture(scope="session")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give a folder that all workers of pytest have in common, for what is made once in a run."""
+    own = tmp_path_factory.getbasetemp()
+    return own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
 
 
 TABLES: tuple[Registry[Any], ...] = (FAMILIES, METHODS, ROUTERS, TARGETS)
