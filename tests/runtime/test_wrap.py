@@ -88,7 +88,7 @@ def test_small_shards_are_the_library_s_own(
     assert taken == 24
     assert passed == 91
     own = _variables(folder, mpi[1], f"{files[0]}@4K")
-    assert own == _variables(folder, mpi[1], files[0], min_bytes="4K")
+    assert own == _variables(folder, mpi[1], files[0], least="4K")
     assert own != _variables(folder, mpi[1], files[0])
 
 
@@ -110,10 +110,10 @@ def test_a_file_that_breaks_meanwhile_breaks_no_program(
         messages.write_bytes(good)
 
 
-def _variables(folder: Path, mpicc: Path, file: str, **options: str) -> dict[str, str]:
+def _variables(folder: Path, mpicc: Path, file: str, least: str = "0") -> dict[str, str]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
-        return a2aflow.wrap([file], mpicc=str(mpicc), **options)
+        return a2aflow.wrap([file], mpicc=str(mpicc), min_bytes=least)
 
 
 def in_two_kinds(mpi: Mpi, first: list[str], second: list[str]) -> list[str]:
