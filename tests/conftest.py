@@ -5,6 +5,7 @@ from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
+import numba
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -59,6 +60,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def run(capsys: pytest.CaptureFixture[str]) -> Run:
     """Return a function that calls a2aflow with words."""
     return runner(capsys)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _one_thread() -> None:
+    """Let compiled loops use one thread, unless a solver asks for more: pytest uses all cores.
+
+    Threads that wait for each other while another worker has their core take twice the time.
+    """
+    numba.set_num_threads(1)
 
 
 @pytest.fixture(scope="session")
