@@ -1,8 +1,11 @@
 """Shared by all tests: the command line as a fixture, options, and how patient hypothesis is."""
 
+import os
 from collections.abc import Generator, Iterator
+from pathlib import Path
 from typing import Any
 
+import numba
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -57,6 +60,22 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def run(capsys: pytest.CaptureFixture[str]) -> Run:
     """Return a function that calls a2aflow with words."""
     return runner(capsys)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _one_thread() -> None:
+    """Let compiled loops use one thread, unless a solver asks for more: pytest uses all cores.
+
+    Threads that wait for each other while another worker has their core take twice the time.
+    """
+    numba.set_num_threads(1)
+
+
+@pytest.fixture(scope="session")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give a folder that all workers of pytest have in common, for what is made once in a run."""
+    own = tmp_path_factory.getbasetemp()
+    return own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
 
 
 TABLES: tuple[Registry[Any], ...] = (FAMILIES, METHODS, ROUTERS, TARGETS)

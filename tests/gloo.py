@@ -18,22 +18,17 @@ ON_THIS_MACHINE = {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"}
 
 
 def start(
-    arguments: list[str],
+    program: Path,
     ranks: int,
-    files: list[str],
+    words: list[str],
     folder: Path,
     variables: Mapping[str, str] | None = None,
+    module: str = "torch.distributed",
 ) -> list[str]:
-    """Run a command as ranks of gloo and return what each of them said."""
+    """Run a program as ranks of gloo, which share a module; return what each of them said."""
+    command = [sys.executable, str(Path(__file__).with_name("gloo_ranks.py")), module]
     environment = {**ON_THIS_MACHINE, **os.environ, **(variables or {})}
-    commands = [
-        Command(
-            [sys.executable, *arguments, str(folder / "store"), str(rank), str(ranks), *files],
-            environment,
-            folder / f"{rank}.log",
-        )
-        for rank in range(ranks)
-    ]
     with grouped() as group:
-        group.run(commands, 300, "the test")
-    return [command.log.read_text() for command in commands]
+        words = [*command, str(folder), str(ranks), str(program), *words]
+        group.run([Command(words, environment, folder / "log")], 300, "the test")
+    return [(folder / f"{rank}.log").read_text() for rank in range(ranks)]

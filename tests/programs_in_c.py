@@ -1,5 +1,6 @@
 """The MPIs that C programs are compiled for, and how such programs are started."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from a2aflow.errors import MissingComponentError
+from a2aflow.runtime.engine.build import build
 from a2aflow.runtime.mpiexec import Mpi, find_mpi
 from a2aflow.runtime.processes import Command, grouped
 
@@ -26,14 +28,28 @@ def mpi_of(kind: str) -> tuple[Mpi, Path]:
         pytest.skip(str(error))
 
 
-def compiled(name: str, mpicc: Path, folder: Path) -> Path:
-    """Return a program of ours, compiled as a user would."""
-    program = folder / name
-    source = HERE / "runtime" / "programs" / f"{name}.c"
-    command = [str(mpicc), "-O1", "-Wall", "-Werror", "-pthread", "-o", str(program), str(source)]
-    ended = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert ended.returncode == 0, ended.stderr
+def compiled(name: str, mpicc: Path, shared: Path) -> Path:
+    """Return a program of ours, compiled as a user would, once in a run of pytest."""
+    program = shared / f"{mpicc.parts[-3]}-{name}"
+    if not program.exists():
+        new = program.with_suffix(f".{os.getpid()}")
+        source = HERE / "runtime" / "programs" / f"{name}.c"
+        command = [str(mpicc), "-O1", "-Wall", "-Werror", "-pthread", "-o", str(new), str(source)]
+        ended = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert ended.returncode == 0, ended.stderr
+        new.rename(program)
     return program
+
+
+def with_engine(folder: Path, mpicc: Path, shared: Path) -> Path:
+    """Give a folder a cache of its own, in which there is an engine, built once in a run."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(shared / "cache"))
+        built = build(mpicc).engine.parent
+    link = folder / "cache" / "a2aflow" / built.name
+    link.parent.mkdir(parents=True)
+    link.symlink_to(built)
+    return folder
 
 
 def wrapped(words: list[str], mpi: Mpi, ranks: int, program: list[str], folder: Path) -> str:

@@ -36,7 +36,7 @@ ROOMS: dict[str, set[str]] = {
     "lowering": NOUNS | {"registry", "topologies"},
     "simulation": NOUNS,
     "runtime": NOUNS | {"lowering", "check"},
-    "testbed": NOUNS | {"lowering", "runtime"},
+    "testbed": NOUNS | {"topologies", "lowering", "runtime"},
     "workloads": NOUNS | {"registry", "runtime"},
     "reports": NOUNS | {"check", "simulation", "flows", "settings"},
     "loading": NOUNS | {"topologies", "lowering"},
@@ -171,15 +171,32 @@ def test_no_circles() -> None:
         "a2aflow.workloads.worker",
         "a2aflow.workloads.fft3d",
         "a2aflow.workloads.moe",
+        "a2aflow.cli.run, a2aflow.cli.testbed, a2aflow.cli.verify, a2aflow.cli.wrap",
     ],
 )
 def test_checkers_and_ranks_are_light(module: str) -> None:
-    """They load no solver and no compiler: a rank starts at once, and a check needs no trust."""
+    """They load no solver and no compiler: a rank starts at once, and a check needs no trust.
+
+    Nor do the verbs that start ranks, or check.
+    """
     program = f"import {module}, sys; print([each for each in {HEAVY} if each in sys.modules])"
     found = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
     assert found.stdout.strip() == "[]"
+
+
+def test_a_verb_loads_nothing_to_draw_with() -> None:
+    """Of what igraph draws with, and of graphs that nobody gave, a call loads nothing."""
+    unused = ("matplotlib", "networkx")
+    program = (
+        "import sys; from a2aflow.cli.app import run; run(['solve', 'hypercube:2'])\n"
+        f"print(['igraph' in sys.modules, *(each in sys.modules for each in {unused})])"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert found.stdout.splitlines()[-1] == "[True, False, False]"
 
 
 def test_verbs_need_no_extra() -> None:

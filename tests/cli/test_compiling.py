@@ -129,12 +129,14 @@ def test_warmup_shares_its_jobs_out(run: Run, monkeypatch: pytest.MonkeyPatch) -
     """Each is done in a process of its own, and kernels that are there are not compiled again."""
     done = ("topology", "route by single")
     monkeypatch.setattr(warmup, "small_jobs", lambda: dict.fromkeys(done, print))
-    assert run("warmup").code == 0
+    first = run("warmup")
+    assert first.code == 0
+    assert f"{len(kernels())}" in first.out
     outcome = run("warmup", "--json")
     assert outcome.code == 0, outcome.err
     assert outcome.json["compiled"] == 0
     assert outcome.json["kernels"] == len(kernels())
-    assert "compiled before" in run("warmup").out
+    assert warmup._in_words(outcome.json) == f"all {len(kernels())} were compiled before"
 
 
 def _called_by(kernel: Dispatcher) -> list[Dispatcher]:

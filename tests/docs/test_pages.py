@@ -28,7 +28,7 @@ from doc_pages import (
     stray_commands,
 )
 from gloo import INSTALLED, ON_THIS_MACHINE
-from programs_in_c import PREFIX, mpi_of
+from programs_in_c import PREFIX, mpi_of, with_engine
 
 MOST_NOT_RUN = 8
 """Blocks that may say that they take too long, or need a machine that a test has not."""
@@ -52,6 +52,7 @@ def test_what_a_page_shows_is_what_one_gets(
     path: Path,
     run: Run,
     tmp_path: Path,
+    shared: Path,
     monkeypatch: pytest.MonkeyPatch,
     request: pytest.FixtureRequest,
 ) -> None:
@@ -66,6 +67,8 @@ def test_what_a_page_shows_is_what_one_gets(
             require_testbed()
         except MissingComponentError as error:
             pytest.skip(f"no testbed: {error}")
+    if any(step.text.startswith("a2aflow wrap ") for step in page.steps):
+        with_engine(tmp_path, mpi_of("mpich")[1], shared)
     names: dict[str, Any] = {}
     outputs = [(step, _output(step, run, names)) for step in page.steps]
     shown = [(step, output) for step, output in outputs if step.begin < step.end]
@@ -125,7 +128,7 @@ def _torchrun(words: list[str]) -> str:
     arguments = [
         str(ROOT / word) if word.startswith("examples/") else word for word in words[at + 1 :]
     ]
-    command = [sys.executable, "-m", "torch.distributed.run", *arguments]
+    command = [sys.executable, str(ROOT / "tests" / "torchrun_forked.py"), *arguments]
     with grouped() as group:
         log = group.folder / "torchrun.log"
         group.run(

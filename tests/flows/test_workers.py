@@ -15,12 +15,12 @@ from cluster_tasks import die, double, double_or_die, refuse
 from clusters import Cluster, running_cluster
 
 from a2aflow.errors import MissingComponentError, UsageError
-from a2aflow.flows import SolveSettings, decompose, solve, workers
+from a2aflow.flows import METHODS, SolveSettings, decompose, solve, workers
 from a2aflow.flows.threads import using_threads
 from a2aflow.flows.workers import ITEMS_AHEAD, Local, require_cluster, run_all
 from a2aflow.ir.problem import Problem
 from a2aflow.routes.extp import route_extp
-from a2aflow.settings import RouteSettings
+from a2aflow.settings import RouteSettings, cores
 from a2aflow.topologies.spec import build
 
 PROBLEM = Problem.all_to_all(build("genkautz:n=10,d=3"))
@@ -245,6 +245,19 @@ def test_what_is_no_address_is_refused(address: str) -> None:
     """With an example of one."""
     with pytest.raises(UsageError, match="such as tcp://localhost:8786"):
         SolveSettings(cluster=address)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_threads_do_not_change_the_answer(method: str) -> None:
+    """Loops that share out sources or links add up the same numbers in the same order."""
+    found = []
+    for threads in (1, cores()):
+        with using_threads(threads):
+            found.append(solve(Problem.all_to_all(build("genkautz:n=20,d=3")), method))
+    one, several = found
+    assert one.bound == several.bound
+    assert np.array_equal(one.link, several.link)
+    assert np.array_equal(one.amount, several.amount)
 
 
 def test_threads_are_bounded_and_restored() -> None:

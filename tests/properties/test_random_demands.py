@@ -11,8 +11,7 @@ from a2aflow.ir.arrays import Floats
 from a2aflow.ir.demand import Demand
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.topology import Topology
-from a2aflow.runtime.engine.build import build
-from programs_in_c import mpi_of, started
+from programs_in_c import mpi_of, started, with_engine
 from strategies import RINGS, hosts_in_a_ring
 
 RANKS = Path(__file__).parents[1] / "runtime" / "demand_ranks.py"
@@ -71,14 +70,19 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     ("kind", "exchange"), [("mpich", "c"), ("mpich", "python"), ("openmpi", "c")]
 )
 def test_every_byte_of_any_demand(
-    files: list[str], kind: str, exchange: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    files: list[str],
+    kind: str,
+    exchange: str,
+    tmp_path: Path,
+    shared: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """By the demand that a schedule was made for, and by sizes that it has never seen."""
     mpi, mpicc = mpi_of(kind)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("A2AFLOW_EXCHANGE", exchange)
     if exchange == "c":
-        build(mpicc)
+        with_engine(tmp_path, mpicc, shared)
     command = mpi.command(MOST_RANKS, [sys.executable, str(RANKS), *files])
     said = started(command, mpi.variables(MOST_RANKS), tmp_path)
     assert "wrong" not in said

@@ -1,16 +1,16 @@
 """Spreading whole chunks by prices: sound paths, near the bound, the same however it is run."""
 
-import numba
 import numpy as np
 import pytest
 from hypothesis import given, settings
 
 from a2aflow.flows import sizes
+from a2aflow.flows.threads import using_threads
 from a2aflow.ir.paths import NOTHING
 from a2aflow.ir.problem import Problem
 from a2aflow.paths.any_path import Chunks, Table, negotiate
 from a2aflow.routes.best_response import best_response_paths
-from a2aflow.settings import SolveSettings
+from a2aflow.settings import SolveSettings, cores
 from a2aflow.topologies.spec import build
 from strategies import problems
 
@@ -91,12 +91,11 @@ def test_threads_and_blocks_do_not_change_the_answer(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(sizes, "FRESH_PRICE_SOURCES", 0)
     problem = Problem.all_to_all(build("genkautz:n=50,d=4"))
     tables = []
-    before = numba.get_num_threads()
-    for threads in (1, before):
-        numba.set_num_threads(threads)
-        tables.append(
-            best_response_paths(problem.topology, chunks_of(problem), 32.5, SolveSettings())
-        )
+    for threads in (1, cores()):
+        with using_threads(threads):
+            tables.append(
+                best_response_paths(problem.topology, chunks_of(problem), 32.5, SolveSettings())
+            )
     assert np.array_equal(tables[0], tables[1])
     assert time_of(problem, chunks_of(problem), tables[0]) <= 35
 

@@ -38,10 +38,10 @@ DAMAGED = 400
 
 
 @pytest.fixture(scope="module")
-def engine(tmp_path_factory: pytest.TempPathFactory) -> Engine:
+def engine(shared: Path) -> Engine:
     """Build the engine."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        patch.setenv("XDG_CACHE_HOME", str(shared / "cache"))
         return build(mpi_of("mpich")[1])
 
 

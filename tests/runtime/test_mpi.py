@@ -6,10 +6,9 @@ import pytest
 
 import a2aflow
 from a2aflow.errors import MissingComponentError, UsageError, VerificationError
-from a2aflow.runtime.engine.build import build
 from a2aflow.runtime.mpiexec import Mpi, find_mpi
 from a2aflow.runtime.processes import Command, grouped
-from programs_in_c import mpi_of
+from programs_in_c import mpi_of, with_engine
 from saved import RANKS, save_all
 
 HERE = Path(__file__).parent
@@ -52,13 +51,13 @@ def running(folder: Path) -> list[str]:
 
 @pytest.mark.parametrize("exchange", ["c", "python"])
 def test_every_byte_arrives(
-    mpi: Mpi, tmp_path: Path, exchange: str, monkeypatch: pytest.MonkeyPatch
+    mpi: Mpi, tmp_path: Path, shared: Path, exchange: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All schedules, types, sizes, buffers and ways to synchronise move the right bytes."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("A2AFLOW_EXCHANGE", exchange)
     if exchange == "c":
-        build(mpi_of(mpi.kind)[1])
+        with_engine(tmp_path, mpi_of(mpi.kind)[1], shared)
     said = start(mpi, RANKS, [str(HERE / "mpi_ranks.py"), *save_all(tmp_path)], tmp_path, 300)
     assert "all as it must be" in said
 

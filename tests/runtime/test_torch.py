@@ -1,19 +1,22 @@
 import importlib
+import os
+import sys
 from pathlib import Path
 
 import pytest
 
 from a2aflow.errors import MissingComponentError, VerificationError
 from a2aflow.runtime.launch import RunSettings, run_schedule
-from gloo import INSTALLED, needs_torch, start
+from a2aflow.runtime.processes import Command, grouped
+from gloo import INSTALLED, ON_THIS_MACHINE, needs_torch, start
 from saved import RANKS, save, save_all
 
 HERE = Path(__file__).parent
 DIES = """
 import os, sys
 import torch.distributed as dist
-store, rank, ranks = dist.FileStore(sys.argv[1], 3), int(sys.argv[2]), int(sys.argv[3])
-dist.init_process_group("gloo", store=store, rank=rank, world_size=ranks)
+store, rank = dist.FileStore(sys.argv[1], 2), int(sys.argv[2])
+dist.init_process_group("gloo", store=store, rank=rank, world_size=2)
 if rank == 1: os._exit(7)
 dist.recv(__import__("torch").zeros(1), 1)
 """
@@ -23,22 +26,31 @@ dist.recv(__import__("torch").zeros(1), 1)
 def test_every_byte_arrives_by_gloo(tmp_path: Path) -> None:
     """All schedules, types and sizes move the right bytes, also in a group."""
     files = [str(save(tmp_path, "hypercube:2", 3)), *save_all(tmp_path)]
-    said = start([str(HERE / "torch_ranks.py")], RANKS, files, tmp_path)
+    said = start(HERE / "torch_ranks.py", RANKS, files, tmp_path)
     assert "all as it must be" in said[0]
 
 
 @needs_torch
 def test_a_rank_of_gloo_that_dies_ends_the_run(tmp_path: Path) -> None:
-    """The others are ended, and the error says why."""
-    with pytest.raises(VerificationError, match="a rank ended early"):
-        start(["-c", DIES], 3, [], tmp_path)
+    """The other is ended, and the error says why."""
+    environment = {**ON_THIS_MACHINE, **os.environ}
+    commands = [
+        Command(
+            [sys.executable, "-c", DIES, str(tmp_path / "store"), rank],
+            environment,
+            tmp_path / rank,
+        )
+        for rank in "01"
+    ]
+    with pytest.raises(VerificationError, match="a rank ended early"), grouped() as group:
+        group.run(commands, 300, "the test")
 
 
 @needs_torch
 def test_run_by_gloo(tmp_path: Path) -> None:
     """The launcher starts the ranks and brings back checked times of both all-to-alls."""
     settings = RunSettings(sizes=(1, 1000), iterations=2, warmup=1, timeout=120)
-    report = run_schedule(save(tmp_path, "hypercube:2"), "torch", settings)
+    report = run_schedule(save(tmp_path, "complete:2"), "torch", settings)
     assert [row.bytes for row in report.rows] == [1, 1000]
     assert report.native == "all_to_all_single"
 

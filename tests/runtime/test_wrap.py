@@ -13,7 +13,7 @@ from a2aflow.ir.files.messages import messages_text
 from a2aflow.lowering.programs.messages import messages_of
 from a2aflow.runtime.mpiexec import Mpi
 from command_line import Run
-from programs_in_c import PREFIX, compiled, mpi_of, started, wrapped
+from programs_in_c import PREFIX, compiled, mpi_of, started, with_engine, wrapped
 
 REPORT = re.compile(r"a2aflow: (\d+) all-to-alls taken, (\d+) passed; (\d+) bytes")
 RANKS = 4
@@ -27,9 +27,15 @@ def mpi(request: pytest.FixtureRequest) -> tuple[Mpi, Path]:
 
 
 @pytest.fixture(scope="module")
-def program(mpi: tuple[Mpi, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+def program(mpi: tuple[Mpi, Path], shared: Path) -> Path:
     """Compile a program that makes all-to-alls in every way, and checks what comes of it."""
-    return compiled("alltoalls", mpi[1], tmp_path_factory.mktemp("program"))
+    return compiled("alltoalls", mpi[1], shared)
+
+
+@pytest.fixture
+def folder(mpi: tuple[Mpi, Path], shared: Path, tmp_path: Path) -> Path:
+    """Give a folder with a cache in which the engine for an MPI is all there is."""
+    return with_engine(tmp_path, mpi[1], shared)
 
 
 @pytest.fixture(scope="module")
@@ -50,10 +56,10 @@ def counts(said: str) -> tuple[int, int, int]:
 
 @pytest.mark.parametrize("level", ["single", "multiple"])
 def test_every_call_is_right(
-    mpi: tuple[Mpi, Path], program: Path, files: list[str], tmp_path: Path, level: str
+    mpi: tuple[Mpi, Path], program: Path, files: list[str], folder: Path, level: str
 ) -> None:
     """World, copies, other orders and halves; with threads those that do not wait are taken too."""
-    said = wrapped([*files, "--report"], mpi[0], RANKS, [str(program), level], tmp_path)
+    said = wrapped([*files, "--report"], mpi[0], RANKS, [str(program), level], folder)
     taken, passed, moved = counts(said)
     assert said.count("right\n") == 1
     assert "wrong" not in said
@@ -63,55 +69,51 @@ def test_every_call_is_right(
 
 
 def test_what_no_schedule_is_for_is_the_library_s_own(
-    mpi: tuple[Mpi, Path], program: Path, files: list[str], tmp_path: Path
+    mpi: tuple[Mpi, Path], program: Path, files: list[str], folder: Path
 ) -> None:
     """Three ranks, and a schedule for four: nothing is taken, and all is right."""
-    said = wrapped([files[0], "--report"], mpi[0], 3, [str(program)], tmp_path)
+    said = wrapped([files[0], "--report"], mpi[0], 3, [str(program)], folder)
     assert "right\n" in said
     assert counts(said)[0] == 0
 
 
 def test_small_shards_are_the_library_s_own(
-    mpi: tuple[Mpi, Path], program: Path, files: list[str], tmp_path: Path
+    mpi: tuple[Mpi, Path], program: Path, files: list[str], folder: Path
 ) -> None:
     """By one size for all files, or by a file's own."""
-    for words in ([files[0], "--min-bytes", "4K"], [f"{files[0]}@4K"]):
-        said = wrapped([*words, "--report"], mpi[0], RANKS, [str(program)], tmp_path)
-        taken, passed, _ = counts(said)
-        assert "right\n" in said
-        assert taken == 24
-        assert passed == 91
+    words = [files[0], "--min-bytes", "4K", "--report"]
+    said = wrapped(words, mpi[0], RANKS, [str(program)], folder)
+    taken, passed, _ = counts(said)
+    assert "right\n" in said
+    assert taken == 24
+    assert passed == 91
+    own = _variables(folder, mpi[1], f"{files[0]}@4K")
+    assert own == _variables(folder, mpi[1], files[0], least="4K")
+    assert own != _variables(folder, mpi[1], files[0])
 
 
 def test_a_file_that_breaks_meanwhile_breaks_no_program(
-    mpi: tuple[Mpi, Path], program: Path, files: list[str], tmp_path: Path
+    mpi: tuple[Mpi, Path], program: Path, files: list[str], folder: Path
 ) -> None:
     """One warning, and the library's own call: the file cut off, gone, or of something else."""
-    environment = {**mpi[0].variables(RANKS), "XDG_CACHE_HOME": str(tmp_path / "cache")}
-    wrapped([files[0]], mpi[0], RANKS, [str(program)], tmp_path)
-    messages = next((tmp_path / "cache" / "a2aflow").glob("*.messages"))
+    environment = {**mpi[0].variables(RANKS), "XDG_CACHE_HOME": str(folder / "cache")}
+    environment |= _variables(folder, mpi[1], files[0])
+    messages = next((folder / "cache" / "a2aflow").glob("*.messages"))
     good = messages.read_bytes()
     for broken in (good[: len(good) // 2], good.replace(b"ranks 4", b"ranks 5"), b"", None):
         messages.unlink()
         if broken is not None:
             messages.write_bytes(broken)
-        # The name says what is in it, so wrap itself would not look again.
-        variables = {**environment, **_variables(tmp_path, mpi[1], files[0])}
-        said = started(mpi[0].command(RANKS, [str(program)]), variables, tmp_path)
+        said = started(mpi[0].command(RANKS, [str(program)]), environment, folder)
         assert said.count("the MPI library's own all-to-all is used") >= 1
         assert said.count("right\n") == 1, said
         messages.write_bytes(good)
 
 
-def _variables(folder: Path, mpicc: Path, file: str) -> dict[str, str]:
+def _variables(folder: Path, mpicc: Path, file: str, least: str = "0") -> dict[str, str]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
-        kept = {path: path.read_bytes() for path in (folder / "cache").rglob("*.messages")}
-        found = a2aflow.wrap([file], mpicc=str(mpicc))
-        for path in (folder / "cache").rglob("*.messages"):
-            if path not in kept:
-                path.unlink()
-        return found
+        return a2aflow.wrap([file], mpicc=str(mpicc), min_bytes=least)
 
 
 def in_two_kinds(mpi: Mpi, first: list[str], second: list[str]) -> list[str]:
@@ -121,39 +123,39 @@ def in_two_kinds(mpi: Mpi, first: list[str], second: list[str]) -> list[str]:
 
 @pytest.mark.parametrize(("others", "taken"), [("multiple", 1), ("single", 0)])
 def test_threads_of_some_ranks_only(
-    mpi: tuple[Mpi, Path], files: list[str], tmp_path: Path, others: str, taken: int
+    mpi: tuple[Mpi, Path], files: list[str], folder: Path, shared: Path, others: str, taken: int
 ) -> None:
     """Calls that do not wait are taken if all ranks have MPI_THREAD_MULTIPLE, and else by none."""
-    program = str(compiled("unfriendly", mpi[1], tmp_path))
+    program = str(compiled("unfriendly", mpi[1], shared))
     job = in_two_kinds(mpi[0], [program, "multiple"], [program, others])
     command = [sys.executable, "-m", "a2aflow", "wrap", files[0], "--report", "--", *job]
-    variables = {**mpi[0].variables(RANKS), "XDG_CACHE_HOME": str(tmp_path / "cache")}
-    said = started(command, variables, tmp_path)
+    variables = {**mpi[0].variables(RANKS), "XDG_CACHE_HOME": str(folder / "cache")}
+    said = started(command, variables, folder)
     assert said.count("right\n") == RANKS
     assert counts(said)[:2] == (taken, 1 - taken)
 
 
 def test_ranks_that_were_told_otherwise(
-    mpi: tuple[Mpi, Path], program: Path, files: list[str], tmp_path: Path
+    mpi: tuple[Mpi, Path], program: Path, files: list[str], folder: Path
 ) -> None:
     """Another configuration on one rank, or none: a warning, and the library's own calls."""
-    variables = {**mpi[0].variables(RANKS), "XDG_CACHE_HOME": str(tmp_path / "cache")}
-    variables |= _variables(tmp_path, mpi[1], files[0])
-    other = tmp_path / "other.wrap"
+    variables = {**mpi[0].variables(RANKS), "XDG_CACHE_HOME": str(folder / "cache")}
+    variables |= _variables(folder, mpi[1], files[0])
+    other = folder / "other.wrap"
     other.write_text(Path(variables["A2AFLOW_WRAP"]).read_text().replace(" 0 ", " 1 "))
-    for path in (other, tmp_path / "none.wrap"):
+    for path in (other, folder / "none.wrap"):
         told = ["env", f"A2AFLOW_WRAP={path}", str(program)]
-        said = started(in_two_kinds(mpi[0], told, [str(program)]), variables, tmp_path)
+        said = started(in_two_kinds(mpi[0], told, [str(program)]), variables, folder)
         assert "A2AFLOW_WRAP: is not the same on all ranks" in said
         assert said.count("right\n") == 1
 
 
 def test_ranks_that_are_not_wrapped(
-    mpi: tuple[Mpi, Path], program: Path, files: list[str], tmp_path: Path
+    mpi: tuple[Mpi, Path], program: Path, files: list[str], folder: Path
 ) -> None:
     """The others cannot go on without them: a message and an end, however long they would wait."""
     variables = {**mpi[0].variables(RANKS), "A2AFLOW_PATIENCE": "0.5"}
-    variables |= _variables(tmp_path, mpi[1], files[0])
+    variables |= _variables(folder, mpi[1], files[0])
     job = in_two_kinds(mpi[0], ["env", "-u", "LD_PRELOAD", str(program)], [str(program)])
     ended = subprocess.run(
         job, env=variables, capture_output=True, text=True, timeout=100, check=False
@@ -162,47 +164,52 @@ def test_ranks_that_are_not_wrapped(
     assert "not all ranks are wrapped" in ended.stderr
 
 
-def test_a_rank_that_is_killed(mpi: tuple[Mpi, Path], files: list[str], tmp_path: Path) -> None:
+def test_a_rank_that_is_killed(
+    mpi: tuple[Mpi, Path], files: list[str], folder: Path, shared: Path
+) -> None:
     """In the middle of the others' call: the job ends, as it does without us."""
-    variables = {**mpi[0].variables(RANKS), **_variables(tmp_path, mpi[1], files[0])}
-    job = mpi[0].command(RANKS, [str(compiled("unfriendly", mpi[1], tmp_path)), "dies"])
+    variables = {**mpi[0].variables(RANKS), **_variables(folder, mpi[1], files[0])}
+    job = mpi[0].command(RANKS, [str(compiled("unfriendly", mpi[1], shared)), "dies"])
     ended = subprocess.run(
         job, env=variables, capture_output=True, text=True, timeout=100, check=False
     )
     assert ended.returncode
 
 
-def test_programs_of_sessions(mpi: tuple[Mpi, Path], files: list[str], tmp_path: Path) -> None:
+def test_programs_of_sessions(
+    mpi: tuple[Mpi, Path], files: list[str], folder: Path, shared: Path
+) -> None:
     """Where there is no world, calls are the library's own."""
-    program = [str(compiled("unfriendly", mpi[1], tmp_path)), "sessions"]
-    said = wrapped([files[0]], mpi[0], RANKS, program, tmp_path)
+    program = [str(compiled("unfriendly", mpi[1], shared)), "sessions"]
+    said = wrapped([files[0]], mpi[0], RANKS, program, folder)
     assert said.count("right\n") == RANKS
 
 
-def test_another_mpi_than_the_program_s(files: list[str], tmp_path: Path) -> None:
+def test_another_mpi_than_the_program_s(files: list[str], shared: Path, tmp_path: Path) -> None:
     """The engine of one MPI never meets the handles of another."""
     mpich, openmpi = mpi_of("mpich"), mpi_of("openmpi")
-    program = compiled("alltoalls", mpich[1], tmp_path)
+    program = compiled("alltoalls", mpich[1], shared)
     words = [files[0], "--mpicc", str(openmpi[1])]
-    said = wrapped(words, mpich[0], RANKS, [str(program)], tmp_path)
+    folder = with_engine(tmp_path, openmpi[1], shared)
+    said = wrapped(words, mpich[0], RANKS, [str(program)], folder)
     assert "the program uses" in said
     assert "libmpi.so.40" in said
     assert "right\n" in said
 
 
-def test_ranks_that_sit_elsewhere(mpi: tuple[Mpi, Path], program: Path, tmp_path: Path) -> None:
+def test_ranks_that_sit_elsewhere(mpi: tuple[Mpi, Path], program: Path, folder: Path) -> None:
     """A map of nodes to ranks: the schedule's messages follow it, and everything is right."""
     schedule = a2aflow.schedule("ring:4")
-    schedule.save(tmp_path / "ring.json")
-    ranks = tmp_path / "ranks"
+    schedule.save(folder / "ring.json")
+    ranks = folder / "ranks"
     ranks.write_text("0 2\n1 0\n2 3\n3 1\n")
-    words = [str(tmp_path / "ring.json"), "--rank-map", str(ranks), "--report"]
-    said = wrapped(words, mpi[0], RANKS, [str(program)], tmp_path)
+    words = [str(folder / "ring.json"), "--rank-map", str(ranks), "--report"]
+    said = wrapped(words, mpi[0], RANKS, [str(program)], folder)
     assert "right\n" in said
     assert counts(said)[0] > 0
 
 
-def test_programs_of_mpi4py(mpi: tuple[Mpi, Path], files: list[str], tmp_path: Path) -> None:
+def test_programs_of_mpi4py(mpi: tuple[Mpi, Path], files: list[str], folder: Path) -> None:
     """They load the library on their own, and call other functions of it."""
     script = """
 import numpy as np
@@ -219,15 +226,15 @@ assert (recv == wanted).all()
 print("right")
 """
     program = [sys.executable, "-c", script]
-    said = wrapped([files[0], "--report"], mpi[0], RANKS, program, tmp_path)
+    said = wrapped([files[0], "--report"], mpi[0], RANKS, program, folder)
     assert said.count("right") == RANKS
     assert counts(said)[:2] == (2, 0)
 
 
-def test_fortran_names(mpi: tuple[Mpi, Path], files: list[str], tmp_path: Path) -> None:
+def test_fortran_names(mpi: tuple[Mpi, Path], files: list[str], folder: Path, shared: Path) -> None:
     """What Fortran calls is taken, with mpi_f08 too, and its way to say in place is understood."""
-    program = compiled("fortran_names", mpi[1], tmp_path)
-    said = wrapped([files[0], "--report"], mpi[0], RANKS, [str(program)], tmp_path)
+    program = compiled("fortran_names", mpi[1], shared)
+    said = wrapped([files[0], "--report"], mpi[0], RANKS, [str(program)], folder)
     assert "right\n" in said
     assert counts(said)[0] == 5
 
@@ -244,9 +251,12 @@ def test_what_to_set_in_a_script(files: list[str], tmp_path: Path, run: Run) -> 
     }  # fmt: skip
 
 
-def test_refusals(files: list[str], tmp_path: Path, run: Run) -> None:
+def test_refusals(
+    files: list[str], shared: Path, tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What was found, what was expected: before anything starts."""
     mpicc = str(PREFIX / "mpich" / "bin" / "mpicc")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(shared / "cache"))
     ended = run("wrap", files[0])
     assert ended.code == 2
     assert "FILE... -- COMMAND" in ended.err

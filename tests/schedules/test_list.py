@@ -44,7 +44,7 @@ def test_within_a_few_percent_of_the_bound(name: str) -> None:
 
 
 @given(problem=uneven_problems(), chunks=st.none() | st.integers(1, 3))
-@settings(max_examples=30)
+@settings(max_examples=15)
 def test_every_demand_has_a_list(problem: Problem, chunks: int | None) -> None:
     """Whatever pairs have nothing to send and whatever stores nothing: a correct schedule."""
     wanted = ScheduleSettings(chunks=chunks, max_chunks=4)
@@ -53,7 +53,7 @@ def test_every_demand_has_a_list(problem: Problem, chunks: int | None) -> None:
 
 
 @given(topology=fabrics(), wide=st.integers(0, 10**6))
-@settings(max_examples=20)
+@settings(max_examples=10)
 def test_links_of_any_width(topology: Topology, wide: int) -> None:
     """Narrow links make steps long, and break nothing."""
     width = 10.0 ** np.random.default_rng(wide).uniform(-3, 3, topology.links)

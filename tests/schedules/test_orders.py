@@ -46,7 +46,7 @@ def placed_chunks(problem: Problem, chunks: int) -> tuple[Placed, float]:
 
 
 @given(problem=any_problem, chunks=st.none() | st.integers(1, 3))
-@settings(max_examples=12)
+@settings(max_examples=8)
 def test_every_byte_arrives(problem: Problem, chunks: int | None) -> None:
     """Switches, narrow links, silent pairs, groups: verified, and exact to the byte when run."""
     schedule = find_by_list(problem, ScheduleSettings(chunks=chunks, max_chunks=4)).schedule
@@ -63,7 +63,7 @@ def test_every_byte_arrives(problem: Problem, chunks: int | None) -> None:
 
 
 @given(problem=any_problem, rounds=st.integers(1, 7))
-@settings(max_examples=12)
+@settings(max_examples=8)
 def test_rounds_lose_at_most_the_length_of_the_longest_way(problem: Problem, rounds: int) -> None:
     """The time is within (R + D - 1) / R of the paths', which is proven for any paths."""
     placed, _ = placed_chunks(problem, 2)
@@ -88,7 +88,7 @@ def test_as_many_rounds_as_the_loss_needs() -> None:
 
 
 @given(problem=any_problem, chunks=st.integers(1, 4), rounds=st.integers(1, 7))
-@settings(max_examples=12)
+@settings(max_examples=8)
 def test_a_cycle_takes_what_it_says(problem: Problem, chunks: int, rounds: int) -> None:
     """Rounds that follow each other after a period take at most what the period and the ends do."""
     placed, _ = placed_chunks(problem, chunks)
@@ -125,7 +125,7 @@ def test_no_cycle_is_looked_for_where_it_is_late_or_much_work(
 
 
 @given(problem=any_problem)
-@settings(max_examples=12)
+@settings(max_examples=8)
 def test_a_repair_never_takes_longer(problem: Problem) -> None:
     """Whatever is asked of it, what comes is an order of the same chunks, at most as long."""
     placed, bound = placed_chunks(problem, 2)

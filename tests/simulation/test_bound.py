@@ -11,7 +11,7 @@ from a2aflow.ir.problem import Problem
 from a2aflow.simulation.report import Simulation
 from strategies import fabrics, problems
 
-EXAMPLES = 25
+EXAMPLES = 15
 
 ROUNDING = 1e-9
 """What sums in another order may take off."""

@@ -15,7 +15,7 @@ from a2aflow.testbed.loads import pair_bytes
 from a2aflow.testbed.namespaces import counted
 from a2aflow.testbed.report import BedReport
 from gloo import INSTALLED
-from programs_in_c import compiled, mpi_of, wrapped
+from programs_in_c import compiled, mpi_of, with_engine, wrapped
 
 SETTINGS = RunSettings((48_000,), iterations=1, warmup=0, mpi="mpich", timeout=120)
 
@@ -134,10 +134,11 @@ def test_workloads_run_there_too() -> None:
 
 @needs_testbed
 @pytest.mark.parametrize("kind", ["mpich", "openmpi"])
-def test_an_unchanged_program_runs_there(tmp_path: Path, kind: str) -> None:
+def test_an_unchanged_program_runs_there(tmp_path: Path, shared: Path, kind: str) -> None:
     """A program in C under `wrap`: all is right, and its bytes have crossed the links."""
     mpi, mpicc = mpi_of(kind)
-    program = compiled("alltoalls", mpicc, tmp_path)
+    program = compiled("alltoalls", mpicc, shared)
+    with_engine(tmp_path, mpicc, shared)
     a2aflow.schedule("ring:4").save(tmp_path / "ring.json")
     with fabric(a2aflow.build("ring:4"), "wraps") as bed:
         command = [*bed.prefix(), str(program)]

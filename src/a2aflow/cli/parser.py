@@ -1,8 +1,8 @@
 """Words become the parameters of a verb; the one verb that is called is imported."""
 
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from importlib import import_module
 from typing import Any
 
@@ -48,7 +48,8 @@ def _parts_of(name: str, about: Callable[..., None]) -> typer.Typer:
 
 def call(words: Sequence[str]) -> int:
     """Call the verb that words begin with; return its exit code."""
-    app = parser_of([words[0]] if words and words[0] in VERBS else list(VERBS))
+    with _without_matplotlib():
+        app = parser_of([words[0]] if words and words[0] in VERBS else list(VERBS))
     try:
         with _compiler_heard():
             code = app(list(words), prog_name="a2aflow", standalone_mode=False, obj=tuple(words))
@@ -59,6 +60,24 @@ def call(words: Sequence[str]) -> int:
     except WrongWords as error:
         raise UsageError(_in_words(error)) from None
     return code if isinstance(code, int) else 0
+
+
+@contextmanager
+def _without_matplotlib() -> Iterator[None]:
+    """Let it not be found: igraph would load it to draw, which takes as long as all of numba.
+
+    Nothing here draws with igraph, and figures load matplotlib when there is something to draw. The
+    package itself hides nothing: whoever imports it may draw with both.
+    """
+    if "matplotlib" in sys.modules:
+        yield
+        return
+    hidden: dict[str, Any] = {"matplotlib": None}  # The import system's word for: not there.
+    sys.modules.update(hidden)
+    try:
+        yield
+    finally:
+        del sys.modules["matplotlib"]
 
 
 def _compiler_heard() -> AbstractContextManager[Any]:

@@ -1,7 +1,8 @@
 """`a2aflow run`: real bytes between real processes, checked and timed."""
 
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -10,13 +11,14 @@ from a2aflow.cli.show import show
 from a2aflow.cli.tables import columns
 from a2aflow.ir.bandwidth import rate_in_words
 from a2aflow.lowering.options import STEERING
+from a2aflow.registry import load
 from a2aflow.runtime.bench import Report, Row
 from a2aflow.runtime.launch import SYNCS, RunSettings
 from a2aflow.runtime.public import TESTBED, USUAL, run
 from a2aflow.runtime.worker import RUNTIMES
 from a2aflow.testbed.launch import THROUGH
-from a2aflow.testbed.public import BedSettings
 from a2aflow.testbed.report import BedReport, BedRow, Recovery, SharedJob, SharedReport
+from a2aflow.testbed.settings import BedSettings
 from a2aflow.testbed.shares import WEIGHTS
 
 DEFAULTS = RunSettings()
@@ -171,26 +173,27 @@ def run_verb(
     Examples: a2aflow run torus.schedule.json --on mpi --bytes 1K:1M;
     a2aflow run torus.schedule.json --on testbed --rate 20mbit --bytes 1M
     """
-    report = run(
-        file,
-        on=on,
-        sizes=sizes,
-        ranks=ranks,
-        iterations=iterations,
-        warmup=warmup,
-        sync=sync,
-        mpi=mpi,
-        timeout=timeout,
-        rate=rate,
-        fabric=fabric,
-        topology=topology,
-        through=through,
-        native=native,
-        weights=weights,
-        steering=steering,
-        cut=cut,
-        jobs=jobs,
-    )
+    with _compiler_heard(on):
+        report = run(
+            file,
+            on=on,
+            sizes=sizes,
+            ranks=ranks,
+            iterations=iterations,
+            warmup=warmup,
+            sync=sync,
+            mpi=mpi,
+            timeout=timeout,
+            rate=rate,
+            fabric=fabric,
+            topology=topology,
+            through=through,
+            native=native,
+            weights=weights,
+            steering=steering,
+            cut=cut,
+            jobs=jobs,
+        )
     times = USUAL.get(on, DEFAULTS).iterations if iterations is None else iterations
     asked = {"schedule": str(file), "on": on, "valid": True, "sync": sync, "iterations": times}
     if isinstance(report, SharedReport):
@@ -198,6 +201,14 @@ def run_verb(
     else:
         lines = bed_table(report) if isinstance(report, BedReport) else table(report)
     show({**asked, **report.to_json()}, as_json, {"": "\n".join(lines)})
+
+
+def _compiler_heard(on: str) -> AbstractContextManager[Any]:
+    """Announce kernels that are compiled on a testbed, whose runs alone load what has any."""
+    if on != TESTBED:
+        return nullcontext()
+    context: AbstractContextManager[Any] = load("a2aflow.cli.compiling:listen_to_compiler")()
+    return context
 
 
 def bed_table(report: BedReport) -> list[str]:

@@ -24,7 +24,7 @@ from a2aflow.testbed.namespaces import (
     require_testbed,
     up,
 )
-from a2aflow.testbed.public import DEFAULT_RATE
+from a2aflow.testbed.settings import DEFAULT_RATE
 from a2aflow.topologies.families import names_file
 from a2aflow.topologies.given import topology_of
 

@@ -24,6 +24,15 @@ def frozen(values: ArrayLike, dtype: type[Scalar]) -> NDArray[Scalar]:
     return array
 
 
+def writable(values: NDArray[Scalar]) -> NDArray[Scalar]:
+    """Return a copy that is writable and in one piece.
+
+    To the compiler, arrays that are read-only, or have gaps, are of other types: it would compile
+    a kernel again for each.
+    """
+    return np.array(values, order="C")
+
+
 def starts_of(counts: ArrayLike) -> Ints:
     """Return where each row of a ragged array begins and, last, where all of them end."""
     counts = np.asarray(counts, dtype=np.int64)

@@ -9,7 +9,7 @@ import numpy as np
 from numba import njit, prange
 from numpy.typing import NDArray
 
-from a2aflow.ir.arrays import Floats, Ints
+from a2aflow.ir.arrays import Floats, Ints, writable
 from a2aflow.ir.topology import Topology
 from a2aflow.paths.shortest import Adjacency, shortest_tree
 
@@ -23,7 +23,7 @@ MOST_ROUNDS = 60
 def distance_sums(topology: Topology, lengths: Floats, starts: Ints, wanted: Floats) -> Floats:
     """Return, for each start, the sum over the nodes of what they want times their distance."""
     first, link = Adjacency(topology).outgoing
-    sums: Floats = _distance_sums(first, link, topology.head, lengths, starts, wanted)
+    sums: Floats = _distance_sums(first, link, topology.head, writable(lengths), starts, wanted)
     return sums
 
 

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from numba import njit, prange
 
-from a2aflow.ir.arrays import Floats, Ints, starts_of
+from a2aflow.ir.arrays import Floats, Ints, starts_of, writable
 from a2aflow.ir.topology import Topology
 
 
@@ -37,7 +37,9 @@ def _by_node(ends: Ints, degree: Ints) -> tuple[Ints, Ints]:
 def shortest_distances(topology: Topology, lengths: Floats, starts: Ints) -> Floats:
     """Return the distance from each start to each node, shape [starts, nodes]."""
     first, link = Adjacency(topology).outgoing
-    distance: Floats = _distances(topology.nodes, first, link, topology.head, lengths, starts)
+    distance: Floats = _distances(
+        topology.nodes, first, link, topology.head, lengths, writable(starts)
+    )
     return distance
 
 

@@ -24,7 +24,7 @@ import numpy as np
 from numba import njit
 
 from a2aflow.errors import InputError
-from a2aflow.ir.arrays import Floats, Ints
+from a2aflow.ir.arrays import Floats, Ints, writable
 from a2aflow.ir.paths import Paths
 from a2aflow.paths.pool import longer
 
@@ -74,7 +74,7 @@ def split(block: FlowBlock) -> tuple[Paths, Floats, Ints]:
         block.nodes,
         (block.tail, block.head),
         block.begin,
-        (block.start, block.link, block.amount),
+        (block.start, writable(block.link), block.amount),
         (block.pairs, block.end, block.demand),
     )
     if failed >= 0:

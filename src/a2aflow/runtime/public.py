@@ -1,7 +1,7 @@
 """`a2aflow.run`, real bytes between real processes, and `a2aflow.wrap`, under any MPI program."""
 
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from os import PathLike
@@ -11,13 +11,14 @@ from a2aflow.errors import UsageError
 from a2aflow.ir.messages import Messages
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.schedule import Schedule
+from a2aflow.registry import deferred
 from a2aflow.runtime.bench import Report
 from a2aflow.runtime.launch import RunSettings, run_schedule
 from a2aflow.runtime.parts import read_work
 from a2aflow.runtime.sizes import parse_sizes
 from a2aflow.runtime.wrap import environment_for
-from a2aflow.testbed.public import BedSettings, run_on_testbed, share_testbed
 from a2aflow.testbed.report import BedReport, SharedReport
+from a2aflow.testbed.settings import BedSettings
 from a2aflow.topologies.given import Given
 from a2aflow.verification import verify
 
@@ -26,6 +27,11 @@ TESTBED = "testbed"
 
 USUAL = {TESTBED: RunSettings(iterations=5, warmup=1)}
 """Where fewer repetitions do: an all-to-all over slow links takes seconds, and varies little."""
+
+
+run_on_testbed: Callable[..., BedReport] = deferred("a2aflow.testbed.public:run_on_testbed")
+share_testbed: Callable[..., SharedReport] = deferred("a2aflow.testbed.public:share_testbed")
+"""These alone need the solvers, which take longer to load than most ranks to run."""
 
 
 def run(

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
-from a2aflow.ir.arrays import Floats, Ints, inner_index, starts_of
+from a2aflow.ir.arrays import Floats, Ints, inner_index, starts_of, writable
 from a2aflow.ir.fabric import Fabric
 from a2aflow.simulation.alpha_beta import StepMessages, latencies
 from a2aflow.simulation.filling import SAME_MOMENT, fill
@@ -64,7 +64,7 @@ def seconds_of_fair_messages(
             np.concatenate((fabric.link_rates, *limits)),
             parts.shards / total[parts.message],
             parts.shards * shard_bytes,
-            parts.message,
+            writable(parts.message),
             starts_of(np.bincount(parts.message, minlength=count)),
             waits,
             (starts_of(np.bincount(earlier, minlength=count)), later[order]),

@@ -15,7 +15,7 @@ from typing import TypeAlias
 import numpy as np
 
 from a2aflow.errors import UsageError
-from a2aflow.ir.arrays import Floats, Ints, inner_index, starts_of
+from a2aflow.ir.arrays import Floats, Ints, inner_index, starts_of, writable
 from a2aflow.ir.fabric import Fabric
 from a2aflow.ir.news import News
 from a2aflow.ir.paths import Paths
@@ -115,7 +115,7 @@ def arrivals(
 def _resources(paths: Paths, fabric: Fabric) -> tuple[tuple[Ints, Ints], Floats]:
     """Return what each path uses, and how much there is of it: links, and what terminals inject."""
     if fabric.injection is None:
-        return (paths.start, paths.link), fabric.link_rates
+        return (writable(paths.start), writable(paths.link)), fabric.link_rates
     links, terminals = fabric.topology.links, len(fabric.topology.terminals)
     hops = paths.hops
     start = starts_of(hops + 2)

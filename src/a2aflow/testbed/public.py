@@ -3,7 +3,7 @@
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -30,36 +30,17 @@ from a2aflow.testbed.namespaces import Bed, bed_called, require_testbed, reroute
 from a2aflow.testbed.plan import merged
 from a2aflow.testbed.report import BedReport, BedRow, SharedReport
 from a2aflow.testbed.routed import RoutedRow, run_routes
-from a2aflow.testbed.shares import WEIGHTS
+from a2aflow.testbed.settings import BedSettings
 from a2aflow.testbed.sharing import share
-from a2aflow.topologies.given import Given, topology_of
+from a2aflow.topologies.given import topology_of
 from a2aflow.topologies.operators import remove_links
 from a2aflow.verification import verify
 
-DEFAULT_RATE = "20mbit"
 MOST_ITERATIONS = 10_000
 """Of a run that a cut is to end."""
 
 PHASE_LOSS = 0.05
 """What sending routes phase after phase may cost in time, by their loads."""
-
-
-@dataclass(frozen=True)
-class BedSettings:
-    """Which fabric to run on, and how.
-
-    An existing one by the name `fabric`; else one made for the run, with links of `rate` at
-    capacity 1, of the topology of the file, or of `topology` if the file does not say.
-    """
-
-    rate: str = DEFAULT_RATE
-    fabric: str | None = None
-    topology: Given | None = None
-    through: str = "mpi"
-    native: bool = True
-    weights: str = WEIGHTS[0]
-    steering: str = "plain"
-    cut: str | None = None
 
 
 def run_on_testbed(path: Path, run: RunSettings, asked: BedSettings) -> BedReport:

@@ -19,10 +19,10 @@ from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.schedule import Schedule
 from a2aflow.ir.topology import Topology
+from a2aflow.registry import load
 from a2aflow.topologies.background import GivenBackground, without_background
 from a2aflow.topologies.families import FAMILIES, names_file
 from a2aflow.topologies.formats import read_topology
-from a2aflow.topologies.formats.networkx_graph import from_networkx
 from a2aflow.topologies.operators import with_host_bandwidth
 from a2aflow.topologies.spec import build
 
@@ -62,7 +62,8 @@ def topology_of(given: Given) -> Topology:
     if isinstance(given, PathLike):
         return read_topology(Path(given))
     if _is_networkx(given):
-        return from_networkx(given)
+        built: Topology = load("a2aflow.topologies.formats.networkx_graph:from_networkx")(given)
+        return built
     raise UsageError(
         f"a {type(given).__name__} in the place of a topology; expected a SPEC such as "
         "'torus:3x3x3', the path of a file, a networkx graph, a Topology or a Problem"

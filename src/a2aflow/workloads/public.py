@@ -26,8 +26,9 @@ from a2aflow.schedules.public import Solver
 from a2aflow.schedules.public import schedule as make_schedule
 from a2aflow.testbed.namespaces import Bed
 from a2aflow.testbed.over_routes import prepared
-from a2aflow.testbed.public import BedSettings, bed_for, require_same
+from a2aflow.testbed.public import bed_for, require_same
 from a2aflow.testbed.ranks import KIND, placed
+from a2aflow.testbed.settings import BedSettings
 from a2aflow.verification import predict
 from a2aflow.workloads.fft3d import GATHERED_POINTS
 from a2aflow.workloads.fft3d import needed_bytes as fft_bytes
