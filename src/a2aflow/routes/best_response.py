@@ -29,7 +29,6 @@ from a2aflow.routes.best_response_loops import (
     most_hops,
     place_on_trees,
     respond_in_turn,
-    respond_to_trees,
     take_paths,
 )
 from a2aflow.settings import SolveSettings
@@ -236,14 +235,15 @@ def _pass(state: _State, scale: Floats, steepness: float) -> int:
     cut = (state.chunks.end, state.chunks.size)
     size = np.add.reduceat(state.chunks.size, first[:-1]) / np.diff(first)
     market = _market(state.load, scale, steepness)
-    if len(begin) <= sizes.FRESH_PRICE_SOURCES:
-        sources = (begin, first, size)
-        return int(respond_in_turn(out, graph.tail, graph.head, sources, cut, market, state.table))
-    trees = np.empty((SOURCES_PER_BLOCK, graph.nodes), dtype=np.int32)
+    few = len(begin) <= sizes.FRESH_PRICE_SOURCES
+    block = max(1, len(begin)) if few else SOURCES_PER_BLOCK
+    trees = np.empty((block, graph.nodes), dtype=np.int32)
     moved = 0
-    for low in range(0, len(begin), SOURCES_PER_BLOCK):
-        high = low + SOURCES_PER_BLOCK
-        find_trees(out, graph.head, market, begin[low:high], size[low:high], trees)
-        some = (begin[low:high], first[low : high + 1])
-        moved += respond_to_trees(graph.tail, some, cut, market, trees, state.table)
+    for low in range(0, len(begin), block):
+        high = low + block
+        if not few:
+            find_trees(out, graph.head, market, begin[low:high], size[low:high], trees)
+        some = (begin[low:high], first[low : high + 1], size[low:high])
+        ends = (graph.tail, graph.head)
+        moved += respond_in_turn(out, ends, some, cut, market, trees, few, state.table)
     return moved

@@ -48,22 +48,26 @@ def add_loads(table: Table, size: Floats, load: Floats) -> None:
 @njit(cache=True)
 def respond_in_turn(
     out: tuple[Ints, Ints],
-    tail: Ints,
-    head: Ints,
+    ends: tuple[Ints, Ints],
     sources: tuple[Ints, Ints, Floats],
     cut: tuple[Ints, Floats],
     market: Market,
+    trees: Table,
+    fresh: bool,
     table: Table,
 ) -> int:
-    """Find a tree and let its chunks respond, source by source; return how many moved."""
-    begin, first, size = sources
-    tree = np.empty(len(out[0]) - 1, dtype=np.int32)
+    """Let chunks respond, source by source, to trees that are there; return how many moved.
+
+    If they are to be `fresh`, each tree is first found under what links cost by then.
+    """
+    (tail, head), (begin, first, size) = ends, sources
     marked = np.full(len(tail), NOTHING, dtype=np.int64)
     moved = 0
     for row in range(len(begin)):
-        find_tree(out, head, market, begin[row], size[row], tree)
+        if fresh:
+            find_tree(out, head, market, begin[row], size[row], trees[row])
         chunks = (first[row], first[row + 1])
-        moved += _respond(tail, begin[row], chunks, cut, market, tree, table, marked)
+        moved += _respond(tail, begin[row], chunks, cut, market, trees[row], table, marked)
     return moved
 
 
@@ -74,25 +78,6 @@ def find_trees(
     """Find a tree for each beginning, all under the same prices."""
     for row in prange(len(begin)):
         find_tree(out, head, market, begin[row], size[row], trees[row])
-
-
-@njit(cache=True)
-def respond_to_trees(
-    tail: Ints,
-    sources: tuple[Ints, Ints],
-    cut: tuple[Ints, Floats],
-    market: Market,
-    trees: Table,
-    table: Table,
-) -> int:
-    """Let the chunks of some sources respond to trees that are there; return how many moved."""
-    begin, first = sources
-    marked = np.full(len(tail), NOTHING, dtype=np.int64)
-    moved = 0
-    for row in range(len(begin)):
-        chunks = (first[row], first[row + 1])
-        moved += _respond(tail, begin[row], chunks, cut, market, trees[row], table, marked)
-    return moved
 
 
 @njit(cache=True)
