@@ -33,6 +33,12 @@ def test_fewest_steps_and_rounds(spec: str, chunks: int, steps: int, time: float
     assert report.time == pytest.approx(time)
 
 
+def test_more_steps_than_the_diameter() -> None:
+    """Links that are reached only past a chunk's destination are on no way of it."""
+    schedule = synthesise(Problem.all_to_all(build("mesh:1x3")), steps=3)
+    assert check_schedule(schedule).time == pytest.approx(2.0)
+
+
 def test_uneven_demand_and_capacities() -> None:
     """Chunks of different sizes over links of different widths."""
     ring = set_capacities(build("ring:4"), {(0, 1): 2.0, (1, 2): 0.5})

@@ -167,6 +167,10 @@ class _Encoding:
         before, after = self.moves.hops[start], self.moves.hops[:, end]
         useful = before[topology.tail] + 1 + after[topology.head] <= self.steps
         useful &= (topology.head != start) & (topology.tail != end)
+        entered = np.zeros_like(useful)
+        while (entered != useful).any():  # What is reached only past the end is on no way.
+            entered = useful
+            useful = entered & np.isin(topology.tail, [start, *topology.head[entered].tolist()])
         links = np.flatnonzero(useful).tolist()
         for node in {start, *topology.head[links].tolist()}:
             self.time[chunk, node] = z3.Int(f"time_{chunk}_{node}")
