@@ -68,7 +68,11 @@ def judge(rows: Sequence[Row]) -> list[Finding]:
     ]
     free = where(rows, kind=FREE)
     if free:
-        least = {row["fabric"]: row["ratio"] for row in free if (row["layers"] or 9) <= 2}
+        few = [row for row in free if (row["layers"] or 9) <= 2]
+        least = {
+            name: min(row["ratio"] for row in where(few, fabric=name))
+            for name in each_value(few, "fabric")
+        }
         words = ", ".join(f"{name} {ratio:.3f}" for name, ratio in least.items())
         findings.append(
             Finding(
