@@ -11,6 +11,9 @@ LINK_RATE = "25Gbps"
 LATENCY, OVERHEAD = 2e-6, 1e-6
 """Seconds of a hop and of a message, of the order of what RDMA takes."""
 
+WHOLE_RUN = 1800.0
+"""Seconds that all sizes together may take on emulated links, the library's own included."""
+
 
 @dataclass(frozen=True)
 class Fabric:
@@ -52,3 +55,8 @@ def emulated_sizes(asked: Asked, name: str) -> list[int]:
     small = name in SMALL
     whole = [1 << k for k in ((12, 14, 16, 18, 20, 22) if small else (12, 14, 16, 18, 20))]
     return list(asked.pick(whole, [1 << 16, 1 << 20], [1 << 14]))
+
+
+def emulated_times(asked: Asked, name: str) -> int:
+    """Return how often each is sent: over the slow links of 27 nodes one takes up to a minute."""
+    return asked.pick(3 if name in SMALL else 2, 2, 1)

@@ -12,8 +12,10 @@ from a2aflow.figures.fabrics import (
     LINK_RATE,
     SMALL,
     TORUS,
+    WHOLE_RUN,
     Fabric,
     emulated_sizes,
+    emulated_times,
     shard_sizes,
 )
 from a2aflow.figures.figure import Asked, Figure, Finding, Point, Row, Value
@@ -85,7 +87,8 @@ def _emulated(
         routes,
         on="testbed",
         sizes=emulated_sizes(asked, name)[-2:],
-        iterations=asked.pick(5, 2, 1),
+        iterations=emulated_times(asked, name),
+        timeout=WHOLE_RUN,
         rate=fabric.rate,
     )
     return [

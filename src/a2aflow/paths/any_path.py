@@ -131,11 +131,9 @@ class _OnGraph:
 
     def learn(self) -> float:
         """Make classes over their budget dearer."""
-        over = np.maximum(self.load - self.budgets.budget, 0.0)
-        over[over <= BUDGET_ROUNDING * np.maximum(1.0, self.budgets.budget)] = 0.0
-        chunks = over / (self.budgets.grain * self.budgets.share)
-        self.history[:] += LESSON * np.minimum(HARDEST_LESSON, chunks)
-        return float(over.sum())
+        budgets = self.budgets
+        over: float = _learn(self.load, self.history, budgets.budget, budgets.grain * budgets.share)
+        return over
 
     def complete(self) -> bool:
         """Whether all paths fitted into the table."""
@@ -209,6 +207,18 @@ def _reroute(
         _add(load, path, mine, kind, share)
         _reprice(path, mine, load, prices, kind, cost)
     return len(order)
+
+
+@njit(cache=True)
+def _learn(load: Floats, history: Floats, budget: Floats, chunk: Floats) -> float:
+    """Make classes over their budget dearer; return how much they are over it in all."""
+    total = 0.0
+    for each in range(len(load)):
+        over = load[each] - budget[each]
+        if over > BUDGET_ROUNDING * max(1.0, budget[each]):
+            total += over
+            history[each] += LESSON * min(HARDEST_LESSON, over / chunk[each])
+    return total
 
 
 @njit(cache=True)
