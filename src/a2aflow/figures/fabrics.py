@@ -59,4 +59,4 @@ def emulated_sizes(asked: Asked, name: str) -> list[int]:
 
 def emulated_times(asked: Asked, name: str) -> int:
     """Return how often each is sent: over the slow links of 27 nodes one takes up to a minute."""
-    return asked.pick(3 if name in SMALL else 2, 2, 1)
+    return int(asked.pick(3 if name in SMALL else 2, 2, 1))
