@@ -11,7 +11,7 @@ from a2aflow.errors import InputError
 from a2aflow.flows import SolveSettings, decompose, solve
 from a2aflow.flows.children import split_by_programs
 from a2aflow.flows.decompose import per_commodity, widest_paths
-from a2aflow.ir.arrays import Floats
+from a2aflow.ir.arrays import Floats, frozen
 from a2aflow.ir.demand import Demand
 from a2aflow.ir.flow import Flow, Status
 from a2aflow.ir.problem import Problem
@@ -68,7 +68,8 @@ def one_block(
     links: list[tuple[int, int, float]], wanted: dict[int, float], nodes: int = 5
 ) -> FlowBlock:
     """Return the flow of one group from node 0, with amounts on links, to a few nodes."""
-    tail, head = np.array([link[:2] for link in links]).T
+    # As those of a topology are: kernels of other kinds of arrays would be compiled for this alone.
+    tail, head = (frozen([link[end] for link in links], np.int64) for end in range(2))
     return FlowBlock(
         nodes=nodes,
         tail=tail,
