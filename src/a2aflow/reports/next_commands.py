@@ -9,8 +9,9 @@ from a2aflow.ir.routes import Routes
 from a2aflow.ir.schedule import Schedule
 from a2aflow.ir.topology import Topology
 
-RATE = "25Gbps"
-"""What a link carries in a command if nobody has said it."""
+RATE, UNIT = "25Gbps", "1Gbps"
+"""What a link of capacity 1 carries in a command if nobody has said it: a guess where links have
+capacity 1, and where none has, their capacities are rates as clusters have them, in Gbit/s."""
 
 WORTH_SOLVING = 0.01
 """A gap from which on it is worth while to look for better routes."""
@@ -37,8 +38,10 @@ def next_commands(
     if isinstance(noun, Flow):
         known = spec is not None and noun.problem.demand.uniform
         return [*found, *(_routes_and_schedule(str(spec), path) if known else [])]
-    stated = noun.problem.topology.bytes_per_second is not None
-    link = () if stated and rate is None else ("--link-bandwidth", rate or RATE)
+    topology = noun.problem.topology
+    stated = topology.bytes_per_second is not None
+    guess = RATE if topology.capacity.min() <= 1.0 else UNIT
+    link = () if stated and rate is None else ("--link-bandwidth", rate or guess)
     sizes = ("--bytes", "64K:4M")
     found.append(Command("predict its time on your links", ("simulate", path, *link, *sizes)))
     if isinstance(noun, Routes):
