@@ -4,11 +4,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from a2aflow.figures.asking import by_x, each_value, where
-from a2aflow.figures.figure import Row
+from a2aflow.figures.figure import Finding, Row
 from a2aflow.figures.picture import Panel, Series
 
 PREDICTED, MEASURED = "predicted", "measured"
 """The two kinds of rows, and their columns in GB/s per node."""
+
+LARGE = 1 << 20
+"""Bytes of a shard that count as large."""
 
 
 def panels_by_size(rows: Sequence[Row], bound: str, rate: Callable[[str, Row], str]) -> list[Panel]:
@@ -19,6 +22,22 @@ def panels_by_size(rows: Sequence[Row], bound: str, rate: Callable[[str, Row], s
         for kind in (PREDICTED, MEASURED)
         for name in each_value(where(found, kind=kind), "fabric")
     ]
+
+
+def near_bound(rows: Sequence[Row], way: str, kind: str, claim: str, enough: float) -> Finding:
+    """Say which share of the upper bound a way reaches on each fabric, at the best of its sizes."""
+    found = [row for row in where(rows, way=way, kind=kind) if row[kind] is not None]
+    if not found:
+        return Finding(claim, "no emulated links here", None, "needs root on Linux")
+    shares = {
+        name: max(row[kind] / row["bound"] for row in where(found, fabric=name))
+        for name in each_value(found, "fabric")
+    }
+    words = ", ".join(f"{name} {share:.3f}" for name, share in shares.items())
+    measured = f"of the upper bound {words}"
+    if max(row["bytes"] for row in found) < LARGE:
+        return Finding(claim, measured, None, "only small shards are part of this size")
+    return Finding(claim, measured, min(shares.values()) > enough)
 
 
 def _panel(rows: Sequence[Row], bound: str, title: str, rate: Callable[[str, Row], str]) -> Panel:

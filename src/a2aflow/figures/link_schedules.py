@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import a2aflow
-from a2aflow.figures.asking import each_value, where
-from a2aflow.figures.by_size import MEASURED, PREDICTED, panels_by_size
+from a2aflow.figures.asking import where
+from a2aflow.figures.by_size import MEASURED, PREDICTED, near_bound, panels_by_size
 from a2aflow.figures.fabrics import (
     HOSTED,
     LATENCY,
@@ -25,9 +25,6 @@ FABRICS = SMALL | HOSTED
 GIGA = 1e9
 PATIENCE = 300.0
 """Seconds after which we say that SCCL finds nothing; less says little."""
-
-LARGE = 1 << 20
-"""Bytes of a shard that count as large."""
 
 PAPER_BOUND = 26 * (2 / 27) * 3.125
 """GB/s that the paper computes for the torus: (N-1) f b with f = 2/27."""
@@ -137,28 +134,13 @@ def _emulated(name: str, subject: Any, asked: Asked) -> list[dict[str, Value]]:
 
 def judge(rows: Sequence[Row]) -> list[Finding]:
     """Return what the paper says of its figure, and what came out."""
+    claim = "Time-stepped schedules are near-optimal at large sizes on all topologies, "
     return [
-        _near_optimal(rows, "predicted"),
-        _near_optimal(rows, "measured"),
+        near_bound(rows, "ours", PREDICTED, claim + PREDICTED, 0.95),
+        near_bound(rows, "ours", MEASURED, claim + MEASURED, 0.8),
         _torus_bound(rows),
         _no_sccl(rows),
     ]
-
-
-def _near_optimal(rows: Sequence[Row], kind: str) -> Finding:
-    claim = f"Time-stepped schedules are near-optimal at large sizes on all topologies, {kind}"
-    ours = [row for row in where(rows, way="ours", kind=kind) if row[kind] is not None]
-    if not ours:
-        return Finding(claim, "no emulated links here", None, "needs root on Linux")
-    shares = {
-        name: max(row[kind] / row["bound"] for row in where(ours, fabric=name))
-        for name in each_value(ours, "fabric")
-    }
-    words = ", ".join(f"{name} {share:.3f}" for name, share in shares.items())
-    measured = f"of the upper bound (N-1)fb {words}"
-    if max(row["bytes"] for row in ours) < LARGE:
-        return Finding(claim, measured, None, "only small shards are part of this size")
-    return Finding(claim, measured, min(shares.values()) > (0.95 if kind == PREDICTED else 0.8))
 
 
 def _torus_bound(rows: Sequence[Row]) -> Finding:

@@ -5,15 +5,8 @@ from functools import cache
 from typing import Any
 
 import a2aflow
-from a2aflow.figures.asking import (
-    certified_bound,
-    each_value,
-    known_methods,
-    routed,
-    where,
-    within_limit,
-)
-from a2aflow.figures.by_size import MEASURED, PREDICTED, panels_by_size
+from a2aflow.figures.asking import certified_bound, known_methods, routed, within_limit
+from a2aflow.figures.by_size import MEASURED, PREDICTED, near_bound, panels_by_size
 from a2aflow.figures.fabrics import (
     LATENCY,
     LINK_RATE,
@@ -38,8 +31,7 @@ UNPACED = "extp, not paced"
 """Our routes where every flow has the same share of a link, for want of rate control."""
 
 GIGA = 1e9
-NEAR = 0.9
-"""The share of the upper bound that is near it, on links where every byte has headers."""
+NEAR_BOUND = "MCF-extP comes near the upper bound at large sizes, measured"
 
 
 def points(asked: Asked, rows: Sequence[Row]) -> Iterator[Point]:
@@ -115,7 +107,7 @@ def judge(rows: Sequence[Row]) -> list[Finding]:
     ratios = {(row["fabric"], row["way"]): row["ratio"] for row in rows if row["ratio"]}
     findings = [
         _optimal(ratios),
-        _near_bound(rows),
+        near_bound(rows, "extp", MEASURED, NEAR_BOUND, 0.9),
         _faster(ratios, "K4,4", "ilp-disjoint", 1.05),
     ]
     if (TORUS_NAME, "extp") not in ratios:
@@ -140,19 +132,6 @@ def _optimal(ratios: dict[tuple[str, str], float]) -> Finding:
     words = ", ".join(f"{name} {ratio:.4f}" for name, ratio in ours.items())
     claim = "MCF-extP is bandwidth-optimal on all four topologies"
     return Finding(claim, f"times the bound: {words}", max(ours.values()) < 1.001)
-
-
-def _near_bound(rows: Sequence[Row]) -> Finding:
-    claim = "MCF-extP comes near the upper bound at large sizes, measured"
-    ours = [row for row in where(rows, way="extp", kind=MEASURED) if row["measured"] is not None]
-    if not ours:
-        return Finding(claim, "no emulated links here", None, "needs root on Linux")
-    shares = {
-        name: max(row["measured"] / row["bound"] for row in where(ours, fabric=name))
-        for name in each_value(ours, "fabric")
-    }
-    words = ", ".join(f"{name} {share:.3f}" for name, share in shares.items())
-    return Finding(claim, f"of the upper bound {words}", min(shares.values()) > NEAR)
 
 
 def _faster(
