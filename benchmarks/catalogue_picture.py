@@ -5,7 +5,7 @@
 
 `families` solves the other families once, a row for each network; what the file has is not solved
 again. `plot` draws those rows, and what the package has of generalized Kautz graphs and of its own,
-as an SVG beside the file. It needs matplotlib (`pip install 'a2aflow[plots]'`).
+as an SVG beside the file. It needs matplotlib (`pip install '.[plots]'`).
 """
 
 import argparse

@@ -12,7 +12,7 @@ from a2aflow.runtime.processes import Command, grouped
 
 INSTALLED = importlib.util.find_spec("torch") is not None
 needs_torch = pytest.mark.skipif(
-    not INSTALLED, reason="torch is not installed; pip install 'a2aflow[torch]'"
+    not INSTALLED, reason="torch is not installed; pip install '.[torch]'"
 )
 ON_THIS_MACHINE = {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"}
 

@@ -68,3 +68,8 @@ class MissingComponentError(A2AFlowError):
     """Something optional that this call needs is not installed."""
 
     exit_code = 5
+
+
+def how_to_install(extra: str) -> str:
+    """Return the words that bring an extra; by name pip would take another project from PyPI."""
+    return f"pip install '.[{extra}]' in a clone of a2aflow"

@@ -87,7 +87,7 @@ def test_the_sccl_baseline_or_how_to_install_it(run: Run) -> None:
     outcome = run("schedule", "ring:4", "--method", "sccl", "--json")
     if importlib.util.find_spec("z3") is None:
         assert outcome.code == 5
-        assert "a2aflow[sccl]" in outcome.err
+        assert "'.[sccl]' in a clone" in outcome.err
     else:
         assert outcome.json["method"] == "sccl"
         assert outcome.json["time"] >= outcome.json["bound"]

@@ -61,7 +61,7 @@ def test_what_a_page_shows_is_what_one_gets(
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     page = read_page(path)
     if needs_torch(page) and not INSTALLED:
-        pytest.skip("torch is not installed; pip install 'a2aflow[torch]'")
+        pytest.skip("torch is not installed; pip install '.[torch]'")
     if needs_testbed(page):
         try:
             require_testbed()

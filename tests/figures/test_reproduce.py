@@ -215,7 +215,7 @@ def test_without_matplotlib_it_is_said_what_to_install(
     monkeypatch.setattr(drawing, "import_module", missing)
     outcome = run("reproduce", "layers", "--size", "sample", "-o", tmp_path)
     assert outcome.code == MissingComponentError.exit_code
-    assert "a2aflow[plots]" in outcome.err
+    assert "'.[plots]' in a clone" in outcome.err
     assert not list(tmp_path.iterdir())
 
 

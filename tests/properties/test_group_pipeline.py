@@ -95,7 +95,7 @@ def test_from_the_problem_to_the_bytes(problem: Problem, chunks: int) -> None:
 
 @pytest.mark.skipif(
     importlib.util.find_spec("mpi4py") is None,
-    reason="mpi4py is not installed; pip install 'a2aflow[mpi]'",
+    reason="mpi4py is not installed; pip install '.[mpi]'",
 )
 @pytest.mark.parametrize(
     ("spec", "groups"),

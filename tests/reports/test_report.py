@@ -185,7 +185,7 @@ def test_without_plotly_it_is_said_what_to_install(
 
     monkeypatch.setattr(library, "import_module", missing)
     outcome = run("report", saved(tmp_path)[2], "-o", tmp_path / "page.html")
-    assert (outcome.code, "pip install 'a2aflow[report]'" in outcome.err) == (5, True)
+    assert (outcome.code, "pip install '.[report]'" in outcome.err) == (5, True)
     with pytest.raises(MissingComponentError):
         a2aflow.report(a2aflow.solve("ring:4"))
 

@@ -38,7 +38,7 @@ RUNTIMES = {
 def require(runtime: str) -> None:
     """Skip where a runtime is not installed."""
     if runtime == "torch" and importlib.util.find_spec("torch") is None:
-        pytest.skip("torch is not installed; pip install 'a2aflow[torch]'")
+        pytest.skip("torch is not installed; pip install '.[torch]'")
     if runtime in ("mpich", "openmpi"):
         try:
             find_mpi(runtime)

@@ -27,11 +27,11 @@ APP.command()(run_verb)
 QUICK = RunSettings(sizes=(5, 64), iterations=2, warmup=0, timeout=120)
 needs_mpi = pytest.mark.skipif(
     importlib.util.find_spec("mpi4py") is None,
-    reason="mpi4py is not installed; pip install 'a2aflow[mpi]'",
+    reason="mpi4py is not installed; pip install '.[mpi]'",
 )
 needs_torch = pytest.mark.skipif(
     importlib.util.find_spec("torch") is None,
-    reason="torch is not installed; pip install 'a2aflow[torch]'",
+    reason="torch is not installed; pip install '.[torch]'",
 )
 RUNTIMES = ["reference", pytest.param("mpi", marks=needs_mpi)]
 

@@ -27,7 +27,7 @@ PROGRAMS = ("msccl", "mscclpp", "oneccl", "nccl-put")
 QUICK = RunSettings(sizes=(5, 64), iterations=2, warmup=0, timeout=120)
 needs_mpi = pytest.mark.skipif(
     importlib.util.find_spec("mpi4py") is None,
-    reason="mpi4py is not installed; pip install 'a2aflow[mpi]'",
+    reason="mpi4py is not installed; pip install '.[mpi]'",
 )
 RUNTIMES = ["reference", pytest.param("mpi", marks=needs_mpi)]
 

@@ -26,7 +26,7 @@ from saved import save, without_last_send
 
 needs_mpi = pytest.mark.skipif(
     importlib.util.find_spec("mpi4py") is None,
-    reason="mpi4py is not installed; pip install 'a2aflow[mpi]'",
+    reason="mpi4py is not installed; pip install '.[mpi]'",
 )
 QUICK: Any = {"iterations": 2, "warmup": 0, "timeout": 240}
 

@@ -7,7 +7,7 @@ from itertools import cycle
 from textwrap import fill
 from typing import Any
 
-from a2aflow.errors import MissingComponentError
+from a2aflow.errors import MissingComponentError, how_to_install
 from a2aflow.figures.picture import Mark, Panel, Picture, Series
 
 FORMATS = ("svg", "png")
@@ -87,7 +87,7 @@ def _matplotlib(module: str) -> Any:
         return import_module(module)
     except ImportError:
         raise MissingComponentError(
-            "pictures need matplotlib, which is not installed; pip install 'a2aflow[plots]'"
+            f"pictures need matplotlib, which is not installed; {how_to_install('plots')}"
         ) from None
 
 

@@ -25,7 +25,7 @@ from enum import Enum
 from importlib import import_module
 from typing import Any, TypeVar
 
-from a2aflow.errors import MissingComponentError
+from a2aflow.errors import MissingComponentError, how_to_install
 from a2aflow.ir.news import News
 from a2aflow.settings import SolveSettings
 
@@ -229,7 +229,7 @@ def _distributed() -> Any:
         return import_module("distributed")
     except ImportError:
         raise MissingComponentError(
-            "work on a cluster needs Dask, which is not installed; pip install 'a2aflow[cluster]'"
+            f"work on a cluster needs Dask, which is not installed; {how_to_install('cluster')}"
         ) from None
 
 

@@ -1,4 +1,4 @@
-"""Clarabel, a second free interior-point method: `pip install 'a2aflow[clarabel]'`."""
+"""Clarabel, a second free interior-point method: `pip install '.[clarabel]'`."""
 
 import clarabel
 import numpy as np

@@ -1,4 +1,4 @@
-"""Gurobi, for those who have it: `pip install 'a2aflow[gurobi]'` and a licence for your size."""
+"""Gurobi, for those who have it: `pip install '.[gurobi]'` and a licence for your size."""
 
 import gurobipy
 import numpy as np

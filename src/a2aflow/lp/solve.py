@@ -4,7 +4,7 @@ from collections.abc import Callable
 from importlib import import_module
 from importlib.util import find_spec
 
-from a2aflow.errors import MissingComponentError
+from a2aflow.errors import MissingComponentError, how_to_install
 from a2aflow.lp import AUTO, EXTRAS, SMALL_SIZE, SOLVERS, require_solver
 from a2aflow.lp.program import LinearProgram, LPResult
 from a2aflow.lp.scaling import find_scaling
@@ -43,7 +43,7 @@ def _extra(name: str) -> Solver:
     except ImportError:
         raise MissingComponentError(
             f"the solver {name!r} needs {EXTRAS[name]}, which is not installed; "
-            f"pip install 'a2aflow[{name}]', or choose one of {', '.join(SOLVERS)}"
+            f"{how_to_install(name)}, or choose one of {', '.join(SOLVERS)}"
         ) from None
     solve: Solver = module.solve
     return solve

@@ -2,7 +2,7 @@
 
 from importlib import import_module
 
-from a2aflow.errors import MissingComponentError
+from a2aflow.errors import MissingComponentError, how_to_install
 
 
 def charting_library() -> str:
@@ -11,7 +11,7 @@ def charting_library() -> str:
         plotly = import_module("plotly.offline")
     except ImportError:
         raise MissingComponentError(
-            "a report needs plotly, which is not installed; pip install 'a2aflow[report]'"
+            f"a report needs plotly, which is not installed; {how_to_install('report')}"
         ) from None
     script: str = plotly.get_plotlyjs()
     return script

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from a2aflow.errors import MissingComponentError, UsageError, VerificationError
+from a2aflow.errors import MissingComponentError, UsageError, VerificationError, how_to_install
 from a2aflow.ir.files.json import read_json
 from a2aflow.ir.files.messages import messages_text
 from a2aflow.ir.files.text import read_bytes, write_bytes, write_text
@@ -178,7 +178,7 @@ def torch_variables() -> dict[str, str]:
     """Return the environment of ranks of gloo on this machine; raise if there is no torch."""
     if importlib.util.find_spec("torch") is None:
         raise MissingComponentError(
-            "torch is not installed; install it with: pip install 'a2aflow[torch]'"
+            f"torch is not installed; install it with: {how_to_install('torch')}"
         )
     # All ranks are on this machine, so its name need not resolve to an address.
     return {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo", **os.environ}

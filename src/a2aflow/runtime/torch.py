@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from a2aflow.errors import A2AFlowError, MissingComponentError, UsageError
+from a2aflow.errors import A2AFlowError, MissingComponentError, UsageError, how_to_install
 from a2aflow.ir.chunks import PerShard
 from a2aflow.ir.files.messages import messages_from_text, messages_text, read_rank
 from a2aflow.ir.messages import RankMessages
@@ -29,7 +29,7 @@ try:
     import torch.distributed as dist
 except ImportError as error:
     raise MissingComponentError(
-        f"torch cannot be used: {error}; install it with: pip install 'a2aflow[torch]'"
+        f"torch cannot be used: {error}; install it with: {how_to_install('torch')}"
     ) from error
 
 __all__ = ["Alltoall", "Endpoint", "Mover", "bytes_of", "dist", "shared_sizes", "torch"]

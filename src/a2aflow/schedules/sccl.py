@@ -16,7 +16,7 @@ with as few steps S as the hop distances allow, and then as few rounds R as can 
 bisection between a proven bound and the best schedule so far. A chunk is only sent over links that
 can be on its way, which keeps the number of variables in bounds, not the search.
 
-Needs z3: `pip install 'a2aflow[sccl]'`.
+Needs z3: `pip install '.[sccl]'` in a clone.
 """
 
 import math
@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from a2aflow.errors import A2AFlowError, InputError, MissingComponentError
+from a2aflow.errors import A2AFlowError, InputError, MissingComponentError, how_to_install
 from a2aflow.flows.certificate import certify
 from a2aflow.ir.arrays import Floats, Ints, inner_index
 from a2aflow.ir.chunks import Chunks, chunks_of
@@ -82,7 +82,7 @@ def _solver_module() -> Any:
         return import_module("z3")
     except ImportError:
         raise MissingComponentError(
-            "schedule synthesis needs z3, which is not installed; pip install 'a2aflow[sccl]'"
+            f"schedule synthesis needs z3, which is not installed; {how_to_install('sccl')}"
         ) from None
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from importlib import import_module
 from typing import Any
 
-from a2aflow.errors import MissingComponentError
+from a2aflow.errors import MissingComponentError, how_to_install
 
 
 def frame_of(columns: Mapping[str, Iterable[object]]) -> Any:
@@ -13,6 +13,6 @@ def frame_of(columns: Mapping[str, Iterable[object]]) -> Any:
         pandas = import_module("pandas")
     except ImportError:
         raise MissingComponentError(
-            "to_frame() needs pandas, which is not installed; pip install 'a2aflow[frames]'"
+            f"to_frame() needs pandas, which is not installed; {how_to_install('frames')}"
         ) from None
     return pandas.DataFrame(dict(columns))
