@@ -2,15 +2,16 @@
 
 Links or nodes fail, capacities or demands change, and most of the last answer still holds. What is
 left of its flows and lengths is either made exact at once (`repair`: only what used a failed link
-moves), or where the first-order method starts from (`solve_from`). Neither has to trust the last
-answer, nor how its nodes are matched to the new ones: the new answer has its own certificate.
+moves), or where the first-order method starts from (`solve_from`). Programs so small that a solver
+of linear programs ends them at once need no start. None of these has to trust the last answer, nor
+how its nodes are matched to the new ones: the new answer has its own certificate.
 """
 
 from dataclasses import replace
 
 import numpy as np
 
-from a2aflow.flows.by_lp import finished, flow_from_volumes, with_status
+from a2aflow.flows.by_lp import finished, flow_from_volumes, polished, with_status
 from a2aflow.flows.certificate import certify_program
 from a2aflow.flows.exact import NEGLIGIBLE_FLOW, exact_flows
 from a2aflow.flows.fill import fill_missing
@@ -25,6 +26,7 @@ from a2aflow.ir.arrays import Floats
 from a2aflow.ir.flow import Flow, Status
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.units import Units, normal_units
+from a2aflow.lp import SMALL_SIZE
 from a2aflow.settings import SolveSettings
 
 REPAIR_PARTS = 16
@@ -86,6 +88,10 @@ def _renewed(problem: Problem, program: FlowProgram, guess: Guess, settings: Sol
     flow = flow_from_volumes(problem, program, volumes, proof, "first-order")
     if flow.gap <= settings.gap:
         return with_status(flow, Status.OPTIMAL, settings)
+    if program.variables < SMALL_SIZE:  # Solved to the end in any case, and sooner without steps.
+        flow = polished(problem, program, flow, settings)
+        if flow.status is not Status.GAP_NOT_REACHED:
+            return flow
     start = Guess(volumes, proof.lengths)
     return solve_by_steps(problem, program, settings, "first-order", start)
 
