@@ -236,7 +236,7 @@ def test_without_dask_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -
         raise ImportError(name)
 
     monkeypatch.setattr(workers, "import_module", missing)
-    with pytest.raises(MissingComponentError, match=r"pip install '.\[cluster\]'"):
+    with pytest.raises(MissingComponentError, match=r"pip install '\.\[cluster\]' in a clone"):
         solve(PROBLEM, "decomposed", SolveSettings(cluster="tcp://127.0.0.1:1"))
 
 

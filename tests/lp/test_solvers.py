@@ -89,5 +89,5 @@ def test_unknown_solver_lists_the_known_ones() -> None:
 def test_missing_extra_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """An optional solver that is not there is exit code 5 and a command."""
     monkeypatch.setitem(EXTRAS, "nosuch", "nosuch-dist")
-    with pytest.raises(MissingComponentError, match=r"pip install '.\[nosuch\]'"):
+    with pytest.raises(MissingComponentError, match=r"pip install '\.\[nosuch\]' in a clone"):
         solve_program(program([1], [[1]], [1], [2]), "nosuch", LPSettings())

@@ -108,7 +108,7 @@ def test_torch_is_one_command_a_rank(
     assert commands[0].environment["GLOO_SOCKET_IFNAME"] == "lo"
     assert commands[0].environment["OMP_NUM_THREADS"] == "3"
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(MissingComponentError, match=r"\.\[torch\]"):
+    with pytest.raises(MissingComponentError, match=r"'\.\[torch\]' in a clone"):
         run_schedule(save(tmp_path), "torch")
 
 

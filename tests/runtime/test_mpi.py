@@ -134,8 +134,8 @@ def test_what_is_no_mpiexec(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         find_mpi(str(script))
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     monkeypatch.setitem(os.environ, "PATH", str(tmp_path))
-    with pytest.raises(MissingComponentError, match=r"\.\[mpi\]"):
+    with pytest.raises(MissingComponentError, match=r"'\.\[mpi\]' in a clone"):
         find_mpi("mpich")
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(MissingComponentError, match=r"\.\[mpi\]"):
+    with pytest.raises(MissingComponentError, match=r"'\.\[mpi\]' in a clone"):
         find_mpi()

@@ -58,7 +58,7 @@ def test_run_by_gloo(tmp_path: Path) -> None:
 @pytest.mark.skipif(INSTALLED, reason="torch is installed")
 def test_without_torch(tmp_path: Path) -> None:
     """Where torch is missing, the error names the command that installs it."""
-    with pytest.raises(MissingComponentError, match=r"\.\[torch\]"):
+    with pytest.raises(MissingComponentError, match=r"'\.\[torch\]' in a clone"):
         run_schedule(save(tmp_path), "torch")
-    with pytest.raises(MissingComponentError, match=r"\.\[torch\]"):
+    with pytest.raises(MissingComponentError, match=r"'\.\[torch\]' in a clone"):
         importlib.import_module("a2aflow.runtime.torch")

@@ -74,5 +74,5 @@ def test_no_time_is_told() -> None:
 def test_missing_z3_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without z3 the message is a command."""
     monkeypatch.setitem(sys.modules, "z3", None)
-    with pytest.raises(MissingComponentError, match=r"pip install '.\[sccl\]'"):
+    with pytest.raises(MissingComponentError, match=r"pip install '\.\[sccl\]' in a clone"):
         synthesise(Problem.all_to_all(build("ring:4")))

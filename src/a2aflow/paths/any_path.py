@@ -132,7 +132,7 @@ class _OnGraph:
     def learn(self) -> float:
         """Make classes over their budget dearer."""
         budgets = self.budgets
-        over: float = _learn(self.load, self.history, budgets.budget, budgets.grain * budgets.share)
+        over: float = _learn(self.load, self.history, budgets.budget, budgets.share, budgets.grain)
         return over
 
     def complete(self) -> bool:
@@ -210,14 +210,14 @@ def _reroute(
 
 
 @njit(cache=True)
-def _learn(load: Floats, history: Floats, budget: Floats, chunk: Floats) -> float:
+def _learn(load: Floats, history: Floats, budget: Floats, share: Floats, grain: float) -> float:
     """Make classes over their budget dearer; return how much they are over it in all."""
     total = 0.0
     for each in range(len(load)):
         over = load[each] - budget[each]
         if over > BUDGET_ROUNDING * max(1.0, budget[each]):
             total += over
-            history[each] += LESSON * min(HARDEST_LESSON, over / chunk[each])
+            history[each] += LESSON * min(HARDEST_LESSON, over / (grain * share[each]))
     return total
 
 

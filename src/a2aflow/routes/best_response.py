@@ -238,12 +238,12 @@ def _pass(state: _State, scale: Floats, steepness: float) -> int:
     few = len(begin) <= sizes.FRESH_PRICE_SOURCES
     block = max(1, len(begin)) if few else SOURCES_PER_BLOCK
     trees = np.empty((block, graph.nodes), dtype=np.int32)
+    ends = (graph.tail, graph.head)
     moved = 0
     for low in range(0, len(begin), block):
         high = low + block
         if not few:
             find_trees(out, graph.head, market, begin[low:high], size[low:high], trees)
         some = (begin[low:high], first[low : high + 1], size[low:high])
-        ends = (graph.tail, graph.head)
         moved += respond_in_turn(out, ends, some, cut, market, trees, few, state.table)
     return moved
