@@ -50,8 +50,8 @@ def test_lower_writes_a_checked_file(saved: Path, tmp_path: Path, target: str) -
     assert summary["format"] == target
     assert holds(summary)
     if target not in SIZES_ONLY:
-        # Messages and puts have no channels.
-        assert summary["chunks_per_shard"] == (2 if target in ("messages", "nccl-put") else 4)
+        # Messages have no channels.
+        assert summary["chunks_per_shard"] == (2 if target == "messages" else 4)
     files = sorted(output.iterdir()) if TARGETS[target].folder else [output]
     assert sorted(summary["saved"]) == [str(file) for file in files]
     assert summary["bytes"] == sum(file.stat().st_size for file in files)

@@ -46,7 +46,7 @@ def run_verb(
         typer.Argument(
             metavar="FILE",
             help="A saved schedule, its messages, or a program: MSCCL XML, an MSCCL++ plan, "
-            "oneCCL-style XML, nccl-put lists; on a testbed also routes, saved or lowered.",
+            "oneCCL-style XML; on a testbed also routes, saved or lowered.",
             show_default=False,
         ),
     ],

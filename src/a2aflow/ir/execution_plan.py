@@ -8,7 +8,7 @@ The meaning of a plan, which `check.program.interpret_plan` carries out:
 - A rank's channels are numbered. The ith channel of rank r to rank p is joined to the ith of p to
   r. `SIGNAL` makes one `WAIT` at the other end pass, and tells it of all that a `NOP` or `BARRIER`
   (or, on an ordered channel, the channel itself) has completed; the next `NOP` or `BARRIER` tells
-  the block. A relaxed signal tells of nothing; a bare one comes with no data of its own.
+  the block. A relaxed signal tells of nothing.
 - `COPY` and `PUT` read chunks of their rank and write chunks of a rank, their own or another.
 - `BARRIER` waits for `parties` blocks of the rank at the same barrier.
 """
@@ -57,7 +57,6 @@ class Operation:
     channels: tuple[int, ...] = ()
     relaxed: bool = False
     ordered: bool = False
-    bare: bool = False
     barrier: int = 0
     parties: int = 1
 

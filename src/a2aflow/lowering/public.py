@@ -32,7 +32,7 @@ from a2aflow.registry import load
 from a2aflow.runtime.sizes import parse_size
 from a2aflow.verification import verify_text
 
-PADDED = ("mscclpp", "nccl-put")
+PADDED = ("mscclpp",)
 """Targets whose chunks are all as large as the largest."""
 
 WORDS = {Schedule: "a schedule", Routes: "routes"}

@@ -161,14 +161,6 @@ TARGETS: Registry[Target] = Registry(
             "oneCCL-style XML for CPUs",
             "<schedule",
         ),
-        "nccl-put": Target(
-            Schedule,
-            _here("programs.nccl_put.emit:emit_nccl_put"),
-            _here("programs.nccl_put.read:read_nccl_put"),
-            ".nccl-put.json",
-            "puts, signals and waits for the one-sided calls of NCCL",
-            '"a2aflow.nccl-put/1"',
-        ),
         "goal": Target(
             Schedule,
             _here("programs.goal.emit:emit_goal"),

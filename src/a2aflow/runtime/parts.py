@@ -80,7 +80,7 @@ def read_work(path: Path) -> Messages | Program | ExecutionPlan:
     if not isinstance(found, Program | ExecutionPlan):
         raise UsageError(
             f"{path}: a file of the target {kind} does not say which bytes ranks move; expected a "
-            "schedule, its messages, MSCCL XML, an MSCCL++ plan, oneCCL-style XML or nccl-put lists"
+            "schedule, its messages, MSCCL XML, an MSCCL++ plan or oneCCL-style XML"
         )
     return found
 

@@ -66,8 +66,8 @@ def run(
 
     Args:
         subject: a `Schedule`, or the path of one, or of the messages that it was lowered to, or of
-            MSCCL XML, an MSCCL++ plan, oneCCL-style XML or nccl-put lists; on a testbed also
-            routes, or what they were lowered to.
+            MSCCL XML, an MSCCL++ plan or oneCCL-style XML; on a testbed also routes, or what they
+            were lowered to.
         on: `"reference"` (one process, no MPI needed), `"mpi"`, `"torch"` or `"testbed"`.
         sizes: bytes of a shard, which is what one rank sends to one other: a number, several, or a
             text such as `"64K"`, or `"1K:16M"` by doubling. With an uneven demand a pair has as

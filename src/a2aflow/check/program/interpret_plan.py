@@ -139,8 +139,7 @@ class _PlanMachine:
                 self._unpaired.append(f"{here} signals on channel {channel}, which has no partner")
                 continue
             inbox = self._inbox[partner]
-            # What follows a bare signal is no deeper: nothing has been transferred.
-            depth = 0 if operation.relaxed else block.depth - operation.bare
+            depth = 0 if operation.relaxed else block.depth
             inbox.signals.append((told, depth))
             self._ready.extend(inbox.waiting)
             inbox.waiting.clear()

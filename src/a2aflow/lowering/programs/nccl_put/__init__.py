@@ -1,1 +1,0 @@
-"""Puts, signals and waits for the one-sided calls of NCCL."""
