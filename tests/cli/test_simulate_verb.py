@@ -81,7 +81,7 @@ def test_start_times_come_from_a_file(folder: Path, run: Run, tmp_path: Path) ->
     assert run(*words, "--json").json["seconds"] > 0.5
     path.write_text("0 soon\n1 0\n2 0\n3 0\n")
     outcome = run(*words)
-    assert (outcome.code, "expected seconds" in outcome.err) == (3, True)
+    assert (outcome.code, "time 'soon'; expected a number" in outcome.err) == (3, True)
 
 
 def test_what_does_not_verify_is_not_simulated(folder: Path, run: Run, tmp_path: Path) -> None:

@@ -42,6 +42,33 @@ def test_the_latency_of_a_schedule_counts(run: Run) -> None:
     assert found["throughput_GBps"] == pytest.approx(2.0)
 
 
+def test_a_latency_is_a_time_in_every_verb(run: Run, tmp_path: Path) -> None:
+    """`2us` of a schedule is so many shard times; what it cannot be without units is said."""
+    words = ("schedule", "ring:3", "--latency", "2us", "--operation-cost", "0us")
+    found = run(*words, "--link-bandwidth", "8G", "--bytes", "1KB", "-o", tmp_path / "s.json")
+    assert found.code == 0
+    timed = run(*words, "--link-bandwidth", "8G", "--bytes", "1KB", "--json").json
+    assert timed["transfer_seconds"] == pytest.approx(1e-6 + timed["steps"] * 2e-6)
+    for missing in ((), ("--link-bandwidth", "8G")):
+        refused = run(*words, *missing)
+        assert refused.code == 2
+        assert "--latency 2us is a time; add the size of a shard (--bytes)" in refused.err
+    predicted = run(
+        *("simulate", tmp_path / "s.json", "--link-bandwidth", "8G", "--bytes", "1KB"),
+        *("--latency", "2us", "--overhead", "0.5us", "--json"),
+    ).json
+    assert predicted["seconds"] == pytest.approx(1e-6 + 2e-6 + 2 * 0.5e-6)
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_time_limit_is_a_time(run: Run, verb: str) -> None:
+    """With a unit or in seconds."""
+    assert run(verb, "ring:3", "--time-limit", "30000ms").code == 0
+    refused = run(verb, "ring:3", "--time-limit", "soon")
+    assert refused.code == 2
+    assert "time 'soon'; expected a number with a unit, such as 2us" in refused.err
+
+
 @pytest.mark.parametrize("verb", VERBS)
 def test_capacities_that_are_not_one_are_not_passed_over(run: Run, verb: str) -> None:
     """A rate per unit and capacities in that unit: it is said what a link then is."""
@@ -96,6 +123,7 @@ def test_answers_keep_what_capacity_1_is(run: Run, name: str, tmp_path: Path) ->
     [
         (("--bytes", "1M"), "--bytes without --link-bandwidth"),
         (("--bytes", "1K:1M", "--link-bandwidth", "1Gbps"), "expected one size, such as 1M"),
+        (("--bytes", "1Mb", "--link-bandwidth", "1Gbps"), "a lower-case b stands for bits"),
         (("--bytes", "much", "--link-bandwidth", "1Gbps"), "sizes 'much'"),
         (("--link-bandwidth", "fast"), "bandwidth 'fast'"),
         (("--link-bandwidth", ""), "bandwidth ''"),

@@ -16,7 +16,6 @@ from a2aflow.lowering import TARGETS, Options
 from a2aflow.runtime.bench import Report, Row, Times
 from a2aflow.runtime.launch import RunSettings, run_schedule
 from a2aflow.runtime.processes import Command, grouped
-from a2aflow.runtime.sizes import parse_sizes
 from a2aflow.topologies.spec import build
 from hop_schedules import hop_schedule
 from saved import save, without_last_send
@@ -174,15 +173,6 @@ def test_wrong_words(words: list[str], problem: str, tmp_path: Path) -> None:
     found = CliRunner().invoke(APP, [str(save(tmp_path)), *words])
     assert isinstance(found.exception, UsageError)
     assert problem in str(found.exception)
-
-
-def test_sizes() -> None:
-    """A size, or a range by doubling that ends at or below its end."""
-    assert parse_sizes("1000") == (1000,)
-    assert parse_sizes("64K") == parse_sizes("64KiB") == (65536,)
-    assert parse_sizes("1K:5k") == (1024, 2048, 4096)
-    with pytest.raises(UsageError, match="expected such as"):
-        parse_sizes("1.5K")
 
 
 @pytest.mark.parametrize(

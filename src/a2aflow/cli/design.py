@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from a2aflow.cli.options import AsJson, KeepProvenance, command_of
+from a2aflow.cli.options import AsJson, KeepProvenance, command_of, time_option
 from a2aflow.cli.progress import progress
 from a2aflow.cli.show import STANDARD_OUTPUT, deliver, require_room
 from a2aflow.cli.signals import searching
@@ -64,9 +64,7 @@ def design_verb(
     gap: Annotated[float, typer.Option(help="The certified gap of every time.")] = DESIGN_GAP,
     time_limit: Annotated[
         float | None,
-        typer.Option(
-            metavar="SECONDS", help="Search on until then, and stop with the best so far."
-        ),
+        time_option("Search on until then, and stop with the best so far."),
     ] = None,
     output: Annotated[
         Path | None,

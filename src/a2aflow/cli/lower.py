@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from a2aflow.cli.options import AsJson
+from a2aflow.cli.options import AsJson, time_option
 from a2aflow.cli.show import STANDARD_OUTPUT, Files, deliver, require_room, write_out
 from a2aflow.cli.wording import lines_of
 from a2aflow.ir.routes import Routes
@@ -90,7 +90,7 @@ def lower_verb(
         str, _option(ROUTES, "What a link of capacity 1 carries, for simgrid.", "RATE")
     ] = DEFAULTS.link_bandwidth,
     link_latency: Annotated[
-        float, _option(ROUTES, "How long a link takes, for simgrid.", "SECONDS")
+        float, time_option("How long a link takes, for simgrid, such as 2us.", ROUTES)
     ] = DEFAULTS.link_latency,
     phases: Annotated[
         int | None, _option(ROUTES, "Split the routes of ompi into K phases.", "K")

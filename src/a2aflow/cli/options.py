@@ -19,6 +19,7 @@ from a2aflow.errors import UsageError
 from a2aflow.ir.demand import Demand
 from a2aflow.ir.files.demands import group_of, read_groups
 from a2aflow.ir.problem import Problem
+from a2aflow.ir.times import parse_seconds
 from a2aflow.ir.topology import Topology
 from a2aflow.lp import solver_names
 from a2aflow.settings import SolveSettings
@@ -39,6 +40,13 @@ Spec = Annotated[
         show_default=False,
     ),
 ]
+
+
+def time_option(help_text: str, panel: str | None = None) -> Any:
+    """Return an option that takes `2us`, `0.5ms`, or a plain number of seconds."""
+    return typer.Option(metavar="TIME", help=help_text, rich_help_panel=panel, parser=parse_seconds)
+
+
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 DemandFile = Annotated[
     Path | None,
@@ -75,7 +83,7 @@ LinkBandwidth = Annotated[
     str | None,
     typer.Option(
         metavar="RATE",
-        help="Of a link of capacity 1, such as 25Gbps; else what a file says.",
+        help="Of a link of capacity 1, such as 100G or 12.5GB/s; else what a file says.",
     ),
 ]
 KeepProvenance = Annotated[
@@ -200,7 +208,7 @@ def asked_settings(
     gap: Annotated[float, typer.Option(help="The certified gap to aim for.")] = DEFAULTS.gap,
     time_limit: Annotated[
         float | None,
-        typer.Option(metavar="SECONDS", help="Stop then, with the best certified answer so far."),
+        time_option("Stop then, with the best certified answer so far."),
     ] = None,
     workers: Annotated[
         int, typer.Option("--threads", "--workers", help="Threads and processes to use.")

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from a2aflow.cli.options import AsJson
+from a2aflow.cli.options import AsJson, time_option
 from a2aflow.cli.progress import progress
 from a2aflow.cli.show import show
 from a2aflow.cli.signals import searching
@@ -71,9 +71,7 @@ def reproduce_verb(
             metavar="DIR", help="Compare with the rows of another run; else those of a2aflow."
         ),
     ] = None,
-    time_limit: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help="Begin no further point after that.")
-    ] = None,
+    time_limit: Annotated[float | None, time_option("Begin no further point after that.")] = None,
     listing: Annotated[bool, typer.Option("--list", help="List the figures.")] = False,
     as_json: AsJson = False,
 ) -> None:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from a2aflow.cli.options import AsJson
+from a2aflow.cli.options import AsJson, time_option
 from a2aflow.cli.show import show
 from a2aflow.cli.tables import columns
 from a2aflow.ir.bandwidth import rate_in_words
@@ -85,9 +85,7 @@ def run_verb(
         str | None,
         typer.Option(metavar="MPI", help="mpich, openmpi, or the path of an mpiexec."),
     ] = None,
-    timeout: Annotated[
-        float, typer.Option(metavar="SECONDS", help="End all ranks then.")
-    ] = DEFAULTS.timeout,
+    timeout: Annotated[float, time_option("End all ranks then.")] = DEFAULTS.timeout,
     rate: Annotated[
         str,
         typer.Option(

@@ -19,7 +19,7 @@ from a2aflow.cli.options import (
 )
 from a2aflow.cli.show import show
 from a2aflow.cli.tables import columns
-from a2aflow.cli.telling import Telling, takes_telling
+from a2aflow.cli.telling import Telling, parse_cost, takes_telling
 from a2aflow.errors import UsageError
 from a2aflow.ir.topology import Topology
 from a2aflow.schedules.by_list import MOST_IN_ROUNDS
@@ -49,7 +49,12 @@ def schedule_verb(
         int | None, typer.Option(help="Number of steps; the best one if left out.")
     ] = None,
     latency: Annotated[
-        float, typer.Option(metavar="ALPHA", help="Cost of a step, in shard times.")
+        Any,
+        typer.Option(
+            metavar="ALPHA",
+            help="Cost of a step: a time such as 2us, or a number of shard times.",
+            parser=parse_cost,
+        ),
     ] = DEFAULTS.latency,
     step_tolerance: Annotated[
         float, typer.Option(help="Share by which a further step must lower the time.")
@@ -68,11 +73,12 @@ def schedule_verb(
         float, typer.Option(help="How much longer than the fractional optimum it may take.")
     ] = DEFAULTS.loss,
     operation_cost: Annotated[
-        float,
+        Any,
         typer.Option(
             metavar="BETA",
-            help="Cost of a message to the rank that sends or receives it, in shard times; above 0 "
+            help="Cost of a message to the rank that sends or receives it, as of a step; above 0 "
             "fewer relays, steps and chunks are weighed too, and the trade-off is printed.",
+            parser=parse_cost,
         ),
     ] = DEFAULTS.operation_cost,
     sweep: Annotated[
@@ -105,6 +111,8 @@ def schedule_verb(
     Example: a2aflow schedule torus:3x3x3 --host-bandwidth 4 --output torus.schedule.json
     """
     require_method(method)
+    latency = telling.shard_times("--latency", latency)
+    operation_cost = telling.shard_times("--operation-cost", operation_cost)
     if sweep and last is not None:
         raise UsageError("--sweep with --from, which has its chunks; leave one of them out")
     if sweep and telling.output is not None:

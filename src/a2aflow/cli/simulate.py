@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from a2aflow.cli.options import AsJson, Background, LinkBandwidth
+from a2aflow.cli.options import AsJson, Background, LinkBandwidth, time_option
 from a2aflow.cli.progress import progress
 from a2aflow.cli.show import show
 from a2aflow.cli.tables import columns
@@ -40,12 +40,8 @@ def simulate_verb(
             "range that doubles, such as 1K:16M.",
         ),
     ] = "1M",
-    latency: Annotated[
-        float, typer.Option(metavar="SECONDS", help="That a byte takes over a link.")
-    ] = 0.0,
-    overhead: Annotated[
-        float, typer.Option(metavar="SECONDS", help="That a message costs its sender.")
-    ] = 0.0,
+    latency: Annotated[float, time_option("That a byte takes over a link, such as 2us.")] = 0.0,
+    overhead: Annotated[float, time_option("That a message costs its sender.")] = 0.0,
     injection: Annotated[
         str | None,
         typer.Option(
@@ -110,7 +106,7 @@ def simulate_verb(
         list[str] | None,
         typer.Option(
             "--job",
-            metavar="FILE[@SECONDS]",
+            metavar="FILE[@TIME]",
             help="Saved routes of one of several jobs that share the links uncoordinated, and when "
             "it begins; may be repeated.",
         ),
@@ -124,7 +120,7 @@ def simulate_verb(
     flow has its max-min fair rate. What is simulated is verified first, and no time is below the
     certified bound.
 
-    Example: a2aflow simulate torus.schedule.json --link-bandwidth 25Gbps --latency 2e-6 --bytes 1M
+    Example: a2aflow simulate torus.schedule.json --link-bandwidth 25Gbps --latency 2us --bytes 1M
     """
     with progress() as report:
         found = simulate(

@@ -26,6 +26,7 @@ from a2aflow.ir.fabric import Fabric
 from a2aflow.ir.files.artefacts import Artefact, file_bytes
 from a2aflow.ir.physical import physical
 from a2aflow.ir.summaries import in_order
+from a2aflow.ir.times import parse_seconds, plain_number
 from a2aflow.ir.topology import Topology
 from a2aflow.runtime.sizes import parse_sizes
 from a2aflow.settings import SolveSettings, now
@@ -55,9 +56,20 @@ class Telling:
         if self.shard_bytes is not None and topology.bytes_per_second is None:
             raise UsageError(
                 "--bytes without --link-bandwidth; add what a link of capacity 1 carries, such as "
-                "25Gbps, or give capacities their units in an edge list"
+                "100G, or give capacities their units in an edge list"
             )
         return replace(self, rate=topology.bytes_per_second, stated=True)
+
+    def shard_times(self, option: str, given: float | str) -> float:
+        """Return a cost in shard times: a number is one already, a text such as `2us` a time."""
+        if not isinstance(given, str):
+            return given
+        if self.rate is None or self.shard_bytes is None:
+            raise UsageError(
+                f"{option} {given} is a time; add the size of a shard (--bytes) and what a link "
+                "carries (--link-bandwidth), or give it in shard times, as a number"
+            )
+        return parse_seconds(given) * self.rate / self.shard_bytes
 
     def tell(
         self,
@@ -114,6 +126,14 @@ def asked_telling(
     rate = bytes_per_second(link_bandwidth) if link_bandwidth is not None else None
     size = _one_size(shard) if shard is not None else None
     return Telling(context, rate, size, output, provenance, as_json, now())
+
+
+def parse_cost(given: str | float) -> float | str:
+    """Return a number of shard times, or the text of a time such as `2us`, which is one."""
+    plain = plain_number(given)
+    if plain is None:
+        parse_seconds(given)
+    return str(given) if plain is None else plain
 
 
 def _one_size(text: str) -> int:

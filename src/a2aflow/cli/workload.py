@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from a2aflow.cli.options import AsJson
+from a2aflow.cli.options import AsJson, time_option
 from a2aflow.cli.progress import progress
 from a2aflow.cli.show import show
 from a2aflow.cli.tables import columns
@@ -53,7 +53,7 @@ RoutesFiles = Annotated[
     list[str] | None,
     typer.Option(metavar="FILE", help="Saved routes: a further way on a testbed; may be repeated."),
 ]
-Timeout = Annotated[float, typer.Option(metavar="SECONDS", help="End all ranks then.")]
+Timeout = Annotated[float, time_option("End all ranks then.")]
 
 
 def workload_verb() -> None:

@@ -1,31 +1,41 @@
 """Bandwidths as people write them."""
 
 import re
+import reprlib
 
 from a2aflow.errors import UsageError
 
 _PREFIX = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
-_UNIT = {"bps": 0.125, "b/s": 0.125, "bit/s": 0.125, "Bps": 1.0, "B/s": 1.0}
-_TC = re.compile(r"\s*([0-9.]+(?:[eE][+-]?[0-9]+)?)\s*([kmgt]?)bit\s*")
-"""As `tc` writes rates, where only `bit` has small prefixes: its `mbps` is megabytes."""
+_UNIT = {"bps": 0.125, "b/s": 0.125, "bit/s": 0.125, "bit": 0.125, "Bps": 1.0, "B/s": 1.0}
+_ETHERNET = ("", "b", "bE", "E")
+"""Words for bits per second that need a prefix: `100G`, `100Gb`, `100GbE`, `100GE`."""
 
-_PATTERN = re.compile(r"\s*([0-9.]+(?:[eE][+-]?[0-9]+)?)\s*([kKMGT]?)(bps|b/s|bit/s|Bps|B/s)\s*")
+_FACTOR = {
+    **{
+        prefix + unit: size * each
+        for prefix, size in _PREFIX.items()
+        for unit, each in _UNIT.items()
+    },
+    **{prefix + unit: _PREFIX[prefix] / 8 for prefix in "kKMGT" for unit in _ETHERNET},
+    # `tc` has small prefixes with `bit` only: its `mbps` is megabytes.
+    **{f"{prefix}bit": _PREFIX[prefix.upper()] / 8 for prefix in "mgt"},
+}
+"""Bytes per second of one of each unit."""
+
+_PATTERN = re.compile(r"\s*([0-9.]+(?:[eE][+-]?[0-9]+)?)\s*([A-Za-z/]+)\s*")
 
 
 def bytes_per_second(text: str) -> float:
-    """Parse a bandwidth such as `25Gbps`, `3.125GB/s` or `20mbit`."""
-    match, tc = _PATTERN.fullmatch(text), _TC.fullmatch(text)
+    """Parse a bandwidth such as `100G`, `100GbE`, `100 Gbit/s`, `12.5GB/s` or `20mbit`."""
+    match = _PATTERN.fullmatch(text)
     try:
-        number, prefix, unit = match.groups() if match else ("", "", "")
-        if tc:
-            number, prefix, unit = tc[1], tc[2].upper(), "bps"
-        value = float(number) * _PREFIX[prefix] * _UNIT[unit]
+        value = float(match[1]) * _FACTOR[match[2]] if match else 0.0
     except (KeyError, ValueError):
         value = 0.0
     if not 0 < value < float("inf"):
         raise UsageError(
-            f"bandwidth {text!r}; expected a positive number with a unit, "
-            "such as 25Gbps or 3.125GB/s"
+            f"bandwidth {reprlib.repr(text)}; expected a positive number with a unit, "
+            "such as 100G, 25Gbps or 3.125GB/s"
         )
     return value
 

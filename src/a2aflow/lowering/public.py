@@ -15,6 +15,7 @@ from a2aflow.ir.files.text import decode, read_bytes, require_size, write_bytes
 from a2aflow.ir.flow import Flow
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.schedule import Schedule
+from a2aflow.ir.times import parse_seconds
 from a2aflow.ir.topology import Topology
 from a2aflow.lowering.options import Options
 from a2aflow.lowering.programs.msccl.complete import complete_msccl
@@ -120,7 +121,7 @@ def lower(
     queue_pairs: str = Options.queue_pairs,
     steering: str = Options.steering,
     link_bandwidth: str = Options.link_bandwidth,
-    link_latency: float = Options.link_latency,
+    link_latency: str | float = Options.link_latency,
     phases: int | None = None,
     phase_loss: float = 0.05,
     rank_map: str | PathLike[str] | None = None,
@@ -147,7 +148,7 @@ def lower(
         queue_pairs: what a queue pair carries, `"chunk"` or `"route"`.
         steering: how srv6 steers, `"encap"` or `"plain"`.
         link_bandwidth: what a link of capacity 1 carries, for simgrid, such as `"100Gbps"`.
-        link_latency: how long a link takes, in seconds, for simgrid.
+        link_latency: how long a link takes, such as `"2us"`, or in seconds, for simgrid.
         phases: split the routes of ompi into so many phases.
         phase_loss: what the phases may cost.
         rank_map: a file with a line `node rank` for every terminal; else ranks are in the order
@@ -174,7 +175,7 @@ def lower(
         queue_pairs=queue_pairs,
         steering=steering,
         link_bandwidth=link_bandwidth,
-        link_latency=link_latency,
+        link_latency=parse_seconds(link_latency),
     )
     tables = {"rank map": rank_map, "addresses": addresses}
     given = {what: Path(path) for what, path in tables.items() if path is not None}

@@ -1,14 +1,15 @@
-"""Sizes of shards as people write them: `1000`, `64K`, or `1K:16M` by doubling."""
+"""Sizes of shards as people write them: `1000`, `64K`, `1MB`, or `1K:16M` by doubling."""
 
 import re
+import reprlib
 
 from a2aflow.errors import UsageError
 
 MAX_BYTES = 1 << 40
 """The largest shard that may be asked for."""
 
-_SIZE = re.compile(r"\s*([0-9]+)\s*([KMG]?)(?:i?B)?\s*", re.IGNORECASE)
-_SHIFT = {"": 0, "K": 10, "M": 20, "G": 30}
+_SIZE = re.compile(r"\s*([0-9]{1,15})\s*([KMGT]?)(iB|i|B|)\s*", re.IGNORECASE)
+_POWER = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
 
 
 def parse_sizes(text: str) -> tuple[int, ...]:
@@ -36,8 +37,18 @@ def parse_size(size: str | int) -> int:
 
 
 def _bytes(size: str, text: str) -> int:
+    """Return the bytes of a size: K and KiB are powers of 1024, KB is one of 1000."""
     match = _SIZE.fullmatch(size)
-    value = int(match[1]) << _SHIFT[match[2].upper()] if match else 0
+    if match and match[3].endswith("b"):
+        raise UsageError(
+            f"sizes {text!r}; a lower-case b stands for bits; expected bytes: "
+            f"{match[1]}{match[2].upper()} or {match[1]}{match[2].upper()}iB by 1024, "
+            f"{match[1]}{match[2].upper()}B by 1000"
+        )
+    base = 1000 if match and match[3] == "B" else 1024
+    value = int(match[1]) * base ** _POWER[match[2].upper()] if match else 0
     if not 0 < value <= MAX_BYTES:
-        raise UsageError(f"sizes {text!r}; expected such as 1000, 64K or 1K:16M")
+        raise UsageError(
+            f"sizes {reprlib.repr(text)}; expected such as 1000, 64K, 1MB or 1K:16M, and at most 1T"
+        )
     return value

@@ -21,6 +21,7 @@ from a2aflow.ir.messages import Messages
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.schedule import Schedule
+from a2aflow.ir.times import parse_seconds
 from a2aflow.ir.topology import Topology
 from a2aflow.loading import load
 from a2aflow.lp.settings import silent
@@ -51,6 +52,9 @@ Subject: TypeAlias = Schedule | Routes | Messages
 Rate: TypeAlias = str | float
 """Bytes per second, or a text such as `25Gbps`."""
 
+Seconds: TypeAlias = str | float
+"""A number of seconds, or a text such as `2us`."""
+
 Starts: TypeAlias = ArrayLike | str | PathLike[str] | None
 """When terminals begin: seconds of each, or a file of lines of a node and its seconds."""
 
@@ -60,8 +64,8 @@ def simulate(
     *,
     link_bandwidth: Rate | None = None,
     sizes: str | int | Sequence[int] = "1M",
-    latency: float = 0.0,
-    overhead: float = 0.0,
+    latency: Seconds = 0.0,
+    overhead: Seconds = 0.0,
     injection: Rate | None = None,
     start: Starts = None,
     sync: str = "dataflow",
@@ -91,8 +95,9 @@ def simulate(
             per second; what the topology's file says if left out.
         sizes: bytes of a shard, which is what one terminal sends to one other: a number, several,
             or a text such as `"64K"`, or `"1K:16M"` by doubling.
-        latency: seconds that a byte takes over a link, besides its rate.
-        overhead: seconds that a message costs its sender.
+        latency: how long a byte takes over a link, besides its rate: a text such as `"2us"`, or
+            seconds.
+        overhead: how long a message keeps its sender, likewise.
         injection: what a terminal can send, and receive, over all its links.
         start: seconds at which each terminal begins, or a file of lines of a node and its seconds.
         sync: of schedules: `"dataflow"` forwards what has arrived, `"step"` has a barrier after
@@ -116,7 +121,7 @@ def simulate(
         progress: called with a line now and then.
 
     >>> import a2aflow
-    >>> found = a2aflow.simulate(a2aflow.schedule("ring:4"), link_bandwidth=1e9, latency=1e-6)
+    >>> found = a2aflow.simulate(a2aflow.schedule("ring:4"), link_bandwidth=1e9, latency="1us")
     >>> round(found.seconds * 1e3, 6), round(found.bound_seconds * 1e3, 6)
     (2.099152, 2.097152)
 
@@ -183,7 +188,7 @@ class Place:
 
 
 def job_of(given: Routes | str | PathLike[str]) -> JobPart:
-    """Return the routes of a job: FILE, or FILE@SECONDS if it does not begin at once."""
+    """Return the routes of a job: FILE, or FILE@TIME if it does not begin at once."""
     if isinstance(given, Routes):
         return JobPart(given.problem.topology.name, given, 0.0)
     name, at, start = str(given).rpartition("@")
@@ -267,20 +272,21 @@ def steps_of(subject: Schedule | Messages, topology: Topology) -> StepMessages:
 def fabric_of(
     topology: Topology,
     link_bandwidth: Rate | None,
-    latency: float,
-    overhead: float,
+    latency: Seconds,
+    overhead: Seconds,
     injection: Rate | None,
 ) -> Fabric:
     """Return a topology in bytes and seconds."""
     rate = topology.bytes_per_second if link_bandwidth is None else _rate(link_bandwidth)
     if rate is None:
         raise UsageError(
-            "no link bandwidth; add what a link of capacity 1 carries, such as 25Gbps "
+            "no link bandwidth; add what a link of capacity 1 carries, such as 100G "
             "(--link-bandwidth), or give capacities their units in an edge list"
         )
     limit = None if injection is None else _rate(injection)
+    delay, cost = parse_seconds(latency), parse_seconds(overhead)
     try:
-        return Fabric(topology, rate, np.asarray(latency, np.float64), limit, overhead)
+        return Fabric(topology, rate, np.asarray(delay, np.float64), limit, cost)
     except InputError as error:
         raise UsageError(str(error)) from None
 
@@ -318,9 +324,9 @@ def starts_of_terminals(given: Starts, topology: Topology) -> Floats:
 
 def _seconds(text: str, path: Path) -> float:
     try:
-        return float(text)
-    except ValueError:
-        raise FormatError(f"{path}: {text[:40]!r}; expected seconds, such as 0.001") from None
+        return parse_seconds(text)
+    except UsageError as error:
+        raise FormatError(f"{path}: {error}") from None
 
 
 def _resolution(

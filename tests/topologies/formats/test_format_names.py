@@ -99,7 +99,7 @@ def test_edge_lists_of_networkx(tmp_path: Path) -> None:
     [
         ("a b 100Gbps\nb c\n", "line 2: no unit, but other lines have one, such as '100Gbps'"),
         ("a b 100Gbps\nb c 3\n", "line 2: no unit"),
-        ("a b 100Gbit\n", "'100Gbit' is not a capacity"),
+        ("a b 100GB\n", "'100GB' is not a capacity"),
         ("0 1 {'weight': 2}\n", "weight '2' and no capacity"),
         ("0 1 {'capacity': [1]}\n", "is not a capacity"),
         ("0 1 {__import__('os').getcwd()}\n", "are no attributes"),
