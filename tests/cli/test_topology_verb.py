@@ -9,8 +9,6 @@ import networkx as nx
 import pytest
 
 from a2aflow.cli.verbs import VERBS
-from a2aflow.errors import UsageError
-from a2aflow.ir.bandwidth import bytes_per_second
 from a2aflow.topologies.families import FAMILIES
 from a2aflow.topologies.formats import FORMATS
 from command_line import Run
@@ -122,21 +120,6 @@ def test_every_verb_has_help_with_an_example(run: Run, verb: str) -> None:
     assert outcome.code == 0
     assert f"a2aflow {verb}" in outcome.out
     assert "Example" in outcome.out
-
-
-@pytest.mark.parametrize(
-    ("text", "value"), [("25Gbps", 3.125e9), ("3.125GB/s", 3.125e9), ("100 Mbit/s", 12.5e6)]
-)
-def test_bandwidths(text: str, value: float) -> None:
-    """Bits and bytes are told apart."""
-    assert bytes_per_second(text) == pytest.approx(value)
-
-
-@pytest.mark.parametrize("text", ["", "25", "-1Gbps", "0bps", "1e999Gbps", "fast", "1..2Gbps"])
-def test_bad_bandwidths(text: str) -> None:
-    """A number without a unit is not guessed at."""
-    with pytest.raises(UsageError, match="such as 25Gbps"):
-        bytes_per_second(text)
 
 
 def test_the_capacity_attribute_is_named(run: Run, tmp_path: Path) -> None:

@@ -186,7 +186,7 @@ def test_the_verb_makes_shows_and_removes(run: Run) -> None:
         (("down", "x"), "unexpected extra argument"),
         (("cut", "0-1", "--name", "nowhere"), "no fabric 'nowhere'"),
         (("exec",), "Missing argument"),
-        (("up", "ring:4", "--rate", "10parsec"), "such as 25Gbps"),
+        (("up", "ring:4", "--rate", "10parsec"), "such as 100G, 25Gbps"),
     ],
 )
 @needs_testbed
