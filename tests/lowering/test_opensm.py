@@ -83,17 +83,14 @@ def test_ports_and_switches_are_those_of_the_netlist() -> None:
 
 
 def test_routes_that_do_not_go_by_destination_are_refused() -> None:
-    """The pair is named, what is wrong with it, and which methods do."""
-    with pytest.raises(
-        LimitError, match=r"routes from node 0 to node \d.*--method native and sssp"
-    ):
-        emit_opensm(layered("bipartite:4x4"), Options())
-    single = layered("torus:3x3x3", "single")
-    with pytest.raises(LimitError, match=r"the route from node \d+ to .* forwards by destination"):
-        emit_opensm(single, Options())
+    """The pair is named, what is wrong with it, and the command that leads to a file."""
+    several = (layered("bipartite:4x4"), r"routes from node 0 to node \d")
+    parted = (layered("torus:3x3x3", "single"), r"the route from node \d+ to .* by destination")
     two = replace(SMALL, layer=np.arange(SMALL.count) % 2)
-    with pytest.raises(LimitError, match="in 2 layers, but OpenSM's file engine has one"):
-        emit_opensm(two, Options())
+    for routes, found in (several, parted, (two, "in 2 layers, but OpenSM's file engine has one")):
+        advice = r".*route again with --method deadlock-free --destination-based"
+        with pytest.raises(LimitError, match=found + advice):
+            emit_opensm(routes, Options())
 
 
 def test_what_infiniband_does_not_have_is_refused() -> None:

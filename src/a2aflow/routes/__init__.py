@@ -77,7 +77,7 @@ USED_BY: dict[str, tuple[str, ...]] = {
     "chunks": SPLITTING_METHODS,
     "robust": ("robust",),
     "layer_change": ("deadlock-free",),
-    "destination_based": ("single", "sssp", "native"),
+    "destination_based": ("single", "deadlock-free", "sssp", "native"),
     "layers": tuple(each for each in ROUTERS.known if each != "deadlock-free"),
     "cluster": ("extp", "deadlock-free"),
 }

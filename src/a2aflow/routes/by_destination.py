@@ -4,7 +4,7 @@ That is what InfiniBand switches and most cards have room for: routes to a termi
 leads to it. The trees of `sssp` are a beginning. Then one node after the other changes the link by
 which it sends on to one terminal, with all that it passes on, if that lowers the potential of
 `best_response`, which grows steeper from pass to pass. A link that leads back to the node is none
-of the choices, so trees stay trees.
+of the choices, so trees stay trees. `deadlock_free.tables` does the same within one layer.
 
 A pass costs, for every node and terminal, a walk to the terminal over each of the node's links.
 """
@@ -12,18 +12,18 @@ A pass costs, for every node and terminal, a walk to the terminal over each of t
 from dataclasses import replace
 
 import numpy as np
-from numba import njit
 
-from a2aflow.ir.arrays import Floats, Ints
+from a2aflow.ir.arrays import Floats, Ints, inner_index, starts_of
 from a2aflow.ir.certificate import Certificate
 from a2aflow.ir.news import News
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
+from a2aflow.ir.topology import Topology
 from a2aflow.paths.shortest import Adjacency
 from a2aflow.routes.baselines.sssp import sssp_tables
 from a2aflow.routes.baselines.tables import routes_from_tables
 from a2aflow.routes.best_response import FIRST_STEEPNESS, LAST_STEEPNESS
-from a2aflow.routes.best_response_loops import LARGEST_PRICE_EXPONENT
+from a2aflow.routes.table_loops import Fabric, Tables, Turns, fill_tables, respond
 from a2aflow.settings import RouteSettings
 
 METHOD = "single by destination"
@@ -37,112 +37,93 @@ def route_by_destination(
     problem: Problem, certificate: Certificate, settings: RouteSettings
 ) -> Routes:
     """Return one route per pair; all routes to a terminal that meet go on together."""
-    table = _spread(problem, sssp_tables(problem), certificate.bound, settings)
-    return replace(routes_from_tables(problem, table, METHOD), certificate=certificate)
+    spreading = Spreading(problem, sssp_tables(problem))
+    spreading.spread(certificate.bound, settings)
+    return replace(routes_from_tables(problem, spreading.best, METHOD), certificate=certificate)
 
 
-def _spread(problem: Problem, table: Ints, goal: float, settings: RouteSettings) -> Ints:
-    """Return the best tables seen while nodes change the links by which they send on."""
-    topology, solve = problem.topology, settings.solve
-    wanted = problem.demand.table()
-    passing = np.zeros((len(topology.terminals), topology.nodes))
-    passing[:, topology.terminals] = wanted.T
-    load = np.zeros(topology.links)
-    fabric = (topology.head, topology.terminals, *Adjacency(topology).outgoing)
-    _fill(table, fabric, passing, load)
-    fit = goal * float(topology.capacity.mean()) / float(wanted[wanted > 0].mean())
-    last = min(LAST_STEEPNESS, max(10 * FIRST_STEEPNESS, fit))
-    best, least = table.copy(), float((load / topology.capacity).max())
-    for steepness in np.geomspace(FIRST_STEEPNESS, last, TREE_PASSES):
-        time = float((load / topology.capacity).max())
-        if time <= goal * (1 + 1e-9) or solve.out_of_time():
-            break
-        scale = steepness / (time * topology.capacity)
-        _respond(table, fabric, passing, load, (scale, float(steepness)))
-        time = float((load / topology.capacity).max())
-        if time < least:
-            best, least = table.copy(), time
-        gap = least / goal - 1
-        solve.report(
-            News.of_gap(f"tables by destination: {gap:.2%} above the bound", gap, solve.gap)
+class Spreading:
+    """Forwarding tables while nodes change their links: the present ones, and the `best` so far.
+
+    With an `order` of the links in which all ways go forward, their turns never close a cycle.
+    """
+
+    def __init__(self, problem: Problem, table: Ints, order: Ints | None = None) -> None:
+        self.problem, self.demand = problem, problem.demand.table()
+        self.fabric = fabric_of(problem.topology)
+        self.tables = Tables(
+            np.array(table),
+            np.zeros(table.shape),
+            np.zeros(table.shape, dtype=np.int64),
+            np.zeros(problem.topology.links),
         )
-    return best
+        self.turns = _no_turns(problem.topology, order)
+        fill_tables(self.tables, self.fabric, self.turns, self.demand)
+        self.best, self.least = np.array(table), self.time
+
+    @property
+    def time(self) -> float:
+        """The largest load over capacity of the present tables."""
+        return float((self.tables.load / self.problem.topology.capacity).max())
+
+    def spread(
+        self, goal: float, settings: RouteSettings, rng: np.random.Generator | None = None
+    ) -> None:
+        """Let nodes respond to ever steeper prices until the goal, the last pass, or time is up.
+
+        They do so in an order drawn anew for each pass, if there is something to draw from.
+        """
+        solve = settings.solve
+        for steepness in self._steepnesses(goal):
+            if self.least <= goal * (1 + 1e-9) or solve.out_of_time():
+                break
+            scale = steepness / (self.time * self.problem.topology.capacity)
+            several = [np.arange(count) for count in self.tables.link.shape]
+            rows, nodes = several if rng is None else map(rng.permutation, several)
+            prices = (scale, float(steepness))
+            respond(self.tables, self.fabric, self.turns, prices, (rows, nodes))
+            if self.time < self.least:
+                self.best, self.least = self.tables.link.copy(), self.time
+            gap = self.least / goal - 1
+            solve.report(
+                News.of_gap(f"tables by destination: {gap:.2%} above the bound", gap, solve.gap)
+            )
+
+    def _steepnesses(self, goal: float) -> Floats:
+        mean = float(self.demand[self.demand > 0].mean())
+        fit = goal * float(self.problem.topology.capacity.mean()) / mean
+        last = min(LAST_STEEPNESS, max(10 * FIRST_STEEPNESS, fit))
+        return np.geomspace(FIRST_STEEPNESS, last, TREE_PASSES)
 
 
-@njit(cache=True)
-def _fill(
-    table: Ints, fabric: tuple[Ints, Ints, Ints, Ints], passing: Floats, load: Floats
-) -> None:
-    """Add to what each node has for a terminal what others send over it, and load the links."""
-    head, terminals = fabric[:2]
-    for row in range(len(terminals)):
-        own = passing[row].copy()
-        for node in range(len(own)):
-            at = node
-            while own[node] > 0 and at != terminals[row]:
-                load[table[row, at]] += own[node]
-                at = head[table[row, at]]
-                passing[row, at] += own[node]
+def fabric_of(topology: Topology) -> Fabric:
+    """Return the links of a topology, by node."""
+    around = Adjacency(topology)
+    return Fabric(
+        topology.tail, topology.head, topology.terminals, *around.outgoing, *around.incoming
+    )
 
 
-@njit(cache=True)
-def _respond(
-    table: Ints,
-    fabric: tuple[Ints, Ints, Ints, Ints],
-    passing: Floats,
-    load: Floats,
-    prices: tuple[Floats, float],
-) -> None:
-    """Let every node change its link towards every terminal, if that lowers the potential."""
-    head, terminals, first, leaving = fabric
-    for row in range(len(terminals)):
-        next_link, end = table[row], terminals[row]
-        for node in range(table.shape[1]):
-            amount = passing[row, node]
-            if node == end or amount <= 0:
-                continue
-            _shift(next_link, head, node, end, -amount, load, passing[row])
-            cheapest = _cost(next_link[node], next_link, head, node, end, amount, load, prices)
-            for index in range(first[node], first[node + 1]):
-                link = leaving[index]
-                cost = _cost(link, next_link, head, node, end, amount, load, prices)
-                if cost < cheapest * (1 - 1e-9):
-                    cheapest = cost
-                    next_link[node] = link
-            _shift(next_link, head, node, end, amount, load, passing[row])
-
-
-@njit(cache=True)
-def _shift(
-    next_link: Ints, head: Ints, node: int, end: int, amount: float, load: Floats, passing: Floats
-) -> None:
-    """Add an amount to all links from a node to the end, and to what the nodes behind it pass."""
-    while node != end:
-        load[next_link[node]] += amount
-        node = head[next_link[node]]
-        passing[node] += amount
-
-
-@njit(cache=True)
-def _cost(
-    link: int,
-    next_link: Ints,
-    head: Ints,
-    node: int,
-    end: int,
-    amount: float,
-    load: Floats,
-    prices: tuple[Floats, float],
-) -> float:
-    """Return what an amount adds to the potential by a link; infinite if that leads back."""
-    scale, steepness = prices
-    total, at = 0.0, node
-    while True:
-        height = min(scale[link] * load[link] - steepness, LARGEST_PRICE_EXPONENT)
-        total += np.exp(height) * np.expm1(min(scale[link] * amount, LARGEST_PRICE_EXPONENT))
-        at = head[link]
-        if at == end:
-            return float(total)
-        if at == node or next_link[at] < 0:
-            return np.inf
-        link = next_link[at]
+def _no_turns(topology: Topology, order: Ints | None) -> Turns:
+    """Return all turns of a topology, none of them made; acyclic if links have an order."""
+    first_out, leaving = Adjacency(topology).outgoing
+    slot = np.empty(topology.links, dtype=np.int64)
+    slot[leaving] = inner_index(topology.out_degree)
+    nexts = topology.out_degree[topology.head]
+    held = np.repeat(np.arange(topology.links), nexts)
+    wanted = leaving[first_out[topology.head[held]] + inner_index(nexts)]
+    into = np.argsort(wanted, kind="stable")
+    uses, seen = np.zeros(len(held), dtype=np.int64), np.zeros(topology.links, dtype=np.int64)
+    return Turns(
+        acyclic=order is not None,
+        slot=slot,
+        held=held,
+        wanted=wanted,
+        first=starts_of(nexts),
+        into_first=np.searchsorted(wanted[into], np.arange(topology.links + 1)),
+        into=into,
+        uses=uses,
+        present=uses > 0,
+        rank=np.argsort(np.arange(topology.links) if order is None else order),
+        seen=seen,
+    )

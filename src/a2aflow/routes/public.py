@@ -81,7 +81,8 @@ def route(
         deadlock_free: short for `method="deadlock-free"` with so many `max_layers`.
         layer_change: let deadlock-free routes change layer on the way, for fabrics that can.
         destination_based: one next link per node and destination, as switches with tables by
-            destination have; `sssp` and `native` have no other.
+            destination have; `sssp` and `native` have no other. With `"deadlock-free"`, one layer
+            is enough.
         robust: short for `method="robust"`, against these demands: names of families, `"skew"`,
             `"pairs"`, `"destinations"` or `"hose"`, or files of demands.
         last: routes, or the path of some, to begin with: of this problem before links or nodes

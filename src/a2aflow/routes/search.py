@@ -76,11 +76,7 @@ def find_routes(
     With the last routes, of a problem a little different, it is these that are renewed.
     """
     settings = (settings or RouteSettings()).begin()
-    if settings.destination_based and (last is not None or settings.survive is not None):
-        raise UsageError(
-            "--destination-based with --from or --survive: renewed routes need not go on together "
-            "where they meet; leave out one of the two, or route the remaining fabric anew"
-        )
+    _refuse_with_tables(settings, last is not None)
     share = 1.0 if settings.layers is None or method == METHOD else ROUTING_SHARE
     solving = settings.solve.sharing(share)
     renewed = None
@@ -111,6 +107,22 @@ def find_routes(
         renewed,
         None if settings.survive is None else survive(routes, settings.survive, settings),
     )
+
+
+def _refuse_with_tables(settings: RouteSettings, renewing: bool) -> None:
+    """Refuse settings that contradict tables by destination."""
+    if not settings.destination_based:
+        return
+    if renewing or settings.survive is not None:
+        raise UsageError(
+            "--destination-based with --from or --survive: renewed routes need not go on together "
+            "where they meet; leave out one of the two, or route the remaining fabric anew"
+        )
+    if settings.layer_change:
+        raise UsageError(
+            "--destination-based with --layer-change: tables by destination are free of deadlocks "
+            "in one layer; leave out one of the two"
+        )
 
 
 def _judged(routes: Routes, settings: RouteSettings) -> Judged | None:

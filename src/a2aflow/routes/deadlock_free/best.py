@@ -53,6 +53,7 @@ from a2aflow.routes.deadlock_free.orders import order_bounds, up_down_orders
 from a2aflow.routes.deadlock_free.paths import peel_routes
 from a2aflow.routes.deadlock_free.search import least_volumes, search_orders
 from a2aflow.routes.deadlock_free.seeds import by_dimension
+from a2aflow.routes.deadlock_free.tables import route_by_tables
 from a2aflow.routes.dimension_order import dimension_orders, route_by_dimension
 from a2aflow.routes.extp import routes_of_flow
 from a2aflow.routes.layers.by_dimension import pack_by_dimension
@@ -109,6 +110,8 @@ def solve_deadlock_free(problem: Problem, layers: int, settings: RouteSettings) 
     if layers < 1:
         raise UsageError(f"{layers} virtual layers; expected at least 1")
     settings, units = settings.begin(), normal_units(problem)
+    if settings.destination_based:
+        return units.restored(_found(_by_tables(units.problem, settings), problem, 1, settings))
     # Quick, and sometimes better than what the program is at when time runs out.
     best = _at_scale(units.problem, layers, settings)
     channels = problem.topology.links * min(layers, USEFUL_LAYERS)
@@ -117,13 +120,19 @@ def solve_deadlock_free(problem: Problem, layers: int, settings: RouteSettings) 
         found = _by_program(units.problem, layers, settings, needed=best is None)
         answers = (each for each in (best, found) if each)
         best = min(answers, key=lambda each: each.time, default=None)
-    if best is None:
-        _require_time(problem, layers, settings)
-        raise InputError(
-            f"found no order of the links of {problem.topology.name} in {layers} virtual layer(s) "
-            "in which every pair has a route; allow more layers"
-        )
-    return units.restored(best)
+    return units.restored(_found(best, problem, layers, settings))
+
+
+def _found(best: Routes | None, problem: Problem, layers: int, settings: RouteSettings) -> Routes:
+    """Return the routes, or raise the reason why there are none."""
+    if best is not None:
+        return best
+    _require_time(problem, layers, settings)
+    advice = "leave out --destination-based" if settings.destination_based else "allow more layers"
+    raise InputError(
+        f"found no order of the links of {problem.topology.name} in {layers} virtual layer(s) "
+        f"in which every pair has a route; {advice}"
+    )
 
 
 def _require_time(problem: Problem, layers: int, settings: RouteSettings) -> None:
@@ -135,13 +144,25 @@ def _require_time(problem: Problem, layers: int, settings: RouteSettings) -> Non
         )
 
 
+def _by_tables(problem: Problem, settings: RouteSettings) -> Routes | None:
+    """Return routes by tables of destinations, in one layer."""
+    certificate = _proof(problem, settings)
+    first = _by_dimension(problem, 1, certificate, change=False)
+    return route_by_tables(problem, certificate, METHOD, settings, first)
+
+
+def _proof(problem: Problem, settings: RouteSettings) -> Certificate:
+    """Prove a bound no finer than whole chunks can follow it, in a share of the time."""
+    solving = settings.solve.sharing(BOUND_SHARE)
+    gap = max(solving.gap, COARSE_BOUND_GAP)
+    return solve_master(problem, replace(solving, gap=gap)).certificate
+
+
 def _at_scale(problem: Problem, layers: int, settings: RouteSettings) -> Routes | None:
     """Return routes in an order of all channels, or in dimension order if that is as good."""
-    solving = settings.solve.sharing(BOUND_SHARE)
-    proof = replace(solving, gap=max(solving.gap, COARSE_BOUND_GAP))
-    certificate = solve_master(problem, proof).certificate
+    certificate = _proof(problem, settings)
     routes = _by_dimension(problem, layers, certificate, settings.layer_change)
-    if routes is not None and routes.gap <= proof.gap:
+    if routes is not None and routes.gap <= max(settings.solve.gap, COARSE_BOUND_GAP):
         return routes
     useful = min(layers, USEFUL_LAYERS)
     found = route_in_lanes(problem, useful, certificate, METHOD, settings)

@@ -20,6 +20,7 @@ from a2aflow.errors import InputError, UsageError
 from a2aflow.ir.arrays import Ints
 from a2aflow.ir.find_grid import grid_of
 from a2aflow.ir.routes import Routes
+from a2aflow.routes.by_destination import METHOD as BY_DESTINATION
 from a2aflow.routes.dimension_order import route_by_dimension
 from a2aflow.routes.layers.cycles import break_cycles
 from a2aflow.routes.layers.lash import lash, lash_sequential
@@ -31,6 +32,9 @@ Layering = Callable[[Routes, int, SolveSettings], Ints]
 
 FREE_TO_CHOOSE = ("extp", "single", "few")
 """Methods that promise a time and a number of routes per pair, and no particular routes."""
+
+TABLE_METHODS = ("sssp", "native", BY_DESTINATION)
+"""Methods with one next link per node and destination."""
 
 DIMENSION, REROUTED = "routes in dimension order", "other routes"
 """How notes call what is taken instead of the given routes."""
@@ -64,9 +68,15 @@ def _within(layered: Routes, algorithm: str, max_layers: int | None) -> Routes:
         raise InputError(
             f"{algorithm} needs {needed} virtual layers for these {layered.count} routes and "
             f"{max_layers} are allowed; allow {needed}, try another of {', '.join(LAYERINGS)}, or "
-            "compute routes for so many layers (--method deadlock-free)"
+            f"compute routes for so many layers ({_for_layers(layered)})"
         )
     return layered
+
+
+def _for_layers(routes: Routes) -> str:
+    """Return the options that compute routes of the same kind for a number of layers."""
+    tables = " --destination-based" if routes.method in TABLE_METHODS else ""
+    return f"--method deadlock-free{tables}"
 
 
 def layers_in_time(

@@ -172,16 +172,16 @@ def _fill(
         before = present[mine]
         taken[route] = True
         for each in mine:
-            if not present[each] and not _insert(each, ends, around, present, rank, seen):
+            if not present[each] and not insert_turn(each, ends, around, present, rank, seen):
                 taken[route] = False
                 present[mine] = before
-                closed[each] = not _insert(each, ends, around, present, rank, seen)
+                closed[each] = not insert_turn(each, ends, around, present, rank, seen)
                 break
             present[each] = True
 
 
 @njit(cache=True)
-def _insert(
+def insert_turn(
     turn: int,
     ends: tuple[Ints, Ints],
     around: tuple[Ints, Ints, Ints],

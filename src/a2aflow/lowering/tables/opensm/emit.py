@@ -37,9 +37,10 @@ NO_LINK = NO_PORT = -1
 """In place of a link or port where a switch has no entry for a destination."""
 
 ADVICE = (
-    "the routes of --method native and sssp go by their destination, and so do those of dor on "
-    "hypercubes and meshes"
+    "route again with --method deadlock-free --destination-based, which gives one port per "
+    "destination in one layer on any connected network of cables"
 )
+"""The command that always leads to a file."""
 
 
 def emit_opensm(routes: Routes, _: Options) -> str:
@@ -54,8 +55,7 @@ def emit_opensm(routes: Routes, _: Options) -> str:
     if routes.layers not in (None, 1):
         raise LimitError(
             f"these routes are free of deadlocks in {routes.layers} layers, but OpenSM's file "
-            "engine has one service level; route again with another method until one layer is "
-            f"enough: {ADVICE}"
+            f"engine has one service level; {ADVICE}"
         )
     header = [
         first_line(topology.nodes, len(topology.terminals)),
