@@ -1,15 +1,23 @@
 """What tests ask of lowered files of any target."""
 
-from collections.abc import Mapping
 from typing import Any
 
-SIZES_ONLY = ("goal", "chakra")
-"""Targets for simulators, whose files have no content that could be right or wrong."""
+from a2aflow.ir.schedule import Schedule
+from a2aflow.lowering import TARGETS, Options, targets_for
+from a2aflow.verification import verify_text
+from simulator_files import READERS, check_traffic
+
+EXECUTED = tuple(name for name in targets_for(Schedule) if name not in READERS)
+"""Targets for schedules whose files `verify` executes on real bytes."""
+
+SIMULATED = tuple(READERS)
+"""Targets for schedules that are only written: their files are simulated here."""
 
 
-def holds(found: Mapping[str, Any]) -> bool:
-    """Whether a check has found that every byte arrives or, without bytes, that all ends meet."""
-    known = {key: found[key] for key in ("correct", "matched") if key in found}
-    assert len(known) == 1
-    assert ("matched" in known) == (found["format"] in SIZES_ONLY)
-    return known.popitem()[1] is True
+def check_lowered(target: str, schedule: Schedule, **options: Any) -> None:
+    """Lower a schedule; the file, parsed back and executed, has to do what the schedule does."""
+    content = TARGETS[target].emit(schedule, Options(**options))
+    if target in SIMULATED:
+        check_traffic(READERS[target](content), schedule)
+    else:
+        assert verify_text(content, target, schedule)["correct"]

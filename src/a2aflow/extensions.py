@@ -53,7 +53,8 @@ def register_target(name: str, target: Target) -> None:
     """Add a target of `lower`: a `Target` says whether it takes a `Schedule` or `Routes`.
 
     What it emits is read back by its own reader and checked before anybody gets it, so the reader
-    has to be as strict as the real consumer.
+    has to be as strict as the real consumer. Without a reader (`read=None`), the schedule or routes
+    are checked, and the file is not.
 
     >>> import a2aflow
     >>> a2aflow.register_target("msccl", a2aflow.lowering.TARGETS["msccl"])

@@ -5,28 +5,26 @@ from os import PathLike
 from pathlib import Path
 from typing import TypeAlias
 
-from a2aflow.errors import FormatError
 from a2aflow.ir.execution_plan import ExecutionPlan
 from a2aflow.ir.files.artefacts import Saved, is_saved, refuse_unknown, saved_from_json
 from a2aflow.ir.files.json import parse_json
 from a2aflow.ir.files.npz import artefact_from_bytes, is_archive
-from a2aflow.ir.files.text import decode, read_bytes, read_folder, require_size
+from a2aflow.ir.files.text import decode, read_bytes, require_size
 from a2aflow.ir.messages import Messages
-from a2aflow.ir.program import MAX_RANKS, Program
-from a2aflow.ir.traffic import Traffic
-from a2aflow.lowering import MAX_LOWERED_BYTES, Content, kind_of, parse_lowered
+from a2aflow.ir.program import Program
+from a2aflow.lowering import MAX_LOWERED_BYTES, kind_of, parse_lowered
 from a2aflow.lowering.tables.routed_file import RoutedFile
 from a2aflow.topologies.formats import read_topology
 
-Noun: TypeAlias = Saved | Program | ExecutionPlan | Messages | Traffic | RoutedFile
+Noun: TypeAlias = Saved | Program | ExecutionPlan | Messages | RoutedFile
 """What a file may stand for."""
 
 
 @dataclass(frozen=True)
 class LoweredText:
-    """What a target of `lower` looks like the writer of, not parsed yet: a text, or a folder."""
+    """What a target of `lower` looks like the writer of, not parsed yet."""
 
-    text: Content
+    text: str
     where: str
     kind: str
     """The name of the target."""
@@ -36,9 +34,8 @@ def load(path: str | PathLike[str]) -> Noun:
     """Return what a file stands for: the content tells, not the name.
 
     Whatever a noun's `save` wrote (JSON or `.npz`), topologies in every format that can be read,
-    programs and plans of any target of `lower`, by their folder if a target writes several files,
-    and lowered routes as the file says them. What is read is sound as far as its shape goes;
-    whether it is true is for `verify` to say.
+    programs and plans that `lower` wrote, and lowered routes as the file says them. What is read
+    is sound as far as its shape goes; whether it is true is for `verify` to say.
 
     >>> import a2aflow
     >>> found = a2aflow.schedule("ring:4")
@@ -54,8 +51,6 @@ def load(path: str | PathLike[str]) -> Noun:
 
 def opened(path: Path) -> Saved | LoweredText:
     """Return what a file holds; artefacts and programs are read once, so they may be a pipe."""
-    if path.is_dir():
-        return _opened_folder(path)
     data, where = read_bytes(path), str(path)
     if is_archive(data):
         return artefact_from_bytes(data, where)
@@ -69,14 +64,3 @@ def opened(path: Path) -> Saved | LoweredText:
         return LoweredText(text, where, kind)
     refuse_unknown(value, where)
     return read_topology(path)
-
-
-def _opened_folder(path: Path) -> LoweredText:
-    files = read_folder(path, MAX_RANKS, MAX_LOWERED_BYTES)
-    kind = kind_of(files)
-    if kind is None:
-        raise FormatError(
-            f"{path}: a folder of {len(files)} files that no target has written; expected a file, "
-            "or the folder of a target that writes one file for every rank"
-        )
-    return LoweredText(files, str(path), kind)

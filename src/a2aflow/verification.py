@@ -16,7 +16,6 @@ from a2aflow.check.program.alltoall import AllToAllReport, check_all_to_all
 from a2aflow.check.program.interpret_plan import check_plan
 from a2aflow.check.program.messages import check_messages
 from a2aflow.check.program.timing import time_on
-from a2aflow.check.program.traffic import TrafficReport, check_traffic
 from a2aflow.check.routes import RoutesReport, check_routes
 from a2aflow.check.schedule import ScheduleReport, check_schedule
 from a2aflow.check.template import TemplateReport, check_template
@@ -36,9 +35,8 @@ from a2aflow.ir.provenance import Provenance
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.schedule import Schedule
 from a2aflow.ir.topology import Topology
-from a2aflow.ir.traffic import Traffic
 from a2aflow.loading import LoweredText, Noun, opened
-from a2aflow.lowering import TARGETS, Content, Lowered, parse_lowered
+from a2aflow.lowering import TARGETS, Lowered, parse_lowered
 from a2aflow.lowering.programs.msccl.complete import refusals
 from a2aflow.lowering.programs.msccl.limits import RUNTIMES
 from a2aflow.lowering.ranks import topology_by_rank
@@ -48,18 +46,10 @@ from a2aflow.topologies.given import Given, GivenDemand, demand_of, topology_of
 Reference = Topology | Problem | Routes | Schedule
 """What a file is held against: a topology stands for the uniform all-to-all on it."""
 
-Executed = AllToAllReport | TrafficReport
-"""What came out of executing a program, or traffic."""
-
 Bound: TypeAlias = Callable[[Problem], float]
 """What proves a bound on the time of a problem."""
 
-KINDS = {
-    Program: "program",
-    ExecutionPlan: "execution plan",
-    Messages: "messages",
-    Traffic: "traffic",
-}
+KINDS = {Program: "program", ExecutionPlan: "execution plan", Messages: "messages"}
 """What is lowered, if it is no file of a target."""
 
 Subject: TypeAlias = str | PathLike[str] | Noun
@@ -210,37 +200,26 @@ def _demand(lowered: Lowered) -> Demand:
     """Return how much ranks send each other, in the unit of the time."""
     if isinstance(lowered, Messages):
         return lowered.demand
-    if isinstance(lowered, Traffic):
-        return _demand_of_traffic(lowered)
     return lowered.chunks.demand()
 
 
-def _demand_of_traffic(traffic: Traffic) -> Demand:
-    """Return how much ranks send each other: of traffic that does not say it, all alike."""
-    counts = None if traffic.shard is None else traffic.shard.counts
-    ranks = len(traffic.ranks)
-    return Demand(ranks, None if counts is None else counts / (traffic.unit or 1))
-
-
 def verify_text(
-    text: Content, where: str, reference: Reference | None = None, bound: Bound | None = None
+    text: str, where: str, reference: Reference | None = None, bound: Bound | None = None
 ) -> dict[str, Any]:
-    """Check what a target has written, a text or a folder; return what it is.
+    """Check what a target has written; return what it is.
 
     A program on a topology has to keep to the links (`check.program.timing`); `gap` compares the
     time that it takes there to what `bound` proves of the problem. Routes must be simple paths of
     the topology through the ports that the file states, carry exactly the demand, and be free of
-    deadlocks in every layer. Held against routes, it must say the same; traffic, which has sizes
-    only, is held against its schedule in bytes. Only the fabric's table has its own topology, so
-    that its routes can be checked alone.
+    deadlocks in every layer. Held against routes, it must say the same. Only the fabric's table has
+    its own topology, so that its routes can be checked alone.
     """
     kind, lowered = parse_lowered(text, where)
     if isinstance(lowered, RoutedFile):
         return _verify_routed(kind, lowered, where, reference)
-    schedule = reference if isinstance(reference, Schedule) else None
-    report = _executed(lowered, where, schedule)
+    report = _executed(lowered, where)
     found = _summary(kind, lowered, report)
-    if kind == "msccl" and isinstance(lowered, Program) and isinstance(text, str):
+    if kind == "msccl" and isinstance(lowered, Program):
         refused = refusals(lowered, text, where)
         found["runtimes"] = [name for name in RUNTIMES if name not in refused]
         found |= {"refused_by": refused} if refused else {}
@@ -248,13 +227,11 @@ def verify_text(
     return found | _timed(lowered, report, where, topology, bound)
 
 
-def _executed(lowered: Lowered, where: str, schedule: Schedule | None = None) -> Executed:
+def _executed(lowered: Lowered, where: str) -> AllToAllReport:
     """Execute a program; raise what is wrong with it."""
-    report: Executed
+    report: AllToAllReport
     if isinstance(lowered, Messages):
         report = check_messages(lowered)
-    elif isinstance(lowered, Traffic):
-        report = check_traffic(lowered, schedule)
     else:
         report = check_all_to_all(lowered) if isinstance(lowered, Program) else check_plan(lowered)
     if not report.correct:
@@ -264,7 +241,7 @@ def _executed(lowered: Lowered, where: str, schedule: Schedule | None = None) ->
 
 def _timed(
     lowered: Lowered,
-    report: Executed,
+    report: AllToAllReport,
     where: str,
     topology: Topology | None,
     bound: Bound | None,
@@ -278,17 +255,15 @@ def _timed(
         return {}
     time = time_on(lowered, report, topology, where)
     found: dict[str, Any] = {"topology": topology.name, "time": time}
-    if not isinstance(lowered, Messages | Traffic) and not lowered.chunks.uniform:
+    if not isinstance(lowered, Messages) and not lowered.chunks.uniform:
         found["chunk_sizes"] = "equal"
-    if bound is None or (isinstance(lowered, Traffic) and lowered.shard is None):
+    if bound is None:
         return found
     proven = bound(Problem(topology, _demand(lowered)))
     return found | {"bound": proven, "gap": time / proven - 1.0}
 
 
-def _summary(kind: str, lowered: Lowered, report: Executed) -> dict[str, Any]:
-    if isinstance(lowered, Traffic) or isinstance(report, TrafficReport):
-        return _summary_of_traffic(kind, lowered, report)
+def _summary(kind: str, lowered: Lowered, report: AllToAllReport) -> dict[str, Any]:
     found: dict[str, Any] = {
         "format": kind,
         "name": lowered.name,
@@ -307,20 +282,6 @@ def _summary(kind: str, lowered: Lowered, report: Executed) -> dict[str, Any]:
     else:
         found["thread_blocks"] = max(len(each.blocks) for each in lowered.ranks)
     return found
-
-
-def _summary_of_traffic(kind: str, lowered: Lowered, report: Executed) -> dict[str, Any]:
-    """Say what traffic is: it matches and ends, but has no bytes that could be right or wrong."""
-    return {
-        "format": kind,
-        "name": lowered.name,
-        "ranks": len(lowered.ranks),
-        "matched": report.correct,
-        "steps": report.steps,
-        "messages": lowered.messages if isinstance(lowered, Traffic) else 0,
-        "sent_bytes": int(report.sends.sum()),
-        "max_bytes_per_link": int(report.sends.max()),
-    }
 
 
 def _chunks(chunks: Chunks) -> dict[str, int]:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,9 +21,7 @@ from a2aflow.check import symmetry as verify_symmetry
 from a2aflow.check.flow import check_flow, check_topology
 from a2aflow.check.jobs import check_job_rates
 from a2aflow.check.program import messages as verify_messages
-from a2aflow.check.program import traffic as verify_traffic
 from a2aflow.check.program.messages import check_messages
-from a2aflow.check.program.traffic import check_traffic
 from a2aflow.check.routes import check_routes
 from a2aflow.check.schedule import check_schedule
 from a2aflow.errors import VerificationError
@@ -40,10 +38,7 @@ from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.schedule import Schedule
 from a2aflow.ir.topology import Topology
-from a2aflow.ir.traffic import Traffic
-from a2aflow.lowering import Options
 from a2aflow.lowering.programs.messages import messages_of
-from a2aflow.lowering.programs.traffic import traffic_of
 from a2aflow.routes.single import route_single
 from a2aflow.settings import RouteSettings
 from a2aflow.topologies.operators import set_capacities
@@ -67,15 +62,6 @@ MESSAGES = messages_of(hop_schedule(build("ring:5")))
 HUB = hop_schedule(Topology.from_edges("hub", 4, [(0, 3), (1, 3), (2, 3)], terminals=[0, 1, 2]))
 
 
-class Held(NamedTuple):
-    """Traffic that is held against a schedule."""
-
-    traffic: Traffic
-    schedule: Schedule
-
-
-TRAFFIC = traffic_of(hop_schedule(build("ring:5")), Options(shard_bytes=64))
-
 JOBS = fair_job_rates(
     set_capacities(build("mesh:4"), {(0, 1): 2.0, (1, 0): 2.0}),
     [Job("pair", Demand.of_groups(4, [(0, 1)])), Job("all", Demand(4))],
@@ -83,7 +69,7 @@ JOBS = fair_job_rates(
 )
 """Two levels: the middle of a line blocks all, and leaves more to the pair at its end."""
 
-Made = Flow | Routes | Schedule | Topology | Messages | Traffic | Held | JobRates
+Made = Flow | Routes | Schedule | Topology | Messages | JobRates
 
 
 def check_told(messages: Messages) -> None:
@@ -93,75 +79,12 @@ def check_told(messages: Messages) -> None:
         raise VerificationError(messages.name, outcome.problems())
 
 
-def check_held(held: Held | Traffic) -> None:
-    """Raise what the judge of traffic tells."""
-    traffic, schedule = held if isinstance(held, Held) else (held, None)
-    outcome = check_traffic(traffic, schedule)
-    if not outcome.correct:
-        raise VerificationError(traffic.name, outcome.problems())
-
-
-def with_operations(traffic: Traffic, changes: dict[int, dict[str, Any]]) -> Traffic:
-    """Return traffic with other columns at some ranks."""
-    parts = list(traffic.ranks)
-    for rank, columns in changes.items():
-        parts[rank] = replace(parts[rank], **columns)
-    return replace(traffic, ranks=tuple(parts))
-
-
-def with_bytes(traffic: Traffic, changes: dict[tuple[int, bool, int], int]) -> Traffic:
-    """Return traffic whose first send, or receive, of a rank with another has other bytes."""
-    for (rank, sends, peer), size in changes.items():
-        part = traffic.ranks[rank]
-        which = int(np.flatnonzero((part.sends == sends) & (part.peer == peer))[0])
-        more = {"bytes": changed(part.bytes, which, size)}
-        traffic = with_operations(traffic, {rank: more})
-    return traffic
-
-
-def both_ends(sender: int, receiver: int, size: int) -> dict[tuple[int, bool, int], int]:
-    """Return other bytes of the first message between two ranks, for `with_bytes`."""
-    return {(sender, True, receiver): size, (receiver, False, sender): size}
-
-
-def without_receive() -> Traffic:
-    """Return traffic without an operation that nothing comes after or beside."""
-    part = TRAFFIC.ranks[1]
-    which = int(np.flatnonzero(~part.sends & (part.peer == 0) & (part.tag == 1))[0])
-    columns = {
-        key: np.delete(getattr(part, key), which) for key in ("sends", "peer", "tag", "bytes")
-    }
-    first = {key: np.delete(getattr(part, key), which) for key in ("after_first", "beside_first")}
-    return with_operations(TRAFFIC, {1: columns | first})
-
-
-def waiting_for_each_other() -> Traffic:
-    """Return two messages, of each of which the send comes after the receive of the other."""
-    parts = [
-        replace(
-            part,
-            sends=np.array([True, False]),
-            peer=np.full(2, 1 - rank),
-            tag=np.array([0, 0]),
-            bytes=np.array([1, 1]),
-            after_first=np.array([0, 1, 1]),
-            after=np.array([1]),
-            beside_first=np.array([0, 0, 0]),
-            beside=np.array([], dtype=np.int64),
-        )
-        for rank, part in enumerate(TRAFFIC.ranks[:2])
-    ]
-    return Traffic("two", tuple(parts))
-
-
 CHECKS: dict[type, Callable[[Any], object]] = {
     Flow: check_flow,
     Messages: check_told,
     Routes: check_routes,
     Schedule: check_schedule,
     Topology: check_topology,
-    Traffic: check_held,
-    Held: check_held,
     JobRates: check_job_rates,
 }
 
@@ -524,22 +447,6 @@ FORGERIES: dict[str, Callable[[], Sequence[Made]]] = {
     "step 1: 1 chunks are not where they are read, the first at rank 1": lambda: [
         with_slots(MESSAGES, "from_slot", {(0, 2, 1, 2): 2, (0, 2, 2, 1): 2})
     ],
-    "rank 0 to rank 1, tag 1: 1 sends and 0 receives": lambda: [without_receive()],
-    "rank 0 to rank 1, tag 0: 129 bytes are sent and 128 received": lambda: [
-        with_bytes(TRAFFIC, {(0, True, 1): 129})
-    ],
-    "deadlock: 4 operations never end, the first is operation 0 of rank 0, the send to": lambda: [
-        waiting_for_each_other()
-    ],
-    r"rank 1 sends 229 bytes; its shards have 256": lambda: [
-        with_bytes(with_bytes(TRAFFIC, both_ends(1, 0, 1)), both_ends(1, 2, 100))
-    ],
-    "193 bytes from rank 0 to rank 1; the schedule has 192": lambda: [
-        Held(with_bytes(TRAFFIC, both_ends(0, 1, 129)), hop_schedule(build("ring:5")))
-    ],
-    r"ranks \[0, 1\] send or receive otherwise than by the schedule: rank 0 has": lambda: [
-        Held(with_bytes(traffic_of(HUB, Options()), both_ends(0, 1, 1 << 21)), HUB)
-    ],
 }
 """By message, what is forged so that a checker has this to say and nothing else."""
 
@@ -549,7 +456,7 @@ there for a fault in the checkers themselves, so it is forged by one."""
 
 SOURCES = (
     *(verify, verify_routes, verify_schedule, verify_symmetry, verify_messages),
-    *(verify_traffic, verify_jobs),
+    verify_jobs,
 )
 
 

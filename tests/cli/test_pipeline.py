@@ -7,7 +7,7 @@ import pytest
 from a2aflow.ir.schedule import Schedule
 from a2aflow.lowering import targets_for
 from command_line import Run
-from lowered_files import holds
+from lowered_files import EXECUTED
 
 FABRICS = {
     "3-cube": ("hypercube:3",),
@@ -31,8 +31,9 @@ def test_from_topology_to_bytes(run: Run, tmp_path: Path, name: str) -> None:
         file = tmp_path / f"alltoall{entry.suffix}"
         lowered = run("lower", schedule, "--to", target, "-o", file, "--json")
         assert lowered.code == 0, lowered.err
-        found = run("verify", file, "--topology", topology, "--json").json
-        assert holds(found)
-        assert found["time"] >= found["bound"] * (1 - 1e-9)
+        if target in EXECUTED:
+            found = run("verify", file, "--topology", topology, "--json").json
+            assert found["correct"]
+            assert found["time"] >= found["bound"] * (1 - 1e-9)
     ran = run("run", schedule, "--on", "reference", "--bytes", "1K", "--json")
     assert ran.code == 0, ran.err

@@ -16,7 +16,7 @@ from a2aflow.ir.noun import Noun
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.schedule import Schedule
-from a2aflow.lowering import TARGETS, Options, targets_for
+from a2aflow.lowering import TARGETS, Options, parse_lowered, targets_for
 from a2aflow.topologies.formats import FORMATS
 
 TOLERANCE = 1e-6
@@ -55,7 +55,7 @@ def _topologies() -> list[Sample]:
 
 def _to(target: str) -> str:
     """Return the words that ask for a target; a folder does not go to standard output."""
-    return f"{target} -o folder" if TARGETS[target].folder else target
+    return f"{target} -o folder" if target == "chakra" else target
 
 
 def _artefacts() -> list[Sample]:
@@ -96,6 +96,7 @@ def _lowered() -> list[Sample]:
         )
         for words, file, targets in made
         for kind, target in targets.items()
+        if target.read is not None
     ]
 
 
@@ -201,7 +202,7 @@ def _lowered_nouns() -> dict[str, Noun]:
     """Return what files of runtimes say, which only the library saves."""
     schedule = a2aflow.schedule(SPEC)
     read = {
-        kind: TARGETS[kind].read(TARGETS[kind].emit(schedule, Options()), kind)
+        kind: parse_lowered(TARGETS[kind].emit(schedule, Options()), kind)[1]
         for kind in ("msccl", "oneccl", "mscclpp")
     }
     return {f"{kind}.json": noun for kind, noun in read.items() if isinstance(noun, Noun)}

@@ -121,7 +121,7 @@ def _commands(rng: Random, demand: list[str], verb: str) -> list[list[str]]:
             lowered = ["lower", out, "--to", kind, "--max-routes", "4096", "-o", "l", "--json"]
             after += [lowered, ["verify", "l", "--topology", "t.json", "--json"]]
     elif not demand:
-        kind = rng.choice(sorted(targets_for(Schedule)))
+        kind = rng.choice(sorted(each for each, by in targets_for(Schedule).items() if by.read))
         after += [
             ["lower", out, "--to", kind, "-o", "l", "--json"],
             ["verify", "l", "--topology", "t.json", "--json"],

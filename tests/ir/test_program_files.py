@@ -12,7 +12,7 @@ from a2aflow.ir.execution_plan import ExecutionPlan
 from a2aflow.ir.files.json import plan_from_json, plan_to_json, program_from_json, program_to_json
 from a2aflow.ir.messages import Messages
 from a2aflow.ir.program import Program
-from a2aflow.lowering import TARGETS, Lowered, Options
+from a2aflow.lowering import TARGETS, Lowered, Options, parse_lowered
 from a2aflow.lowering.tables.routed_file import RoutedFile
 from hop_schedules import hop_schedule
 from uneven_cases import CASES
@@ -30,7 +30,7 @@ KINDS = {
 
 def lowered(target: str, name: str) -> Lowered:
     """Return what the file of a target says."""
-    found = TARGETS[target].read(TARGETS[target].emit(SCHEDULES[name], Options()), "file")
+    found = parse_lowered(TARGETS[target].emit(SCHEDULES[name], Options()), "file")[1]
     assert type(found) is KINDS[target, name]
     assert not isinstance(found, RoutedFile)
     return found

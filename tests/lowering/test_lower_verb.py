@@ -9,13 +9,15 @@ import typer
 from lowering_cases import schedule_named
 from typer.testing import CliRunner
 
+import a2aflow
 from a2aflow.cli.lower import lower_verb
 from a2aflow.errors import FormatError, LimitError, UsageError, VerificationError
 from a2aflow.ir.files.json import schedule_to_json, write_json
 from a2aflow.ir.schedule import Schedule
 from a2aflow.lowering import TARGETS, Options, targets_for
 from a2aflow.verification import verify
-from lowered_files import SIZES_ONLY, holds
+from hop_schedules import KEYS
+from lowered_files import EXECUTED, SIMULATED
 
 APP = typer.Typer()
 APP.command()(lower_verb)
@@ -48,14 +50,28 @@ def test_lower_writes_a_checked_file(saved: Path, tmp_path: Path, target: str) -
     output = tmp_path / "out"
     summary = json.loads(call(saved, "--to", target, "-o", output, "--channels", 2, "--json"))
     assert summary["format"] == target
-    assert holds(summary)
-    if target not in SIZES_ONLY:
-        # Messages have no channels.
-        assert summary["chunks_per_shard"] == (2 if target == "messages" else 4)
-    files = sorted(output.iterdir()) if TARGETS[target].folder else [output]
+    # Messages and what is only written have no channels.
+    assert summary["chunks_per_shard"] == (2 if target in ("messages", *SIMULATED) else 4)
+    files = sorted(output.iterdir()) if output.is_dir() else [output]
     assert sorted(summary["saved"]) == [str(file) for file in files]
     assert summary["bytes"] == sum(file.stat().st_size for file in files)
-    assert verify(output).facts["steps"] == summary["steps"]
+    if target in EXECUTED:
+        assert summary["correct"]
+        assert verify(output).facts["steps"] == summary["steps"]
+
+
+@pytest.mark.parametrize("target", SIMULATED)
+def test_what_is_only_written_is_not_read(saved: Path, tmp_path: Path, target: str) -> None:
+    """The message names what to use instead; a wrong schedule is refused before it is lowered."""
+    output = tmp_path / "out"
+    call(saved, "--to", target, "-o", output)
+    for use in (verify, a2aflow.load, a2aflow.run):
+        with pytest.raises(FormatError, match=r"use the saved schedule|: Is a dir"):
+            use(output)
+    schedule = schedule_named("hypercube:3", 2)
+    cut = replace(schedule, **{key: getattr(schedule, key)[:-1] for key in KEYS})
+    with pytest.raises(VerificationError, match="never arrive"):
+        a2aflow.lower(cut, to=target)
 
 
 @pytest.mark.parametrize("words", [(), ("-o", "-")])

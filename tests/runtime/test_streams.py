@@ -161,12 +161,11 @@ def test_what_is_no_all_to_all_is_refused_before_it_runs(run: Run, tmp_path: Pat
         a2aflow.run(path)
 
 
-@pytest.mark.parametrize("target", ["goal"])
-def test_files_without_bytes_are_not_run(target: str, tmp_path: Path) -> None:
-    """Sizes alone move nothing; the message says what does."""
+def test_routes_are_not_run(tmp_path: Path) -> None:
+    """Routes alone move nothing; the message says what does."""
     path = tmp_path / "file"
-    path.write_text(TARGETS[target].emit(hop_schedule(build("ring:4")), Options()))
-    with pytest.raises(UsageError, match=r"target goal does not say which bytes .*MSCCL XML"):
+    a2aflow.lower(a2aflow.route("ring:4"), to="srv6").save(path)
+    with pytest.raises(UsageError, match=r"target srv6 does not say which bytes .*MSCCL XML"):
         a2aflow.run(path)
 
 

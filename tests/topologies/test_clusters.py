@@ -11,16 +11,15 @@ from a2aflow.flows import solve
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.schedule import Schedule
 from a2aflow.ir.topology import Topology
-from a2aflow.lowering import TARGETS, Options, targets_for
+from a2aflow.lowering import targets_for
 from a2aflow.runtime.in_process import Alltoall
 from a2aflow.schedules.steps import least_steps
 from a2aflow.topologies.clusters import compose
 from a2aflow.topologies.formats import read_topology, write_topology
 from a2aflow.topologies.hosts import HOSTS, Host
 from a2aflow.topologies.spec import build, sized
-from a2aflow.verification import verify_text
 from command_line import Run
-from lowered_files import holds
+from lowered_files import check_lowered
 
 PRESETS = {
     f"{kind}:hosts=2,outside={outside}": 64 / 3200
@@ -53,9 +52,7 @@ def check_run(spec: str, time: float, *targets: str) -> None:
     assert found.bound == pytest.approx(time)
     assert found.time == pytest.approx(time)
     for name in targets:
-        if not TARGETS[name].folder:
-            text = TARGETS[name].emit(found, Options())
-            assert holds(verify_text(text, name, topology))
+        check_lowered(name, found)
     ranks = len(topology.terminals)
     send = np.random.default_rng(0).integers(0, 256, (ranks, ranks * 3), dtype=np.uint8)
     recv = np.zeros_like(send)

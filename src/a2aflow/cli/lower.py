@@ -128,7 +128,8 @@ def lower_verb(
     """Lower a saved schedule or saved routes to the file of a runtime or a fabric.
 
     Before the file is written it is parsed back: a program is executed on real bytes, routes are
-    checked against the topology. What is wrong, or does not fit, is never written. An MSCCL file
+    checked against the topology. Files for simulators (goal, chakra, simgrid) are only written: the
+    schedule or routes are checked. What is wrong, or does not fit, is never written. An MSCCL file
     of another tool is lowered to msccl again, with all attributes that any runtime requires.
 
     Example: a2aflow lower torus.schedule.json --to msccl --runtime rccl -o torus.xml

@@ -34,8 +34,6 @@ WORDING = {
     "runtimes": ("accepted by", "{}"),
     "refused_by": ("refused by", "{}"),
     "queue_pairs": ("queue pairs", "{:,}"),
-    "sent_bytes": ("sent", "{:,} bytes in all"),
-    "max_bytes_per_link": ("busiest pair", "{:,} bytes"),
     "template_time": ("as a template", "{:.6g} under the demand"),
     "template_bound": ("at least", "{:.6g}, certified"),
     "template_loss": ("loss", "{:.1%}"),
@@ -53,8 +51,6 @@ def lines_of(found: Mapping[str, Any]) -> dict[str, str]:
 def _line(key: str, value: Any) -> tuple[str, str]:
     if key == "correct":
         return "bytes", "each arrives where it must" if value else "wrong"
-    if key == "matched":
-        return "sizes", "every send meets its receive" if value else "wrong"
     if key == "gap":
         return "gap", f"{beyond_rounding(value):.2e}"
     if key == "provenance":

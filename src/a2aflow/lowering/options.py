@@ -4,7 +4,9 @@ from dataclasses import dataclass
 
 from a2aflow.errors import UsageError
 from a2aflow.ir.arrays import Ints
-from a2aflow.ir.traffic import MAX_OPERATION_BYTES
+
+MAX_SHARD_BYTES = 1 << 50
+"""The largest shard in a file for simulators."""
 
 PROTOCOLS = ("Simple", "LL", "LL128")
 """How a runtime of MSCCL files moves data."""
@@ -60,9 +62,9 @@ class Options:
     def __post_init__(self) -> None:
         if self.max_routes < 1:
             raise UsageError(f"{self.max_routes} routes per destination; expected at least 1")
-        if not 1 <= self.shard_bytes <= MAX_OPERATION_BYTES:
+        if not 1 <= self.shard_bytes <= MAX_SHARD_BYTES:
             raise UsageError(
-                f"shards of {self.shard_bytes} bytes; expected 1 to {MAX_OPERATION_BYTES:,}"
+                f"shards of {self.shard_bytes} bytes; expected 1 to {MAX_SHARD_BYTES:,}"
             )
         chosen("queue pairs per", self.queue_pairs, QUEUE_PAIRS)
         chosen("steering", self.steering, STEERING)

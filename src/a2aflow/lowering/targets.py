@@ -15,7 +15,6 @@ from a2aflow.ir.messages import Messages
 from a2aflow.ir.program import Program
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.schedule import Schedule
-from a2aflow.ir.traffic import Traffic
 from a2aflow.lowering.options import Options
 from a2aflow.registry import Registry, deferred
 
@@ -28,7 +27,7 @@ MAX_LOWERED_BYTES = 256 << 20
 SNIFFED = 1 << 16
 """How much of a file is looked at to tell whose it is."""
 
-Lowered: TypeAlias = Program | ExecutionPlan | Messages | Traffic
+Lowered: TypeAlias = Program | ExecutionPlan | Messages
 """What the file of a target for schedules says."""
 
 Content: TypeAlias = str | Mapping[str, bytes]
@@ -45,16 +44,20 @@ class Target:
     """What it lowers: `Schedule` or `Routes`."""
     emit: Callable[[Any, Options], Any]
     """The writer: it returns `Content`, a text unless it writes a folder."""
-    read: "Callable[[Any, str], Lowered | RoutedFile]"
-    """The reader: it takes content and where it is from; a `RoutedFile` comes of routes."""
+    read: "Callable[[str, str], Lowered | RoutedFile] | None"
+    """The reader: it takes a text and where it is from; a `RoutedFile` comes of routes.
+
+    None for a target that is only written: its noun is checked in place of its file.
+    """
     suffix: str
     summary: str
     sign: str
-    """What the text of such a file has, and of the other formats has not, near its beginning."""
+    """What the text of such a file has, and of the other formats has not, near its beginning.
+
+    Empty for a target that writes a folder, which nothing here reads.
+    """
     tables: tuple[str, ...] = ()
     """The fields of `Options` that a caller's tables of nodes may fill: rank, address, places."""
-    folder: bool = False
-    """Whether it writes a folder; its `sign` is then how the names of all files there end."""
 
     def admits(self, field: str) -> bool:
         """Whether a table may fill that field; that of ranks means something to all programs."""
@@ -68,9 +71,12 @@ def _target(name: str, target: Any) -> Target:
             f"target {name!r} is {reprlib.repr(target)}; expected a Target that takes a Schedule "
             "or Routes"
         )
-    if not callable(target.emit) or not callable(target.read):
-        raise UsageError(f"target {name!r}: emit and read are to be functions")
-    if not target.suffix.startswith(".") or not target.sign:
+    if not callable(target.emit) or not (target.read is None or callable(target.read)):
+        raise UsageError(
+            f"target {name!r}: emit and read are to be functions; read may be None where files "
+            "are only written"
+        )
+    if not target.suffix.startswith(".") or not (target.sign or target.read is None):
         raise UsageError(
             f"target {name!r}: suffix {target.suffix!r} and sign {target.sign!r}; expected a "
             "suffix that begins with a dot, and a text that only its files have near the beginning"
@@ -115,7 +121,7 @@ TARGETS: Registry[Target] = Registry(
         "simgrid": Target(
             Routes,
             _here("tables.simgrid.emit:emit_simgrid"),
-            _here("tables.simgrid.read:read_simgrid"),
+            None,
             ".simgrid.xml",
             "SimGrid platform with a route of every pair",
             'routing="Full"',
@@ -164,7 +170,7 @@ TARGETS: Registry[Target] = Registry(
         "goal": Target(
             Schedule,
             _here("programs.goal.emit:emit_goal"),
-            _here("programs.goal.read:read_goal"),
+            None,
             ".goal",
             "GOAL text for the simulators LogGOPSim and ATLAHS",
             "num_ranks ",
@@ -172,11 +178,10 @@ TARGETS: Registry[Target] = Registry(
         "chakra": Target(
             Schedule,
             _here("programs.chakra.emit:emit_chakra"),
-            _here("programs.chakra.read:read_chakra"),
+            None,
             ".chakra",
             "a folder of Chakra traces, a custom collective of the simulator ASTRA-sim",
-            ".et",
-            folder=True,
+            "",
         ),
     },
     _target,
@@ -189,30 +194,26 @@ def targets_for(noun: Noun) -> dict[str, Target]:
     return {name: target for name, target in TARGETS.items() if target.takes is noun}
 
 
-def kind_of(content: Content) -> str | None:
-    """Return the name of the target that a text looks like a file of, or a folder, if any."""
-    if not isinstance(content, str):
-        return _kind_of_folder(content)
-    text = content
+def kind_of(text: str) -> str | None:
+    """Return the name of the target that a text looks like a file of, if any."""
     start, is_json = text[:SNIFFED], text.lstrip()[:1] == "{"
     for kind, target in TARGETS.items():
-        mine = target.suffix.endswith("json") == is_json and not target.folder
-        if mine and target.sign in start:
+        mine = target.suffix.endswith("json") == is_json
+        if mine and target.sign and target.sign in start:
             return kind
     return None
 
 
-def _kind_of_folder(files: Mapping[str, bytes]) -> str | None:
-    for kind, target in TARGETS.items():
-        if target.folder and files and all(name.endswith(target.sign) for name in files):
-            return kind
-    return None
-
-
-def parse_lowered(content: Content, where: str) -> "tuple[str, Lowered | RoutedFile]":
+def parse_lowered(text: str, where: str) -> "tuple[str, Lowered | RoutedFile]":
     """Parse what a target has written; return the target's name and what the file says."""
-    kind = kind_of(content)
+    kind = kind_of(text)
     if kind is None:
-        names = ", ".join(target.summary for target in TARGETS.values())
-        raise FormatError(f"{where}: not the file of a target; expected one of: {names}")
-    return kind, TARGETS[kind].read(content, where)
+        known = (target.summary for target in TARGETS.values() if target.read is not None)
+        raise FormatError(f"{where}: not the file of a target; expected one of: {', '.join(known)}")
+    target = TARGETS[kind]
+    if target.read is None:
+        raise FormatError(
+            f"{where}: a file of the target {kind}, which a2aflow writes and does not read; use "
+            f"the saved {target.takes.__name__.lower()} that it was lowered from"
+        )
+    return kind, target.read(text, where)

@@ -20,7 +20,6 @@ from a2aflow.ir.execution_plan import ExecutionPlan
 from a2aflow.ir.messages import Messages
 from a2aflow.ir.program import Program
 from a2aflow.ir.topology import Topology
-from a2aflow.ir.traffic import Traffic
 
 Hops = Mapping[tuple[int, int], list[Hop]]
 """The links between each two ranks of which one sends to the other."""
@@ -38,7 +37,7 @@ class Executed(Protocol):
 
 
 def time_on(
-    lowered: Program | ExecutionPlan | Messages | Traffic,
+    lowered: Program | ExecutionPlan | Messages,
     report: Executed,
     topology: Topology,
     where: str,

@@ -27,21 +27,6 @@ def read_bytes(path: Path, limit: int = MAX_FILE_BYTES) -> bytes:
     return data
 
 
-def read_folder(path: Path, most: int, limit: int) -> dict[str, bytes]:
-    """Return what the files of a folder hold by name: at most `most` files, of `limit` bytes."""
-    found: dict[str, bytes] = {}
-    try:
-        names = sorted(entry.name for entry in os.scandir(path) if entry.is_file())
-    except OSError as error:
-        raise FormatError(f"{path}: cannot be read: {error.strerror}") from None
-    if len(names) > most:
-        raise FormatError(f"{path}: {len(names):,} files; expected at most {most:,}")
-    for name in names:
-        found[name] = read_bytes(path / name, limit)
-        limit -= len(found[name])
-    return found
-
-
 def require_size(data: bytes, where: str, limit: int) -> None:
     """Refuse data that is larger than its format may be."""
     if len(data) > limit:

@@ -1,15 +1,42 @@
-"""From a schedule to its traffic: the messages of its ranks with nothing left but their sizes."""
+"""From a schedule to its traffic: the messages of its ranks with nothing left but their sizes.
+
+Simulators read it: each rank sends bytes to another rank, or receives them from it. The kth send of
+one rank to another with a tag meets the kth receive there with that tag.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from a2aflow.errors import UsageError
-from a2aflow.ir.arrays import Ints, starts_of
 from a2aflow.ir.chunks import PerShard, shards_of
 from a2aflow.ir.messages import RankMessages
 from a2aflow.ir.schedule import Schedule
-from a2aflow.ir.traffic import RankTraffic, Traffic
 from a2aflow.lowering.options import Options
 from a2aflow.lowering.programs.messages import messages_of
+
+
+class Operation(NamedTuple):
+    """A send or a receive; it starts when `after` have ended and `beside` have started."""
+
+    sends: bool
+    peer: int
+    tag: int
+    bytes: int
+    after: list[int]
+    beside: list[int]
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """The operations of all ranks; a shard of size 1 has `unit` bytes, that of a pair `shard`."""
+
+    name: str
+    unit: int
+    shard: PerShard
+    ranks: list[list[Operation]]
 
 
 def traffic_of(schedule: Schedule, options: Options) -> Traffic:
@@ -20,47 +47,30 @@ def traffic_of(schedule: Schedule, options: Options) -> Traffic:
     """
     messages = messages_of(schedule)
     shard = shards_of(messages.demand, options.shard_bytes)
-    parts = tuple(_part(part, shard, options.shard_bytes) for part in messages.ranks)
-    return Traffic(messages.name, parts, options.shard_bytes, shard)
+    ranks = [list(_operations(part, shard, options.shard_bytes)) for part in messages.ranks]
+    return Traffic(messages.name, options.shard_bytes, shard, ranks)
 
 
-def _part(part: RankMessages, shard: PerShard, unit: int) -> RankTraffic:
-    sizes = _bytes(part, shard)
-    empty = np.flatnonzero(sizes == 0)
-    if len(empty):
-        raise UsageError(
-            f"shards of {unit:,} bytes leave nothing to send in step {part.step[empty[0]]} between "
-            f"ranks {part.rank} and {part.peer[empty[0]]}; use larger shards (--bytes)"
-        )
-    before = _sends_before(part)
-    return RankTraffic(
-        rank=part.rank,
-        sends=part.sends,
-        peer=part.peer,
-        tag=part.step,
-        bytes=sizes,
-        after_first=part.waits_first,
-        after=part.waits,
-        beside_first=starts_of(before >= 0),
-        beside=before[before >= 0],
-    )
+def _operations(part: RankMessages, shard: PerShard, unit: int) -> Iterator[Operation]:
+    columns = (part.sends.tolist(), part.peer.tolist(), part.step.tolist(), _bytes(part, shard))
+    first, waits = part.waits_first.tolist(), part.waits.tolist()
+    last: dict[int, int] = {}
+    for index, (sends, peer, step, size) in enumerate(zip(*columns, strict=True)):
+        if not size:
+            raise UsageError(
+                f"shards of {unit:,} bytes leave nothing to send in step {step} between "
+                f"ranks {part.rank} and {peer}; use larger shards (--bytes)"
+            )
+        beside = [last[peer]] if sends and peer in last else []
+        yield Operation(sends, peer, step, size, waits[first[index] : first[index + 1]], beside)
+        if sends:
+            last[peer] = index
 
 
-def _bytes(part: RankMessages, shard: PerShard) -> Ints:
+def _bytes(part: RankMessages, shard: PerShard) -> list[int]:
     """Return the bytes of every message; chunk k of C ends at floor((k + 1) m / C) of m bytes."""
     ends = (part.source, part.destination)
     size, chunks = shard.of(*ends).astype(object), part.chunks.of(*ends).astype(object)
     ranges = (part.chunk + part.count) * size // chunks - part.chunk * size // chunks
-    sums = np.append(0, np.cumsum(ranges)).astype(np.int64)
-    return np.asarray(sums[part.first[1:]] - sums[part.first[:-1]])
-
-
-def _sends_before(part: RankMessages) -> Ints:
-    """Return the send before each send that goes to the same rank; -1 where there is none."""
-    found = np.full(part.messages, -1, dtype=np.int64)
-    last: dict[int, int] = {}
-    for message in np.flatnonzero(part.sends).tolist():
-        peer = int(part.peer[message])
-        found[message] = last.get(peer, -1)
-        last[peer] = message
-    return found
+    sums = np.append(0, np.cumsum(ranges))
+    return list(sums[part.first[1:]] - sums[part.first[:-1]])

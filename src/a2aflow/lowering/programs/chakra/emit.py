@@ -11,9 +11,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from a2aflow.ir.schedule import Schedule
-from a2aflow.ir.traffic import RankTraffic, Traffic
 from a2aflow.lowering.options import Options
-from a2aflow.lowering.programs.traffic import traffic_of
+from a2aflow.lowering.programs.traffic import Operation, Traffic, traffic_of
 
 SCHEMA = "1.0.2-chakra.0.0.4"
 """The version of the schema that the converters of Chakra name."""
@@ -32,36 +31,30 @@ def emit_chakra(schedule: Schedule, options: Options) -> dict[str, bytes]:
     """Lower a schedule to the traces of its ranks, by file name."""
     traffic = traffic_of(schedule, options)
     return {
-        f"alltoall.{part.rank}.et": b"".join(_messages(traffic, part)) for part in traffic.ranks
+        f"alltoall.{rank}.et": b"".join(_messages(traffic, rank))
+        for rank in range(len(traffic.ranks))
     }
 
 
-def _messages(traffic: Traffic, part: RankTraffic) -> Iterator[bytes]:
-    yield _sized(b"".join(_field(2, each) for each in _metadata(traffic, part.rank)))
-    columns = (part.sends, part.peer, part.tag, part.bytes)
-    rows = zip(*(column.tolist() for column in columns), strict=True)
-    edges = (part.after_first, part.after), (part.beside_first, part.beside)
-    for index, (sends, peer, tag, size) in enumerate(rows):
-        before = {
-            each for first, others in edges for each in others[first[index] : first[index + 1]]
-        }
-        ends = (part.rank, peer) if sends else (peer, part.rank)
-        yield _sized(_node(index, sends, ends, tag, size, sorted(map(int, before))))
+def _messages(traffic: Traffic, rank: int) -> Iterator[bytes]:
+    yield _sized(b"".join(_field(2, each) for each in _metadata(traffic, rank)))
+    for index, operation in enumerate(traffic.ranks[rank]):
+        yield _sized(_node(index, rank, operation))
 
 
 def _metadata(traffic: Traffic, rank: int) -> Iterator[bytes]:
     """Yield what the whole is: what the reader of ASTRA-sim passes over."""
     yield _attribute("schema", STRING, SCHEMA.encode())
     yield _attribute("a2aflow_name", STRING, traffic.name.encode(errors="replace"))
-    yield _attribute("a2aflow_shard", INT64, traffic.unit or 0)
-    if traffic.shard is not None and traffic.shard.counts is not None:
+    yield _attribute("a2aflow_shard", INT64, traffic.unit)
+    if traffic.shard.counts is not None:
         row = np.asarray(traffic.shard.counts[rank]).tolist()
         yield _attribute("a2aflow_shards", INT64_LIST, _packed(1, row))
 
 
-def _node(
-    number: int, sends: bool, ends: tuple[int, int], tag: int, size: int, before: list[int]
-) -> bytes:
+def _node(number: int, rank: int, operation: Operation) -> bytes:
+    sends, peer, tag, size, after, beside = operation
+    ends, before = (rank, peer) if sends else (peer, rank), sorted({*after, *beside})
     does = "send" if sends else "receive"
     fields = [_field(1, number)] if number else []
     fields += [_field(2, f"{does} {ends[0]} {ends[1]} {tag}".encode())]

@@ -9,9 +9,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from a2aflow.ir.schedule import Schedule
-from a2aflow.ir.traffic import RankTraffic, Traffic
 from a2aflow.lowering.options import Options
-from a2aflow.lowering.programs.traffic import traffic_of
+from a2aflow.lowering.programs.traffic import Operation, Traffic, traffic_of
 
 MAX_NAME = 200
 """How much of a topology's name a comment holds."""
@@ -27,26 +26,21 @@ def _lines(traffic: Traffic) -> Iterator[str]:
     yield f"num_ranks {len(traffic.ranks)}\n"
     yield f"// a2aflow name {name}\n"
     yield f"// a2aflow shard {traffic.unit}\n"
-    for part in traffic.ranks:
-        yield f"\nrank {part.rank} {{\n"
-        if traffic.shard is not None and traffic.shard.counts is not None:
-            row = traffic.shard.counts[part.rank]
+    for rank, operations in enumerate(traffic.ranks):
+        yield f"\nrank {rank} {{\n"
+        if traffic.shard.counts is not None:
+            row = traffic.shard.counts[rank]
             for to in np.flatnonzero(row).tolist():
                 yield f"// a2aflow to {to} {row[to]}\n"
-        yield from _operations(part)
+        for index, operation in enumerate(operations):
+            yield from _operation(index, operation)
         yield "}\n"
 
 
-def _operations(part: RankTraffic) -> Iterator[str]:
-    columns = (part.sends, part.peer, part.tag, part.bytes)
-    rows = zip(*(column.tolist() for column in columns), strict=True)
-    dependencies = (
-        ("requires", part.after_first.tolist(), part.after.tolist()),
-        ("irequires", part.beside_first.tolist(), part.beside.tolist()),
-    )
-    for index, (sends, peer, tag, size) in enumerate(rows):
-        does = f"send {size}b to {peer}" if sends else f"recv {size}b from {peer}"
-        yield f"l{index + 1}: {does} tag {tag}\n"
-        for word, first, others in dependencies:
-            for other in others[first[index] : first[index + 1]]:
-                yield f"l{index + 1} {word} l{other + 1}\n"
+def _operation(index: int, operation: Operation) -> Iterator[str]:
+    sends, peer, tag, size, after, beside = operation
+    does = f"send {size}b to {peer}" if sends else f"recv {size}b from {peer}"
+    yield f"l{index + 1}: {does} tag {tag}\n"
+    for word, others in (("requires", after), ("irequires", beside)):
+        for other in others:
+            yield f"l{index + 1} {word} l{other + 1}\n"
