@@ -5,6 +5,7 @@ import pytest
 
 import a2aflow
 from a2aflow.ir.problem import Problem
+from a2aflow.ir.topology import Topology
 from a2aflow.schedules.narrowed import narrowed
 from a2aflow.topologies.operators import drop_links, with_host_bandwidth
 
@@ -40,3 +41,27 @@ def test_every_step_loads_the_links_of_a_hosted_torus_alike() -> None:
         here = schedule.step == step
         load = np.bincount(schedule.link[here], schedule.sizes()[here], HOSTED.links)
         assert load[between] == pytest.approx(np.full(len(between), load[between[0]]))
+
+
+DEAD_ENDS = {
+    "a sink": [(0, 3)],
+    "a source": [(3, 0)],
+    "a chain to a sink": [(0, 3), (3, 4)],
+    "a chain from a source": [(4, 3), (3, 1)],
+    "a sink behind a switch": [(0, 4), (4, 1), (4, 3)],
+    "a switch without links": [],
+}
+"""Links of nodes 3 and 4, which are no terminals, beside a triangle."""
+
+
+@pytest.mark.parametrize("method", ["tsmcf", "list", "auto"])
+@pytest.mark.parametrize("links", DEAD_ENDS.values(), ids=DEAD_ENDS)
+def test_a_switch_with_links_in_one_direction_changes_nothing(
+    links: list[tuple[int, int]], method: str
+) -> None:
+    """The schedule is that of the triangle alone, and no link is narrowed."""
+    triangle = [(u, v) for u in range(3) for v in range(3) if u != v]
+    topology = Topology.from_links("triangle", 5, [*triangle, *links], terminals=range(3))
+    problem = Problem.all_to_all(topology)
+    assert narrowed(problem) is problem
+    assert a2aflow.schedule(problem, method=method).time == pytest.approx(1.0)

@@ -9,9 +9,11 @@ them as a NIC does.
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from a2aflow.ir.arrays import Floats
 from a2aflow.ir.problem import Problem
+from a2aflow.ir.reach import reachable
 from a2aflow.ir.topology import Topology
 
 
@@ -28,10 +30,14 @@ def narrowed(problem: Problem) -> Problem:
 
 
 def _shares(topology: Topology) -> Floats:
-    """Return what a link carries if both its ends share out evenly what they can pass on."""
+    """Return what a link carries if both its ends share out evenly what they can pass on.
+
+    Links that are on no path between terminals take no share, and keep their capacity.
+    """
     nodes, capacity = topology.nodes, topology.capacity
-    entering = np.bincount(topology.head, capacity, nodes)
-    leaving = np.bincount(topology.tail, capacity, nodes)
+    used = _on_paths(topology)
+    entering = np.bincount(topology.head, capacity * used, nodes)
+    leaving = np.bincount(topology.tail, capacity * used, nodes)
     passed = np.minimum(entering, leaving)
     # Terminals make and take what they send: nothing has to pass them.
     passing = topology.position < 0
@@ -44,4 +50,12 @@ def _shares(topology: Topology) -> Floats:
         np.where(passing[topology.head], into[topology.head], 0.0),
     )
     ends = passing[topology.tail] | passing[topology.head]
-    return np.where(ends, share, 1.0) * capacity
+    return np.where(ends & used, share, 1.0) * capacity
+
+
+def _on_paths(topology: Topology) -> NDArray[np.bool_]:
+    """Return a mask of the links from where a terminal can be reached, and that one reaches."""
+    nodes, tail, head = topology.nodes, topology.tail, topology.head
+    begun = reachable(nodes, tail, head, topology.terminals)
+    ended = reachable(nodes, head, tail, topology.terminals)
+    return np.asarray(begun[tail] & ended[head])
