@@ -10,7 +10,7 @@ from a2aflow.flows import solve
 from a2aflow.ir.files.artefacts import file_bytes, read_artefact
 from a2aflow.ir.files.json import topology_from_json, topology_to_json
 from a2aflow.ir.names import MAX_NAME, distinct_names
-from a2aflow.ir.problem import Problem, require_connected
+from a2aflow.ir.problem import Problem
 from a2aflow.ir.topology import Topology
 
 NAMED = Topology.from_edges(
@@ -86,7 +86,7 @@ def test_messages_use_names() -> None:
     """Who cannot be reached is said by name."""
     apart = Topology.from_edges("apart", 3, [(0, 1)], names=["a", "b", "lost"])
     with pytest.raises(TopologyError, match="terminal a cannot reach terminal lost"):
-        require_connected(apart)
+        Problem.all_to_all(apart)
 
 
 def test_made_up_names_become_distinct() -> None:

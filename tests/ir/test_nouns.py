@@ -6,8 +6,8 @@ import pytest
 from a2aflow.errors import DemandError, TopologyError
 from a2aflow.ir.arrays import frozen, inner_index
 from a2aflow.ir.demand import Demand
-from a2aflow.ir.problem import Problem, require_connected
-from a2aflow.ir.reach import reachable
+from a2aflow.ir.problem import Problem
+from a2aflow.ir.reach import connected_pairs, reachable
 from a2aflow.ir.topology import LARGEST, SMALLEST, Topology
 
 MATRIX = np.array([[0.0, 2.0, 0.0], [0.0, 0.0, 0.0], [0.5, 3.0, 0.0]])
@@ -92,9 +92,9 @@ def test_what_nodes_are_to_receive() -> None:
     ("links", "terminals", "words"),
     [
         ([(0, 1), (1, 0), (2, 0)], None, r"terminal 0 cannot reach terminal 2 \(1 such"),
-        ([(0, 1), (1, 0), (0, 2), (0, 3)], None, r"terminal 2 cannot reach 0 \(2 such"),
+        ([(0, 1), (1, 0), (0, 2), (0, 3)], None, r"terminal 2 cannot reach terminal 0 \(2 such"),
         ([(0, 1), (1, 0), (2, 3), (3, 2)], None, r"terminal 0 cannot reach terminal 2 \(2 such"),
-        ([(1, 2), (2, 3), (3, 2)], [1, 3], r"terminal 3 cannot reach 1 \(1 such"),
+        ([(1, 2), (2, 3), (3, 2)], [1, 3], r"terminal 3 cannot reach terminal 1 \(1 such"),
     ],
 )
 def test_terminals_that_are_not_connected(
@@ -103,13 +103,13 @@ def test_terminals_that_are_not_connected(
     """A pair without a path is named, whichever way it lacks one."""
     nodes = 1 + max(max(ends) for ends in links)
     with pytest.raises(TopologyError, match=words):
-        require_connected(Topology.from_links("t", nodes, [(*e, 1.0) for e in links], terminals))
+        Problem.all_to_all(Topology.from_links("t", nodes, links, terminals))
 
 
 def test_switches_need_not_be_reached() -> None:
     """Only terminals have to reach each other."""
     links = [(0, 1, 1.0), (1, 0, 1.0), (0, 2, 1.0), (3, 0, 1.0)]
-    require_connected(Topology.from_links("t", 4, links, [0, 1]))
+    Problem.all_to_all(Topology.from_links("t", 4, links, [0, 1]))
 
 
 def test_what_can_be_reached() -> None:
@@ -118,6 +118,13 @@ def test_what_can_be_reached() -> None:
     reach = {start: np.flatnonzero(reachable(6, tail, head, start)).tolist() for start in range(6)}
     assert reach == {0: [0, 1, 2], 1: [1, 2], 2: [2], 3: [0, 1, 2, 3], 4: [0, 1, 2, 3, 4], 5: [5]}
     assert reachable(3, np.array([0, 1, 2]), np.array([1, 2, 0]), 1).all()
+    joined = connected_pairs(6, tail, head, np.array([0, 2, 4, 5]))
+    assert joined.tolist() == [
+        [True, True, False, False],
+        [False, True, False, False],
+        [True, True, True, False],
+        [False, False, False, True],
+    ]
 
 
 def test_arrays_of_nouns_are_read_only() -> None:

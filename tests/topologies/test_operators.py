@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from a2aflow.errors import TopologyError
-from a2aflow.ir.problem import require_connected
+from a2aflow.ir.problem import Problem
 from a2aflow.ir.topology import Topology
 from a2aflow.topologies import operators
 from a2aflow.topologies.cables import partner_links
@@ -52,7 +52,7 @@ def test_drop_links_is_seeded_and_keeps_terminals_connected(count: int, seed: in
     """The same seed drops the same links, and the result is connected."""
     first = operators.drop_links(grid(3, 3), count, seed)
     assert first == operators.drop_links(grid(3, 3), count, seed)
-    require_connected(first)
+    Problem.all_to_all(first)
 
 
 def test_drop_links_depends_on_the_seed() -> None:
@@ -108,7 +108,7 @@ def test_drop_nodes_is_seeded_and_keeps_terminals_connected(count: int, seed: in
     first = operators.drop_nodes(grid(3, 3), count, seed)
     assert first.nodes == 9 - count
     assert first == operators.drop_nodes(grid(3, 3), count, seed)
-    require_connected(first)
+    Problem.all_to_all(first)
 
 
 def test_drop_nodes_leaves_two_terminals() -> None:
@@ -199,14 +199,14 @@ def test_host_bandwidth_splits_terminals_and_keeps_link_indices() -> None:
         *((0, out_0), (2, out_2)),
     ]
     assert split.capacity.tolist() == [5.0, 5.0, 7.0, 7.0, 2.0, 2.0, 2.0, 2.0]
-    require_connected(split)
+    Problem.all_to_all(split)
 
 
 def test_host_bandwidth_forces_forwarded_traffic_through_the_host() -> None:
     """Without node 1's host, its neighbours on a path cannot reach each other."""
     split = operators.with_host_bandwidth(Topology.from_edges("p", 3, [(0, 1), (1, 2)]), 1.0)
     with pytest.raises(TopologyError, match="disconnected"):
-        require_connected(operators.remove_nodes(split, [1]))
+        Problem.all_to_all(operators.remove_nodes(split, [1]))
 
 
 def test_partner_links_is_an_involution_between_opposite_links() -> None:

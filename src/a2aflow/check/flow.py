@@ -14,7 +14,7 @@ import numpy as np
 from a2aflow.check.sums import entry_blocks, pair_balances, pair_demand
 from a2aflow.check.symmetry import check_generators
 from a2aflow.errors import VerificationError
-from a2aflow.ir.arrays import Floats, Ints
+from a2aflow.ir.arrays import Floats, Ints, products
 from a2aflow.ir.flow import Flow
 from a2aflow.ir.orbits import Orbits, orbits_of, sources_per_group
 from a2aflow.ir.problem import Problem
@@ -114,7 +114,7 @@ def recompute_bound(
         some = every[rows]
         starts = topology.terminals[some]
         distance = shortest_distances(topology.nodes, topology.tail, topology.head, lengths, starts)
-        sums = (problem.demand.rows(some) * distance[:, topology.terminals]).sum(axis=1)
+        sums = products(problem.demand.rows(some), distance[:, topology.terminals]).sum(axis=1)
         weighted += float(sums.sum() if weight is None else weight[rows] @ sums)
     bound = weighted / float(topology.capacity @ lengths)
     if not 0 < bound < np.inf:

@@ -17,7 +17,7 @@ import numpy as np
 
 from a2aflow.check.flow import TOLERANCE, check_flow, shortest_distances
 from a2aflow.errors import VerificationError
-from a2aflow.ir.arrays import Floats
+from a2aflow.ir.arrays import Floats, products
 from a2aflow.ir.jobs import JobRates, joint_demand
 
 
@@ -109,4 +109,4 @@ def _priced(rates: JobRates, lengths: Floats) -> Floats:
     starts = topology.terminals
     distance = shortest_distances(topology.nodes, topology.tail, topology.head, lengths, starts)
     apart = distance[:, topology.terminals]
-    return np.array([float((job.demand.table() * apart).sum()) for job in rates.jobs])
+    return np.array([float(products(job.demand.table(), apart).sum()) for job in rates.jobs])

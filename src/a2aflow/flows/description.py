@@ -4,6 +4,7 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from a2aflow.errors import TopologyError
 from a2aflow.flows.bounds import cut_bound, distance_bound, regular_bound
 from a2aflow.flows.symmetry.automorphisms import count_automorphisms
 from a2aflow.ir.problem import Problem
@@ -19,9 +20,9 @@ class Description:
     """The numbers that tell topologies apart.
 
     Degrees and capacities are the least and the largest; `girth` is None without a cycle;
-    `automorphisms` is None where only their logarithm can be told, `names` where nodes are called
-    by their numbers. `bounds` are lower bounds on the
-    all-to-all time, by what proves them.
+    `diameter` and `mean_distance` are None where a terminal has no path to another; `automorphisms`
+    is None where only their logarithm can be told, `names` where nodes are called by their numbers.
+    `bounds` are lower bounds on the all-to-all time, by what proves them.
     """
 
     topology: str
@@ -32,8 +33,8 @@ class Description:
     out_degree: tuple[int, int]
     in_degree: tuple[int, int]
     capacity: tuple[float, float]
-    diameter: int
-    mean_distance: float
+    diameter: int | None
+    mean_distance: float | None
     girth: int | None
     automorphisms: int | None
     automorphisms_log10: float
@@ -56,6 +57,7 @@ def describe_problem(problem: Problem) -> Description:
     """Return the numbers that tell a topology apart, and the bounds that a demand has on it."""
     topology = problem.topology
     symmetries = count_automorphisms(topology)
+    longest, mean = _distances(topology)
     return Description(
         topology=topology.name,
         nodes=topology.nodes,
@@ -65,8 +67,8 @@ def describe_problem(problem: Problem) -> Description:
         out_degree=(int(topology.out_degree.min()), int(topology.out_degree.max())),
         in_degree=(int(topology.in_degree.min()), int(topology.in_degree.max())),
         capacity=(float(topology.capacity.min()), float(topology.capacity.max())),
-        diameter=diameter(topology),
-        mean_distance=mean_distance(topology),
+        diameter=longest,
+        mean_distance=mean,
         girth=girth(topology),
         automorphisms=symmetries if symmetries < MAX_COUNT else None,
         automorphisms_log10=math.log10(symmetries),
@@ -74,6 +76,14 @@ def describe_problem(problem: Problem) -> Description:
         notes=topology.notes,
         names=topology.names,
     )
+
+
+def _distances(topology: Topology) -> tuple[int, float] | tuple[None, None]:
+    """Return the diameter and the mean distance, if terminals all reach each other."""
+    try:
+        return diameter(topology), mean_distance(topology)
+    except TopologyError:
+        return None, None
 
 
 def _bounds(problem: Problem) -> dict[str, float]:

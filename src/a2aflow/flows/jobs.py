@@ -27,7 +27,7 @@ from a2aflow.flows.by_lp import require_program_memory
 from a2aflow.flows.groups import by_source
 from a2aflow.flows.matrices import all_variables, conservation, link_sums
 from a2aflow.flows.methods import solve_sources
-from a2aflow.ir.arrays import Floats, Ints
+from a2aflow.ir.arrays import Floats, Ints, products
 from a2aflow.ir.certificate import Certificate
 from a2aflow.ir.demand import Demand
 from a2aflow.ir.jobs import MOST_JOBS, Job, JobRates, joint_demand
@@ -128,7 +128,7 @@ def _wanted(topology: Topology, sources: Ints, demand: Demand) -> Floats:
 def _priced(topology: Topology, jobs: Sequence[Job], lengths: Floats) -> Floats:
     """Return what each job pays for a unit of its rate: its demands times their distances."""
     apart = shortest_distances(topology, lengths, topology.terminals)[:, topology.terminals]
-    return np.array([float((job.demand.table() * apart).sum()) for job in jobs])
+    return np.array([float(products(job.demand.table(), apart).sum()) for job in jobs])
 
 
 def _bounds(

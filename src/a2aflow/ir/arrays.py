@@ -24,6 +24,12 @@ def frozen(values: ArrayLike, dtype: type[Scalar]) -> NDArray[Scalar]:
     return array
 
 
+def products(amounts: Floats, distances: Floats) -> Floats:
+    """Return amounts times distances; what sends nothing counts nothing, at any distance."""
+    shape = np.broadcast_shapes(amounts.shape, distances.shape)
+    return np.multiply(amounts, distances, out=np.zeros(shape), where=amounts != 0)
+
+
 def writable(values: NDArray[Scalar]) -> NDArray[Scalar]:
     """Return a copy that is writable and in one piece.
 

@@ -9,7 +9,7 @@ from a2aflow.errors import DemandError, TopologyError
 from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.demand import Demand
 from a2aflow.ir.noun import Noun
-from a2aflow.ir.reach import reachable
+from a2aflow.ir.reach import connected_pairs, reachable
 from a2aflow.ir.topology import LARGEST, SMALLEST, Topology
 from a2aflow.ir.words import counted
 
@@ -18,7 +18,7 @@ from a2aflow.ir.words import counted
 class Problem(Noun):
     """What every solver takes: the topology, and who sends how much to whom.
 
-    Construction proves that the problem has an answer: every terminal reaches every other one.
+    Construction proves that the problem has an answer: every terminal reaches those it sends to.
     """
 
     BRIEF = ("nodes", "links", "demand")
@@ -33,13 +33,22 @@ class Problem(Noun):
                 f"demand between {self.demand.terminals} terminals on a topology with {terminals}; "
                 "expected one row and column per terminal"
             )
-        require_connected(self.topology)
+        _require_connected(self.topology, self.demand)
         _require_range(self.topology)
 
     @classmethod
     def all_to_all(cls, topology: Topology) -> "Problem":
         """Return the uniform all-to-all on `topology`."""
         return cls(topology, Demand(len(topology.terminals)))
+
+    @classmethod
+    def where_connected(cls, topology: Topology) -> "Problem":
+        """Return the all-to-all of the pairs of terminals that have a path."""
+        ends = topology.terminals
+        joined = connected_pairs(topology.nodes, topology.tail, topology.head, ends)
+        if joined.all():
+            return cls.all_to_all(topology)
+        return cls(topology, Demand(len(ends), joined & ~np.eye(len(ends), dtype=np.bool_)))
 
     @cached_property
     def sources(self) -> Ints:
@@ -78,16 +87,30 @@ def _require_range(topology: Topology) -> None:
         )
 
 
-def require_connected(topology: Topology) -> None:
-    """Raise, naming a pair, unless every terminal reaches every other one."""
-    first = int(topology.terminals[0])
-    forth = reachable(topology.nodes, topology.tail, topology.head, first)
-    back = reachable(topology.nodes, topology.head, topology.tail, first)
-    for seen, words in ((forth, "{0} cannot reach terminal {1}"), (back, "{1} cannot reach {0}")):
-        missed = topology.terminals[~seen[topology.terminals]]
-        if len(missed):
-            ends = (topology.node_name(node) for node in (first, int(missed[0])))
-            raise TopologyError(
-                f"{topology.name} is disconnected: terminal {words.format(*ends)} "
-                f"({counted(len(missed), 'such terminal')}); add links or leave these terminals out"
-            )
+def _require_connected(topology: Topology, demand: Demand) -> None:
+    """Raise, naming a pair, unless every terminal reaches those that it sends to."""
+    pairs = _cut_off_pairs(topology, demand)
+    if len(pairs):
+        what = "terminal" if demand.uniform else "pair"
+        source, destination = (topology.node_name(int(node)) for node in pairs[0])
+        raise TopologyError(
+            f"{topology.name} is disconnected: terminal {source} cannot reach terminal "
+            f"{destination} ({counted(len(pairs), f'such {what}')}); add links, or leave out a "
+            "terminal or what it sends to the other"
+        )
+
+
+def _cut_off_pairs(topology: Topology, demand: Demand) -> Ints:
+    """Return the nodes of pairs with a demand and no path; of the uniform one some that show it."""
+    terminals = topology.terminals
+    forth = reachable(topology.nodes, topology.tail, topology.head, terminals[0])[terminals]
+    back = reachable(topology.nodes, topology.head, topology.tail, terminals[0])[terminals]
+    if demand.matrix is None:
+        ends = [[0, each] for each in np.flatnonzero(~forth)]
+        ends = ends or [[each, 0] for each in np.flatnonzero(~back)]
+    elif (forth & back).all():  # All reach each other, by way of the first.
+        ends = []
+    else:
+        joined = connected_pairs(topology.nodes, topology.tail, topology.head, terminals)
+        ends = np.argwhere(~joined & (demand.matrix > 0)).tolist()
+    return terminals[np.asarray(ends, dtype=np.int64).reshape(-1, 2)]

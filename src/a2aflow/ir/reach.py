@@ -21,3 +21,18 @@ def reachable(nodes: int, tail: Ints, head: Ints, start: int | Ints) -> NDArray[
         frontier = frontier[~seen[frontier]]
         seen[frontier] = True
     return seen
+
+
+def connected_pairs(nodes: int, tail: Ints, head: Ints, ends: Ints) -> NDArray[np.bool_]:
+    """Return which of some nodes each of them reaches, itself included, shape [ends, ends].
+
+    A bit for each of them spreads over all links at once, until nothing changes.
+    """
+    seen = np.packbits(np.arange(nodes)[:, None] == ends, axis=1)
+    order = np.argsort(head, kind="stable")
+    entered, first = np.unique(head[order], return_index=True)
+    while True:
+        found = seen[entered] | np.bitwise_or.reduceat(seen[tail[order]], first, axis=0)
+        if np.array_equal(found, seen[entered]):
+            return np.unpackbits(seen[ends], axis=1, count=len(ends)).T.astype(np.bool_)
+        seen[entered] = found

@@ -152,9 +152,10 @@ def _best_in_time(problem: Problem, method: str, settings: RouteSettings) -> Rou
 def _require_memory(problem: Problem) -> None:
     """Raise, before any route is made, if one shortest route per pair would not fit in memory."""
     topology, terminals = problem.topology, problem.topology.terminals
-    hops = shortest_distances(topology, np.ones(topology.links), terminals[:1])[0][terminals]
+    first = terminals[problem.sources[:1]]
+    hops = shortest_distances(topology, np.ones(topology.links), first)[0][terminals]
     count = len(problem.sources) * len(terminals)
-    needed = HOP_BYTES * count * float(hops.mean())
+    needed = HOP_BYTES * count * float(hops[np.isfinite(hops)].mean())
     if needed > MOST_ROUTE_BYTES:
         raise InputError(
             f"{topology.name}: routes of {count:,} pairs need about {needed / 2**30:.1f} GiB; "

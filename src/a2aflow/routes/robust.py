@@ -25,7 +25,7 @@ from scipy.sparse import csr_array
 from a2aflow.errors import InputError
 from a2aflow.flows.certificate import certify
 from a2aflow.flows.symmetry.translations import Translations, find_translations
-from a2aflow.ir.arrays import Floats, Ints, starts_of
+from a2aflow.ir.arrays import Floats, Ints, products, starts_of
 from a2aflow.ir.demand import Demand
 from a2aflow.ir.paths import Paths
 from a2aflow.ir.problem import Problem
@@ -223,8 +223,9 @@ def worst_of_hose(problem: Problem, paths: Paths, share: Floats) -> Floats:
     np.add.at(taken, (paths.link, paths.pair(size)[paths.path_of_link]), taking)
     shares = taken.reshape(topology.links, size, size)
     found = worst_permutations(shares)
-    found[:, np.arange(size), np.arange(size)] = 0.0
-    order = np.argsort(-(found * shares).sum(axis=(1, 2)), kind="stable")
+    found *= taken.any(axis=0).reshape(size, size)  # What has no path sends nothing.
+    loads = (found * shares).sum(axis=(1, 2))
+    order = np.argsort(-loads, kind="stable")[: int((loads > 0).sum())]
     return np.asarray(found[order] * (problem.demand.total / size))
 
 
@@ -236,12 +237,14 @@ class _Needs:
         ends = topology.terminals
         self.hops = shortest_distances(topology, np.ones(topology.links), ends)[:, ends]
         self.capacity = float(topology.capacity.sum())
-        self.out = np.bincount(topology.tail, topology.capacity, topology.nodes)[ends]
-        self.into = np.bincount(topology.head, topology.capacity, topology.nodes)[ends]
+        out = np.bincount(topology.tail, topology.capacity, topology.nodes)[ends]
+        into = np.bincount(topology.head, topology.capacity, topology.nodes)[ends]
+        # Without links there is nothing to send, so that any capacity does.
+        self.out, self.into = np.where(out > 0, out, 1.0), np.where(into > 0, into, 1.0)
 
     def least_times(self, matrices: Floats) -> Floats:
         """Return a time for each matrix that no routes are below."""
-        far = (matrices * self.hops).sum(axis=(1, 2)) / self.capacity
+        far = products(matrices, self.hops).sum(axis=(1, 2)) / self.capacity
         sent = (matrices.sum(axis=2) / self.out).max(axis=1)
         received = (matrices.sum(axis=1) / self.into).max(axis=1)
         return np.asarray(np.maximum(far, np.maximum(sent, received)))

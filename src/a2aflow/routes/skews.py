@@ -109,7 +109,9 @@ class Family:
             for name, some in zip(self.names, counts, strict=True)
             if some
         ]
-        return self._scaled(np.concatenate(drawn) * self.base)
+        matrices = np.concatenate(drawn) * self.base
+        matrices[~matrices.any(axis=(1, 2))] = self.base  # of permutations among other pairs
+        return self._scaled(matrices)
 
     def _given(self, name: str, problem: Problem) -> Floats:
         matrix = read_demand(Path(name), problem.topology).table()

@@ -17,7 +17,15 @@ from a2aflow.schedules.resolve import (
 from a2aflow.schedules.sweep import Sweep, sweep_schedules
 from a2aflow.settings import STEP_TOLERANCE, ScheduleSettings, SolveSettings, cores
 from a2aflow.topologies.background import GivenBackground
-from a2aflow.topologies.given import Given, GivenDemand, GivenGroups, GivenJobs, problem_of
+from a2aflow.topologies.given import (
+    Given,
+    GivenDemand,
+    GivenGroups,
+    GivenJobs,
+    problem_of,
+    topology_of,
+)
+from a2aflow.topologies.operators import with_host_bandwidth
 
 
 def schedule(
@@ -143,7 +151,10 @@ class Solver:
     def __init__(
         self, given: Given, *, host_bandwidth: float | None = None, workers: int | None = None
     ) -> None:
-        self.topology = problem_of(given, None, host_bandwidth).topology
+        topology = topology_of(given)
+        if host_bandwidth is not None:
+            topology = with_host_bandwidth(topology, host_bandwidth)
+        self.topology = topology
         self.workers = cores() if workers is None else workers
         warm_up(self.topology)
 

@@ -187,4 +187,4 @@ def require_loss(loss: float) -> None:
 
 def warm_up(topology: Topology) -> None:
     """Compile and load all that answers need, on the topology itself."""
-    resolved_schedule(Problem.all_to_all(topology), 0.5, SolveSettings())
+    resolved_schedule(Problem.where_connected(topology), 0.5, SolveSettings())

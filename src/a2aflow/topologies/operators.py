@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from a2aflow.errors import TopologyError
 from a2aflow.ir.arrays import Ints
 from a2aflow.ir.names import distinct_names
-from a2aflow.ir.reach import reachable
+from a2aflow.ir.reach import connected_pairs, reachable
 from a2aflow.ir.topology import Topology
 from a2aflow.ir.without import without_links, without_nodes
 from a2aflow.ir.words import counted
@@ -137,11 +137,15 @@ def _with_halves(topology: Topology) -> tuple[str, ...] | None:
 def _draw(
     topology: Topology, pool: Ints, count: int, seed: int, remove: Callable[[Ints], Topology]
 ) -> Topology:
-    """Return `remove` of the first draw from the pool that leaves the terminals connected."""
-    generator = np.random.default_rng(seed)
+    """Return `remove` of the first draw from the pool that leaves the terminals connected.
+
+    Terminals that had no path to each other before need none.
+    """
+    generator, whole = np.random.default_rng(seed), _connected(topology)
     for _ in range(MAX_DRAWS):
-        result = remove(np.sort(generator.choice(pool, count, replace=False)))
-        if _connected(result):
+        drawn = np.sort(generator.choice(pool, count, replace=False))
+        result = remove(drawn)
+        if _connected(result) or (not whole and _keeps_paths(topology, result, drawn)):
             return result
     raise TopologyError(
         f"{topology.name}: none of {MAX_DRAWS} random draws of {count} out of {len(pool)} "
@@ -155,6 +159,16 @@ def _connected(topology: Topology) -> bool:
     forth = reachable(topology.nodes, topology.tail, topology.head, first)
     back = reachable(topology.nodes, topology.head, topology.tail, first)
     return bool((forth & back)[topology.terminals].all())
+
+
+def _keeps_paths(topology: Topology, result: Topology, drawn: Ints) -> bool:
+    """Whether terminals that had a path to each other, and are still there, have one."""
+    ends = topology.terminals
+    if len(result.terminals) < len(ends):
+        ends = ends[~np.isin(ends, drawn)]
+    before = connected_pairs(topology.nodes, topology.tail, topology.head, ends)
+    after = connected_pairs(result.nodes, result.tail, result.head, result.terminals)
+    return bool((after | ~before).all())
 
 
 def _with_partners(topology: Topology, links: Ints) -> Ints:

@@ -30,7 +30,10 @@ def route_sssp(problem: Problem, _: RouteSettings) -> Routes:
 
 
 def sssp_tables(problem: Problem) -> Ints:
-    """Return the link by which each node sends on to each terminal [terminals, nodes]."""
+    """Return the link by which each node sends on to each terminal [terminals, nodes].
+
+    It is -1 where a node has no path to a terminal.
+    """
     topology = problem.topology
     table: Ints = _tables(
         topology.nodes,
@@ -62,7 +65,7 @@ def _tables(
 ) -> Ints:
     """Return the tables; `wanted[v, s]` is what node v is to receive from terminal s."""
     tail, head = ends
-    table = np.empty((len(terminals), nodes), dtype=np.int64)
+    table = np.full((len(terminals), nodes), -1, dtype=np.int64)
     distance = np.empty(nodes)
     order = np.empty(nodes, dtype=np.int64)
     for row in range(len(terminals)):
