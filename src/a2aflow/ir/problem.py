@@ -48,7 +48,7 @@ class Problem(Noun):
         joined = connected_pairs(topology.nodes, topology.tail, topology.head, ends)
         if joined.all():
             return cls.all_to_all(topology)
-        return cls(topology, Demand(len(ends), joined & ~np.eye(len(ends), dtype=np.bool_)))
+        return cls(topology, Demand(len(ends), joined - np.eye(len(ends))))
 
     @cached_property
     def sources(self) -> Ints:
@@ -106,8 +106,8 @@ def _cut_off_pairs(topology: Topology, demand: Demand) -> Ints:
     forth = reachable(topology.nodes, topology.tail, topology.head, terminals[0])[terminals]
     back = reachable(topology.nodes, topology.head, topology.tail, terminals[0])[terminals]
     if demand.matrix is None:
-        ends = [[0, each] for each in np.flatnonzero(~forth)]
-        ends = ends or [[each, 0] for each in np.flatnonzero(~back)]
+        ends = [[0, each] for each in np.flatnonzero(~forth).tolist()]
+        ends = ends or [[each, 0] for each in np.flatnonzero(~back).tolist()]
     elif (forth & back).all():  # All reach each other, by way of the first.
         ends = []
     else:
