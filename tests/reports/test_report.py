@@ -99,18 +99,19 @@ def test_what_to_run_next_runs(run: Run, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("spec", "rate"),
     [
-        ("ring:4", "25Gbps"),
-        ("cluster:hosts=2,gpus=2,inside=nvswitch:3600,nics=2x400,outside=ring", "1Gbps"),
+        ("ring:4", "--link-bandwidth 25Gbps "),
+        ("switch:n=4,rate=400", "--link-bandwidth 1Gbps "),
+        ("cluster:hosts=2,gpus=2,inside=nvswitch:3600,nics=2x400,outside=ring", ""),
     ],
 )
 def test_capacities_that_are_rates_are_not_taken_for_links(
     spec: str, rate: str, tmp_path: Path
 ) -> None:
-    """A NIC of 400 is one of 400 Gbit/s, not of as many links."""
+    """A NIC of 400 is one of 400 Gbit/s, not of as many links; a cluster says so itself."""
     path = tmp_path / "schedule.json"
     a2aflow.schedule(spec).save(path)
     found = a2aflow.report(path).facts["next"]
-    assert any(f"simulate {path} --link-bandwidth {rate} " in each for each in found), found
+    assert any(f"simulate {path} {rate}--bytes" in each for each in found), found
 
 
 def test_a_spec_is_only_told_if_it_builds_the_topology(tmp_path: Path) -> None:

@@ -21,8 +21,9 @@ from a2aflow.simulation.alpha_beta import messages_of_schedule
 
 @cache
 def schedule_of(spec: str, host_bandwidth: float | None = None) -> Schedule:
-    """Return a schedule of a topology."""
-    return a2aflow.schedule(spec, host_bandwidth=host_bandwidth)
+    """Return a schedule of a topology, whose links have no rate yet."""
+    topology = replace(a2aflow.build(spec), bytes_per_second=None)
+    return a2aflow.schedule(topology, host_bandwidth=host_bandwidth)
 
 
 CASES = [("ring:4", None), ("hypercube:3", None), ("torus:3x3", 2.0), ("dgx2", None)]

@@ -155,7 +155,9 @@ def test_hosts_of_several_kinds() -> None:
 @pytest.mark.parametrize(
     ("spec", "problem"),
     [
-        ("cluster:hosts=1", "there are 1 hosts; expected 2 or more"),
+        ("cluster:hosts=0", "there are 0 hosts; expected 1 or more"),
+        ("mi300x:hosts=1,outside=ring:4", "1 host, which the outside ring:4 cannot join"),
+        ("cluster:hosts=2,inside=dgx1,link=25", r"link is 25.0 Gbit/s, .* dgx1 is 200.0 Gbit/s"),
         ("cluster:hosts=2,gpus=1", "a host of 1 GPUs and 8 NICs; expected 2 to 1,000,000 GPUs"),
         ("cluster:hosts=2,gpus=2,nics=1001x1", "2 GPUs and 1001 NICs; expected .* 1 to 1,000 NICs"),
         ("cluster:hosts=400000,gpus=2", "would have 4,400,000 nodes; at most 1,000,000"),

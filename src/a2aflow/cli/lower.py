@@ -87,7 +87,12 @@ def lower_verb(
         str, _option(ROUTES, f"How srv6 steers: {', '.join(STEERING)}.")
     ] = DEFAULTS.steering,
     link_bandwidth: Annotated[
-        str, _option(ROUTES, "What a link of capacity 1 carries, for simgrid.", "RATE")
+        str | None,
+        _option(
+            ROUTES,
+            "Bandwidth of a capacity-1 link, for simgrid (25Gbps if unknown).",
+            "RATE",
+        ),
     ] = DEFAULTS.link_bandwidth,
     link_latency: Annotated[
         float, time_option("How long a link takes, for simgrid, such as 2us.", ROUTES)

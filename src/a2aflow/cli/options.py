@@ -83,7 +83,7 @@ LinkBandwidth = Annotated[
     str | None,
     typer.Option(
         metavar="RATE",
-        help="Of a link of capacity 1, such as 100G or 12.5GB/s; else what a file says.",
+        help="Bandwidth of a capacity-1 link, such as 100G or 12.5GB/s (default: from SPEC or file).",
     ),
 ]
 KeepProvenance = Annotated[

@@ -21,8 +21,7 @@ from a2aflow.cli.show import deliver, require_room
 from a2aflow.cli.wording import lines_of_answer
 from a2aflow.errors import UsageError
 from a2aflow.ir.answer import made_now
-from a2aflow.ir.bandwidth import bytes_per_second
-from a2aflow.ir.fabric import Fabric
+from a2aflow.ir.fabric import Fabric, link_rate
 from a2aflow.ir.files.artefacts import Artefact, file_bytes
 from a2aflow.ir.physical import physical
 from a2aflow.ir.summaries import in_order
@@ -36,29 +35,28 @@ from a2aflow.settings import SolveSettings, now
 class Telling:
     """What was asked of how an answer is told, and since when it is waited for.
 
-    `rate` is what a link of capacity 1 carries, in bytes per second, as the caller or, if `stated`,
-    as the topology says; without it all is in shards.
+    `given` is the rate of a link of capacity 1 in the words of the caller. `rate` is that in bytes
+    per second, from the caller or the topology; without it all is in shards.
     """
 
     context: typer.Context
-    rate: float | None
+    given: str | None
     shard_bytes: int | None
     output: Path | None
     provenance: bool
     as_json: bool
     started: float
-    stated: bool = False
+    rate: float | None = None
 
     def on(self, topology: Topology) -> "Telling":
-        """Return the same with what the topology says of its links, if the caller does not."""
-        if self.rate is not None:
-            return self
-        if self.shard_bytes is not None and topology.bytes_per_second is None:
+        """Return the same with the rate of a link, which the caller or the topology states."""
+        rate = link_rate(topology, self.given)
+        if self.shard_bytes is not None and rate is None:
             raise UsageError(
                 "--bytes without --link-bandwidth; add what a link of capacity 1 carries, such as "
                 "100G, or give capacities their units in an edge list"
             )
-        return replace(self, rate=topology.bytes_per_second, stated=True)
+        return replace(self, rate=rate)
 
     def shard_times(self, option: str, given: float | str) -> float:
         """Return a cost in shard times: a number is one already, a text such as `2us` a time."""
@@ -96,7 +94,8 @@ class Telling:
 
     def _notes(self, answer: Artefact) -> list[str]:
         fabric = self._fabric(answer)
-        note = None if fabric is None or self.stated else fabric.note()
+        stated = answer.problem.topology.bytes_per_second is not None
+        note = None if fabric is None or stated else fabric.note()
         return [] if note is None else [note]
 
     def _known(self, settings: SolveSettings) -> dict[str, Any]:
@@ -114,7 +113,7 @@ def asked_telling(
             "--bytes",
             metavar="SIZE",
             help="Of a shard, which is what one terminal sends to one other, such as 1M; "
-            "with --link-bandwidth, or a file whose capacities have units.",
+            "with --link-bandwidth, or a SPEC or file whose capacities have units.",
         ),
     ] = None,
     output: Output = None,
@@ -123,9 +122,8 @@ def asked_telling(
 ) -> Telling:
     """Return how the words of a call ask for an answer; what cannot be is refused before work."""
     require_room(as_json, output)
-    rate = bytes_per_second(link_bandwidth) if link_bandwidth is not None else None
     size = _one_size(shard) if shard is not None else None
-    return Telling(context, rate, size, output, provenance, as_json, now())
+    return Telling(context, link_bandwidth, size, output, provenance, as_json, now())
 
 
 def parse_cost(given: str | float) -> float | str:

@@ -9,6 +9,7 @@ import typer
 from a2aflow.cli.choices import show_choices
 from a2aflow.cli.options import AsJson, KeepProvenance, command_of, takes_topology
 from a2aflow.cli.show import STANDARD_OUTPUT, deliver, require_room
+from a2aflow.cli.wording import link_in_words
 from a2aflow.errors import UsageError
 from a2aflow.flows.public import describe
 from a2aflow.ir.files.drawing import draw_svg
@@ -80,13 +81,13 @@ def _lines(summary: dict[str, Any], topology: Topology) -> dict[str, str]:
         "links": f"{topology.links}, {'both ways' if topology.bidirectional else 'one way'}",
         "degree": f"{_range(summary['out_degree'])} out, {_range(summary['in_degree'])} in",
         "capacity": _range(summary["capacity"]),
+        "link": link_in_words(summary) or "",
         "diameter": f"{summary['diameter']}, mean distance {summary['mean_distance']:.6g}",
         "girth": str(summary["girth"] or "none"),
         "symmetry": f"{_symmetries(summary)} automorphisms",
         "time above": bounds,
     }
-    if topology.names is None:
-        del lines["names"]
+    lines = {label: text for label, text in lines.items() if text}
     if topology.notes:
         lines["notes"] = "\n".join(topology.notes)
     return lines

@@ -160,7 +160,8 @@ def _throughput(summary: Mapping[str, Any]) -> str | None:
     return f"{summary['throughput_GBps']:.3f} GB/s per node{most}"
 
 
-def _link(summary: Mapping[str, Any]) -> str | None:
+def link_in_words(summary: Mapping[str, Any]) -> str | None:
+    """Say which rate a link has, or the least and the largest, if that is known."""
     if "link_GBps" not in summary:
         return None
     least, most = (rate_in_words(rate * 1e9) for rate in summary["link_GBps"])
@@ -245,7 +246,7 @@ ANSWER: dict[str, Callable[[Mapping[str, Any]], str | None]] = {
     "jobs": _jobs,
     "levels": _levels,
     "notes": lambda summary: "\n".join(summary["notes"]) or None,
-    "link": _link,
+    "link": link_in_words,
     "throughput": _throughput,
     "transfer": _transfer,
     "phases": _phases,

@@ -7,7 +7,12 @@ from typing import Any
 import numpy as np
 
 from a2aflow.designs.candidate import Candidate, certified, with_failures, with_layers
-from a2aflow.designs.fitting import FITTING, families_that_do_not_fit, fitting_specs
+from a2aflow.designs.fitting import (
+    FITTING,
+    build_without_unit,
+    families_that_do_not_fit,
+    fitting_specs,
+)
 from a2aflow.designs.patch import patch_list
 from a2aflow.designs.search import Found, Pool, anneal_into, search_regular
 from a2aflow.designs.wiring import Aim, Wiring, regular_wiring
@@ -19,7 +24,6 @@ from a2aflow.ir.problem import Problem
 from a2aflow.ir.topology import Topology
 from a2aflow.lp.settings import never
 from a2aflow.settings import DesignSettings, SolveSettings
-from a2aflow.topologies.spec import build
 
 KEPT = 6
 """How many of what a search finds are certified: short distances need not balance."""
@@ -153,7 +157,7 @@ def _families(wanted: Wanted, settings: SolveSettings) -> Iterator[Candidate]:
             return
         text = f"{spec} ({number} of {len(specs)} families)"
         settings.report(News.of_count(text, number, len(specs)))
-        topology = build(spec)
+        topology = build_without_unit(spec)
         if wanted.wiring.directed or topology.bidirectional:
             share = settings.sharing((1 - SEARCH_SHARE) / len(specs))
             yield certified(topology, wanted.problem_on, wanted.bound, False, share)

@@ -6,11 +6,14 @@ that sizes around one that a family does not have are found by going through the
 
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import count
 
+from a2aflow.ir.topology import Topology
 from a2aflow.topologies.catalogue import catalogued
 from a2aflow.topologies.families import FAMILIES
 from a2aflow.topologies.parts import shape_name
+from a2aflow.topologies.spec import build
 
 Specs = Iterator[str]
 
@@ -33,6 +36,11 @@ def nearest_sizes(family: str, nodes: int, degree: int) -> tuple[int, ...]:
         (n for n in range(nodes + 1, FARTHEST * nodes) if fitting_specs(family, n, degree)), None
     )
     return tuple(each for each in (below, above) if each is not None)
+
+
+def build_without_unit(spec: str) -> Topology:
+    """Build a family for its wiring alone: the rate of a link is the designer's choice."""
+    return replace(build(spec), bytes_per_second=None)
 
 
 def families_that_do_not_fit(nodes: int, degree: int) -> dict[str, tuple[int, ...]]:

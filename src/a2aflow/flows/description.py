@@ -7,6 +7,8 @@ from typing import Any
 from a2aflow.errors import TopologyError
 from a2aflow.flows.bounds import cut_bound, distance_bound, regular_bound
 from a2aflow.flows.symmetry.automorphisms import count_automorphisms
+from a2aflow.ir.fabric import Fabric
+from a2aflow.ir.physical import GIGA
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.topology import Topology
 from a2aflow.topologies.properties import diameter, girth, mean_distance
@@ -21,8 +23,9 @@ class Description:
 
     Degrees and capacities are the least and the largest; `girth` is None without a cycle;
     `diameter` and `mean_distance` are None where a terminal has no path to another; `automorphisms`
-    is None where only their logarithm can be told, `names` where nodes are called by their numbers.
-    `bounds` are lower bounds on the all-to-all time, by what proves them.
+    is None where only their logarithm can be told, `names` where nodes are called by their numbers,
+    `link_rates`, in bytes per second, where capacities have no unit. `bounds` are lower bounds on
+    the all-to-all time, by what proves them.
     """
 
     topology: str
@@ -41,16 +44,18 @@ class Description:
     bounds: dict[str, float]
     notes: tuple[str, ...]
     names: tuple[str, ...] | None = None
+    link_rates: tuple[float, float] | None = None
 
     def summary(self) -> dict[str, Any]:
-        """Return everything as plain values; names only if there are any."""
+        """Return everything as plain values; names and rates of links only if there are any."""
         found = {
             key: list(value) if isinstance(value, tuple) else value
             for key, value in asdict(self).items()
         }
         if self.names is None:
             del found["names"]
-        return found
+        rates = found.pop("link_rates")
+        return found if rates is None else found | {"link_GBps": [each / GIGA for each in rates]}
 
 
 def describe_problem(problem: Problem) -> Description:
@@ -75,6 +80,7 @@ def describe_problem(problem: Problem) -> Description:
         bounds=_bounds(problem),
         notes=topology.notes,
         names=topology.names,
+        link_rates=_link_rates(topology),
     )
 
 
@@ -84,6 +90,14 @@ def _distances(topology: Topology) -> tuple[int, float] | tuple[None, None]:
         return diameter(topology), mean_distance(topology)
     except TopologyError:
         return None, None
+
+
+def _link_rates(topology: Topology) -> tuple[float, float] | None:
+    """Return the least and the largest rate of a link, if capacities have a unit."""
+    if topology.bytes_per_second is None:
+        return None
+    rates = Fabric(topology, topology.bytes_per_second).link_rates
+    return float(rates.min()), float(rates.max())
 
 
 def _bounds(problem: Problem) -> dict[str, float]:

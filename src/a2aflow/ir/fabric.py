@@ -4,22 +4,30 @@ Everything is solved in shards and capacities, whatever they stand for. A fabric
 1 is, and so what a time in shards, or a rate, is in the units of the machine:
 
     seconds     time * shard / b     of a shard of so many bytes
-    throughput  shards / time * b    of what a terminal sends; (N - 1) f b where that is uniform
+    throughput  shards / time * b    of each that sends; (N - 1) f b where demand is uniform
 
 with b bytes per second at capacity 1.
 """
 
+import math
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 import numpy as np
 
-from a2aflow.errors import InputError
+from a2aflow.errors import InputError, UsageError
 from a2aflow.ir.arrays import Floats, Ints, frozen
-from a2aflow.ir.bandwidth import rate_in_words
+from a2aflow.ir.bandwidth import bytes_per_second, rate_in_words
 from a2aflow.ir.demand import Demand
 from a2aflow.ir.noun import Noun
 from a2aflow.ir.topology import Topology
 from a2aflow.ir.words import span
+
+Rate: TypeAlias = str | float
+"""Bytes per second, or a text such as `25Gbps`."""
+
+SAME_RATE = 1e-6
+"""Two rates are one up to this share: messages tell them apart by six digits."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -64,8 +72,8 @@ class Fabric(Noun):
         return seconds * self.bytes_per_second / shard_bytes
 
     def throughput(self, demand: Demand, time: float) -> float:
-        """Return what a terminal sends on average if all is done in a time, in bytes per second."""
-        return demand.total / demand.terminals / time * self.bytes_per_second
+        """Return the mean rate of the terminals that send, in bytes per second, for a time."""
+        return demand.total / len(demand.sources()) / time * self.bytes_per_second
 
     def bound_throughput(self, rate: float) -> float:
         """Return (N - 1) f b: what a terminal sends in the uniform all-to-all at a flow rate f."""
@@ -116,6 +124,26 @@ class Fabric(Noun):
 
     def _repr_svg_(self) -> str | None:
         return self.topology._repr_svg_()
+
+
+def link_rate(topology: Topology, given: Rate | None) -> float | None:
+    """Return the rate of a link of capacity 1, from the caller or the topology; None if unknown.
+
+    Raise if both state one and they differ.
+    """
+    stated = topology.bytes_per_second
+    if given is None:
+        return stated
+    rate = bytes_per_second(given) if isinstance(given, str) else float(given)
+    if stated is None or math.isclose(rate, stated, rel_tol=SAME_RATE):
+        return rate if stated is None else stated
+    said = given if isinstance(given, str) else rate_in_words(rate)
+    links = Fabric(topology, stated).links_in_words()
+    raise UsageError(
+        f"link bandwidth {said}, but a link of capacity 1 of {topology.name} is "
+        f"{rate_in_words(stated)} already, and its links are {links}; leave --link-bandwidth out, "
+        "or change the links by --scale-capacity"
+    )
 
 
 def _check_numbers(fabric: Fabric) -> None:

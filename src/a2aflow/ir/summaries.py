@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 from a2aflow.ir.answer import bottleneck_line
+from a2aflow.ir.direct import direct_notes
 from a2aflow.ir.flow import Flow
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.schedule import Schedule
@@ -25,7 +26,7 @@ ORDER = (
 def summary_of(answer: Answer) -> Summary:
     """Return what an answer says, as plain values."""
     topology = answer.problem.topology
-    found = {**sizes_of(topology), "notes": list(topology.notes)}
+    found = {**sizes_of(topology), "notes": [*topology.notes, *direct_notes(answer)]}
     found |= {"time": answer.time, "bound": answer.bound, "gap": answer.gap}
     found |= {"bottleneck": bottleneck_line(answer), "method": answer.method, **_own(answer)}
     return in_order(found)

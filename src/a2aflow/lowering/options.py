@@ -42,8 +42,8 @@ class Options:
     """What a queue pair carries, one of `QUEUE_PAIRS`."""
     steering: str = "encap"
     """How Linux keeps a packet on its path, one of `STEERING`."""
-    link_bandwidth: str = "25Gbps"
-    """What a link of capacity 1 carries, where a file has to say so, such as 100Gbps."""
+    link_bandwidth: str | None = None
+    """Bandwidth of a capacity-1 link for SimGrid; by default the topology's, or else 25Gbps."""
     link_latency: float = 1e-6
     """How long a link takes, in seconds, where a file has to say so."""
     device: str = "p"

@@ -121,7 +121,7 @@ def lower(
     hash: str = Options.hash,
     queue_pairs: str = Options.queue_pairs,
     steering: str = Options.steering,
-    link_bandwidth: str = Options.link_bandwidth,
+    link_bandwidth: str | None = Options.link_bandwidth,
     link_latency: str | float = Options.link_latency,
     phases: int | None = None,
     phase_loss: float = 0.05,
@@ -148,7 +148,8 @@ def lower(
         hash: the fabric's hash.
         queue_pairs: what a queue pair carries, `"chunk"` or `"route"`.
         steering: how srv6 steers, `"encap"` or `"plain"`.
-        link_bandwidth: what a link of capacity 1 carries, for simgrid, such as `"100Gbps"`.
+        link_bandwidth: of a capacity-1 link, for simgrid, such as `"100Gbps"`; if left out, what
+            the topology states, or 25 Gbit/s.
         link_latency: how long a link takes, such as `"2us"`, or in seconds, for simgrid.
         phases: split the routes of ompi into so many phases.
         phase_loss: what the phases may cost.

@@ -8,7 +8,7 @@ from a2aflow.check.flow import check_flow
 from a2aflow.check.routes import check_routes
 from a2aflow.check.schedule import check_schedule
 from a2aflow.ir.arrays import Ints
-from a2aflow.ir.fabric import Fabric
+from a2aflow.ir.fabric import Fabric, Rate, link_rate
 from a2aflow.ir.flow import Flow
 from a2aflow.ir.physical import physical
 from a2aflow.ir.routes import Routes
@@ -42,7 +42,7 @@ def check(answer: Answer) -> None:
 
 
 def answer_content(
-    answer: Answer, drawn: Drawn, asked: Ints, rate: float | None, sharing: int
+    answer: Answer, drawn: Drawn, asked: Ints, rate: Rate | None, sharing: int
 ) -> dict[str, Any]:
     """Return all that a page has of an answer, if so many share the room in the page."""
     found = {
@@ -85,7 +85,7 @@ def topology_content(topology: Topology) -> dict[str, Any]:
     }
 
 
-def _facts(answer: Answer, rate: float | None) -> list[list[str]]:
+def _facts(answer: Answer, rate: Rate | None) -> list[list[str]]:
     """Return labels and texts, the most important first."""
     topology, bottleneck = answer.problem.topology, answer.bottleneck()._facts()
     return [
@@ -142,10 +142,10 @@ def _own(answer: Answer) -> list[list[str]]:
     return [["steps", f"{answer.steps:,}, {answer.sends:,} sends"], ["chunks", chunks]]
 
 
-def _physical(answer: Answer, rate: float | None) -> list[list[str]]:
+def _physical(answer: Answer, rate: Rate | None) -> list[list[str]]:
     """Return what it means in bytes, if it is known what a link of capacity 1 carries."""
     topology = answer.problem.topology
-    known = topology.bytes_per_second if rate is None else rate
+    known = link_rate(topology, rate)
     if known is None:
         return []
     fabric = Fabric(topology, known)

@@ -15,6 +15,7 @@ from a2aflow.check.flow import check_topology
 from a2aflow.errors import UsageError
 from a2aflow.ir.arrays import Ints
 from a2aflow.ir.bandwidth import rate_in_words
+from a2aflow.ir.fabric import Rate
 from a2aflow.ir.flow import Flow
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
@@ -45,7 +46,7 @@ class Entry:
 
 
 def content_of(
-    entries: Sequence[Entry], title: str | None, rate: float | None, sources: Sequence[str]
+    entries: Sequence[Entry], title: str | None, rate: Rate | None, sources: Sequence[str]
 ) -> dict[str, Any]:
     """Check what is shown; return all that the page is made from."""
     if len(entries) > MOST_ENTRIES:
@@ -109,7 +110,7 @@ def _place(fabrics: Sequence[Drawn], topology: Topology) -> int | None:
 def _view(
     entry: Entry,
     fabrics: Sequence[Drawn],
-    rate: float | None,
+    rate: Rate | None,
     sources: Sequence[str],
     sharing: int,
 ) -> dict[str, Any]:
@@ -171,10 +172,10 @@ def _short_names(names: Sequence[str]) -> dict[str, str]:
     }
 
 
-def _next(entry: Entry, rate: float | None) -> list[dict[str, str]]:
+def _next(entry: Entry, rate: Rate | None) -> list[dict[str, str]]:
     """Return the commands that go on from a file."""
     if entry.path is None or isinstance(entry.noun, Run):
         return []
-    words = None if rate is None else rate_in_words(rate)
+    words = rate_in_words(rate) if isinstance(rate, float | int) else rate
     found = next_commands(entry.noun, entry.path, entry.spec, words)
     return [{"why": each.why, "command": str(each)} for each in found]

@@ -11,7 +11,7 @@ from a2aflow.ir.topology import Topology
 
 RATE, UNIT = "25Gbps", "1Gbps"
 """What a link of capacity 1 carries in a command if nobody has said it: a guess where links have
-capacity 1, and where none has, their capacities are rates as clusters have them, in Gbit/s."""
+capacity 1; where none has, their capacities are taken for rates in Gbit/s."""
 
 WORTH_SOLVING = 0.01
 """A gap from which on it is worth while to look for better routes."""
@@ -41,7 +41,7 @@ def next_commands(
     topology = noun.problem.topology
     stated = topology.bytes_per_second is not None
     guess = RATE if topology.capacity.min() <= 1.0 else UNIT
-    link = () if stated and rate is None else ("--link-bandwidth", rate or guess)
+    link = () if stated else ("--link-bandwidth", rate or guess)
     sizes = ("--bytes", "64K:4M")
     found.append(Command("predict its time on your links", ("simulate", path, *link, *sizes)))
     if isinstance(noun, Routes):

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from a2aflow.errors import A2AFlowError, UsageError
-from a2aflow.ir.bandwidth import bytes_per_second
+from a2aflow.ir.fabric import Rate
 from a2aflow.ir.files.json import parse_json
 from a2aflow.ir.files.text import read_text
 from a2aflow.ir.flow import Flow
@@ -32,7 +32,7 @@ def report(
     subjects: Subject | Sequence[Subject],
     *,
     title: str | None = None,
-    link_bandwidth: str | float | None = None,
+    link_bandwidth: Rate | None = None,
     sources: Sequence[str | int] | None = None,
 ) -> Report:
     """Return a page that shows flows, routes, schedules, topologies and runs; `save` writes it.
@@ -47,7 +47,7 @@ def report(
             what `a2aflow run --json` or `a2aflow simulate --json` printed.
         title: of the page; what is shown if left out.
         link_bandwidth: what a link of capacity 1 carries, as a text such as `"25Gbps"` or in bytes
-            per second; what a topology's file says if left out.
+            per second; what a topology says if left out.
         sources: names or numbers of terminals; the page has the ways from these only. If left out
             it has all of them or, if those are too many for a page, the ways of some sources.
 
@@ -66,8 +66,7 @@ def report(
     if not given:
         raise UsageError("nothing to report on; expected a flow, routes, a schedule, or a file")
     entries = [_entry(each, index) for index, each in enumerate(given)]
-    rate = bytes_per_second(link_bandwidth) if isinstance(link_bandwidth, str) else link_bandwidth
-    content = content_of(entries, title, rate, [str(each) for each in sources or ()])
+    content = content_of(entries, title, link_bandwidth, [str(each) for each in sources or ()])
     return Report(page_of(content), facts_of(content))
 
 

@@ -15,7 +15,7 @@ from a2aflow.flows.public import find_flow
 from a2aflow.ir.arrays import Floats
 from a2aflow.ir.bandwidth import bytes_per_second
 from a2aflow.ir.demand import Demand
-from a2aflow.ir.fabric import Fabric
+from a2aflow.ir.fabric import Fabric, Rate, link_rate
 from a2aflow.ir.files.node_values import read_node_values
 from a2aflow.ir.messages import Messages
 from a2aflow.ir.problem import Problem
@@ -49,8 +49,6 @@ from a2aflow.verification import verify
 Subject: TypeAlias = Schedule | Routes | Messages
 """What can be simulated."""
 
-Rate: TypeAlias = str | float
-"""Bytes per second, or a text such as `25Gbps`."""
 
 Seconds: TypeAlias = str | float
 """A number of seconds, or a text such as `2us`."""
@@ -277,7 +275,7 @@ def fabric_of(
     injection: Rate | None,
 ) -> Fabric:
     """Return a topology in bytes and seconds."""
-    rate = topology.bytes_per_second if link_bandwidth is None else _rate(link_bandwidth)
+    rate = link_rate(topology, link_bandwidth)
     if rate is None:
         raise UsageError(
             "no link bandwidth; add what a link of capacity 1 carries, such as 100G "

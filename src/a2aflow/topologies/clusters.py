@@ -1,8 +1,8 @@
 """Clusters: hosts with a fabric of their own, NICs, and a fabric outside that joins the hosts.
 
-GPUs are the terminals. Inside a host they are joined by any topology; its links carry `link` each,
-in the unit of the NICs' rate, which is Gbit/s in all presets. The outside is any topology too, and
-its terminals are, by `over`,
+GPUs are the terminals, and all rates are in Gbit/s. Inside a host GPUs are joined by any topology;
+its links of capacity 1 carry `link`, or the rate that the topology itself states. The outside is
+any topology too, and its terminals are, by `over`,
 
 - `hosts`: the hosts. The cables of a host are dealt out to its NICs in turn, so with degree 4 and
   8 NICs every cable is there twice, and with degree 4 and 2 NICs every NIC has two.
@@ -11,7 +11,8 @@ its terminals are, by `over`,
 - `nics`: all NICs, host by host.
 
 A NIC that has several cables shares its rate out to them, and a cable is as fast as its slower end.
-Cables between switches are as fast as the fastest NIC.
+Cables between switches are as fast as the fastest NIC. Capacities of the outside multiply these
+rates, unless they are rates themselves: then a cable is no faster than that.
 
 A NIC is linked, at its rate, to the GPUs that are nearest (`attach=gpu`, over PCIe): with as many
 NICs as GPUs to the one of its number, with fewer to as many GPUs as share it. NICs pass nothing on:
@@ -20,6 +21,8 @@ not talk through it. So a NIC with more than one neighbour on either side, which
 node for each direction, `host0:nic1` for what is sent and `host0:nic1/in` for what is received.
 `forward=nic` links the second to the first, for NICs that forward by themselves. With
 `attach=switch` NICs are linked to a switch of the inside, which then forwards for them too.
+
+A single host is its inside alone: there is nothing outside, and its NICs are left out.
 
 Nodes are the GPUs, host by host, then the switches and NICs of every host, then the switches
 outside. Their names keep the hierarchy: `host3:gpu5`, `host3:switch`, `host3:nic1`, `rail1:switch`.
@@ -51,25 +54,25 @@ def cluster(
     nics: str = "8x400",
     outside: str = RAIL,
     over: str = "",
-    link: float = 1.0,
+    link: float | None = None,
     attach: str = "gpu",
     forward: str = "host",
 ) -> Topology:
     """Build a cluster: hosts with a fabric inside, NICs, and a fabric outside that joins them.
 
-    A SPEC of several arguments within this one is put in parentheses. The outside is over the
-    hosts unless it is `rail` or `over` says otherwise.
+    Rates are in Gbit/s. A SPEC of several arguments within this one is put in parentheses. The
+    outside is over the hosts unless it is `rail` or `over` says otherwise.
     """
     count, rate = _nics(nics)
     host = Host(gpus, _bare(inside), count, rate, link, attach)
     name = f"cluster:hosts={hosts},gpus={gpus},inside={_nested(host.inside)},nics={nics}"
-    options = {"link": f"{link:g}", "attach": attach}
-    defaults = {"link": "1", "attach": "gpu"}
+    options = {"link": "" if link is None else f"{link:g}", "attach": attach}
+    defaults = {"link": "", "attach": "gpu"}
     name += "".join(f",{key}={value}" for key, value in options.items() if value != defaults[key])
     return _repeated(name, host, hosts, outside, over, forward)
 
 
-def dgxh100(hosts: int, outside: str = RAIL, over: str = "") -> Topology:
+def dgxh100(hosts: int = 1, outside: str = RAIL, over: str = "") -> Topology:
     """Build a cluster of DGX H100 hosts: 8 GPUs behind NVSwitch, and a NIC for each of them.
 
     In Gbit/s. Every GPU has 18 NVLinks of 25 GB/s each way to the NVSwitches, 450 GB/s = 3600, and
@@ -79,7 +82,7 @@ def dgxh100(hosts: int, outside: str = RAIL, over: str = "") -> Topology:
     return _repeated(f"dgxh100:hosts={hosts}", DGX_H100, hosts, outside, over)
 
 
-def mi300x(hosts: int, outside: str = RAIL, over: str = "") -> Topology:
+def mi300x(hosts: int = 1, outside: str = RAIL, over: str = "") -> Topology:
     """Build a cluster of MI300X hosts: 8 GPUs that are all linked, and a NIC for each of them.
 
     In Gbit/s. Every two GPUs have an Infinity Fabric link of 64 GB/s each way = 512; AMD, "Instinct
@@ -95,9 +98,10 @@ def _repeated(
 ) -> Topology:
     """Build a cluster of one kind of host, with what joins them in its name."""
     options = {"over": over, "forward": "" if forward == "host" else forward}
-    name += f",outside={_nested(_bare(outside))}"
+    if (hosts, outside) != (1, RAIL):
+        name += f",outside={_nested(_bare(outside))}"
     name += "".join(f",{key}={value}" for key, value in options.items() if value)
-    require(hosts >= 2, name, f"there are {hosts} hosts; expected 2 or more")
+    require(hosts >= 1, name, f"there are {hosts} hosts; expected 1 or more")
     require(
         hosts * max(host.gpus, 1) <= MAX_NODES,
         name,
@@ -112,10 +116,28 @@ def compose(
     """Join hosts of any kinds by what is outside; see the module for how."""
     over = over or ("rails" if outside == RAIL else "hosts")
     _check(name, hosts, over, forward)
+    if len(hosts) == 1:
+        return _single_host(name, hosts[0], outside)
     place = Places(tuple(hosts))
     planes = planes_of(name, place, outside, over)
     cables = cables_of(name, planes, place)
     return _assembled(name, place, planes, cables, forward == "nic")
+
+
+def _single_host(name: str, host: Host, outside: str) -> Topology:
+    """Build the inside of a host, which has no other to reach over its NICs."""
+    require(
+        outside == RAIL,
+        name,
+        f"there is 1 host, which the outside {outside} cannot join to others; expected 2 or more "
+        "hosts, or no outside",
+    )
+    place = Places((replace(host, nics=0),))
+    tail, head, capacity = _inside(place, place.hosts[0], host.gpus)
+    notes = ("a single host: its NICs are left out", *_assumed_rates(place))
+    nodes, gpus = host.fabric.nodes, np.arange(host.gpus)
+    built = from_arcs(name, nodes, tail, head, capacity, gpus, notes=notes)
+    return replace(built, names=_names(place, (), np.zeros(0, dtype=np.bool_)))
 
 
 def _assembled(
@@ -156,7 +178,7 @@ def _inside(place: Places, host: Host, gpus: int) -> tuple[Ints, Ints, Floats]:
     fabric, index = host.fabric, place.of_kind(host)
     others = gpus + place.switch[index] + np.cumsum(fabric.position < 0) - 1
     node = np.where(fabric.position < 0, others, place.gpu[index] + fabric.position)
-    capacity = np.tile(fabric.capacity * host.link, len(index))
+    capacity = np.tile(fabric.capacity * host.link_rate, len(index))
     return node[:, fabric.tail].ravel(), node[:, fabric.head].ravel(), capacity
 
 
@@ -202,13 +224,22 @@ def _notes(place: Places, planes: Sequence[Plane], cables: Cables) -> tuple[str,
     said = [f"outside: {note}" for note in planes[0].graph.notes]
     if unused:
         said.append(f"{counted(unused, 'NIC')} of {place.nics} without a cable out")
-    return tuple(said)
+    return (*said, *_assumed_rates(place))
+
+
+def _assumed_rates(place: Places) -> list[str]:
+    """Say which links inside have a rate that nobody stated."""
+    return [
+        f"links of the inside {host.fabric.name} are taken as 1 Gbit/s; link=RATE sets another"
+        for host in place.kinds
+        if host.link is None and host.fabric.bytes_per_second is None
+    ]
 
 
 def _check(name: str, hosts: Sequence[Host], over: str, forward: str) -> None:
     for key, value, known in (("over", over, OVERS), ("forward", forward, FORWARDS)):
         check_word(name, key, value, known)
-    require(len(hosts) >= 2, name, f"there are {len(hosts)} hosts; expected 2 or more")
+    require(len(hosts) >= 1, name, "there are 0 hosts; expected 1 or more")
     for host in dict.fromkeys(hosts):
         check_host(name, host)
     nodes = sum(host.fabric.nodes + host.nics for host in hosts)

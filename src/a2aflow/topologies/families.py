@@ -19,13 +19,15 @@ class Family:
     """A family of topologies: what builds a member, the SPEC of one, what it is, its parameters.
 
     `builder` is a function, or where one stands in this room: `file:function`. `parameters` says
-    what each means; those of a registered family are told from its signature.
+    what each means; those of a registered family are told from its signature. `unit` is the rate of
+    a link of capacity 1, such as 1Gbps, of a family whose capacities are physical.
     """
 
     builder: "Callable[..., Topology] | str"
     example: str
     summary: str
     parameters: Mapping[str, str] = field(default_factory=dict)
+    unit: str | None = None
 
     @property
     def build(self) -> "Callable[..., Topology]":
@@ -56,6 +58,9 @@ def register_family(name: str, builder: "Callable[..., Topology] | Family") -> N
     """
     FAMILIES.register(name, builder)
 
+
+GBIT, NVLINK = "1Gbps", "25GB/s"
+"""The unit of families whose capacities are in Gbit/s, and of those that count V100 NVLinks."""
 
 FAMILIES = Registry(
     "topology family",
@@ -289,16 +294,19 @@ FAMILIES = Registry(
             "hardware:dgx1",
             "dgx1",
             "the NVLink network of a DGX-1 with eight V100: the hybrid cube mesh",
+            unit=NVLINK,
         ),
         "ndv2": Family(
             "hardware:ndv2",
             "ndv2",
             "the NVLink network of an Azure NDv2 virtual machine: that of the DGX-1, renumbered",
+            unit=NVLINK,
         ),
         "dgx2": Family(
             "hardware:dgx2",
             "dgx2",
             "the NVLink network of a DGX-2: 16 GPUs on two boards of 6 NVSwitches each",
+            unit=NVLINK,
         ),
         "nvswitch": Family(
             "hardware:nvswitch",
@@ -308,6 +316,7 @@ FAMILIES = Registry(
                 "rate": "what a GPU sends and receives, in Gbit/s",
                 "n": "GPUs",
             },
+            unit=GBIT,
         ),
         "tpuv4": Family(
             "tpu:tpuv4",
@@ -317,6 +326,7 @@ FAMILIES = Registry(
                 "dims": "chips in each dimension, such as 4x4x8",
                 "twisted": "whether short dimensions wrap with a twist",
             },
+            unit="400Gbps",
         ),
         "tpuv5p": Family(
             "tpu:tpuv5p",
@@ -326,6 +336,7 @@ FAMILIES = Registry(
                 "dims": "chips in each dimension, such as 4x4x8",
                 "twisted": "whether short dimensions wrap with a twist",
             },
+            unit="800Gbps",
         ),
         "boardfly": Family(
             "tpu:boardfly",
@@ -342,6 +353,7 @@ FAMILIES = Registry(
             {
                 "z": "instances: 1, or 4 for an UltraServer",
             },
+            unit=GBIT,
         ),
         "ubmesh": Family(
             "hardware:ubmesh",
@@ -360,6 +372,7 @@ FAMILIES = Registry(
                 "n": "GPUs",
                 "rate": "capacity of a link",
             },
+            unit=GBIT,
         ),
         "boxes": Family(
             "hardware:boxes",
@@ -370,6 +383,7 @@ FAMILIES = Registry(
                 "ring": "whether the last is cabled to the first",
                 "rate": "what a port carries",
             },
+            unit=GBIT,
         ),
         "cluster": Family(
             "clusters:cluster",
@@ -382,10 +396,11 @@ FAMILIES = Registry(
                 "nics": "NICs of a host and their rate, such as 4x400",
                 "outside": "what joins the hosts: a SPEC, or rail, as it is if not said",
                 "over": "what the outside joins: hosts, rails or nics",
-                "link": "capacity of a link of the inside",
+                "link": "rate of a link of capacity 1 of the inside, if that has no unit",
                 "attach": "what a NIC is linked to: gpu or switch",
                 "forward": "what passes on what comes in: host or nic",
             },
+            unit=GBIT,
         ),
         "dgxh100": Family(
             "clusters:dgxh100",
@@ -396,6 +411,7 @@ FAMILIES = Registry(
                 "outside": "what joins the hosts: a SPEC, or rail, as it is if not said",
                 "over": "what the outside joins: hosts, rails or nics",
             },
+            unit=GBIT,
         ),
         "mi300x": Family(
             "clusters:mi300x",
@@ -406,6 +422,7 @@ FAMILIES = Registry(
                 "outside": "what joins the hosts: a SPEC, or rail, as it is if not said",
                 "over": "what the outside joins: hosts, rails or nics",
             },
+            unit=GBIT,
         ),
     },
     _family,

@@ -20,6 +20,7 @@ KINDS = {
     "int": "a whole number",
     "int | None": "a whole number",
     "float": "a number",
+    "float | None": "a number",
     "bool": "true or false",
     "str": "a word",
     "tuple[int, ...]": "numbers joined by x",
@@ -48,6 +49,7 @@ def family_help(name: str) -> str:
             f"SPEC: {_pattern(name, builder)}",
             "\n".join(["Parameters:", *taken]),
             *docs,
+            *([f"A link of capacity 1 carries {family.unit}."] if family.unit else []),
             f"Example: a2aflow topology {family.example}",
         )
     )

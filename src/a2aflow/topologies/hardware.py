@@ -1,6 +1,7 @@
 """Presets for machines: DGX-1 and DGX-2, NDv2, xGMI meshes, Trainium, UB-Mesh, two-port boxes.
 
-Capacities of DGX-1, DGX-2 and NDv2 count NVLinks: one V100 NVLink is 25 GB/s each way.
+Capacities of DGX-1, DGX-2 and NDv2 count NVLinks: one V100 NVLink is 25 GB/s each way. Which unit
+the capacities of a family have is said in the table of families.
 """
 
 from dataclasses import replace

@@ -8,7 +8,9 @@ from functools import cached_property
 import numpy as np
 
 from a2aflow.ir.arrays import Floats, Ints
+from a2aflow.ir.bandwidth import bytes_per_second
 from a2aflow.ir.topology import MAX_NODES, Topology
+from a2aflow.topologies.families import GBIT
 from a2aflow.topologies.parts import require
 from a2aflow.topologies.spec import build, sized
 
@@ -21,13 +23,16 @@ MAX_NICS = 1_000
 
 @dataclass(frozen=True)
 class Host:
-    """A kind of host: GPUs, the topology that joins them, and NICs of a rate."""
+    """A kind of host: GPUs, the topology that joins them, and NICs of a rate, all in Gbit/s.
+
+    `link` is the rate of a link of capacity 1 inside; None is what the topology inside says, or 1.
+    """
 
     gpus: int
     inside: str
     nics: int
     rate: float
-    link: float = 1.0
+    link: float | None = None
     attach: str = "gpu"
 
     @cached_property
@@ -36,9 +41,22 @@ class Host:
         return replace(build(sized(self.inside, self.gpus)), notes=())
 
     @property
+    def link_rate(self) -> float:
+        """The rate of a link of capacity 1 inside."""
+        if self.link is not None:
+            return self.link
+        return gbit_rate(self.fabric) or 1.0
+
+    @property
     def switches(self) -> int:
         """The nodes inside that are no GPUs."""
         return self.fabric.nodes - self.gpus
+
+
+def gbit_rate(topology: Topology) -> float | None:
+    """Return the rate of a link of capacity 1 in Gbit/s, None if the topology has no unit."""
+    rate = topology.bytes_per_second
+    return None if rate is None else rate / bytes_per_second(GBIT)
 
 
 DGX_H100 = Host(gpus=8, inside="nvswitch:3600", nics=8, rate=400.0)
@@ -94,12 +112,14 @@ def check_host(name: str, host: Host) -> None:
         f"a host of {host.gpus} GPUs and {host.nics} NICs; expected 2 to {MAX_NODES:,} GPUs and "
         f"1 to {MAX_NICS:,} NICs",
     )
-    for key, value in (("link", host.link), ("rate of the NICs", host.rate)):
+    link = 1.0 if host.link is None else host.link
+    for key, value in (("link", link), ("rate of the NICs", host.rate)):
         require(
             math.isfinite(value) and value > 0,
             name,
             f"the {key} is {value:g}; expected a positive number",
         )
+    _check_link(name, host)
     found = len(host.fabric.terminals)
     require(
         found == host.gpus,
@@ -110,6 +130,17 @@ def check_host(name: str, host: Host) -> None:
         host.attach != "switch" or host.switches > 0,
         name,
         f"attach=switch, and the inside {host.fabric.name} has none; expected attach=gpu",
+    )
+
+
+def _check_link(name: str, host: Host) -> None:
+    """Refuse a rate of the links inside that is not that of the topology inside."""
+    stated = gbit_rate(host.fabric)
+    require(
+        None in (stated, host.link) or math.isclose(stated or 0, host.link or 0),
+        name,
+        f"link is {host.link} Gbit/s, but a link of capacity 1 of the inside {host.fabric.name} "
+        f"is {stated} Gbit/s already; leave link out",
     )
 
 

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from a2aflow.errors import TopologyError
 from a2aflow.ir.arrays import Ints
+from a2aflow.ir.bandwidth import rate_in_words
 from a2aflow.ir.names import distinct_names
 from a2aflow.ir.reach import connected_pairs, reachable
 from a2aflow.ir.topology import Topology
@@ -113,7 +114,11 @@ def with_host_bandwidth(topology: Topology, bandwidth: float) -> Topology:
     nic_in, nic_out = halves[: len(hosts)], halves[len(hosts) :]
     sends, receives = np.arange(topology.nodes), np.arange(topology.nodes)
     sends[hosts], receives[hosts] = nic_out, nic_in
-    note = f"host bandwidth {bandwidth:g}: {len(hosts)} terminals split into host and NIC halves"
+    unit = topology.bytes_per_second
+    rate = "" if unit is None else f" ({rate_in_words(bandwidth * unit)})"
+    note = (
+        f"host bandwidth {bandwidth:g}{rate}: {len(hosts)} terminals split into host and NIC halves"
+    )
     return topology.changed(
         note,
         nodes=topology.nodes + len(halves),

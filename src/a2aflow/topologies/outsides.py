@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from a2aflow.ir.arrays import Floats, Ints, inner_index
 from a2aflow.ir.topology import Topology
 from a2aflow.topologies.cables import partner_links
-from a2aflow.topologies.hosts import Places
+from a2aflow.topologies.hosts import Places, gbit_rate
 from a2aflow.topologies.parts import check_size, require
 from a2aflow.topologies.spec import build, sized
 
@@ -101,8 +101,15 @@ def _dealt_out(plane: Plane, place: Places) -> Cables:
     tail = _dealt(plane, place, graph.tail[link], leaves[link] * copies + copy)
     head = _dealt(plane, place, graph.head[link], arrives[link] * copies + copy)
     rate = np.minimum(_share(place, tail), _share(place, head))
-    fastest = float(place.rates.max())
-    return Cables(tail, head, np.where(np.isinf(rate), fastest, rate) * graph.capacity[link])
+    return Cables(tail, head, _limited(graph, link, rate, float(place.rates.max())))
+
+
+def _limited(graph: Topology, link: Ints, rate: Floats, fastest: float) -> Floats:
+    """Return the rates of cables: of links with a unit no more than that, else times capacity."""
+    capacity, unit = graph.capacity[link], gbit_rate(graph)
+    if unit is not None:
+        return np.minimum(rate, capacity * unit)
+    return np.asarray(np.where(np.isinf(rate), fastest, rate) * capacity)
 
 
 def _copies(plane: Plane) -> int:

@@ -12,10 +12,12 @@ import inspect
 import re
 import reprlib
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_type_hints
 
 from a2aflow.errors import UsageError
+from a2aflow.ir.bandwidth import bytes_per_second
 from a2aflow.registry import load
 from a2aflow.topologies.families import FAMILIES, Family, unknown_family
 
@@ -44,7 +46,14 @@ def build(spec: str) -> "Topology":
     kind: type = load("a2aflow.ir.topology:Topology")
     if not isinstance(built, kind):
         raise _misuse(family, f"built a {type(built).__name__}, expected a Topology")
-    return built
+    return in_unit(built, family.unit)
+
+
+def in_unit(topology: "Topology", unit: str | None) -> "Topology":
+    """Return a topology whose links of capacity 1 have a rate, if there is one."""
+    if unit is None:
+        return topology
+    return replace(topology, bytes_per_second=bytes_per_second(unit))
 
 
 def sized(spec: str, terminals: int) -> str:
@@ -137,6 +146,7 @@ _KINDS: dict[object, tuple[Callable[[str], object], str]] = {
     int: (_whole, _WHOLE),
     int | None: (_whole, _WHOLE),
     float: (float, "a number"),
+    float | None: (float, "a number"),
     bool: (_truth, "true or false"),
     str: (str, "a word"),
     tuple[int, ...]: (_wholes, "whole numbers joined by x, such as 3x3x3"),

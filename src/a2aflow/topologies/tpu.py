@@ -38,7 +38,7 @@ def tpuv4(dims: tuple[int, ...], twisted: bool = False) -> Topology:
     2015, on which the twisted slices of Jouppi et al., "TPU v4: an optically reconfigurable
     supercomputer", ISCA 2023, are based. All dimensions wrap here, whereas real slices below
     4 chips in a dimension are meshes there (`tpuv5p` has these); a dimension of 2 is one link each
-    way, as in `torus`.
+    way, as in `torus`. A link carries 50 GB/s each way (Jouppi et al., table of features).
     """
     name = _slice_name("tpuv4", dims, twisted)
     return _twisted(name, dims) if twisted else replace(torus(dims), name=name)
@@ -50,8 +50,8 @@ def tpuv5p(dims: tuple[int, ...], twisted: bool = False) -> Topology:
     A slice of whole cubes of 4x4x4 chips is a torus in all three dimensions, up to 16x16x24 =
     6144 chips. Slices of k x k x 2k and k x 2k x 2k chips (4x4x8, 4x8x8, 8x8x16, 8x16x16) can be
     twisted, as `tpuv4` says. What is smaller than a cube, 2x2x1, 2x2x2, 2x2x4 and 2x4x4, has no
-    links that wrap around. A link carries 800 Gbit/s each way, a sixth of the 4800 of a chip:
-    --link-bandwidth 800Gbps. Google Cloud documentation, "TPU v5p", 2024.
+    links that wrap around. A link carries 800 Gbit/s each way, a sixth of the 4800 of a chip.
+    Google Cloud documentation, "TPU v5p", 2024.
     """
     name = _slice_name("tpuv5p", dims, twisted)
     whole = all(side % _CUBE == 0 and side > 0 for side in dims)

@@ -26,8 +26,10 @@ from a2aflow.errors import FormatError
 from a2aflow.ir.files.fields import Json, short, take_int, take_list, take_text
 from a2aflow.ir.topology import MAX_NODES, Topology
 from a2aflow.topologies.clusters import compose
+from a2aflow.topologies.families import GBIT
 from a2aflow.topologies.hosts import HOSTS, Host
 from a2aflow.topologies.outsides import RAIL
+from a2aflow.topologies.spec import in_unit
 
 MAX_KINDS = 1_000
 """Most tables of hosts in a file."""
@@ -64,7 +66,8 @@ def read(text: str, where: str, name: str) -> Topology:
         if len(hosts) + count > MAX_NODES:
             raise FormatError(f"{here}: more than {MAX_NODES:,} hosts; expected fewer")
         hosts += [host] * count
-    return compose(said["name"] or name, hosts, said["outside"], said["over"], said["forward"])
+    built = compose(said["name"] or name, hosts, said["outside"], said["over"], said["forward"])
+    return in_unit(built, GBIT)
 
 
 def _text(table: Json, key: str, where: str) -> str:

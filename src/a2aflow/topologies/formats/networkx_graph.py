@@ -1,6 +1,7 @@
 """networkx graphs: `capacity` on edges, `terminal` on nodes."""
 
 from collections.abc import Hashable
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 import networkx as nx
@@ -13,6 +14,8 @@ from a2aflow.ir.words import escaped
 MAX_NAMED = 10
 NAMES = ("name", "label")
 """The node attributes that may hold names; igraph writes the first into GraphML."""
+UNIT = "bytes_per_second"
+"""The attribute of a graph that is the rate of a link of capacity 1."""
 Edge: TypeAlias = tuple[Hashable, Hashable, dict[str, Any]]
 
 CAPACITY, WEIGHT = "capacity", "weight"
@@ -42,15 +45,19 @@ def from_networkx(
     rows = [(ids[u], ids[v], _capacity(u, v, data.get(key, 1.0))) for u, v, data in edges]
     build = Topology.from_links if graph.is_directed() else Topology.from_edges
     notes += _assumed(edges, key)
-    return build(name or graph.name or "networkx", len(ids), rows, terminals, notes, names)
+    built = build(name or graph.name or "networkx", len(ids), rows, terminals, notes, names)
+    return replace(built, bytes_per_second=_unit(graph))
 
 
 def to_networkx(topology: Topology) -> "nx.MultiDiGraph[int]":
     """Return a graph whose edge keys are the link indices, with `capacity` and `terminal`.
 
-    Where nodes have names, these are the attribute `name`.
+    Where nodes have names, these are the attribute `name`; where capacities have a unit, the graph
+    has the attribute `bytes_per_second`, the rate of a link of capacity 1.
     """
     graph: nx.MultiDiGraph[int] = nx.MultiDiGraph(name=topology.name)
+    if topology.bytes_per_second is not None:
+        graph.graph[UNIT] = topology.bytes_per_second
     terminals = set(topology.terminals.tolist())
     graph.add_nodes_from((v, {"terminal": v in terminals}) for v in range(topology.nodes))
     if topology.names is not None:
@@ -59,6 +66,20 @@ def to_networkx(topology: Topology) -> "nx.MultiDiGraph[int]":
     for link, (u, v, capacity) in enumerate(zip(*arrays, strict=True)):
         graph.add_edge(u, v, key=link, capacity=capacity)
     return graph
+
+
+def _unit(graph: "nx.Graph[Any]") -> float | None:
+    """Return the rate of a link of capacity 1, if the graph has it as an attribute."""
+    found = graph.graph.get(UNIT)
+    if found is None:
+        return None
+    try:
+        return float(found)
+    except (TypeError, ValueError):
+        raise TopologyError(
+            f"the graph has {UNIT} {found!r}; expected a positive number, the bytes per second of "
+            "a link of capacity 1"
+        ) from None
 
 
 def _numbering(

@@ -12,6 +12,7 @@ import numpy as np
 
 from a2aflow.errors import UsageError
 from a2aflow.ir.arrays import Ints
+from a2aflow.ir.fabric import Rate, link_rate
 from a2aflow.ir.topology import Topology
 from a2aflow.ir.words import one_line
 
@@ -27,9 +28,11 @@ link a pair of opposite ones."""
 
 
 def write(
-    topology: Topology, link_bandwidth: float = LINK_BANDWIDTH, latency: float = LINK_LATENCY
+    topology: Topology, link_bandwidth: Rate | None = None, latency: float = LINK_LATENCY
 ) -> str:
-    """Return the platform; a link carries `link_bandwidth` bytes per second and unit of capacity.
+    """Return the platform; a link carries `link_bandwidth` per unit of capacity.
+
+    If left out, that is the rate that the topology states, or 25 Gbit/s.
 
     Terminals are hosts and other nodes routers, by their names, or as `node-<id>` if they have
     none; the links are called `link-<index>`.
@@ -45,12 +48,14 @@ def platform(
     topology: Topology,
     routing: str,
     routes: Iterable[str],
-    link_bandwidth: float,
+    link_bandwidth: Rate | None,
     latency: float,
 ) -> str:
     """Return a platform of one zone: nodes in their order, links in theirs, then routes."""
-    if not (np.isfinite(link_bandwidth) and link_bandwidth > 0):
-        raise UsageError(f"link bandwidth {link_bandwidth:g}; expected bytes per second above 0")
+    found = link_rate(topology, link_bandwidth)
+    rate = LINK_BANDWIDTH if found is None else found
+    if not (np.isfinite(rate) and rate > 0):
+        raise UsageError(f"link bandwidth {rate:g}; expected bytes per second above 0")
     if not (np.isfinite(latency) and latency >= 0):
         raise UsageError(f"latency {latency:g}; expected a non-negative number of seconds")
     lines = [
@@ -58,7 +63,7 @@ def platform(
         f'<platform version="{VERSION}">',
         f'  <zone id={quoteattr(one_line(topology.name))} routing="{routing}">',
         *_node_lines(topology),
-        *_link_lines(topology, link_bandwidth, latency),
+        *_link_lines(topology, rate, latency),
         *routes,
         "  </zone>",
         "</platform>",

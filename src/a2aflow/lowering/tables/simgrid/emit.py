@@ -8,7 +8,6 @@ flows and never deadlocks, so layers have no place in the file.
 from itertools import pairwise
 
 from a2aflow.errors import LimitError
-from a2aflow.ir.bandwidth import bytes_per_second
 from a2aflow.ir.routes import Routes
 from a2aflow.lowering.options import Options
 from a2aflow.lowering.tables.routed_file import in_file_order, most_routes
@@ -36,5 +35,4 @@ def emit_simgrid(routes: Routes, options: Options) -> str:
             source, destination, pairwise(ordered.start.tolist()), strict=True
         )
     )
-    rate = bytes_per_second(options.link_bandwidth)
-    return platform(topology, ROUTING, lines, rate, options.link_latency)
+    return platform(topology, ROUTING, lines, options.link_bandwidth, options.link_latency)
