@@ -92,7 +92,8 @@ def test_cables_are_dealt_out_to_nics() -> None:
     assert links_of(one, "host0:nic0", "host1:nic0") == [40.0]
     assert links_of(one, "host0:nic1", "host2:nic0") == [40.0]
     more = build(ring.format("5x40"))
-    assert more.notes == ("3 NICs of 15 without a cable out",)
+    assert more.notes[0] == "3 NICs of 15 without a cable out"
+    assert more.notes[1:] == one.notes  # that nobody stated the rate of the links inside
     assert sum(links_of(more, "host0:nic0", f"host1:nic{nic}") == [40.0] for nic in range(5)) == 1
     fewer = build(ring.format("1x40"))
     assert links_of(fewer, "host0:nic0", "host1:nic0/in") == [20.0]

@@ -83,7 +83,7 @@ LinkBandwidth = Annotated[
     str | None,
     typer.Option(
         metavar="RATE",
-        help="Bandwidth of a capacity-1 link, such as 100G or 12.5GB/s (default: from SPEC or file).",
+        help="Bandwidth of a capacity-1 link, such as 100G (default: from SPEC or file).",
     ),
 ]
 KeepProvenance = Annotated[
