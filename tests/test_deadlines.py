@@ -301,9 +301,9 @@ def test_files_of_five_million_links_are_refused_at_once(
 ) -> None:
     """Files are refused from the number of their lines or brackets, before they are parsed."""
     formats = "a2aflow.topologies.formats"
-    for reader in ("edgelist", "a2aflow_json"):
+    for reader in ("edge_records", "a2aflow_json"):
         monkeypatch.setattr(f"{formats}.{reader}.MAX_LINKS", 100)
-    monkeypatch.setattr(f"{formats}.edgelist._read_edge", None)
+    monkeypatch.setattr(f"{formats}.edge_records._read_edge", None)
     monkeypatch.setattr(f"{formats}.a2aflow_json.parse_json", None)
     monkeypatch.setattr(f"{formats}.a2aflow_json.OTHER_ARRAYS", 10)
     path = tmp_path / name

@@ -128,6 +128,10 @@ EDGES = {
     "named.edges": b"leaf-1 !spine 2\nleaf-2 spine\n0 spine  # a name too\n",
     "units.edges": b"a b 100Gbps\nb c 400Gbps\nc a 12.5GB/s\n",
     "golf.edges": b"0,0 0,1\n0,1 1,1\n1,1 1,0\n1,0 0,0\n",
+    "both.edges": b"a b 100G\nb a 100G\nb c 100G\nc a 100 Gbit/s\n",
+    "ports.edges": b"a:e0 <-> b:e1 100G\nb:e1 <-> a:e0 100G\nb:e0 -- c:e1 100GbE\nc:e0 - a:e1 4G\n",
+    "arrows.edges": b"# Directed graph\n0 -> 1\n1 -> 2 3\n2 -> 0\n",
+    "header.csv": b'"source","target","speed_gbps"\n"a","b",100\nb,c,400\nc,a,100\n',
     "commas.edges": b"# terminals: 0, 2\n0,1\n1, 2, 3.5\n",
     "networkx.edges": b"0 1 {}\n1 2 {'capacity': 2, 'a': [1, 'x']}\n2 0 {'capacity': 0.5}\n",
     "listed.edges": b'# names: ["rack 1", "b", "0"]\n# terminals: 0 2\n0 1 2\n1 2\n',
@@ -215,7 +219,10 @@ def valid_files() -> dict[str, tuple[bytes, tuple[str, ...]]]:
         name: (data, tuple(f"{verb} {SPEC} --demand {name}" for verb in ("solve", "route")))
         for name, data in DEMANDS.items()
     }
-    reading = ("topology {0}", "solve {0}", "topology {0} --undirected", "verify {0}")
+    reading = (
+        *("topology {0}", "solve {0}", "topology {0} --undirected", "verify {0}"),
+        *("topology {0} --directed", "solve {0} --parallel"),
+    )
     for name, data in EDGES.items():
         found[name] = (data, tuple(each.format(name) for each in reading))
     found |= TABLES

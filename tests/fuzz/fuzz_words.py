@@ -22,7 +22,7 @@ from a2aflow.topologies.formats import FORMATS
 SPECS = (
     *("ring:3", "ring:4", "complete:3", "bipartite:2x2", "torus:2x3", "hypercube:2", "mesh:2x2"),
     *("genkautz:n=5,d=2", "jellyfish:n=6,d=3,seed=1", "sample.json", "sample.edgelist"),
-    *("named.edges", "units.edges", "golf.edges"),
+    *("named.edges", "units.edges", "golf.edges", "both.edges", "ports.edges", "header.csv"),
     *("", "ring", "ring:", "ring:0", "ring:1", "ring:-3", "ring:x", "ring:99999999999", "torus:3x"),
     *("torus:0x0", "genkautz:n=4", "genkautz:n=4,d=9,e=1", "nosuch:4", "missing.json", ".", "\x1b"),
 )

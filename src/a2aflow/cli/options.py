@@ -125,6 +125,10 @@ def chosen_topology(
     directed: Annotated[
         bool, _option("--directed", "Take the lines of an edge list as one-way links.")
     ] = False,
+    parallel: Annotated[
+        bool,
+        _option("--parallel", "Take each as a cable, also where pairs are named in both orders."),
+    ] = False,
     undirected: Annotated[
         bool, _option("--undirected", "Take every link as a cable, which goes both ways.")
     ] = False,
@@ -166,7 +170,9 @@ def chosen_topology(
         raise UsageError(f"seed {seed}; expected 0 or more")
     if directed and undirected:
         raise UsageError("--directed and --undirected; expected one of them")
-    topology = load_topology(spec, input_format, directed, capacity_attribute)
+    if directed and parallel:
+        raise UsageError("--directed and --parallel; expected one of them")
+    topology = load_topology(spec, input_format, directed, capacity_attribute, parallel)
     if undirected:
         topology = both_ways(topology)
     if remove_link:

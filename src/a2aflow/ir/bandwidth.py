@@ -40,6 +40,11 @@ def bytes_per_second(text: str) -> float:
     return value
 
 
+def is_unit(word: str) -> bool:
+    """Return whether a word is a unit such as `Gbps`: one of three letters or more."""
+    return len(word) >= 3 and word in _FACTOR
+
+
 def exact_rate(rate: float) -> str:
     """Write a rate so that `bytes_per_second` reads the same number back."""
     words = rate_in_words(rate)

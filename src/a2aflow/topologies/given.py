@@ -143,6 +143,7 @@ def load_topology(
     input_format: str | None = None,
     directed: bool = False,
     capacity_attribute: str | None = None,
+    parallel: bool = False,
 ) -> Topology:
     """Build a family if SPEC begins with the name of one, else read a file.
 
@@ -150,12 +151,13 @@ def load_topology(
     """
     family = spec.strip().partition(":")[0]
     if input_format or (family not in FAMILIES and names_file(spec)):
-        return read_topology(Path(spec), input_format, directed, capacity_attribute)
+        return read_topology(Path(spec), input_format, directed, capacity_attribute, parallel)
     topology = build(spec)
-    if directed:
+    if directed or parallel:
+        option = "--directed" if directed else "--parallel"
         raise UsageError(
-            f"--directed with {spec!r}, which is built; expected an edge-list file, "
-            "whose lines --directed takes as one-way links; leave it out"
+            f"{option} with {spec!r}, which is built; expected an edge-list file, "
+            f"whose lines {option} explains; leave it out"
         )
     if capacity_attribute is not None:
         raise UsageError(

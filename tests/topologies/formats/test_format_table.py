@@ -79,13 +79,18 @@ def test_xml_is_written_for_simgrid_and_net_for_ibsim(tmp_path: Path) -> None:
         read_topology(tmp_path / "r.xml")
 
 
-def test_directed_applies_to_edge_lists(tmp_path: Path) -> None:
-    """The option reaches the reader, and is refused for other formats."""
+def test_directed_and_parallel_apply_to_edge_lists(tmp_path: Path) -> None:
+    """The options reach the reader, and are refused for other formats."""
     path = save(tmp_path, "a.edges", "0 1\n1 0\n")
     assert read_topology(path, directed=True).links == 2
-    assert read_topology(path).links == 4
-    with pytest.raises(UsageError, match="only edge lists"):
-        read_topology(save(tmp_path, "a.json", MSCCL), directed=True)
+    assert read_topology(path, parallel=True).links == 4
+    for mode in ("directed", "parallel"):
+        with pytest.raises(UsageError, match=f"only edge lists can be read as {mode}"):
+            read_topology(
+                save(tmp_path, "a.json", MSCCL),
+                directed=mode == "directed",
+                parallel=mode == "parallel",
+            )
 
 
 def test_wrong_words_list_the_valid_ones(tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ FORMATS: dict[str, Format] = {
     "json": Format("a2aflow_json", (".json",), "a2aflow topology JSON, exact"),
     "edgelist": Format(
         "edgelist",
-        (".edges", ".edgelist", ".txt"),
+        (".edges", ".edgelist", ".txt", ".csv", ".tsv"),
         "edge list, one `u v [capacity]` a line, nodes by number or name",
     ),
     "graphml": Format("graphml", (".graphml",), "GraphML of networkx or igraph", MAX_XML_BYTES),
@@ -77,10 +77,12 @@ def read_topology(
     format: str | None = None,
     directed: bool = False,
     capacity: str | None = None,
+    parallel: bool = False,
 ) -> "Topology":
     """Read a topology in the named format, or in the one that suffix and content suggest.
 
-    `directed` makes every line of an edge list one link; `capacity` names the attribute of edges in
+    `directed` makes every line of an edge list one link, `parallel` every line a cable of its own,
+    also where lines name a pair in both orders; `capacity` names the attribute of edges in
     GraphML, or in networkx's edge lists, that is their capacity. Where a file gives no name, the
     topology gets that of the file.
     """
@@ -90,8 +92,9 @@ def read_topology(
     chosen = _format(key)
     if not chosen.reads:
         raise UsageError(f"{path}: {key} is only written; read one of {_names(reading=True)}")
-    if directed and key != "edgelist":
-        raise UsageError(f"{path}: only edge lists can be read as directed; this is {key}")
+    if (directed or parallel) and key != "edgelist":
+        mode = "directed" if directed else "parallel"
+        raise UsageError(f"{path}: only edge lists can be read as {mode}; this is {key}")
     if capacity is not None and key not in ("graphml", "edgelist"):
         raise UsageError(
             f"{path}: only edges of GraphML and of networkx's edge lists have attributes; "
@@ -99,8 +102,8 @@ def read_topology(
         )
     if len(text) > chosen.limit:
         raise FormatError(f"{path}: larger than the limit of {chosen.limit:,} bytes for {key}")
-    options: dict[str, Any] = {"directed": True} if directed else {}
-    options |= {"capacity": capacity} if capacity is not None else {}
+    asked = {"directed": directed or None, "parallel": parallel or None, "capacity": capacity}
+    options: dict[str, Any] = {key: value for key, value in asked.items() if value is not None}
     try:
         return chosen.read(text, str(path), path.stem, **options)
     except TopologyError as error:

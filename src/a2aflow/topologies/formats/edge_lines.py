@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from a2aflow.errors import FormatError, UsageError
-from a2aflow.ir.bandwidth import bytes_per_second
+from a2aflow.ir.bandwidth import bytes_per_second, is_unit
 from a2aflow.ir.names import is_name
 
 MARK = "!"
@@ -20,6 +20,10 @@ MAX_ATTRIBUTES = 1_000
 
 CAPACITY, WEIGHT = "capacity", "weight"
 """The attribute that is a capacity, and the one that may be one: a cost, or a width."""
+
+BOTH_WAYS, ONE_WAY = "<->", "->"
+ARROWS = (BOTH_WAYS, ONE_WAY, "--", "-")
+"""What may stand between two nodes; blanks around the first may be left out."""
 
 _OTHER_NUMBER = re.compile(r"[+-][0-9.]+|[0-9]*\.[0-9]*")
 _TOKEN = re.compile(r"[^\s#{]+")
@@ -37,17 +41,19 @@ class EdgeLine:
     """The capacity as it is written, if it has a unit."""
     has_attribute: bool
     """Whether the attributes of the line have the capacity among them."""
+    one_way: bool
+    """Whether an arrow says that it leads from the first node to the second only."""
 
 
 def read_line(line: str, attribute: str | None, place: str) -> EdgeLine:
-    """Read `u v`, `u v capacity` or `u v {attributes}`, with blanks or commas in between."""
+    """Read `u v`, `u v capacity` or `u v {attributes}`, with blanks, commas or an arrow between."""
     body = line.partition("#")[0]
     head, brace, rest = body.partition("{")
-    words = split_words(head)
+    words, arrow = _split_line(_join_rate(head))
     if len(words) != 2 and not (len(words) == 3 and not brace):
         raise FormatError(
-            f"{place}: {shown(line)} is not an edge; expected `u v`, `u v capacity` or "
-            "`u v {'capacity': 2}`"
+            f"{place}: {shown(line)} is not an edge; expected `u v`, `u v capacity`, "
+            "`a:eth0 <-> b:eth1 100G` or `u v {'capacity': 2}`"
         )
     marked = tuple(word.removeprefix(MARK) for word in words[:2] if word.startswith(MARK))
     u, v = (_node(word.removeprefix(MARK), place) for word in words[:2])
@@ -56,7 +62,24 @@ def read_line(line: str, attribute: str | None, place: str) -> EdgeLine:
     found = _attribute(brace + rest, attribute, place) if brace else None
     text = words[2] if len(words) == 3 else found
     width, unit = (None, None) if text is None else _width(str(text), place)
-    return EdgeLine((u, v), marked, width, unit, found is not None)
+    return EdgeLine((u, v), marked, width, unit, found is not None, arrow == ONE_WAY)
+
+
+def _join_rate(text: str) -> str:
+    """Return a line with the blank in `100 Gbit/s` left out."""
+    words = text.rsplit(None, 1)
+    joined = len(words) == 2 and words[0][-1] in "0123456789" and is_unit(words[1])
+    return "".join(words) if joined else text
+
+
+def _split_line(text: str) -> tuple[list[str], str | None]:
+    """Return the words of a line without the arrow that may stand between its nodes."""
+    first, arrow, rest = text.partition(BOTH_WAYS)
+    if not arrow:
+        first, arrow, rest = [*text.split(None, 2), "", "", ""][:3]
+    if arrow not in ARROWS:
+        return split_words(text), None
+    return [first.strip(), *split_words(rest)], arrow
 
 
 def split_words(text: str) -> list[str]:
@@ -66,13 +89,15 @@ def split_words(text: str) -> list[str]:
     """
     words = text.split()
     if "," in text and (len(words) == 1 or any(word[-1] == "," for word in words)):
-        return [word.strip() for word in text.strip().removesuffix(",").split(",")]
+        return [word.strip().strip('"') for word in text.strip().removesuffix(",").split(",")]
     return words
 
 
 def is_token(name: str) -> bool:
     """Whether a node's name can stand in a line and be read as it is."""
     whole = _TOKEN.fullmatch(name) is not None and not _OTHER_NUMBER.fullmatch(name)
+    if name in ARROWS or BOTH_WAYS in name:
+        return False
     return whole and name[0] not in (MARK, ",") and name[-1] != ","
 
 
@@ -119,7 +144,7 @@ def _width(word: str, place: str) -> tuple[float, str | None]:
     if not (np.isfinite(value) and value > 0):
         raise FormatError(
             f"{place}: {shown(word)} is not a capacity; expected a positive finite number, "
-            "or one with a unit, such as 100Gbps"
+            "or one with a unit, such as 100G"
         )
     return value, unit
 
