@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+import a2aflow
+
 ROOT = Path(__file__).parent.parent
 
 DATE = "1700000000"
@@ -43,6 +45,12 @@ def test_the_wheel_has_the_package_and_what_it_compiles(tmp_path: Path) -> None:
         said = wheel.read(metadata).decode()
     assert "a2aflow/py.typed" in names
     assert any(name.startswith("a2aflow/runtime/engine/") and name.endswith(".c") for name in names)
+    assert f"Version: {a2aflow.__version__}\n" in said
     assert not [name for name in names if "__pycache__" in name or name.startswith("tests")]
     for version in ("3.11", "3.12", "3.13"):
         assert f"Classifier: Programming Language :: Python :: {version}" in said
+
+
+def test_a_citation_names_this_version() -> None:
+    """`__version__` is the one place that says it; the citation repeats it."""
+    assert f"\nversion: {a2aflow.__version__}\n" in (ROOT / "CITATION.cff").read_text()

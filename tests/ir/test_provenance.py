@@ -131,3 +131,9 @@ def test_made_now() -> None:
     assert str(MADE) == "a2aflow 1.2 on 2026-01-02T03:04:05Z: a2aflow solve ring:3"
     assert str(Provenance()) == "an unknown version"
     assert "a2aflow 1.2" in replace(ANSWERS[0], provenance=MADE)._repr_html_()
+
+
+def test_the_version_needs_no_metadata(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A package that was copied and not installed has none; its answers are not lost."""
+    monkeypatch.setattr("sys.meta_path", [])
+    assert Provenance.of_now().version == a2aflow.__version__
