@@ -212,8 +212,11 @@ VERBS = [
     ("route", "--max-routes", 2),
     ("route", "--phases", 0),
     ("route", "--deadlock-free", 3),
+    ("solve", "--survive", "links:1"),
+    ("route", "--survive", "links:1"),
     ("schedule",),
     ("schedule", "--chunks", 2),
+    ("schedule", "--method", "sccl"),
     ("schedule", "--sweep"),
 ]
 
@@ -235,9 +238,43 @@ def test_every_verb_ends_in_time(
         assert found.json["topology"] == spec
         assert "--sweep" in words or run("verify", saved).code == 0
     else:
-        assert found.code in (1, 3)
+        assert found.code == 3
         assert "Traceback" not in found.err
         assert "time" in found.err + found.out
+
+
+@pytest.mark.parametrize("verb", ["solve", "route"])
+def test_failures_that_were_in_time_are_kept(
+    verb: str, run: Run, clock: Clock, tmp_path: Path
+) -> None:
+    """The healthy answer too, wherever among the failures the time limit strikes."""
+    words = (verb, "ring:5", "--survive", "links:1", "--gap", "1e-3", "--json")
+    began = clock.now
+    whole = run(*words, "--time-limit", 1e6).json["survive"]
+    limit = clock.now - began
+    assert (whole["failures"], whole["not_solved"]) == (5, 0)
+    folder, saved = tmp_path / "over", tmp_path / "healthy.json"
+    late = set()
+    for share in (0.7, 0.9):
+        options = ("--time-limit", share * limit, "-o", saved, "--switch-over", folder)
+        found = run(*words, *options).json["survive"]
+        assert found["failures"] == 5
+        late.add(found["not_solved"])
+        assert run("verify", saved).code == 0
+    assert late - {0, 5}, late
+
+
+def test_building_an_encoding_ends_in_time(
+    run: Run, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SCCL's takes far longer than any limit on a network beyond its reach; no solver is asked."""
+    monkeypatch.setattr("a2aflow.schedules.sccl._Encoding.solve", None)
+    for limit in (3, 100, 270):  # 240 chunks, 48 links
+        began = clock.now
+        found = run("schedule", SPEC, "--method", "sccl", "--time-limit", limit)
+        assert clock.now <= began + limit + 5
+        assert found.code == 3
+        assert f"the time limit of {limit} s came before any schedule of 3 steps" in found.err
 
 
 def test_a_program_without_time_is_not_built() -> None:

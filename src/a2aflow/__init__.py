@@ -43,6 +43,7 @@ _WHERE = {
         "A2AFlowError",
         "InputError",
         "MissingComponentError",
+        "TimeLimitError",
         "UsageError",
         "VerificationError",
     ),
@@ -111,6 +112,7 @@ if MYPY:
     from a2aflow.errors import A2AFlowError as A2AFlowError
     from a2aflow.errors import InputError as InputError
     from a2aflow.errors import MissingComponentError as MissingComponentError
+    from a2aflow.errors import TimeLimitError as TimeLimitError
     from a2aflow.errors import UsageError as UsageError
     from a2aflow.errors import VerificationError as VerificationError
     from a2aflow.extensions import register_method as register_method

@@ -9,6 +9,7 @@
     │   ├── DemandError                 the demand matrix
     │   ├── FormatError                 a file that cannot be read as what it claims to be
     │   └── LimitError                  a program that a runtime cannot take
+    ├── TimeLimitError         exit 3   the time limit came before any answer
     ├── VerificationError      exit 4   an artefact does not hold what it claims
     └── MissingComponentError  exit 5   an optional dependency or tool is not installed
 
@@ -50,6 +51,12 @@ class FormatError(InputError):
 
 class LimitError(InputError):
     """A program does not fit a runtime; the message names the limit and a way out."""
+
+
+class TimeLimitError(A2AFlowError):
+    """The time limit came before any answer; no `InputError`, for more time may bring one."""
+
+    exit_code = 3
 
 
 class VerificationError(A2AFlowError):

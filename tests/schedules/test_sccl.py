@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from a2aflow.check.schedule import check_schedule
-from a2aflow.errors import A2AFlowError, InputError, MissingComponentError
+from a2aflow.errors import InputError, MissingComponentError, TimeLimitError
 from a2aflow.flows import SolveSettings
 from a2aflow.ir.demand import Demand
 from a2aflow.ir.problem import Problem
@@ -67,7 +67,7 @@ def test_switches_are_refused() -> None:
 def test_no_time_is_told() -> None:
     """A search that cannot even begin says so rather than returning nothing."""
     problem = Problem.all_to_all(build("hypercube:3"))
-    with pytest.raises(A2AFlowError, match="in time"):
+    with pytest.raises(TimeLimitError, match="time limit of 1e-06 s came before any schedule of 3"):
         synthesise(problem, settings=SolveSettings(time_limit=1e-6))
 
 

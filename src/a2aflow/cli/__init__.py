@@ -1,7 +1,8 @@
 """The command line: one thin file per verb, and the exit codes.
 
-0 done; 2 usage; 3 the input is not a valid problem; 4 a verification failed; 5 a needed component
-is missing; 130 stopped by Ctrl-C; 143 stopped by SIGTERM.
+0 done; 2 usage; 3 the input is not a valid problem, or the time limit came before any answer;
+4 a verification failed; 5 a needed component is missing; 130 stopped by Ctrl-C; 143 stopped by
+SIGTERM.
 
 This file is where the process begins: it hears signals before it imports anything of weight.
 """

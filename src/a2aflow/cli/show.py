@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from a2aflow.cli.colours import ASIDE, LABEL, WRONG, paint
-from a2aflow.cli.failures import FAILURES, Unsaved, described
+from a2aflow.cli.failures import FAILURES, Unsaved, described, writing_output
 from a2aflow.cli.signals import Stopped, printing
 from a2aflow.errors import UsageError
 from a2aflow.ir.files.text import write_bytes
@@ -45,8 +45,13 @@ def require_open(stream: TextIO | None) -> TextIO:
 def say(text: str, stream: TextIO | None) -> None:
     """Print a text and a line's end."""
     stream = require_open(stream)
-    stream.write(printable(text, stream.encoding) + "\n")
-    stream.flush()
+    _write(printable(text, stream.encoding), stream)
+
+
+def _write(line: str, stream: TextIO) -> None:
+    with writing_output():
+        stream.write(line + "\n")
+        stream.flush()
 
 
 def say_out(text: str) -> None:
@@ -81,8 +86,7 @@ def _say_line(label: str, line: str, stream: TextIO) -> None:
     else:
         head = printable(label, stream.encoding).rstrip()
         painted = paint(head, LABEL, stream) + plain[len(head) :]
-    stream.write(painted + "\n")
-    stream.flush()
+    _write(painted, stream)
 
 
 def _tidy(summary: Mapping[str, Any]) -> dict[str, Any]:
@@ -129,7 +133,7 @@ def complain(failure: BaseException) -> None:
 def warn(text: str, kind: str = "") -> None:
     """Say something on standard error, if anybody listens there; what kind it is stands out."""
     if sys.stderr is not None:
-        with suppress(OSError):
+        with suppress(OSError, UsageError):
             if kind:
                 sys.stderr.write(paint(kind, WRONG, sys.stderr) + " ")
             say(text, sys.stderr)
@@ -155,7 +159,7 @@ def write_out(path: Path, content: str | bytes) -> None:
         write_bytes(path, data)
         return
     out = require_open(sys.stdout)
-    with printing():
+    with printing(), writing_output():
         out.flush()
         out.buffer.write(data)
         out.flush()

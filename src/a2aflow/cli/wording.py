@@ -204,11 +204,14 @@ def _survive(summary: Mapping[str, Any]) -> str | None:
     if found is None:
         return None
     lost = f"\ncut off by {', '.join(found['cut_off'])}" if found["cut_off"] else ""
+    late, total = found["not_solved"], found["failures"]
+    if late:
+        lost += f"\n{late} of {total} not solved in time; allow more time"
     if found["worst"] is None:
-        return f"{counted(found['failures'], 'failure')}{lost}"
+        return f"{counted(total, 'failure')}{lost}"
     healthy = "as they are, these routes" if "routes" in summary else "as it is, this flow"
     return (
-        f"{counted(found['failures'], 'failure')} lose {found['mean_loss']:.1%} (mean) to "
+        f"{counted(total - late, 'failure')} lose {found['mean_loss']:.1%} (mean) to "
         f"{found['worst_loss']:.1%} (worst, {found['worst']}), each within "
         f"{found['worst_gap']:.1%} of its bound\n{healthy} would leave up to "
         f"{found['worst_unserved']:.1%} of the demand undelivered{lost}"

@@ -13,7 +13,7 @@ from a2aflow.figures.drawing import require_plots
 from a2aflow.figures.figure import SIZES, Asked, Figure, Point
 from a2aflow.figures.results import write_results
 from a2aflow.figures.run import Measured, Reproduced, measure_figure, tell_figure
-from a2aflow.flows.workers import Local, require_cluster, run_all
+from a2aflow.flows.workers import Local, require_cluster, run_all, until_late
 from a2aflow.ir.news import News
 from a2aflow.ir.program import Program
 from a2aflow.ir.words import counted
@@ -112,7 +112,7 @@ def _measured(
     """Yield the rows of points: on the cluster if there is one and they may, else here."""
     if settings.cluster is not None and not figure.alone:
         items = [(figure.name, point, asked) for point in points]
-        yield from _until_late(
+        yield from until_late(
             run_all(measure_point, items, len(items), settings, Local.ONE_BY_ONE, figure.name)
         )
         return
@@ -128,13 +128,6 @@ def _measured(
         progress(text)
         yield figure.measure(point, asked)
         progress(f"{figure.name}: {words} took {time.monotonic() - begun:.1f} s")
-
-
-def _until_late(found: Iterator[Measured]) -> Iterator[Measured]:
-    try:
-        yield from found
-    except TimeoutError:
-        return
 
 
 def measure_point(item: tuple[str, Point, Asked]) -> Measured:

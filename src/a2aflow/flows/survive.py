@@ -14,11 +14,11 @@ import numpy as np
 
 from a2aflow.errors import InputError, UsageError
 from a2aflow.flows.warm import solve_from, unserved
-from a2aflow.flows.workers import Local, run_all
+from a2aflow.flows.workers import Local, run_all, until_late
 from a2aflow.ir.files.artefacts import file_bytes
 from a2aflow.ir.files.text import write_bytes
 from a2aflow.ir.flow import Flow
-from a2aflow.settings import SolveSettings
+from a2aflow.settings import LEAST_SECONDS, SolveSettings
 from a2aflow.topologies.failures import Failure, failures_of
 
 
@@ -39,10 +39,14 @@ class Survivor:
 
 @dataclass(frozen=True)
 class Survival:
-    """The outcome of all failures, next to the healthy time."""
+    """The outcome of all failures, next to the healthy time.
+
+    `not_solved` counts failures that a time limit left without an answer.
+    """
 
     healthy: float
     survivors: tuple[Survivor, ...]
+    not_solved: int = 0
 
     def summary(self) -> dict[str, Any]:
         """Return the worst and the mean loss, as plain values."""
@@ -50,7 +54,8 @@ class Survival:
         loss = {each.failure.name: each.time / self.healthy - 1 for each in left}
         worst = max(loss, key=lambda name: loss[name], default=None)
         return {
-            "failures": len(self.survivors),
+            "failures": len(self.survivors) + self.not_solved,
+            "not_solved": self.not_solved,
             "cut_off": [each.failure.name for each in self.survivors if each.time == np.inf],
             "worst": worst,
             "worst_loss": None if worst is None else loss[worst],
@@ -65,13 +70,25 @@ def survive_failures(
 ) -> Survival:
     """Solve for every failure, from the healthy flow; leave a file of each in a folder, if given.
 
-    Each is solved to the gap of the settings, whose time limit is for the healthy flow alone.
+    Each is solved to the gap of the settings. Those solved when the time limit comes are kept.
     """
-    solving = SolveSettings(settings.gap, workers=settings.workers, stopped=settings.stopped)
+    settings = settings.begin()
     failures = failures_of(flow.problem.topology, what)
-    items = ((flow, each, solving) for each in failures)
+    items = ((flow, each, for_one_failure(settings)) for each in failures)
     found = run_all(_solved, items, len(failures), settings, Local.ONE_BY_ONE, "failures")
-    return Survival(flow.time, tuple(kept(found, folder)))
+    survivors = tuple(kept(until_late(found), folder))
+    return Survival(flow.time, survivors, len(failures) - len(survivors))
+
+
+def for_one_failure(settings: SolveSettings) -> SolveSettings:
+    """Return settings for one failure: the gap, and the time that is left."""
+    left = settings.seconds_left()
+    return SolveSettings(
+        settings.gap,
+        time_limit=None if left is None else max(left, LEAST_SECONDS),
+        workers=settings.workers,
+        stopped=settings.stopped,
+    )
 
 
 def refuse_switch_over(survive: str | None, folder: Path | None) -> None:

@@ -19,7 +19,7 @@ from concurrent.futures import (
     ProcessPoolExecutor,
     ThreadPoolExecutor,
 )
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from enum import Enum
 from importlib import import_module
@@ -87,6 +87,12 @@ def run_all(
         for done, result in enumerate(results, start=1):
             settings.report(News.of_count(f"{what}: {done} of {count}", done, count))
             yield result
+
+
+def until_late(results: Iterable[Result]) -> Iterator[Result]:
+    """Yield results until the time limit ends them; those that came before it are kept."""
+    with suppress(TimeoutError):
+        yield from results
 
 
 def require_cluster(settings: SolveSettings) -> None:

@@ -13,8 +13,8 @@ import numpy as np
 
 from a2aflow.check.routes import check_routes
 from a2aflow.errors import InputError
-from a2aflow.flows.survive import Survival, Survivor, kept
-from a2aflow.flows.workers import Local, run_all
+from a2aflow.flows.survive import Survival, Survivor, for_one_failure, kept
+from a2aflow.flows.workers import Local, run_all, until_late
 from a2aflow.ir.arrays import Ints
 from a2aflow.ir.files.artefacts import file_bytes, write_artefact
 from a2aflow.ir.files.json import HEALTHY_FILE, json_text, switch_over_to_json
@@ -24,7 +24,7 @@ from a2aflow.ir.without import numbers_left
 from a2aflow.routes.layers.assign import layers_in_time
 from a2aflow.routes.layers.keep import keep_layers
 from a2aflow.routes.renew import renew_routes
-from a2aflow.settings import RouteSettings, SolveSettings
+from a2aflow.settings import RouteSettings
 from a2aflow.topologies.failures import Failure, failures_of
 
 Item = tuple[Routes, Failure, RouteSettings, bool]
@@ -32,16 +32,27 @@ Item = tuple[Routes, Failure, RouteSettings, bool]
 
 
 def survive(routes: Routes, what: str, settings: RouteSettings) -> Survival:
-    """Renew routes for every failure; leave a file of each in a folder, if one is given."""
+    """Renew routes for every failure; leave a file of each in a folder, if one is given.
+
+    Those renewed when the time limit comes are kept.
+    """
     folder = settings.switch_over
-    solving = SolveSettings(settings.solve.gap, workers=settings.solve.workers)
-    asked = RouteSettings(layers=settings.layers, max_layers=settings.max_layers, solve=solving)
     failures = failures_of(routes.problem.topology, what)
     if folder is not None and not settings.whole:
         write_artefact(folder / HEALTHY_FILE, routes)
-    items = ((routes, each, asked, settings.whole) for each in failures)
+    items = ((routes, each, _for_one_failure(settings), settings.whole) for each in failures)
     found = run_all(_renewed, items, len(failures), settings.solve, Local.ONE_BY_ONE, "failures")
-    return Survival(routes.time, tuple(kept(found, folder, ".npz" if settings.whole else ".json")))
+    suffix = ".npz" if settings.whole else ".json"
+    survivors = tuple(kept(until_late(found), folder, suffix))
+    return Survival(routes.time, survivors, len(failures) - len(survivors))
+
+
+def _for_one_failure(settings: RouteSettings) -> RouteSettings:
+    return RouteSettings(
+        layers=settings.layers,
+        max_layers=settings.max_layers,
+        solve=for_one_failure(settings.solve),
+    )
 
 
 def _renewed(item: Item) -> Survivor:

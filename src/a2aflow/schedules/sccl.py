@@ -20,6 +20,7 @@ Needs z3: `pip install '.[sccl]'` in a clone.
 """
 
 import math
+from collections import defaultdict
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from importlib import import_module
@@ -27,7 +28,7 @@ from typing import Any
 
 import numpy as np
 
-from a2aflow.errors import A2AFlowError, InputError, MissingComponentError, how_to_install
+from a2aflow.errors import InputError, MissingComponentError, TimeLimitError, how_to_install
 from a2aflow.flows.certificate import certify
 from a2aflow.ir.arrays import Floats, Ints, inner_index
 from a2aflow.ir.chunks import Chunks, chunks_of
@@ -52,7 +53,7 @@ def synthesise(
 
     A round is the time of one chunk over the median link. `steps` is the least possible
     number if left out; with `rounds`, any schedule within as many will do. A time limit returns
-    the best schedule so far.
+    the best schedule so far; raise TimeLimitError if there is none.
     """
     _check(problem, chunks)
     units = normal_units(problem, demand=False)
@@ -68,7 +69,7 @@ def _synthesise(
     least = int(moves.hops[moves.start, moves.end].max())
     if steps is not None and steps < least:
         raise InputError(f"{steps} steps; some pair is {least} hops apart, allow at least {least}")
-    encoding = _Encoding(z3, moves, least if steps is None else steps)
+    encoding = _Encoding(z3, moves, least if steps is None else steps, settings)
     if rounds is None:
         low = math.ceil(certify(problem, []).bound * chunks * (1 - 1e-9))
         model = _fewest_rounds(encoding, low, settings)
@@ -148,17 +149,25 @@ def _fraction(value: float) -> Fraction:
 class _Encoding:
     """The constraints of the module's docstring in a solver, and its answers as sends."""
 
-    def __init__(self, z3: Any, moves: _Moves, steps: int) -> None:
+    def __init__(self, z3: Any, moves: _Moves, steps: int, settings: SolveSettings) -> None:
         self.z3, self.moves, self.steps = z3, moves, steps
         self.solver = z3.Solver()
         self.rounds = [z3.Int(f"rounds_{step}") for step in range(1, steps + 1)]
         self.time: dict[tuple[int, int], Any] = {}
         self.sent: dict[tuple[int, int], Any] = {}
+        self.crossing: defaultdict[int, list[int]] = defaultdict(list)
         self.solver.add(*(each >= 0 for each in self.rounds))
         for chunk in range(len(moves.chunk)):
+            self._require_time(settings)
             self._add_chunk(chunk)
         for link in range(moves.problem.topology.links):
+            self._require_time(settings)
             self._add_capacity(link)
+
+    def _require_time(self, settings: SolveSettings) -> None:
+        """Raise if time is up: building the constraints can take longer than any limit."""
+        if settings.out_of_time():
+            raise _too_late(self, settings)
 
     def _add_chunk(self, chunk: int) -> None:
         """Add the variables of a chunk on the links that can be on its way, and its moves."""
@@ -180,6 +189,7 @@ class _Encoding:
         for link in links:
             tail, head = int(topology.tail[link]), int(topology.head[link])
             sent = self.sent[chunk, link] = z3.Bool(f"sent_{chunk}_{link}")
+            self.crossing[link].append(chunk)
             self.solver.add(z3.Implies(sent, self.time[chunk, tail] < self.time[chunk, head]))
             entering.setdefault(head, []).append(sent)
         for node, arrivals in entering.items():
@@ -188,13 +198,12 @@ class _Encoding:
 
     def _add_capacity(self, link: int) -> None:
         z3, head = self.z3, int(self.moves.problem.topology.head[link])
-        crossing = [(chunk, sent) for (chunk, on), sent in self.sent.items() if on == link]
-        room = self.moves.capacity[link]
+        crossing = self.crossing[link]
+        rounds_of = [_number(z3, self.moves.size[c] / self.moves.capacity[link]) for c in crossing]
         for step, rounds in enumerate(self.rounds, start=1):
             load = [
-                z3.If(z3.And(sent, self.time[chunk, head] == step), _number(z3, size / room), 0)
-                for chunk, sent in crossing
-                for size in (self.moves.size[chunk],)
+                z3.If(z3.And(self.sent[chunk, link], self.time[chunk, head] == step), takes, 0)
+                for chunk, takes in zip(crossing, rounds_of, strict=True)
             ]
             self.solver.add(z3.Sum(load) <= rounds)
 
@@ -260,11 +269,16 @@ def _any_model(encoding: _Encoding, rounds: int | None, settings: SolveSettings)
     if word == "unsat":
         raise InputError(f"no schedule of {encoding.steps} steps takes {rounds} rounds; allow more")
     if model is None:
-        raise A2AFlowError(
-            f"z3 found no schedule of {encoding.steps} steps in time; "
-            "allow more time, or choose another method: SCCL is for a handful of nodes"
-        )
+        raise _too_late(encoding, settings)
     return model
+
+
+def _too_late(encoding: _Encoding, settings: SolveSettings) -> TimeLimitError:
+    name = encoding.moves.problem.topology.name
+    return TimeLimitError(
+        f"{name}: {settings.why_late()} came before any schedule of {encoding.steps} steps; allow "
+        "more time, or choose another method: SCCL is for a handful of nodes"
+    )
 
 
 def _schedule(problem: Problem, chunks: int, encoding: _Encoding, model: Any) -> Schedule:

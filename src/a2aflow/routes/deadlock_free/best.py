@@ -38,7 +38,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from a2aflow.errors import A2AFlowError, InputError, UsageError
+from a2aflow.errors import InputError, TimeLimitError, UsageError
 from a2aflow.flows.methods import solve_master, solve_sources
 from a2aflow.ir.arrays import Ints
 from a2aflow.ir.certificate import Certificate
@@ -138,7 +138,7 @@ def _found(best: Routes | None, problem: Problem, layers: int, settings: RouteSe
 def _require_time(problem: Problem, layers: int, settings: RouteSettings) -> None:
     """Raise if it is the time that ended the search."""
     if settings.solve.out_of_time():
-        raise A2AFlowError(
+        raise TimeLimitError(
             f"{problem.topology.name}: {settings.solve.why_late()} came before any "
             f"deadlock-free routes within {layers} virtual layer(s); allow more time"
         )

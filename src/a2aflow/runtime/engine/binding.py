@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from a2aflow.errors import A2AFlowError, InputError
+from a2aflow.errors import InputError, VerificationError
 from a2aflow.ir.arrays import Ints
 from a2aflow.ir.chunks import PerShard
 from a2aflow.ir.messages import RANGE, RankMessages
@@ -41,7 +41,7 @@ class Exchange:
         self._plan = self._plan_of(part)
         self._exchange = self._library.a2a_exchange_new(self._plan, comm, _at(self._peers))
         if not self._exchange:
-            raise A2AFlowError("the engine has no memory for an exchange")
+            raise MemoryError("the engine has no memory for an exchange")
         self._layout: tuple[PerShard, tuple[Ints, Ints]] | None = None
         self._call = _Call()
         self._kept: tuple[object, ...] = ()
@@ -103,7 +103,7 @@ def _call_of(shard: PerShard, offsets: tuple[Ints, Ints]) -> tuple[_Call, tuple[
 
 def _check(code: int) -> None:
     if code:
-        raise A2AFlowError(f"MPI failed in the engine, with code {code}")
+        raise VerificationError("an exchange", [f"MPI failed in the engine, with code {code}"])
 
 
 def _int32(values: object) -> "np.ndarray[tuple[int, ...], np.dtype[np.int32]]":
