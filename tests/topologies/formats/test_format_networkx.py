@@ -1,6 +1,7 @@
 """networkx graphs and GraphML."""
 
 import contextlib
+import re
 from typing import Any
 
 import networkx as nx
@@ -8,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import a2aflow
 from a2aflow.errors import A2AFlowError, FormatError, TopologyError
 from a2aflow.ir.topology import Topology
 from a2aflow.topologies.formats import graphml
@@ -104,6 +106,17 @@ def test_a_weight_is_not_silently_left_out() -> None:
     assert from_networkx(weighted(weight=5), capacity="weight").capacity.max() == 5
     assert from_networkx(weighted(weight=5, capacity=3)).capacity.max() == 3
     assert from_networkx(weighted(weight=1)).capacity.max() == 1  # either way the same
+
+
+def test_the_advice_for_a_weight_can_be_followed() -> None:
+    """Whatever function the graph is given to, the words of the message lead to an answer."""
+    graph = weighted(weight=5)
+    with pytest.raises(TopologyError) as caught:
+        a2aflow.solve(graph)
+    advice = re.search(r"in Python (from_networkx\(.*?\));", str(caught.value))
+    assert advice is not None
+    topology = eval(f"a2aflow.{advice[1]}", {"a2aflow": a2aflow, "graph": graph})
+    assert a2aflow.solve(topology).problem.topology.capacity.max() == 5
 
 
 def test_an_attribute_that_no_edge_has_is_refused() -> None:
