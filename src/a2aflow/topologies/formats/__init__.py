@@ -54,7 +54,9 @@ FORMATS: dict[str, Format] = {
     "graphml": Format("graphml", (".graphml",), "GraphML of networkx or igraph", MAX_XML_BYTES),
     "msccl": Format("msccl_json", (".msccl.json",), "msccl-tools JSON"),
     "nccl": Format("nccl_xml", (), "NCCL topology XML: its NVLinks", MAX_XML_BYTES),
-    "nvidia-smi": Format("nvidia_smi", (), "output of `nvidia-smi topo -m`", MAX_MATRIX_BYTES),
+    "nvidia-smi": Format(
+        "nvidia_smi", (), "output of `nvidia-smi topo -m`: NVLinks, PCIe", MAX_MATRIX_BYTES
+    ),
     "cluster": Format(
         "cluster_toml",
         (".toml",),

@@ -1,18 +1,34 @@
-"""The matrix that `nvidia-smi topo -m` prints: a cell NVk stands for k NVLinks."""
+"""The matrix that `nvidia-smi topo -m` prints: a cell NVk stands for k NVLinks.
+
+GPUs that NVLinks do not join are joined by the PCIe switches that the other cells tell of.
+"""
 
 import re
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 
 from a2aflow.errors import FormatError
-from a2aflow.ir.arrays import Ints
+from a2aflow.ir.arrays import Floats, Ints
+from a2aflow.ir.bandwidth import rate_in_words
+from a2aflow.ir.reach import reachable
 from a2aflow.ir.topology import Topology
 from a2aflow.topologies.formats import MAX_MATRIX_BYTES
 from a2aflow.topologies.formats.nvlinks import SWITCH, require, require_both_ways, whole_links
+from a2aflow.topologies.formats.pcie_tree import (
+    NVLINK,
+    close_levels,
+    level_of,
+    read_rates,
+    tree_edges,
+)
 
 # No GPU has more NVLinks than this, so a row that adds up to more shows a switched fabric.
 MAX_NVLINKS = 18
+
+Cell = tuple[str, str]
+"""The text of a cell, and where it is."""
 
 _ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _GPU = re.compile(r"GPU[0-9]{1,4}")
@@ -20,13 +36,21 @@ _NVLINK = re.compile(r"NV([0-9]{1,4})")
 
 
 def read(text: str, where: str, name: str) -> Topology:
-    """Read the output of `nvidia-smi topo -m`; only NVLinks between GPUs count."""
-    lines = [_ANSI.sub("", line).split() for line in text.splitlines()]
-    header, gpus = _header(lines, where)
-    counts = _matrix(lines, header, gpus, where)
-    if not counts.any():
-        raise FormatError(f"{where}: no cell says NVk, so no two GPUs have an NVLink between them")
-    return _network(name, counts, gpus)
+    """Read the output of `nvidia-smi topo -m`: its NVLinks, and PCIe where these join not all.
+
+    Lines such as `# rate SYS: 20GB/s` state rates.
+    """
+    lines = [_ANSI.sub("", line) for line in text.splitlines()]
+    rates = read_rates(lines, where)
+    words = [line.split() for line in lines]
+    header, gpus = _header(words, where)
+    cells = _matrix(words, header, gpus, where)
+    counts = np.array([[_links(*cell) for cell in row] for row in cells], dtype=np.int64)
+    _check_symmetric(counts, gpus, where)
+    if not _joins_all(counts):
+        level = np.array([[level_of(*cell) for cell in row] for row in cells])
+        return _with_pcie(name, counts, close_levels(level, gpus, where), gpus, rates, where)
+    return replace(_network(name, counts, gpus), bytes_per_second=rates.get(NVLINK))
 
 
 def write(topology: Topology) -> str:
@@ -60,6 +84,8 @@ def write(topology: Topology) -> str:
 
 def _check_reads_back(topology: Topology, links: Counter[tuple[int, int]], counts: Ints) -> None:
     """Refuse a matrix from which another network would be read."""
+    joined = _joins_all(counts)
+    require(topology, joined, "GPUs that no NVLinks join, which would be read as joined by PCIe")
     found = _network(topology.name, counts, _names(len(counts)))
     kind = "one switch" if found.nodes > len(counts) else "links without a switch"
     require(
@@ -93,6 +119,43 @@ def _network(name: str, counts: Ints, gpus: list[str]) -> Topology:
     return Topology.from_links(name, len(counts), links, names=gpus)
 
 
+def _with_pcie(
+    name: str, counts: Ints, level: Floats, gpus: list[str], rates: dict[str, float], where: str
+) -> Topology:
+    """Return the PCIe tree of a machine and its NVLinks; the slowest link has capacity 1."""
+    if rates and counts.any() and NVLINK not in rates:
+        raise FormatError(
+            f"{where}: lines state rates, but none for NVLinks; add `# rate NVLink: 25GB/s`"
+        )
+    edges, switches = tree_edges(level, rates, where)
+    pairs = [(u, v) for u, v in np.argwhere(counts).tolist() if u < v]
+    edges += [(u, v, float(counts[u, v] * rates.get(NVLINK, 1.0))) for u, v in pairs]
+    unit = min((width for *_, width in edges), default=1.0) if rates else 1.0
+    if rates:
+        note = f"capacity 1 is {rate_in_words(unit)}"
+    else:
+        note = (
+            "every PCIe link, and an NVLink, has capacity 1; if rates differ add lines to the file "
+            "such as `# rate PCIe: 32GB/s`, `# rate SYS: 20GB/s` and `# rate NVLink: 25GB/s`"
+        )
+    first = f"NVLinks do not join all GPUs: read with PCIe as a tree of {len(switches)} switches"
+    found = Topology.from_edges(
+        name,
+        len(gpus) + len(switches),
+        [(u, v, width / unit) for u, v, width in edges],
+        range(len(gpus)),
+        (first, note),
+        [*gpus, *switches],
+    )
+    return replace(found, bytes_per_second=unit if rates else None)
+
+
+def _joins_all(counts: Ints) -> bool:
+    """Return whether NVLinks lead from every GPU to every other."""
+    tail, head = np.nonzero(counts)
+    return bool(reachable(len(counts), tail, head, 0).all())
+
+
 def _names(count: int) -> list[str]:
     return [f"GPU{index}" for index in range(count)]
 
@@ -111,26 +174,24 @@ def _header(lines: list[list[str]], where: str) -> tuple[int, list[str]]:
     )
 
 
-def _matrix(lines: list[list[str]], header: int, gpus: list[str], where: str) -> Ints:
-    """Return the number of NVLinks between every two GPUs."""
+def _matrix(lines: list[list[str]], header: int, gpus: list[str], where: str) -> list[list[Cell]]:
+    """Return the cells between every two GPUs, each with its place."""
     columns = [lines[header].index(gpu) for gpu in gpus]
-    rows: dict[str, list[int]] = {}
+    rows: dict[str, list[Cell]] = {}
     for number, words in enumerate(lines[header + 1 :], start=header + 2):
         if words and words[0] in gpus:
             rows[words[0]] = _row(words, columns, gpus, f"{where}: line {number}: {words[0]}")
     missing = [gpu for gpu in gpus if gpu not in rows]
     if missing:
         raise FormatError(f"{where}: no row for {missing[0]}; check that the file is complete")
-    counts = np.array([rows[gpu] for gpu in gpus], dtype=np.int64)
-    _check_symmetric(counts, gpus, where)
-    return counts
+    return [rows[gpu] for gpu in gpus]
 
 
-def _row(words: list[str], columns: list[int], gpus: list[str], place: str) -> list[int]:
+def _row(words: list[str], columns: list[int], gpus: list[str], place: str) -> list[Cell]:
     cells = words[1:]
     if len(cells) <= max(columns):
         raise FormatError(f"{place} has {len(cells)} cells; expected one per column of the header")
-    row = [_links(cells[column], place) for column in columns]
+    row = [(cells[column], place) for column in columns]
     own = cells[columns[gpus.index(words[0])]]
     if own != "X":
         raise FormatError(f"{place} has {own!r} in its own column; expected X")
