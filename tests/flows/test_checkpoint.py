@@ -1,5 +1,6 @@
 """A solve that was stopped goes on from its checkpoint, and only from one of its own problem."""
 
+import stat
 from dataclasses import replace
 from pathlib import Path
 
@@ -70,7 +71,7 @@ def test_what_is_no_checkpoint_of_this_problem_is_refused(
     file.write_bytes(file.read_bytes()[:500])
     with pytest.raises(InputError, match="is no checkpoint"):
         by_steps(HARD, settings)
-    nowhere = replace(settings, checkpoint=tmp_path / "none" / "state.npz")
+    nowhere = replace(settings, checkpoint=file / "state.npz")
     with pytest.raises(UsageError, match="cannot be written"):
         by_steps(HARD, nowhere)
 
@@ -89,5 +90,8 @@ def test_another_number_of_ranks_reads_the_rows(tmp_path: Path) -> None:
         assert found.flow.tolist() == rows[first : first + 3].tolist()
         assert found.potential.tolist() == (rows[first : first + 3] + 1).tolist()
         assert (found.bound, found.steps) == (1.5, 7)
+    file.chmod(0o600)
+    write_checkpoint(file, 0, "mark", state)
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
     file.with_name("state.npz.2").unlink()
     assert read_checkpoint(file, "mark", 3, 3) is None

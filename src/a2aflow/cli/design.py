@@ -8,8 +8,9 @@ from typing import Annotated
 import typer
 
 from a2aflow.cli.options import AsJson, KeepProvenance, command_of, time_option
+from a2aflow.cli.outputs import check_outputs
 from a2aflow.cli.progress import progress
-from a2aflow.cli.show import STANDARD_OUTPUT, deliver, require_room
+from a2aflow.cli.show import STANDARD_OUTPUT, deliver
 from a2aflow.cli.signals import searching
 from a2aflow.designs.candidate import Candidate
 from a2aflow.designs.design import Design
@@ -88,7 +89,7 @@ def design_verb(
 
     Example: a2aflow design --nodes 64 --degree 4 --output best.json --patch cables.csv
     """
-    require_room(as_json, output, draw, patch)
+    check_outputs(context)
     if draw not in (None, STANDARD_OUTPUT) and draw.suffix.lower() != ".svg":
         raise UsageError(f"{draw}: drawings are SVG; expected a file name that ends in .svg")
     with progress() as report, searching() as stopped:

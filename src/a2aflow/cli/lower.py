@@ -8,7 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from a2aflow.cli.options import AsJson, time_option
-from a2aflow.cli.show import STANDARD_OUTPUT, Files, deliver, require_room, write_out
+from a2aflow.cli.outputs import check_outputs
+from a2aflow.cli.show import STANDARD_OUTPUT, Files, deliver, write_out
 from a2aflow.cli.wording import lines_of
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.schedule import Schedule
@@ -33,6 +34,7 @@ def _option(panel: str, help_text: str, metavar: str | None = None) -> Any:
 
 
 def lower_verb(
+    context: typer.Context,
     file: Annotated[
         Path,
         typer.Argument(
@@ -140,7 +142,7 @@ def lower_verb(
     Example: a2aflow lower torus.schedule.json --to msccl --runtime rccl -o torus.xml
     """
     started = now()
-    require_room(as_json, output)
+    check_outputs(context)
     lowered = lower(
         file,
         to=to,

@@ -6,8 +6,8 @@ from typing import Annotated, Any
 import typer
 
 from a2aflow.cli.options import AsJson, LinkBandwidth
-from a2aflow.cli.show import deliver, require_room
-from a2aflow.errors import UsageError
+from a2aflow.cli.outputs import check_outputs
+from a2aflow.cli.show import deliver
 from a2aflow.ir.words import counted
 from a2aflow.reports.public import report
 
@@ -15,6 +15,7 @@ MEGABYTE = 1e6
 
 
 def report_verb(
+    context: typer.Context,
     subjects: Annotated[
         list[Path],
         typer.Argument(
@@ -50,17 +51,10 @@ def report_verb(
 
     Example: a2aflow report torus.flow.json torus.schedule.json -o torus.html
     """
-    require_room(as_json, output)
-    if any(_same(output, each) for each in subjects):
-        raise UsageError(f"{output}: the page would take the place of what it shows; name another")
+    check_outputs(context)
     page = report(subjects, title=title, link_bandwidth=link_bandwidth, sources=sources)
     summary = page.summary()
     deliver(summary, as_json, _lines(summary), {output: lambda: page.html})
-
-
-def _same(one: Path, other: Path) -> bool:
-    """Whether two paths lead to one file that is there."""
-    return one.exists() and other.exists() and one.samefile(other)
 
 
 def _lines(summary: dict[str, Any]) -> dict[str, str]:

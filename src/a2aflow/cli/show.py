@@ -118,12 +118,6 @@ def deliver(
         raise Unsaved(described(failure)["code"])
 
 
-def require_room(as_json: bool, *files: Path | None) -> None:
-    """Raise if more than one thing is to go to standard output: better now than after the work."""
-    if files.count(STANDARD_OUTPUT) + as_json * (STANDARD_OUTPUT in files) > 1:
-        raise UsageError("more than one thing for standard output; give a file a name but -")
-
-
 def complain(failure: BaseException) -> None:
     """Say on standard error what failed, if anybody listens there."""
     about = described(failure)["message"]

@@ -17,7 +17,8 @@ from a2aflow.cli.options import (
     command_of,
     with_parameters,
 )
-from a2aflow.cli.show import deliver, require_room
+from a2aflow.cli.outputs import check_outputs
+from a2aflow.cli.show import deliver
 from a2aflow.cli.wording import lines_of_answer
 from a2aflow.errors import UsageError
 from a2aflow.ir.answer import made_now
@@ -121,7 +122,7 @@ def asked_telling(
     as_json: AsJson = False,
 ) -> Telling:
     """Return how the words of a call ask for an answer; what cannot be is refused before work."""
-    require_room(as_json, output)
+    check_outputs(context)
     size = _one_size(shard) if shard is not None else None
     return Telling(context, link_bandwidth, size, output, provenance, as_json, now())
 

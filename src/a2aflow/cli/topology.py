@@ -8,7 +8,8 @@ import typer
 
 from a2aflow.cli.choices import show_choices
 from a2aflow.cli.options import AsJson, KeepProvenance, command_of, takes_topology
-from a2aflow.cli.show import STANDARD_OUTPUT, deliver, require_room
+from a2aflow.cli.outputs import check_outputs
+from a2aflow.cli.show import STANDARD_OUTPUT, deliver
 from a2aflow.cli.wording import link_in_words
 from a2aflow.errors import UsageError
 from a2aflow.flows.public import describe
@@ -57,7 +58,7 @@ def topology_verb(
             raise UsageError("a list of families has no file of its own; name one SPEC to save it")
         show_choices(as_json)
         return
-    require_room(as_json, output, draw)
+    check_outputs(context)
     if draw not in (None, STANDARD_OUTPUT) and draw.suffix.lower() != ".svg":
         raise UsageError(f"{draw}: drawings are SVG; expected a file name that ends in .svg")
     summary = describe(topology).summary()

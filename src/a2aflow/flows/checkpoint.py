@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from a2aflow.errors import InputError, UsageError
+from a2aflow.errors import InputError
 from a2aflow.flows.program import FlowProgram
 from a2aflow.ir.arrays import Floats, Reals
+from a2aflow.ir.files.text import replacing
 
 FORMAT = "a2aflow.checkpoint/1"
 """What a checkpoint says that it is."""
@@ -71,16 +72,9 @@ class Keeping:
 
 
 def write_checkpoint(path: Path, rank: int, mark: str, state: Checkpoint) -> None:
-    """Write the rows of one rank under a temporary name, then rename."""
-    target = _part(path, rank)
-    temporary = target.with_name(target.name + ".tmp")
-    try:
-        with temporary.open("wb") as file:
-            np.savez(file, format=FORMAT, mark=mark, **vars(state))
-        temporary.replace(target)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise UsageError(f"checkpoint {target}: cannot be written: {error.strerror}") from None
+    """Write the rows of one rank."""
+    with replacing(_part(path, rank)) as file:
+        np.savez(file, format=FORMAT, mark=mark, **vars(state))
 
 
 def read_checkpoint(path: Path, mark: str, first: int, groups: int) -> Checkpoint | None:

@@ -2,9 +2,12 @@
 
 import fcntl
 import os
+import stat
 import tempfile
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import IO
 
 from a2aflow.errors import FormatError, UsageError
 
@@ -54,32 +57,52 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_bytes(path: Path, data: bytes) -> None:
-    """Write a file under a temporary name beside it, then rename: readers see all of it or none.
+    """Write a file, as `replacing` does."""
+    with replacing(path) as file:
+        file.write(data)
 
-    What writers of this file left that were killed goes. A link is followed, and what is not a
-    regular file (a device, a pipe) is written to as it is.
+
+@contextmanager
+def replacing(path: Path) -> Iterator[IO[bytes]]:
+    """Give a file under a temporary name, renamed at the end: readers see all of it or none.
+
+    What writers of this file left that were killed goes. A link is followed, a file that is there
+    keeps its mode, and what is not a regular file (a device, a pipe) is written to as it is.
     """
-    target = path.resolve()
     try:
-        if target.exists() and not target.is_file() and not target.is_dir():
-            target.write_bytes(data)
+        target = Path(os.path.realpath(path))
+        mode = _mode_of(target)
+        if mode is None or stat.S_ISREG(mode):
+            with _renamed(target, mode) as file:
+                yield file
         else:
-            _replace(target, data)
+            with target.open("wb") as file:
+                yield file
     except OSError as error:
         raise UsageError(f"{path}: cannot be written: {error.strerror}") from None
 
 
-def _replace(target: Path, data: bytes) -> None:
-    if target.is_dir():
+def _mode_of(target: Path) -> int | None:
+    """Return type and mode of a file, or None if there is none; refuse a folder."""
+    try:
+        mode = target.stat().st_mode
+    except FileNotFoundError:
+        return None
+    if stat.S_ISDIR(mode):
         raise IsADirectoryError(0, "it is a directory; name a file in it")
+    return mode
+
+
+@contextmanager
+def _renamed(target: Path, mode: int | None) -> Iterator[IO[bytes]]:
     target.parent.mkdir(parents=True, exist_ok=True)
     _sweep(target)
     handle, temporary = _make_temporary(target)
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(data)
+            yield file
             file.flush()
-            temporary.chmod(0o666 & ~_umask())
+            temporary.chmod(0o666 & ~_umask() if mode is None else stat.S_IMODE(mode))
             temporary.replace(target)
     except BaseException:
         temporary.unlink(missing_ok=True)

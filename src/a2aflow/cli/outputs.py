@@ -1,0 +1,68 @@
+"""Outputs of a call, checked before the work: none may replace an input."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from a2aflow.cli.show import STANDARD_OUTPUT
+from a2aflow.errors import A2AFlowError, UsageError
+from a2aflow.ir.flow import Flow
+from a2aflow.ir.routes import Routes
+from a2aflow.ir.schedule import Schedule
+from a2aflow.ir.topology import Topology
+from a2aflow.registry import deferred
+
+load: Callable[[str | Path], object] = deferred("a2aflow.loading:load")
+
+OUTPUTS = ("output", "draw", "patch", "checkpoint", "switch_over")
+"""Parameters that name files to write; all others may name files to read."""
+
+RENEWABLE = ("spec", "last")
+"""Parameters whose file may be one that the verb wrote; only such a file may be written anew."""
+
+
+KINDS = {"topology": Topology, "solve": Flow, "route": Routes, "schedule": Schedule}
+"""What verbs write that can be their input, too."""
+
+
+def check_outputs(context: typer.Context) -> None:
+    """Raise if outputs share standard output, or if one would replace an input.
+
+    A file of the kind that the verb writes may be input and output at once.
+    """
+    given, kind = context.params, KINDS.get(context.info_name or "")
+    outputs = [Path(given[key]) for key in OUTPUTS if given.get(key) is not None]
+    as_json = given["as_json"] and STANDARD_OUTPUT in outputs
+    if outputs.count(STANDARD_OUTPUT) + as_json > 1:
+        raise UsageError("more than one thing for standard output; give a file a name but -")
+    for output in outputs:
+        for key, path in _inputs(given):
+            if _is_same_file(output, path) and not (key in RENEWABLE and _holds(path, kind)):
+                raise UsageError(
+                    f"{output} is an input, which the output would replace; name another file"
+                )
+
+
+def _inputs(given: Mapping[str, Any]) -> Iterator[tuple[str, str | Path]]:
+    """Yield the name and value of every parameter that may be a file to read."""
+    for key, value in given.items():
+        if key not in OUTPUTS:
+            values = value if isinstance(value, list | tuple) else (value,)
+            yield from ((key, each) for each in values if isinstance(each, str | Path))
+
+
+def _is_same_file(one: Path, other: str | Path) -> bool:
+    """Return whether two paths lead to one file that exists."""
+    with suppress(OSError, ValueError):
+        return one.samefile(other)
+    return False
+
+
+def _holds(path: str | Path, kind: type | None) -> bool:
+    """Return whether a file holds an artefact of a kind, if there is one."""
+    with suppress(A2AFlowError, OSError):
+        return kind is not None and isinstance(load(path), kind)
+    return False

@@ -1,0 +1,116 @@
+"""Files that verbs write: they replace no input, follow no loop, and keep their mode."""
+
+import stat
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+import a2aflow
+from command_line import Run
+
+INPUTS = ("net.json", "flow.json", "routes.json", "schedule.json", "demand.csv", "limits.toml")
+
+SCHEDULE = "schedule.json"
+
+WRITERS: list[tuple[str, ...]] = [
+    ("topology", "ring:4"),
+    ("solve", "ring:4"),
+    ("route", "ring:4"),
+    ("schedule", "ring:4"),
+    ("lower", "schedule.json", "--to", "msccl"),
+    ("lower", "routes.json", "--to", "opensm"),
+    ("report", "flow.json"),
+    ("design", "--nodes", "4", "--degree", "2"),
+]
+"""Calls of every verb with --output, in a folder with the inputs."""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Make a folder with a file of every kind, and go there."""
+    ring = a2aflow.build("ring:4")
+    ring.save(tmp_path / "net.json")
+    a2aflow.solve(ring).save(tmp_path / "flow.json")
+    a2aflow.route(ring, method="native").save(tmp_path / "routes.json")
+    a2aflow.schedule(ring).save(tmp_path / "schedule.json")
+    (tmp_path / "demand.csv").write_text("0,1,1,1\n1,0,1,1\n1,1,0,1\n1,1,1,0\n")
+    (tmp_path / "limits.toml").write_text("nodes = 4\ndegree = 2\n")
+    (tmp_path / "link.json").symlink_to("net.json")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("solve", "net.json", "-o", "net.json"),
+        ("solve", "net.json", "-o", "./net.json"),
+        ("solve", "net.json", "-o", "link.json"),
+        ("solve", "link.json", "-o", "net.json"),
+        ("solve", "net.json", "--json", "--output=net.json"),
+        ("solve", "ring:4", "--demand", "demand.csv", "-o", "demand.csv"),
+        ("route", "net.json", "-o", "net.json"),
+        ("route", "net.json", "--from", "routes.json", "-o", "net.json"),
+        ("schedule", "net.json", "-o", "net.json"),
+        ("schedule", "ring:4", "--demand", "demand.csv", "-o", "demand.csv"),
+        ("topology", "net.json", "--draw", "net.json"),
+        ("lower", "schedule.json", "--to", "msccl", "-o", "schedule.json"),
+        ("report", "net.json", "flow.json", "-o", "flow.json"),
+        ("design", "--constraints", "limits.toml", "-o", "limits.toml"),
+        ("design", "--nodes", "4", "--degree", "2", "--workload", "demand.csv", "-o", "demand.csv"),
+    ],
+    ids=" ".join,
+)
+def test_no_output_replaces_an_input(words: Sequence[str], folder: Path, run: Run) -> None:
+    """It is refused before the work, by whatever name the file goes."""
+    before = {name: (folder / name).read_bytes() for name in INPUTS}
+    found = run(*words)
+    assert found.code == 2
+    assert "is an input, which the output would replace; name another file" in found.err
+    assert {name: (folder / name).read_bytes() for name in INPUTS} == before
+
+
+@pytest.mark.parametrize(
+    ("words", "kind"),
+    [
+        (("topology", "net.json", "--scale-capacity", "2", "-o", "net.json"), a2aflow.Topology),
+        (("solve", "ring:4", "--from", "flow.json", "-o", "flow.json"), a2aflow.Flow),
+        (("route", "ring:4", "--from", "routes.json", "-o", "routes.json"), a2aflow.Routes),
+        (
+            ("schedule", "ring:4", "--from", "schedule.json", "-o", "schedule.json"),
+            a2aflow.Schedule,
+        ),
+    ],
+    ids=lambda each: " ".join(each) if isinstance(each, tuple) else "",
+)
+def test_an_answer_is_renewed_in_its_place(
+    words: Sequence[str], kind: type, folder: Path, run: Run
+) -> None:
+    """What the verb would have written may be input and output."""
+    before = (folder / words[-1]).read_bytes()
+    assert run(*words).code == 0
+    assert (folder / words[-1]).read_bytes() != before
+    assert isinstance(a2aflow.load(folder / words[-1]), kind)
+
+
+@pytest.mark.parametrize("words", WRITERS, ids=" ".join)
+def test_a_loop_of_links_is_said(words: Sequence[str], folder: Path, run: Run) -> None:
+    """There is no file behind it, and no traceback."""
+    (folder / "loop").symlink_to("loop")
+    for output in ("loop", "loop/file"):
+        found = run(*words, "-o", output)
+        assert found.code == 2
+        assert "cannot be written: Too many levels of symbolic links" in found.err
+    assert (folder / "loop").is_symlink()
+
+
+@pytest.mark.parametrize("words", [w for w in WRITERS if "opensm" not in w], ids=" ".join)
+def test_the_mode_of_a_file_is_kept(words: Sequence[str], folder: Path, run: Run) -> None:
+    """Who had made it private, or writable for a group, meant it."""
+    for mode in (0o600, 0o664):
+        (folder / "out").write_text("")
+        (folder / "out").chmod(mode)
+        assert run(*words, "-o", "out").code == 0
+        assert stat.S_IMODE((folder / "out").stat().st_mode) == mode
+        assert (folder / "out").stat().st_size > 0
