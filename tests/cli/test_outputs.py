@@ -97,20 +97,20 @@ def test_an_answer_is_renewed_in_its_place(
 @pytest.mark.parametrize("words", WRITERS, ids=" ".join)
 def test_a_loop_of_links_is_said(words: Sequence[str], folder: Path, run: Run) -> None:
     """There is no file behind it, and no traceback."""
-    (folder / "loop").symlink_to("loop")
-    for output in ("loop", "loop/file"):
+    (folder / "loop.json").symlink_to("loop.json")
+    for output in ("loop.json", "loop.json/file.json"):
         found = run(*words, "-o", output)
         assert found.code == 2
         assert "cannot be written: Too many levels of symbolic links" in found.err
-    assert (folder / "loop").is_symlink()
+    assert (folder / "loop.json").is_symlink()
 
 
 @pytest.mark.parametrize("words", [w for w in WRITERS if "opensm" not in w], ids=" ".join)
 def test_the_mode_of_a_file_is_kept(words: Sequence[str], folder: Path, run: Run) -> None:
     """Who had made it private, or writable for a group, meant it."""
     for mode in (0o600, 0o664):
-        (folder / "out").write_text("")
-        (folder / "out").chmod(mode)
-        assert run(*words, "-o", "out").code == 0
-        assert stat.S_IMODE((folder / "out").stat().st_mode) == mode
-        assert (folder / "out").stat().st_size > 0
+        (folder / "out.json").write_text("")
+        (folder / "out.json").chmod(mode)
+        assert run(*words, "-o", "out.json").code == 0
+        assert stat.S_IMODE((folder / "out.json").stat().st_mode) == mode
+        assert (folder / "out.json").stat().st_size > 0
