@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +21,8 @@ load: Callable[[str | Path], object] = deferred("a2aflow.loading:load")
 OUTPUTS = ("output", "draw", "patch", "checkpoint", "switch_over")
 """Parameters that name files to write; all others may name files to read."""
 
-RENEWABLE = ("spec", "last")
-"""Parameters whose file may be one that the verb wrote; only such a file may be written anew."""
-
+RENEWABLE = (("output", "spec"), ("output", "last"))
+"""An output and an input that may be one file, if it holds what the verb writes."""
 
 KINDS = {"topology": Topology, "solve": Flow, "route": Routes, "schedule": Schedule}
 """What verbs write that can be their input, too."""
@@ -34,16 +34,16 @@ def check_outputs(context: typer.Context) -> None:
     A file of the kind that the verb writes may be input and output at once.
     """
     given, kind = context.params, KINDS.get(context.info_name or "")
-    outputs = [Path(given[key]) for key in OUTPUTS if given.get(key) is not None]
-    as_json = given["as_json"] and STANDARD_OUTPUT in outputs
-    if outputs.count(STANDARD_OUTPUT) + as_json > 1:
+    outputs = {key: Path(given[key]) for key in OUTPUTS if given.get(key) is not None}
+    printed = list(outputs.values()).count(STANDARD_OUTPUT)
+    if printed > 1 or (printed and given["as_json"]):
         raise UsageError("more than one thing for standard output; give a file a name but -")
-    for output in outputs:
-        for key, path in _inputs(given):
-            if _is_same_file(output, path) and not (key in RENEWABLE and _holds(path, kind)):
-                raise UsageError(
-                    f"{output} is an input, which the output would replace; name another file"
-                )
+    for (name, output), (key, path) in product(outputs.items(), _inputs(given)):
+        renewable = kind if (name, key) in RENEWABLE else None
+        if _is_same_file(output, path) and not _holds(path, renewable):
+            raise UsageError(
+                f"{output} is an input, which the output would replace; name another file"
+            )
 
 
 def _inputs(given: Mapping[str, Any]) -> Iterator[tuple[str, str | Path]]:
