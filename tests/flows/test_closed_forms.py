@@ -89,7 +89,7 @@ def test_every_solver_closes_the_gap(solver: str) -> None:
     """All HiGHS solvers give a certified optimum of the same program."""
     settings = SolveSettings(solver=solver, gap=1e-5)
     flow = solve(Problem.all_to_all(build("genkautz:n=12,d=3")), "grouped", settings)
-    assert flow.status == "optimal"
+    assert flow.status.done
     assert check_flow(flow).gap <= 1e-5
 
 

@@ -76,7 +76,7 @@ def test_reports_the_bound_over_its_candidates() -> None:
     asked = settings(60.0, gap=1e-6)
     object.__setattr__(asked.solve, "report", lines.append)
     ilp.route_ilp_shortest(case("hypercube:3"), asked)
-    assert lines[-1] == "ilp-shortest: optimal, within 0.00% of the best choice of these paths"
+    assert lines[-1] == "ilp-shortest: optimal, 0.00% at most from the best choice of these paths"
 
 
 @pytest.mark.parametrize(

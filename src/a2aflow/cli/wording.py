@@ -12,7 +12,7 @@ from a2aflow.cli.show import line_of
 from a2aflow.cli.tables import columns
 from a2aflow.ir.bandwidth import rate_in_words
 from a2aflow.ir.provenance import Provenance
-from a2aflow.ir.words import beyond_rounding, counted, ended, seconds_in_words
+from a2aflow.ir.words import beyond_rounding, counted, seconds_in_words, status_in_words
 from a2aflow.settings import MOST_CHUNKS
 
 WORDING = {
@@ -61,10 +61,6 @@ def _line(key: str, value: Any) -> tuple[str, str]:
     simple = isinstance(value, int | float) and not isinstance(value, bool)
     text = form.format(value if simple else line_of(value))
     return label, re.sub(r"^1 (\w+)s\b", r"1 \1", text) if simple else text
-
-
-def _ended(summary: Mapping[str, Any]) -> str:
-    return ended(summary["status"], summary["gap"])
 
 
 def lines_of_answer(summary: Mapping[str, Any]) -> dict[str, str]:
@@ -239,7 +235,9 @@ ANSWER: dict[str, Callable[[Mapping[str, Any]], str | None]] = {
     ),
     "time": _time,
     "bound": lambda summary: f"{summary['bound']:.9g}, certified",
-    "gap": lambda summary: f"{beyond_rounding(summary['gap']):.2e} ({_ended(summary)})",
+    "gap": lambda summary: (
+        f"{beyond_rounding(summary['gap']):.2e} ({status_in_words(summary['status'])})"
+    ),
     "bottleneck": lambda summary: summary["bottleneck"].replace("; ", "\n"),
     "routes": _routes,
     "layers": _layers,

@@ -36,7 +36,7 @@ class BestSoFar(ABC):
     def run(self) -> Status:
         """Search until done; say how it ended."""
         status = self._run()
-        if status is not Status.OPTIMAL:
+        if not status.done:
             self._keep(now_or_never=True)
         return status
 

@@ -67,10 +67,8 @@ def solve_by_lp(
 
 def finished(problem: Problem, program: FlowProgram, flow: Flow, settings: SolveSettings) -> Flow:
     """Return the flow if its program is not small or was stopped, else solved to the end."""
-    small = program.variables < SMALL_SIZE and flow.status in (
-        Status.OPTIMAL,
-        Status.GAP_NOT_REACHED,
-    )
+    stopped = flow.status in (Status.TIME_LIMIT, Status.INTERRUPTED)
+    small = program.variables < SMALL_SIZE and not stopped
     return polished(problem, program, flow, settings) if small else flow
 
 
@@ -81,7 +79,7 @@ def polished(problem: Problem, program: FlowProgram, flow: Flow, settings: Solve
     """
     enough = min(settings.gap, SMALL_GAP) if program.variables < SMALL_SIZE else settings.gap
     if flow.gap <= enough:
-        return flow
+        return with_status(flow, flow.status, settings)
     left = settings.seconds_left()
     if left is not None and left <= VARIABLE_SECONDS * program.variables:
         return with_status(flow, Status.TIME_LIMIT, settings)
@@ -159,7 +157,7 @@ def flow_from_entries(
 
 def with_status(flow: Flow, otherwise: Status, settings: SolveSettings) -> Flow:
     """Say how the solve ended: by the certified gap, whatever the solver believes."""
-    return replace(flow, status=Status.OPTIMAL if flow.gap <= settings.gap else otherwise)
+    return replace(flow, status=Status.of_gap(flow.gap, settings.gap, otherwise))
 
 
 def _feasible(program: FlowProgram, result: LPResult) -> Floats:

@@ -71,7 +71,7 @@ def solve_by_steps(
         else:
             plain = plain_flow(problem, program, method) if guess is None else None
             if plain is not None and plain.gap <= settings.gap:
-                return plain
+                return with_status(plain, Status.WITHIN_GAP, settings)
             answer = answer_by_steps(program, settings, guess, _keeping(program, settings, 0))
     certificate = Certificate(answer.lengths, answer.bound)
     flow = flow_from_entries(problem, program, answer.entries, certificate, method)

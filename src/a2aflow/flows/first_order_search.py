@@ -199,7 +199,7 @@ class Search(BestSoFar):
                     next_certified = CERTIFYING_GROWTH * self.steps
                     self._report()
                 if self.gap <= self.settings.gap or self.bound >= self.enough:
-                    return Status.OPTIMAL
+                    return Status.WITHIN_GAP
                 if late:
                     return Status.TIME_LIMIT
                 self._keep()

@@ -1,7 +1,6 @@
 """`a2aflow.solve` and `a2aflow.describe`: what a topology can carry, and the proof of it."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 
@@ -10,6 +9,7 @@ from a2aflow.check.jobs import check_job_rates
 from a2aflow.errors import UsageError
 from a2aflow.flows import METHODS
 from a2aflow.flows import solve as solve_problem
+from a2aflow.flows.by_lp import with_status
 from a2aflow.flows.description import Description, describe_problem
 from a2aflow.flows.jobs import fair_job_rates
 from a2aflow.flows.matching import require_same_network
@@ -188,7 +188,7 @@ def find_flow(
     flow = _solved(problem, method, settings, last, repair)
     if method in METHODS and method not in METHODS.known:
         check_flow(flow)  # What others register is not taken at its word.
-    return replace(flow, status=flow.status.unless(settings.stopped()))
+    return with_status(flow, flow.status.unless(settings.stopped()), settings)
 
 
 def _solved(

@@ -149,7 +149,7 @@ class Sweeps(BestSoFar):
                 self.try_lengths(self._lengths())
                 self._report()
             if self.gap <= self.settings.gap or self.bound >= self.enough:
-                return Status.OPTIMAL
+                return Status.WITHIN_GAP
             if late:
                 return Status.TIME_LIMIT
             self._keep()

@@ -87,7 +87,7 @@ def _renewed(problem: Problem, program: FlowProgram, guess: Guess, settings: Sol
     proof = certify_program(program, [guess.lengths])
     flow = flow_from_volumes(problem, program, volumes, proof, "first-order")
     if flow.gap <= settings.gap:
-        return with_status(flow, Status.OPTIMAL, settings)
+        return with_status(flow, Status.WITHIN_GAP, settings)
     if program.variables < SMALL_SIZE:  # Solved to the end in any case, and sooner without steps.
         flow = polished(problem, program, flow, settings)
         if flow.status is not Status.GAP_NOT_REACHED:

@@ -12,20 +12,34 @@ from a2aflow.ir.certificate import Certificate
 from a2aflow.ir.orbits import orbits_of, sources_per_group
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.provenance import Provenance
-from a2aflow.ir.words import ended
+from a2aflow.ir.words import PROVEN, status_in_words
 
 
 class Status(StrEnum):
     """How a solve ended; whatever it says, the flow is feasible and the bound is valid."""
 
     OPTIMAL = "optimal"
-    """The certified gap is at most the gap that was asked for."""
+    """The certified gap is that of rounding, at most `PROVEN`: nothing can be better."""
+    WITHIN_GAP = "within_gap"
+    """The certified gap is at most the gap asked for, but more than `PROVEN`."""
     GAP_NOT_REACHED = "gap_not_reached"
     """The solver finished, but the certified gap is larger than asked for."""
     TIME_LIMIT = "time_limit"
     """The time limit came first."""
     INTERRUPTED = "interrupted"
     """The user stopped it."""
+
+    @classmethod
+    def of_gap(cls, gap: float, asked: float, otherwise: "Status") -> "Status":
+        """Return what a certified gap proves; if nothing, why the search ended `otherwise`."""
+        if gap <= asked:
+            return cls.OPTIMAL if gap <= PROVEN else cls.WITHIN_GAP
+        return cls.GAP_NOT_REACHED if otherwise.done else otherwise
+
+    @property
+    def done(self) -> bool:
+        """Whether the gap that was asked for is reached."""
+        return self in (Status.OPTIMAL, Status.WITHIN_GAP)
 
     def unless(self, stopped: bool) -> "Status":
         """Say of a search that ran out of time if that was because it was stopped."""
@@ -45,6 +59,9 @@ class Flow(Answer):
     nodes], the groups stand for their orbits: the flow is the average, over the group of
     automorphisms that they generate, of all images of what is written down. That is how the flow of
     32,768 sources on a torus fits into the memory of one.
+
+    Of a flow that reached the gap asked for, the certificate says whether its `status` is optimal
+    or within that gap.
     """
 
     BRIEF = ("time", "gap")
@@ -71,6 +88,9 @@ class Flow(Answer):
         if self.generators is not None:
             object.__setattr__(self, "generators", frozen(self.generators, np.int64))
         _check_shape(self)
+        if self.status.done:
+            proven = self.rate > 0 and self.gap <= PROVEN
+            object.__setattr__(self, "status", Status.OPTIMAL if proven else Status.WITHIN_GAP)
 
     @property
     def groups(self) -> int:
@@ -106,7 +126,7 @@ class Flow(Answer):
         return self.mean_load() / self.problem.topology.capacity
 
     def _facts(self) -> dict[str, str]:
-        how = ended(self.status.value, self.gap)
+        how = status_in_words(self.status)
         return {**super()._facts(), "groups": f"{self.groups:,}", "status": how}
 
     def _columns(self) -> dict[str, Ints | Floats]:

@@ -13,11 +13,9 @@ PROVEN = 1e-9
 """A certified gap up to this is that of an optimum: no smaller one can be told from rounding."""
 
 
-def ended(status: str, gap: float) -> str:
-    """Return how a search ended as people read it; what has a gap is not called optimal."""
-    if status == "optimal" and gap > PROVEN:
-        return "within the gap asked for"
-    return status.replace("_", " ")
+def status_in_words(status: str) -> str:
+    """Return how a search ended as people read it; `Status` says what each means."""
+    return "within the gap asked for" if status == "within_gap" else status.replace("_", " ")
 
 
 def escaped(text: str, kept: str = "") -> str:

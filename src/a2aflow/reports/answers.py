@@ -14,7 +14,7 @@ from a2aflow.ir.physical import physical
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.schedule import Schedule
 from a2aflow.ir.topology import Topology
-from a2aflow.ir.words import PROVEN, counted, ended, span
+from a2aflow.ir.words import PROVEN, counted, span, status_in_words
 from a2aflow.reports.drawn import Drawn
 from a2aflow.reports.frames import MOST_CELLS, player_content
 from a2aflow.reports.packed import packed_floats
@@ -133,7 +133,7 @@ def _checked(answer: Answer) -> str:
 def _own(answer: Answer) -> list[list[str]]:
     """Return what only one kind of answer has."""
     if isinstance(answer, Flow):
-        return [["status", ended(answer.status.value, answer.gap)]]
+        return [["status", status_in_words(answer.status)]]
     if isinstance(answer, Routes):
         most = int(answer.routes_per_pair().max())
         layers = "not assigned" if answer.layers is None else counted(answer.layers, "layer")

@@ -115,12 +115,10 @@ def _certified(problem: Problem, method: str, settings: RouteSettings) -> Routes
 
 
 def route_status(routes: Routes, settings: RouteSettings) -> Status:
-    """Return whether the certified bound proves the routes optimal within the gap, or why not."""
-    if routes.gap <= settings.solve.gap:
-        return Status.OPTIMAL
-    if settings.solve.stopped():
-        return Status.INTERRUPTED
-    return Status.TIME_LIMIT if settings.solve.out_of_time() else Status.GAP_NOT_REACHED
+    """Return what the certified bound proves of the routes, or why it proves nothing."""
+    late = Status.TIME_LIMIT if settings.solve.out_of_time() else Status.GAP_NOT_REACHED
+    otherwise = Status.INTERRUPTED if settings.solve.stopped() else late
+    return Status.of_gap(routes.gap, settings.solve.gap, otherwise)
 
 
 def _exact(routes: Routes, settings: RouteSettings) -> Routes:

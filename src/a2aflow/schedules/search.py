@@ -130,12 +130,10 @@ def find_in_normal_units(
 
 
 def proven_status(schedule: Schedule, otherwise: Status, settings: SolveSettings) -> Status:
-    """Check a schedule; return optimal if what the check finds proves it, else how it ended."""
-    if check_schedule(schedule).gap <= settings.gap:
-        return Status.OPTIMAL
-    if settings.out_of_time():
-        return Status.TIME_LIMIT
-    return Status.GAP_NOT_REACHED if otherwise is Status.OPTIMAL else otherwise
+    """Check a schedule; return what the check proves, or else how the search ended."""
+    gap = check_schedule(schedule).gap
+    late = settings.out_of_time()
+    return Status.of_gap(gap, settings.gap, Status.TIME_LIMIT if late else otherwise)
 
 
 def _find(problem: Problem, settings: ScheduleSettings) -> FoundSchedule:

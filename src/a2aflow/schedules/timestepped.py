@@ -103,18 +103,16 @@ def solve_timestepped(
         program = expansion.reduced_program(translations.symmetry)
     program.require_memory()
     group, link = useful_variables(program)
-    start = TimedFlow(expansion, program, np.zeros((0, 0)), Status.OPTIMAL, translations)
+    start = TimedFlow(expansion, program, np.zeros((0, 0)), Status.GAP_NOT_REACHED, translations)
     if settings.solver == "auto" and len(link) > sizes.TIMED_FIRST_ORDER_VARIABLES:
         return _by_steps(start, settings, lengths)
     return _by_lp(start, settings, group, link)
 
 
 def _judged(flow: TimedFlow, otherwise: Status, gap: float) -> TimedFlow:
-    """Say how the solve ended: optimal only if the bound proves it, whatever the solver says."""
-    if otherwise is Status.OPTIMAL:
-        otherwise = Status.GAP_NOT_REACHED
-    proven = flow.time <= flow.bound * (1 + gap)
-    return replace(flow, status=Status.OPTIMAL if proven else otherwise)
+    """Say how the solve ended: by what the bound proves, whatever the solver says."""
+    proven = flow.time / flow.bound - 1 if flow.bound > 0 else np.inf
+    return replace(flow, status=Status.of_gap(proven, gap, otherwise))
 
 
 def _by_lp(start: TimedFlow, settings: SolveSettings, group: Ints, link: Ints) -> TimedFlow:

@@ -26,9 +26,11 @@ from scipy.sparse import coo_array, csc_array
 
 from a2aflow.flows.certificate import certify
 from a2aflow.ir.arrays import Floats, Ints
+from a2aflow.ir.flow import Status
 from a2aflow.ir.paths import Paths
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
+from a2aflow.ir.words import status_in_words
 from a2aflow.lp.highs import mip
 from a2aflow.lp.program import LinearProgram
 from a2aflow.lp.settings import LPStatus
@@ -146,11 +148,18 @@ def _route(problem: Problem, settings: RouteSettings) -> Routes:
     candidates = candidate_paths(problem, settings)
     choice = choose_paths(Choosing(problem, candidates), settings)
     settings.solve.report(
-        f"{method}: {choice.status}, within {choice.gap:.2%} of the best choice of these paths"
+        f"{method}: {_ended(choice, settings.solve.gap)}, {choice.gap:.2%} at most from the best "
+        "choice of these paths"
     )
     chosen = candidates.select(choice.path)
     weight = problem.demand.of(chosen.source, chosen.destination)
     return routes_from_weights(problem, chosen, weight, certify(problem, []), method)
+
+
+def _ended(choice: Choice, gap: float) -> str:
+    """Say how the choice ended; optimal is only what is proven to be."""
+    proven = Status.of_gap(choice.gap, gap, Status.GAP_NOT_REACHED)
+    return status_in_words(proven if choice.status is LPStatus.OPTIMAL else choice.status)
 
 
 def choose_paths(choosing: Choosing, settings: RouteSettings) -> Choice:
