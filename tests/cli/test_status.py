@@ -56,6 +56,7 @@ def test_what_is_within_the_gap_is_not_called_optimal(run: Run, tmp_path: Path) 
     assert found["status"] == json.loads(path.read_text())["status"] == "within_gap"
     assert "optimal" not in run("solve", *words[1:]).out
     flow = a2aflow.load(path)
+    assert isinstance(flow, a2aflow.Flow)
     assert "within the gap asked for" in repr(flow._repr_html_())
     assert "within the gap asked for" in a2aflow.report(path).html
 
