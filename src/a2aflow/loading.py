@@ -9,7 +9,7 @@ from a2aflow.ir.execution_plan import ExecutionPlan
 from a2aflow.ir.files.artefacts import Saved, is_saved, refuse_unknown, saved_from_json
 from a2aflow.ir.files.json import parse_json
 from a2aflow.ir.files.npz import artefact_from_bytes, is_archive
-from a2aflow.ir.files.text import decode, read_bytes, require_size
+from a2aflow.ir.files.text import decode, is_folder, read_bytes, require_size
 from a2aflow.ir.messages import Messages
 from a2aflow.ir.program import Program
 from a2aflow.lowering import MAX_LOWERED_BYTES, kind_of, parse_lowered
@@ -51,6 +51,8 @@ def load(path: str | PathLike[str]) -> Noun:
 
 def opened(path: Path) -> Saved | LoweredText:
     """Return what a file holds; artefacts and programs are read once, so they may be a pipe."""
+    if is_folder(path):
+        return read_topology(path)
     data, where = read_bytes(path), str(path)
     if is_archive(data):
         return artefact_from_bytes(data, where)

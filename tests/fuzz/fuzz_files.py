@@ -138,6 +138,11 @@ EDGES = {
 }
 """The forms of edge lists that are read besides the one that is written."""
 
+LLDP = """{"lldp": {"interface": {"eth0": {"via": "LLDP", "chassis": {"%s": {"id": {"value": "x"},
+"capability": [{"type": "Router", "enabled": true}]}}, "port": {"id": {"value": "y"},
+"auto-negotiation": {"current": "100GbaseCR4 - copper"}}}}}}"""
+"""The one neighbour of a host."""
+
 CLUSTER = b"""outside = "ring"
 over = "hosts"
 [[hosts]]
@@ -153,6 +158,10 @@ attach = "gpu"
 """Hosts of two kinds."""
 
 TABLES = {
+    **{
+        f"rack/{host}.json": ((LLDP % other).encode(), ("topology rack", "solve rack"))
+        for host, other in ("ab", "ba")
+    },
     "cluster.toml": (CLUSTER, ("topology cluster.toml", "solve cluster.toml")),
     "jobs.toml": (
         b'[[job]]\nname = "a"\ngroup = [0, "1", 2]\nweight = 2.5\n[[job]]\ngroups = [[2, 3]]\n',

@@ -30,6 +30,25 @@ def read_bytes(path: Path, limit: int = MAX_FILE_BYTES) -> bytes:
     return data
 
 
+def is_folder(path: Path) -> bool:
+    """Return whether a folder is there; a path that no file can have is none."""
+    try:
+        return path.is_dir()
+    except (OSError, ValueError):
+        return False
+
+
+def folder_names(path: Path, most: int) -> list[str]:
+    """Return the names of the files in a folder, at most `most`, in order; no hidden ones."""
+    try:
+        found = [entry.name for entry in os.scandir(path) if entry.is_file()]
+    except OSError as error:
+        raise FormatError(f"{path}: cannot be read: {error.strerror}") from None
+    if len(found) > most:
+        raise FormatError(f"{path}: {len(found):,} files; expected at most {most:,}")
+    return sorted(name for name in found if not name.startswith("."))
+
+
 def require_size(data: bytes, where: str, limit: int) -> None:
     """Refuse data that is larger than its format may be."""
     if len(data) > limit:

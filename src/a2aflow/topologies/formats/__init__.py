@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from a2aflow.errors import FormatError, TopologyError, UsageError
-from a2aflow.ir.files.text import read_text, write_text
+from a2aflow.ir.files.text import folder_names, is_folder, read_text, write_text
 from a2aflow.registry import load
 
 if TYPE_CHECKING:  # Only when a file is read or written: the table itself is to be light.
@@ -44,6 +44,9 @@ class Format:
         return found
 
 
+LLDP = "lldp"
+"""The one format that a folder may have."""
+
 FORMATS: dict[str, Format] = {
     "json": Format("a2aflow_json", (".json",), "a2aflow topology JSON, exact"),
     "edgelist": Format(
@@ -56,6 +59,13 @@ FORMATS: dict[str, Format] = {
     "nccl": Format("nccl_xml", (), "NCCL topology XML: its NVLinks", MAX_XML_BYTES),
     "nvidia-smi": Format(
         "nvidia_smi", (), "output of `nvidia-smi topo -m`: NVLinks, PCIe", MAX_MATRIX_BYTES
+    ),
+    LLDP: Format(
+        "lldp_json",
+        (),
+        "what `lldpcli -f json show neighbors` prints: a folder, a file of each host",
+        MAX_XML_BYTES,
+        writes=False,
     ),
     "cluster": Format(
         "cluster_toml",
@@ -71,6 +81,7 @@ FORMATS: dict[str, Format] = {
 _XML_ROOTS = {"system": "nccl", "graphml": "graphml", "platform": "simgrid"}
 _XML_ROOT = re.compile(r"<([A-Za-z]\w*)")
 _GPU_ROW = re.compile(r"^[ \t]*GPU0[ \t]+X\b", re.MULTILINE)
+_LLDP = re.compile(r'\s*\{\s*"lldp"\s*:')
 _SNIFFED = 1 << 16
 
 
@@ -89,8 +100,12 @@ def read_topology(
     topology gets that of the file.
     """
     path = Path(path)
-    text = _text(path, MAX_BYTES if format is None else _format(format).limit)
-    key = format or _guess(path, text)
+    text: str | dict[str, str]
+    if is_folder(path) and format in (None, LLDP):
+        key, text = LLDP, _texts(path, FORMATS[LLDP].limit)
+    else:
+        text = _text(path, MAX_BYTES if format is None else _format(format).limit)
+        key = format or _guess(path, text)
     chosen = _format(key)
     if not chosen.reads:
         raise UsageError(f"{path}: {key} is only written; read one of {_names(reading=True)}")
@@ -107,7 +122,7 @@ def read_topology(
     asked = {"directed": directed or None, "parallel": parallel or None, "capacity": capacity}
     options: dict[str, Any] = {key: value for key, value in asked.items() if value is not None}
     try:
-        return chosen.read(text, str(path), path.stem, **options)
+        return chosen.read(text, str(path), path.stem or path.resolve().name, **options)
     except TopologyError as error:
         raise TopologyError(f"{path}: {error}") from None
     except RecursionError:
@@ -147,6 +162,25 @@ def _text(path: Path, limit: int) -> str:
     return text
 
 
+def _texts(path: Path, limit: int) -> dict[str, str]:
+    """Return what lldpcli printed on each of some hosts; stop at the first file of another kind."""
+    found: dict[str, str] = {}
+    for name in folder_names(path, load(f"{__name__}.lldp_json:MAX_HOSTS")):
+        found[name] = read_text(path / name, limit)
+        limit -= len(found[name])
+        if not _LLDP.match(found[name]):
+            raise FormatError(
+                f"{path}: a directory, and {name[:80]!r} in it is not what `lldpcli -f json` "
+                "prints; give the path of a topology file, or a folder of such files only"
+            )
+    if not found:
+        raise FormatError(
+            f"{path}: a directory, not a regular file, and it has none; give the path of a "
+            "topology file, or a folder with what `lldpcli -f json show neighbors` prints on hosts"
+        )
+    return found
+
+
 def _format(key: str) -> Format:
     if key not in FORMATS:
         raise UsageError(f"unknown topology format {key!r}; expected one of {', '.join(FORMATS)}")
@@ -175,6 +209,8 @@ def _guess(path: Path, text: str) -> str:
 def _sniff(text: str) -> str | None:
     """Return the format that the beginning of a text gives away."""
     start = text[:_SNIFFED].lstrip()
+    if _LLDP.match(start):
+        return LLDP
     if start.startswith("{"):
         return "msccl" if '"msccl_type"' in text else "json"
     if start.startswith("<"):
