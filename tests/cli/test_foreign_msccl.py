@@ -112,7 +112,7 @@ def test_a_foreign_file_is_completed(run: Run, tmp_path: Path) -> None:
     """All three parsers take what comes out; what the file said, it still says."""
     path, output = tmp_path / "foreign.xml", tmp_path / "complete.xml"
     path.write_text(lacking("outofplace", "minBytes", "maxBytes"))
-    summary = run("lower", path, "--to", "msccl", "--max-bytes", 4096, "-o", output, "--json").json
+    summary = run("lower", path, "--to", "msccl", "--max-bytes", "4K", "-o", output, "--json").json
     assert summary["runtimes"] == list(RUNTIMES)
     assert "refused_by" not in summary
     text = output.read_text()

@@ -133,7 +133,7 @@ def test_jobs_of_a_file(tmp_path: Path) -> None:
     )
     as_json = tmp_path / "jobs.json"
     as_json.write_text(
-        '{"jobs": [{"name": "a", "groups": [[0, 1], [2, 3]], "start": 0.5},'
+        '{"jobs": [{"name": "a", "groups": [[0, 1], [2, 3]], "start": "500ms"},'
         ' {"demand": {"format": "a2aflow.demand/1", "entries": [[0, 3, 2.5]]}}]}'
     )
     for path in (toml, as_json):
@@ -158,6 +158,7 @@ def test_jobs_of_a_file(tmp_path: Path) -> None:
         ("[[job]]\ngroup = [0, 1]\nweight = 0\n", "weight 0; expected more than 0"),
         ('[[job]]\ngroup = [0, 1]\nweight = "2"\n', "weight is .*; expected a number"),
         ("[[job]]\ngroup = [0, 1]\nstart = -1\n", "starts at -1"),
+        ('[[job]]\ngroup = [0, 1]\nstart = "soon"\n', "time 'soon'; expected a number"),
         ("[[job]]\nname = 3\ngroup = [0, 1]\n", "name is 3; expected a string"),
         ("[[job]]\nname = 'a'\ngroup = [0, 1]\n[[job]]\nname = 'a'\ngroup = [0, 1]\n", "called"),
         ('{"jobs": []}', "holds no job"),

@@ -18,6 +18,7 @@ from a2aflow.lowering.options import PROTOCOLS, QUEUE_PAIRS, STEERING
 from a2aflow.lowering.programs.msccl.limits import RUNTIMES
 from a2aflow.lowering.public import LoweredFiles, lower
 from a2aflow.lowering.tables.hashes import HASHES
+from a2aflow.runtime.sizes import parse_size
 from a2aflow.settings import now
 
 DEFAULTS = Options()
@@ -62,7 +63,12 @@ def lower_verb(
     ] = DEFAULTS.protocol,
     max_bytes: Annotated[
         int,
-        _option(SCHEDULES, "Largest send buffer for msccl; its scratch memory grows with it."),
+        typer.Option(
+            metavar="SIZE",
+            help="Largest send buffer for msccl, such as 1G; its scratch memory grows with it.",
+            rich_help_panel=SCHEDULES,
+            parser=parse_size,
+        ),
     ] = DEFAULTS.max_bytes,
     shard_bytes: Annotated[
         str,

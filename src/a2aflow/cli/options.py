@@ -127,7 +127,7 @@ def chosen_topology(
     ] = False,
     parallel: Annotated[
         bool,
-        _option("--parallel", "Take each as a cable, also where pairs are named in both orders."),
+        _option("--parallel", "Take every line of an edge list as a cable of its own."),
     ] = False,
     undirected: Annotated[
         bool, _option("--undirected", "Take every link as a cable, which goes both ways.")

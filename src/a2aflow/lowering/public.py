@@ -115,7 +115,7 @@ def lower(
     runtime: str = Options.runtime,
     channels: int = Options.channels,
     protocol: str = Options.protocol,
-    max_bytes: int = Options.max_bytes,
+    max_bytes: str | int = Options.max_bytes,
     shard_bytes: str | int = "1M",
     max_routes: int = Options.max_routes,
     hash: str = Options.hash,
@@ -141,7 +141,8 @@ def lower(
         runtime: whose limits hold for msccl.
         channels: run the schedule on so many channels at once.
         protocol: of msccl.
-        max_bytes: the largest send buffer for msccl; its scratch memory grows with it.
+        max_bytes: the largest send buffer for msccl, such as `"1G"`; its scratch memory
+            grows with it.
         shard_bytes: bytes of a shard of size 1 in files for simulators, goal and chakra: a number,
             or a text such as `"64K"`.
         max_routes: routes per destination that the fabric holds.
@@ -170,7 +171,7 @@ def lower(
         channels=channels,
         runtime=runtime,
         protocol=protocol,
-        max_bytes=max_bytes,
+        max_bytes=parse_size(max_bytes),
         shard_bytes=parse_size(shard_bytes),
         max_routes=max_routes,
         hash=hash,

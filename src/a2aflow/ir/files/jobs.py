@@ -4,7 +4,7 @@
 name = "train"                group = ["0", "1", "2"]    all-to-all among these terminals, or
 groups = [[0, 1], [2, 3]]     within several, or
 demand = "file.csv"           the file of a demand, beside this one, or a matrix
-weight = 2.0                  start = 0.5                1 and 0 if left out
+weight = 2.0                  start = "2us"              or seconds; 1 and 0 if left out
 """
 
 import tomllib
@@ -18,6 +18,7 @@ from a2aflow.ir.files.fields import Json, short, take_list, take_object, take_te
 from a2aflow.ir.files.json import demand_from_json, parse_json
 from a2aflow.ir.files.text import read_text
 from a2aflow.ir.jobs import MOST_JOBS, Job
+from a2aflow.ir.times import parse_seconds
 from a2aflow.ir.topology import Topology
 
 MAX_JOBS_BYTES = 64 << 20
@@ -65,9 +66,10 @@ def _job(row: object, index: int, path: Path, topology: Topology) -> Job:
     name = take_text(obj, "name", here) if "name" in obj else f"job {index}"
     try:
         demand = _demand(obj, here, path, topology)
-        return Job(
-            name, demand, _number(obj, "weight", here, 1.0), _number(obj, "start", here, 0.0)
-        )
+        if isinstance(obj.get("start"), str):
+            obj = {**obj, "start": parse_seconds(obj["start"])}
+        begins = _number(obj, "start", here, 0.0)
+        return Job(name, demand, _number(obj, "weight", here, 1.0), begins)
     except FormatError:
         raise
     except (InputError, UsageError) as error:
