@@ -25,6 +25,7 @@ from a2aflow.schedules.chunks import round_flow, schedule_from, squeezed
 from a2aflow.schedules.narrowed import narrowed
 from a2aflow.schedules.steps import (
     best_flow,
+    flow_in_steps_of,
     flow_of_steps,
     least_steps,
     share_without_delay,
@@ -179,6 +180,12 @@ def _with_chunks(master: Flow, flow: TimedFlow, settings: ScheduleSettings) -> F
     problem = master.problem
     rounded, curve = _search(flow, settings)
     schedule = replace(schedule_from(rounded, master.certificate, "tsmcf"), problem=problem)
+    if schedule.steps < flow.expansion.steps:
+        fewer = flow_in_steps_of(schedule, flow, master, settings.solve)
+        schedule = replace(schedule, fractional_time=fewer.time)
+        longer = fewer.time / flow.time
+        curve = {chunks: (1 + loss) / longer - 1 for chunks, loss in curve.items()}
+        flow = fewer
     floor = {chunks: floor_of(flow, chunks) for chunks in choices_of(flow, settings.most_chunks)}
     return FoundSchedule(schedule, curve, floor, flow.status, max(flow.bound, master.bound))
 

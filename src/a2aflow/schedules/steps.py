@@ -5,10 +5,11 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from a2aflow.errors import InputError
-from a2aflow.flows.symmetry.translations import Translations
+from a2aflow.flows.symmetry.translations import Translations, find_translations
 from a2aflow.ir.arrays import Floats
 from a2aflow.ir.flow import Flow
 from a2aflow.ir.problem import Problem
+from a2aflow.ir.schedule import Schedule
 from a2aflow.paths.shortest import shortest_distances
 from a2aflow.schedules.timestepped import TimedFlow, solve_timestepped
 from a2aflow.settings import STEP_TOLERANCE, SolveSettings
@@ -99,6 +100,20 @@ def flow_of_steps(
     return solve_timestepped(
         problem, steps, settings, translations=translations, lengths=master.certificate.lengths
     )
+
+
+def flow_in_steps_of(
+    schedule: Schedule, flow: TimedFlow, master: Flow, settings: SolveSettings
+) -> TimedFlow:
+    """Return the optimal flow in as many steps as a schedule has; `flow` if time runs out first.
+
+    Whole chunks may leave steps of their flow unused, or be those of a part of the problem.
+    """
+    if flow.expansion.steps == schedule.steps and flow.expansion.problem is master.problem:
+        return flow
+    translations = find_translations(master.problem, settings.symmetry)
+    same = flow_of_steps(master, schedule.steps, settings, translations)
+    return same if same.time <= schedule.time * (1 + 1e-9) else flow
 
 
 def best_flow(flows: Iterable[TimedFlow], bound: float, latency: float) -> TimedFlow:

@@ -32,7 +32,7 @@ from a2aflow.schedules.choice import Choice, worth_telling
 from a2aflow.schedules.chunk_numbers import choices_of, floor_of
 from a2aflow.schedules.chunks import schedule_from
 from a2aflow.schedules.search import FoundSchedule, proven_status, whole_chunks
-from a2aflow.schedules.steps import flow_of_steps, timed_flows
+from a2aflow.schedules.steps import flow_in_steps_of, flow_of_steps, timed_flows
 from a2aflow.schedules.timed_chunks import rounding_work
 from a2aflow.schedules.timestepped import TimedFlow
 from a2aflow.settings import ScheduleSettings
@@ -121,7 +121,9 @@ def find_cheapest(problem: Problem, settings: ScheduleSettings) -> FoundSchedule
     if search.best is None:  # only if no part is connected, and the whole is one of them
         raise TopologyError(f"{problem.topology.name}: no schedule was found")
     chosen, schedule, flow = search.best
-    schedule = units.restored(schedule)
+    flow = flow_in_steps_of(schedule, flow, master, settings.solve)
+    schedule = units.restored(replace(schedule, fractional_time=flow.time))
+    proven = flow.bound if flow.expansion.problem is master.problem else 0.0
     told = (
         replace(each, time=each.time * units.time, total=each.total * units.time)
         for each in worth_telling(search.choices, chosen)
@@ -131,7 +133,7 @@ def find_cheapest(problem: Problem, settings: ScheduleSettings) -> FoundSchedule
         curve={schedule.chunks_per_shard: schedule.loss},
         floor={},
         status=proven_status(schedule, Status.GAP_NOT_REACHED, settings.solve),
-        fractional_bound=max(flow.bound, master.bound) * units.time,
+        fractional_bound=max(proven, master.bound) * units.time,
         tradeoff=tuple(told),
     )
 
