@@ -314,11 +314,6 @@ class ScheduleSettings:
         if self.steps is not None and self.steps < 1:
             raise UsageError(f"{self.steps} steps; expected at least 1")
 
-    @property
-    def most_chunks(self) -> int:
-        """The most chunks to try, of a shard of mean size."""
-        return USUAL_MOST_CHUNKS if self.max_chunks is None else self.max_chunks
-
     def begin(self) -> "ScheduleSettings":
         """Return the settings with the clock of their time limit running."""
         return replace(self, solve=self.solve.begin())

@@ -207,11 +207,16 @@ def test_layers_that_can_deadlock_are_refused(kind: str) -> None:
         verify_text(text, "file", routes.problem)
 
 
-@pytest.mark.parametrize("target", ["routes", "ompi"])
-def test_what_the_fabric_cannot_take_is_refused(target: str) -> None:
-    """The limit on routes is named with a way out, and so are missing layers."""
+@pytest.mark.parametrize("target", ["routes", "ompi", "srv6"])
+def test_a_limit_on_routes_is_kept(target: str) -> None:
+    """Every fabric that takes several routes refuses more than it is said to hold."""
     with pytest.raises(LimitError, match="at most 1 routes per destination; route again"):
         TARGETS[target].emit(SMALL, Options(max_routes=1))
+
+
+@pytest.mark.parametrize("target", ["routes", "ompi"])
+def test_what_the_fabric_cannot_take_is_refused(target: str) -> None:
+    """Missing layers are named with a way out."""
     with pytest.raises(InputError, match="have no layers; route again with"):
         TARGETS[target].emit(weighted("bipartite:4x4"), Options())
 

@@ -171,12 +171,13 @@ def test_a_time_limit_still_gives_a_schedule() -> None:
     assert not found.status.done or found.schedule.gap < 0.1
 
 
-def test_too_many_chunks_are_refused() -> None:
-    """A demand of hundreds of millions of shards is not cut into as many chunks."""
+def test_chunks_of_large_demands() -> None:
+    """A demand in bytes is cut as one in shards; one chunk for each byte is refused."""
     matrix = np.array([[0.0, 1e9], [1.0, 0.0]])
     problem = Problem(build("complete:2"), Demand(2, matrix))
+    assert find_timestepped(problem, ScheduleSettings()).schedule.chunk_counts().max() <= 32
     with pytest.raises(InputError, match="larger units"):
-        find_timestepped(problem, ScheduleSettings())
+        find_timestepped(problem, ScheduleSettings(chunks=1))
 
 
 @pytest.mark.parametrize("spec", ["hypercube:3", "torus:3x3x3", "torus:4x4x4", "hypercube:5"])

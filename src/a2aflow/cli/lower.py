@@ -14,7 +14,7 @@ from a2aflow.cli.wording import lines_of
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.schedule import Schedule
 from a2aflow.lowering import TARGETS, Options, Target
-from a2aflow.lowering.options import PROTOCOLS, QUEUE_PAIRS, STEERING
+from a2aflow.lowering.options import PROTOCOLS, QUEUE_PAIRS, STEERING, TABLE_ROUTES
 from a2aflow.lowering.programs.msccl.limits import RUNTIMES
 from a2aflow.lowering.public import LoweredFiles, lower
 from a2aflow.lowering.tables.hashes import HASHES
@@ -80,7 +80,12 @@ def lower_verb(
         ),
     ] = "1M",
     max_routes: Annotated[
-        int, _option(ROUTES, "Routes per destination that the fabric holds.", "R")
+        int | None,
+        _option(
+            ROUTES,
+            f"Routes per destination that the fabric holds; {TABLE_ROUTES} for routes and ompi.",
+            "R",
+        ),
     ] = DEFAULTS.max_routes,
     hash_name: Annotated[
         str,

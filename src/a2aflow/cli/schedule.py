@@ -46,7 +46,7 @@ def schedule_verb(
         ),
     ] = AUTO,
     steps: Annotated[
-        int | None, typer.Option(help="Number of steps; the best one if left out.")
+        int | None, typer.Option(help="Most steps; the best number if left out.")
     ] = None,
     latency: Annotated[
         Any,

@@ -105,12 +105,12 @@ def _chunks_of_schedule(summary: Mapping[str, Any]) -> str:
     """Say what this number of chunks costs, and what fewer would at least (--sweep finds all)."""
     chunks, loss = summary["chunks_per_shard"], beyond_rounding(summary["loss"])
     text = f"{chunks} per shard, {loss:.3%} above the fractional time"
-    floor = {int(each): least for each, least in summary["least_loss_by_chunks"].items()}
+    floor = {float(each): least for each, least in summary["least_loss_by_chunks"].items()}
     fewer = {each: least for each, least in floor.items() if each < chunks and least > 0}
     if not fewer:
         return text
     best = min(fewer, key=lambda each: (fewer[each], each))
-    return f"{text}; {best} would be at least {fewer[best]:.3%} above"
+    return f"{text}; {best:g} would be at least {fewer[best]:.3%} above"
 
 
 def _tradeoff(summary: Mapping[str, Any]) -> str | None:

@@ -61,19 +61,29 @@ class Units:
         return {"weight": answer.weight * self.demand, "denominator": common}
 
 
-def normal_units(problem: Problem, demand: bool = True) -> Units:
-    """Return a problem in normal units; without `demand`, amounts stay as they are.
+def normal_units(problem: Problem, demand: float | None = None) -> Units:
+    """Return a problem in normal units; `demand` is a unit of demand in place of the normal one.
 
     What is cut into chunks has a unit of demand already, the shard.
     """
     capacity, matrix = _capacity_unit(problem.topology), problem.demand.matrix
-    amount = 1.0 if matrix is None or not demand else _demand_unit(matrix)
+    amount = 1.0 if matrix is None else demand or _demand_unit(matrix)
     if capacity == amount == 1.0:
         return Units(problem, problem, 1.0, 1.0)
     topology = replace(problem.topology, capacity=problem.topology.capacity / capacity)
     scaled = None if matrix is None else matrix / amount
     normal = Problem(topology, Demand(problem.demand.terminals, scaled))
     return Units(problem, normal, capacity, amount)
+
+
+def shard_unit(problem: Problem) -> float:
+    """Return the shard of size 1, or one at least as large as the mean: a power of two.
+
+    A shard of mean size is then cut into no more chunks than one of the unit.
+    """
+    matrix = problem.demand.matrix
+    mean = 1.0 if matrix is None else float(matrix[matrix > 0].mean())
+    return 2.0 ** max(0, math.ceil(math.log2(mean)))
 
 
 def _capacity_unit(topology: Topology) -> float:

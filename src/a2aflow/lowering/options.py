@@ -14,6 +14,9 @@ PROTOCOLS = ("Simple", "LL", "LL128")
 QUEUE_PAIRS = ("chunk", "route")
 """What a queue pair carries: one chunk, as in the paper, or all chunks of a route."""
 
+TABLE_ROUTES = 8
+"""Routes from a source to a destination that tables of cards usually hold."""
+
 STEERING = ("encap", "plain")
 """How Linux keeps a packet on its path: segments in the packet, or a route at every hop."""
 
@@ -34,8 +37,8 @@ class Options:
     """The smallest send buffer an MSCCL file is used for."""
     shard_bytes: int = 1 << 20
     """Bytes of a shard of size 1 in files for simulators, which have sizes and no content."""
-    max_routes: int = 8
-    """Routes from a source to a destination that the fabric's tables hold."""
+    max_routes: int | None = None
+    """Routes from a source to a destination that the fabric holds; None for what is usual there."""
     hash: str = "crc32"
     """The fabric's hash, by its name in `tables.hashes.HASHES`."""
     queue_pairs: str = "chunk"
@@ -60,7 +63,7 @@ class Options:
     """The IPv6 prefix of each node and then its devices by port, if they follow no pattern."""
 
     def __post_init__(self) -> None:
-        if self.max_routes < 1:
+        if self.max_routes is not None and self.max_routes < 1:
             raise UsageError(f"{self.max_routes} routes per destination; expected at least 1")
         if not 1 <= self.shard_bytes <= MAX_SHARD_BYTES:
             raise UsageError(

@@ -117,7 +117,7 @@ def lower(
     protocol: str = Options.protocol,
     max_bytes: str | int = Options.max_bytes,
     shard_bytes: str | int = "1M",
-    max_routes: int = Options.max_routes,
+    max_routes: int | None = Options.max_routes,
     hash: str = Options.hash,
     queue_pairs: str = Options.queue_pairs,
     steering: str = Options.steering,
@@ -145,7 +145,8 @@ def lower(
             grows with it.
         shard_bytes: bytes of a shard of size 1 in files for simulators, goal and chakra: a number,
             or a text such as `"64K"`.
-        max_routes: routes per destination that the fabric holds.
+        max_routes: routes per destination that the fabric holds; if left out, 8 for routes and
+            ompi.
         hash: the fabric's hash.
         queue_pairs: what a queue pair carries, `"chunk"` or `"route"`.
         steering: how srv6 steers, `"encap"` or `"plain"`.

@@ -45,11 +45,17 @@ MOST_ROUTE_CHUNKS = 20_000_000
 class RouteChunks:
     """All chunks of the routes, each on one of the paths of its pair.
 
-    The paths are those of the routes, in their layers if they have any, and those of `others`.
+    The paths are those of the routes, in their layers if they have any, and those of `others`. A
+    shard of size 1 is cut into `chunks`, or every shard if they are for `each`.
     """
 
     def __init__(
-        self, routes: Routes, chunks: int, late: Late, others: Paths | None = None
+        self,
+        routes: Routes,
+        chunks: int,
+        late: Late,
+        others: Paths | None = None,
+        each: bool = False,
     ) -> None:
         self.problem, self.routes, self.chunks, self.late = routes.problem, routes, chunks, late
         paths: Paths = routes
@@ -65,7 +71,7 @@ class RouteChunks:
         self.demand = self.problem.demand.of(
             self.paths.source[self.first], self.paths.destination[self.first]
         )
-        self.counts = chunks_of(self.demand, chunks)
+        self.counts = chunks_of(np.ones_like(self.demand) if each else self.demand, chunks)
         _require_few(self.counts)
         owner = np.repeat(np.arange(len(self.first)), self.counts)
         after = np.append(self.first[1:], len(order))

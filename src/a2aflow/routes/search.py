@@ -5,7 +5,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from a2aflow.check.routes import check_destinations, check_routes
+from a2aflow.check.limits import check_limits, missed_goals
+from a2aflow.check.routes import check_routes
 from a2aflow.errors import UsageError
 from a2aflow.flows.matching import require_same_network
 from a2aflow.flows.survive import Survival
@@ -95,8 +96,8 @@ def find_routes(
     if routes.layers is None and settings.layers is not None:
         routes, notes = layers_in_time(routes, settings.layers, settings.max_layers, settings.solve)
     check_routes(routes)
-    if settings.destination_based:
-        check_destinations(routes)
+    check_limits(routes, vars(settings))
+    notes += missed_goals(routes, vars(settings))
     phases = _phases(routes, settings)
     return FoundRoutes(
         routes,

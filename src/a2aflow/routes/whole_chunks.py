@@ -25,6 +25,9 @@ from a2aflow.routes.route_chunks import RouteChunks
 from a2aflow.routes.weights import routes_from_weights
 from a2aflow.settings import RouteSettings
 
+ANY_PATHS = ("extp", "single", "few", "fptas")
+"""Methods whose routes may be any paths; those of others are what their name says."""
+
 
 def bounded_chunks(routes: Routes, chunks: int, settings: RouteSettings) -> Routes:
     """Return routes of whole chunks, at most `chunks` per shard, of the least time found.
@@ -36,22 +39,33 @@ def bounded_chunks(routes: Routes, chunks: int, settings: RouteSettings) -> Rout
         raise UsageError(f"{chunks} chunks per shard; expected at least 1")
     settings = settings.begin()
     cut = RouteChunks(routes, chunks, settings.solve.out_of_time)
-    first = cut.rounded()
-    least, step, last = cut.targets(first)
-    found = first_found(last, lambda index: cut.on_own_paths(first, least + index * step))
-    best = cut.as_routes(found or first)
-    if best.time > least * (1 + 1e-9) and _may_reroute(routes, chunks, settings):
-        last = min(last, math.ceil((best.time - least) / step) - 1)
-        free = first_found(last, lambda index: cut.on_any_paths(first, least + index * step))
-        best = best if free is None else min(best, free, key=lambda each: each.time)
+    best = _placed(cut, settings)
     loss = best.time / routes.time - 1
     settings.solve.report(f"{chunks} chunks per shard: time {best.time:.9g}, loss {loss:.4g}")
     return best
 
 
-def _may_reroute(routes: Routes, chunks: int, settings: RouteSettings) -> bool:
-    """Whether chunks may take other paths: no layer is lost, and no pair gets too many routes."""
-    return routes.layers is None and chunks <= (settings.max_routes or chunks)
+def _placed(cut: RouteChunks, settings: RouteSettings) -> Routes:
+    """Return routes of the chunks of the least time found, over other paths if that helps."""
+    first = cut.rounded()
+    least, step, last = cut.targets(first)
+    found = first_found(last, lambda index: cut.on_own_paths(first, least + index * step))
+    best = cut.as_routes(found or first)
+    if best.time > least * (1 + 1e-9) and _may_reroute(cut, settings):
+        last = min(last, math.ceil((best.time - least) / step) - 1)
+        free = first_found(last, lambda index: cut.on_any_paths(first, least + index * step))
+        best = best if free is None else min(best, free, key=lambda each: each.time)
+    return best
+
+
+def _may_reroute(cut: RouteChunks, settings: RouteSettings) -> bool:
+    """Whether chunks may take other paths: the method promises none, and no limit is broken.
+
+    No layer is lost, and no pair gets more routes than are allowed.
+    """
+    routes, most = cut.routes, int(cut.counts.max())
+    free = routes.method in ANY_PATHS or (routes.method == "pmcf" and settings.paths == "columns")
+    return free and routes.layers is None and most <= (settings.max_routes or most)
 
 
 def limit_routes(routes: Routes, most_per_pair: int, settings: RouteSettings) -> Routes:
@@ -68,7 +82,8 @@ def limit_routes(routes: Routes, most_per_pair: int, settings: RouteSettings) ->
     best = _reweighted(routes, routes, settings)
     if int(best.routes_per_pair().max()) > most_per_pair:
         heaviest = best.select(_heaviest(best, most_per_pair))
-        whole = bounded_chunks(routes, most_per_pair, settings)
+        late = settings.solve.out_of_time
+        whole = _placed(RouteChunks(routes, most_per_pair, late, each=True), settings)
         best = min(
             (_reweighted(routes, paths, settings) for paths in (heaviest, whole)),
             key=lambda each: each.time,

@@ -21,8 +21,15 @@ from a2aflow.ir.flow import Flow, Status
 from a2aflow.ir.problem import Problem
 from a2aflow.routes import route
 from a2aflow.routes.judge import judge
+from a2aflow.schedules.chunk_numbers import common_shard, most_chunks
 from a2aflow.schedules.orders import Ordered, best_order, cheaper, orders_of
-from a2aflow.schedules.placed import Placed, per_shard, place_chunks, place_routes
+from a2aflow.schedules.placed import (
+    Placed,
+    most_per_shard,
+    per_shard,
+    place_chunks,
+    place_routes,
+)
 from a2aflow.schedules.rounds import in_rounds, pipeline, rounds_for, short_cycle
 from a2aflow.schedules.search import FoundSchedule, find_in_normal_units
 from a2aflow.schedules.tighten import tightened
@@ -42,9 +49,6 @@ MOST_TRIED = 400_000
 
 FEW_CHUNKS = 12_000
 """Chunks of all shards up to which those of `FINER_LISTS` are tried, and rounds of more."""
-
-MOST_TIMES = 8
-"""Shards that are up to so many times as large as the smallest are cut into chunks of one size."""
 
 COARSE_LIST_GAP = 5e-4
 """The certified gap that is asked of the bound, at least, where primal-dual steps prove it."""
@@ -70,7 +74,7 @@ def list_in_normal_units(problem: Problem, settings: ScheduleSettings) -> FoundS
     if flow.status is Status.INTERRUPTED:
         raise KeyboardInterrupt
     best: Ordered | None = None
-    curve: dict[int, float] = {}
+    curve: dict[float, float] = {}
     for found in _tried(flow, settings):
         finest = found.placed.chunks.most
         curve[finest] = min(curve.get(finest, np.inf), found.time / flow.time - 1)
@@ -144,12 +148,14 @@ def _find_robust(
     """Return a template whose chunks are spread as robust routes are."""
     routing = RouteSettings(robust=names, solve=settings.solve.sharing(SOLVING_SHARE))
     routes = route(problem, "robust", routing)
-    placed = place_routes(routes, settings.chunks or ROBUST_CHUNKS)
+    placed = place_routes(
+        routes, settings.chunks or min(ROBUST_CHUNKS, settings.max_chunks or ROBUST_CHUNKS)
+    )
     schedule = best_order(list(orders_of(placed, settings)), settings).write(
         routes.certificate, routes.time
     )
     judged = judge(schedule, names, routing.seed, settings.solve)
-    curve = {schedule.chunks_per_shard: schedule.loss}
+    curve: dict[float, float] = {schedule.chunks_per_shard: schedule.loss}
     return FoundSchedule(schedule, curve, {}, Status.GAP_NOT_REACHED, routes.bound, robust=judged)
 
 
@@ -175,11 +181,13 @@ def numbers_of(problem: Problem, most: int | None) -> list[int]:
 
     Else every number that is twice the last one: more of them make no chunks that are more alike.
     """
-    up_to, shard = USUAL_MOST_CHUNKS if most is None else most, _common_shard(problem)
-    every = [max(1, round(each / shard)) for each in range(1, up_to + 1)] if shard else []
+    up_to, shard = most_chunks(problem, most), common_shard(problem)
+    largest = most_per_shard(problem, up_to)
+    equal = [max(1, round(each / shard)) for each in range(1, up_to + 1)] if shard else []
+    every = [each for each in equal if each <= largest]
     if not every:
         powers = (min(2**each, up_to) for each in range(up_to.bit_length() + 1))
-        every = [per_shard(problem, each) for each in powers]
+        every = [min(largest, per_shard(problem, each)) for each in powers]
     finer = (per_shard(problem, each) for each in FINER_LISTS if most is None)
     few = [each for each in finer if _chunks(problem, each) <= FEW_CHUNKS]
     first, *others = sorted({*every, *few})
@@ -193,18 +201,8 @@ def _chunks(problem: Problem, per_shard: int) -> int:
 
 def _least_loss(problem: Problem, chunks: int, bound: float) -> float:
     """Return what whole chunks cost at least over the bound, where links and chunks are alike."""
-    capacity, shard = problem.topology.capacity, _common_shard(problem)
+    capacity, shard = problem.topology.capacity, common_shard(problem)
     if shard is None or np.ptp(capacity) > 0:
         return 0.0
     exact = bound * float(capacity.max()) * int(chunks_of(np.array([shard]), chunks)[0]) / shard
     return float(np.ceil(exact * (1 - 1e-9)) / exact - 1)
-
-
-def _common_shard(problem: Problem) -> float | None:
-    """Return the smallest shard, if all others are a few times as large: groups may overlap."""
-    if problem.demand.matrix is None:
-        return 1.0
-    amounts = problem.demand.matrix[problem.demand.matrix > 0]
-    times = amounts / amounts.min()
-    alike = times.max() <= MOST_TIMES and np.abs(times - np.rint(times)).max() <= 1e-9
-    return float(amounts.min()) if alike else None

@@ -4,6 +4,7 @@ from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 
+from a2aflow.check.limits import check_limits, missed_goals
 from a2aflow.errors import UsageError
 from a2aflow.flows import sizes, solve
 from a2aflow.flows.matching import require_same_network
@@ -51,7 +52,9 @@ def find_schedule(
         before = last if isinstance(last, Schedule) else read_as(Path(last), Schedule)
         require_same_network(before.problem.topology, problem.topology)
         found = renew_schedule(problem, before, settings)
-    return replace(found, status=found.status.unless(settings.solve.stopped()))
+    check_limits(found.schedule, vars(settings))
+    notes = missed_goals(found.schedule, vars(settings))
+    return replace(found, status=found.status.unless(settings.solve.stopped()), notes=notes)
 
 
 def require_method(method: str) -> None:
@@ -87,11 +90,13 @@ def is_listed(problem: Problem, settings: ScheduleSettings) -> bool:
 def synthesised(problem: Problem, settings: ScheduleSettings) -> FoundSchedule:
     """Return the schedule of the SCCL baseline, checked, with the certificate of the flow."""
     _refuse_cost(settings, "sccl, which takes the least steps")
+    if settings.max_chunks is not None:
+        raise UsageError("most chunks with method sccl, which searches no numbers; give chunks")
     schedule = synthesise(problem, settings.chunks or 1, settings.steps, settings=settings.solve)
     certificate = solve(problem, "grouped", settings.solve).certificate
     schedule = replace(schedule, certificate=certificate)
     status = proven_status(schedule, Status.GAP_NOT_REACHED, settings.solve)
-    curve = {schedule.chunks_per_shard: schedule.loss}
+    curve: dict[float, float] = {schedule.chunks_per_shard: schedule.loss}
     return FoundSchedule(schedule, curve, {}, status, certificate.bound)
 
 

@@ -17,6 +17,7 @@ from a2aflow.paths.any_path import Chunks as CutChunks
 from a2aflow.paths.any_path import Table
 from a2aflow.routes.route_chunks import RouteChunks
 from a2aflow.routes.single import spread_chunks
+from a2aflow.schedules.chunk_numbers import mean_shard
 from a2aflow.schedules.timed_chunks import MOST_SCHEDULE_CHUNKS
 from a2aflow.settings import RouteSettings, SolveSettings
 
@@ -87,6 +88,10 @@ def place_routes(routes: Routes, per_shard: int) -> Placed:
 
 
 def per_shard(problem: Problem, chunks: int) -> int:
-    """Return the chunks of a shard of size 1, if one of mean size is cut into `chunks`."""
-    amounts = problem.demand.table()
-    return max(1, round(chunks / float(amounts[amounts > 0].mean())))
+    """Return the chunks of a shard of size 1, if one of mean size is cut into about `chunks`."""
+    return max(1, round(chunks / mean_shard(problem)))
+
+
+def most_per_shard(problem: Problem, chunks: int) -> int:
+    """Return the most chunks of a shard of size 1, if one of mean size has at most `chunks`."""
+    return max(1, int(chunks / mean_shard(problem) * (1 + 1e-9)))

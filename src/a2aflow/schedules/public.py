@@ -74,7 +74,7 @@ def schedule(
         host_bandwidth: make all that passes a node pass its host, at so many units of one link.
         method: `"tsmcf"`, the program in steps; `"list"`, routes and an order, for all that is
             large and irregular; the baseline `"sccl"` for a handful of nodes; or `"auto"`.
-        steps: how many; the best number if left out.
+        steps: how many at most; the best number if left out.
         latency: what a step costs, in shard times.
         step_tolerance: the share by which a further step must lower the time.
         chunks: how many per shard; the fewest that do if left out.

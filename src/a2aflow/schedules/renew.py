@@ -48,9 +48,8 @@ def refuse_with_last(method: str, settings: ScheduleSettings) -> None:
 def renew_schedule(problem: Problem, last: Schedule, settings: ScheduleSettings) -> FoundSchedule:
     """Return a checked schedule for a problem a little different from that of the last one."""
     check_schedule(last)  # Only the sends of a correct one are paths.
-    return find_in_normal_units(
-        problem, settings, lambda normal, asked: _renewed(normal, last, asked)
-    )
+    fixed = replace(settings, chunks=last.chunks_per_shard)
+    return find_in_normal_units(problem, fixed, lambda normal, asked: _renewed(normal, last, asked))
 
 
 def _renewed(problem: Problem, last: Schedule, settings: ScheduleSettings) -> FoundSchedule:
@@ -58,11 +57,11 @@ def _renewed(problem: Problem, last: Schedule, settings: ScheduleSettings) -> Fo
     found = renew_routes(problem, routes_of(last), settings.solve.sharing(RENEWING_SHARE))
     routes = found.routes
     placed = place_routes(routes, last.chunks_per_shard)
-    fixed = replace(settings, chunks=last.chunks_per_shard)
-    order = min(orders(placed, routes.bound, fixed), key=lambda each: each.cost(fixed.latency))
+    several = orders(placed, routes.bound, settings)
+    order = min(several, key=lambda each: each.cost(settings.latency))
     # What a list loses is repaired over any paths, so it may end below the routes.
     schedule = order.write(routes.certificate, min(routes.time, order.time))
-    curve = {schedule.chunks_per_shard: schedule.loss}
+    curve: dict[float, float] = {schedule.chunks_per_shard: schedule.loss}
     status = Status.GAP_NOT_REACHED
     return FoundSchedule(schedule, curve, {}, status, routes.bound, renewed=found)
 

@@ -29,7 +29,7 @@ from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.schedule import Schedule
 from a2aflow.ir.topology import Topology
-from a2aflow.ir.units import normal_units
+from a2aflow.ir.units import normal_units, shard_unit
 from a2aflow.paths.any_path import Chunks, Table
 from a2aflow.routes.best_response import LAST_STEEPNESS, quick_paths
 from a2aflow.routes.weights import routes_from_weights
@@ -173,7 +173,7 @@ def resolved_routes(problem: Problem, loss: float, settings: SolveSettings) -> R
 
 def resolved_schedule(problem: Problem, loss: float, settings: SolveSettings) -> Schedule:
     """Return a checked schedule for a demand, quickly."""
-    units = normal_units(problem, demand=False)
+    units = normal_units(problem, shard_unit(problem))
     schedule = units.restored(Resolver(units.problem, loss, settings.begin()).schedule())
     check_schedule(schedule)
     return schedule

@@ -56,7 +56,7 @@ def synthesise(
     the best schedule so far; raise TimeLimitError if there is none.
     """
     _check(problem, chunks)
-    units = normal_units(problem, demand=False)
+    units = normal_units(problem, demand=1.0)
     settings = (settings or SolveSettings()).begin()
     return units.restored(_synthesise(units.problem, chunks, steps, rounds, settings))
 

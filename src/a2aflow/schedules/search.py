@@ -15,12 +15,19 @@ from a2aflow.ir.flow import Flow, Status
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.schedule import Schedule
 from a2aflow.ir.summaries import in_order, summary_of
-from a2aflow.ir.units import normal_units
+from a2aflow.ir.units import normal_units, shard_unit
 from a2aflow.ir.words import beyond_rounding
 from a2aflow.routes.judge import Judged
 from a2aflow.routes.renew import Renewed
 from a2aflow.schedules.choice import Choice
-from a2aflow.schedules.chunk_numbers import choices_of, floor_of, least_loss, on_grid
+from a2aflow.schedules.chunk_numbers import (
+    choices_of,
+    floor_of,
+    least_loss,
+    mean_shard,
+    most_chunks,
+    on_grid,
+)
 from a2aflow.schedules.chunks import round_flow, schedule_from, squeezed
 from a2aflow.schedules.narrowed import narrowed
 from a2aflow.schedules.steps import (
@@ -34,6 +41,9 @@ from a2aflow.schedules.steps import (
 from a2aflow.schedules.timed_chunks import Rounded, rounding_work
 from a2aflow.schedules.timestepped import COARSE_GAP, TimedFlow, is_large, written_out
 from a2aflow.settings import ScheduleSettings, SolveSettings
+
+TIMESTEPPED = "tsmcf"
+"""The method whose schedules are those of the program in steps."""
 
 TIGHT_SHARE = 0.05
 """Share of pairs as far apart as any above which the least number of steps is a tight one."""
@@ -64,26 +74,29 @@ class FoundSchedule:
     the schedule against the certified bound of any all-to-all; `fractional_bound` is what is proven
     about the fractional schedules of as many steps. `tradeoff` is what else there was to choose
     from where operations cost something, `robust` the losses of a template under demands that it
-    was not made with, `renewed` what the last schedule loses after a failure.
+    was not made with, `renewed` what the last schedule loses after a failure, and `notes` say
+    which goal was missed.
     """
 
     schedule: Schedule
-    curve: dict[int, float]
-    floor: dict[int, float]
+    curve: dict[float, float]
+    floor: dict[float, float]
     status: Status
     fractional_bound: float
     tradeoff: tuple[Choice, ...] = ()
     robust: Judged | None = None
     renewed: Renewed | None = None
+    notes: tuple[str, ...] = ()
 
     def summary(self) -> dict[str, Any]:
         """Return everything that is worth printing, as plain values."""
         found = summary_of(self.schedule)
+        found["notes"] += self.notes
         found["fractional_bound"] = self.fractional_bound
         found["loss_by_chunks"] = {
-            str(each): beyond_rounding(loss) for each, loss in self.curve.items()
+            f"{each:g}": beyond_rounding(loss) for each, loss in self.curve.items()
         }
-        found["least_loss_by_chunks"] = {str(each): loss for each, loss in self.floor.items()}
+        found["least_loss_by_chunks"] = {f"{each:g}": loss for each, loss in self.floor.items()}
         found["status"] = self.status.value
         if self.tradeoff:
             found["tradeoff"] = [each.summary() for each in self.tradeoff]
@@ -119,15 +132,31 @@ def find_in_normal_units(
     The schedule is checked, and its status is what the check proves.
     """
     settings = settings.begin()
-    units = normal_units(problem, demand=False)
+    units = normal_units(problem, demand_unit(problem, settings))
     found = find(units.problem, replace(settings, latency=settings.latency / units.time))
     schedule = units.restored(found.schedule)
     return replace(
-        found,
+        _by_shards(found, units.demand),
         schedule=schedule,
         status=proven_status(schedule, found.status, settings.solve),
         fractional_bound=found.fractional_bound * units.time,
     )
+
+
+def demand_unit(problem: Problem, settings: ScheduleSettings) -> float:
+    """Return the shard that numbers of chunks refer to; that of size 1 if a number is given."""
+    return shard_unit(problem) if settings.chunks is None else 1.0
+
+
+def _by_shards(found: FoundSchedule, unit: float) -> FoundSchedule:
+    """Return losses by the chunks of a shard of size 1; lists count those of the largest shard."""
+    if unit == 1.0 or found.schedule.method != TIMESTEPPED:
+        return found
+    curve, floor = (
+        {chunks / unit: loss for chunks, loss in losses.items()}
+        for losses in (found.curve, found.floor)
+    )
+    return replace(found, curve=curve, floor=floor)
 
 
 def proven_status(schedule: Schedule, otherwise: Status, settings: SolveSettings) -> Status:
@@ -179,14 +208,15 @@ def _with_chunks(master: Flow, flow: TimedFlow, settings: ScheduleSettings) -> F
     """Return a schedule of whole chunks for a flow in steps."""
     problem = master.problem
     rounded, curve = _search(flow, settings)
-    schedule = replace(schedule_from(rounded, master.certificate, "tsmcf"), problem=problem)
+    schedule = replace(schedule_from(rounded, master.certificate, TIMESTEPPED), problem=problem)
     if schedule.steps < flow.expansion.steps:
         fewer = flow_in_steps_of(schedule, flow, master, settings.solve)
         schedule = replace(schedule, fractional_time=fewer.time)
         longer = fewer.time / flow.time
         curve = {chunks: (1 + loss) / longer - 1 for chunks, loss in curve.items()}
         flow = fewer
-    floor = {chunks: floor_of(flow, chunks) for chunks in choices_of(flow, settings.most_chunks)}
+    numbers = choices_of(flow, settings.max_chunks)
+    floor: dict[float, float] = {chunks: floor_of(flow, chunks) for chunks in numbers}
     return FoundSchedule(schedule, curve, floor, flow.status, max(flow.bound, master.bound))
 
 
@@ -228,25 +258,24 @@ def choose_flow(master: Flow, settings: ScheduleSettings, most_waits: float = np
         settings.step_tolerance,
         translations,
         steps,
-        _shortest_step(master.problem, settings.chunks or settings.most_chunks),
+        _shortest_step(master.problem, settings),
         most_waits,
     )
     return best_flow(flows, master.bound, settings.latency)
 
 
-def _shortest_step(problem: Problem, chunks: int) -> float:
-    """Return how long one chunk takes on the widest link, if a shard of mean size has so many."""
-    amounts = problem.demand.table()
-    mean = float(amounts[amounts > 0].mean())
-    return mean / chunks / float(problem.topology.capacity.max())
+def _shortest_step(problem: Problem, settings: ScheduleSettings) -> float:
+    """Return how long the smallest chunk takes on the widest link, in a shard of mean size."""
+    chunks = settings.chunks or most_chunks(problem, settings.max_chunks)
+    return mean_shard(problem) / chunks / float(problem.topology.capacity.max())
 
 
-def _search(flow: TimedFlow, settings: ScheduleSettings) -> tuple[Rounded, dict[int, float]]:
+def _search(flow: TimedFlow, settings: ScheduleSettings) -> tuple[Rounded, dict[float, float]]:
     flows = _forms(flow)
     if settings.chunks is not None:
         only = _smallest_loss(flows, settings.chunks, settings.solve)
         return only, {settings.chunks: only.loss}
-    choices = choices_of(flow, settings.most_chunks)
+    choices = choices_of(flow, settings.max_chunks)
     whole = [chunks for chunks in choices if on_grid(flow, chunks)]
     affordable = [
         chunks

@@ -8,9 +8,10 @@ from a2aflow.errors import UsageError
 from a2aflow.flows import solve
 from a2aflow.flows.symmetry.translations import find_translations
 from a2aflow.ir.problem import Problem
-from a2aflow.ir.units import normal_units
+from a2aflow.ir.units import normal_units, shard_unit
 from a2aflow.ir.words import beyond_rounding
 from a2aflow.schedules.by_list import bounding_flow, numbers_of, orders
+from a2aflow.schedules.chunk_numbers import most_chunks
 from a2aflow.schedules.methods import AUTO, is_listed
 from a2aflow.schedules.orders import Ordered, cheaper, orders_of
 from a2aflow.schedules.placed import place_chunks
@@ -61,24 +62,25 @@ def sweep_schedules(problem: Problem, settings: ScheduleSettings, method: str = 
 
 def _sweep_timestepped(problem: Problem, settings: ScheduleSettings) -> Sweep:
     """Sweep over the fractional schedules of more and more steps, and chunks in the best."""
-    units = normal_units(problem, demand=False)
+    units = normal_units(problem, shard_unit(problem))
     master = solve(units.problem, "grouped", settings.solve)
     translations = find_translations(units.problem, settings.solve.symmetry)
     flows = list(timed_flows(master, settings.solve, settings.step_tolerance, translations))
     best = best_flow(flows, master.bound, settings.latency / units.time)
+    most = most_chunks(units.problem, settings.max_chunks)
     return Sweep(
         topology=problem.topology.name,
         method="tsmcf",
         bound=master.bound * units.time,
         times={flow.expansion.steps: flow.time * units.time for flow in flows},
         steps=best.expansion.steps,
-        losses=chunk_curve(best, range(1, settings.most_chunks + 1), settings.solve),
+        losses=chunk_curve(best, range(1, most + 1), settings.solve),
     )
 
 
 def _sweep_lists(problem: Problem, settings: ScheduleSettings) -> Sweep:
     """Sweep over numbers of chunks, and over quotas of those that lose least."""
-    units = normal_units(problem, demand=False)
+    units = normal_units(problem, shard_unit(problem))
     flow, latency = bounding_flow(units.problem, settings.solve), settings.latency / units.time
     settings = replace(settings, latency=latency)
     found: dict[int, Ordered] = {}

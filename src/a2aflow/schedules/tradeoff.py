@@ -31,7 +31,7 @@ from a2aflow.ir.units import normal_units
 from a2aflow.schedules.choice import Choice, worth_telling
 from a2aflow.schedules.chunk_numbers import choices_of, floor_of
 from a2aflow.schedules.chunks import schedule_from
-from a2aflow.schedules.search import FoundSchedule, proven_status, whole_chunks
+from a2aflow.schedules.search import FoundSchedule, demand_unit, proven_status, whole_chunks
 from a2aflow.schedules.steps import flow_in_steps_of, flow_of_steps, timed_flows
 from a2aflow.schedules.timed_chunks import rounding_work
 from a2aflow.schedules.timestepped import TimedFlow
@@ -109,7 +109,7 @@ class Search:
 def find_cheapest(problem: Problem, settings: ScheduleSettings) -> FoundSchedule:
     """Return the checked schedule of least cost, and what others that were found cost."""
     settings = settings.begin()
-    units = normal_units(problem, demand=False)
+    units = normal_units(problem, demand_unit(problem, settings))
     master = solve_master(units.problem, settings.solve)
     if master.status is Status.INTERRUPTED:
         raise KeyboardInterrupt
@@ -211,7 +211,7 @@ def _flows(master: Flow, settings: ScheduleSettings) -> Iterator[TimedFlow]:
 def _whole(flow: TimedFlow, master: Flow, search: Search) -> Iterator[Schedule]:
     """Yield schedules of one flow, of all numbers of chunks that could be better."""
     asked = search.settings
-    first, *others = [asked.chunks] if asked.chunks else choices_of(flow, asked.most_chunks)
+    first, *others = [asked.chunks] if asked.chunks else choices_of(flow, asked.max_chunks)
     affordable = (each for each in others if rounding_work(flow, each) <= sizes.AFFORDABLE_WORK)
     for chunks in (first, *affordable):
         # Whole chunks may leave steps of the flow unused.

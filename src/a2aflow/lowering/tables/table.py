@@ -25,7 +25,7 @@ from a2aflow.ir.files.json.routes import layers_as_fields, layers_from_fields, w
 from a2aflow.ir.files.json.values import artefact, numbers, parse_json, positive
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.routes import Routes
-from a2aflow.lowering.options import Options
+from a2aflow.lowering.options import TABLE_ROUTES, Options
 from a2aflow.lowering.tables.routed_file import (
     RoutedFile,
     check_room,
@@ -51,7 +51,7 @@ def emit_routes_table(routes: Routes, options: Options) -> str:
     """Return the table of routes that have layers."""
     require_layers(routes)
     ordered, _ = in_file_order(routes)
-    check_room(ordered, options.max_routes)
+    check_room(ordered, options.max_routes or TABLE_ROUTES)
     table = {
         "format": TABLE_FORMAT,
         "method": routes.method,
@@ -59,7 +59,7 @@ def emit_routes_table(routes: Routes, options: Options) -> str:
         "lengths": routes.certificate.lengths.tolist(),
         "topology": topology_to_json(routes.problem.topology),
         "demand": demand_to_json(routes.problem.demand),
-        "max_routes_per_destination": options.max_routes,
+        "max_routes_per_destination": options.max_routes or TABLE_ROUTES,
         "layers": routes.layers,
         "denominator": routes.denominator,
         "routes": _rows(ordered),

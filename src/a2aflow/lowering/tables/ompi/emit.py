@@ -15,7 +15,7 @@ from a2aflow.errors import InputError
 from a2aflow.ir.arrays import Floats, Ints, inner_index, starts_of
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.words import one_line
-from a2aflow.lowering.options import Options
+from a2aflow.lowering.options import TABLE_ROUTES, Options
 from a2aflow.lowering.tables.hashes import addresses, dotted, find_ports, listed_addresses
 from a2aflow.lowering.tables.routed_file import (
     check_room,
@@ -63,7 +63,7 @@ def emit_ompi(routes: Routes, options: Options) -> str:
     terminals = len(routes.problem.topology.terminals)
     rank = np.arange(terminals) if options.rank is None else options.rank
     ordered, order = in_file_order(routes, rank)
-    check_room(ordered, options.max_routes)
+    check_room(ordered, options.max_routes or TABLE_ROUTES)
     phase = np.zeros(routes.count, dtype=np.int64)
     if options.phase is not None:
         phase = _phases(routes, options.phase)[order]
@@ -171,7 +171,7 @@ def _document(
     yield (
         f'<alltoall version="{VERSION}" name={quoteattr(one_line(topology.name))} '
         f'ranks="{len(address)}" hash="{options.hash}" '
-        f'routes-per-destination="{options.max_routes}" '
+        f'routes-per-destination="{options.max_routes or TABLE_ROUTES}" '
         f'layers="{routes.layers}" phases="{int(phase.max()) + 1}">'
     )
     sends = _sends(routes, counts, phase, queues, rank)

@@ -40,7 +40,7 @@ def emit_srv6(routes: Routes, options: Options) -> str:
     topology = routes.problem.topology
     _check(topology, options)
     ordered, _ = in_file_order(routes)
-    check_room(ordered, MOST)
+    check_room(ordered, min(MOST, options.max_routes or MOST))
     sections: Sections = [
         [f"# node {node}{_called(topology, node)}"] for node in range(topology.nodes)
     ]
