@@ -1,4 +1,4 @@
-"""The loop over events, in C and in Python: flows over this machine's own addresses, no fabric."""
+"""The loop over events: flows over this machine's own addresses, no fabric."""
 
 import contextlib
 import select
@@ -17,15 +17,6 @@ from a2aflow.testbed import moving
 from a2aflow.testbed.moving import BrokenFlowError, Moves, Stopped, mover
 
 Pair = tuple[socket.socket, socket.socket]
-
-
-@pytest.fixture(params=["c", "python"])
-def library(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Return what makes `Moves` take one of the two loops."""
-    monkeypatch.setenv("A2AFLOW_EXCHANGE", request.param)
-    found = mover()
-    assert bool(found) == (request.param == "c")
-    return found
 
 
 def connected(stack: ExitStack) -> Pair:
@@ -48,7 +39,7 @@ def wires() -> Iterator[tuple[list[Pair], Pair]]:
         yield pairs, (line[0], line[1])
 
 
-def moves(library: str, wires: tuple[list[Pair], Pair], phases: list[int], **asked: Any) -> Moves:
+def moves(wires: tuple[list[Pair], Pair], phases: list[int], **asked: Any) -> Moves:
     """Return the flows of a host that sends itself what it sends."""
     pairs, line = wires
     events = select.epoll()
@@ -56,7 +47,7 @@ def moves(library: str, wires: tuple[list[Pair], Pair], phases: list[int], **ask
         events.register(file.fileno(), select.EPOLLIN)
     out = [(each.fileno(), phase) for (each, _), phase in zip(pairs, phases, strict=True)]
     into = [each.fileno() for _, each in pairs]
-    return Moves(library, events, line[0].fileno(), out, into, asked.get("silence", 20.0))
+    return Moves(mover(), events, line[0].fileno(), out, into, asked.get("silence", 20.0))
 
 
 def cut(total: int, parts: int, seed: int) -> list[tuple[int, int]]:
@@ -70,10 +61,10 @@ def cut(total: int, parts: int, seed: int) -> list[tuple[int, int]]:
 
 @pytest.mark.parametrize("phases", [[0] * 6, [0, 2, 2, 5, 0, 1]], ids=["at once", "phases"])
 def test_every_piece_arrives_where_it_belongs(
-    library: str, wires: tuple[list[Pair], Pair], phases: list[int]
+    wires: tuple[list[Pair], Pair], phases: list[int]
 ) -> None:
     """Pieces of any order and size; flow 4 carries nothing; twice, with other buffers."""
-    host = moves(library, wires, phases)
+    host = moves(wires, phases)
     total = 600_000
     spans = cut(total, 35, 1)
     out = [spans[k:35:5] for k in range(5)]
@@ -89,47 +80,47 @@ def test_every_piece_arrives_where_it_belongs(
         assert not any(flow.left for flow in (*host.out, *host.into))
 
 
-def waiting(library: str, wires: tuple[list[Pair], Pair], **asked: Any) -> tuple[Moves, Any]:
+def waiting(wires: tuple[list[Pair], Pair], **asked: Any) -> tuple[Moves, Any]:
     """Return flows of which one expects 10 bytes that nobody sends, and where they are to go."""
-    host = moves(library, wires, [0] * 6, **asked)
+    host = moves(wires, [0] * 6, **asked)
     host.lay_out([[]] * 6, [[(0, 10)], *[[]] * 5])
     taken = np.zeros(10, dtype=np.uint8)
     host.begin(memoryview(b""), taken.data)
     return host, taken
 
 
-def test_silence_and_a_word_are_the_end(library: str, wires: tuple[list[Pair], Pair]) -> None:
+def test_silence_and_a_word_are_the_end(wires: tuple[list[Pair], Pair]) -> None:
     """What is left is known."""
-    host, taken = waiting(library, wires, silence=0.05)
+    host, taken = waiting(wires, silence=0.05)
     wires[0][0][0].send(b"123")
     with pytest.raises(Stopped):
         host.move()
     assert [flow.left for flow in host.into] == [7, 0, 0, 0, 0, 0]
     wires[1][1].send(b"stop")
-    host, taken = waiting(library, wires)
+    host, taken = waiting(wires)
     with pytest.raises(Stopped):
         host.move()
     assert not taken.any()
 
 
-def test_a_flow_that_ends_or_brings_too_much(library: str, wires: tuple[list[Pair], Pair]) -> None:
+def test_a_flow_that_ends_or_brings_too_much(wires: tuple[list[Pair], Pair]) -> None:
     """The error has the file of the flow."""
-    host, _ = waiting(library, wires)
+    host, _ = waiting(wires)
     wires[0][3][0].send(b"unasked")
     with pytest.raises(BrokenFlowError, match="ended too early, or brings too much") as told:
         host.move()
     assert told.value.file == wires[0][3][1].fileno()
     assert wires[0][3][1].recv(10) == b"unasked"
-    host, _ = waiting(library, wires)
+    host, _ = waiting(wires)
     wires[0][0][0].close()
     with pytest.raises(BrokenFlowError) as told:
         host.move()
     assert told.value.file == wires[0][0][1].fileno()
 
 
-def test_a_signal_is_heard_and_work_goes_on(library: str, wires: tuple[list[Pair], Pair]) -> None:
+def test_a_signal_is_heard_and_work_goes_on(wires: tuple[list[Pair], Pair]) -> None:
     """Python's handler runs while the loop waits: here it sends what the loop waits for."""
-    host, taken = waiting(library, wires)
+    host, taken = waiting(wires)
     before = signal.signal(signal.SIGALRM, lambda *_: wires[0][0][0].send(b"0123456789") and None)
     try:
         signal.setitimer(signal.ITIMER_REAL, 0.05)
@@ -139,15 +130,13 @@ def test_a_signal_is_heard_and_work_goes_on(library: str, wires: tuple[list[Pair
     assert bytes(taken) == b"0123456789"
 
 
-def test_without_a_compiler_python_moves(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
-    """Unless C was insisted on; what has been built before is taken as it is."""
+def test_without_a_compiler_nothing_moves(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    """The error says what to install; what has been built before is taken as it is."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setenv("CC", "no-such-compiler")
-    monkeypatch.delenv("A2AFLOW_EXCHANGE", raising=False)
-    assert mover() == ""
-    monkeypatch.setenv("A2AFLOW_EXCHANGE", "c")
-    with pytest.raises(MissingComponentError, match="no C compiler"):
+    with pytest.raises(MissingComponentError, match=r"no C compiler.*; install one") as refused:
         mover()
+    assert refused.value.exit_code == 5
     monkeypatch.delenv("CC")
     first = mover()
     monkeypatch.setattr(build, "_run", lambda *_: contextlib.nullcontext(1 / 0))

@@ -1,4 +1,4 @@
-/* Moves the bytes of all flows of a host, by one loop over events: `moving.py` in another language.
+/* Moves the bytes of all flows of a host, by one loop over events; `moving.py` calls it.
  *
  * A flow sends its pieces of the input, or receives into its pieces of the output. Sockets do not
  * block; those that receive are watched from the start, those that send once they are full. */

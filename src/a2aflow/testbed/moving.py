@@ -1,9 +1,8 @@
-"""All bytes of a host's flows, moved by one loop over events: in C, or in Python without compiler.
+"""All bytes of a host's flows, moved by one loop over events in C (`moving.c`).
 
-Both loops work on the same tables. A flow sends its pieces of the input, or receives into its
-pieces of the output; the pieces of a flow stand in a row. Flows of a phase begin when those of the
-phase before have left. Sockets that receive are watched from the start, those that send once they
-are full.
+A flow sends its pieces of the input, or receives into its pieces of the output; the pieces of a
+flow stand in a row. Flows of a phase begin when those of the phase before have left. Sockets that
+receive are watched from the start, those that send once they are full.
 """
 
 import ctypes
@@ -16,12 +15,12 @@ from pathlib import Path
 
 import numpy as np
 
-from a2aflow.errors import MissingComponentError
 from a2aflow.runtime.engine.build import build_library
-from a2aflow.runtime.mpiexec import CHOICE
-from a2aflow.testbed.moving_in_python import BROKEN, INTERRUPTED, STOPPED, Flow, Table, move
 
 SOURCE = Path(__file__).with_name("moving.c")
+
+STOPPED, INTERRUPTED, BROKEN = 1, 2, 3
+"""Why a call may end early: told to stop, or silence; a signal came; a flow failed."""
 
 NANO = 1_000_000_000
 """Nanoseconds of a second."""
@@ -42,6 +41,19 @@ class BrokenFlowError(ConnectionError):
         self.file = file
 
 
+class Flow(ctypes.Structure):
+    """`Flow` of moving.c: a socket, its phase, and the bytes left to move through it.
+
+    `piece` is the one under way, of which `moved` bytes have been; `watched` is whether the socket
+    was full when there was more to send.
+    """
+
+    _fields_ = (
+        *((name, c_int32) for name in ("file", "phase")),
+        *((name, c_int64) for name in ("watched", "piece", "moved", "left")),
+    )
+
+
 class _Work(ctypes.Structure):
     """`Work` of moving.c."""
 
@@ -55,16 +67,8 @@ class _Work(ctypes.Structure):
 
 
 def mover() -> str:
-    """Return the path of the loop in C, built if need be; nothing if Python's is to be taken."""
-    choice = os.environ.get(CHOICE)
-    if choice == "python":
-        return ""
-    try:
-        return str(build_library(SOURCE))
-    except MissingComponentError:
-        if choice == "c":
-            raise
-        return ""
+    """Return the path of the loop, built if need be."""
+    return str(build_library(SOURCE))
 
 
 class Moves:
@@ -86,10 +90,10 @@ class Moves:
     ) -> None:
         self.out: Array[Flow] = (Flow * len(out))(*(Flow(file, phase) for file, phase in out))
         self.into: Array[Flow] = (Flow * len(into))(*(Flow(file) for file in into))
-        self._table = Table(events, line, list(self.out), list(self.into), silence)
+        self._events = events  # which would be closed if nobody held it
         self._work = _Work(events.fileno(), line, len(out), len(into), self.out, self.into)
         self._work.silence = round(silence * NANO)
-        self._library = _library(library) if library else None
+        self._library = _library(library)
         self._begins: list[tuple[int, int]] = []
 
     def lay_out(self, out: Sequence[Spans], into: Sequence[Spans]) -> None:
@@ -99,39 +103,33 @@ class Moves:
         total = [sum(end - begin for begin, end in each) for each in spans]
         self._begins = list(zip(first.tolist(), total, strict=True))
         # The last is nobody's: who has none begins there.
-        self._table.pieces = [*(piece for each in spans for piece in each), (0, 0)]
-        self._pieces = np.array(self._table.pieces, dtype=np.int64)
+        pieces = [*(piece for each in spans for piece in each), (0, 0)]
+        self._pieces = np.array(pieces, dtype=np.int64)
         self._work.pieces = self._pieces.ctypes.data
 
     def begin(self, given: memoryview, taken: memoryview) -> None:
         """Start over between two buffers."""
-        self._table.input, self._table.output = given, taken
         self._work.input, self._work.output = _address(given), _address(taken)
-        self._table.phase = self._work.phase = -1
+        self._work.phase = -1
         flows = (*self.out, *self.into)
         for flow, (piece, left) in zip(flows, self._begins, strict=True):
             flow.piece, flow.moved, flow.left = piece, 0, left
 
     def move(self, start: int = 0) -> None:
         """Wait for the start, in nanoseconds of the monotonic clock, and move all bytes."""
+        self._work.start = start
         code = INTERRUPTED
         while code == INTERRUPTED:  # in between, Python hears of the signal
-            code = self._moved(start)
+            code = self._library.a2a_move(ctypes.byref(self._work))
         if code == STOPPED:
             raise Stopped
         if code == BROKEN:
             raise self._broken()
 
-    def _moved(self, start: int) -> int:
-        if self._library is None:
-            return move(self._table, start)
-        self._work.start = start
-        return int(self._library.a2a_move(ctypes.byref(self._work)))
-
     def _broken(self) -> BrokenFlowError:
-        told = self._table if self._library is None else self._work
-        why = os.strerror(told.error) if told.error else "ended too early, or brings too much"
-        return BrokenFlowError(told.broken, why)
+        error = self._work.error
+        why = os.strerror(error) if error else "ended too early, or brings too much"
+        return BrokenFlowError(self._work.broken, why)
 
 
 def _address(buffer: memoryview) -> int:

@@ -27,12 +27,12 @@ Bytes = NDArray[np.uint8]
 
 def prepared(bed: Bed, routes: Routes, folder: Path, steering: str = "plain") -> dict[str, str]:
     """Have the fabric know some routes; return the options that make a rank's `ByRoutes`."""
-    found = steered(bed.plan, routes)
+    library, found = mover(), steered(bed.plan, routes)
     steer(bed, found, steering)
     saved, job = folder / "routes.npz", folder / "flows.json"
     found.routes.save(saved)
     flows = flows_of(found, None, routes)
-    write_json(job, {"flows": flows, "back": found.back.tolist(), "mover": mover()})
+    write_json(job, {"flows": flows, "back": found.back.tolist(), "mover": library})
     return {"routes": str(saved), "job": str(job)}
 
 

@@ -109,12 +109,13 @@ def run_routes(
     shards = [shards_of(routes.problem.demand, size) for size in sizes]
     cuts = [pieces_of(found.routes, shard, weights) for shard in shards]
     _require_memory(shards)
+    library = mover()  # before the fabric is touched: it needs a compiler
     steer(bed, found, steering)
     subject = f"the run of routes on {routes.problem.topology.name}"
     job = {
         "bed": bed.plan.name,
         "namespaces": [bed.namespaces[node] for node in bed.plan.topology.terminals.tolist()],
-        "mover": mover(),
+        "mover": library,
         "ranks": len(bed.plan.topology.terminals),
         "flows": flows_of(found, phase if weights == "phases" else None, routes),
         "sizes": [

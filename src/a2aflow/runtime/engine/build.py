@@ -112,7 +112,9 @@ def build_library(source: Path) -> Path:
     if not target.exists():
         compiler = shutil.which(os.environ.get("CC") or "cc")
         if compiler is None:
-            raise MissingComponentError("no C compiler: no cc on the PATH, and CC names none")
+            raise MissingComponentError(
+                "no C compiler: no cc on the PATH, and CC names none; install one, or set CC"
+            )
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryDirectory(prefix=".new-", dir=target.parent) as folder:
