@@ -70,7 +70,6 @@ OWNERS = {
     "distributed": "flows/workers.py",
     "pandas": "ir/files/frames.py",
     "matplotlib": "figures/drawing.py",
-    "plotly": "reports/library.py",
 }
 """Solvers and optional dependencies, each imported in exactly one file."""
 

@@ -1,5 +1,6 @@
 """Pictures: well-formed, a mark for everything, within their frame, and loads that show."""
 
+import re
 import struct
 import xml.etree.ElementTree as ET
 import zlib
@@ -38,6 +39,15 @@ def test_everything_is_drawn_once(spec: str, marks: dict[str, int]) -> None:
     """
     found = _marks(draw_svg(build(spec)))
     assert {key: found[key] for key in ("node", "cable", "around", "group") if found[key]} == marks
+
+
+@pytest.mark.parametrize("spec", ["hyperx:4x4", "dragonfly:a=4,h=2", "genkautz:n=20,d=2", "dgx2"])
+def test_cables_are_straight(spec: str) -> None:
+    """From one disc to another, without a bend."""
+    marks = ET.fromstring(draw_svg(build(spec))).iter()
+    paths = [each.attrib["d"] for each in marks if each.get("class") == "cable"]
+    assert paths
+    assert all(re.fullmatch(r"M[-\d.]+,[-\d.]+ L[-\d.]+,[-\d.]+", path) for path in paths)
 
 
 @pytest.mark.parametrize("spec", ["torus:3x3x3", "dragonfly:a=4,h=2", "genkautz:n=64,d=4", "dgx2"])

@@ -1,5 +1,7 @@
 """Where nodes are drawn: by what a topology is, apart from one another, and the same every time."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -13,6 +15,7 @@ KINDS = {
     "mesh:3x4": "grid",
     "hyperx:4x4": "grid",
     "tpuv5p:4x4x8,twisted=true": "grid",
+    "dgx1": "grid",
     "ring:6": "circle",
     "circulant:n=16,jumps=1x3": "circle",
     "genkautz:n=64,d=4": "circle",
@@ -57,6 +60,34 @@ def test_groups_are_those_of_a_dragonfly() -> None:
     centres = np.array([each.centre for each in found.groups])
     apart = np.linalg.norm(centres[:, None] - centres, axis=2) + 9 * np.eye(9)
     assert apart.min() > 2 * found.groups[0].radius
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        *("twisted-hypercube:4", "twisted-hypercube:5", "jellyfish:n=60,d=3,seed=1"),
+        *("circulant:n=24,jumps=1x2", "slimfly:q=5", "xpander:n=60,d=4,seed=1"),
+    ],
+)
+def test_no_groups_where_there_are_none(spec: str) -> None:
+    """Any sparse graph has nodes that are more linked among themselves; nobody meant them."""
+    topology = build(spec)
+    assert layout(topology).groups == ()
+    assert layout(replace(topology, name="cables.txt")).groups == ()
+
+
+@pytest.mark.parametrize("spec", ["hyperx:4x4", "dgx1", "hypercube:3", "hypercube:4", "torus:4x4"])
+def test_no_line_goes_through_a_node(spec: str) -> None:
+    """Lines are straight: nodes of a clique stand around a circle, and blocks are set aside."""
+    topology = build(spec)
+    found = layout(topology)
+    links = zip(topology.tail.tolist(), topology.head.tolist(), found.wraps.tolist(), strict=True)
+    for tail, head, wraps in links:
+        others = np.delete(found.place, [tail, head], axis=0) - found.place[tail]
+        along = found.place[head] - found.place[tail]
+        share = np.clip(others @ along / (along @ along), 0, 1)
+        apart = np.linalg.norm(others - share[:, None] * along, axis=1)
+        assert wraps >= 0 or apart.min() > 0.3 * _closest(found)
 
 
 def test_groups_are_called_by_the_names_of_hosts() -> None:

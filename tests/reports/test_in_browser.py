@@ -1,6 +1,8 @@
 """Pages in a real browser: they open, play, answer to keys, and names do nothing."""
 
 import itertools
+import json
+import re
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
@@ -15,6 +17,34 @@ from selenium.webdriver.common.keys import Keys
 import a2aflow
 from a2aflow.check.flow import recompute_bound
 from a2aflow.ir.arrays import starts_of
+
+PAINT = (
+    "const of = getComputedStyle(document.querySelector('#histogram {mark}'));"
+    "return of.stroke + of.fill"
+)
+"""What asks for the colours of a mark in a chart."""
+
+OUTSIDE = """
+return [...document.querySelectorAll('.chart text')].filter((each) => {
+  const [own, chart] = [each, each.closest('.chart')].map((of) => of.getBoundingClientRect());
+  return own.width && (own.left < chart.left - 1 || own.right > chart.right + 1);
+}).map((each) => each.textContent)"""
+"""What lists the texts that do not fit into their charts."""
+
+TITLES = "return [...document.querySelectorAll('#%s title')].map((each) => each.textContent)"
+"""What lists what the marks of a chart say."""
+
+STRUCK = """
+const pen = drawing.canvas.getContext('2d');
+const look = () => drawing.names.map(({ x, y, wide, high }) =>
+  pen.getImageData(x - wide + 1, y - high + 1, 2 * wide - 2, 2 * high - 2).data.join());
+draw();
+const before = look();
+drawLines = () => {};
+draw();
+const after = look();
+return drawing.names.filter((_, at) => before[at] !== after[at]).map((each) => each.name)"""
+"""What lists the names that look another way if no line is drawn."""
 
 HOSTILE = (
     "</script><script>window.harmed = 1</script>",
@@ -56,7 +86,7 @@ def test_a_page_opens_without_complaints_and_asks_for_nothing(
     assert page.requests() == [cube.as_uri()]
     assert "certified" in page.text("#cards")
     assert "optimal" in page.text("#numbers")
-    assert page.script("return document.querySelectorAll('.js-plotly-plot .barlayer').length") == 3
+    assert page.script("return document.querySelectorAll('.chart svg').length") == 3
     page.wait(lambda: page.colours() > 10)
     assert page.text("#table tbody").count("hypercube:3") == 4
 
@@ -171,7 +201,7 @@ def test_hostile_names_do_nothing(chromium: webdriver.Chrome, tmp_path: Path) ->
     assert HOSTILE[2] in page.text("#ways")
     assert page.script("return window.harmed === undefined")
     assert page.script("return document.images.length") == 0
-    assert page.script("return document.scripts.length") == 3
+    assert page.script("return document.scripts.length") == 2
     assert page.complaints() == []
     assert page.requests() == [path.as_uri()]
 
@@ -215,25 +245,67 @@ def test_a_thousand_nodes_open(chromium: webdriver.Chrome, tmp_path: Path) -> No
     assert page.script("return document.querySelectorAll('*').length") < 5_000
 
 
-@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("width", [390, 1440])
 def test_a_page_fits_the_screen(chromium: webdriver.Chrome, cube: Path, width: int) -> None:
-    """On a phone and on a laptop nothing is wider than the window."""
+    """On a phone and on a desk nothing is wider than the window, nor a text than its chart."""
     size = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": width < 800}
     chromium.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
     page = Opened(chromium, cube)
     assert page.script("return document.documentElement.scrollWidth") <= width
+    assert page.script(OUTSIDE) == []
     chromium.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_every_mark_of_a_chart_says_what_it_means(
+    chromium: webdriver.Chrome, tmp_path: Path
+) -> None:
+    """A title is what a browser shows of a mark under the mouse; a click on a step goes there."""
+    schedule, path = a2aflow.schedule("hypercube:3"), tmp_path / "page.html"
+    predicted = a2aflow.simulate(schedule, link_bandwidth="1Gbps", sizes="1K:4K")
+    (tmp_path / "sim.json").write_text(json.dumps(predicted.to_json()))
+    shown = [schedule, a2aflow.route("hypercube:3", method="sssp"), tmp_path / "sim.json"]
+    a2aflow.report(shown).save(path)
+    page = Opened(chromium, path)
+    told = {
+        chart: page.script(TITLES % chart) for chart in ("histogram", "steps", "bars", "curves")
+    }
+    assert len(told["histogram"]) == 20
+    assert re.fullmatch(r"24 links, busy 95 to 100 % of the time", told["histogram"][-1])
+    assert told["steps"][0].startswith("Step 1: time ")
+    assert told["bars"][0] == "hypercube:3: 1 times the bound"
+    assert len(told["curves"]) == 6
+    assert told["curves"][0].startswith("sim.json: throughput, 1 KiB: 0.")
+    page.script(
+        "document.querySelectorAll('#steps .bar')[1].dispatchEvent(new MouseEvent('click'))"
+    )
+    assert page.text("#step-told").startswith("Step 2 of ")
+    assert page.complaints() == []
+
+
+def test_names_are_never_struck_through(chromium: webdriver.Chrome, tmp_path: Path) -> None:
+    """Beside its node each name has a place of its own, which no line crosses."""
+    path = tmp_path / "page.html"
+    a2aflow.report(a2aflow.solve("dgxh100:hosts=2,outside=rail")).save(path)
+    page = Opened(chromium, path)
+    page.wait(lambda: bool(page.script("return drawing.names.length")))
+    names = page.script("return drawing.names")
+    assert {"host0", "host1", "gpu0"} <= {each["name"] for each in names}
+    for one, other in itertools.combinations(names, 2):
+        apart = abs(one["x"] - other["x"]) >= one["wide"] + other["wide"] - 1e-6
+        assert apart or abs(one["y"] - other["y"]) >= one["high"] + other["high"] - 1e-6
+    assert page.script(STRUCK) == []
 
 
 def test_dark_and_light(chromium: webdriver.Chrome, cube: Path) -> None:
     """The page and its charts take the colours that the reader's system prefers."""
-    papers = []
+    papers, paints = [], []
     for theme in ("light", "dark"):
         media = {"features": [{"name": "prefers-color-scheme", "value": theme}]}
         chromium.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
         page = Opened(chromium, cube)
         papers.append(page.script("return getComputedStyle(document.body).backgroundColor"))
-        chart = page.script("return document.getElementById('histogram').layout.font.color")
-        assert chart == page.script("return colour('--ink')")
+        for mark in (".grid", ".bar:last-of-type rect:last-of-type"):
+            paints.append(page.script(PAINT.format(mark=mark)))
     assert papers[0] != papers[1]
+    assert len(set(paints)) == len(paints) == 4
     chromium.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})

@@ -4,13 +4,17 @@ The layout fits what the topology is, found from its links wherever possible:
 
 | kind | for | places |
 |---|---|---|
-| grid | tori, meshes, HyperX, slices | unrolled; a third dimension goes aside, more are blocks |
+| grid | tori, meshes, slices | unrolled; a third dimension goes aside, more are blocks |
+| grid | HyperX: every line is a clique | every line around a circle, of which the next is made |
 | levels | trees of switches, complete bipartite graphs | terminals in a row, switches above |
-| groups | Dragonfly and the like, clusters | each group a circle, all of them around a circle |
+| groups | Dragonfly and the like, hosts by name | each a circle, all of them around a circle |
 | circle | regular graphs, such as circulant and Kautz | by number around a circle |
 | springs | small irregular graphs | by forces between them |
 
-Pictures and reports share it. A layout takes milliseconds, at most a second for 3,000 nodes.
+Pictures and reports share it, and draw straight lines from node to node. Groups are drawn where
+names or the family say that there are any; nobody is told of groups that only chance made.
+
+A layout takes milliseconds, at most a second for 3,000 nodes.
 """
 
 from collections.abc import Callable
@@ -30,11 +34,11 @@ from a2aflow.ir.topology import Topology
 MOST_SEARCHED = 3_000
 """Nodes above which nothing is searched for, and nodes are put on a circle."""
 
+GROUPED = ("boardfly", "bundlefly", "dragonfly", "megafly", "polarstar")
+"""Families whose nodes come in groups."""
+
 LEAST_MODULARITY = 0.2
 """How much more links groups of successive nodes must have within than chance would give."""
-
-LEAST_FOUND, LEAST_FOUND_OF_SWITCHES = 0.6, 0.4
-"""The same of groups that were searched for: in random graphs there are such of nearly 0.5."""
 
 MOST_GROUPS = 64
 """More groups than this are no help to the eye."""
@@ -44,6 +48,12 @@ PADDING, APART = 0.55, 0.5
 
 MOST_SPRINGS = 100
 """Nodes up to which forces between them give a picture that shows more than a circle."""
+
+SKEW = 0.9
+"""How far a block is moved aside from the one before it, in distances of nodes."""
+
+BETWEEN, TURN = 1.2, 0.35
+"""How far circles are apart that stand around a larger one, in their widths, and turned."""
 
 WITHIN_LEVEL = 0.25
 """Share of the links that may join nodes of one level."""
@@ -191,8 +201,12 @@ def _by_grid(topology: Topology) -> Layout | None:
     kept = at[:, large]
     step = kept[topology.head] - kept[topology.tail]
     sides = np.array(shape, dtype=np.int64)[large]
+    cliques = _of_cliques(step, sides)
+    short = sides[np.argmax(np.abs(step), axis=1)] <= 3
+    if cliques.any() and (cliques | short).all():
+        return _made(topology, "grid", _of_circles(kept, sides.tolist()))
     ends = (np.abs(step) == sides - 1) & (sides > 2)
-    around = ends.any(axis=1) & (np.abs(step).sum(axis=1) > 1) & ~_of_cliques(step, sides)
+    around = ends.any(axis=1) & (np.abs(step).sum(axis=1) > 1) & ~cliques
     wraps = np.where(around, np.argmax(ends, axis=1), -1)
     return replace(_made(topology, "grid", kept @ towards), wraps=wraps, towards=towards)
 
@@ -228,10 +242,22 @@ def _of_cliques(step: Ints, sides: Ints) -> NDArray[np.bool_]:
     return found
 
 
+def _of_circles(at: Ints, sides: list[int]) -> Floats:
+    """Put the nodes of every line around a circle, so that no link of a clique hides another."""
+    place, room = np.zeros((len(at), 2)), 1.0
+    for axis in range(len(sides) - 1, -1, -1):
+        # Turned, for else the lines of one circle lie in those of another.
+        around = circle(sides[axis], TURN * axis - np.pi / 2) * room
+        place += around[at[:, axis]]
+        room += BETWEEN * float(np.ptp(around, axis=0).max())
+    return place
+
+
 def _directions(sides: list[int]) -> Floats:
     """Return the step of each dimension: the last two across and down, a third aside, then blocks.
 
-    Three dimensions make a block, which the next three repeat at its size.
+    Three dimensions make a block, which the next three repeat at its size, a little aside: else the
+    links between blocks would lie in those within.
     """
     towards = np.zeros((len(sides), 2))
     width = height = 1.0
@@ -240,12 +266,13 @@ def _directions(sides: list[int]) -> Floats:
         across, down = block[-1], block[-2] if len(block) > 1 else 1
         depth = block[-3] if len(block) > 2 else 1
         room = 1.0 if depth == 1 else 1.35
-        towards[last - 1] = (width * room, 0)
+        skew = SKEW if last < len(sides) else 0.0
+        towards[last - 1] = (width * room, skew)
         if len(block) > 1:
-            towards[last - 2] = (0, height * room)
+            towards[last - 2] = (-skew, height * room)
         if len(block) > 2:
             aside = room / (depth + 0.45)
-            towards[last - 3] = (width * aside, -height * aside)
+            towards[last - 3] = (width * aside + skew, -height * aside)
         width *= room * across + 1.0
         height *= room * down + 1.0
     return towards
@@ -267,8 +294,8 @@ def _by_names(topology: Topology) -> Layout | None:
 
 
 def _by_groups(topology: Topology) -> Layout | None:
-    """Group successive nodes, or else those that random walks do not leave, if links say so."""
-    if topology.nodes < 12:
+    """Group successive nodes of such a family, or else those that random walks do not leave."""
+    if topology.name.partition(":")[0] not in GROUPED:
         return None
     sizes = [
         size
@@ -282,11 +309,7 @@ def _by_groups(topology: Topology) -> Layout | None:
     group = np.array(
         _graph(topology).community_walktrap().as_clustering().membership, dtype=np.int64
     )
-    switched = len(topology.terminals) < topology.nodes
-    least = LEAST_FOUND_OF_SWITCHES if switched else LEAST_FOUND
-    if not 3 <= int(group.max()) + 1 <= MOST_GROUPS or _modularity(topology, group) < least:
-        return None
-    return _in_groups(topology, group)
+    return _in_groups(topology, group) if 2 <= int(group.max()) + 1 <= MOST_GROUPS else None
 
 
 def _modularity(topology: Topology, group: Ints) -> float:

@@ -17,7 +17,7 @@ from a2aflow.ir.layout import Layout, layout
 from a2aflow.ir.topology import Topology
 from a2aflow.reports.packed import packed_floats, packed_ints
 
-MOST_LINES = 50_000
+MOST_LINES = 20_000
 """Lines that a browser draws again at every step of a schedule without anybody waiting."""
 
 MOST_NODES = 4_096

@@ -13,8 +13,8 @@ from a2aflow.ir.schedule import Schedule
 from a2aflow.reports.drawn import Drawn
 from a2aflow.reports.packed import packed_floats, packed_ints
 
-MOST_CELLS = 300_000
-"""Lines of frames in a page: about two megabytes of text."""
+MOST_CELLS = 100_000
+"""Lines of frames in a page: at most about 100 kilobytes of text."""
 
 
 def frames_of(schedule: Schedule, steps_each: int) -> tuple[Ints, Ints]:

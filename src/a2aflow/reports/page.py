@@ -1,15 +1,15 @@
 """One HTML page: the template, what it shows, and what draws it, all in one text.
 
-Names in files are untrusted. None of them is ever HTML or a script: they stand in a block of JSON
-that no browser executes, in which nothing can end the block, and the scripts show them as text. A
-policy in the page lets nothing run but the scripts that it was made with, known by their hashes,
-and lets nothing be fetched from anywhere.
+Names in files are untrusted. None of them is ever HTML or a script: they stand in a block of
+compressed JSON, as base64, and the script shows them as text. A policy in the page lets nothing run
+but the script that it was made with, known by its hash, and lets nothing be fetched from anywhere.
 """
 
 import base64
 import hashlib
 import json
 import re
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 from a2aflow.ir.files.text import write_text
-from a2aflow.reports.library import charting_library
 
 SCRIPTS = (
     *("start.js", "drawing.js", "network.js", "matrix.js", "pointing.js"),
@@ -27,14 +26,11 @@ SCRIPTS = (
 )
 """Our own scripts, in the order in which each needs those before it."""
 
-UNSAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
-"""What could begin or end a tag or an entity, as JSON writes it instead."""
-
 POLICY = (
-    "default-src 'none'; script-src {scripts}; style-src 'unsafe-inline'; img-src data: blob:; "
+    "default-src 'none'; script-src 'sha256-{script}'; style-src 'sha256-{style}'; "
     "base-uri 'none'; form-action 'none'"
 )
-"""What the page may do. Plotly puts its styles into the page, hence those may be inline."""
+"""What the page may do: run its script, and look like its style."""
 
 
 @dataclass(frozen=True)
@@ -55,25 +51,23 @@ class Report:
 
 def page_of(content: Mapping[str, Any]) -> str:
     """Return the page that shows some content."""
-    library, own = charting_library(), "\n".join(map(_part, SCRIPTS))
-    allowed = " ".join(f"'sha256-{_hash(script)}'" for script in (own, library))
+    style, script = _part("page.css"), "\n".join(map(_part, SCRIPTS))
     return _filled(
         _part("page.html"),
         {
             "title": escape(str(content["title"])),
-            "policy": POLICY.format(scripts=allowed),
-            "style": _part("page.css"),
+            "policy": POLICY.format(script=_hash(script), style=_hash(style)),
+            "style": style,
             "content": embedded(content),
-            "library": library,
-            "script": own,
+            "script": script,
         },
     )
 
 
 def embedded(content: Mapping[str, Any]) -> str:
-    """Return JSON that can stand in a page, whatever is in it."""
+    """Return compressed JSON as text that can stand in a page, whatever is in it."""
     text = json.dumps(content, separators=(",", ":"), allow_nan=False)
-    return re.sub("[<>&]", lambda found: UNSAFE[found[0]], text)
+    return base64.b64encode(zlib.compress(text.encode(), 9)).decode()
 
 
 def _filled(template: str, values: Mapping[str, str]) -> str:
@@ -86,5 +80,5 @@ def _part(name: str) -> str:
     return (files("a2aflow.reports") / "page" / name).read_text(encoding="utf-8")
 
 
-def _hash(script: str) -> str:
-    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+def _hash(text: str) -> str:
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

@@ -20,8 +20,8 @@ from a2aflow.reports.frames import frames_of
 from a2aflow.reports.packed import Packed, packed_floats, packed_ints
 from a2aflow.settings import SolveSettings
 
-MOST_HOPS = 400_000
-"""Links of routes, or sends, in a page: about three megabytes of text."""
+MOST_HOPS = 100_000
+"""Links of routes, or sends, in a page: at most about 200 kilobytes of text."""
 
 
 def shown_sources(hops: Ints, asked: Ints, room: int) -> Ints:

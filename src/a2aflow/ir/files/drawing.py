@@ -53,7 +53,7 @@ def _picture(topology: Topology, found: Layout, cables: list[Cable], share: Floa
     radius = _radius(found, place)
     parts = [_group_mark(each, (low + high) / 2, low, scale) for each in found.groups]
     plain = [each for each in cables if each.wraps < 0 and each.ends[0] != each.ends[1]]
-    parts += [line_of(each, found, place, radius) for each in plain]
+    parts += [line_of(each, place, radius) for each in plain]
     for each in cables:
         if each.wraps >= 0:
             parts += stubs_of(topology, each, found, place, radius, scale)

@@ -1,4 +1,4 @@
-"""The cables of a picture: one line for all links between two nodes, bent around others."""
+"""The cables of a picture: one straight line for all links between two nodes."""
 
 from dataclasses import dataclass
 from html import escape
@@ -19,12 +19,6 @@ PLAIN, WIDEST = 1.3, 4.0
 
 CROWD = 120
 """Cables above which all are thinner, the more there are."""
-
-BUNDLING = 0.62
-"""How far chords are drawn towards the middle of their circle."""
-
-BOW, HIGHEST = 0.42, 40.0
-"""How far a cable is bent around what lies on its way: in distances of nodes, and at most."""
 
 STUB = 24.0
 """Length of the ends of a cable that goes around, at most."""
@@ -91,59 +85,20 @@ def _greatest(which: Ints, values: Floats) -> Floats:
     return most
 
 
-def line_of(cable: Cable, found: Layout, place: Floats, radius: float) -> str:
+def line_of(cable: Cable, place: Floats, radius: float) -> str:
     """Return a cable as a line from disc to disc, with an arrow if it leads one way only."""
     begin, end = place[cable.ends[0]], place[cable.ends[1]]
-    control = _control(cable, found, place, radius)
-    start = begin + _unit(control - begin) * radius
-    into = _unit(end - control)
-    tip = end - into * (radius + 0.5)
+    into = _unit(end - begin)
+    start, tip = begin + into * radius, end - into * (radius + 0.5)
     reach = 3.0 + 2.0 * cable.width
     stop = tip - into * reach * 0.8 if cable.one_way else tip
-    middle = (begin + end) / 2
-    bend = "" if np.allclose(control, middle, atol=0.5) else f"Q{_at(control)} "
-    path = f"M{_at(start)} {bend or 'L'}{_at(stop)}"
+    path = f"M{_at(start)} L{_at(stop)}"
     title = f"<title>{escape(cable.about)}</title>"
     line = (
         f'<path d="{path}" stroke="{cable.colour}" stroke-width="{cable.width:.1f}" fill="none" '
         f'class="cable">{title}</path>'
     )
     return line + (_arrow(tip, into, reach, cable.colour) if cable.one_way else "")
-
-
-def _control(cable: Cable, found: Layout, place: Floats, radius: float) -> Floats:
-    """Return the point that bends a line: towards the middle of a circle, or around a node."""
-    begin, end = place[cable.ends[0]], place[cable.ends[1]]
-    middle: Floats = (begin + end) / 2
-    if found.kind == "circle" or (found.kind == "groups" and not _same_group(cable, found)):
-        centre = (place.min(axis=0) + place.max(axis=0)) / 2
-        half = float(np.ptp(place, axis=0).max()) / 2
-        pull = BUNDLING * min(1.0, float(np.linalg.norm(end - begin)) / max(half, 1e-9))
-        bent: Floats = middle + (centre - middle) * pull
-        return bent
-    crossed = _crossed(cable, found, place, radius)
-    if crossed == 0:
-        return middle
-    along = end - begin
-    aside = np.array([along[1], -along[0]]) * (1 if along[0] + along[1] > 0 else -1)
-    step = float(np.linalg.norm(along)) / (crossed + 1)
-    around: Floats = middle + _unit(aside) * 2 * min(BOW * step, HIGHEST) * (1 - 0.6 / crossed)
-    return around
-
-
-def _same_group(cable: Cable, found: Layout) -> bool:
-    return any(np.isin(cable.ends, each.nodes).all() for each in found.groups)
-
-
-def _crossed(cable: Cable, found: Layout, place: Floats, radius: float) -> int:
-    """Return how many other nodes the straight line between two would cross."""
-    begin, end = place[cable.ends[0]], place[cable.ends[1]]
-    others = np.setdiff1d(np.unique(found.host), cable.ends)
-    along = end - begin
-    away = place[others] - begin
-    share = np.clip(away @ along / max(float(along @ along), 1e-9), 0, 1)
-    apart = np.linalg.norm(away - share[:, None] * along, axis=1)
-    return int((apart < radius + 1).sum())
 
 
 def stubs_of(

@@ -3,7 +3,7 @@
 const LINES_AS_NETWORK = 1500; // More lines than this are a tangle; a matrix then comes first.
 const SHADES = 24;
 
-const drawing = { canvas: by("drawing"), matrix: false, zoom: 1, moveX: 0, moveY: 0, ways: [] };
+const drawing = { canvas: by("drawing"), matrix: false, zoom: 1, moveX: 0, moveY: 0, ways: [], names: [] };
 
 // How full each line is: of the whole answer, or in the frame that is chosen; null without one.
 function loads() {

@@ -99,18 +99,17 @@ function start() {
   startDrawing();
   startPlayer();
   startPairs();
+  startCharts();
   if (!content.views.length) {
     for (const id of ["cards", "network", "numbers", "loads"]) by(id).hidden = true;
+    drawRuns();
     return;
   }
   chosen.view = -1;
   choose({ view: 0 });
 }
 
-start();
-// The library is the last in the page: all else is there and can be used before it is read.
-document.addEventListener("DOMContentLoaded", () => {
-  if (content.views.length) startCharts();
-  else drawRuns();
+readContent().then(() => {
+  start();
   document.documentElement.dataset.ready = "yes";
-});
+}, () => { by("old").hidden = false; });

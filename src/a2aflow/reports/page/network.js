@@ -38,16 +38,14 @@ function drawNetwork({ pen, width, height }) {
   drawLines(pen, of, place, radius, full);
   drawWays(pen, of, place, radius);
   drawNodes(pen, of, place, radius, full);
+  drawNames(pen, of, place, radius, { width, height });
 }
 
 // What belongs together, such as a host with its GPUs, is within a circle.
 function drawCircles(pen, of, place) {
   pen.strokeStyle = pen.fillStyle = colour("--soft");
-  pen.font = "12px system-ui, sans-serif";
-  pen.textAlign = "center";
-  pen.textBaseline = "bottom";
   pen.lineWidth = 1;
-  for (const [name, x, y, radius] of of.circles || []) {
+  for (const [, x, y, radius] of of.circles || []) {
     pen.beginPath();
     pen.ellipse(place.atX(x), place.atY(y), radius * place.wide, radius * place.high, 0, 0, 7);
     pen.globalAlpha = 0.08;
@@ -55,7 +53,6 @@ function drawCircles(pen, of, place) {
     pen.globalAlpha = 0.6;
     pen.stroke();
     pen.globalAlpha = 1;
-    pen.fillText(name, place.atX(x), place.atY(y - radius) - 2);
   }
 }
 
@@ -141,11 +138,7 @@ function drawNodes(pen, of, place, radius, full) {
   const flags = numbers(of, "isTerminal");
   const host = of.host && numbers(of, "host");
   const rings = ringsOf(of, host, full);
-  pen.textAlign = "center";
-  pen.textBaseline = "middle";
-  const room = Math.sqrt((drawing.canvas.clientWidth * drawing.canvas.clientHeight) / of.names.length);
-  of.within = of.within || namesWithin(of);
-  of.within.forEach((name, node) => {
+  of.names.forEach((_, node) => {
     if (host && host[node] !== node) return;
     const [x, y] = [place.x[node], place.y[node]];
     pen.fillStyle = colourOfNode(node, flags[node]);
@@ -158,7 +151,6 @@ function drawNodes(pen, of, place, radius, full) {
       pen.lineWidth = Math.max(1.5, radius / 4);
       pen.stroke();
     }
-    drawName(pen, name, x, y, radius, room * drawing.zoom, flags[node]);
   });
 }
 
@@ -191,16 +183,68 @@ function namesWithin(of) {
   return of.names.map((name) => name.slice(within(name).length));
 }
 
-function drawName(pen, name, x, y, radius, room, terminal) {
-  const short = [...name].length <= 3;
-  const size = short ? Math.min(13, radius) : 10;
-  if (size < 7.5) return;
-  pen.font = `${size}px system-ui, sans-serif`;
-  if (short) {
-    pen.fillStyle = palette[terminal ? "--label" : "--ink"];
-    pen.fillText(name, x, y + 0.5);
-  } else if (pen.measureText(name).width < room * 0.8) {
-    pen.fillStyle = palette["--ink"];
-    pen.fillText(name, x, y - radius - 7);
+// Short names stand in their nodes. Others stand beside, away from the lines of the node, where no
+// node and no other name is; a ground behind them keeps lines from striking them through.
+function drawNames(pen, of, place, radius, sheet) {
+  const [flags, host] = [numbers(of, "isTerminal"), of.host && numbers(of, "host")];
+  of.within = of.within || namesWithin(of);
+  pen.textAlign = "center";
+  pen.textBaseline = "middle";
+  drawing.names = [];
+  for (const [name, x, y, round] of of.circles || []) {
+    const outward = place.atY(y) < sheet.height / 2 ? -1 : 1;
+    const spots = [outward, -outward].map((way) => [place.atX(x), place.atY(y) + way * (round * place.high + 9)]);
+    putName(pen, name, 12, spots, { place, radius, sheet, host });
   }
+  const aside = awayFromLines(of, place);
+  of.within.forEach((name, node) => {
+    if (host && host[node] !== node) return;
+    const [x, y] = [place.x[node], place.y[node]];
+    if ([...name].length <= 3) {
+      pen.font = `${Math.min(13, radius)}px system-ui, sans-serif`;
+      pen.fillStyle = palette[flags[node] ? "--label" : "--ink"];
+      if (radius >= 7.5) pen.fillText(name, x, y + 0.5);
+      return;
+    }
+    pen.font = "10px system-ui, sans-serif";
+    const half = pen.measureText(name).width / 2 + radius + 4;
+    const spots = [[0, -radius - 8], [0, radius + 8], [half, 0], [-half, 0]];
+    const [dx, dy] = aside[node];
+    spots.sort((one, other) => other[0] * dx / half + other[1] * dy / radius - one[0] * dx / half - one[1] * dy / radius);
+    putName(pen, name, 10, spots.map((spot) => [x + spot[0], y + spot[1]]), { place, radius, sheet, host });
+  });
+}
+
+// Put a name at the first spot that is free, or nowhere.
+function putName(pen, name, size, spots, { place, radius, sheet, host }) {
+  pen.font = `${size}px system-ui, sans-serif`;
+  const [wide, high] = [pen.measureText(name).width / 2 + 2, size / 2 + 1];
+  const isFree = ([x, y]) => x > wide && y > high && x < sheet.width - wide && y < sheet.height - high
+    && drawing.names.every((each) => Math.abs(each.x - x) >= each.wide + wide || Math.abs(each.y - y) >= each.high + high)
+    && place.x.every((px, node) => (host && host[node] !== node)
+      || Math.hypot(Math.max(0, Math.abs(px - x) - wide), Math.max(0, Math.abs(place.y[node] - y) - high)) >= radius);
+  const spot = spots.find(isFree);
+  if (!spot) return;
+  const [x, y] = spot;
+  drawing.names.push({ name, x, y, wide, high });
+  pen.fillStyle = colour("--card");
+  pen.fillRect(x - wide, y - high, 2 * wide, 2 * high);
+  pen.fillStyle = palette["--ink"];
+  pen.fillText(name, x, y + 0.5);
+}
+
+// Where each node has no lines: opposite to the sum of their directions.
+function awayFromLines(of, place) {
+  const found = of.names.map(() => [0, -0.01]);
+  const [tail, head] = [numbers(of, "tail"), numbers(of, "head")];
+  for (let line = 0; line < tail.length; line++) {
+    const [a, b] = [tail[line], head[line]];
+    const [dx, dy] = [place.x[b] - place.x[a], place.y[b] - place.y[a]];
+    const long = Math.hypot(dx, dy) || 1;
+    found[a][0] -= dx / long;
+    found[a][1] -= dy / long;
+    found[b][0] += dx / long;
+    found[b][1] += dy / long;
+  }
+  return found;
 }

@@ -1,7 +1,14 @@
 "use strict";
 // What the page shows, what is chosen of it, and the small tools that all parts use.
 
-const content = JSON.parse(document.getElementById("content").textContent);
+// It stands in the page as base64 of compressed JSON, a fifth of what it is.
+let content = null;
+
+async function readContent() {
+  const packed = Uint8Array.from(atob(document.getElementById("content").textContent), (each) => each.charCodeAt(0));
+  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
+  content = JSON.parse(await new Response(stream).text());
+}
 
 const ARRAYS = { u8: Uint8Array, u16: Uint16Array, u32: Uint32Array, f32: Float32Array };
 
