@@ -263,8 +263,8 @@ def test_every_mark_of_a_chart_says_what_it_means(
     schedule, path = a2aflow.schedule("hypercube:3"), tmp_path / "page.html"
     predicted = a2aflow.simulate(schedule, link_bandwidth="1Gbps", sizes="1K:4K")
     (tmp_path / "sim.json").write_text(json.dumps(predicted.to_json()))
-    shown = [schedule, a2aflow.route("hypercube:3", method="sssp"), tmp_path / "sim.json"]
-    a2aflow.report(shown).save(path)
+    routes = a2aflow.route("hypercube:3", method="sssp")
+    a2aflow.report([schedule, routes, tmp_path / "sim.json"]).save(path)
     page = Opened(chromium, path)
     told = {
         chart: page.script(TITLES % chart) for chart in ("histogram", "steps", "bars", "curves")
