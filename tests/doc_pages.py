@@ -19,6 +19,9 @@ DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}Z")
 CHOSEN = re.compile(r"[0-9,]+ of [0-9,]+ links are the fullest.*|the bound is proven by .*")
 """Of several optimal answers, the one that a solver finds is not the same on every machine."""
 
+PACKED = re.compile(r"\b[0-9]{2} KB\b")
+"""The size of a page whose data is compressed, which is not the same on every machine."""
+
 NOISE = re.compile(r"\b[0-9](\.[0-9]+)?e-1[0-9]\b|\b0\.00e\+00\b")
 """What is left of sums that should be zero, which is not the same on every machine."""
 
@@ -136,6 +139,7 @@ def stray_commands(path: Path) -> list[str]:
 
 def plain(text: str) -> str:
     """Return output as it is compared: without when and how long, rounding noise, or blanks."""
-    for pattern, instead in ((DATE, "#"), (SECONDS, "# s"), (CHOSEN, "#"), (NOISE, "0")):
+    noise = ((DATE, "#"), (SECONDS, "# s"), (CHOSEN, "#"), (PACKED, "#"), (NOISE, "0"))
+    for pattern, instead in noise:
         text = pattern.sub(instead, text)
     return "\n".join(line.rstrip() for line in text.strip().splitlines())

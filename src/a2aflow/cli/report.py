@@ -11,8 +11,6 @@ from a2aflow.cli.show import deliver
 from a2aflow.ir.words import counted
 from a2aflow.reports.public import report
 
-MEGABYTE = 1e6
-
 
 def report_verb(
     context: typer.Context,
@@ -66,6 +64,6 @@ def _lines(summary: dict[str, Any]) -> dict[str, str]:
         "topology": "\n".join(summary["topologies"]),
         "time": "\n".join(answers),
         "runs": counted(summary["runs"], "run") if summary["runs"] else "",
-        "size": f"{summary['bytes'] / MEGABYTE:.1f} MB",
+        "size": f"{summary['bytes'] / 1000:.0f} KB",
     }
     return {label: text for label, text in lines.items() if text}
