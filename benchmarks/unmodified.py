@@ -28,7 +28,7 @@ import a2aflow
 from a2aflow.ir.bandwidth import bytes_per_second
 from a2aflow.testbed.launch import temporary_bed
 
-REPORT = re.compile(r"a2aflow: (\d+) all-to-alls taken, (\d+) passed; (\d+) bytes in ([0-9.]+) s")
+REPORT = re.compile(r"a2aflow: (\d+) of (\d+) all-to-alls? used the schedule \((\d+) bytes")
 SECONDS = 900
 PSEUDO = Path("/usr/share/espresso/pseudo")
 ENVIRONMENT = {
@@ -218,7 +218,7 @@ def main() -> None:
     schedule = a2aflow.schedule(asked.spec)
     ranks = len(schedule.problem.topology.terminals)
     print(f"{asked.spec}, {ranks} ranks of {asked.mpiexec}")
-    print(f"{'program':8}{'taken':>7}{'passed':>8}{'bytes':>12}{'time ratio':>12}  result")
+    print(f"{'program':8}{'used':>7}{'of':>8}{'bytes':>12}{'time ratio':>12}  result")
     with placed(schedule, asked.rate) as prefix:
         start = [asked.mpiexec, "-n", str(ranks), *prefix]
         wrap = [sys.executable, "-m", "a2aflow", "wrap", "schedule.json", "--report"]
@@ -243,9 +243,9 @@ def compare(
         schedule.save(folder / "schedule.json")
         seconds, said = run([*wrap, "--", *start, *command], folder)
         after, found = program.result(folder, said), REPORT.search(said)
-        taken, passed, moved = found.groups()[:3] if found else ("?", "?", "?")
+        used, total, moved = found.groups() if found else ("?", "?", "?")
         same = f"{after}, the same" if after == before else f"{before} became {after}"
-        row = f"{program.name:8}{taken:>7}{passed:>8}{moved:>12}{seconds / plain:12.2f}"
+        row = f"{program.name:8}{used:>7}{total:>8}{moved:>12}{seconds / plain:12.2f}"
         print(f"{row}  {same}", flush=True)
 
 

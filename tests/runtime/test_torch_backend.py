@@ -26,6 +26,33 @@ sys.stdout.flush()
 os._exit(0)
 """
 
+OTHER_SIZE = """
+import sys, warnings
+import torch, torch.distributed as dist
+import a2aflow.runtime.torch_backend
+warnings.simplefilter("ignore")
+store, rank, ranks = dist.FileStore(sys.argv[1], 2), int(sys.argv[2]), int(sys.argv[3])
+dist.init_process_group("a2aflow", store=store, rank=rank, world_size=ranks)
+for _ in range(3):
+    dist.all_to_all_single(torch.zeros(2), torch.zeros(2))
+dist.destroy_process_group()
+"""
+
+
+@needs_torch
+@pytest.mark.parametrize("quiet", ["", "1"])
+def test_all_to_alls_that_used_no_schedule_are_said_once(tmp_path: Path, quiet: str) -> None:
+    """When the group ends, by one rank, with the reason."""
+    program = tmp_path / "other_size.py"
+    program.write_text(OTHER_SIZE)
+    variables = {"A2AFLOW_SCHEDULES": str(save(tmp_path, "ring:4")), "A2AFLOW_QUIET": quiet}
+    first, second = start(program, 2, [], tmp_path, variables)
+    line = (
+        "a2aflow: 0 of 3 all-to-alls of group 0 used a schedule: group has 2 ranks, schedule has 4"
+    )
+    assert [each for each in first.splitlines() if "a2aflow" in each] == ([] if quiet else [line])
+    assert "a2aflow" not in second
+
 
 @needs_torch
 @pytest.mark.parametrize(("ranks", "topology"), [(4, "hypercube:2"), (8, "twisted-hypercube:3")])
@@ -44,8 +71,8 @@ def test_the_backend_does_what_gloo_does(tmp_path: Path, ranks: int, topology: s
         "torch._dynamo",  # It comes with every optimizer.
     )
     assert "all as it must be" in said[0]
-    assert f"a2aflow: group 0 of {ranks} ranks: all-to-alls: " in said[0]
-    assert f" by the schedule of {topology}, 4 by gloo" in said[0]
+    reason = f"used the schedule of {topology}: tensors do not fit together"
+    assert f"a2aflow: 67 of 71 all-to-alls of group 0 {reason}\n" in said[0]
 
 
 @needs_torch

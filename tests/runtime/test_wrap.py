@@ -15,7 +15,9 @@ from a2aflow.runtime.mpiexec import Mpi
 from command_line import Run
 from programs_in_c import PREFIX, compiled, mpi_of, started, with_engine, wrapped
 
-REPORT = re.compile(r"a2aflow: (\d+) all-to-alls taken, (\d+) passed; (\d+) bytes")
+REPORT = re.compile(
+    r"a2aflow: (\d+) of (\d+) all-to-alls? used (?:the schedule|schedules) \((\d+) bytes in"
+)
 RANKS = 4
 SPECS = {4: "ring:4", 2: "complete:2"}
 
@@ -48,10 +50,15 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 
 def counts(said: str) -> tuple[int, int, int]:
-    """Return the calls taken and passed, and the bytes."""
+    """Return the calls that used a schedule and those that did not, and the bytes."""
     found = REPORT.search(said)
     assert found, said
-    return int(found[1]), int(found[2]), int(found[3])
+    return int(found[1]), int(found[2]) - int(found[1]), int(found[3])
+
+
+def lines(said: str) -> list[str]:
+    """Return the lines of all ranks that are ours."""
+    return [line for line in said.splitlines() if line.startswith("a2aflow: ")]
 
 
 @pytest.mark.parametrize("level", ["single", "multiple"])
@@ -77,6 +84,36 @@ def test_what_no_schedule_is_for_is_the_library_s_own(
     assert counts(said)[0] == 0
 
 
+def test_all_to_alls_that_used_no_schedule_are_said_once(
+    mpi: tuple[Mpi, Path], files: list[str], folder: Path, shared: Path
+) -> None:
+    """By default, with why and how often; nothing where all used one, or with --quiet."""
+    program = str(compiled("left_out", mpi[1], shared))
+    assert lines(wrapped([files[0]], mpi[0], 3, [program, "world"], folder)) == [
+        "a2aflow: 0 of 3 all-to-alls used the schedule: communicator has 3 ranks, schedule has 4"
+    ]
+    assert lines(wrapped([files[0]], mpi[0], RANKS, [program, "world"], folder)) == []
+    assert lines(wrapped([*files, "--quiet"], mpi[0], 3, [program], folder)) == []
+
+
+def test_every_reason_has_its_count(
+    mpi: tuple[Mpi, Path], files: list[str], folder: Path, shared: Path
+) -> None:
+    """Those of communicators without rank 0, too; a rank alone has no all-to-all."""
+    program = str(compiled("left_out", mpi[1], shared))
+    files = [files[0], f"{files[0]}@4K"]
+    said = wrapped(files, mpi[0], RANKS, [program], folder)
+    assert said.count("right\n") == 1
+    [line] = lines(said)
+    assert line.startswith("a2aflow: 3 of 9 all-to-alls used the schedule: ")
+    assert sorted(line.partition("schedule: ")[2].split("; ")) == [
+        "1 where communicator has 4 ranks, there are no bytes to send",
+        "2 where communicator has 2 ranks, schedule has 4",
+        "3 where communicator has 4 ranks, MPI_Ialltoallv, MPI_Alltoallw and MPI_Ialltoallw use "
+        "no schedule",
+    ]
+
+
 def test_small_shards_are_the_library_s_own(
     mpi: tuple[Mpi, Path], program: Path, files: list[str], folder: Path
 ) -> None:
@@ -87,6 +124,8 @@ def test_small_shards_are_the_library_s_own(
     assert "right\n" in said
     assert taken == 24
     assert passed == 91
+    assert "communicator has 4 ranks, shards are smaller than the least size given" in said
+    assert "communicator has 2 ranks, schedule has 4" in said
     own = _variables(folder, mpi[1], f"{files[0]}@4K")
     assert own == _variables(folder, mpi[1], files[0], least="4K")
     assert own != _variables(folder, mpi[1], files[0])
@@ -106,6 +145,7 @@ def test_a_file_that_breaks_meanwhile_breaks_no_program(
             messages.write_bytes(broken)
         said = started(mpi[0].command(RANKS, [str(program)]), environment, folder)
         assert said.count("the MPI library's own all-to-all is used") >= 1
+        assert "communicator has 4 ranks, its schedule could not be loaded" in said
         assert said.count("right\n") == 1, said
         messages.write_bytes(good)
 
@@ -133,6 +173,7 @@ def test_threads_of_some_ranks_only(
     said = started(command, variables, folder)
     assert said.count("right\n") == RANKS
     assert counts(said)[:2] == (taken, 1 - taken)
+    assert ("MPI_Ialltoall needs MPI_THREAD_MULTIPLE" in said) == (not taken)
 
 
 def test_ranks_that_were_told_otherwise(
@@ -147,6 +188,7 @@ def test_ranks_that_were_told_otherwise(
         told = ["env", f"A2AFLOW_WRAP={path}", str(program)]
         said = started(in_two_kinds(mpi[0], told, [str(program)]), variables, folder)
         assert "A2AFLOW_WRAP: is not the same on all ranks" in said
+        assert "communicator has 4 ranks, which were given different schedules" in said
         assert said.count("right\n") == 1
 
 
@@ -251,6 +293,27 @@ def test_what_to_set_in_a_script(files: list[str], tmp_path: Path, run: Run) -> 
     }  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        ("T mpiexec -n 4 ./p", "T -- mpiexec -n 4 ./p"),
+        ("T --report mpiexec -n 4 ./p -x", "T --report -- mpiexec -n 4 ./p -x"),
+        ("T T@4K no-such-launcher ./p", "T T@4K -- no-such-launcher ./p"),
+        ("T --min-bytes 4K sh -c true", "T --min-bytes 4K -- sh -c true"),
+    ],
+)
+def test_where_the_dashes_belong(words: str, meant: str, files: list[str], run: Run) -> None:
+    """A command without them is told from files, and from a wrong option."""
+    ended = run("wrap", *words.replace("T", files[0]).split())
+    assert ended.code == 2
+    expected = f"expected a2aflow wrap {meant.replace('T', files[0])}\n"
+    assert ended.err == f"error: no -- before the command; {expected}"
+    for wrong in (("--nosuch",), ("--nosuch", "--", "sh"), ("-n", "4", "sh")):
+        ended = run("wrap", files[0], *wrong)
+        assert (ended.code, ended.out) == (2, "")
+        assert f"No such option: {wrong[0]}" in ended.err
+
+
 def test_refusals(
     files: list[str], shared: Path, tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -260,6 +323,8 @@ def test_refusals(
     ended = run("wrap", files[0])
     assert ended.code == 2
     assert "FILE... -- COMMAND" in ended.err
+    with pytest.raises(UsageError, match="--report with --quiet"):
+        a2aflow.wrap(files, mpicc=mpicc, report=True, quiet=True)
     ended = run("wrap", files[0], "--mpicc", mpicc, "--", "no-such")
     assert ended.code == 2
     assert "no command" in ended.err

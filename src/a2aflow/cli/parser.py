@@ -32,7 +32,8 @@ def parser_of(names: Sequence[str]) -> typer.Typer:
         if VERBS[name].parts:
             app.add_typer(_parts_of(name, verb), name=name)
         else:
-            app.command(name)(verb)
+            settings = {"ignore_unknown_options": VERBS[name].takes_command}
+            app.command(name, context_settings=settings)(verb)
     return app
 
 

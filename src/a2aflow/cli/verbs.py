@@ -18,12 +18,14 @@ ABOUT = "Bandwidth-optimal all-to-all on direct-connect networks, with a proof i
 class Verb:
     """Where a verb is, what it does, and whether its first word is a SPEC.
 
-    A verb that is several in one has `parts`: where each is by the word that follows the verb.
+    A verb that is several in one has `parts`: where each is by the word that follows the verb. One
+    that `takes_command` is given options that it does not know, which may be those of the command.
     """
 
     where: str
     summary: str
     takes_spec: bool = False
+    takes_command: bool = False
     parts: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -67,6 +69,7 @@ VERBS: dict[str, Verb] = {
     "wrap": Verb(
         "a2aflow.cli.wrap:wrap_verb",
         "Run an MPI program that nobody changed with its all-to-alls by schedules.",
+        takes_command=True,
     ),
     "testbed": Verb(
         "a2aflow.cli.testbed:fabric_verb",

@@ -12,6 +12,7 @@ import typer
 
 from a2aflow.errors import UsageError
 from a2aflow.runtime.public import wrap
+from a2aflow.runtime.wrap import file_and_size
 
 SEPARATOR = "--"
 
@@ -52,7 +53,15 @@ def wrap_verb(
         ),
     ] = None,
     report: Annotated[
-        bool, typer.Option("--report", help="Print one line when the program ends.")
+        bool,
+        typer.Option(
+            "--report",
+            help="When the program ends, print how many all-to-alls used a schedule, even all.",
+        ),
+    ] = False,
+    quiet: Annotated[
+        bool,
+        typer.Option("--quiet", help="Print no line about all-to-alls that used no schedule."),
     ] = False,
     export: Annotated[
         bool,
@@ -62,8 +71,9 @@ def wrap_verb(
     """Run an MPI program that nobody changed with its all-to-alls by schedules.
 
     MPI_Alltoall, MPI_Alltoallv and MPI_Ialltoall of communicators with as many ranks as a schedule
-    has are taken; whatever does not fit is the MPI library's own. A small C library is built for
-    that with the program's mpicc, once. The exit code is that of the command.
+    has use it; anything else falls through to the MPI library, and one line at the end says what,
+    how often and why. A small C library is built for that with the program's mpicc, once. The exit
+    code is that of the command.
 
     Example: a2aflow wrap torus.schedule.json -- mpiexec -n 27 ./program
     """
@@ -75,6 +85,7 @@ def wrap_verb(
         mpicc=mpicc,
         launcher=command[0] if command else None,
         report=report,
+        quiet=quiet,
     )
     if export:
         typer.echo("\n".join(f"export {key}={shlex.quote(v)}" for key, v in variables.items()))
@@ -89,9 +100,28 @@ def _parted(words: list[str], line: Sequence[str], export: bool) -> tuple[list[s
     """Part files from the command: the parser drops the `--`, which the whole line still has."""
     command = list(line[line.index(SEPARATOR) + 1 :]) if SEPARATOR in line else []
     files = words[: len(words) - len(command)]
+    if SEPARATOR not in line and not export:
+        _require_separator(files, line)
+    unknown = next((word for word in files if word.startswith("-")), None)
+    if unknown is not None:
+        raise UsageError(f"No such option: {unknown}; see a2aflow wrap --help")
     if not files or not (command or export):
         raise UsageError(
             "expected FILE... -- COMMAND..., at least one schedule, and a command that starts the "
             "program, such as mpiexec -n 8 ./program"
         )
     return files, command
+
+
+def _require_separator(words: Sequence[str], line: Sequence[str]) -> None:
+    """Raise if a command follows files without `--`; it begins with the first that is no file."""
+    first = next((word for word in words[1:] if not _is_schedule(word)), None)
+    if first is not None and not first.startswith("-"):
+        at = line.index(first)
+        meant = shlex.join((*line[:at], SEPARATOR, *line[at:]))
+        raise UsageError(f"no -- before the command; expected a2aflow {meant}")
+
+
+def _is_schedule(word: str) -> bool:
+    """Return whether a word names a file that is no program."""
+    return shutil.which(word) is None and file_and_size(word)[0].exists()

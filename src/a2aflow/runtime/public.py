@@ -138,12 +138,14 @@ def wrap(
     mpicc: str | None = None,
     launcher: str | None = None,
     report: bool = False,
+    quiet: bool = False,
 ) -> dict[str, str]:
     """Return the environment in which an unmodified MPI program uses schedules.
 
     A process that is started with these variables has its MPI_Alltoall, MPI_Alltoallv and
     MPI_Ialltoall, in C and in Fortran, carried out by the schedule that has as many ranks as their
-    communicator; whatever does not fit is the MPI library's own. A small C library is built with
+    communicator; anything else falls through to the MPI library, and a line at the end of the
+    program says what, how often and why. A small C library is built with
     the program's own mpicc, once, and kept in the user's cache.
 
     Args:
@@ -154,7 +156,8 @@ def wrap(
             rank r is terminal r, or, in a communicator smaller than the world, its own rank r.
         mpicc: the compiler of the program's MPI.
         launcher: the command beside which it is looked for otherwise, before the PATH.
-        report: whether the program prints one line about that when it ends.
+        report: print that line also if every all-to-all used a schedule, with bytes and seconds.
+        quiet: never print it.
 
     >>> import a2aflow
     >>> sorted(a2aflow.wrap([a2aflow.schedule("ring:4")]))
@@ -168,6 +171,7 @@ def wrap(
         mpicc=mpicc,
         launcher=launcher,
         report=report,
+        quiet=quiet,
     )
 
 

@@ -17,6 +17,7 @@ import os
 import sys
 import warnings
 import zlib
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import timedelta
@@ -28,6 +29,7 @@ from a2aflow.ir.files.messages import messages_from_text, messages_text
 from a2aflow.ir.files.text import MAX_FILE_BYTES
 from a2aflow.ir.messages import Messages
 from a2aflow.ir.schedule import Schedule
+from a2aflow.ir.words import counted
 from a2aflow.runtime.parts import Given
 from a2aflow.runtime.shelf import Shelf
 from a2aflow.runtime.torch import Mover, dist, torch
@@ -48,8 +50,13 @@ Store: TypeAlias = Any
 c10d = dist.distributed_c10d
 
 NAME = "a2aflow"
-REPORT = "A2AFLOW_REPORT"
-"""The variable of the environment that asks for a line when a group ends."""
+REPORT, QUIET = "A2AFLOW_REPORT", "A2AFLOW_QUIET"
+"""Variables of the environment: print a line when a group ends in any case, or never.
+
+Without them it is printed if any all-to-all of the group used no schedule."""
+
+UNFIT = "tensors do not fit together"
+SMALL = "shards are smaller than the least size given, or between pairs without chunks"
 
 AGREED = "schedule"
 """Where rank 0 leaves in the store of a group what goes for all of its ranks."""
@@ -73,13 +80,14 @@ class ScheduledGroup(dist.ProcessGroup):  # type: ignore[misc]
     """A process group whose all-to-alls go by a schedule; all else is done as by its inner group.
 
     `schedule` names it, and is empty if there is none. `taken` counts the all-to-alls that went by
-    it, `passed` those that the inner backend carried out.
+    it.
     """
 
     def __init__(self, inner: Group, store: Store, shelf: Shelf, name: str = "") -> None:
         super().__init__(inner.rank(), inner.size())
         self.inner, self.shelf, self.schedule, self._name = inner, shelf, "", name
-        self.taken = self.passed = 0
+        self.taken = 0
+        self._unused: Counter[str] = Counter()
         for device in inner._device_types:
             _register(self, device, inner._get_backend(device))
         self._queue = Queue()
@@ -88,6 +96,11 @@ class ScheduledGroup(dist.ProcessGroup):  # type: ignore[misc]
         if messages is not None:
             channel = _channel(inner, store)
             self._mover, self.schedule = Mover(messages.ranks[self.rank()], channel), messages.name
+
+    @property
+    def passed(self) -> int:
+        """All-to-alls that the inner backend carried out."""
+        return self._unused.total()
 
     @property
     def group_name(self) -> str:
@@ -107,13 +120,13 @@ class ScheduledGroup(dist.ProcessGroup):  # type: ignore[misc]
     ) -> Any:
         """Send the rows of `input` to the ranks that its splits say; fill `output` likewise."""
         splits, opts = (output_split_sizes, input_split_sizes), opts or dist.AllToAllOptions()
-        mover = None
+        mover, why = None, UNFIT
         # What is wrong with a call is for PyTorch to say, in its own words.
         with suppress(ValueError):
             call = Call([output], [input], told_sizes(output, input, splits, self.size()))
-            mover = self._serving(call)
+            mover, why = self._serving(call)
         if mover is None:
-            self.passed += 1
+            self._unused[why] += 1
             return own_alltoall(self.inner)(output, input, *splits, opts)
         return self._submit(call, mover, opts)
 
@@ -127,9 +140,9 @@ class ScheduledGroup(dist.ProcessGroup):  # type: ignore[misc]
         call = Call(outputs, inputs, sizes)
         kinds = {(each.dtype, each.device, each.layout) for each in (*outputs, *inputs)}
         alike = len(outputs) == len(inputs) == self.size() and len(kinds) == 1
-        mover = self._serving(call) if alike else None
+        mover, why = self._serving(call) if alike else (None, UNFIT)
         if mover is None:
-            self.passed += 1
+            self._unused[why] += 1
             return self.inner.alltoall(outputs, inputs, opts)
         return self._submit(call, mover, opts)
 
@@ -138,28 +151,32 @@ class ScheduledGroup(dist.ProcessGroup):  # type: ignore[misc]
         self._queue.close()
         if self._mover is not None:
             self._mover.group.shutdown()
-        if os.environ.get(REPORT) and self.rank() == 0:
+        asked = os.environ.get(REPORT) or (self.passed and not os.environ.get(QUIET))
+        if asked and self.rank() == 0:
             sys.stderr.write(f"a2aflow: {self.report()}\n")
         if not self._name:
             self.inner.shutdown()
 
     def report(self) -> str:
-        """Say what the group's all-to-alls went by."""
-        by = f"{self.taken} by the schedule of {self.schedule}, " if self.schedule else ""
-        return (
-            f"group {self.group_name} of {self.size()} ranks: all-to-alls: {by}{self.passed} by "
-            f"{_names(self.inner)}"
-        )
+        """Say how many all-to-alls of the group used the schedule, and why others did not."""
+        total = counted(self.taken + self.passed, "all-to-all")
+        used = f"the schedule of {self.schedule}" if self.schedule else "a schedule"
+        begin = f"{self.taken} of {total} of group {self.group_name} used {used}"
+        many = len(self._unused) > 1
+        reasons = [f"{n} where {why}" if many else why for why, n in self._unused.items()]
+        return f"{begin}: {'; '.join(reasons)}" if reasons else begin
 
-    def _serving(self, call: Call) -> Mover | None:
-        """Return what carries out a call by the schedule, if that may be: alike at all ranks."""
+    def _serving(self, call: Call) -> tuple[Mover | None, str]:
+        """Return what carries out a call by the schedule, or why nothing: alike at all ranks."""
         mover, told = self._mover, call.told
-        if mover is None or call.device.type not in _kinds(mover.group):
-            return None
+        if mover is None:
+            return None, f"group has {counted(self.size(), 'rank')}, {_sizes(self.shelf)}"
+        if call.device.type not in _kinds(mover.group):
+            return None, f"tensors are on {call.device.type}"
         least = self.shelf.min_bytes
         if isinstance(told, PerShard) and not served(mover.plan.chunks, told, least):
-            return None
-        return mover
+            return None, SMALL
+        return mover, ""
 
     def _submit(self, call: Call, mover: Mover, opts: Any) -> Any:
         """Carry out a call; only on a CPU it needs a thread to go on while the program does."""
@@ -168,10 +185,19 @@ class ScheduledGroup(dist.ProcessGroup):  # type: ignore[misc]
             if call.carry_out(mover, self.shelf.min_bytes):
                 self.taken += 1
             else:
-                self.passed += 1
+                self._unused[SMALL] += 1
 
         later = getattr(opts, "asyncOp", True) and call.device.type == "cpu"
         return self._queue.submit(job, call.outputs, later)
+
+
+def _sizes(shelf: Shelf) -> str:
+    """Name the sizes of groups that schedules are for; rank 0 of a group has read them."""
+    sizes = shelf.sizes()
+    if not sizes:
+        return "no schedule could be read"
+    has = "schedule has" if len(sizes) == 1 else "schedules have"
+    return f"{has} {', '.join(map(str, sizes))}"
 
 
 def _passed_on(name: str) -> Callable[..., Any]:

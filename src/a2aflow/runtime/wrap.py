@@ -44,13 +44,16 @@ def environment_for(
     mpicc: str | None = None,
     launcher: str | None = None,
     report: bool = False,
+    quiet: bool = False,
 ) -> dict[str, str]:
     """Return the variables that put schedules under an MPI program; see `a2aflow.wrap`."""
     if not files:
         raise UsageError("no schedule; expected the file of at least one")
+    if report and quiet:
+        raise UsageError("--report with --quiet: one prints a line, the other none; leave one out")
     wrapped = [_wrapped(each, _size(min_bytes), rank_map) for each in files]
     engine = build(find_mpicc(mpicc, launcher))
-    lines = ["report"] if report else []
+    lines = [word for word, asked in (("report", report), ("quiet", quiet)) if asked]
     for each in wrapped:
         path = _kept(messages_text(each.messages), ".messages")
         lines.append(f"file {len(each.messages.ranks)} {each.least} {path}")
@@ -69,10 +72,10 @@ def _wrapped(
     given: Schedule | str | PathLike[str], least: int, rank_map: str | PathLike[str] | None
 ) -> Wrapped:
     """Read and check what was given: a wrong file is found before the program starts."""
-    path = None if isinstance(given, Schedule) else Path(given)
-    if path is not None and not path.exists() and MARK in path.name:
-        name, _, size = str(given).rpartition(MARK)
-        path, least = Path(name), _size(size)
+    path = None
+    if not isinstance(given, Schedule):
+        path, size = file_and_size(given)
+        least = least if size is None else _size(size)
     messages = all_parts(given) if isinstance(given, Schedule) else read_messages(_file(path))
     judged = check_messages(messages)
     if not judged.correct:
@@ -81,6 +84,15 @@ def _wrapped(
         return Wrapped(messages, least)
     schedule = given if isinstance(given, Schedule) else read_as(_file(path), Schedule)
     return Wrapped(messages, least, _world(Path(rank_map), schedule))
+
+
+def file_and_size(given: str | PathLike[str]) -> tuple[Path, str | None]:
+    """Return the path of FILE or FILE@SIZE, and the size."""
+    path = Path(given)
+    if path.exists() or MARK not in path.name:
+        return path, None
+    name, _, size = str(given).rpartition(MARK)
+    return Path(name), size
 
 
 def _file(path: Path | None) -> Path:

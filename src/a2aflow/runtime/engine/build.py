@@ -19,9 +19,10 @@ from pathlib import Path
 from a2aflow.errors import MissingComponentError, UsageError
 
 SOURCES = Path(__file__).parent
-ENGINE, PRELOAD = ("plan.c", "exchange.c", "interpose.c", "fortran.c"), ("preload.c",)
+ENGINE = ("plan.c", "exchange.c", "interpose.c", "tally.c", "fortran.c")
+PRELOAD = ("preload.c",)
 RANK = ("rank.c", "plan.c", "exchange.c")
-HEADERS = ("engine.h", "calls.h")
+HEADERS = ("engine.h", "calls.h", "tally.h")
 FLAGS = ("-O2", "-std=gnu11", "-D_GNU_SOURCE", "-pthread")
 LIBRARY = ("-fPIC", "-shared")
 ONLY_NEEDED = (*LIBRARY, "-fvisibility=hidden", "-Wl,--as-needed")

@@ -3,6 +3,7 @@
  *   plan.c       what a rank sends and receives, from arrays or from a file of messages
  *   exchange.c   one all-to-all by a plan, with any number of bytes for each pair
  *   interpose.c  MPI_Alltoall and its kin of a program that knows nothing of this
+ *   tally.c      counts them, and says at the end which used no schedule, and why
  *   preload.c    a library of its own: hands the program's calls to this one
  */
 #ifndef A2AFLOW_ENGINE_H

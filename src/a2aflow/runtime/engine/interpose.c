@@ -5,6 +5,7 @@
  * that all ranks know. Whatever is not taken is the library's own. */
 #include "calls.h"
 #include "engine.h"
+#include "tally.h"
 
 #include <limits.h>
 #include <pthread.h>
@@ -28,12 +29,12 @@ enum { USUAL_PATIENCE = 60 };
  * number; all that have it come here right after MPI_Init, which few leave much before others. */
 
 static Entry *entries;
-static int entry_count, report, finalizing;
+static int entry_count, report, quiet, met, finalizing;
 static uint32_t configured; /* tells one configuration from another */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int keyval = MPI_KEYVAL_INVALID;
-static int64_t taken, passed, taken_bytes;
+static int64_t taken_bytes;
 static double taken_seconds;
 
 /* The user's side of a call: `count` items for each rank, or as many as counts say at the places
@@ -61,8 +62,9 @@ typedef struct Operation {
     struct Operation *next;
 } Operation;
 
-/* A communicator that plans fit, the one for the largest shards first. */
+/* A communicator and the plans that fit it, the one for the largest shards first, or why none. */
 typedef struct Bound {
+    Reason why;
     MPI_Comm comm; /* a duplicate: our messages cannot be taken for the program's */
     int32_t ranks, rank;
     int64_t turn;
@@ -82,7 +84,7 @@ static void warn(const char *path, const char *error)
     fprintf(stderr, "a2aflow: %s: %s; the MPI library's own all-to-all is used\n", path, error);
 }
 
-/* Read A2AFLOW_WRAP: lines `report`, `file RANKS LEAST PATH`, and `map R0 R1 ...` of that file. */
+/* Read A2AFLOW_WRAP: lines `report` or `quiet`, `file RANKS LEAST PATH`, and `map R0 R1 ...` of it. */
 static void configure(void)
 {
     const char *path = getenv("A2AFLOW_WRAP");
@@ -107,6 +109,8 @@ static void configure(void)
         int used = 0;
         if (!strcmp(line, "report"))
             report = 1;
+        else if (!strcmp(line, "quiet"))
+            quiet = 1;
         else if (sscanf(line, "file %d %lld %n", &ranks, &least, &used) == 2 && used) {
             Entry *more = realloc(entries, sizeof(Entry) * (size_t)(entry_count + 1));
             char *name = strdup(line + used);
@@ -258,19 +262,19 @@ static void add_plan(Bound *bound, const Entry *entry, int32_t *role)
     bound->plans[at].peers = peers;
 }
 
-/* Agree with the other ranks of a communicator; return whether all are ready, and have been told the
+/* Agree with the other ranks of a communicator; return USED if all are ready, and have been told the
  * same. Else there is no telling what they would do. Collective. */
-static int agree(MPI_Comm comm, int rank, int ready, int *level)
+static Reason agree(MPI_Comm comm, int rank, int ready, int *level)
 {
     PMPI_Query_thread(level);
     int64_t mine[4] = {ready, *level, configured, -(int64_t)configured}, least[4] = {0};
     if (PMPI_Allreduce(mine, least, 4, MPI_INT64_T, MPI_MIN, comm))
-        return 0;
+        return UNREADABLE;
     *level = (int)least[1];
     int alike = least[2] == -least[3];
     if (!alike && rank == 0)
         warn("A2AFLOW_WRAP", "is not the same on all ranks");
-    return alike && least[0];
+    return !alike ? DIFFERENT : least[0] ? USED : UNREADABLE;
 }
 
 static Bound *new_bound(int ranks, int rank)
@@ -291,8 +295,8 @@ static Bound *new_bound(int ranks, int rank)
     return NULL;
 }
 
-/* Add all plans that fit. Collective. */
-static void add_plans(Bound *bound, MPI_Comm comm, int *ours, int *world)
+/* Add all plans that fit; say why none does. Collective. */
+static Reason add_plans(Bound *bound, MPI_Comm comm, int *ours, int *world)
 {
     MPI_Group own, everyone;
     PMPI_Comm_group(comm, &own);
@@ -302,48 +306,71 @@ static void add_plans(Bound *bound, MPI_Comm comm, int *ours, int *world)
     PMPI_Group_translate_ranks(own, bound->ranks, ours, everyone, world);
     PMPI_Group_free(&own);
     PMPI_Group_free(&everyone);
+    Reason why = OTHER_RANKS;
     for (int i = 0; i < entry_count; i++) {
         int32_t *role = role_of(&entries[i], bound->ranks, world);
-        if (role)
+        if (role) {
+            why = UNREADABLE;
             add_plan(bound, &entries[i], role);
+        }
     }
+    return bound->count ? USED : why;
+}
+
+/* Remember why no plan serves a communicator; NULL, if there is no memory, says as much. */
+static Bound *unserved(Reason why)
+{
+    Bound *bound = calloc(1, sizeof *bound);
+    if (bound) {
+        bound->comm = MPI_COMM_NULL;
+        bound->why = why;
+    }
+    return bound;
+}
+
+static int has_size(int ranks)
+{
+    int found = 0;
+    for (int i = 0; i < entry_count; i++)
+        found |= entries[i].ranks == ranks;
+    return found;
 }
 
 /* Look at a communicator for the first time, together with its other ranks. */
 static Bound *bind(MPI_Comm comm)
 {
-    int ranks, rank, fits = 0, level;
+    int ranks, rank, level;
     PMPI_Comm_size(comm, &ranks);
     PMPI_Comm_rank(comm, &rank);
     if (ranks < 2)
         return NULL;
-    for (int i = 0; i < entry_count; i++)
-        fits |= entries[i].ranks == ranks;
     int *ours = malloc(sizeof(int) * (size_t)ranks), *world = malloc(sizeof(int) * (size_t)ranks);
-    Bound *bound = fits ? new_bound(ranks, rank) : NULL;
-    if (agree(comm, rank, ours && world && bound, &level) &&
-        PMPI_Comm_dup(comm, &bound->comm) == MPI_SUCCESS) {
+    Bound *bound = has_size(ranks) ? new_bound(ranks, rank) : NULL;
+    Reason why = agree(comm, rank, ours && world && bound, &level);
+    if (why == USED && PMPI_Comm_dup(comm, &bound->comm) == MPI_SUCCESS) {
         bound->level = level;
-        add_plans(bound, comm, ours, world);
+        why = add_plans(bound, comm, ours, world);
     }
     free(ours);
     free(world);
     if (bound && bound->count)
         return bound;
     free_bound(bound);
-    return NULL;
+    return unserved(why == UNREADABLE && entry_count && !has_size(ranks) ? OTHER_SIZE : why);
 }
 
-/* Return what is known of a communicator. One that is new is looked at if `wait` is set, which all
- * its ranks then do: they make the same calls in the same order. */
-static Bound *bound_of(MPI_Comm comm, int wait)
+/* Return a communicator with its plans; NULL, and why in `why`, if there are none. One that is new is
+ * looked at if `wait` is set, which all its ranks then do: they make the same calls in order. */
+static Bound *bound_of(MPI_Comm comm, int wait, Reason *why)
 {
-    int between = 1, known = 0, has_world = 0;
+    int between = 1, known = 0, has_world = 0, ranks;
     void *value = NULL;
+    *why = UNREADABLE;
     /* Without a world, in programs of sessions, nobody knows which rank is which. */
     if (PMPI_Initialized(&has_world) || !has_world)
         return NULL;
     pthread_once(&once, configure);
+    *why = BETWEEN;
     if (comm == MPI_COMM_NULL || PMPI_Comm_test_inter(comm, &between) || between)
         return NULL;
     pthread_mutex_lock(&lock);
@@ -351,27 +378,32 @@ static Bound *bound_of(MPI_Comm comm, int wait)
         PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget, &keyval, NULL);
     pthread_mutex_unlock(&lock);
     PMPI_Comm_get_attr(comm, keyval, &value, &known);
-    if (known || !wait)
-        return value;
-    Bound *bound = bind(comm);
-    PMPI_Comm_set_attr(comm, keyval, bound);
-    return bound;
+    PMPI_Comm_size(comm, &ranks);
+    *why = has_size(ranks) ? UNKNOWN : OTHER_SIZE;
+    if (!known && !wait)
+        return NULL;
+    Bound *bound = known ? value : bind(comm);
+    if (!known)
+        PMPI_Comm_set_attr(comm, keyval, bound);
+    *why = !bound ? UNREADABLE : bound->count ? USED : bound->why;
+    return *why == USED ? bound : NULL;
 }
 
-static void count_call(int64_t bytes, double seconds)
+static void count_call(const Bound *bound, int64_t bytes, double seconds)
 {
+    a2a_count(USED, bound->ranks);
     pthread_mutex_lock(&lock);
-    taken++;
     taken_bytes += bytes;
     taken_seconds += seconds;
     pthread_mutex_unlock(&lock);
 }
 
-static void count_passed(void)
+/* Count a call that is the library's own; a rank alone has nothing to send. */
+static void count_passed(MPI_Comm comm, Reason why)
 {
-    pthread_mutex_lock(&lock);
-    passed++;
-    pthread_mutex_unlock(&lock);
+    int ranks = 1;
+    if (comm != MPI_COMM_NULL && !PMPI_Comm_size(comm, &ranks) && (ranks > 1 || why == BETWEEN))
+        a2a_count(why, ranks);
 }
 
 /* Whether memory holds the values of a type one after another, in the order of its signature. */
@@ -461,14 +493,16 @@ static int pack_side(const Side *side, int32_t ranks, char *packed, int unpack, 
 }
 
 /* Return the plan for shards of so many bytes and, if they differ, for all pairs that have any. */
-static int plan_for(const Bound *bound, int64_t typical, const int64_t *matrix)
+static int plan_for(const Bound *bound, int64_t typical, const int64_t *matrix, Reason *why)
 {
     int at = 0;
+    *why = SMALL;
     while (at < bound->count && bound->plans[at].least > typical)
         at++;
     if (at == bound->count || !bound->plans[at].plan->chunks)
         return at;
     const int32_t *role = bound->plans[at].role;
+    *why = NO_CHUNKS;
     for (int32_t s = 0; s < bound->ranks; s++)
         for (int32_t d = 0; d < bound->ranks; d++)
             if (s != d && !a2a_chunks(bound->plans[at].plan, role[s], role[d]) &&
@@ -528,28 +562,32 @@ static int exchange(Bound *bound, int at, const Side *send, const Side *receive,
         code = a2a_wait(bound->blocking->running);
     if (!code)
         code = end(bound->blocking);
-    count_call(side_bytes(receive, bound->ranks), PMPI_Wtime() - started);
+    count_call(bound, side_bytes(receive, bound->ranks), PMPI_Wtime() - started);
     return code;
 }
 
-/* Return the bytes of a shard, and the plan for it in `at`; 0 if the library is to do it. */
-static int64_t shard_of(const Bound *bound, const Side *receive, int *at)
+/* Return the bytes of a shard, and the plan for it in `at`; 0, and why, if the library is to do it. */
+static int64_t shard_of(const Bound *bound, const Side *receive, int *at, Reason *why)
 {
-    int64_t size = bound && receive->count > 0 ? type_bytes(receive->type) : 0;
+    if (!bound)
+        return 0;
+    int64_t size = receive->count > 0 ? type_bytes(receive->type) : 0;
+    *why = size <= 0 ? EMPTY : LARGE;
     if (size <= 0 || receive->count > INT_MAX / size)
         return 0;
-    *at = plan_for(bound, size * receive->count, NULL);
+    *at = plan_for(bound, size * receive->count, NULL, why);
     return *at < bound->count ? size * receive->count : 0;
 }
 
 /* Carry out a call if it can be taken, and count it if not. */
 static int take(const Side *send, const Side *receive, MPI_Comm comm, int *code)
 {
-    Bound *bound = bound_of(comm, 1);
+    Reason why;
+    Bound *bound = bound_of(comm, 1, &why);
     int at;
-    int64_t shard = shard_of(bound, receive, &at);
+    int64_t shard = shard_of(bound, receive, &at, &why);
     if (!shard) {
-        count_passed();
+        count_passed(comm, why);
         return 0;
     }
     *code = exchange(bound, at, send->buffer == MPI_IN_PLACE ? NULL : send, receive, shard, NULL);
@@ -559,7 +597,8 @@ static int take(const Side *send, const Side *receive, MPI_Comm comm, int *code)
 /* The same for shards that differ. Those who pass bytes on have to know how many, so all tell all. */
 static int take_v(const Side *send, const Side *receive, MPI_Comm comm, int *code)
 {
-    Bound *bound = bound_of(comm, 1);
+    Reason why;
+    Bound *bound = bound_of(comm, 1, &why);
     if (bound) {
         int32_t ranks = bound->ranks, pairs = ranks * ranks;
         const Side *from = send->buffer == MPI_IN_PLACE ? receive : send;
@@ -576,13 +615,14 @@ static int take_v(const Side *send, const Side *receive, MPI_Comm comm, int *cod
                 most = bytes < 0 ? INT64_MAX : bytes;
             total += bytes;
         }
-        int at = plan_for(bound, total / pairs, bound->matrix);
+        int at = plan_for(bound, total / pairs, bound->matrix, &why);
         if (most > 0 && most <= INT_MAX && at < bound->count) {
             *code = exchange(bound, at, from == send ? send : NULL, receive, 0, bound->matrix);
             return 1;
         }
+        why = most <= 0 ? EMPTY : most > INT_MAX ? LARGE : why;
     }
-    count_passed();
+    count_passed(comm, why);
     return 0;
 }
 
@@ -734,10 +774,11 @@ static int take_i(const Side *send, const Side *receive, MPI_Comm comm, MPI_Requ
                   int *code)
 {
     int at;
-    Bound *bound = bound_of(comm, 0);
-    int64_t shard = shard_of(bound, receive, &at);
+    Reason why;
+    Bound *bound = bound_of(comm, 0, &why);
+    int64_t shard = shard_of(bound, receive, &at, &why);
     if (!shard || bound->level != MPI_THREAD_MULTIPLE) {
-        count_passed();
+        count_passed(comm, shard ? NO_THREADS : why);
         return 0;
     }
     Operation *operation = take_idle(bound);
@@ -750,7 +791,7 @@ static int take_i(const Side *send, const Side *receive, MPI_Comm comm, MPI_Requ
     if (*code)
         return 1;
     *request = operation->request;
-    count_call(side_bytes(receive, bound->ranks), 0.0);
+    count_call(bound, side_bytes(receive, bound->ranks), 0.0);
     pthread_mutex_lock(&lock);
     if (!thread_runs)
         thread_runs = !pthread_create(&thread, NULL, go_on_with_all, NULL);
@@ -786,6 +827,29 @@ int a2a_ialltoall_c(ALLTOALL(MPI_Count), MPI_Request *request)
 }
 #endif
 
+/* Calls that never use a schedule are counted. */
+
+int a2a_alltoallw(ALLTOALLW)
+{
+    count_passed(comm, OTHER_CALL);
+    return PMPI_Alltoallw(send, send_counts, send_places, send_types, receive, receive_counts,
+                          receive_places, receive_types, comm);
+}
+
+int a2a_ialltoallv(ALLTOALLV(int, int), MPI_Request *request)
+{
+    count_passed(comm, OTHER_CALL);
+    return PMPI_Ialltoallv(send, send_counts, send_places, send_type, receive, receive_counts,
+                           receive_places, receive_type, comm, request);
+}
+
+int a2a_ialltoallw(ALLTOALLW, MPI_Request *request)
+{
+    count_passed(comm, OTHER_CALL);
+    return PMPI_Ialltoallw(send, send_counts, send_places, send_types, receive, receive_counts,
+                           receive_places, receive_types, comm, request);
+}
+
 /* Wait until all ranks of the world are here; end them if some are not. These have not been given
  * this library, and whatever they do next, it is not what we wait for. */
 static void meet_all(void)
@@ -808,14 +872,16 @@ static void meet_all(void)
         }
         nanosleep(&moment, NULL);
     }
+    met = here;
 }
 
 /* Look at the world as soon as there is one, so that calls that do not wait can be taken, too. */
 static int begin(int code)
 {
     if (code == MPI_SUCCESS) {
+        Reason why;
         meet_all();
-        bound_of(MPI_COMM_WORLD, 1);
+        bound_of(MPI_COMM_WORLD, 1, &why);
     }
     return code;
 }
@@ -830,13 +896,28 @@ int a2a_init_thread(int *count, char ***words, int wanted, int *given)
     return begin(PMPI_Init_thread(count, words, wanted, given));
 }
 
-int a2a_finalize(void)
+/* Say once what the job's all-to-alls used: if asked for, or if any did not use a schedule. */
+static void say_counts(void)
 {
     int rank = 1;
     PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    if (report && rank == 0)
-        fprintf(stderr, "a2aflow: %lld all-to-alls taken, %lld passed; %lld bytes in %.6f s\n",
-                (long long)taken, (long long)passed, (long long)taken_bytes, taken_seconds);
+    if (met) /* all ranks are wrapped, and come here; else rank 0 says what it knows */
+        a2a_gather_counts();
+    int32_t *sizes = rank ? NULL : malloc(sizeof(int32_t) * (size_t)(entry_count + 1));
+    char about[80] = "";
+    if (report)
+        snprintf(about, sizeof about, " (%lld bytes in %.6f s)", (long long)taken_bytes,
+                 taken_seconds);
+    for (int i = 0; sizes && i < entry_count; i++)
+        sizes[i] = entries[i].ranks;
+    if (sizes && (report || (!quiet && a2a_counted(0))))
+        a2a_say_counts(about, sizes, entry_count);
+    free(sizes);
+}
+
+int a2a_finalize(void)
+{
+    say_counts();
     pthread_mutex_lock(&lock);
     finalizing = 1;
     pthread_cond_signal(&bell);

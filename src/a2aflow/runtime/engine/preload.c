@@ -93,6 +93,15 @@ static void *function(const char *ours, const char *theirs)
 #define COUNTED                                                                                    \
     (send, send_counts, send_places, send_type, receive, receive_counts, receive_places,           \
      receive_type, comm)
+#define PENDING_COUNTED                                                                            \
+    (send, send_counts, send_places, send_type, receive, receive_counts, receive_places,           \
+     receive_type, comm, request)
+#define TYPED                                                                                      \
+    (send, send_counts, send_places, send_types, receive, receive_counts, receive_places,          \
+     receive_types, comm)
+#define PENDING_TYPED                                                                              \
+    (send, send_counts, send_places, send_types, receive, receive_counts, receive_places,          \
+     receive_types, comm, request)
 
 INTERPOSE(int, MPI_Init, "a2a_init", "PMPI_Init", (INIT), (count, words))
 INTERPOSE(int, MPI_Init_thread, "a2a_init_thread", "PMPI_Init_thread", (INIT_THREAD),
@@ -100,8 +109,13 @@ INTERPOSE(int, MPI_Init_thread, "a2a_init_thread", "PMPI_Init_thread", (INIT_THR
 INTERPOSE(int, MPI_Finalize, "a2a_finalize", "PMPI_Finalize", (void), ())
 INTERPOSE(int, MPI_Alltoall, "a2a_alltoall", "PMPI_Alltoall", (ALLTOALL(int)), SHARDS)
 INTERPOSE(int, MPI_Alltoallv, "a2a_alltoallv", "PMPI_Alltoallv", (ALLTOALLV(int, int)), COUNTED)
+INTERPOSE(int, MPI_Alltoallw, "a2a_alltoallw", "PMPI_Alltoallw", (ALLTOALLW), TYPED)
 INTERPOSE(int, MPI_Ialltoall, "a2a_ialltoall", "PMPI_Ialltoall",
           (ALLTOALL(int), MPI_Request *request), PENDING)
+INTERPOSE(int, MPI_Ialltoallv, "a2a_ialltoallv", "PMPI_Ialltoallv",
+          (ALLTOALLV(int, int), MPI_Request *request), PENDING_COUNTED)
+INTERPOSE(int, MPI_Ialltoallw, "a2a_ialltoallw", "PMPI_Ialltoallw",
+          (ALLTOALLW, MPI_Request *request), PENDING_TYPED)
 #if MPI_VERSION >= 4
 INTERPOSE(int, MPI_Alltoall_c, "a2a_alltoall_c", "PMPI_Alltoall_c", (ALLTOALL(MPI_Count)), SHARDS)
 INTERPOSE(int, MPI_Alltoallv_c, "a2a_alltoallv_c", "PMPI_Alltoallv_c",
