@@ -46,8 +46,11 @@ from a2aflow.topologies.given import Given, GivenDemand, demand_of, topology_of
 Reference = Topology | Problem | Routes | Schedule
 """What a file is held against: a topology stands for the uniform all-to-all on it."""
 
-Bound: TypeAlias = Callable[[Problem], float]
-"""What proves a bound on the time of a problem."""
+Prove: TypeAlias = Callable[[Problem], Flow]
+"""Solves a problem, so that its bound can be held against the time of something else."""
+
+SHARP = 1e-5
+"""The gap of a proof up to which its bound counts as the optimum."""
 
 KINDS = {Program: "program", ExecutionPlan: "execution plan", Messages: "messages"}
 """What is lowered, if it is no file of a target."""
@@ -93,10 +96,11 @@ def verify(
     executed on real bytes; lowered routes are read back into routes; a topology must be sound.
 
     `topology` is for lowered files: they have to keep to its links, and their time is held against
-    the certified bound. `rank_map` is that with which a program was lowered, a file with a line
-    `node rank` for every terminal of the topology. `demand`, as for `solve`, is one that routes or
-    a schedule are used under as a template: their time under it is predicted, and held against its
-    own certified bound. `tolerance` is the largest relative error that a sum may have.
+    a certified bound, that of the file or of a solve. `rank_map` is that with which a program was
+    lowered, a file with a line `node rank` for every terminal of the topology. `demand`, as for
+    `solve`, is the one that lowered routes are for, or one that routes or a schedule are used under
+    as a template: their time under it is predicted, and held against its own certified bound.
+    `tolerance` is the largest relative error that a sum may have.
 
     >>> import a2aflow
     >>> report = a2aflow.verify(a2aflow.solve("torus:3x3"))
@@ -108,8 +112,12 @@ def verify(
     if rank_map is not None and topology is None:
         raise UsageError("a rank map without the topology whose nodes it names; give that too")
     found = opened(Path(subject)) if isinstance(subject, str | PathLike) else subject
-    if demand is not None and not isinstance(found, Routes | Schedule):
-        raise UsageError("a demand without a template; expected routes or a schedule to use it on")
+    routed = isinstance(found, LoweredText | RoutedFile) and _is_routed(found)
+    if demand is not None and not (isinstance(found, Routes | Schedule) or (routed and topology)):
+        raise UsageError(
+            "a demand without a template; expected routes or a schedule to use it on, or lowered "
+            "routes with the topology that they are for"
+        )
     if isinstance(found, Artefact):
         return _verified_artefact(found, tolerance, demand)
     if isinstance(found, Topology | Problem):
@@ -120,9 +128,12 @@ def verify(
             "routes, a schedule or a lowered file"
         )
     fabric = topology_of(topology) if topology is not None else None
-    if fabric is not None and rank_map is not None and not _is_routed(found):
+    if fabric is not None and rank_map is not None and not routed:
         fabric = topology_by_rank(fabric, read_ranks(Path(rank_map), fabric))
-    facts = _facts(found, fabric)
+    reference: Topology | Problem | None = fabric
+    if fabric is not None and demand is not None:
+        reference = Problem(fabric, demand_of(demand, fabric))
+    facts = _facts(found, reference)
     return Verified(str(facts.pop("format")), facts)
 
 
@@ -168,32 +179,32 @@ def predict(template: Routes | Schedule, demand: GivenDemand) -> TemplateReport:
     """
     wanted = demand_of(demand, template.problem.topology)
     problem = Problem(template.problem.topology, wanted)
-    return check_template(template, wanted, _certificate(problem).lengths)
+    return check_template(template, wanted, _prove(problem).certificate.lengths)
 
 
 def _facts(
-    lowered: LoweredText | RoutedFile | Lowered, topology: Topology | None
+    lowered: LoweredText | RoutedFile | Lowered, reference: Topology | Problem | None
 ) -> dict[str, Any]:
     """Read routes back from their target's file, or execute a program on real bytes."""
     if isinstance(lowered, RoutedFile):
-        return _verify_routed(lowered.kind, lowered, lowered.name, topology)
+        return _verify_routed(lowered.kind, lowered, lowered.name, reference, _prove)
     if not isinstance(lowered, LoweredText):
         report = _executed(lowered, lowered.name)
-        timed = _timed(lowered, report, lowered.name, topology, _bound)
+        timed = _timed(lowered, report, lowered.name, reference, _prove)
         return _summary(KINDS[type(lowered)], lowered, report) | timed
-    return verify_text(lowered.text, lowered.where, topology, _bound)
+    return verify_text(lowered.text, lowered.where, reference, _prove)
 
 
-def _bound(problem: Problem) -> float:
-    """Return the certified bound of a problem."""
-    return _certificate(problem).bound
-
-
-def _certificate(problem: Problem) -> Certificate:
-    """Return a proof of the bound of a problem."""
+def _prove(problem: Problem) -> Flow:
+    """Return a flow that proves the bound of a problem."""
     # By name: most checks need no solver, and it takes longer to load than they do.
-    flow: Flow = import_module("a2aflow.flows").solve(problem, "grouped")
-    return flow.certificate
+    flow: Flow = import_module("a2aflow.flows").prove(problem)
+    return flow
+
+
+def _slack(flow: Flow) -> dict[str, float]:
+    """Say how far below the optimum the bound of a proof may be, if that is far."""
+    return {"bound_slack": flow.gap} if flow.gap > SHARP else {}
 
 
 def _demand(lowered: Lowered) -> Demand:
@@ -204,27 +215,26 @@ def _demand(lowered: Lowered) -> Demand:
 
 
 def verify_text(
-    text: str, where: str, reference: Reference | None = None, bound: Bound | None = None
+    text: str, where: str, reference: Reference | None = None, prove: Prove | None = None
 ) -> dict[str, Any]:
     """Check what a target has written; return what it is.
 
     A program on a topology has to keep to the links (`check.program.timing`); `gap` compares the
-    time that it takes there to what `bound` proves of the problem. Routes must be simple paths of
-    the topology through the ports that the file states, carry exactly the demand, and be free of
-    deadlocks in every layer. Held against routes, it must say the same. Only the fabric's table has
-    its own topology, so that its routes can be checked alone.
+    time that it takes there to the bound that `prove` finds for the problem. Routes must be simple
+    paths of the topology through the ports that the file states, carry exactly the demand, and be
+    free of deadlocks in every layer. Held against routes, it must say the same. Only the fabric's
+    table has its own topology, so that its routes can be checked alone.
     """
     kind, lowered = parse_lowered(text, where)
     if isinstance(lowered, RoutedFile):
-        return _verify_routed(kind, lowered, where, reference)
+        return _verify_routed(kind, lowered, where, reference, prove)
     report = _executed(lowered, where)
     found = _summary(kind, lowered, report)
     if kind == "msccl" and isinstance(lowered, Program):
         refused = refusals(lowered, text, where)
         found["runtimes"] = [name for name in RUNTIMES if name not in refused]
         found |= {"refused_by": refused} if refused else {}
-    topology = None if reference is None else _problem_of(reference).topology
-    return found | _timed(lowered, report, where, topology, bound)
+    return found | _timed(lowered, report, where, reference, prove)
 
 
 def _executed(lowered: Lowered, where: str) -> AllToAllReport:
@@ -243,24 +253,25 @@ def _timed(
     lowered: Lowered,
     report: AllToAllReport,
     where: str,
-    topology: Topology | None,
-    bound: Bound | None,
+    reference: Reference | None,
+    prove: Prove | None,
 ) -> dict[str, Any]:
     """Return what a program takes on a topology, if there is one, and how far from the bound.
 
     Messages say how large shards are. A program or a plan does not: where its pairs have different
     numbers of chunks, these are taken to be equal, which is said.
     """
-    if topology is None:
+    if reference is None:
         return {}
+    topology = reference if isinstance(reference, Topology) else _problem_of(reference).topology
     time = time_on(lowered, report, topology, where)
     found: dict[str, Any] = {"topology": topology.name, "time": time}
     if not isinstance(lowered, Messages) and not lowered.chunks.uniform:
         found["chunk_sizes"] = "equal"
-    if bound is None:
+    if prove is None:
         return found
-    proven = bound(Problem(topology, _demand(lowered)))
-    return found | {"bound": proven, "gap": time / proven - 1.0}
+    flow = prove(Problem(topology, _demand(lowered)))
+    return found | {"bound": flow.bound, "gap": time / flow.bound - 1.0, **_slack(flow)}
 
 
 def _summary(kind: str, lowered: Lowered, report: AllToAllReport) -> dict[str, Any]:
@@ -292,20 +303,31 @@ def _chunks(chunks: Chunks) -> dict[str, int]:
 
 
 def _verify_routed(
-    kind: str, file: RoutedFile, where: str, reference: Reference | None
+    kind: str,
+    file: RoutedFile,
+    where: str,
+    reference: Reference | None,
+    prove: Prove | None = None,
 ) -> dict[str, Any]:
-    """Rebuild the routes that a file describes, and check them."""
+    """Rebuild the routes that a file describes, and check them.
+
+    Few formats have room for what proves a bound: else that is left to `prove`.
+    """
     problem, certificate = _problem(file, reference)
     found = rebuild(file, problem, certificate)
-    report = check_routes(found)
+    report, slack = check_routes(found), {}
     violations = list(differences(found, reference)) if isinstance(reference, Routes) else []
     if violations:
         raise VerificationError(where, violations)
+    if certificate is None and prove is not None:
+        flow = prove(problem)
+        report, slack = check_routes(rebuild(file, problem, flow.certificate)), _slack(flow)
     return {
         "format": kind,
         "topology": problem.topology.name,
         **file.facts,
         **asdict(report),
+        **slack,
     }
 
 

@@ -35,7 +35,8 @@ def verify_verb(
         typer.Option(
             metavar="FILE",
             help="For routes and schedules: predict their time under this demand, and hold it "
-            "against the certified bound of the demand.",
+            "against the certified bound of the demand. For lowered routes: the demand that they "
+            "are for.",
         ),
     ] = None,
     tolerance: Annotated[float, typer.Option(help="Largest relative error.")] = TOLERANCE,

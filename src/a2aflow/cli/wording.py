@@ -19,6 +19,7 @@ WORDING = {
     "format": ("target", "{}"),
     "time": ("time", "{:.9g}"),
     "bound": ("bound", "{:.9g}, certified"),
+    "bound_slack": ("proof", "the optimum is at most {:.2%} above the bound"),
     "max_load": ("fullest link", "{:.9g} of its capacity"),
     "groups": ("flows", "{:,}"),
     "routes": ("routes", "{:,}"),

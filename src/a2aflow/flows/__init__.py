@@ -3,6 +3,7 @@
 from typing import Any, cast
 
 from a2aflow.errors import UsageError
+from a2aflow.flows import sizes
 from a2aflow.flows.methods import (
     Method,
     method_for_size,
@@ -17,6 +18,9 @@ from a2aflow.ir.problem import Problem
 from a2aflow.ir.units import normal_units
 from a2aflow.registry import Registry, returned
 from a2aflow.settings import SolveSettings
+
+JUDGING_GAP = 1e-3
+"""The certified gap of a bound that others are judged by, where a sharper one would take long."""
 
 
 def _method(_: str, function: Any) -> Method | None:
@@ -48,4 +52,10 @@ def solve(problem: Problem, method: str = "auto", settings: SolveSettings | None
     return units.restored(chosen(units.problem, (settings or SolveSettings()).begin()))
 
 
-__all__ = ["METHODS", "Method", "SolveSettings", "solve"]
+def prove(problem: Problem) -> Flow:
+    """Return a flow whose bound judges other answers: sharp, or within 0.1 % of it if large."""
+    large = len(problem.sources) * problem.topology.links > sizes.FIRST_ORDER_VARIABLES
+    return solve(problem, "grouped", SolveSettings(gap=JUDGING_GAP) if large else None)
+
+
+__all__ = ["METHODS", "Method", "SolveSettings", "prove", "solve"]
