@@ -47,5 +47,5 @@ def test_a_flow_loses_what_crossed_the_failed_cable() -> None:
 def test_a_pair_that_is_cut_off_is_said(run: Run) -> None:
     """That is no failure of the command; a folder without failures is."""
     done = run("solve", "mesh:1x3", "--survive", "nodes:1", "--json")
-    assert done.json["survive"]["cut_off"] == ["node-1"]
+    assert done.json["survive"]["cut_off"] == ["node 1"]
     assert run("solve", "ring:4", "--switch-over", "x").code == 2

@@ -120,6 +120,6 @@ def test_nodes_are_called_by_their_names() -> None:
     named = replace(DUMBBELL, names=("ann", "bob", "cid", "dee"))
     found = find_bottleneck(named, np.array([0.0, 0, 1, 0, 0, 0]), np.array([0.0, 0, 1, 0, 0, 0]))
     assert str(found) == (
-        "link 2 (bob -> cid) is the fullest; "
+        "link bob -> cid is the fullest; "
         "the bound is proven by the cut of one link around nodes ann, bob"
     )

@@ -4,12 +4,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from a2aflow.errors import FormatError, TopologyError, UsageError
 from a2aflow.flows import solve
 from a2aflow.ir.files.artefacts import file_bytes, read_artefact
 from a2aflow.ir.files.json import topology_from_json, topology_to_json
-from a2aflow.ir.names import MAX_NAME, distinct_names
+from a2aflow.ir.names import MAX_NAME, MAX_STEM, distinct_names, distinct_stems, file_stem
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.topology import Topology
 
@@ -43,7 +45,7 @@ def test_nodes_are_called_by_name_or_number() -> None:
     ]
     assert [NAMED.node_name(node) for node in (0, 2, 9)] == ["rack-1", "1", "9"]
     assert NAMED.terminal_name(3) == "spine a"
-    assert NAMED.link_name(0) == "link 0 (rack-1 -> rack-2)"
+    assert NAMED.link_name(0) == "link rack-1 -> rack-2"
     assert replace(NAMED, names=None).link_name(0) == "link 0 (0 -> 1)"
 
 
@@ -113,3 +115,47 @@ def test_artefacts_keep_names(tmp_path: Path, file: str) -> None:
     path = tmp_path / file
     path.write_bytes(file_bytes(path, flow))
     assert read_artefact(path).problem.topology.names == NAMED.names
+
+
+def test_one_of_several_links_has_its_place() -> None:
+    """So that names tell parallel links apart."""
+    twice = Topology.from_links("two", 2, [(0, 1), (1, 0), (0, 1)], names=["a", "b"])
+    assert [twice.link_name(link) for link in range(3)] == [
+        *("link a -> b (1 of 2)", "link b -> a", "link a -> b (2 of 2)")
+    ]
+    assert twice.cable_name(0, 1) == "link a -> b"
+    assert NAMED.cable_name(0, 3) == "cable rack-1 -- spine a"
+    assert NAMED.ends_of("rack-1 -- spine a") == (0, 3)
+
+
+ODD = [
+    *("gpu-05", "host0:gpu0", "host0%3Agpu0", "a/b", "../etc", "a b", "Köln", "漢" * 60, "x" * 200),
+    *("-rf", "", "CON", "con", ".hidden", "~2", "a_b", "a--b", "*", "$(x)", "x" * 199 + "y"),
+]
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_a_file_stem_is_safe(name: str) -> None:
+    """No separators, quotes or wildcards; short enough; the same every time."""
+    stem = file_stem(f"node-{name}")
+    assert stem == file_stem(f"node-{name}")
+    assert len(stem) <= MAX_STEM
+    assert set(stem) <= set(SAFE)
+    assert Path(stem).name == stem
+
+
+SAFE = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-%~"
+
+
+def test_no_two_names_have_one_stem() -> None:
+    """Not even on a disk that does not tell cases apart, or where a name comes twice."""
+    stems = distinct_stems([*ODD, *ODD])
+    assert len({stem.lower() for stem in stems}) == len(stems)
+
+
+@given(st.lists(st.text(st.characters(exclude_categories=["Cs"])), max_size=8))
+def test_stems_of_any_texts_are_distinct(texts: list[str]) -> None:
+    """Whatever characters they have."""
+    stems = distinct_stems(texts)
+    assert len({stem.lower() for stem in stems}) == len(texts)
+    assert all(set(stem) <= set(SAFE) for stem in stems)

@@ -180,9 +180,9 @@ def test_files_with_wrong_places_are_refused(
 @pytest.mark.parametrize(
     ("row", "expected"),
     [
-        ("2001:db8:1", "0 devices at node 0; expected one for each of its 3 ports"),
-        ("2001:db8:1::/48 eth0 eth0 eth1", "2 devices at node 0"),
-        ("2001:db8:1::/48 eth0 eth1 e;reboot", "device 'e;reboot' of node 0"),
+        ("2001:db8:1", "0 devices at node a; expected one for each of its 3 ports"),
+        ("2001:db8:1::/48 eth0 eth0 eth1", "2 devices at node a"),
+        ("2001:db8:1::/48 eth0 eth1 e;reboot", "device 'e;reboot' of node a"),
         ("2001:db8::/32 eth0 eth1 eth2", "expected 48 bits"),
         ("10.0.0.1 eth0 eth1 eth2", "expected 48 bits"),
         ("2001:db8:00b eth0 eth1 eth2", "prefix 2001:db8:b is there twice"),

@@ -181,5 +181,5 @@ def test_routes_by_destination_become_single_ones() -> None:
 def test_a_line_of_nodes_is_cut_off_by_its_links(run: Run) -> None:
     """That is said, and is no failure of the command."""
     done = run("route", "mesh:1x3", "--method", "single", "--survive", "nodes:1", "--json")
-    assert done.json["survive"]["cut_off"] == ["node-1"]
+    assert done.json["survive"]["cut_off"] == ["node 1"]
     assert run("route", "ring:4", "--switch-over", "x").code == 2

@@ -103,7 +103,7 @@ def kept(
     """Write the files as they come, and keep all but their bytes."""
     for each in found:
         if folder is not None and each.file:
-            write_bytes(folder / f"{each.failure.name}{suffix}", each.file)
+            write_bytes(folder / f"{each.failure.file}{suffix}", each.file)
         yield Survivor(each.failure, each.time, each.bound, each.unserved, each.moved)
 
 

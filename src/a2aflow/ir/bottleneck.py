@@ -5,6 +5,7 @@ crosses them takes of their capacity, and there is no more. Where they are the l
 sets of nodes, the proof is that cut.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -74,12 +75,12 @@ class Bottleneck(Noun):
             return "the hops of all pairs: every link counts alike"
         return f"distances over {count:,} of {total:,} links"
 
-    def _columns(self) -> dict[str, Ints | Mask]:
+    def _columns(self) -> dict[str, Iterable[object]]:
         link = np.union1d(self.fullest, self.proof)
         return {
             "link": link,
-            "tail": self.topology.tail[link],
-            "head": self.topology.head[link],
+            "tail": self.topology.called(self.topology.tail[link]),
+            "head": self.topology.called(self.topology.head[link]),
             "fullest": np.isin(link, self.fullest),
             "proof": np.isin(link, self.proof),
         }

@@ -1,10 +1,9 @@
 """`Demand`: how much every terminal sends to every other one."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from a2aflow.errors import DemandError
 from a2aflow.ir.arrays import Floats, Ints, frozen
@@ -38,9 +37,7 @@ class Demand(Noun):
                 f"demand matrix of shape {'x'.join(map(str, matrix.shape))}; "
                 f"expected {self.terminals}x{self.terminals}, one row and column per terminal"
             )
-        sound = (matrix == 0) | ((matrix >= SMALLEST) & (matrix <= LARGEST))
-        _raise_at(~sound, matrix, f"0, or a number from {SMALLEST:g} to {LARGEST:g}")
-        _raise_at(np.diag(np.diag(matrix) != 0), matrix, "0: a terminal sends nothing to itself")
+        check_amounts(matrix)
         if not matrix.any():
             raise DemandError("the demand is zero everywhere; expected at least one positive entry")
 
@@ -126,12 +123,17 @@ def _members(group: Sequence[int], index: int, terminals: int) -> Ints:
     return members
 
 
-def _raise_at(bad: NDArray[np.bool_], matrix: Floats, expected: str) -> None:
-    """Raise for the first entry where `bad` holds, if any."""
-    found = np.argwhere(bad)
-    if len(found):
-        source, destination = (int(index) for index in found[0])
-        raise DemandError(
-            f"demand from terminal {source} to terminal {destination} is "
-            f"{matrix[source, destination]:g}; expected {expected}"
-        )
+def check_amounts(matrix: Floats, name: Callable[[int], str] = str) -> None:
+    """Raise for the first amount that cannot be; `name` says what a terminal is called."""
+    sound = (matrix == 0) | ((matrix >= SMALLEST) & (matrix <= LARGEST))
+    for bad, expected in (
+        (~sound, f"0, or a number from {SMALLEST:g} to {LARGEST:g}"),
+        (np.diag(np.diag(matrix) != 0), "0: a terminal sends nothing to itself"),
+    ):
+        found = np.argwhere(bad)
+        if len(found):
+            source, destination = (int(index) for index in found[0])
+            raise DemandError(
+                f"demand from terminal {name(source)} to terminal {name(destination)} is "
+                f"{matrix[source, destination]:g}; expected {expected}"
+            )

@@ -10,13 +10,14 @@ with b bytes per second at capacity 1.
 """
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import numpy as np
 
 from a2aflow.errors import InputError, UsageError
-from a2aflow.ir.arrays import Floats, Ints, frozen
+from a2aflow.ir.arrays import Floats, frozen
 from a2aflow.ir.bandwidth import bytes_per_second, rate_in_words
 from a2aflow.ir.demand import Demand
 from a2aflow.ir.noun import Noun
@@ -118,7 +119,7 @@ class Fabric(Noun):
         limit = self.injection
         return facts if limit is None else {**facts, "injection": rate_in_words(limit)}
 
-    def _columns(self) -> dict[str, Ints | Floats]:
+    def _columns(self) -> dict[str, Iterable[object]]:
         ends = self.topology._columns()
         return {**ends, "bytes_per_second": self.link_rates, "latency": self.latency}
 

@@ -1,5 +1,6 @@
 """`Flow`: who sends how much over which link, at what common rate, and why no rate is better."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -129,11 +130,12 @@ class Flow(Answer):
         how = status_in_words(self.status)
         return {**super()._facts(), "groups": f"{self.groups:,}", "status": how}
 
-    def _columns(self) -> dict[str, Ints | Floats]:
-        node, counts = self.problem.topology.terminals, np.diff(self.start)
-        ends = {"source": np.repeat(node[self.source], counts)}
+    def _columns(self) -> dict[str, Iterable[object]]:
+        terminal = self.problem.topology.called(self.problem.topology.terminals)
+        counts = np.diff(self.start)
+        ends = {"source": np.repeat(terminal[self.source], counts)}
         if self.destination is not None:
-            ends["destination"] = np.repeat(node[self.destination], counts)
+            ends["destination"] = np.repeat(terminal[self.destination], counts)
         return {**ends, "link": self.link, "amount": self.amount}
 
 

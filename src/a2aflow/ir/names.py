@@ -1,6 +1,7 @@
-"""What nodes are called: names that are sound, and the nodes and links that a text means."""
+"""What nodes are called: sound names, the nodes and links that a text means, names of files."""
 
 import difflib
+import hashlib
 import re
 import reprlib
 from collections import Counter
@@ -17,10 +18,16 @@ MAX_LISTED = 10
 MAX_COMPARED = 5_000
 """Most names among which a message looks for close ones, which takes a while for each."""
 
-ARROW = "->"
+MAX_STEM = 120
+"""Most characters of a file's name that is made of names, without its suffix."""
+
+ARROW, DASH = "->", "--"
+"""What stands between the ends of a link, and of a cable, which goes both ways."""
+
 SEPARATORS = (",", "-")
 """What may stand between the two ends of a link besides an arrow; names may contain it too."""
 
+_UNSAFE = re.compile(r"[^A-Za-z0-9._-]")
 _NUMBER = re.compile(r"[0-9]{1,18}")
 
 Find = Callable[[str], int | None]
@@ -71,6 +78,30 @@ def distinct_names(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(found)
 
 
+def file_stem(text: str) -> str:
+    """Return a text as the name of a file, without suffix: other texts have other stems.
+
+    Letters and digits of ASCII, dots, hyphens and underscores stay. Any other character becomes
+    its bytes as %XX, and what is too long ends in a digest of the whole.
+    """
+    stem = _UNSAFE.sub(lambda found: "".join(f"%{byte:02X}" for byte in found[0].encode()), text)
+    if len(stem) <= MAX_STEM:
+        return stem
+    digest = hashlib.sha256(text.encode()).hexdigest()[:16]
+    return f"{stem[: MAX_STEM - 17]}~{digest}"
+
+
+def distinct_stems(texts: Iterable[str]) -> list[str]:
+    """Return a stem for each text that differs from all others, where case does not count too."""
+    seen: Counter[str] = Counter()
+    stems = []
+    for stem in map(file_stem, texts):
+        seen[stem.lower()] += 1
+        times = seen[stem.lower()]
+        stems.append(stem if times == 1 else f"{stem}~{times}")
+    return stems
+
+
 def node_called(text: str, numbers: Mapping[str, int], nodes: int) -> int | None:
     """Return the node that a text names; a name goes before the number that it looks like."""
     text = text.strip()
@@ -87,7 +118,7 @@ def no_node(owner: str, text: str, names: Collection[str], nodes: int) -> UsageE
     if names:
         close = close_names(text, names) or list(names)[:MAX_LISTED]
         more = ", ..." if len(close) < len(names) else ""
-        expected += f" or a name, such as {', '.join(map(repr, close))}{more}"
+        expected = f"expected a name, such as {', '.join(map(repr, close))}{more}"
     return UsageError(f"{owner}: there is no node {reprlib.repr(text)}; {expected}")
 
 
@@ -102,9 +133,10 @@ def two_ends(text: str, find: Find) -> list[tuple[str, str]]:
 
 
 def _cuts(text: str) -> list[tuple[str, str]]:
-    if ARROW in text:
-        u, _, v = text.partition(ARROW)
-        return [(u.strip(), v.strip())]
+    for mark in (ARROW, f" {DASH} "):
+        if mark in text:
+            u, _, v = text.partition(mark)
+            return [(u.strip(), v.strip())]
     places = [at for at, letter in enumerate(text) if letter in SEPARATORS]
     return [(text[:at].strip(), text[at + 1 :].strip()) for at in places]
 

@@ -1,5 +1,6 @@
 """`Problem`: a topology and the demand that it has to carry."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -68,10 +69,11 @@ class Problem(Noun):
         demand = self.demand._facts()["total"]
         return {**self.topology._facts(), "demand": f"{self.demand._title()}, {demand} shards"}
 
-    def _columns(self) -> dict[str, Ints | Floats]:
+    def _columns(self) -> dict[str, Iterable[object]]:
         source, destination = self.demand.pairs()
-        node, amount = self.topology.terminals, self.demand.of(source, destination)
-        return {"source": node[source], "destination": node[destination], "amount": amount}
+        terminal = self.topology.called(self.topology.terminals)
+        amount = self.demand.of(source, destination)
+        return {"source": terminal[source], "destination": terminal[destination], "amount": amount}
 
     def _repr_svg_(self) -> str | None:
         return self.topology._repr_svg_()

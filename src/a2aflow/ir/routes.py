@@ -111,10 +111,11 @@ class Routes(Answer, Paths):
         return {**super()._facts(), "routes": f"{self.count:,}", "layers": layers}
 
     def _columns(self) -> dict[str, Iterable[object]]:
-        node, link = self.problem.topology.terminals, self.link.tolist()
+        terminal = self.problem.topology.called(self.problem.topology.terminals)
+        link = self.link.tolist()
         rows: dict[str, Iterable[object]] = {
-            "source": node[self.source],
-            "destination": node[self.destination],
+            "source": terminal[self.source],
+            "destination": terminal[self.destination],
             "weight": self.weight,
             "hops": np.diff(self.start),
             "links": [tuple(link[begin:end]) for begin, end in pairwise(self.start.tolist())],

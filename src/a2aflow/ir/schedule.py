@@ -1,6 +1,7 @@
 """`Schedule`: integer chunks, and per time step the chunks that each link carries."""
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -129,12 +130,12 @@ class Schedule(Answer):
     def _facts(self) -> dict[str, str]:
         return {**super()._facts(), "steps": str(self.steps), "chunks": self.chunks.words()}
 
-    def _columns(self) -> dict[str, Ints | Floats]:
-        node = self.problem.topology.terminals
+    def _columns(self) -> dict[str, Iterable[object]]:
+        terminal = self.problem.topology.called(self.problem.topology.terminals)
         return {
             "step": self.step,
-            "source": node[self.source],
-            "destination": node[self.destination],
+            "source": terminal[self.source],
+            "destination": terminal[self.destination],
             "chunk": self.chunk,
             "link": self.link,
             "shards": self.sizes(),

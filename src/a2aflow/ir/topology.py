@@ -10,7 +10,15 @@ from numpy.typing import NDArray
 
 from a2aflow.errors import TopologyError
 from a2aflow.ir.arrays import Floats, Ints, frozen
-from a2aflow.ir.names import checked_names, no_node, node_called, not_a_link, two_ends
+from a2aflow.ir.names import (
+    ARROW,
+    DASH,
+    checked_names,
+    no_node,
+    node_called,
+    not_a_link,
+    two_ends,
+)
 from a2aflow.ir.noun import Noun, drawn
 from a2aflow.ir.provenance import Provenance
 from a2aflow.ir.words import counted, escaped, span
@@ -166,9 +174,25 @@ class Topology(Noun):
         return self.node_name(int(self.terminals[position]))
 
     def link_name(self, link: int) -> str:
-        """Name a link for a message: its index and its two ends."""
+        """Name a link for a message: by its two ends, and its index where nodes have no names.
+
+        One of several between the same nodes has its place among them too.
+        """
         tail, head = (self.node_name(int(ends[link])) for ends in (self.tail, self.head))
-        return f"link {link} ({tail} -> {head})"
+        if self.names is None:
+            return f"link {link} ({tail} -> {head})"
+        same = np.flatnonzero((self.tail == self.tail[link]) & (self.head == self.head[link]))
+        which = f" ({1 + np.searchsorted(same, link)} of {len(same)})" if len(same) > 1 else ""
+        return f"link {tail} -> {head}{which}"
+
+    def cable_name(self, tail: int, head: int) -> str:
+        """Name what joins two nodes: a cable where all links go both ways, else a link."""
+        kind, mark = ("cable", DASH) if self.bidirectional else ("link", ARROW)
+        return f"{kind} {self.node_name(tail)} {mark} {self.node_name(head)}"
+
+    def called(self, nodes: Ints) -> Ints | NDArray[np.object_]:
+        """Return the names of nodes, or their numbers if they have no names."""
+        return nodes if self.names is None else np.array(self.names, dtype=np.object_)[nodes]
 
     def node_of(self, text: str) -> int:
         """Return the node that a text means: the one of that name, else of that number."""
@@ -208,8 +232,9 @@ class Topology(Noun):
             **({"notes": "; ".join(self.notes)} if self.notes else {}),
         }
 
-    def _columns(self) -> dict[str, Ints | Floats]:
-        return {"tail": self.tail, "head": self.head, "capacity": self.capacity}
+    def _columns(self) -> dict[str, Iterable[object]]:
+        ends = {"tail": self.called(self.tail), "head": self.called(self.head)}
+        return {**ends, "capacity": self.capacity}
 
     def _repr_svg_(self) -> str | None:
         return drawn(self)

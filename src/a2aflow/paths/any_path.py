@@ -120,7 +120,8 @@ class _OnGraph:
         )
         if stopped < 0:
             chunk = self.order[NO_WAY - stopped]
-            ends = f"node {chunks.start[chunk]} to node {chunks.end[chunk]}"
+            start, end = (graph.node_name(int(each[chunk])) for each in (chunks.start, chunks.end))
+            ends = f"node {start} to node {end}"
             within = f" in {self.steps[0]} steps; allow more" if self.steps[0] else ""
             raise InputError(f"{graph.name}: there is no way from {ends}{within}")
         return stopped

@@ -16,6 +16,7 @@ from a2aflow.errors import InputError
 from a2aflow.ir.arrays import Ints, starts_of
 from a2aflow.ir.paths import Paths
 from a2aflow.ir.problem import Problem
+from a2aflow.ir.topology import Topology
 from a2aflow.paths.search import BUFFER_FULL, disjoint_paths, simple_paths
 from a2aflow.paths.shortest import Adjacency, shortest_distances
 from a2aflow.settings import RouteSettings
@@ -85,7 +86,7 @@ def _collect(problem: Problem, find: Find, settings: RouteSettings) -> Paths:
     for source in problem.sources:
         settings.solve.check_time()
         goals = terminals[problem.demand.rows(np.array([source]))[0] > 0]
-        length, link, goal = _with_room(find, int(terminals[source]), goals, problem.topology.nodes)
+        length, link, goal = _with_room(find, int(terminals[source]), goals, problem.topology)
         total += len(link)
         if total > MOST_CANDIDATE_LINKS:
             raise InputError(
@@ -105,9 +106,9 @@ def _collect(problem: Problem, find: Find, settings: RouteSettings) -> Paths:
     )
 
 
-def _with_room(find: Find, start: int, goals: Ints, nodes: int) -> tuple[Ints, Ints, Ints]:
+def _with_room(find: Find, start: int, goals: Ints, graph: Topology) -> tuple[Ints, Ints, Ints]:
     """Search with buffers that grow until they are large enough."""
-    paths, entries = 8 * len(goals) + 8, 64 * len(goals) + 2 * nodes
+    paths, entries = 8 * len(goals) + 8, 64 * len(goals) + 2 * graph.nodes
     while True:
         lengths, goal = np.empty(paths, dtype=np.int64), np.empty(paths, dtype=np.int64)
         links = np.empty(entries, dtype=np.int64)
@@ -117,6 +118,6 @@ def _with_room(find: Find, start: int, goals: Ints, nodes: int) -> tuple[Ints, I
         paths, entries = 4 * paths, 4 * entries
         if entries > 4 * MOST_CANDIDATE_LINKS:
             raise InputError(
-                f"node {start} alone has too many such paths; choose disjoint paths, "
-                "k-shortest paths or columns"
+                f"node {graph.node_name(start)} alone has too many such paths; choose disjoint "
+                "paths, k-shortest paths or columns"
             )

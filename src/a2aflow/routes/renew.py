@@ -201,7 +201,7 @@ def _most_hops(problem: Problem) -> int:
     apart = hops[np.searchsorted(problem.sources, source), topology.terminals[destination]]
     lost = np.flatnonzero(~np.isfinite(apart))
     if len(lost):
-        ends = topology.terminals[source[lost[0]]], topology.terminals[destination[lost[0]]]
+        ends = [topology.terminal_name(int(each[lost[0]])) for each in (source, destination)]
         raise InputError(
             f"{topology.name}: nothing leads from node {ends[0]} to node {ends[1]} any more; "
             "expected a topology that still connects all pairs"

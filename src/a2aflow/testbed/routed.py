@@ -278,7 +278,8 @@ def disagreements(bed: Bed, found: Steered, carried: Ints, told: dict[str, Any])
                 f"{least[link]:,.0f} to {most[link]:,.0f}"
             )
     problems += [
-        f"the way back at {device} of node {node} carried {count:,} bytes; expected none"
+        f"the way back at {device} of node {bed.plan.topology.node_name(node)} carried {count:,} "
+        "bytes; expected none"
         for (node, device), count in sorted(sent.items())
         if count > PER_LINK
     ]

@@ -1,6 +1,6 @@
 """What may fail: links and nodes, one by one or together, and what is left of a problem then."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +8,7 @@ import numpy as np
 from a2aflow.errors import A2AFlowError, FormatError, UsageError
 from a2aflow.ir.arrays import Ints
 from a2aflow.ir.files.text import read_text
+from a2aflow.ir.names import DASH, distinct_stems
 from a2aflow.ir.problem import Problem
 from a2aflow.ir.topology import Topology
 from a2aflow.ir.without import demand_without
@@ -19,17 +20,15 @@ LINKS, NODES = "links:1", "nodes:1"
 
 @dataclass(frozen=True)
 class Failure:
-    """What fails together: links by their ends, and nodes."""
+    """Links, by their ends, and nodes that fail together.
+
+    `name` is for people, and `file` is the name of a file, without suffix.
+    """
 
     links: tuple[tuple[int, int], ...] = ()
     nodes: tuple[int, ...] = ()
-
-    @property
-    def name(self) -> str:
-        """What a file of it is called."""
-        return "_".join(
-            [*(f"link-{u}-{v}" for u, v in self.links), *map("node-{}".format, self.nodes)]
-        )
+    name: str = field(default="", compare=False)
+    file: str = field(default="", compare=False)
 
     def left_of(self, problem: Problem) -> Problem:
         """Return the problem on what is left."""
@@ -47,8 +46,32 @@ class Failure:
 def failures_of(topology: Topology, text: str) -> list[Failure]:
     """Return the failures of `links:1`, `nodes:1`, or a file with one a line, such as `3-4, 7`.
 
-    Nodes are names or numbers, and what stands on a line fails together.
+    Nodes are names or numbers, and what stands on a line fails together. Names and files are those
+    of the nodes.
     """
+    found = _failures(topology, text)
+    stems = distinct_stems(_file(topology, each) for each in found)
+    return [
+        replace(each, name=_name(topology, each), file=stem)
+        for each, stem in zip(found, stems, strict=True)
+    ]
+
+
+def _name(topology: Topology, failure: Failure) -> str:
+    """Say what fails."""
+    links = [topology.cable_name(u, v) for u, v in failure.links]
+    return " and ".join([*links, *(f"node {topology.node_name(each)}" for each in failure.nodes)])
+
+
+def _file(topology: Topology, failure: Failure) -> str:
+    """Return what a file of a failure is called after."""
+    name, mark = topology.node_name, "-" if topology.names is None else DASH
+    links = [f"link-{name(u)}{mark}{name(v)}" for u, v in failure.links]
+    return "_".join([*links, *(f"node-{name(each)}" for each in failure.nodes)])
+
+
+def _failures(topology: Topology, text: str) -> list[Failure]:
+    """Return the failures, without names."""
     if text == LINKS:
         pairs = sorted(set(zip(topology.tail.tolist(), topology.head.tolist(), strict=True)))
         both = topology.bidirectional

@@ -69,7 +69,7 @@ def test_nvswitches_are_one_switch() -> None:
     ways = [("0000:f5:00.0", 5, NVSWITCH), ("0000:f3:00.0", 4, NVSWITCH)]
     found = read(system([gpu(u, ways) for u in range(3)]))
     assert found == Topology.from_edges("t", 4, [(u, 3, 9) for u in range(3)], range(3))
-    assert "all NVSwitches are one switch, node 3, as in NCCL" in found.notes
+    assert "all NVSwitches are one switch, NVSwitch, as in NCCL" in found.notes
 
 
 def test_hidden_fabric_address() -> None:

@@ -5,13 +5,14 @@ from pathlib import Path
 
 import numpy as np
 
-from a2aflow.errors import FormatError, UsageError
+from a2aflow.errors import DemandError, FormatError, UsageError
 from a2aflow.ir.arrays import Floats
 from a2aflow.ir.demand import Demand
 from a2aflow.ir.files.json import demand_from_json, demand_from_matrix, parse_json
 from a2aflow.ir.files.json.demand import demand_from_table
 from a2aflow.ir.files.text import read_text
 from a2aflow.ir.topology import Topology
+from a2aflow.ir.words import listed
 
 Rows = list[list[str]]
 
@@ -55,6 +56,9 @@ def group_of(members: Iterable[str], topology: Topology) -> list[int]:
             f"a group has node {topology.node_name(stray)} in it, which is not a terminal of "
             f"{topology.name}; expected nodes that send and receive"
         )
+    if len(set(nodes)) < max(2, len(nodes)):
+        named = listed(map(topology.node_name, nodes))
+        raise DemandError(f"a group of {named}; expected two or more terminals, each once")
     return [position[node] for node in nodes]
 
 

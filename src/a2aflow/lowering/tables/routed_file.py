@@ -54,9 +54,12 @@ class RoutedFile:
         """Return the file with its routes, where it takes a topology to tell them."""
         return self
 
-    def route(self, index: int) -> str:
-        """Name a route for a message."""
-        return f"route {index} from node {self.source[index]} to node {self.destination[index]}"
+    def route(self, index: int, topology: Topology | None = None) -> str:
+        """Name a route for a message; the topology names its ends, the file only numbers them."""
+        found = self.problem.topology if topology is None and self.problem else topology
+        ends = (int(self.source[index]), int(self.destination[index]))
+        source, destination = map(str, ends) if found is None else map(found.node_name, ends)
+        return f"route {index} from node {source} to node {destination}"
 
 
 def in_file_order(routes: Routes, rank: Ints | None = None) -> tuple[Routes, Ints]:
@@ -142,7 +145,7 @@ def rebuild(file: RoutedFile, problem: Problem, certificate: Certificate | None)
     Hops that are no ports of the topology, or do not lead to the next one, are violations.
     """
     topology, file = problem.topology, file.on(problem)
-    _require_terminals(file, topology.position)
+    _require_terminals(file, topology)
     link = _links(file, topology)
     ends = (topology.position[file.source], topology.position[file.destination])
     weight = file.weight
@@ -163,13 +166,15 @@ def rebuild(file: RoutedFile, problem: Problem, certificate: Certificate | None)
     )
 
 
-def _require_terminals(file: RoutedFile, position: Ints) -> None:
+def _require_terminals(file: RoutedFile, topology: Topology) -> None:
+    position = topology.position
     for ends in (file.source, file.destination):
         wrong = np.flatnonzero((ends >= len(position)) | (position[ends % len(position)] < 0))
         if len(wrong):
-            name = file.route(int(wrong[0]))
+            name = file.route(int(wrong[0]), topology)
+            stray = topology.node_name(int(ends[wrong[0]]))
             raise VerificationError(
-                file.name, [f"{name}: node {ends[wrong[0]]} is no terminal of the topology"]
+                file.name, [f"{name}: node {stray} is no terminal of the topology"]
             )
 
 
@@ -197,21 +202,24 @@ def _wrong_hops(
     follows[last] = file.destination
     missing = np.flatnonzero(~known)
     if len(missing):
-        yield _hop(file, route, missing, "does not exist")
+        yield _hop(file, topology, route, missing, "does not exist")
     astray = np.flatnonzero(known & (topology.head[link] != follows))
     if len(astray):
-        to, wanted = topology.head[link[astray[0]]], follows[astray[0]]
-        yield _hop(file, route, astray, f"leads to node {to}; expected the next node, {wanted}")
+        ends = (topology.head[link[astray[0]]], follows[astray[0]])
+        to, wanted = (topology.node_name(int(node)) for node in ends)
+        words = f"leads to node {to}; expected the next node, {wanted}"
+        yield _hop(file, topology, route, astray, words)
     begins = np.flatnonzero(file.node[file.start[:-1]] != file.source)
     if len(begins):
-        yield f"{file.route(int(begins[0]))} does not start at its source"
+        yield f"{file.route(int(begins[0]), topology)} does not start at its source"
 
 
-def _hop(file: RoutedFile, route: Ints, wrong: Ints, words: str) -> str:
+def _hop(file: RoutedFile, topology: Topology, route: Ints, wrong: Ints, words: str) -> str:
     others = len(wrong) - 1
     at, more = int(wrong[0]), f" (and {counted(others, 'more hop')})" if others else ""
-    name, hop = file.route(int(route[at])), at - int(file.start[route[at]])
-    return f"{name}, hop {hop}: port {file.port[at]} of node {file.node[at]} {words}{more}"
+    name, hop = file.route(int(route[at]), topology), at - int(file.start[route[at]])
+    node = topology.node_name(int(file.node[at]))
+    return f"{name}, hop {hop}: port {file.port[at]} of node {node} {words}{more}"
 
 
 def differences(found: Routes, wanted: Routes) -> Iterator[str]:

@@ -220,5 +220,5 @@ def _integer(gpu: _Gpu, element: Element, key: str, where: str) -> int:
 def _notes(gpus: list[_Gpu], switched: bool, ignored: Counter[str]) -> list[str]:
     notes = [f"ignored {count} {what}" for what, count in ignored.items() if count]
     if switched:
-        notes.append(f"all NVSwitches are one switch, node {len(gpus)}, as in NCCL")
+        notes.append(f"all NVSwitches are one switch, {SWITCH}, as in NCCL")
     return notes

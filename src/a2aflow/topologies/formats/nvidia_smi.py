@@ -222,7 +222,7 @@ def _switched(name: str, counts: Ints, gpus: list[str]) -> Topology:
     spokes = [(gpu, switch, links) for gpu, links in enumerate(total) if links]
     note = (
         f"NVSwitch: a GPU shows {counts.sum(axis=1).max()} NVLinks, more than the {MAX_NVLINKS} "
-        f"that any GPU has; modelled as one switch, node {switch}, with all links of each GPU"
+        f"that any GPU has; modelled as one switch, {SWITCH}, with all links of each GPU"
     )
     names = [*gpus, SWITCH]
     return Topology.from_edges(name, switch + 1, spokes, range(switch), (note,), names)

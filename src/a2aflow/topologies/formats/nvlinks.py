@@ -43,7 +43,8 @@ def whole_links(topology: Topology) -> Counter[Pair]:
 
 def require_both_ways(topology: Topology, links: Counter[Pair], u: int, v: int, count: int) -> None:
     """Raise unless as many links lead from v to u."""
-    found = f"{count} links {u} -> {v} and {links[v, u]} back; expected as many either way"
+    ends = f"{topology.node_name(u)} -> {topology.node_name(v)}"
+    found = f"{count} links {ends} and {links[v, u]} back; expected as many either way"
     require(topology, links[v, u] == count, found)
 
 
@@ -54,4 +55,5 @@ def _check_nodes(topology: Topology, gpus: int) -> None:
     require(topology, in_front, "a node that is no terminal precedes one; expected the switch last")
     if others:
         linked = topology.out_degree[gpus] + topology.in_degree[gpus]
-        require(topology, bool(linked), f"node {gpus} has no links; expected a switch of GPUs")
+        hub = topology.node_name(gpus)
+        require(topology, bool(linked), f"node {hub} has no links; expected a switch of GPUs")

@@ -7,7 +7,7 @@ import numpy as np
 
 from a2aflow.errors import DemandError, FormatError, UsageError
 from a2aflow.ir.arrays import Floats
-from a2aflow.ir.demand import Demand
+from a2aflow.ir.demand import Demand, check_amounts
 from a2aflow.ir.files.fields import short, take_list
 from a2aflow.ir.files.json.values import artefact, is_integer, is_number, strings
 from a2aflow.ir.topology import Topology
@@ -100,6 +100,8 @@ def demand_from_matrix(matrix: Floats, topology: Topology, where: str) -> Demand
             raise _not_terminals(topology, (int(stray[0][0]), int(stray[0][1])), other, where)
         matrix = matrix[np.ix_(terminals, terminals)]
     try:
+        if matrix.shape == (len(terminals),) * 2:
+            check_amounts(matrix, topology.terminal_name)
         return Demand(len(terminals), matrix)
     except DemandError as error:
         raise DemandError(f"{where}: {error}") from None

@@ -48,9 +48,10 @@ def emit_srv6(routes: Routes, options: Options) -> str:
     _add_routes(sections, ordered, address)
     _MODES[options.steering](sections, ordered, address, options)
     if options.places is not None:
-        places = Places.of(options.places, topology.out_degree.tolist())
+        ports = topology.out_degree.tolist()
+        places = Places.of(options.places, ports, topology.node_name)
         sections = [_placed(places, node, section) for node, section in enumerate(sections)]
-    _check_segments(sections)
+    _check_segments(sections, topology)
     head = (
         f"# a2aflow srv6/{VERSION} steering={options.steering} device={options.device} "
         f"nodes={topology.nodes} routes={routes.count}\n# name {one_line(topology.name)}\n"
@@ -69,14 +70,15 @@ def _placed(places: Places, node: int, section: list[str]) -> list[str]:
     return [section[0], places.line(node), *real]
 
 
-def _check_segments(sections: Sections) -> None:
+def _check_segments(sections: Sections, topology: Topology) -> None:
     """Refuse lists of segments that `ip` would cut off."""
     for node, section in enumerate(sections):
         for line in section:
             segments = line.partition(" segs ")[2].partition(" ")[0]
             if len(segments) > LONGEST_SEGMENTS:
                 raise LimitError(
-                    f"{segments.count(',') + 1} hops from node {node}, but `ip` takes at most "
+                    f"{segments.count(',') + 1} hops from node {topology.node_name(node)}, but "
+                    f"`ip` takes at most "
                     f"{LONGEST_SEGMENTS} characters of segments; use --steering plain"
                 )
 

@@ -8,7 +8,7 @@ prefix P of node H makes `P:1:T::p`, that of D makes `P:2:S::k`. Readers go the 
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from ipaddress import AddressValueError, IPv6Address
@@ -34,8 +34,16 @@ class Places:
     devices: tuple[tuple[str, ...], ...]
 
     @classmethod
-    def of(cls, rows: Sequence[Sequence[str]], ports: Sequence[int]) -> "Places":
-        """Build from the prefix and the devices of each node, which has so many ports."""
+    def of(
+        cls,
+        rows: Sequence[Sequence[str]],
+        ports: Sequence[int],
+        name: Callable[[int], str] = str,
+    ) -> "Places":
+        """Build from the prefix and the devices of each node, which has so many ports.
+
+        `name` says what a node is called in a message.
+        """
         prefixes = tuple(_prefix(row[0]) for row in rows)
         devices = tuple(tuple(row[1:]) for row in rows)
         twice = next((each for each, times in Counter(prefixes).items() if times > 1), None)
@@ -43,7 +51,7 @@ class Places:
             raise FormatError(f"prefix {twice} is there twice; expected one of its own per node")
         if any(devices):
             for node, (own, count) in enumerate(zip(devices, ports, strict=True)):
-                _check_devices(node, own, count)
+                _check_devices(name(node), own, count)
         return cls(prefixes, devices)
 
     def line(self, node: int) -> str:
@@ -137,7 +145,7 @@ def _prefix(text: str) -> str:
     return ":".join(f"{whole >> shift & 0xFFFF:x}" for shift in (112, 96, 80))
 
 
-def _check_devices(node: int, devices: tuple[str, ...], ports: int) -> None:
+def _check_devices(node: str, devices: tuple[str, ...], ports: int) -> None:
     wrong = next((each for each in devices if not _DEVICE_NAME.fullmatch(each)), None)
     if wrong is not None:
         raise FormatError(f"device {wrong[:60]!r} of node {node}; expected a name such as eth0")
