@@ -48,6 +48,14 @@ def saved(folder: Path) -> list[Path]:
     return paths
 
 
+def test_a_page_has_the_status_of_the_flow() -> None:
+    """In the words of the verbs: what is within the gap asked for is not called optimal."""
+    for gap, words in ((1e-9, "optimal"), (0.05, "within the gap asked for")):
+        flow = a2aflow.solve("jellyfish:n=40,d=4,seed=1", method="first-order", gap=gap)
+        facts = str(content_of(a2aflow.report(flow).html))
+        assert f"['status', '{words}']" in facts
+
+
 def test_the_verb_makes_a_page(run: Run, tmp_path: Path) -> None:
     """It says what is on the page; the page has every file, and all commands."""
     page = tmp_path / "page.html"
