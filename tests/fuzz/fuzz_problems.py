@@ -13,14 +13,14 @@ from a2aflow.flows import METHODS
 from a2aflow.ir.routes import Routes
 from a2aflow.ir.schedule import Schedule
 from a2aflow.lowering import targets_for
-from a2aflow.routes import ROUTERS
+from a2aflow.routes import ROUTERS, USED_BY
 
 Link = tuple[int, int, float]
 EVEN = (1.0, 1.0, 1.0, 2.0)
 MIXED = (0.25, 0.5, 1.0, 1.0, 3.0, 10.0)
 WILD = (1.0, 1e-3, 1e3, 1e6)
 VERBS = ("solve", "route", "schedule")
-AMOUNTS = (0.0, 0.0, 0.125, 1.0, 1.0, 5.0)
+AMOUNTS = (0.0, 0.0, 0.125, 1.0, 1.0, 2.0, 5.0, 100.0)
 GAP = 1e-6
 """The gap that is asked for by default, which every small problem has to reach."""
 
@@ -112,15 +112,16 @@ def _commands(rng: Random, demand: list[str], verb: str) -> list[list[str]]:
     after = [["verify", out, "--json"]]
     if verb == "solve":
         first += ["--method", rng.choice(sorted(METHODS)), *rng.choice(([], ["--no-symmetry"]))]
-    elif verb == "route":
+        return [first, *after]
+    if verb == "route":
         method = rng.choice(CHOICE)
-        # Its shares are any reals, of which files of chunks take whole eighths.
-        first += ["--method", method, *(["--chunks", "8"] if method == "robust" else [])]
+        first += ["--method", method, *_route_limits(rng, method)]
         kind = rng.choice(sorted(set(targets_for(Routes)) - {"opensm", "simgrid"}))
-        if not demand:
-            lowered = ["lower", out, "--to", kind, "--max-routes", "4096", "-o", "l", "--json"]
-            after += [lowered, ["verify", "l", "--topology", "t.json", "--json"]]
-    elif not demand:
+        lowered = ["lower", out, "--to", kind, "--max-routes", "4096", "-o", "l", "--json"]
+        after += [lowered, ["verify", "l", "--topology", "t.json", *demand, "--json"]]
+        return [first, *after]
+    first += ["--max-chunks", str(rng.randrange(1, 9))] if rng.random() < 0.5 else []
+    if not demand:
         kind = rng.choice(sorted(each for each, by in targets_for(Schedule).items() if by.read))
         after += [
             ["lower", out, "--to", kind, "-o", "l", "--json"],
@@ -128,6 +129,14 @@ def _commands(rng: Random, demand: list[str], verb: str) -> list[list[str]]:
             ["run", out, "--bytes", "64", "--iterations", "1", "--warmup", "0", "--json"],
         ]
     return [first, *after]
+
+
+def _route_limits(rng: Random, method: str) -> list[str]:
+    """Return limits that a method takes; every weight becomes whole eighths, as files take them."""
+    limits = ["--max-routes", str(rng.randrange(1, 4))] if rng.random() < 0.5 else []
+    limits = limits if method in USED_BY["max_routes"] else []
+    whole = method in USED_BY["chunks"] and (method == "robust" or bool(limits))
+    return [*limits, *(["--chunks", "8"] if whole else [])]
 
 
 def check_problem(case: Case) -> None:
@@ -141,6 +150,10 @@ def _require_true(outcome: Outcome, optimum: float) -> None:
     found = outcome.json
     if "time" in found and "bound" in found:
         require_between(found["bound"], optimum, found["time"], outcome.words)
+    if "--max-routes" in outcome.words and outcome.words[0] == "route":
+        most = int(outcome.words[outcome.words.index("--max-routes") + 1])
+        if found["max_routes_per_pair"] > most:
+            raise FuzzFailureError("wrong", f"{shown(outcome.words)}: more than {most} routes")
     if outcome.words[0] == "solve" and not found["gap"] <= GAP:
         raise FuzzFailureError(
             "wrong", f"{shown(outcome.words)}: gap {found['gap']}, {found['status']}"
