@@ -151,11 +151,21 @@ def test_layers_that_no_time_was_left_to_count() -> None:
 
 def test_a_stopped_search_has_an_answer() -> None:
     """The best so far, certified, and the design says that it is not complete."""
-    found = a2aflow.design(40, degree=4, stop=lambda: True)
+    found = a2aflow.design(42, degree=4, stop=lambda: True)
     assert not found.complete
     assert found.best.time >= found.bound
     short = a2aflow.design(20, degree=3, time_limit=1.0)
     assert short.best.time >= short.bound
+
+
+@pytest.mark.parametrize("bidirectional", [True, False])
+def test_a_design_is_never_worse_than_the_catalogue(bidirectional: bool) -> None:
+    """Not even if there is no time to search, nor to look at families."""
+    found = a2aflow.design(90, degree=4, bidirectional=bidirectional, stop=lambda: True)
+    spec = "best:n=90,d=4" + (",bidirectional=true" if bidirectional else "")
+    known = a2aflow.solve(spec, method="first-order", gap=1e-3)
+    assert spec in [each.name for each in found.candidates]
+    assert found.best.time <= known.time * (1 + 1e-9)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Searches: what they count is what networks have, and what they find is what was asked for."""
 
+import networkx
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,8 +10,17 @@ from a2aflow.designs.anneal import wiring_cost
 from a2aflow.designs.distances import demand_cost, distance_cost, failure_cost, room_for
 from a2aflow.designs.lift_search import Shape, anneal_shape, search_lifts
 from a2aflow.designs.lifts import Group, groups_of_order, inverse, product
+from a2aflow.designs.loads import shared_loads
 from a2aflow.designs.search import Found, Pool, search_regular
-from a2aflow.designs.wiring import Aim, Annealing, Wiring, _adjacency, regular_wiring
+from a2aflow.designs.wiring import (
+    Aim,
+    Annealing,
+    Wiring,
+    _adjacency,
+    least_time,
+    regular_wiring,
+    wiring_of,
+)
 from a2aflow.errors import UsageError
 from a2aflow.ir.topology import Topology
 from a2aflow.lp.settings import never
@@ -22,12 +32,9 @@ from a2aflow.topologies.spec import build
 SPECS = ("torus:3x4", "genkautz:n=70,d=3,rewire=true", "jellyfish:n=20,d=3,seed=1", "kautz:d=2,k=3")
 
 
-def wiring_of(topology: Topology) -> Wiring:
+def wired(topology: Topology) -> Wiring:
     """Return a topology as a wiring of cables, or of one-way links."""
-    ends = np.stack([topology.tail, topology.head], axis=1)
-    if topology.bidirectional:
-        ends = ends[topology.tail < topology.head]
-    return Wiring(topology.nodes, ends, not topology.bidirectional)
+    return wiring_of(topology, not topology.bidirectional)
 
 
 def degrees_of(topology: Topology) -> set[int]:
@@ -40,7 +47,7 @@ def test_sums_of_distances_are_those_of_a_search_from_every_node(spec: str) -> N
     """Plain, by level, for a demand, and over all failures; also across a word of 64 bits."""
     topology = build(spec)
     nodes, distances = topology.nodes, hop_distances(topology)
-    out, _ = _adjacency(wiring_of(topology))
+    out, _ = _adjacency(wired(topology))
     room, ones = room_for(nodes), np.ones(1)
     assert distance_cost(out, nodes, ones, room, np.inf) == distances.sum()
     far = np.array([1.0, 1.0, 5.0])
@@ -61,9 +68,47 @@ def test_sums_of_distances_are_those_of_a_search_from_every_node(spec: str) -> N
         assert mean == pytest.approx(np.mean(failed))
 
 
+@pytest.mark.parametrize("spec", SPECS)
+def test_loads_are_those_of_edge_betweenness(spec: str) -> None:
+    """All shortest paths of a pair share its traffic; the norm is above the sum of distances."""
+    topology = build(spec)
+    wiring = wired(topology)
+    out, _ = _adjacency(wiring)
+    load = shared_loads(out, topology.nodes)
+    graph = networkx.DiGraph(zip(*_links(topology), strict=True))
+    expected = networkx.edge_betweenness_centrality(graph, normalized=False)
+    for node, row in enumerate(load):
+        for port, found in enumerate(row):
+            assert found == pytest.approx(expected[node, int(out[node, port])])
+    norm = np.sqrt(topology.links * (load**2).sum())
+    assert least_time(wiring, Aim(even=True)) * topology.links == pytest.approx(norm)
+    assert norm >= load.sum() == pytest.approx(hop_distances(topology).sum())
+
+
+def test_annealing_for_even_loads_evens_them() -> None:
+    """At the price of distances, if need be; the norm of the loads only falls."""
+    start = regular_wiring(24, 3, True)
+    annealing = Annealing(start, Aim(even=True), 0)
+    for _ in annealing.round(2000, 0.35, 0.1):
+        pass
+    found = annealing.found()
+    assert least_time(found, Aim(even=True)) < least_time(start, Aim(even=True))
+    assert degrees_of(found.topology("found")) == {3}
+
+
+def test_a_known_wiring_is_where_a_search_starts() -> None:
+    """So that it finds what is at least as near, however little it does."""
+    known = wired(build("best:n=127,d=4"))
+    start = regular_wiring(127, 4, True)
+    pool, alone = (
+        search_regular(start, 4, 0, SolveSettings(), 6, 0.01, each) for each in (known, None)
+    )
+    assert pool.found[0].rank <= least_time(known, Aim(even=True)) < alone.found[0].rank
+
+
 def test_a_sum_above_the_limit_is_only_known_to_be_above() -> None:
     """Which is all that a search asks; and what is cut apart costs more than any distance."""
-    wiring = wiring_of(build("torus:3x4"))
+    wiring = wired(build("torus:3x4"))
     out, _ = _adjacency(wiring)
     room, ones = room_for(12), np.ones(1)
     exact = distance_cost(out, 12, ones, room, np.inf)
@@ -176,7 +221,7 @@ def test_a_pool_keeps_the_best() -> None:
     """In order, and no two that are alike."""
     pool, wiring = Pool(2), regular_wiring(8, 3, True)
     for time in (5.0, 3.0, 3.0, 4.0):
-        pool.offer(Found("x", wiring, time))
+        pool.offer(Found("x", wiring, time, time))
     assert [each.time for each in pool] == [3.0, 4.0]
 
 
@@ -205,9 +250,9 @@ def test_what_is_no_regular_network_is_refused() -> None:
 def test_the_cost_of_a_wiring_is_that_of_its_aim() -> None:
     """One function chooses among the three."""
     topology = build("torus:3x4")
-    out, _ = _adjacency(wiring_of(topology))
+    out, _ = _adjacency(wired(topology))
     room, ones, none = room_for(12), np.ones(1), np.zeros((0, 0))
-    plain = wiring_cost(out, 12, True, ones, none, False, room, np.inf)
-    failing = wiring_cost(out, 12, True, ones, none, True, room, np.inf)
-    asked = wiring_cost(out, 12, True, ones, np.ones((12, 12)), False, room, np.inf)
+    plain = wiring_cost(out, 12, True, ones, none, False, False, room, np.inf)
+    failing = wiring_cost(out, 12, True, ones, none, True, False, room, np.inf)
+    asked = wiring_cost(out, 12, True, ones, np.ones((12, 12)), False, False, room, np.inf)
     assert plain == asked < failing

@@ -10,6 +10,7 @@ import numpy as np
 from numba import njit
 
 from a2aflow.designs.distances import Words, demand_cost, distance_cost, failure_cost
+from a2aflow.designs.loads import load_cost
 from a2aflow.ir.arrays import Floats, Ints
 
 
@@ -25,6 +26,7 @@ def anneal(
     weight: Floats,
     demand: Floats,
     failing: bool,
+    even: bool,
     price: Floats,
     budget: float,
     fine: float,
@@ -61,7 +63,8 @@ def anneal(
             continue
         _exchange(flat, ends, slots, one, two)
         both = slots[one, 1] < len(flat) - out.shape[1]
-        cost = over + wiring_cost(out, nodes, both, weight, demand, failing, room, limit - over)
+        cost = over
+        cost += wiring_cost(out, nodes, both, weight, demand, failing, even, room, limit - over)
         if cost > limit:
             _exchange(flat, ends, slots, one, two)
             continue
@@ -79,10 +82,14 @@ def wiring_cost(
     weight: Floats,
     demand: Floats,
     failing: bool,
+    even: bool,
     room: Words,
     limit: float,
 ) -> float:
-    """Return what a search minimises: of a demand if there is one, of all failures if `failing`."""
+    """Return the cost of a wiring for its aim, or some number above `limit` if that is.
+
+    A demand comes first, then all failures if `failing`, then link loads if they are to be `even`.
+    """
     cost: float
     if len(demand):
         cost = demand_cost(out, nodes, demand, room, limit)
@@ -90,6 +97,8 @@ def wiring_cost(
         cost = failure_cost(out, nodes, both, weight, room)
     else:
         cost = distance_cost(out, nodes, weight, room, limit)
+        if even and cost <= limit:  # The norm of the loads is never below the sum of distances.
+            cost = max(cost, load_cost(out, nodes))
     return cost
 
 

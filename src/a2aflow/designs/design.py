@@ -15,7 +15,7 @@ from a2aflow.designs.fitting import (
 )
 from a2aflow.designs.patch import patch_list
 from a2aflow.designs.search import Found, Pool, anneal_into, search_regular
-from a2aflow.designs.wiring import Aim, Wiring, regular_wiring
+from a2aflow.designs.wiring import Aim, Wiring, regular_wiring, wiring_of
 from a2aflow.errors import UsageError
 from a2aflow.flows.bounds import cable_bound, regular_bound
 from a2aflow.ir.demand import Demand
@@ -45,6 +45,9 @@ SEARCH_SHARE = 0.5
 
 GRACE = 10.0
 """Seconds that the proof of the best has after the time is up."""
+
+CATALOGUE = "best"
+"""The family of the networks that were found before: a design is never worse than these."""
 
 FAR_WEIGHT = 8.0
 """What a hop beyond the least possible diameter costs, where the diameter decides."""
@@ -147,20 +150,26 @@ def find_design(wanted: Wanted, settings: DesignSettings) -> Design:
 
 
 def _families(wanted: Wanted, settings: SolveSettings) -> Iterator[Candidate]:
-    """Yield the families that have this size, certified for as long as there is time."""
+    """Yield the families that have this size, certified for as long as there is time.
+
+    The catalogue comes first, and has its proof whatever the time: no design is worse than that.
+    """
     if wanted.degree is None:
         return
     nodes, degree = wanted.wiring.nodes, wanted.degree
-    specs = [spec for name in FITTING for spec in fitting_specs(name, nodes, degree)]
+    names = sorted(FITTING, key=lambda name: name != CATALOGUE)
+    specs = [spec for name in names for spec in fitting_specs(name, nodes, degree)]
     for number, spec in enumerate(specs):
-        if settings.sharing(1 - SEARCH_SHARE).out_of_time():
+        sure = spec.startswith(CATALOGUE) and wanted.demand.uniform
+        if not sure and settings.sharing(1 - SEARCH_SHARE).out_of_time():
             return
         text = f"{spec} ({number} of {len(specs)} families)"
         settings.report(News.of_count(text, number, len(specs)))
         topology = build_without_unit(spec)
         if wanted.wiring.directed or topology.bidirectional:
             share = settings.sharing((1 - SEARCH_SHARE) / len(specs))
-            yield certified(topology, wanted.problem_on, wanted.bound, False, share)
+            within = _in_any_case(settings) if sure else share
+            yield certified(topology, wanted.problem_on, wanted.bound, False, within)
 
 
 def _searched(wanted: Wanted, settings: DesignSettings) -> list[Found]:
@@ -170,11 +179,20 @@ def _searched(wanted: Wanted, settings: DesignSettings) -> list[Found]:
     aim = _aim(wanted, settings)
     if wanted.degree is not None and wanted.demand.uniform:
         share = solving if aim is None else solving.sharing(SEARCH_SHARE)
-        plain = search_regular(wiring, wanted.degree, seed, share, KEPT)
+        known = _catalogued(wiring, wanted.degree)
+        plain = search_regular(wiring, wanted.degree, seed, share, KEPT, known=known)
     if aim is not None:
         start = next((each.wiring for each in plain), wiring)
         anneal_into(other, start, aim, seed, solving)
     return [*other, *plain]
+
+
+def _catalogued(wiring: Wiring, degree: int) -> Wiring | None:
+    """Return the catalogue's wiring of this size and degree, if it has one."""
+    way = "" if wiring.directed else ",bidirectional=true"
+    spec = f"{CATALOGUE}:n={wiring.nodes},d={degree}{way}"
+    known = spec in fitting_specs(CATALOGUE, wiring.nodes, degree)
+    return wiring_of(build(spec), wiring.directed) if known else None
 
 
 def _aim(wanted: Wanted, settings: DesignSettings) -> Aim | None:
@@ -217,12 +235,16 @@ def _certified(wanted: Wanted, found: list[Found], settings: DesignSettings) -> 
 
 def _proven(wanted: Wanted, found: Found, settings: SolveSettings) -> Candidate:
     """Certify what was found; the first proof is given some time even if there is none left."""
-    if settings.out_of_time():
-        settings = replace(settings, time_limit=GRACE, started=None, stopped=never).begin()
     topology = found.wiring.topology(found.name)
-    candidate = certified(topology, wanted.problem_on, wanted.bound, True, settings)
+    within = _in_any_case(settings) if settings.out_of_time() else settings
+    candidate = certified(topology, wanted.problem_on, wanted.bound, True, within)
     priced = found.wiring.price is not None
     return replace(candidate, price=found.wiring.paid() if priced else None)
+
+
+def _in_any_case(settings: SolveSettings) -> SolveSettings:
+    """Return settings that leave some seconds, whatever is left."""
+    return replace(settings, time_limit=GRACE, started=None, stopped=never).begin()
 
 
 def _judged(ranked: list[Candidate], settings: DesignSettings) -> list[Candidate]:

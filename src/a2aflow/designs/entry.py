@@ -9,13 +9,16 @@ from a2aflow.designs.candidate import Candidate, certified
 from a2aflow.designs.design import Wanted, wanted_regular
 from a2aflow.designs.fitting import FITTING, fitting_specs
 from a2aflow.designs.search import search_regular
+from a2aflow.designs.wiring import wiring_of
+from a2aflow.errors import UsageError
 from a2aflow.flows.bounds import distance_bound
 from a2aflow.ir.topology import Topology
 from a2aflow.settings import SolveSettings
+from a2aflow.topologies.catalogue import catalogued
 from a2aflow.topologies.digraphs import genkautz
 from a2aflow.topologies.spec import build
 
-KEPT = 4
+KEPT = 8
 """How many of what a search finds are certified, at most."""
 
 COMPARED = sorted(FITTING.keys() - {"best", "genkautz", "jellyfish", "xpander"})
@@ -44,7 +47,7 @@ class Entry:
     """The best found: its certified time, the certified bound on it, and its links.
 
     `kautz` is the certified time of the generalized Kautz graph with its self-loops rewired, 0 for
-    cables.
+    cables and where the catalogue has it already.
     """
 
     task: Task
@@ -56,42 +59,43 @@ class Entry:
 
 
 def search_entry(task: Task) -> Entry:
-    """Search for one entry: never worse than the generalized Kautz graph."""
+    """Search for one entry: never worse than that of the catalogue, nor than any family."""
     wanted = wanted_regular(task.nodes, task.degree, task.directed)
     settings = SolveSettings(gap=GAP, workers=1)
-    pool = search_regular(wanted.wiring, task.degree, task.seed, settings, KEPT, task.effort)
-    first = [_kautz(wanted, settings)] if task.directed else []
-    known = [*first, *_families(wanted, settings)]
-    best = min(known, key=lambda each: each.time) if known else None
+    known = list(_catalogued(wanted, settings)) or list(_families(wanted, settings))
+    best = min(known, key=lambda each: each.time, default=None)
+    start = None if best is None else wiring_of(best.topology, task.directed)
+    pool = search_regular(wanted.wiring, task.degree, task.seed, settings, KEPT, task.effort, start)
     for each in pool:
-        if best is not None and each.time >= best.time * (1 - 1e-9):
-            break
-        topology = each.wiring.topology(each.name)
-        found = certified(topology, wanted.problem_on, wanted.bound, True, settings)
-        best = found if best is None or found.time < best.time else best
+        if best is None or each.time < best.time * (1 - 1e-9):
+            topology = each.wiring.topology(each.name)
+            found = certified(topology, wanted.problem_on, wanted.bound, True, settings)
+            best = found if best is None or found.time < best.time else best
     if best is None:
-        best = certified(
-            wanted.wiring.topology("circulant"), wanted.problem_on, wanted.bound, True, settings
-        )
-    kautz = first[0].time if first else 0.0
+        raise UsageError(f"{task}: the search found no wiring; expected more effort")
+    kautz = next((each.time for each in known if each.name.startswith("genkautz")), 0.0)
     return Entry(task, best.name, best.topology, best.time, best.flow.bound, kautz)
 
 
+def _catalogued(wanted: Wanted, settings: SolveSettings) -> Iterator[Candidate]:
+    """Yield the entries that the catalogue has; those of cables are networks of one-way links."""
+    for topology in map(build, catalogued(wanted.wiring.nodes, wanted.degree or 1)):
+        if wanted.wiring.directed or topology.bidirectional:
+            yield certified(topology, wanted.problem_on, wanted.bound, False, settings)
+
+
 def _families(wanted: Wanted, settings: SolveSettings) -> Iterator[Candidate]:
-    """Yield the families of this size whose distances leave them a chance: equal ones balance."""
+    """Yield generalized Kautz, and families whose distances leave them a chance."""
     nodes, degree = wanted.wiring.nodes, wanted.degree or 1
+    if wanted.wiring.directed:
+        kautz = genkautz(nodes, degree, rewire=True)
+        yield certified(kautz, wanted.problem_on, wanted.bound, False, settings)
     specs = [spec for name in COMPARED for spec in fitting_specs(name, nodes, degree)]
     for topology in map(build, specs):
         regular = {*topology.out_degree.tolist(), *topology.in_degree.tolist()} == {degree}
         fits = regular and (wanted.wiring.directed or topology.bidirectional)
         if fits and distance_bound(wanted.problem_on(topology)) < NEAR * wanted.bound:
             yield certified(topology, wanted.problem_on, wanted.bound, False, settings)
-
-
-def _kautz(wanted: Wanted, settings: SolveSettings) -> Candidate:
-    nodes, degree = wanted.wiring.nodes, wanted.degree or 1
-    topology = genkautz(nodes, degree, rewire=True)
-    return certified(topology, wanted.problem_on, wanted.bound, False, settings)
 
 
 def packed(topology: Topology) -> "np.ndarray[tuple[int], np.dtype[np.uint8]]":

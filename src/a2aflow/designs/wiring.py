@@ -12,14 +12,14 @@ from a2aflow.ir.arrays import Floats, Ints, frozen
 from a2aflow.ir.topology import Topology
 from a2aflow.topologies.digraphs import genkautz
 
-HOT, COLD = 0.05, 0.5
-"""Temperatures at first, for each node, and at last, where hardly any step up is taken."""
+HOT, COLD = 4.0, 0.5
+"""Temperatures at first and at last, in hops, if a search does not say."""
 
 CHUNK = 2_000
 """Moves between two looks at the clock: some milliseconds up to 128 nodes."""
 
-FAILING_CHUNK = 20
-"""The same where every move looks at all failures."""
+SLOW_CHUNK = 20
+"""The same where every move looks at all failures or all loads."""
 
 NO_NUMBERS = np.zeros((0, 0))
 """In place of prices or of a demand."""
@@ -87,6 +87,13 @@ def regular_wiring(nodes: int, degree: int, directed: bool) -> Wiring:
     return Wiring(nodes, np.stack([tail, head], axis=1).astype(np.int64), directed)
 
 
+def wiring_of(topology: Topology, directed: bool) -> Wiring:
+    """Return the wiring of a network, as one-way links or as cables."""
+    ends = np.stack([topology.tail, topology.head], axis=1)
+    kept = ends if directed else ends[topology.tail < topology.head]
+    return Wiring(topology.nodes, kept, directed)
+
+
 def require_regular(nodes: int, degree: int, directed: bool) -> None:
     """Raise if no simple graph has this many nodes of this degree."""
     if not (nodes >= 2 and 1 <= degree < nodes):
@@ -107,12 +114,20 @@ def require_regular(nodes: int, degree: int, directed: bool) -> None:
 class Aim:
     """What a search minimises: distances, weighted by level or by a demand, or after failures.
 
-    A pair at distance k costs the sum of the first k weights, the last of which goes on.
+    A pair at distance k costs the sum of the first k weights, the last of which goes on. If loads
+    are to be `even`, uneven link loads cost too.
     """
 
     weight: Floats = field(default_factory=lambda: np.ones(1))
     demand: Floats | None = None
     failures: bool = False
+    even: bool = False
+
+    @property
+    def plain(self) -> bool:
+        """Whether the sum of all distances is all that counts."""
+        weighted = len(self.weight) > 1 or self.demand is not None
+        return not (weighted or self.failures or self.even)
 
 
 class Annealing:
@@ -132,14 +147,15 @@ class Annealing:
     def _cost(self) -> float:
         over = self.fine * max(0.0, self.wiring.paid() - self.wiring.budget)
         both = not self.wiring.directed
-        how = (self.aim.weight, self.demand, self.aim.failures, self.room, np.inf)
+        aim = self.aim
+        how = (aim.weight, self.demand, aim.failures, aim.even, self.room, np.inf)
         return over + float(wiring_cost(self.out, self.wiring.nodes, both, *how))
 
-    def round(self, moves: int, hot: float = HOT) -> Iterator[float]:
-        """Make moves from hot, for each node, to cold; yield the least cost after some of them."""
-        temperatures = np.geomspace(max(hot * self.wiring.nodes, 2 * COLD), COLD, moves)
+    def round(self, moves: int, hot: float = HOT, cold: float = COLD) -> Iterator[float]:
+        """Make moves from hot to cold; yield the least cost after some of them."""
+        temperatures = np.geomspace(hot, cold, moves)
         prices = NO_NUMBERS if self.wiring.price is None else self.wiring.price
-        chunk = FAILING_CHUNK if self.aim.failures else CHUNK
+        chunk = SLOW_CHUNK if self.aim.failures or self.aim.even else CHUNK
         for begin in range(0, moves, chunk):
             anneal(
                 self.out,
@@ -152,6 +168,7 @@ class Annealing:
                 self.aim.weight,
                 self.demand,
                 self.aim.failures,
+                self.aim.even,
                 prices,
                 self.wiring.budget,
                 self.fine,
@@ -171,6 +188,11 @@ class Annealing:
     def found(self) -> Wiring:
         """Return the best wiring so far."""
         return replace(self.wiring, ends=frozen(self.best.copy(), np.int64))
+
+
+def least_time(wiring: Wiring, aim: Aim) -> float:
+    """Return the cost of a wiring per link: by distances, no all-to-all takes less."""
+    return Annealing(wiring, aim, 0).least / wiring.links
 
 
 def _adjacency(wiring: Wiring) -> tuple[Ints, Ints]:
