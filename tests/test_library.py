@@ -1,6 +1,7 @@
 """The library does what the verbs do, from whatever a caller has, and returns nouns."""
 
 import inspect
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import a2aflow
 from a2aflow.cli.options import chosen_topology
 from a2aflow.cli.verbs import VERBS
 from a2aflow.errors import DemandError, FormatError, UsageError, VerificationError
+from a2aflow.ir.certificate import Certificate
 from a2aflow.ir.program import Program
 from a2aflow.registry import load
 from command_line import Run
@@ -279,3 +281,25 @@ def test_a_schedule_is_run_from_a_noun_or_a_file(tmp_path: Path) -> None:
             assert [row.bytes for row in report.rows] == expected
     with pytest.raises(UsageError, match="3 were asked for"):
         a2aflow.run(SCHEDULE, ranks=3)
+
+
+@pytest.mark.parametrize("way", ["solve_problem", "solve_from", "repaired"])
+@pytest.mark.parametrize(
+    ("forged", "words"),
+    [
+        (lambda flow: replace(flow, rate=flow.rate * 1.01), "not conserved"),
+        (lambda flow: replace(flow, amount=flow.amount * 1.01), "more than their capacity"),
+        (lambda flow: replace(flow, certificate=Certificate(np.ones(8), 2.1)), "claims the bound"),
+    ],
+)
+def test_solve_checks_its_own_answer(
+    monkeypatch: pytest.MonkeyPatch, run: Run, way: str, forged: Any, words: str
+) -> None:
+    """Whichever way it came to it, in Python and as a verb."""
+    monkeypatch.setattr(f"a2aflow.flows.public.{way}", lambda *_: forged(FLOW))
+    last = None if way == "solve_problem" else FLOW
+    with pytest.raises(VerificationError, match=words):
+        a2aflow.solve("ring:4", last=last, repair=way == "repaired")
+    if last is None:
+        found = run("solve", "ring:4")
+        assert (found.code, words in found.err) == (4, True)

@@ -302,10 +302,9 @@ def test_what_is_exact_needs_no_tolerance(destination: Any) -> None:
     assert (report.time, report.bound, report.gap, report.max_load) == (1.0, 1.0, 0.0, 1.0)
 
 
-def test_blocks_stay_small(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_blocks_stay_small() -> None:
     """As many rows as fit, at least one; all of them, in order."""
-    monkeypatch.setattr(verify, "BLOCK", 6)
     for width, sizes in ((0, [5]), (1, [5]), (2, [3, 2]), (3, [2, 2, 1]), (7, [1] * 5)):
-        found = list(verify._blocks(np.arange(5), width))
+        found = list(verify._blocks(np.arange(5), width, 6))
         assert [len(each) for each in found] == sizes
         assert np.concatenate(found).tolist() == [0, 1, 2, 3, 4]
