@@ -20,6 +20,7 @@ from numba import njit, prange
 from a2aflow.flows.groups import Groups
 from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.topology import Topology
+from a2aflow.paths.kernels import run_in_turn
 from a2aflow.paths.shortest import Adjacency, shortest_tree
 
 NEGLIGIBLE_FLOW = 1e-10
@@ -41,7 +42,8 @@ def exact_flows(
     """
     adjacency = Adjacency(topology)
     flows: Floats = np.array(approximate, dtype=np.float64)
-    _exact(
+    run_in_turn(
+        _exact,
         (topology.tail, topology.head),
         adjacency.outgoing,
         adjacency.incoming,

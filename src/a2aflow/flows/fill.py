@@ -12,6 +12,7 @@ from a2aflow.flows.program import FlowProgram
 from a2aflow.flows.threads import BLOCKS
 from a2aflow.ir.arrays import Floats, Ints, Reals
 from a2aflow.ir.paths import NOTHING
+from a2aflow.paths.kernels import run_in_turn
 from a2aflow.paths.many_trees import LANES, leaves_first, shortest_trees
 from a2aflow.paths.shortest import Adjacency
 from a2aflow.settings import ALONE, Team
@@ -29,12 +30,12 @@ def fill_missing(
     """Add to flows [groups, links] what they lack, in place; what is negative is dropped first."""
     graph, groups = program.graph, program.groups
     missing = np.empty(groups.wanted.shape)
-    load = _missing(
-        graph.tail, graph.head, groups.start, groups.wanted, program.weight, flow, missing
-    )
+    wanted = (groups.start, groups.wanted, program.weight)
+    load = run_in_turn(_missing, graph.tail, graph.head, *wanted, flow, missing)
     total: Floats = team.total(load.sum(axis=0))
     for _ in range(parts):
-        added = _send(
+        added = run_in_turn(
+            _send,
             Adjacency(graph).outgoing,
             (graph.tail, graph.head),
             crowding(program, total),

@@ -23,6 +23,7 @@ from a2aflow.flows.program import FlowProgram
 from a2aflow.ir.arrays import Floats
 from a2aflow.ir.flow import Status
 from a2aflow.lp import SMALL_SIZE
+from a2aflow.paths.kernels import run_in_turn
 from a2aflow.paths.shortest import Adjacency, shortest_distances
 from a2aflow.settings import SolveSettings
 
@@ -214,11 +215,10 @@ class Search(BestSoFar):
 
     def _run_steps(self, steps: Steps, since: int, count: int) -> float:
         """Take some steps; return how far the last one moves."""
+        given = (self.network, self.prices, steps, self.state, since, count)
         if self.team.size == 1:
-            return float(run_steps(self.network, self.prices, steps, self.state, since, count))
-        return run_steps_together(
-            self.network, self.prices, steps, self.state, since, count, self.team
-        )
+            return float(run_in_turn(run_steps, *given))
+        return run_in_turn(run_steps_together, *given, self.team)
 
     def _restart(self) -> None:
         state = self.state
@@ -233,7 +233,7 @@ class Search(BestSoFar):
         """
         program = self.program
         self.try_lengths(program.link_lengths(np.maximum(self.state.price, 0.0)))
-        load = positive_load(self.state.flow, self.network.share).sum(axis=0)
+        load = run_in_turn(positive_load, self.state.flow, self.network.share).sum(axis=0)
         return self._time(load) <= self.bound * (1 + self.settings.gap)
 
     def certify(self) -> None:
@@ -243,7 +243,8 @@ class Search(BestSoFar):
         np.multiply(trial, self.scale[:, None], out=trial, casting="same_kind")
         fill_missing(program, trial, team=self.team)
         adjacency = Adjacency(program.graph)
-        load = exact_load(
+        load = run_in_turn(
+            exact_load,
             (program.graph.tail, program.graph.head),
             adjacency.outgoing,
             adjacency.incoming,

@@ -34,6 +34,7 @@ from a2aflow.flows.sweep_loops import Pressure, Roads, wave
 from a2aflow.flows.threads import using_threads
 from a2aflow.ir.arrays import Floats, Ints
 from a2aflow.ir.flow import Status
+from a2aflow.paths.kernels import run_in_turn
 from a2aflow.paths.shortest import Adjacency
 from a2aflow.settings import SolveSettings, Team
 
@@ -189,7 +190,8 @@ class Sweeps(BestSoFar):
         with using_threads(min(parts, self.settings.workers)):
             for turn in range(waves):
                 part = cuts[turn * parts : (turn + 1) * parts + 1]
-                answer = wave(self.roads, pressure, sources, self.flows, self.busy, part, crowd)
+                given = (self.roads, pressure, sources, self.flows, self.busy, part, crowd)
+                answer = run_in_turn(wave, *given)
                 told = np.append(answer.sum(axis=0), float(self.settings.out_of_time()))
                 told = team.total(told)
                 self.busy = self.busy + told[:-2]

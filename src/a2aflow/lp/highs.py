@@ -7,6 +7,8 @@ refinement by Gleixner, Steffy and Wolter, 2016), which leaves errors of roundin
 
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -23,8 +25,8 @@ INTERRUPTIBLE_SIZE = 20_000
 """Above this many variables, or with whole ones, a solve can take seconds, and watching it is worth
 a thread."""
 
-THREAD_NAME = "a2aflow-solver"
-"""A process that leaves such a thread running must end without tearing it down: see `cli.main`."""
+ABANDONED = "a2aflow-abandoned"
+"""The name of a thread whose solver did not stop when told to; the next solve waits for it."""
 
 REFINED_SIZE = 2_000
 """Variables up to which the answers of the simplex method are refined."""
@@ -99,8 +101,26 @@ def _solve(
 ) -> LPResult:
     if not _previous_ended(settings.time_limit):
         return LPResult(LPStatus.TIME_LIMIT, None, None)
-    # HiGHS keeps one thread pool per process and refuses a solve that wants another number.
+    with _own_threads():
+        return _run(name, program, settings, start)
+
+
+@contextmanager
+def _own_threads() -> Iterator[None]:
+    """Let a solve have a thread pool of its own, which ends with it.
+
+    HiGHS keeps one pool per process and refuses a solve that wants another number of threads; and a
+    forked child that inherits a pool would wait for threads that it does not have.
+    """
     highspy.Highs.resetGlobalScheduler(True)
+    try:
+        yield
+    finally:
+        if _previous_ended(0.0):
+            highspy.Highs.resetGlobalScheduler(True)
+
+
+def _run(name: str, program: LinearProgram, settings: LPSettings, start: Vector | None) -> LPResult:
     solver = highspy.Highs()
     solver.setOptionValue("output_flag", False)
     for key, value in (_OPTIONS[name] | _accuracy(name, settings)).items():
@@ -113,7 +133,7 @@ def _solve(
         result = _result(solver)
         small = name == "simplex" and program.size <= REFINED_SIZE
         return _refined(solver, program, result) if small else result
-    thread = threading.Thread(target=solver.run, name=THREAD_NAME, daemon=True)
+    thread = threading.Thread(target=solver.run, daemon=True)
     stopped = _watch(thread, solver, f"{name}: {program.size:,} variables", settings)
     if thread.is_alive():
         return LPResult(stopped or LPStatus.STOPPED, None, None)
@@ -124,7 +144,7 @@ def _solve(
 def _previous_ended(seconds: float | None) -> bool:
     """Wait for a solver that was abandoned, which holds the one thread pool; whether it ended."""
     for thread in threading.enumerate():
-        if thread.name == THREAD_NAME:
+        if thread.name == ABANDONED:
             thread.join(seconds)
             if thread.is_alive():
                 return False
@@ -238,6 +258,8 @@ def _cancelled(
     """Ask the solver to stop and wait a little; return the status that this gives its result."""
     solver.cancelSolve()
     thread.join(patience)
+    if thread.is_alive():
+        thread.name = ABANDONED
     return status
 
 

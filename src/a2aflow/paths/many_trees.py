@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from a2aflow.ir.arrays import Floats, Ints, writable
 from a2aflow.ir.topology import Topology
+from a2aflow.paths.kernels import run_in_turn
 from a2aflow.paths.shortest import Adjacency, shortest_tree
 
 LANES = 64
@@ -23,7 +24,8 @@ MOST_ROUNDS = 60
 def distance_sums(topology: Topology, lengths: Floats, starts: Ints, wanted: Floats) -> Floats:
     """Return, for each start, the sum over the nodes of what they want times their distance."""
     first, link = Adjacency(topology).outgoing
-    sums: Floats = _distance_sums(first, link, topology.head, writable(lengths), starts, wanted)
+    ends = (first, link, topology.head)
+    sums: Floats = run_in_turn(_distance_sums, *ends, writable(lengths), starts, wanted)
     return sums
 
 

@@ -11,6 +11,7 @@ from numba import njit, prange
 
 from a2aflow.ir.arrays import Floats, Ints, starts_of, writable
 from a2aflow.ir.topology import Topology
+from a2aflow.paths.kernels import run_in_turn
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,8 +38,8 @@ def _by_node(ends: Ints, degree: Ints) -> tuple[Ints, Ints]:
 def shortest_distances(topology: Topology, lengths: Floats, starts: Ints) -> Floats:
     """Return the distance from each start to each node, shape [starts, nodes]."""
     first, link = Adjacency(topology).outgoing
-    distance: Floats = _distances(
-        topology.nodes, first, link, topology.head, lengths, writable(starts)
+    distance: Floats = run_in_turn(
+        _distances, topology.nodes, first, link, topology.head, lengths, writable(starts)
     )
     return distance
 

@@ -19,6 +19,7 @@ from a2aflow.ir.arrays import Floats, Ints, inner_index
 from a2aflow.ir.paths import NOTHING
 from a2aflow.ir.topology import Topology
 from a2aflow.paths.any_path import Chunks, Table
+from a2aflow.paths.kernels import run_in_turn
 from a2aflow.paths.shortest import Adjacency
 from a2aflow.routes.best_response_loops import (
     LARGEST_PRICE_EXPONENT,
@@ -217,7 +218,8 @@ def _on_fewest_hops(graph: Topology, chunks: Chunks) -> _State:
     bounds = np.append(first, len(chunks.start)).astype(np.int64)
     trees = np.empty((len(begin), graph.nodes), dtype=np.int32)
     out = Adjacency(graph).outgoing
-    find_trees(out, graph.head, _even_market(graph), begin, np.ones(len(begin)), trees)
+    market = _even_market(graph)
+    run_in_turn(find_trees, out, graph.head, market, begin, np.ones(len(begin)), trees)
     ends = (graph.tail, bounds, chunks.end, begin)
     hops = most_hops(*ends, trees)
     # Room for detours of twice the longest of these paths; longer ones are not worth their load.
@@ -243,7 +245,8 @@ def _pass(state: _State, scale: Floats, steepness: float) -> int:
     for low in range(0, len(begin), block):
         high = low + block
         if not few:
-            find_trees(out, graph.head, market, begin[low:high], size[low:high], trees)
+            sources = (begin[low:high], size[low:high])
+            run_in_turn(find_trees, out, graph.head, market, *sources, trees)
         some = (begin[low:high], first[low : high + 1], size[low:high])
         moved += respond_in_turn(out, ends, some, cut, market, trees, few, state.table)
     return moved
