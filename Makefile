@@ -28,17 +28,17 @@ $(READY): pyproject.toml constraints.txt
 setup: $(READY)  ## create the virtual environment and install everything into it
 
 demo: $(READY)  ## install, then go from topologies to proofs, files, and an unchanged MPI program
-	$(BIN)/a2aflow solve torus:3x3x3 --host-bandwidth 4 --link-bandwidth 25Gbps
-	$(BIN)/a2aflow solve torus:3x3x3 --output out/torus.flow.json
-	$(BIN)/a2aflow solve genkautz:n=64,d=4 --output out/genkautz.flow.json
-	$(BIN)/a2aflow verify out/torus.flow.json
-	$(BIN)/a2aflow verify out/genkautz.flow.json
-	$(BIN)/a2aflow schedule bipartite:4x4 --output out/bipartite.schedule.json
-	$(BIN)/a2aflow lower out/bipartite.schedule.json --to msccl --output out/bipartite.xml
-	$(BIN)/a2aflow verify out/bipartite.xml --topology bipartite:4x4
-	$(BIN)/a2aflow run out/bipartite.schedule.json --on mpi --ranks 8 --bytes 64K:1M
+	$(BIN)/alltoall solve torus:3x3x3 --host-bandwidth 4 --link-bandwidth 25Gbps
+	$(BIN)/alltoall solve torus:3x3x3 --output out/torus.flow.json
+	$(BIN)/alltoall solve genkautz:n=64,d=4 --output out/genkautz.flow.json
+	$(BIN)/alltoall verify out/torus.flow.json
+	$(BIN)/alltoall verify out/genkautz.flow.json
+	$(BIN)/alltoall schedule bipartite:4x4 --output out/bipartite.schedule.json
+	$(BIN)/alltoall lower out/bipartite.schedule.json --to msccl --output out/bipartite.xml
+	$(BIN)/alltoall verify out/bipartite.xml --topology bipartite:4x4
+	$(BIN)/alltoall run out/bipartite.schedule.json --on mpi --ranks 8 --bytes 64K:1M
 	$(VENV)/mpi/mpich/bin/mpicc -o out/transpose examples/transpose.c
-	MPIR_CVAR_ENABLE_HEAVY_YIELD=1 $(BIN)/a2aflow wrap out/bipartite.schedule.json --report -- \
+	MPIR_CVAR_ENABLE_HEAVY_YIELD=1 $(BIN)/alltoall wrap out/bipartite.schedule.json --report -- \
 		$(VENV)/mpi/mpich/bin/mpiexec -n 8 out/transpose
 
 test: lint types tests  ## install, then lint, types and all tests
@@ -52,13 +52,13 @@ types: $(READY)  ## mypy, strict
 
 # Kernels first, once: else every worker of pytest compiles them for itself.
 tests: $(READY)  ## pytest
-	$(BIN)/a2aflow warmup
+	$(BIN)/alltoall warmup
 	$(BIN)/pytest
 
 fuzz: $(READY)  ## hostile inputs for SECONDS (60) with SEED; failures go to out/fuzz
 	$(BIN)/python tests/fuzz/fuzz_drive.py --seconds $(or $(SECONDS),60) $(if $(SEED),--seed $(SEED))
 
-mutants: $(READY)  ## do the tests notice single changes? MODULES='src/a2aflow/ir ...' SAMPLE=40
+mutants: $(READY)  ## do the tests notice single changes? MODULES='src/alltoall/ir ...' SAMPLE=40
 	$(BIN)/python tests/mutants/mutants.py --sample $(or $(SAMPLE),40) $(MODULES)
 
 docs: $(READY)  ## build the documentation site into out/site; warnings are errors
@@ -68,8 +68,8 @@ outputs: $(READY)  ## write the outputs of the commands in README and docs anew
 	$(BIN)/pytest -n 0 tests/docs --update-docs
 
 results: $(READY)  ## make the figures of the paper anew, and docs/results.md of them; QUICK=1 for less
-	$(BIN)/a2aflow reproduce all $(if $(QUICK),--quick) --output out/results --results docs/results.md
-	cp out/results/*.csv src/a2aflow/figures/stored/
+	$(BIN)/alltoall reproduce all $(if $(QUICK),--quick) --output out/results --results docs/results.md
+	cp out/results/*.csv src/alltoall/figures/stored/
 
 bench: $(READY)  ## link against decomposed, as a ratio over N
 	$(BIN)/python benchmarks/link_vs_decomposed.py

@@ -18,12 +18,12 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import shortest_path
 
-from a2aflow import Problem, build
-from a2aflow.check.flow import recompute_bound
-from a2aflow.check.routes import check_routes
-from a2aflow.ir.certificate import Certificate
-from a2aflow.ir.files.artefacts import read_artefact, write_artefact
-from a2aflow.ir.routes import Routes
+from alltoall import Problem, build
+from alltoall.check.flow import recompute_bound
+from alltoall.check.routes import check_routes
+from alltoall.ir.certificate import Certificate
+from alltoall.ir.files.artefacts import read_artefact, write_artefact
+from alltoall.ir.routes import Routes
 
 
 def shortest_routes(problem: Problem) -> Routes:

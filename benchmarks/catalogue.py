@@ -22,12 +22,12 @@ from typing import Any
 
 import numpy as np
 
-import a2aflow
-from a2aflow.designs.entry import Entry, Task, packed, search_entry
-from a2aflow.flows.bounds import cable_bound, regular_bound
-from a2aflow.flows.workers import Local, run_all
-from a2aflow.settings import SolveSettings, cores
-from a2aflow.topologies.catalogue import times
+import alltoall
+from alltoall.designs.entry import Entry, Task, packed, search_entry
+from alltoall.flows.bounds import cable_bound, regular_bound
+from alltoall.flows.workers import Local, run_all
+from alltoall.settings import SolveSettings, cores
+from alltoall.topologies.catalogue import times
 
 NODES, DEGREES = range(8, 257), range(2, 9)
 """The sizes and degrees of the catalogue."""
@@ -38,7 +38,7 @@ COMMON = (3, 4)
 NEAT = 96
 """Nodes below which a search is given more effort: it costs less there."""
 
-TARGET = Path(a2aflow.__file__).parent / "topologies" / "catalogue.npz"
+TARGET = Path(alltoall.__file__).parent / "topologies" / "catalogue.npz"
 """Where the package keeps it."""
 
 

@@ -17,11 +17,11 @@ from pathlib import Path
 
 import numpy as np
 
-import a2aflow
-from a2aflow.designs.fitting import FITTING, fitting_specs
-from a2aflow.figures.drawing import render
-from a2aflow.figures.picture import Panel, Picture, Series
-from a2aflow.topologies.catalogue import times
+import alltoall
+from alltoall.designs.fitting import FITTING, fitting_specs
+from alltoall.figures.drawing import render
+from alltoall.figures.picture import Panel, Picture, Series
+from alltoall.topologies.catalogue import times
 
 NODES = range(8, 257)
 """The sizes of the catalogue."""
@@ -91,10 +91,10 @@ def solve_families(path: Path) -> None:
 def solved(family: str, spec: str, degree: int) -> dict[str, object] | None:
     """Return the row of a network; None if it is not regular, or not connected."""
     try:
-        topology = a2aflow.build(spec)
+        topology = alltoall.build(spec)
         regular = {*topology.out_degree.tolist(), *topology.in_degree.tolist()} == {degree}
-        flow = a2aflow.solve(topology, method="first-order", gap=GAP) if regular else None
-    except a2aflow.InputError:
+        flow = alltoall.solve(topology, method="first-order", gap=GAP) if regular else None
+    except alltoall.InputError:
         return None
     if flow is None:
         return None
@@ -113,7 +113,7 @@ def read(path: Path) -> list[Row]:
 @cache
 def least(nodes: int, degree: int, cables: bool) -> float:
     """Return the bound for any network of a size and degree."""
-    return float((a2aflow.cable_bound if cables else a2aflow.regular_bound)(nodes, degree))
+    return float((alltoall.cable_bound if cables else alltoall.regular_bound)(nodes, degree))
 
 
 def plot(path: Path) -> None:

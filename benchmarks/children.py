@@ -13,9 +13,9 @@ import math
 import time
 from collections.abc import Callable
 
-from a2aflow import Flow, Problem, SolveSettings, build, check_flow, find_flow
-from a2aflow.flows.children import split_by_programs
-from a2aflow.flows.decompose import per_commodity
+from alltoall import Flow, Problem, SolveSettings, build, check_flow, find_flow
+from alltoall.flows.children import split_by_programs
+from alltoall.flows.decompose import per_commodity
 
 Split = Callable[[Flow, SolveSettings], Flow]
 

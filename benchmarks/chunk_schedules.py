@@ -11,11 +11,11 @@ import tempfile
 import time
 from pathlib import Path
 
-from a2aflow import Problem, build
-from a2aflow.flows import SolveSettings
-from a2aflow.ir.files.artefacts import write_artefact
-from a2aflow.schedules.search import find_timestepped
-from a2aflow.settings import ScheduleSettings
+from alltoall import Problem, build
+from alltoall.flows import SolveSettings
+from alltoall.ir.files.artefacts import write_artefact
+from alltoall.schedules.search import find_timestepped
+from alltoall.settings import ScheduleSettings
 
 SPECS = ["torus:3x3x3", "genkautz:n=32,d=4", "genkautz:n=100,d=4", "torus:8x8x8"]
 

@@ -14,13 +14,13 @@ import argparse
 import time
 from collections.abc import Sequence
 
-from a2aflow import Problem, SolveSettings, build
-from a2aflow.check.routes import check_routes
-from a2aflow.flows import solve
-from a2aflow.routes.deadlock_free.best import deadlock_free_by_layers, solve_deadlock_free
-from a2aflow.routes.extp import routes_of_flow
-from a2aflow.routes.layers.assign import assign_layers
-from a2aflow.settings import RouteSettings
+from alltoall import Problem, SolveSettings, build
+from alltoall.check.routes import check_routes
+from alltoall.flows import solve
+from alltoall.routes.deadlock_free.best import deadlock_free_by_layers, solve_deadlock_free
+from alltoall.routes.extp import routes_of_flow
+from alltoall.routes.layers.assign import assign_layers
+from alltoall.settings import RouteSettings
 
 SPECS = (
     "torus:4x4",

@@ -19,9 +19,9 @@ from pathlib import Path
 
 import numpy as np
 
-import a2aflow
-from a2aflow.designs.candidate import Candidate
-from a2aflow.designs.design import Design
+import alltoall
+from alltoall.designs.candidate import Candidate
+from alltoall.designs.design import Design
 
 DIRECTED = ((24, 3), (40, 4), (64, 4), (100, 4))
 """Nodes and one-way links of each."""
@@ -61,7 +61,7 @@ def print_table(sizes: Iterable[tuple[int, int]], cables: bool, limit: float | N
     print(f"# {'cables' if cables else 'one-way links'}\n| {' | '.join(columns)} | seconds |")
     print("|---" * (len(columns) + 1) + "|")
     for nodes, degree in sizes:
-        search = partial(a2aflow.design, nodes, degree=degree, bidirectional=cables)
+        search = partial(alltoall.design, nodes, degree=degree, bidirectional=cables)
         found, seconds = timed(partial(search, time_limit=limit))
         known = [each for each in found.candidates if not each.searched]
         times = (
@@ -85,7 +85,7 @@ def print_slice(kind: str, limit: float | None) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "slice.toml"
         path.write_text(slice_constraints(kind))
-        found, seconds = timed(lambda: a2aflow.design(constraints=path, time_limit=limit))
+        found, seconds = timed(lambda: alltoall.design(constraints=path, time_limit=limit))
     best = found.best
     print(
         f"# a slice of 4x4x8, {kind}: {best.time:.3f}, at least {best.flow.bound:.3f} for this "

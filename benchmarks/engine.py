@@ -5,7 +5,7 @@
 All ranks are on this machine, where no topology is a bottleneck: the schedule of the complete graph
 sends what the library does, others send more messages one after another. Times are the least of
 several rounds, each the mean of many calls on the slowest rank, and taken in turns: of a program in
-C under `a2aflow wrap`, with the library's own call in the same run, and of mpi4py.
+C under `alltoall wrap`, with the library's own call in the same run, and of mpi4py.
 """
 
 import argparse
@@ -16,10 +16,10 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-import a2aflow
-from a2aflow.runtime.engine.build import build, find_mpicc
-from a2aflow.runtime.mpiexec import Mpi, find_mpi
-from a2aflow.runtime.processes import Command, grouped
+import alltoall
+from alltoall.runtime.engine.build import build, find_mpicc
+from alltoall.runtime.mpiexec import Mpi, find_mpi
+from alltoall.runtime.processes import Command, grouped
 
 SPECS = ["complete:8", "hypercube:3", "bipartite:4x4", "genkautz:n=8,d=2"]
 SIZES = [64, 1024, 16 * 1024, 256 * 1024]
@@ -29,12 +29,12 @@ RANK = """
 import json, os, sys, time
 import numpy as np
 from mpi4py import MPI
-from a2aflow.runtime.mpi import Alltoall
+from alltoall.runtime.mpi import Alltoall
 path, sizes, rounds, calls = json.loads(sys.argv[1])
 comm = MPI.COMM_WORLD
 ways = {}
 for name in ("c", "python"):
-    os.environ["A2AFLOW_EXCHANGE"] = name
+    os.environ["ALLTOALL_EXCHANGE"] = name
     ways[name] = Alltoall(path, comm)
 ways["library"] = comm.Alltoall
 for size in sizes:
@@ -84,7 +84,7 @@ def in_c(mpi: Mpi, mpicc: Path, ranks: int, folder: Path) -> Iterator[tuple[int,
     program = folder / "alltoall"
     subprocess.run([mpicc, "-O2", "-o", program, PROGRAM], check=True)
     job = [str(program), str(ROUNDS), str(CALLS), *map(str, SIZES)]
-    wrap = [sys.executable, "-m", "a2aflow", "wrap", str(folder / "schedule.json"), "--mpicc"]
+    wrap = [sys.executable, "-m", "alltoall", "wrap", str(folder / "schedule.json"), "--mpicc"]
     for line in said([*wrap, str(mpicc), "--", *mpi.command(ranks, job)], mpi, ranks, folder):
         if line[:1].isdigit():
             size, wrapped, own = line.split()
@@ -112,7 +112,7 @@ def measure(spec: str, kind: str, folder: Path) -> None:
     mpi = chosen(kind)
     mpicc = find_mpicc(launcher=str(mpi.mpiexec), kind=kind)
     build(mpicc)
-    schedule = a2aflow.schedule(spec)
+    schedule = alltoall.schedule(spec)
     schedule.save(folder / "schedule.json")
     ranks = len(schedule.problem.topology.terminals)
     found = dict(in_c(mpi, mpicc, ranks, folder))

@@ -21,8 +21,8 @@ from typing import Any
 
 import numpy as np
 
-import a2aflow
-from a2aflow.ir.arrays import Floats
+import alltoall
+from alltoall.ir.arrays import Floats
 
 SPECS = ("torus:3x3x3", "mesh:5x5", "jellyfish:n=24,d=3,seed=1")
 MOST = (0.1, 0.3, 0.5)
@@ -31,7 +31,7 @@ PAIRS = 7
 ASKED: dict[str, Any] = {"link_bandwidth": 1e9, "sizes": 10**6}
 
 
-def loads(topology: a2aflow.Topology, most: float) -> list[Floats]:
+def loads(topology: alltoall.Topology, most: float) -> list[Floats]:
     """Return draws of what others use of each link."""
     return [
         np.random.default_rng(seed).uniform(0, most, topology.links) * topology.capacity
@@ -41,8 +41,8 @@ def loads(topology: a2aflow.Topology, most: float) -> list[Floats]:
 
 def losses(spec: str) -> None:
     """Print what static routes and a static schedule lose, for each strength of the load."""
-    routes = a2aflow.route(spec, layers=None)
-    schedule = a2aflow.schedule(spec)
+    routes = alltoall.route(spec, layers=None)
+    schedule = alltoall.schedule(spec)
     topology = routes.problem.topology
     static: dict[str, tuple[Any, dict[str, Any]]] = {
         "routes, paced": (routes, {"weights": "share"}),
@@ -52,11 +52,13 @@ def losses(spec: str) -> None:
     }
     for most in MOST:
         draws = loads(topology, most)
-        bounds = [a2aflow.solve(topology, background=load).bound for load in draws]
+        bounds = [alltoall.solve(topology, background=load).bound for load in draws]
         blind = float(np.median(bounds)) / routes.bound
         for name, (subject, options) in static.items():
             found = [
-                a2aflow.simulate(subject, background=load, **ASKED, **options).seconds * 1e3 / bound
+                alltoall.simulate(subject, background=load, **ASKED, **options).seconds
+                * 1e3
+                / bound
                 for load, bound in zip(draws, bounds, strict=True)
             ]
             median, worst = float(np.median(found)) - 1, max(found) - 1
@@ -65,15 +67,15 @@ def losses(spec: str) -> None:
 
 def two_jobs(spec: str) -> None:
     """Print what two jobs take uncoordinated, over what they take by joint routes."""
-    terminals = a2aflow.build(spec).terminals
+    terminals = alltoall.build(spec).terminals
     found: dict[str, list[tuple[float, float, float]]] = {"share": [], "equal": []}
     for seed in range(PAIRS):
         mixed = np.random.default_rng(seed).permutation(terminals)
         groups = [half.tolist() for half in np.array_split(mixed, 2)]
-        jobs = [a2aflow.route(spec, groups=[each], layers=None) for each in groups]
-        joint = a2aflow.route(spec, groups=groups, layers=None)
+        jobs = [alltoall.route(spec, groups=[each], layers=None) for each in groups]
+        joint = alltoall.route(spec, groups=groups, layers=None)
         for weights, rows in found.items():
-            both = a2aflow.simulate(joint, jobs=jobs, weights=weights, **ASKED)
+            both = alltoall.simulate(joint, jobs=jobs, weights=weights, **ASKED)
             alone = max(row.alone for row in both.jobs)
             together = both.together[0].seconds
             rows.append((together / both.seconds, alone / both.seconds, both.fraction))

@@ -12,13 +12,13 @@ from collections.abc import Callable
 
 import numpy as np
 
-from a2aflow import Certificate, Problem, SolveSettings, build
-from a2aflow.check.routes import check_routes
-from a2aflow.flows import solve
-from a2aflow.ir.routes import Routes
-from a2aflow.paths.shortest import Adjacency, shortest_tree
-from a2aflow.routes.extp import routes_of_flow
-from a2aflow.routes.layers.assign import LAYERINGS, assign_layers
+from alltoall import Certificate, Problem, SolveSettings, build
+from alltoall.check.routes import check_routes
+from alltoall.flows import solve
+from alltoall.ir.routes import Routes
+from alltoall.paths.shortest import Adjacency, shortest_tree
+from alltoall.routes.extp import routes_of_flow
+from alltoall.routes.layers.assign import LAYERINGS, assign_layers
 
 SPECS = (
     "ring:8",

@@ -9,7 +9,7 @@ ratio of their times is what to read, since seconds depend on the machine.
 import argparse
 import time
 
-from a2aflow import Flow, Problem, SolveSettings, build, check_flow, find_flow
+from alltoall import Flow, Problem, SolveSettings, build, check_flow, find_flow
 
 
 def timed(problem: Problem, method: str, workers: int) -> tuple[Flow, float]:

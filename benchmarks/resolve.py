@@ -1,7 +1,7 @@
 """New routes and a new schedule for a new demand on a known topology, in a running process.
 
 For each topology and family of demands: seconds, and loss against the demand's certified bound, of
-`a2aflow.Solver` at losses of 2 % and 1 %, and in the same run of `a2aflow.schedule` by list. All
+`alltoall.Solver` at losses of 2 % and 1 %, and in the same run of `alltoall.schedule` by list. All
 schedules are checked within the time. The goals are 0.5 s to 2 % and 2 s to 1 %.
 
     python benchmarks/resolve.py [SPEC ...]
@@ -12,8 +12,8 @@ from time import perf_counter, process_time
 
 import numpy as np
 
-import a2aflow
-from a2aflow.routes.skews import Family
+import alltoall
+from alltoall.routes.skews import Family
 
 SPECS = ("torus:8x8", "genkautz:n=64,d=4", "jellyfish:n=64,d=4,seed=1")
 FAMILIES = ("pairs", "destinations")
@@ -29,19 +29,19 @@ def main() -> None:
         f"{'topology':28} {'demands':13} {'asked':>6}  seconds (CPU)   loss  steps  chunks  ratio"
     )
     for spec in sys.argv[1:] or SPECS:
-        topology = a2aflow.build(spec)
-        solver = a2aflow.Solver(topology)
-        problem = a2aflow.Problem.all_to_all(topology)
+        topology = alltoall.build(spec)
+        solver = alltoall.Solver(topology)
+        problem = alltoall.Problem.all_to_all(topology)
         for family in FAMILIES:
             random = np.random.default_rng(SEED)
             for matrix in Family(problem, (family,)).draw(random, DEMANDS):
                 compare(solver, family, matrix)
 
 
-def compare(solver: a2aflow.Solver, family: str, matrix: np.ndarray) -> None:
+def compare(solver: alltoall.Solver, family: str, matrix: np.ndarray) -> None:
     """Solve for one demand at each loss, and once without a solver at hand."""
     begin = perf_counter()
-    a2aflow.schedule(solver.topology, demand=matrix, method="list", loss=LOSSES[0], gap=1e-3)
+    alltoall.schedule(solver.topology, demand=matrix, method="list", loss=LOSSES[0], gap=1e-3)
     cold = perf_counter() - begin
     for loss in LOSSES:
         begin, worked = perf_counter(), process_time()

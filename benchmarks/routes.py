@@ -12,13 +12,13 @@ import math
 import time
 from collections.abc import Iterator
 
-from a2aflow import Problem, Topology, build, drop_links, drop_nodes
-from a2aflow.check.routes import check_routes
-from a2aflow.errors import A2AFlowError
-from a2aflow.flows import SolveSettings, solve
-from a2aflow.routes import ROUTERS, route
-from a2aflow.routes.layers.assign import assign_layers
-from a2aflow.settings import RouteSettings
+from alltoall import Problem, Topology, build, drop_links, drop_nodes
+from alltoall.check.routes import check_routes
+from alltoall.errors import AlltoallError
+from alltoall.flows import SolveSettings, solve
+from alltoall.routes import ROUTERS, route
+from alltoall.routes.layers.assign import assign_layers
+from alltoall.settings import RouteSettings
 
 
 def fabrics(sizes: list[int]) -> Iterator[tuple[str, Topology]]:
@@ -42,7 +42,7 @@ def measure(problem: Problem, method: str, bound: float, limit: float) -> str:
     try:
         solving = SolveSettings(time_limit=limit) if method.startswith("ilp") else SolveSettings()
         routes = route(problem, method, RouteSettings(paths=paths, solve=solving))
-    except A2AFlowError as error:
+    except AlltoallError as error:
         return f"{method:13} -- {str(error).splitlines()[0][:70]}"
     seconds = time.perf_counter() - started
     report = check_routes(assign_layers(routes))

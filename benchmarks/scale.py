@@ -32,18 +32,18 @@ from unittest.mock import patch
 
 import numpy as np
 
-import a2aflow
-from a2aflow import Problem, build
-from a2aflow.flows import first_order, first_order_search, sizes
-from a2aflow.flows.groups import by_source
-from a2aflow.flows.program import FlowProgram, whole_program
-from a2aflow.flows.symmetry.automorphisms import count_automorphisms
-from a2aflow.settings import SolveSettings
+import alltoall
+from alltoall import Problem, build
+from alltoall.flows import first_order, first_order_search, sizes
+from alltoall.flows.groups import by_source
+from alltoall.flows.program import FlowProgram, whole_program
+from alltoall.flows.symmetry.automorphisms import count_automorphisms
+from alltoall.settings import SolveSettings
 
 
 @dataclass(frozen=True)
 class Job:
-    """A command of a2aflow, what it may take in seconds and GiB, and which gap it must reach."""
+    """A command of alltoall, what it may take in seconds and GiB, and which gap it must reach."""
 
     kind: str
     words: tuple[str, ...]
@@ -94,8 +94,8 @@ class Outcome:
 
 
 def run(*words: str) -> Outcome:
-    """Run a command of a2aflow to its end."""
-    command = [sys.executable, "-m", "a2aflow", *words, "--json"]
+    """Run a command of alltoall to its end."""
+    command = [sys.executable, "-m", "alltoall", *words, "--json"]
     started = time.perf_counter()
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
         assert process.stdout is not None
@@ -239,10 +239,10 @@ def over_ranks() -> Iterator[str]:
     )
 
 
-FAILURES: dict[str, Callable[[a2aflow.Topology], a2aflow.Topology]] = {
-    "1 link": partial(a2aflow.drop_links, count=1, seed=1),
-    "3 links": partial(a2aflow.drop_links, count=3, seed=1),
-    "1 node": partial(a2aflow.drop_nodes, count=1, seed=1),
+FAILURES: dict[str, Callable[[alltoall.Topology], alltoall.Topology]] = {
+    "1 link": partial(alltoall.drop_links, count=1, seed=1),
+    "3 links": partial(alltoall.drop_links, count=3, seed=1),
+    "1 node": partial(alltoall.drop_nodes, count=1, seed=1),
 }
 FAILING = ("genkautz:n={n},d=4", "jellyfish:n={n},d=4,seed=1")
 FAILED_GAP, FAILED_SHARE, LAST_GAP = 0.02, 0.25, 1e-3
@@ -250,9 +250,9 @@ FAILED_GAP, FAILED_SHARE, LAST_GAP = 0.02, 0.25, 1e-3
 gap that is asked of the last answer."""
 
 FINDERS: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, Any]]] = {
-    "solve": (a2aflow.solve, {}, {"method": "first-order"}),
-    "route": (a2aflow.route, {"layers": None}, {"method": "single"}),
-    "schedule": (a2aflow.schedule, {"loss": FAILED_GAP}, {"method": "list"}),
+    "solve": (alltoall.solve, {}, {"method": "first-order"}),
+    "route": (alltoall.route, {"layers": None}, {"method": "single"}),
+    "schedule": (alltoall.schedule, {"loss": FAILED_GAP}, {"method": "list"}),
 }
 """What is asked after a failure, how, and how besides where there is no last answer."""
 

@@ -14,12 +14,12 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-from a2aflow import Problem, SolveSettings, build
-from a2aflow.check.routes import check_routes
-from a2aflow.flows.methods import solve_master
-from a2aflow.routes.layers.assign import assign_layers
-from a2aflow.routes.single import COARSE_BOUND_GAP, route_chunks
-from a2aflow.settings import RouteSettings
+from alltoall import Problem, SolveSettings, build
+from alltoall.check.routes import check_routes
+from alltoall.flows.methods import solve_master
+from alltoall.routes.layers.assign import assign_layers
+from alltoall.routes.single import COARSE_BOUND_GAP, route_chunks
+from alltoall.settings import RouteSettings
 
 Result = TypeVar("Result")
 

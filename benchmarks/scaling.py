@@ -8,10 +8,10 @@ that is called optimal.
 
 import argparse
 
-from a2aflow import Problem, build
-from a2aflow.schedules.search import find_timestepped
-from a2aflow.settings import ScheduleSettings
-from a2aflow.topologies.operators import scale_capacities
+from alltoall import Problem, build
+from alltoall.schedules.search import find_timestepped
+from alltoall.settings import ScheduleSettings
+from alltoall.topologies.operators import scale_capacities
 
 SCALES = (1.0, 1e-9, 1e3, 3e6, 1e7, 1e8, 2.5e10, 1e12)
 

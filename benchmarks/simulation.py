@@ -10,7 +10,7 @@ in this run, and by how much the coarse time is above the exact one. `--full` ad
 import argparse
 import time
 
-import a2aflow
+import alltoall
 
 SMALL = (("torus:4x4x4", "extp"), ("genkautz:n=64,d=4", "extp"))
 LARGE = (("genkautz:n=200,d=4", "extp"), ("genkautz:n=1000,d=4", "native"))
@@ -19,10 +19,10 @@ ROUTE_SECONDS = 30.0
 """A time limit for the bound of a thousand nodes, of which only the routes matter here."""
 
 
-def timed(routes: a2aflow.Routes, weights: str, resolution: float) -> tuple[float, float]:
+def timed(routes: alltoall.Routes, weights: str, resolution: float) -> tuple[float, float]:
     """Return the simulated seconds, and those that it took."""
     began = time.perf_counter()
-    found = a2aflow.simulate(
+    found = alltoall.simulate(
         routes, link_bandwidth="8Gbps", sizes=10**6, weights=weights, resolution=resolution
     )
     return found.seconds, time.perf_counter() - began
@@ -33,10 +33,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--full", action="store_true", help="200 and 1,000 nodes too")
     cases = SMALL + (LARGE if parser.parse_args().full else ())
-    a2aflow.simulate(a2aflow.route("ring:4"), link_bandwidth=1.0)  # Compiles the kernel.
+    alltoall.simulate(alltoall.route("ring:4"), link_bandwidth=1.0)  # Compiles the kernel.
     print(f"{'routes':32}{'flows':>9}{'weights':>9}{'exact s':>9}{'coarse s':>9}{'above':>9}")
     for spec, method in cases:
-        routes = a2aflow.route(spec, method=method, layers=None, time_limit=ROUTE_SECONDS)
+        routes = alltoall.route(spec, method=method, layers=None, time_limit=ROUTE_SECONDS)
         for weights in ("equal", "share"):
             exact, took = timed(routes, weights, 0.0)
             coarse, less = timed(routes, weights, COARSE)

@@ -3,7 +3,7 @@
     python benchmarks/startup.py
 
 Each command runs several times, and the least counts: what else the machine does only adds. A rank
-is a process of `a2aflow run --on mpi` that has imported all it needs and joined MPI, but not yet
+is a process of `alltoall run --on mpi` that has imported all it needs and joined MPI, but not yet
 moved a byte; its memory is the largest that it ever had resident.
 """
 
@@ -14,19 +14,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 REPEATS = 7
-A2AFLOW = str(Path(sys.executable).with_name("a2aflow"))
+ALLTOALL = str(Path(sys.executable).with_name("alltoall"))
 
 COMMANDS: dict[str, tuple[list[str], float]] = {
-    "import a2aflow": ([sys.executable, "-c", "import a2aflow"], 3),
-    "a2aflow --help": ([A2AFLOW, "--help"], 8),
-    "a2aflow --version": ([A2AFLOW, "--version"], 8),
-    "a2aflow topology --list": ([A2AFLOW, "topology", "--list"], 8),
-    "a2aflow sovle torus:3x3": ([A2AFLOW, "sovle", "torus:3x3"], 8),
-    "a2aflow solve trous:3x3": ([A2AFLOW, "solve", "trous:3x3"], 8),
+    "import alltoall": ([sys.executable, "-c", "import alltoall"], 3),
+    "alltoall --help": ([ALLTOALL, "--help"], 8),
+    "alltoall --version": ([ALLTOALL, "--version"], 8),
+    "alltoall topology --list": ([ALLTOALL, "topology", "--list"], 8),
+    "alltoall sovle torus:3x3": ([ALLTOALL, "sovle", "torus:3x3"], 8),
+    "alltoall solve trous:3x3": ([ALLTOALL, "solve", "trous:3x3"], 8),
 }
 """What is run, and the most that it may cost."""
 
-RANK = "import a2aflow.runtime.worker, a2aflow.runtime.mpi"
+RANK = "import alltoall.runtime.worker, alltoall.runtime.mpi"
 RANK_SECONDS, RANK_MEGABYTES = 0.3, 40.0
 
 

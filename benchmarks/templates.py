@@ -18,15 +18,15 @@ from time import perf_counter
 
 import numpy as np
 
-import a2aflow
-from a2aflow.check.template import template_time
-from a2aflow.flows import solve
-from a2aflow.flows.symmetry.automorphisms import find_generators
-from a2aflow.flows.symmetry.orbits import link_maps
-from a2aflow.flows.symmetry.translations import find_translations
-from a2aflow.paths.candidates import candidate_paths
-from a2aflow.routes.skews import Family
-from a2aflow.settings import RouteSettings, SolveSettings
+import alltoall
+from alltoall.check.template import template_time
+from alltoall.flows import solve
+from alltoall.flows.symmetry.automorphisms import find_generators
+from alltoall.flows.symmetry.orbits import link_maps
+from alltoall.flows.symmetry.translations import find_translations
+from alltoall.paths.candidates import candidate_paths
+from alltoall.routes.skews import Family
+from alltoall.settings import RouteSettings, SolveSettings
 
 SPECS = ("torus:4x4", "hypercube:4", "genkautz:n=32,d=4")
 DEMANDS = {"pairs": 600, "destinations": 200}
@@ -54,7 +54,7 @@ QUANTILES = (0.1, 0.5, 0.9, 1.0)
 def main() -> None:
     """Print a block per topology and family."""
     for spec in sys.argv[1:] or SPECS:
-        problem = a2aflow.Problem.all_to_all(a2aflow.build(spec))
+        problem = alltoall.Problem.all_to_all(alltoall.build(spec))
         made = templates(problem)
         for family, count in DEMANDS.items():
             random = np.random.default_rng(2026)
@@ -63,34 +63,35 @@ def main() -> None:
             report(problem, f"{spec} {family}", made, matrices, bounds)
 
 
-def templates(problem: a2aflow.Problem) -> dict[str, a2aflow.Routes | a2aflow.Schedule]:
+def templates(problem: alltoall.Problem) -> dict[str, alltoall.Routes | alltoall.Schedule]:
     """Make all templates of a topology."""
     begin = perf_counter()
-    made: dict[str, a2aflow.Routes | a2aflow.Schedule] = {
-        name: a2aflow.route(problem, method=name, layers=None) for name in (PLAIN, "ewsp", "single")
+    made: dict[str, alltoall.Routes | alltoall.Schedule] = {
+        name: alltoall.route(problem, method=name, layers=None)
+        for name in (PLAIN, "ewsp", "single")
     }
     plain = perf_counter() - begin
     for family in ("skew", *DEMANDS):
-        made[f"robust {family}"] = a2aflow.route(problem, robust=[family], layers=None)
+        made[f"robust {family}"] = alltoall.route(problem, robust=[family], layers=None)
     print(
         f"\nplain templates in {plain:.1f} s, robust ones in {perf_counter() - begin - plain:.1f} s"
     )
-    made["schedule"] = a2aflow.schedule(problem)
-    made["schedule, robust skew"] = a2aflow.schedule(problem, robust=["skew"])
+    made["schedule"] = alltoall.schedule(problem)
+    made["schedule, robust skew"] = alltoall.schedule(problem, robust=["skew"])
     return made
 
 
-def bound(problem: a2aflow.Problem, matrix: np.ndarray) -> float:
+def bound(problem: alltoall.Problem, matrix: np.ndarray) -> float:
     """Return the certified bound of a demand."""
-    posed = a2aflow.Problem(problem.topology, a2aflow.Demand(len(matrix), matrix))
+    posed = alltoall.Problem(problem.topology, alltoall.Demand(len(matrix), matrix))
     method = "grouped" if len(matrix) <= LP_TERMINALS else "first-order"
     return solve(posed, method, SolveSettings(gap=BOUND_GAP, symmetry=False)).bound
 
 
 def report(
-    problem: a2aflow.Problem,
+    problem: alltoall.Problem,
     title: str,
-    made: dict[str, a2aflow.Routes | a2aflow.Schedule],
+    made: dict[str, alltoall.Routes | alltoall.Schedule],
     matrices: np.ndarray,
     bounds: np.ndarray,
 ) -> None:
@@ -99,7 +100,7 @@ def report(
     print(
         f"{title:40} {'10 %':>7} {'median':>7} {'90 %':>7} {'worst':>7}  ratio  {'mean':>7}  ratio"
     )
-    demands = [a2aflow.Demand(len(each), each) for each in matrices]
+    demands = [alltoall.Demand(len(each), each) for each in matrices]
     plain = np.zeros(2)
     for name, template in made.items():
         losses = np.array([template_time(template, each) for each in demands]) / bounds - 1
@@ -126,7 +127,7 @@ class Floor:
     rounds prove is true of all paths.
     """
 
-    def __init__(self, problem: a2aflow.Problem, matrices: np.ndarray, bounds: np.ndarray) -> None:
+    def __init__(self, problem: alltoall.Problem, matrices: np.ndarray, bounds: np.ndarray) -> None:
         topology = self.topology = problem.topology
         self.size = len(topology.terminals)
         # What each demand has of each pair, in units of its bound: [demands, pairs].
@@ -175,9 +176,9 @@ class Floor:
         """Return the floor."""
         matrix = np.zeros(self.size**2)
         matrix[self.firsts] = 1.0
-        demand = a2aflow.Demand(self.size, matrix.reshape(self.size, -1))
+        demand = alltoall.Demand(self.size, matrix.reshape(self.size, -1))
         settings = RouteSettings(paths="bounded", slack=LONGER)
-        paths = candidate_paths(a2aflow.Problem(self.topology, demand), settings)
+        paths = candidate_paths(alltoall.Problem(self.topology, demand), settings)
         first = np.searchsorted(self.firsts, paths.pair(self.size))
         cell = paths.link * len(self.firsts) + first[paths.path_of_link]
         cells = self.topology.links * len(self.firsts)
@@ -201,7 +202,7 @@ class Floor:
         return self.proven(mean)
 
 
-def members(problem: a2aflow.Problem) -> np.ndarray:
+def members(problem: alltoall.Problem) -> np.ndarray:
     """Return all automorphisms [order, nodes], or only translations if there are too many."""
     generators = find_generators(problem)
     found = {tuple(range(problem.topology.nodes)): None}

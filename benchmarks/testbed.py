@@ -15,12 +15,12 @@ import csv
 from dataclasses import dataclass
 from pathlib import Path
 
-import a2aflow
-from a2aflow.ir.bandwidth import bytes_per_second
-from a2aflow.ir.problem import Problem
-from a2aflow.ir.topology import Topology
-from a2aflow.testbed.report import BedReport, BedRow
-from a2aflow.topologies.operators import drop_links, with_host_bandwidth
+import alltoall
+from alltoall.ir.bandwidth import bytes_per_second
+from alltoall.ir.problem import Problem
+from alltoall.ir.topology import Topology
+from alltoall.testbed.report import BedReport, BedRow
+from alltoall.topologies.operators import drop_links, with_host_bandwidth
 from curves import draw
 
 
@@ -37,7 +37,7 @@ class Case:
 
 def cases() -> dict[str, Case]:
     """Return the fabrics of the paper's testbeds, and some of ours."""
-    build = a2aflow.build
+    build = alltoall.build
     torus = build("torus:3x3x3")
     return {
         "K44": Case(build("bipartite:4x4"), "40mbit", 4 << 20, 0.97, 3.5),
@@ -101,10 +101,10 @@ def small(name: str, case: Case, iterations: int) -> list[dict[str, object]]:
 def fft(name: str, case: Case, iterations: int) -> list[dict[str, object]]:
     """Transform a grid over the fabric, by the library's own, the schedule, and along routes."""
     problem = Problem.all_to_all(case.topology)
-    report = a2aflow.fft3d(
+    report = alltoall.fft3d(
         GRIDS[len(case.topology.terminals)],
-        schedule=a2aflow.schedule(problem),
-        routes=[a2aflow.route(problem, method=method) for method in FFT_ROUTES],
+        schedule=alltoall.schedule(problem),
+        routes=[alltoall.route(problem, method=method) for method in FFT_ROUTES],
         rate=case.rate,
         iterations=iterations,
         warmup=1,
@@ -128,10 +128,10 @@ def recovery(name: str, case: Case, iterations: int) -> list[dict[str, object]]:
     problem = Problem.all_to_all(case.topology)
     ends = f"{case.topology.tail[0]}-{case.topology.head[0]}"
     rows: list[dict[str, object]] = []
-    answers: dict[str, a2aflow.Schedule | a2aflow.Routes]
-    answers = {"schedule": a2aflow.schedule(problem), "routes": a2aflow.route(problem)}
+    answers: dict[str, alltoall.Schedule | alltoall.Routes]
+    answers = {"schedule": alltoall.schedule(problem), "routes": alltoall.route(problem)}
     for kind, answer in answers.items():
-        report = a2aflow.run(
+        report = alltoall.run(
             answer, on="testbed", sizes=[64 << 10], iterations=1, warmup=0, rate=case.rate, cut=ends
         )
         assert isinstance(report, BedReport)
@@ -150,8 +150,8 @@ def recovery(name: str, case: Case, iterations: int) -> list[dict[str, object]]:
 def _ran(
     name: str, case: Case, sizes: list[int], iterations: int, native: bool = True
 ) -> list[dict[str, object]]:
-    schedule = a2aflow.schedule(Problem.all_to_all(case.topology))
-    report = a2aflow.run(
+    schedule = alltoall.schedule(Problem.all_to_all(case.topology))
+    report = alltoall.run(
         schedule,
         on="testbed",
         sizes=sizes,
@@ -160,7 +160,7 @@ def _ran(
         timeout=900,
         native=native,
     )
-    predicted = a2aflow.simulate(
+    predicted = alltoall.simulate(
         schedule, link_bandwidth=bytes_per_second(case.rate), sizes=sizes, sharing="fair"
     )
     assert isinstance(report, BedReport)
@@ -189,11 +189,11 @@ def _routed(
 ) -> list[dict[str, object]]:
     rows: list[dict[str, object]] = []
     for method in methods:
-        routes = a2aflow.route(Problem.all_to_all(case.topology), method=method)
-        report = a2aflow.run(
+        routes = alltoall.route(Problem.all_to_all(case.topology), method=method)
+        report = alltoall.run(
             routes, on="testbed", sizes=sizes, iterations=iterations, rate=case.rate, timeout=900
         )
-        predicted = a2aflow.simulate(
+        predicted = alltoall.simulate(
             routes, link_bandwidth=bytes_per_second(case.rate), sizes=sizes, weights="share"
         )
         assert isinstance(report, BedReport)

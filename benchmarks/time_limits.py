@@ -61,17 +61,17 @@ class Run:
 
 BY_PROCESSOR = """
 import time
-import a2aflow.settings
-a2aflow.settings.clock = time.process_time
-from a2aflow.cli import main
+import alltoall.settings
+alltoall.settings.clock = time.process_time
+from alltoall.cli import main
 main()
 """
 """A command line whose time limits count the seconds of the processor."""
 
 
 def run(words: list[str], by_processor: bool) -> Run:
-    """Run a2aflow with words in a process of its own."""
-    start = ["-c", BY_PROCESSOR] if by_processor else ["-m", "a2aflow"]
+    """Run alltoall with words in a process of its own."""
+    start = ["-c", BY_PROCESSOR] if by_processor else ["-m", "alltoall"]
     command = [sys.executable, *start, *words]
     began = time.monotonic()
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from a2aflow.runtime.processes import Command, grouped
+from alltoall.runtime.processes import Command, grouped
 
 SHARDS = ("1K", "4K", "16K", "64K", "256K", "1M")
 TURNS, WARMUP = 40, 5
@@ -25,9 +25,9 @@ LIMIT = 900.0
 
 def launch(topology: str, shards: tuple[str, ...]) -> str:
     """Start as many ranks as the topology has terminals; return what the first one said."""
-    import a2aflow  # noqa: PLC0415  (only the launcher needs a solver)
+    import alltoall  # noqa: PLC0415  (only the launcher needs a solver)
 
-    schedule = a2aflow.schedule(topology)
+    schedule = alltoall.schedule(topology)
     ranks = schedule.problem.demand.terminals
     with grouped() as group:
         path = group.folder / "schedule.json"
@@ -36,7 +36,7 @@ def launch(topology: str, shards: tuple[str, ...]) -> str:
         commands = [
             Command(
                 [sys.executable, __file__, "--rank", str(rank), str(ranks), str(path), *shards],
-                {**variables, "A2AFLOW_STORE": str(group.folder / "store")},
+                {**variables, "ALLTOALL_STORE": str(group.folder / "store")},
                 group.folder / f"{rank}.log",
             )
             for rank in range(ranks)
@@ -50,10 +50,10 @@ def work(rank: int, ranks: int, path: Path, shards: list[str]) -> None:
     import torch  # noqa: PLC0415
     import torch.distributed as dist  # noqa: PLC0415
 
-    from a2aflow.runtime.sizes import parse_sizes  # noqa: PLC0415
-    from a2aflow.runtime.torch_backend import wrap  # noqa: PLC0415
+    from alltoall.runtime.sizes import parse_sizes  # noqa: PLC0415
+    from alltoall.runtime.torch_backend import wrap  # noqa: PLC0415
 
-    store = dist.FileStore(os.environ["A2AFLOW_STORE"], ranks)
+    store = dist.FileStore(os.environ["ALLTOALL_STORE"], ranks)
     dist.init_process_group("gloo", store=store, rank=rank, world_size=ranks)
     gloo, ours = dist.group.WORLD, wrap(None, path)
 

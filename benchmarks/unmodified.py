@@ -1,4 +1,4 @@
-"""Programs that nobody here wrote, as they are and under `a2aflow wrap`: results, calls, time.
+"""Programs that nobody here wrote, as they are and under `alltoall wrap`: results, calls, time.
 
     python benchmarks/unmodified.py [--spec hypercube:3] [--mpiexec /usr/bin/mpiexec]
     python benchmarks/unmodified.py --rate 400mbit --only hpcc
@@ -24,11 +24,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import a2aflow
-from a2aflow.ir.bandwidth import bytes_per_second
-from a2aflow.testbed.launch import temporary_bed
+import alltoall
+from alltoall.ir.bandwidth import bytes_per_second
+from alltoall.testbed.launch import temporary_bed
 
-REPORT = re.compile(r"a2aflow: (\d+) of (\d+) all-to-alls? used the schedule \((\d+) bytes")
+REPORT = re.compile(r"alltoall: (\d+) of (\d+) all-to-alls? used the schedule \((\d+) bytes")
 SECONDS = 900
 PSEUDO = Path("/usr/share/espresso/pseudo")
 ENVIRONMENT = {
@@ -42,7 +42,7 @@ ENVIRONMENT = {
 """Open MPI refuses root, and more ranks than cores, unless told."""
 
 HPL = """{name}
-a2aflow
+alltoall
 HPL.out
 8
 1
@@ -197,7 +197,7 @@ def run(command: list[str], folder: Path) -> tuple[float, str]:
 
 
 @contextmanager
-def placed(schedule: a2aflow.Schedule, rate: str | None) -> Iterator[list[str]]:
+def placed(schedule: alltoall.Schedule, rate: str | None) -> Iterator[list[str]]:
     """Give what takes a rank to its node of a fabric; nothing without a rate."""
     if rate is None:
         yield []
@@ -215,13 +215,13 @@ def main() -> None:
     parser.add_argument("--rate", help="of the links of a fabric to run on, such as 400mbit")
     parser.add_argument("--only", nargs="*", default=[each.name for each in PROGRAMS])
     asked = parser.parse_args()
-    schedule = a2aflow.schedule(asked.spec)
+    schedule = alltoall.schedule(asked.spec)
     ranks = len(schedule.problem.topology.terminals)
     print(f"{asked.spec}, {ranks} ranks of {asked.mpiexec}")
     print(f"{'program':8}{'used':>7}{'of':>8}{'bytes':>12}{'time ratio':>12}  result")
     with placed(schedule, asked.rate) as prefix:
         start = [asked.mpiexec, "-n", str(ranks), *prefix]
-        wrap = [sys.executable, "-m", "a2aflow", "wrap", "schedule.json", "--report"]
+        wrap = [sys.executable, "-m", "alltoall", "wrap", "schedule.json", "--report"]
         wrap += ["--mpicc", str(Path(asked.mpicc).absolute())] if asked.mpicc else []
         for program in PROGRAMS:
             if program.name in asked.only:
@@ -229,7 +229,7 @@ def main() -> None:
 
 
 def compare(
-    program: Program, schedule: a2aflow.Schedule, start: list[str], wrap: list[str]
+    program: Program, schedule: alltoall.Schedule, start: list[str], wrap: list[str]
 ) -> None:
     """Run a program as it is and under `wrap`; print what became of it."""
     with tempfile.TemporaryDirectory() as name:

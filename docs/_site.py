@@ -5,8 +5,8 @@ from typing import Any
 
 from mkdocs.structure.files import File, Files
 
-import a2aflow
-from a2aflow.ir.files.drawing import draw_svg
+import alltoall
+from alltoall.ir.files.drawing import draw_svg
 
 SPECS = (
     *("ring:12", "mesh:4x5", "torus:5x5", "hypercube:4", "bipartite:4x4", "complete:8"),
@@ -21,11 +21,11 @@ def on_files(files: Files, config: Any) -> Files:
     page = [
         "# Gallery",
         "",
-        "Drawn by `a2aflow topology SPEC --draw FILE.svg` when this site was built.",
+        "Drawn by `alltoall topology SPEC --draw FILE.svg` when this site was built.",
         "",
     ]
     for number, spec in enumerate(SPECS):
-        topology = a2aflow.build(spec)
+        topology = alltoall.build(spec)
         name = f"gallery/{number:02}.svg"
         files.append(File.generated(config, name, content=draw_svg(topology)))
         page += [f"## {escape(spec)}", "", f"![{escape(topology.name)}]({name}){{ width=480 }}", ""]

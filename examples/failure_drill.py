@@ -8,20 +8,20 @@ Both are certified: nobody has to believe that the repair is good enough.
 
 import sys
 
-import a2aflow
+import alltoall
 
 
 def main(spec: str) -> None:
     """Cut every cable, repair, solve, and tell."""
-    topology = a2aflow.build(spec)
-    before = a2aflow.solve(topology)
+    topology = alltoall.build(spec)
+    before = alltoall.solve(topology)
     ends = zip(topology.tail.tolist(), topology.head.tolist(), strict=True)
     cables = sorted({tuple(sorted(each)) for each in ends})
     after = {}
     for cable in cables:
-        left = a2aflow.remove_links(topology, [cable])
-        repaired = a2aflow.solve(left, last=before, repair=True)
-        solved = a2aflow.solve(left)
+        left = alltoall.remove_links(topology, [cable])
+        repaired = alltoall.solve(left, last=before, repair=True)
+        solved = alltoall.solve(left)
         assert solved.bound <= repaired.time
         after[cable] = repaired.time, solved.time
     worst = max(cables, key=lambda cable: after[cable][1])

@@ -3,17 +3,17 @@
     python examples/fft.py [GRID] [SPEC]
 
 The result is compared with numpy's, every shard to the bit. On one machine the links are memory;
-as root on Linux, `a2aflow workload fft3d --rate 40mbit` has emulated ones.
+as root on Linux, `alltoall workload fft3d --rate 40mbit` has emulated ones.
 """
 
 import sys
 
-import a2aflow
+import alltoall
 
 
 def main(grid: str, spec: str) -> None:
     """Transform, and print the three bands of both ways."""
-    report = a2aflow.fft3d(grid, schedule=spec, iterations=3)
+    report = alltoall.fft3d(grid, schedule=spec, iterations=3)
     print(f"{grid} points on {report.ranks} ranks, checked against {report.checked}")
     for row in report.rows:
         bands = row.fft2d_pack, row.alltoall, row.unpack_fft1d

@@ -6,14 +6,14 @@ Two hosts of eight GPUs with a fast fabric inside and few NICs outside. Across h
 the limit; groups that stay inside a host do not feel them.
 """
 
-import a2aflow
+import alltoall
 
 SPEC = "cluster:hosts=2,gpus=8,inside=nvswitch:3600,nics=4x400,outside=ring"
 
 
 def main() -> None:
     """Solve for all GPUs, and for groups of one host and across."""
-    topology = a2aflow.build(SPEC)
+    topology = alltoall.build(SPEC)
     gpus = topology.terminals.tolist()
     half = len(gpus) // 2
     groups = {
@@ -22,7 +22,7 @@ def main() -> None:
         "pairs across hosts": [list(pair) for pair in zip(gpus[:half], gpus[half:], strict=True)],
     }
     for name, members in groups.items():
-        flow = a2aflow.solve(topology, groups=members)
+        flow = alltoall.solve(topology, groups=members)
         peers = len(members[0]) - 1
         print(f"{name:20} {peers / flow.time:8.1f} Gbit/s per GPU, gap {max(flow.gap, 0):.0e}")
 

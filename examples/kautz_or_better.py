@@ -10,14 +10,14 @@ import sys
 
 import numpy as np
 
-import a2aflow
+import alltoall
 
 SWAPS = 3000
 
 
 def filled(nodes: int, degree: int) -> tuple[list[int], list[int]]:
     """Return the links of the generalized Kautz graph, with the ports of its self-loops in use."""
-    kautz = a2aflow.build(f"genkautz:n={nodes},d={degree}")
+    kautz = alltoall.build(f"genkautz:n={nodes},d={degree}")
     tail, head = kautz.tail.tolist(), kautz.head.tolist()
     free = [node for node in range(nodes) for _ in range(degree - tail.count(node))]
     return tail + free, head + free[1:] + free[:1]
@@ -56,12 +56,12 @@ def improved(nodes: int, tail: list[int], head: list[int]) -> list[int]:
 
 def main(nodes: int, degree: int) -> None:
     """Compare the generalized Kautz graph with what swaps make of it."""
-    kautz = a2aflow.solve(f"genkautz:n={nodes},d={degree}")
+    kautz = alltoall.solve(f"genkautz:n={nodes},d={degree}")
     tail, head = filled(nodes, degree)
     head = improved(nodes, tail, head)
     links = [(u, v, 1.0) for u, v in zip(tail, head, strict=True)]
-    better = a2aflow.solve(a2aflow.Topology.from_links("swapped", nodes, links))
-    print(f"bound for any graph {float(a2aflow.regular_bound(nodes, degree)):8.4f}")
+    better = alltoall.solve(alltoall.Topology.from_links("swapped", nodes, links))
+    print(f"bound for any graph {float(alltoall.regular_bound(nodes, degree)):8.4f}")
     print(f"generalized Kautz   {kautz.time:8.4f}, certified {kautz.bound:.4f}")
     print(f"after swaps         {better.time:8.4f}, certified {better.bound:.4f}")
     print("better" if better.time < kautz.bound else "not better")

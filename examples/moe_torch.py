@@ -2,7 +2,7 @@
 
     torchrun --standalone --nproc-per-node 4 examples/moe_torch.py --backend gloo
 
-Nothing in here knows of schedules: with `--backend a2aflow` the same all-to-alls go by one.
+Nothing in here knows of schedules: with `--backend alltoall` the same all-to-alls go by one.
 """
 
 import argparse
@@ -80,8 +80,8 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--backend", default="gloo")
     backend = parser.parse_args().backend
-    if backend == "a2aflow":
-        import a2aflow.runtime.torch_backend  # noqa: F401, PLC0415  (registers the backend)
+    if backend == "alltoall":
+        import alltoall.runtime.torch_backend  # noqa: F401, PLC0415  (registers the backend)
     dist.init_process_group(backend)
     losses, _ = train()
     if dist.get_rank() == 0:

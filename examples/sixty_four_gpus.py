@@ -9,7 +9,7 @@ compared by their certified all-to-all rate per GPU; the flow of the best is sav
 import sys
 from pathlib import Path
 
-import a2aflow
+import alltoall
 
 OUTSIDES = ("genkautz:d=4", "torus:2x4", "ring")
 
@@ -19,15 +19,15 @@ def main(folder: Path) -> None:
     times = {}
     for outside in OUTSIDES:
         spec = f"cluster:hosts=8,gpus=8,inside=nvswitch:3600,nics=4x400,outside={outside}"
-        flow = a2aflow.solve(spec, gap=1e-3)
+        flow = alltoall.solve(spec, gap=1e-3)
         times[spec] = flow.time
         rate = 63 / flow.time
         print(f"{outside:14} {rate:7.1f} Gbit/s per GPU, gap {max(flow.gap, 0):.0e}")
     best = min(times, key=times.__getitem__)
     path = folder / "gpus.flow.npz"
-    a2aflow.solve(best, gap=1e-3).save(path)
+    alltoall.solve(best, gap=1e-3).save(path)
     outside = best.partition("outside=")[2]
-    print(f"best: {outside}; its flow is {a2aflow.verify(path).kind}, verified")
+    print(f"best: {outside}; its flow is {alltoall.verify(path).kind}, verified")
 
 
 if __name__ == "__main__":

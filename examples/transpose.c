@@ -2,7 +2,7 @@
  *
  *   mpicc -o transpose examples/transpose.c
  *   mpiexec -n 8 ./transpose                                  as it is
- *   a2aflow wrap cube.json -- mpiexec -n 8 ./transpose        by a schedule
+ *   alltoall wrap cube.json -- mpiexec -n 8 ./transpose        by a schedule
  */
 #include <mpi.h>
 #include <stdio.h>

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from a2aflow.cli.app import run as run_words
-from a2aflow.cli.compiling import MESSAGE
+from alltoall.cli.app import run as run_words
+from alltoall.cli.compiling import MESSAGE
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ def without_compiling(said: str) -> str:
 
 
 def runner(capsys: pytest.CaptureFixture[str]) -> Run:
-    """Return a function that calls a2aflow with words."""
+    """Return a function that calls alltoall with words."""
 
     def call(*words: object) -> Outcome:
         code = run_words([str(word) for word in words])

@@ -9,19 +9,19 @@ import numba
 import pytest
 from hypothesis import HealthCheck, settings
 
-from a2aflow.flows import METHODS
-from a2aflow.lowering import TARGETS
-from a2aflow.registry import Registry
-from a2aflow.routes import ROUTERS
-from a2aflow.topologies.families import FAMILIES
+from alltoall.flows import METHODS
+from alltoall.lowering import TARGETS
+from alltoall.registry import Registry
+from alltoall.routes import ROUTERS
+from alltoall.topologies.families import FAMILIES
 from command_line import Run, runner
 from doc_pages import PAGES, read_page
 
 # Solving takes what it takes on a busy machine: no test judges by the clock.
 settings.register_profile(
-    "a2aflow", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+    "alltoall", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
-settings.load_profile("a2aflow")
+settings.load_profile("alltoall")
 
 
 MAY_SKIP = ("torch", "gurobi", "testbed", "SimGrid", "chromium")
@@ -58,7 +58,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str]) -> Run:
-    """Return a function that calls a2aflow with words."""
+    """Return a function that calls alltoall with words."""
     return runner(capsys)
 
 

@@ -10,7 +10,7 @@ PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").r
 PROMPT = "$ "
 NOT_RUN = re.compile(r"<!-- not run: (.+) -->")
 FENCE = re.compile(r"```(\w*)$")
-INLINE = re.compile(r"`(a2aflow [a-z0-9][^`]*)`")
+INLINE = re.compile(r"`(alltoall [a-z0-9][^`]*)`")
 PLACEHOLDER = re.compile(r"\b[A-Z]{2,}\b|\b[A-Z]\b")
 SECONDS = re.compile(r"[0-9]+(\.[0-9]+)? s\b|(?<=seconds)(\s+|\": )[0-9]+(\.[0-9]+)?")
 
@@ -131,9 +131,9 @@ def stray_commands(path: Path) -> list[str]:
     return [
         f"{path.relative_to(ROOT)}:{index + 1}: {line.strip()}"
         for index, line in enumerate(lines)
-        if (re.match(r"\s*(\$ )?(\.venv/bin/)?a2aflow [a-z]", line) and index in seen - skipped
+        if (re.match(r"\s*(\$ )?(\.venv/bin/)?alltoall [a-z]", line) and index in seen - skipped
             and not line.startswith(PROMPT))
-        or (re.match(r" {4,}(\$ )?(\.venv/bin/)?a2aflow [a-z]", line) and index not in seen)
+        or (re.match(r" {4,}(\$ )?(\.venv/bin/)?alltoall [a-z]", line) and index not in seen)
     ]  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from a2aflow.runtime.processes import Command, grouped
+from alltoall.runtime.processes import Command, grouped
 
 INSTALLED = importlib.util.find_spec("torch") is not None
 needs_torch = pytest.mark.skipif(

@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from a2aflow.ir.certificate import Certificate
-from a2aflow.ir.chunks import Chunks
-from a2aflow.ir.problem import Problem
-from a2aflow.ir.schedule import Schedule
-from a2aflow.ir.topology import Topology
-from a2aflow.paths.shortest import Adjacency, shortest_tree
+from alltoall.ir.certificate import Certificate
+from alltoall.ir.chunks import Chunks
+from alltoall.ir.problem import Problem
+from alltoall.ir.schedule import Schedule
+from alltoall.ir.topology import Topology
+from alltoall.paths.shortest import Adjacency, shortest_tree
 
 KEYS = ("step", "source", "destination", "chunk", "link")
 """What a schedule says of every send."""

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from a2aflow.ir.schedule import Schedule
-from a2aflow.lowering import TARGETS, Options, targets_for
-from a2aflow.verification import verify_text
+from alltoall.ir.schedule import Schedule
+from alltoall.lowering import TARGETS, Options, targets_for
+from alltoall.verification import verify_text
 from simulator_files import READERS, check_traffic
 
 EXECUTED = tuple(name for name in targets_for(Schedule) if name not in READERS)

@@ -11,10 +11,10 @@ from operator import itemgetter
 import numpy as np
 from scipy.optimize import linprog
 
-from a2aflow.ir.flow import Flow
-from a2aflow.ir.problem import Problem
-from a2aflow.ir.routes import Routes
-from a2aflow.ir.schedule import Schedule
+from alltoall.ir.flow import Flow
+from alltoall.ir.problem import Problem
+from alltoall.ir.routes import Routes
+from alltoall.ir.schedule import Schedule
 
 SMALL = 1e-6
 """How far sums of floats may be off."""

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from a2aflow.errors import MissingComponentError
-from a2aflow.runtime.engine.build import build
-from a2aflow.runtime.mpiexec import Mpi, find_mpi
-from a2aflow.runtime.processes import Command, grouped
+from alltoall.errors import MissingComponentError
+from alltoall.runtime.engine.build import build
+from alltoall.runtime.mpiexec import Mpi, find_mpi
+from alltoall.runtime.processes import Command, grouped
 
 HERE = Path(__file__).parent
 PREFIX = Path(sys.executable).parent.parent / "mpi"
@@ -46,16 +46,16 @@ def with_engine(folder: Path, mpicc: Path, shared: Path) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(shared / "cache"))
         built = build(mpicc).engine.parent
-    link = folder / "cache" / "a2aflow" / built.name
+    link = folder / "cache" / "alltoall" / built.name
     link.parent.mkdir(parents=True)
     link.symlink_to(built)
     return folder
 
 
 def wrapped(words: list[str], mpi: Mpi, ranks: int, program: list[str], folder: Path) -> str:
-    """Run `a2aflow wrap` over ranks of a program, and return what was said."""
+    """Run `alltoall wrap` over ranks of a program, and return what was said."""
     inner = mpi.command(ranks, program)
-    command = [sys.executable, "-m", "a2aflow", "wrap", *words, "--", *inner]
+    command = [sys.executable, "-m", "alltoall", "wrap", *words, "--", *inner]
     variables = {**mpi.variables(ranks), "XDG_CACHE_HOME": str(folder / "cache")}
     return started(command, variables, folder)
 

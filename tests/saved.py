@@ -5,10 +5,10 @@ from pathlib import Path
 
 import numpy as np
 
-from a2aflow.ir.arrays import Ints
-from a2aflow.ir.files.json import schedule_to_json, write_json
-from a2aflow.ir.schedule import Schedule
-from a2aflow.topologies.spec import build
+from alltoall.ir.arrays import Ints
+from alltoall.ir.files.json import schedule_to_json, write_json
+from alltoall.ir.schedule import Schedule
+from alltoall.topologies.spec import build
 from hop_schedules import hop_schedule
 
 TOPOLOGIES = ("hypercube:3", "twisted-hypercube:3", "bipartite:4x4")

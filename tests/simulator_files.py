@@ -1,4 +1,4 @@
-"""Files for simulators, read back and simulated: a2aflow itself only writes them."""
+"""Files for simulators, read back and simulated: alltoall itself only writes them."""
 
 import re
 from collections import Counter
@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from a2aflow.ir.chunks import PerShard, shards_of
-from a2aflow.ir.schedule import Schedule
-from a2aflow.lowering.programs.traffic import Operation, Traffic
+from alltoall.ir.chunks import PerShard, shards_of
+from alltoall.ir.schedule import Schedule
+from alltoall.lowering.programs.traffic import Operation, Traffic
 
-HEAD = re.compile(r"num_ranks (\d+)\n// a2aflow name (.*)\n// a2aflow shard (\d+)\n")
-RANK = re.compile(r"\nrank (\d+) \{\n((?:// a2aflow to \d+ \d+\n)*)((?:l.*\n)*)\}\n")
+HEAD = re.compile(r"num_ranks (\d+)\n// alltoall name (.*)\n// alltoall shard (\d+)\n")
+RANK = re.compile(r"\nrank (\d+) \{\n((?:// alltoall to \d+ \d+\n)*)((?:l.*\n)*)\}\n")
 SEND = re.compile(r"l(\d+): (?:send (\d+)b to|recv (\d+)b from) (\d+) tag (\d+)")
 Fields = dict[int, list[Any]]
 """The values of a protobuf message by the numbers of their fields."""
@@ -74,11 +74,11 @@ def read_chakra(files: Mapping[str, bytes]) -> Traffic:
     assert list(files) == [f"alltoall.{rank}.et" for rank in range(len(files))]
     traces = [[_fields(each) for each in _sized(data)] for data in files.values()]
     about = [_attributes(trace[0][2]) for trace in traces]
-    (name,), (unit,) = about[0]["a2aflow_name"][29], about[0]["a2aflow_shard"][9]
+    (name,), (unit,) = about[0]["alltoall_name"][29], about[0]["alltoall_shard"][9]
     rows = [
         (rank, to, size)
         for rank, told in enumerate(about)
-        for packed in told.get("a2aflow_shards", {}).get(10, [])
+        for packed in told.get("alltoall_shards", {}).get(10, [])
         for to, size in enumerate(_numbers(_fields(packed)[1][0]))
     ]
     operations = [

@@ -5,15 +5,15 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from a2aflow.ir.arrays import Floats, Ints
-from a2aflow.ir.certificate import Certificate
-from a2aflow.ir.chunks import Chunks
-from a2aflow.ir.demand import Demand
-from a2aflow.ir.flow import Flow, Status
-from a2aflow.ir.problem import Problem
-from a2aflow.ir.routes import Routes
-from a2aflow.ir.schedule import Schedule
-from a2aflow.ir.topology import Topology
+from alltoall.ir.arrays import Floats, Ints
+from alltoall.ir.certificate import Certificate
+from alltoall.ir.chunks import Chunks
+from alltoall.ir.demand import Demand
+from alltoall.ir.flow import Flow, Status
+from alltoall.ir.problem import Problem
+from alltoall.ir.routes import Routes
+from alltoall.ir.schedule import Schedule
+from alltoall.ir.topology import Topology
 
 capacities = st.sampled_from([0.25, 0.5, 1.0, 1.0, 1.0, 2.0, 3.0, 10.0])
 

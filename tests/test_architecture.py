@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-import a2aflow
-from a2aflow.cli import verbs
+import alltoall
+from alltoall.cli import verbs
 
-PACKAGE = Path(a2aflow.__file__).parent
+PACKAGE = Path(alltoall.__file__).parent
 
 NOUNS = {"errors", "ir"}
 SOLVING = NOUNS | {"lp", "settings", "paths"}
@@ -79,7 +79,7 @@ DOOR, BEHIND = PACKAGE / "ir/noun.py", {"artefacts", "drawing", "frames"}
 HEAVY = ("numba", "scipy", "networkx", "igraph", "highspy")
 """What neither a checker nor a rank may load: it takes a second and a hundred megabytes."""
 
-EVIDENCE = ("a2aflow.check", "a2aflow.ir", "a2aflow.errors", "numpy")
+EVIDENCE = ("alltoall.check", "alltoall.ir", "alltoall.errors", "numpy")
 """What a checker may import besides the standard library."""
 
 
@@ -101,7 +101,7 @@ def room_of(path: Path) -> str:
 
 
 def module_of(name: str) -> Path | None:
-    """Return the file that an imported name of a2aflow lives in."""
+    """Return the file that an imported name of alltoall lives in."""
     base = PACKAGE.joinpath(*name.split(".")[1:])
     found = [base / "__init__.py", base.with_suffix(".py"), base.parent / "__init__.py"]
     found.append(base.parent.with_suffix(".py"))
@@ -115,9 +115,9 @@ def test_imports_follow_the_way_of_the_data(path: Path) -> None:
     assert room in ROOMS or room in DOORS, f"{here}: {room} is no room of the house"
     for name in imports(path):
         top, *rest = name.split(".")
-        if top == "a2aflow" and room in ROOMS and path.name != PUBLIC:
+        if top == "alltoall" and room in ROOMS and path.name != PUBLIC:
             assert rest or room in USERS, f"{here} imports the whole package"
-        if top == "a2aflow" and rest and room in ROOMS and path.name != PUBLIC:
+        if top == "alltoall" and rest and room in ROOMS and path.name != PUBLIC:
             assert rest[0] in ROOMS[room] | {room}, f"{here} imports {name}"
             assert "public" not in rest, f"{here} imports {name}"
         assert OWNERS.get(top, here) == here, f"{here} imports {name}"
@@ -129,7 +129,7 @@ def test_folders_that_stay_apart(one: str, other: str) -> None:
     within = (PACKAGE / one).glob("*.py") if one == "ir" else (PACKAGE / one).rglob("*.py")
     for path in within:
         for name in imports(path):
-            found = module_of(name) if name.startswith("a2aflow.") else None
+            found = module_of(name) if name.startswith("alltoall.") else None
             assert found is None or not found.is_relative_to(PACKAGE / other), f"{path}: {name}"
 
 
@@ -154,7 +154,7 @@ def test_the_checkers_import_no_producer(path: Path) -> None:
 def test_no_circles() -> None:
     """The modules have an order in which each imports only those before it."""
     graph = {
-        path: {module_of(each) for each in imports(path) if "a2aflow." in each} for path in MODULES
+        path: {module_of(each) for each in imports(path) if "alltoall." in each} for path in MODULES
     }
     known = {
         path: {each for each in found if each not in (None, path)} for path, found in graph.items()
@@ -165,12 +165,12 @@ def test_no_circles() -> None:
 @pytest.mark.parametrize(
     "module",
     [
-        "a2aflow.check.flow",
-        "a2aflow.runtime.worker",
-        "a2aflow.workloads.worker",
-        "a2aflow.workloads.fft3d",
-        "a2aflow.workloads.moe",
-        "a2aflow.cli.run, a2aflow.cli.testbed, a2aflow.cli.verify, a2aflow.cli.wrap",
+        "alltoall.check.flow",
+        "alltoall.runtime.worker",
+        "alltoall.workloads.worker",
+        "alltoall.workloads.fft3d",
+        "alltoall.workloads.moe",
+        "alltoall.cli.run, alltoall.cli.testbed, alltoall.cli.verify, alltoall.cli.wrap",
     ],
 )
 def test_checkers_and_ranks_are_light(module: str) -> None:
@@ -189,7 +189,7 @@ def test_a_verb_loads_nothing_to_draw_with() -> None:
     """Of what igraph draws with, and of graphs that nobody gave, a call loads nothing."""
     unused = ("matplotlib", "networkx")
     program = (
-        "import sys; from a2aflow.cli.app import run; run(['solve', 'hypercube:2'])\n"
+        "import sys; from alltoall.cli.app import run; run(['solve', 'hypercube:2'])\n"
         f"print(['igraph' in sys.modules, *(each in sys.modules for each in {unused})])"
     )
     found = subprocess.run(
@@ -218,18 +218,18 @@ def test_verbs_need_no_extra() -> None:
 
 def test_public_names_are_what_is_exported() -> None:
     """`__all__` is sorted, and every name of it is there and is listed."""
-    assert a2aflow.__all__ == sorted(a2aflow.__all__)
-    assert set(a2aflow.__all__) <= set(dir(a2aflow))
-    for name in a2aflow.__all__:
-        assert getattr(a2aflow, name) is not None
+    assert alltoall.__all__ == sorted(alltoall.__all__)
+    assert set(alltoall.__all__) <= set(dir(alltoall))
+    for name in alltoall.__all__:
+        assert getattr(alltoall, name) is not None
     with pytest.raises(AttributeError, match="no attribute 'solve_flow'"):
-        a2aflow.__getattr__("solve_flow")
+        alltoall.__getattr__("solve_flow")
 
 
 def test_checkers_of_types_see_what_is_exported() -> None:
     """What the package tells them is what it does when a name is used."""
     block = next(
-        node for node in ast.parse(Path(a2aflow.__file__).read_text()).body if type(node) is ast.If
+        node for node in ast.parse(Path(alltoall.__file__).read_text()).body if type(node) is ast.If
     )
     told = {
         (node.module, alias.name, alias.asname)
@@ -237,14 +237,14 @@ def test_checkers_of_types_see_what_is_exported() -> None:
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
     }
-    assert told == {(module, name, name) for name, module in a2aflow._MODULE_OF.items()}
+    assert told == {(module, name, name) for name, module in alltoall._MODULE_OF.items()}
 
 
 def test_a_name_loads_no_more_than_it_needs() -> None:
     """The package loads nothing of itself, and a noun no solver."""
     program = (
-        "import sys, a2aflow; print([each for each in sys.modules if 'a2aflow.' in each]);"
-        f"a2aflow.Topology; print([each for each in {HEAVY} if each in sys.modules])"
+        "import sys, alltoall; print([each for each in sys.modules if 'alltoall.' in each]);"
+        f"alltoall.Topology; print([each for each in {HEAVY} if each in sys.modules])"
     )
     found = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
@@ -279,7 +279,7 @@ def test_every_function_of_the_library_has_an_example_and_words_for_its_argument
     name: str,
 ) -> None:
     """Keyword-only, typed, each described, and shown at work."""
-    function = getattr(a2aflow, name)
+    function = getattr(alltoall, name)
     first, *others = inspect.signature(function).parameters.values()
     text = inspect.getdoc(function) or ""
     assert first.kind is first.POSITIONAL_OR_KEYWORD

@@ -4,10 +4,10 @@ import ast
 from collections import defaultdict
 from pathlib import Path
 
-import a2aflow
-from a2aflow.flows import sizes
+import alltoall
+from alltoall.flows import sizes
 
-PACKAGE = Path(a2aflow.__file__).parent
+PACKAGE = Path(alltoall.__file__).parent
 
 ROOMS = ("flows", "routes", "schedules", "paths")
 """The rooms that search, each with limits of its own."""

@@ -13,24 +13,24 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from a2aflow.check.flow import check_flow
-from a2aflow.check.routes import check_routes
-from a2aflow.errors import A2AFlowError, FormatError, InputError, TopologyError
-from a2aflow.flows import METHODS, solve
-from a2aflow.flows.warm import repair, solve_from
-from a2aflow.ir.flow import Status
-from a2aflow.ir.problem import Problem
-from a2aflow.lp.program import LinearProgram
-from a2aflow.lp.settings import LPSettings, LPStatus
-from a2aflow.lp.solve import solve_program
-from a2aflow.routes import ROUTERS, route
-from a2aflow.routes.baselines.ewsp import route_ewsp
-from a2aflow.routes.deadlock_free.best import solve_deadlock_free
-from a2aflow.routes.layers.assign import LAYERINGS, assign_layers, layers_in_time
-from a2aflow.schedules.search import find_timestepped
-from a2aflow.settings import RouteSettings, ScheduleSettings, SolveSettings
-from a2aflow.topologies.formats import read_topology
-from a2aflow.topologies.spec import build
+from alltoall.check.flow import check_flow
+from alltoall.check.routes import check_routes
+from alltoall.errors import AlltoallError, FormatError, InputError, TopologyError
+from alltoall.flows import METHODS, solve
+from alltoall.flows.warm import repair, solve_from
+from alltoall.ir.flow import Status
+from alltoall.ir.problem import Problem
+from alltoall.lp.program import LinearProgram
+from alltoall.lp.settings import LPSettings, LPStatus
+from alltoall.lp.solve import solve_program
+from alltoall.routes import ROUTERS, route
+from alltoall.routes.baselines.ewsp import route_ewsp
+from alltoall.routes.deadlock_free.best import solve_deadlock_free
+from alltoall.routes.layers.assign import LAYERINGS, assign_layers, layers_in_time
+from alltoall.schedules.search import find_timestepped
+from alltoall.settings import RouteSettings, ScheduleSettings, SolveSettings
+from alltoall.topologies.formats import read_topology
+from alltoall.topologies.spec import build
 from command_line import Run
 
 SPEC = "genkautz:n=16,d=3"
@@ -65,7 +65,7 @@ class Clock:
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     """Put a clock that counts in the place of the real one."""
     mine = Clock()
-    monkeypatch.setattr("a2aflow.settings.clock", mine)
+    monkeypatch.setattr("alltoall.settings.clock", mine)
     return mine
 
 
@@ -118,7 +118,7 @@ def test_the_clock_starts_with_the_call(name: str, clock: Clock) -> None:
 @pytest.mark.parametrize("name", CALLS)
 def test_a_stop_is_heard_without_a_time_limit(name: str) -> None:
     """Who is told to stop, and has no time limit, ends with an answer or says what is missing."""
-    with suppress(A2AFlowError):
+    with suppress(AlltoallError):
         CALLS[name](SolveSettings(workers=1, stopped=lambda: True))
     layered, notes = layers_in_time(
         route(tiny(), "native"), "lash", None, SolveSettings(stopped=lambda: True)
@@ -183,7 +183,7 @@ def test_layers_end_in_time(
     algorithm: str, limit: int, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Layers are valid, or there are none and a note says why."""
-    monkeypatch.setattr("a2aflow.routes.layers.dependencies.OFFERED_PER_CALL", 20)
+    monkeypatch.setattr("alltoall.routes.layers.dependencies.OFFERED_PER_CALL", 20)
     routes = route(problem(), "native")
     began = clock.now
     layered, notes = layers_in_time(routes, algorithm, None, limited(limit).begin())
@@ -195,7 +195,7 @@ def test_layers_end_in_time(
 
 def test_late_layers_by_orders(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     """Orders that had no time to improve only cost layers: what they miss is offered anyway."""
-    monkeypatch.setattr("a2aflow.flows.sizes.OFFERED_DEPENDENCIES", 0)
+    monkeypatch.setattr("alltoall.flows.sizes.OFFERED_DEPENDENCIES", 0)
     routes = route(problem(), "native")
     calm = assign_layers(routes)
     hurried = assign_layers(routes, settings=limited(60))
@@ -268,7 +268,7 @@ def test_building_an_encoding_ends_in_time(
     run: Run, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """SCCL's takes far longer than any limit on a network beyond its reach; no solver is asked."""
-    monkeypatch.setattr("a2aflow.schedules.sccl._Encoding.solve", None)
+    monkeypatch.setattr("alltoall.schedules.sccl._Encoding.solve", None)
     for limit in (3, 100, 270):  # 240 chunks, 48 links
         began = clock.now
         found = run("schedule", SPEC, "--method", "sccl", "--time-limit", limit)
@@ -288,8 +288,8 @@ def test_programs_that_would_come_too_late(
     method: str, monkeypatch: pytest.MonkeyPatch, clock: Clock
 ) -> None:
     """If building alone would exceed the limit, the flow on shortest paths is the answer."""
-    monkeypatch.setattr("a2aflow.flows.by_lp.VARIABLE_SECONDS", 1.0)
-    monkeypatch.setattr("a2aflow.flows.by_lp.linear_program", None)
+    monkeypatch.setattr("alltoall.flows.by_lp.VARIABLE_SECONDS", 1.0)
+    monkeypatch.setattr("alltoall.flows.by_lp.linear_program", None)
     flow = solve(problem(), method, limited(50))
     assert flow.status is Status.TIME_LIMIT
     check_flow(flow)
@@ -304,7 +304,7 @@ def test_programs_beyond_memory_are_refused() -> None:
 
 def test_paths_beyond_memory_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Path programs too are estimated before they are built."""
-    monkeypatch.setattr("a2aflow.routes.pmcf.MOST_PROGRAM_BYTES", 1 << 10)
+    monkeypatch.setattr("alltoall.routes.pmcf.MOST_PROGRAM_BYTES", 1 << 10)
     with pytest.raises(InputError, match=r"paths of .* links needs about .* GiB"):
         route(problem(), "pmcf")
 
@@ -327,7 +327,7 @@ def test_equal_weights_are_counted_before_they_are_listed() -> None:
 )
 def test_five_million_links_are_refused_at_once(spec: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Families are refused from their counts: not one array is made."""
-    monkeypatch.setattr("a2aflow.topologies.parts.np", None)
+    monkeypatch.setattr("alltoall.topologies.parts.np", None)
     with pytest.raises(TopologyError, match="at most 4,000,000"):
         build(spec)
 
@@ -337,12 +337,12 @@ def test_files_of_five_million_links_are_refused_at_once(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Files are refused from the number of their lines or brackets, before they are parsed."""
-    formats = "a2aflow.topologies.formats"
-    for reader in ("edge_records", "a2aflow_json"):
+    formats = "alltoall.topologies.formats"
+    for reader in ("edge_records", "alltoall_json"):
         monkeypatch.setattr(f"{formats}.{reader}.MAX_LINKS", 100)
     monkeypatch.setattr(f"{formats}.edge_records._read_edge", None)
-    monkeypatch.setattr(f"{formats}.a2aflow_json.parse_json", None)
-    monkeypatch.setattr(f"{formats}.a2aflow_json.OTHER_ARRAYS", 10)
+    monkeypatch.setattr(f"{formats}.alltoall_json.parse_json", None)
+    monkeypatch.setattr(f"{formats}.alltoall_json.OTHER_ARRAYS", 10)
     path = tmp_path / name
     path.write_text("{[0,1,1]" * 200 if name.endswith("json") else "0 1\n" * 200)
     with pytest.raises(FormatError, match="limit of 100"):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-import a2aflow
+import alltoall
 
 ROOT = Path(__file__).parent.parent
 
@@ -43,9 +43,11 @@ def test_the_wheel_has_the_package_and_what_it_compiles(tmp_path: Path) -> None:
         names = wheel.namelist()
         [metadata] = [name for name in names if name.endswith("METADATA")]
         said = wheel.read(metadata).decode()
-    assert "a2aflow/py.typed" in names
-    assert any(name.startswith("a2aflow/runtime/engine/") and name.endswith(".c") for name in names)
-    assert f"Version: {a2aflow.__version__}\n" in said
+    assert "alltoall/py.typed" in names
+    assert any(
+        name.startswith("alltoall/runtime/engine/") and name.endswith(".c") for name in names
+    )
+    assert f"Version: {alltoall.__version__}\n" in said
     assert not [name for name in names if "__pycache__" in name or name.startswith("tests")]
     for version in ("3.11", "3.12", "3.13"):
         assert f"Classifier: Programming Language :: Python :: {version}" in said
@@ -53,4 +55,4 @@ def test_the_wheel_has_the_package_and_what_it_compiles(tmp_path: Path) -> None:
 
 def test_a_citation_names_this_version() -> None:
     """`__version__` is the one place that says it; the citation repeats it."""
-    assert f"\nversion: {a2aflow.__version__}\n" in (ROOT / "CITATION.cff").read_text()
+    assert f"\nversion: {alltoall.__version__}\n" in (ROOT / "CITATION.cff").read_text()

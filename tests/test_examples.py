@@ -41,7 +41,7 @@ def test_sixty_four_gpus(shown: Shown, tmp_path: Path) -> None:
     rates = numbers(text)
     assert len(rates) == 3
     assert text.splitlines()[rates.index(max(rates))].split()[0] in text.splitlines()[-1]
-    assert "a2aflow.flow/1, verified" in text
+    assert "alltoall.flow/1, verified" in text
     assert (tmp_path / "gpus.flow.npz").is_file()
 
 

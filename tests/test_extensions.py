@@ -8,34 +8,34 @@ from typing import Any
 
 import pytest
 
-import a2aflow
-from a2aflow.errors import UsageError
-from a2aflow.flows import METHODS
-from a2aflow.flows import solve as solve_problem
-from a2aflow.lowering import TARGETS
-from a2aflow.routes.baselines.native import route_native
+import alltoall
+from alltoall.errors import UsageError
+from alltoall.flows import METHODS
+from alltoall.flows import solve as solve_problem
+from alltoall.lowering import TARGETS
+from alltoall.routes.baselines.native import route_native
 from command_line import Run
 from conftest import TABLES
 
 
-def star(leaves: int, capacity: float = 1.0) -> a2aflow.Topology:
+def star(leaves: int, capacity: float = 1.0) -> alltoall.Topology:
     """Build a star: leaves around a node in the middle."""
     edges = [(0, leaf, capacity) for leaf in range(1, leaves + 1)]
-    return a2aflow.Topology.from_edges(f"star:{leaves}", leaves + 1, edges)
+    return alltoall.Topology.from_edges(f"star:{leaves}", leaves + 1, edges)
 
 
-def slow(problem: a2aflow.Problem, settings: a2aflow.SolveSettings) -> a2aflow.Flow:
+def slow(problem: alltoall.Problem, settings: alltoall.SolveSettings) -> alltoall.Flow:
     """Solve as `grouped` does."""
     return replace(solve_problem(problem, "grouped", settings), method="slow")
 
 
-def boastful(problem: a2aflow.Problem, settings: a2aflow.SolveSettings) -> a2aflow.Flow:
+def boastful(problem: alltoall.Problem, settings: alltoall.SolveSettings) -> alltoall.Flow:
     """Claim twice the rate that the flow has."""
     flow = slow(problem, settings)
     return replace(flow, rate=2 * flow.rate)
 
 
-def plain(problem: a2aflow.Problem, settings: a2aflow.RouteSettings) -> "a2aflow.Routes":
+def plain(problem: alltoall.Problem, settings: alltoall.RouteSettings) -> "alltoall.Routes":
     """Route as `native` does."""
     return replace(route_native(problem, settings), method="plain")
 
@@ -55,7 +55,7 @@ def veiled(target: Any, sign: str) -> Any:
 
 def test_a_family_is_a_spec_everywhere(run: Run) -> None:
     """Its parameters are those of the SPEC, with their types and defaults."""
-    a2aflow.register_family("star", a2aflow.Family(star, "star:5", "a star"))
+    alltoall.register_family("star", alltoall.Family(star, "star:5", "a star"))
     found = run("solve", "star:leaves=3,capacity=2", "--json")
     assert found.code == 0, found.err
     assert (found.json["topology"], found.json["nodes"]) == ("star:3", 4)
@@ -63,12 +63,12 @@ def test_a_family_is_a_spec_everywhere(run: Run) -> None:
     wrong = run("solve", "star:leaves=many")
     assert wrong.code == 2
     assert "expected a whole number" in wrong.err
-    assert a2aflow.describe("star:3").diameter == 2
+    assert alltoall.describe("star:3").diameter == 2
 
 
 def test_a_method_of_solve(run: Run, tmp_path: Path) -> None:
     """It is named like the others, and what it saves is valid."""
-    a2aflow.register_method("slow", slow)
+    alltoall.register_method("slow", slow)
     saved = tmp_path / "flow.json"
     found = run("solve", "torus:3x3", "--method", "slow", "-o", saved, "--json")
     assert found.code == 0, found.err
@@ -79,7 +79,7 @@ def test_a_method_of_solve(run: Run, tmp_path: Path) -> None:
 
 def test_a_method_is_not_taken_at_its_word(run: Run) -> None:
     """A flow that is not what it claims is an error, not an answer."""
-    a2aflow.register_method("boastful", boastful)
+    alltoall.register_method("boastful", boastful)
     found = run("solve", "ring:4", "--method", "boastful")
     assert found.code == 4
     assert "fails verification" in found.err
@@ -87,34 +87,34 @@ def test_a_method_is_not_taken_at_its_word(run: Run) -> None:
 
 def test_a_method_of_route(run: Run) -> None:
     """Layers are assigned to its routes, and its options are its own affair."""
-    a2aflow.register_method("plain", plain)
+    alltoall.register_method("plain", plain)
     words = ("route", "ring:5", "--method", "plain", "--layers", "df-sssp", "--chunks", 2)
     found = run(*words, "--json")
     assert found.code == 0, found.err
     assert found.json["method"] == "plain"
     assert found.json["layers"] == 2
-    assert a2aflow.route("ring:5", method="plain", seed=3).count == 20
+    assert alltoall.route("ring:5", method="plain", seed=3).count == 20
 
 
 @pytest.mark.parametrize(("verb", "like"), [("schedule", "oneccl"), ("route", "ompi")])
 def test_a_target(run: Run, tmp_path: Path, verb: str, like: str) -> None:
     """Its files are read back when they are written, and recognised by `verify` and `load`."""
-    a2aflow.register_target("veiled", veiled(TARGETS[like], "veiled by a test"))
+    alltoall.register_target("veiled", veiled(TARGETS[like], "veiled by a test"))
     saved, lowered = tmp_path / "noun.json", tmp_path / "lowered"
     assert run(verb, "ring:4", "-o", saved).code == 0
     found = run("lower", saved, "--to", "veiled", "-o", lowered, "--json")
     assert found.code == 0, found.err
     assert lowered.read_text().startswith("# veiled by a test")
     assert run("verify", lowered, "--topology", "ring:4").code == 0
-    a2aflow.load(lowered)
+    alltoall.load(lowered)
 
 
 def test_a_target_whose_files_look_like_those_of_another_is_refused() -> None:
     """Nobody could tell which reader they are for."""
-    for like, make in (("oneccl", a2aflow.schedule), ("ompi", a2aflow.route)):
-        a2aflow.register_target(f"twin-{like}", TARGETS[like])
+    for like, make in (("oneccl", alltoall.schedule), ("ompi", alltoall.route)):
+        alltoall.register_target(f"twin-{like}", TARGETS[like])
         with pytest.raises(UsageError, match=f"reads as one of the target {like}"):
-            a2aflow.lower(make("ring:4"), to=f"twin-{like}")
+            alltoall.lower(make("ring:4"), to=f"twin-{like}")
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ def broken() -> Any:
 def offer(monkeypatch: pytest.MonkeyPatch, offers: dict[str, list[EntryPoint]]) -> None:
     """Let installed packages offer something, as if nobody had looked yet."""
     monkeypatch.setattr(
-        "a2aflow.registry._entry_points",
+        "alltoall.registry._entry_points",
         lambda group: ((each.name, each) for each in offers.get(group, [])),
     )
     for table in TABLES:
@@ -147,15 +147,18 @@ def test_entry_points_of_installed_packages_are_found(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One group of methods serves two tables; each takes what it can use."""
-    family = a2aflow.Family(star, "star:5", "a star")
+    family = alltoall.Family(star, "star:5", "a star")
     methods = [EntryPoint("slow", lambda: slow), EntryPoint("plain", lambda: plain)]
     target = veiled(TARGETS["oneccl"], "veiled by a package")
-    offers = {"a2aflow.families": [EntryPoint("star", lambda: family)], "a2aflow.methods": methods}
-    offer(monkeypatch, offers | {"a2aflow.targets": [EntryPoint("noted", lambda: target)]})
+    offers = {
+        "alltoall.families": [EntryPoint("star", lambda: family)],
+        "alltoall.methods": methods,
+    }
+    offer(monkeypatch, offers | {"alltoall.targets": [EntryPoint("noted", lambda: target)]})
     assert run("solve", "star:3", "--method", "slow", "--json").json["method"] == "slow"
     assert run("route", "star:3", "--method", "plain", "--json").json["method"] == "plain"
     assert run("solve", "star:3", "--method", "plain").code == 2
-    assert a2aflow.lower(a2aflow.schedule("ring:4"), to="noted").target == "noted"
+    assert alltoall.lower(alltoall.schedule("ring:4"), to="noted").target == "noted"
 
 
 def test_a_broken_package_only_hurts_those_who_use_it(
@@ -163,7 +166,7 @@ def test_a_broken_package_only_hurts_those_who_use_it(
 ) -> None:
     """Its name is known, and using it says what is wrong and whose fault it is."""
     points = [EntryPoint("crooked", broken), EntryPoint("slow", lambda: slow)]
-    offer(monkeypatch, {"a2aflow.methods": points})
+    offer(monkeypatch, {"alltoall.methods": points})
     assert run("solve", "ring:4", "--method", "slow").code == 0
     found = run("solve", "ring:4", "--method", "crooked")
     assert found.code == 5
@@ -173,32 +176,32 @@ def test_a_broken_package_only_hurts_those_who_use_it(
 def test_what_cannot_be_registered() -> None:
     """A name that is taken or is none, and things that are not what they should be."""
     with pytest.raises(UsageError, match="'ring' exists already"):
-        a2aflow.register_family("ring", star)
+        alltoall.register_family("ring", star)
     with pytest.raises(UsageError, match="expected a function with a docstring"):
-        a2aflow.register_family("bare", 3)  # type: ignore[arg-type]
+        alltoall.register_family("bare", 3)  # type: ignore[arg-type]
     for name in ("extp", "link"):
         with pytest.raises(UsageError, match=f"{name!r} exists already"):
-            a2aflow.register_method(name, plain)
+            alltoall.register_method(name, plain)
     with pytest.raises(UsageError, match="says it returns a Flow"):
-        a2aflow.register_method("silent", lambda problem, settings: None)  # type: ignore[arg-type]
+        alltoall.register_method("silent", lambda problem, settings: None)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="small letters"):
-        a2aflow.register_method("--Slow", slow)
+        alltoall.register_method("--Slow", slow)
     with pytest.raises(UsageError, match="expected a Target that takes a Schedule or Routes"):
-        a2aflow.register_target("thing", plain)  # type: ignore[arg-type]
+        alltoall.register_target("thing", plain)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="expected a Target that takes a Schedule or Routes"):
-        a2aflow.register_target("flowing", replace(TARGETS["oneccl"], takes=a2aflow.Flow))  # type: ignore[arg-type]
+        alltoall.register_target("flowing", replace(TARGETS["oneccl"], takes=alltoall.Flow))  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="emit and read are to be functions"):
-        a2aflow.register_target("mute", replace(TARGETS["oneccl"], emit=None))  # type: ignore[arg-type]
+        alltoall.register_target("mute", replace(TARGETS["oneccl"], emit=None))  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="'msccl' exists already"):
-        a2aflow.register_target("msccl", TARGETS["oneccl"])
+        alltoall.register_target("msccl", TARGETS["oneccl"])
     with pytest.raises(UsageError, match="begins with a dot"):
-        a2aflow.register_target("bare", replace(TARGETS["oneccl"], suffix="xml"))
+        alltoall.register_target("bare", replace(TARGETS["oneccl"], suffix="xml"))
     with pytest.raises(UsageError, match="was not registered"):
         METHODS.remove("link")
 
 
 def test_a_family_that_builds_something_else_is_refused() -> None:
     """What it returns is no topology, and that is said."""
-    a2aflow.register_family("odd", a2aflow.Family(lambda: 3, "odd", "three"))  # type: ignore[arg-type,return-value]
+    alltoall.register_family("odd", alltoall.Family(lambda: 3, "odd", "three"))  # type: ignore[arg-type,return-value]
     with pytest.raises(UsageError, match="built a int, expected a Topology"):
-        a2aflow.build("odd")
+        alltoall.build("odd")

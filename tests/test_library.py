@@ -9,20 +9,20 @@ import networkx as nx
 import numpy as np
 import pytest
 
-import a2aflow
-from a2aflow.cli.options import chosen_topology
-from a2aflow.cli.verbs import VERBS
-from a2aflow.errors import DemandError, FormatError, UsageError, VerificationError
-from a2aflow.ir.certificate import Certificate
-from a2aflow.ir.program import Program
-from a2aflow.registry import load
+import alltoall
+from alltoall.cli.options import chosen_topology
+from alltoall.cli.verbs import VERBS
+from alltoall.errors import DemandError, FormatError, UsageError, VerificationError
+from alltoall.ir.certificate import Certificate
+from alltoall.ir.program import Program
+from alltoall.registry import load
 from command_line import Run
 
-RING = a2aflow.build("ring:4")
-PROBLEM = a2aflow.Problem.all_to_all(RING)
-FLOW = a2aflow.solve(PROBLEM)
-SCHEDULE = a2aflow.schedule(PROBLEM)
-ROUTES = a2aflow.route(PROBLEM)
+RING = alltoall.build("ring:4")
+PROBLEM = alltoall.Problem.all_to_all(RING)
+FLOW = alltoall.solve(PROBLEM)
+SCHEDULE = alltoall.schedule(PROBLEM)
+ROUTES = alltoall.route(PROBLEM)
 
 NAMES = {"last": "last", "repair_only": "repair", "hash_name": "hash", "topology": "topology"}
 """Options of verbs that the library calls by another name."""
@@ -58,7 +58,7 @@ def test_a_function_takes_all_that_its_verb_does(verb: str) -> None:
     """Every option of the command line is an argument; changes to a topology have functions."""
     changes = inspect.signature(chosen_topology).parameters.keys()
     words = inspect.signature(load(WHERE[verb])).parameters.keys() - ONLY_PRINTED
-    offered = inspect.signature(getattr(a2aflow, verb)).parameters.keys()
+    offered = inspect.signature(getattr(alltoall, verb)).parameters.keys()
     missing = {NAMES.get(name, name) for name in words if name not in changes} - offered
     if verb == "verify":
         missing.discard("topology")
@@ -69,7 +69,7 @@ def test_a_function_takes_all_that_its_verb_does(verb: str) -> None:
 def test_what_is_left_out_means_the_same_as_on_the_command_line(verb: str) -> None:
     """Defaults are written down twice, and are equal."""
     words = inspect.signature(load(WHERE[verb])).parameters
-    offered = inspect.signature(getattr(a2aflow, verb)).parameters
+    offered = inspect.signature(getattr(alltoall, verb)).parameters
     for name, parameter in words.items():
         other = offered.get(NAMES.get(name, name))
         if other is not None and other.default is not other.empty and name != "workers":
@@ -79,7 +79,7 @@ def test_what_is_left_out_means_the_same_as_on_the_command_line(verb: str) -> No
 def givens(folder: Path) -> dict[str, Any]:
     """Return a ring of four nodes in all forms that a caller may have."""
     path, artefact = folder / "ring.edges", folder / "flow.json"
-    a2aflow.write_topology(RING, path)
+    alltoall.write_topology(RING, path)
     FLOW.save(artefact)
     return {
         "SPEC": "ring:4",
@@ -97,16 +97,16 @@ def givens(folder: Path) -> dict[str, Any]:
 def test_a_problem_is_given_in_many_forms(tmp_path: Path) -> None:
     """They all mean the same problem."""
     for form, given in givens(tmp_path).items():
-        assert a2aflow.describe(given).links == 8, form
-        assert a2aflow.solve(given).time == pytest.approx(2.0), form
+        assert alltoall.describe(given).links == 8, form
+        assert alltoall.solve(given).time == pytest.approx(2.0), form
 
 
 def test_what_is_no_topology_is_refused() -> None:
     """With a word on what is expected."""
     with pytest.raises(UsageError, match=r"a float in the place of a topology.*'torus:3x3x3'"):
-        a2aflow.solve(1.5)  # type: ignore[arg-type]
+        alltoall.solve(1.5)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="did you mean 'ring'"):
-        a2aflow.describe("rign:4")
+        alltoall.describe("rign:4")
 
 
 def test_a_demand_is_given_in_many_forms(tmp_path: Path) -> None:
@@ -116,17 +116,17 @@ def test_a_demand_is_given_in_many_forms(tmp_path: Path) -> None:
     path = tmp_path / "demand.txt"
     np.savetxt(path, matrix)
     times = [
-        a2aflow.solve(given, demand=demand).time
+        alltoall.solve(given, demand=demand).time
         for given in ("ring:4", PROBLEM)
-        for demand in (a2aflow.Demand(4, matrix), matrix, matrix.tolist(), path, str(path))
+        for demand in (alltoall.Demand(4, matrix), matrix, matrix.tolist(), path, str(path))
     ]
     assert times == pytest.approx([times[0]] * len(times))
-    assert times[0] > a2aflow.solve("ring:4").time
-    skewed = a2aflow.Problem(RING, a2aflow.Demand(4, matrix))
-    assert a2aflow.solve(skewed).time == pytest.approx(times[0])
-    assert a2aflow.solve(a2aflow.solve(skewed)).time == pytest.approx(times[0])
+    assert times[0] > alltoall.solve("ring:4").time
+    skewed = alltoall.Problem(RING, alltoall.Demand(4, matrix))
+    assert alltoall.solve(skewed).time == pytest.approx(times[0])
+    assert alltoall.solve(alltoall.solve(skewed)).time == pytest.approx(times[0])
     with pytest.raises(DemandError, match="a dict in the place of a demand"):
-        a2aflow.solve("ring:4", demand={"a": 1})  # type: ignore[arg-type]
+        alltoall.solve("ring:4", demand={"a": 1})  # type: ignore[arg-type]
 
 
 def test_groups_are_given_in_many_forms(tmp_path: Path, run: Run) -> None:
@@ -135,42 +135,42 @@ def test_groups_are_given_in_many_forms(tmp_path: Path, run: Run) -> None:
     path.write_text("0,1\n2,3\n")
     expected = run("solve", "ring:4", "--group", "0,1", "--group", "2,3", "--json").json["time"]
     for groups in ([(0, 1), (2, 3)], [["0", "1"], ["2", "3"]], path, str(path)):
-        assert a2aflow.solve("ring:4", groups=groups).time == pytest.approx(expected)
+        assert alltoall.solve("ring:4", groups=groups).time == pytest.approx(expected)
     with pytest.raises(UsageError, match="demand and groups"):
-        a2aflow.solve("ring:4", groups=[(0, 1)], demand=np.ones((4, 4)) - np.eye(4))
+        alltoall.solve("ring:4", groups=[(0, 1)], demand=np.ones((4, 4)) - np.eye(4))
 
 
 def test_host_bandwidth_is_that_of_the_operator() -> None:
     """Whatever the problem is given as, and it keeps its demand."""
-    expected = a2aflow.solve(a2aflow.with_host_bandwidth(RING, 1.0)).time
+    expected = alltoall.solve(alltoall.with_host_bandwidth(RING, 1.0)).time
     for given in ("ring:4", RING, PROBLEM):
-        assert a2aflow.solve(given, host_bandwidth=1.0).time == pytest.approx(expected)
+        assert alltoall.solve(given, host_bandwidth=1.0).time == pytest.approx(expected)
     assert expected > FLOW.time
 
 
 def test_progress_and_stop_reach_the_search() -> None:
     """A search reports, and ends with an answer and a status that says why."""
     said: list[str] = []
-    a2aflow.schedule("bipartite:4x4", progress=said.append)
+    alltoall.schedule("bipartite:4x4", progress=said.append)
     assert any("chunks per shard" in each for each in said)
-    flow = a2aflow.solve("jellyfish:n=16,d=3,seed=1", method="first-order", stop=lambda: True)
-    assert flow.status is a2aflow.Status.INTERRUPTED
+    flow = alltoall.solve("jellyfish:n=16,d=3,seed=1", method="first-order", stop=lambda: True)
+    assert flow.status is alltoall.Status.INTERRUPTED
     assert flow.bound <= flow.time
-    found = a2aflow.find_routes(PROBLEM, "native", a2aflow.RouteSettings(chunks=1))
-    assert found.status is a2aflow.Status.GAP_NOT_REACHED
+    found = alltoall.find_routes(PROBLEM, "native", alltoall.RouteSettings(chunks=1))
+    assert found.status is alltoall.Status.GAP_NOT_REACHED
 
 
 def test_a_flow_is_solved_again_and_repaired(tmp_path: Path) -> None:
     """From a noun or from a file."""
     path = tmp_path / "flow.npz"
     FLOW.save(path)
-    broken = a2aflow.remove_links(a2aflow.build("torus:3x3"), [(0, 1)])
-    last = a2aflow.solve("torus:3x3")
-    again = a2aflow.solve(broken, last=last)
-    assert a2aflow.solve(broken, last=last, repair=True).time >= again.time * (1 - 1e-6)
-    assert a2aflow.solve("ring:4", last=path).time == pytest.approx(FLOW.time)
+    broken = alltoall.remove_links(alltoall.build("torus:3x3"), [(0, 1)])
+    last = alltoall.solve("torus:3x3")
+    again = alltoall.solve(broken, last=last)
+    assert alltoall.solve(broken, last=last, repair=True).time >= again.time * (1 - 1e-6)
+    assert alltoall.solve("ring:4", last=path).time == pytest.approx(FLOW.time)
     with pytest.raises(UsageError, match="without a flow to repair"):
-        a2aflow.solve("ring:4", repair=True)
+        alltoall.solve("ring:4", repair=True)
 
 
 @pytest.mark.parametrize(
@@ -184,25 +184,25 @@ def test_a_flow_is_solved_again_and_repaired(tmp_path: Path) -> None:
 def test_an_argument_that_would_be_ignored_is_refused(asked: dict[str, Any], expected: str) -> None:
     """As on the command line, in the words of Python."""
     with pytest.raises(UsageError, match=expected):
-        a2aflow.route("ring:4", **asked)
+        alltoall.route("ring:4", **asked)
 
 
 def test_the_short_form_of_deadlock_freedom() -> None:
     """One layer is what was asked for."""
-    routes = a2aflow.route("ring:5", deadlock_free=1)
+    routes = alltoall.route("ring:5", deadlock_free=1)
     assert (routes.method, routes.layers) == ("deadlock-free", 1)
 
 
 def test_what_a_search_learnt_is_reachable() -> None:
     """Status, curves, notes and phases, and a summary in plain values of each."""
-    found = a2aflow.find_schedule(PROBLEM)
+    found = alltoall.find_schedule(PROBLEM)
     assert found.summary()["loss_by_chunks"] == {"1": 0.0}
-    settings = a2aflow.RouteSettings(phases=2, layers=None)
-    routes = a2aflow.find_routes(PROBLEM, "single", settings)
+    settings = alltoall.RouteSettings(phases=2, layers=None)
+    routes = alltoall.find_routes(PROBLEM, "single", settings)
     assert routes.phases is not None
     assert routes.summary()["phases"]["phases"] == routes.phases.count == 2
     assert routes.summary()["layers"] is None
-    split = a2aflow.split_phases(routes.routes, 2, 0.05)
+    split = alltoall.split_phases(routes.routes, 2, 0.05)
     assert split.count == 2
 
 
@@ -210,7 +210,7 @@ def test_a_summary_is_what_the_verb_prints(run: Run) -> None:
     """Same names in the same order; only the seconds are the verb's own."""
     for answer, verb in ((FLOW, "solve"), (ROUTES, "route"), (SCHEDULE, "schedule")):
         printed = run(verb, "ring:4", "--json").json
-        said = a2aflow.summary_of(answer)
+        said = alltoall.summary_of(answer)
         assert [name for name in printed if name in said] == list(said)
         assert printed["time"] == pytest.approx(said["time"])
         assert printed["topology"] == said["topology"] == "ring:4"
@@ -218,18 +218,18 @@ def test_a_summary_is_what_the_verb_prints(run: Run) -> None:
 
 def test_lowered_files_are_texts_by_name(tmp_path: Path) -> None:
     """One file is saved under any name, several under their own."""
-    lowered = a2aflow.lower(SCHEDULE, to="msccl", channels=2)
+    lowered = alltoall.lower(SCHEDULE, to="msccl", channels=2)
     assert lowered.target == lowered.facts["format"] == "msccl"
     lowered.save(tmp_path / "one.xml")
     assert (tmp_path / "one.xml").read_text() == lowered.text
     assert lowered.summary()["bytes"] == len(lowered.text)
-    several = a2aflow.LoweredFiles("two", {"a.txt": "1", "b.txt": "2"}, {})
+    several = alltoall.LoweredFiles("two", {"a.txt": "1", "b.txt": "2"}, {})
     several.save(tmp_path / "folder")
     assert [(tmp_path / "folder" / name).read_text() for name in several.files] == ["1", "2"]
-    table = a2aflow.lower(ROUTES, to="routes", name="fabric.json")
+    table = alltoall.lower(ROUTES, to="routes", name="fabric.json")
     assert list(table.files) == ["fabric.json"]
     with pytest.raises(UsageError, match="target 'msccl' for routes"):
-        a2aflow.lower(ROUTES, to="msccl")
+        alltoall.lower(ROUTES, to="msccl")
 
 
 def test_every_file_is_loaded_as_what_it_stands_for(tmp_path: Path) -> None:
@@ -238,38 +238,38 @@ def test_every_file_is_loaded_as_what_it_stands_for(tmp_path: Path) -> None:
     for name, noun in (("flow.json", FLOW), ("routes.npz", ROUTES), ("schedule.json", SCHEDULE)):
         noun.save(tmp_path / name)
         kinds[name] = type(noun)
-    a2aflow.write_topology(RING, tmp_path / "ring.graphml")
+    alltoall.write_topology(RING, tmp_path / "ring.graphml")
     for to in ("msccl", "mscclpp", "oneccl"):
-        a2aflow.lower(SCHEDULE, to=to).save(tmp_path / to)
-    a2aflow.lower(ROUTES, to="routes").save(tmp_path / "table")
-    kinds |= {"ring.graphml": a2aflow.Topology, "msccl": Program, "oneccl": Program}
+        alltoall.lower(SCHEDULE, to=to).save(tmp_path / to)
+    alltoall.lower(ROUTES, to="routes").save(tmp_path / "table")
+    kinds |= {"ring.graphml": alltoall.Topology, "msccl": Program, "oneccl": Program}
     for name, kind in kinds.items():
-        found = a2aflow.load(tmp_path / name)
+        found = alltoall.load(tmp_path / name)
         assert isinstance(found, kind), name
-        assert a2aflow.verify(found).valid
-        assert a2aflow.verify(str(tmp_path / name)).valid
-    assert a2aflow.verify(a2aflow.load(tmp_path / "table")).facts["routes"] == ROUTES.count
-    assert a2aflow.verify(a2aflow.load(tmp_path / "mscclpp"), topology="ring:4").facts["gap"] < 1
+        assert alltoall.verify(found).valid
+        assert alltoall.verify(str(tmp_path / name)).valid
+    assert alltoall.verify(alltoall.load(tmp_path / "table")).facts["routes"] == ROUTES.count
+    assert alltoall.verify(alltoall.load(tmp_path / "mscclpp"), topology="ring:4").facts["gap"] < 1
     PROBLEM.demand.save(tmp_path / "demand.json")
     PROBLEM.save(tmp_path / "problem.json")
-    assert a2aflow.load(tmp_path / "problem.json") == PROBLEM
-    assert a2aflow.verify(tmp_path / "problem.json").kind == "topology"
+    assert alltoall.load(tmp_path / "problem.json") == PROBLEM
+    assert alltoall.verify(tmp_path / "problem.json").kind == "topology"
     with pytest.raises(UsageError, match="a Demand claims nothing by itself"):
-        a2aflow.verify(tmp_path / "demand.json")
+        alltoall.verify(tmp_path / "demand.json")
     (tmp_path / "nothing").write_text("")
     with pytest.raises(FormatError, match="the file is empty"):
-        a2aflow.load(tmp_path / "nothing")
+        alltoall.load(tmp_path / "nothing")
 
 
 def test_what_is_wrong_is_raised(tmp_path: Path) -> None:
     """A program that sends where no link leads, and a tolerance of everything."""
     path = tmp_path / "ring.xml"
-    a2aflow.lower(SCHEDULE, to="msccl").save(path)
-    cut = a2aflow.remove_links(a2aflow.build("complete:4"), [(0, 1)])
+    alltoall.lower(SCHEDULE, to="msccl").save(path)
+    cut = alltoall.remove_links(alltoall.build("complete:4"), [(0, 1)])
     with pytest.raises(VerificationError, match="no link or path"):
-        a2aflow.verify(path, topology=cut)
+        alltoall.verify(path, topology=cut)
     with pytest.raises(UsageError, match="tolerance 2"):
-        a2aflow.verify(FLOW, tolerance=2)
+        alltoall.verify(FLOW, tolerance=2)
 
 
 def test_a_schedule_is_run_from_a_noun_or_a_file(tmp_path: Path) -> None:
@@ -277,10 +277,10 @@ def test_a_schedule_is_run_from_a_noun_or_a_file(tmp_path: Path) -> None:
     SCHEDULE.save(tmp_path / "ring.json")
     for subject in (SCHEDULE, tmp_path / "ring.json"):
         for sizes, expected in (("1K:2K", [1024, 2048]), (100, [100]), ((3, 5), [3, 5])):
-            report = a2aflow.run(subject, sizes=sizes, iterations=1, warmup=0)
+            report = alltoall.run(subject, sizes=sizes, iterations=1, warmup=0)
             assert [row.bytes for row in report.rows] == expected
     with pytest.raises(UsageError, match="3 were asked for"):
-        a2aflow.run(SCHEDULE, ranks=3)
+        alltoall.run(SCHEDULE, ranks=3)
 
 
 @pytest.mark.parametrize("way", ["solve_problem", "solve_from", "repaired"])
@@ -296,10 +296,10 @@ def test_solve_checks_its_own_answer(
     monkeypatch: pytest.MonkeyPatch, run: Run, way: str, forged: Any, words: str
 ) -> None:
     """Whichever way it came to it, in Python and as a verb."""
-    monkeypatch.setattr(f"a2aflow.flows.public.{way}", lambda *_: forged(FLOW))
+    monkeypatch.setattr(f"alltoall.flows.public.{way}", lambda *_: forged(FLOW))
     last = None if way == "solve_problem" else FLOW
     with pytest.raises(VerificationError, match=words):
-        a2aflow.solve("ring:4", last=last, repair=way == "repaired")
+        alltoall.solve("ring:4", last=last, repair=way == "repaired")
     if last is None:
         found = run("solve", "ring:4")
         assert (found.code, words in found.err) == (4, True)

@@ -3,13 +3,13 @@
 import numpy as np
 from hypothesis import strategies as st
 
-from a2aflow.ir.chunks import Chunks
-from a2aflow.ir.demand import Demand
-from a2aflow.ir.problem import Problem
-from a2aflow.ir.schedule import Schedule
-from a2aflow.ir.topology import Topology
-from a2aflow.topologies.operators import with_host_bandwidth
-from a2aflow.topologies.spec import build
+from alltoall.ir.chunks import Chunks
+from alltoall.ir.demand import Demand
+from alltoall.ir.problem import Problem
+from alltoall.ir.schedule import Schedule
+from alltoall.ir.topology import Topology
+from alltoall.topologies.operators import with_host_bandwidth
+from alltoall.topologies.spec import build
 from hop_schedules import uneven_hops
 from strategies import fabrics, topologies
 

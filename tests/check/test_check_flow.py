@@ -7,16 +7,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from a2aflow.check import flow as verify
-from a2aflow.check.flow import check_flow, check_topology, recompute_bound, shortest_distances
-from a2aflow.errors import VerificationError
-from a2aflow.flows import SolveSettings, solve
-from a2aflow.ir.certificate import Certificate
-from a2aflow.ir.demand import Demand
-from a2aflow.ir.flow import Flow
-from a2aflow.ir.problem import Problem
-from a2aflow.ir.topology import Topology
-from a2aflow.topologies.spec import build
+from alltoall.check import flow as verify
+from alltoall.check.flow import check_flow, check_topology, recompute_bound, shortest_distances
+from alltoall.errors import VerificationError
+from alltoall.flows import SolveSettings, solve
+from alltoall.ir.certificate import Certificate
+from alltoall.ir.demand import Demand
+from alltoall.ir.flow import Flow
+from alltoall.ir.problem import Problem
+from alltoall.ir.topology import Topology
+from alltoall.topologies.spec import build
 
 
 @pytest.fixture(scope="module", params=["decomposed", "grouped"])

@@ -8,18 +8,18 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from a2aflow.check import routes as verify_routes
-from a2aflow.check.routes import check_routes
-from a2aflow.errors import FormatError, InputError, VerificationError
-from a2aflow.ir.certificate import Certificate
-from a2aflow.ir.demand import Demand
-from a2aflow.ir.files.json import routes_from_json, routes_to_json
-from a2aflow.ir.problem import Problem
-from a2aflow.ir.routes import Routes
-from a2aflow.routes.extp import route_extp
-from a2aflow.routes.single import route_single
-from a2aflow.settings import RouteSettings
-from a2aflow.topologies.spec import build
+from alltoall.check import routes as verify_routes
+from alltoall.check.routes import check_routes
+from alltoall.errors import FormatError, InputError, VerificationError
+from alltoall.ir.certificate import Certificate
+from alltoall.ir.demand import Demand
+from alltoall.ir.files.json import routes_from_json, routes_to_json
+from alltoall.ir.problem import Problem
+from alltoall.ir.routes import Routes
+from alltoall.routes.extp import route_extp
+from alltoall.routes.single import route_single
+from alltoall.settings import RouteSettings
+from alltoall.topologies.spec import build
 
 RING = route_single(Problem.all_to_all(build("ring:6")), RouteSettings())
 CUBE = route_extp(Problem.all_to_all(build("bipartite:4x4")), RouteSettings())

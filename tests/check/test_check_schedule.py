@@ -6,18 +6,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from a2aflow.check import schedule as verify_schedule
-from a2aflow.check.schedule import check_schedule
-from a2aflow.errors import FormatError, InputError, VerificationError
-from a2aflow.ir.certificate import Certificate
-from a2aflow.ir.chunks import Chunks
-from a2aflow.ir.demand import Demand
-from a2aflow.ir.files.json import schedule_from_json, schedule_to_json
-from a2aflow.ir.problem import Problem
-from a2aflow.ir.schedule import Schedule
-from a2aflow.ir.topology import Topology
-from a2aflow.topologies.operators import with_host_bandwidth
-from a2aflow.topologies.spec import build
+from alltoall.check import schedule as verify_schedule
+from alltoall.check.schedule import check_schedule
+from alltoall.errors import FormatError, InputError, VerificationError
+from alltoall.ir.certificate import Certificate
+from alltoall.ir.chunks import Chunks
+from alltoall.ir.demand import Demand
+from alltoall.ir.files.json import schedule_from_json, schedule_to_json
+from alltoall.ir.problem import Problem
+from alltoall.ir.schedule import Schedule
+from alltoall.ir.topology import Topology
+from alltoall.topologies.operators import with_host_bandwidth
+from alltoall.topologies.spec import build
 from hop_schedules import KEYS, hop_schedule, uneven_hops, with_moves
 
 CUBE = hop_schedule(build("hypercube:3"), 2)

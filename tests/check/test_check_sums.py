@@ -7,16 +7,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from a2aflow.check import flow as verify
-from a2aflow.check.flow import check_flow
-from a2aflow.check.sums import entry_blocks, pair_balances, pair_demand
-from a2aflow.errors import VerificationError
-from a2aflow.flows import solve
-from a2aflow.ir.arrays import Floats
-from a2aflow.ir.demand import Demand
-from a2aflow.ir.flow import Flow
-from a2aflow.ir.problem import Problem
-from a2aflow.topologies.spec import build
+from alltoall.check import flow as verify
+from alltoall.check.flow import check_flow
+from alltoall.check.sums import entry_blocks, pair_balances, pair_demand
+from alltoall.errors import VerificationError
+from alltoall.flows import solve
+from alltoall.ir.arrays import Floats
+from alltoall.ir.demand import Demand
+from alltoall.ir.flow import Flow
+from alltoall.ir.problem import Problem
+from alltoall.topologies.spec import build
 from strategies import flows
 
 

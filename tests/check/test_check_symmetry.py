@@ -9,22 +9,22 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from a2aflow.check.flow import check_flow
-from a2aflow.check.symmetry import check_generators
-from a2aflow.errors import FormatError, InputError, VerificationError
-from a2aflow.flows import SolveSettings
-from a2aflow.flows.methods import solve_master
-from a2aflow.flows.symmetry.orbits import find_symmetry, link_maps, orbits
-from a2aflow.ir.arrays import Floats, Ints
-from a2aflow.ir.certificate import Certificate
-from a2aflow.ir.demand import Demand
-from a2aflow.ir.files.json import flow_from_json, flow_to_json, parse_json
-from a2aflow.ir.flow import Flow
-from a2aflow.ir.orbits import orbits_of
-from a2aflow.ir.problem import Problem
-from a2aflow.ir.topology import Topology
-from a2aflow.topologies.operators import with_host_bandwidth
-from a2aflow.topologies.spec import build
+from alltoall.check.flow import check_flow
+from alltoall.check.symmetry import check_generators
+from alltoall.errors import FormatError, InputError, VerificationError
+from alltoall.flows import SolveSettings
+from alltoall.flows.methods import solve_master
+from alltoall.flows.symmetry.orbits import find_symmetry, link_maps, orbits
+from alltoall.ir.arrays import Floats, Ints
+from alltoall.ir.certificate import Certificate
+from alltoall.ir.demand import Demand
+from alltoall.ir.files.json import flow_from_json, flow_to_json, parse_json
+from alltoall.ir.flow import Flow
+from alltoall.ir.orbits import orbits_of
+from alltoall.ir.problem import Problem
+from alltoall.ir.topology import Topology
+from alltoall.topologies.operators import with_host_bandwidth
+from alltoall.topologies.spec import build
 from strategies import symmetric_problems
 
 QUIET = SolveSettings()

@@ -5,16 +5,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import a2aflow
-from a2aflow.check.template import template_time
-from a2aflow.errors import DemandError, UsageError
-from a2aflow.ir.demand import Demand
+import alltoall
+from alltoall.check.template import template_time
+from alltoall.errors import DemandError, UsageError
+from alltoall.ir.demand import Demand
 from command_line import Run
 
-TORUS = a2aflow.build("torus:3x3")
-ROUTES = a2aflow.route(TORUS)
-SCHEDULE = a2aflow.schedule(TORUS, chunks=2)
-TEMPLATES: dict[str, a2aflow.Routes | a2aflow.Schedule] = {"routes": ROUTES, "schedule": SCHEDULE}
+TORUS = alltoall.build("torus:3x3")
+ROUTES = alltoall.route(TORUS)
+SCHEDULE = alltoall.schedule(TORUS, chunks=2)
+TEMPLATES: dict[str, alltoall.Routes | alltoall.Schedule] = {"routes": ROUTES, "schedule": SCHEDULE}
 
 
 def skewed(seed: int) -> np.ndarray:
@@ -37,17 +37,17 @@ def test_its_own_demand_takes_its_own_time(name: str) -> None:
 def test_times_are_those_of_the_template_made_again(name: str) -> None:
     """Word for word: the time is that of routes or sends with the amounts of the new demand."""
     template, matrix = TEMPLATES[name], skewed(1)
-    report = a2aflow.predict(template, matrix)
+    report = alltoall.predict(template, matrix)
     assert report.template_time == pytest.approx(by_hand(template, matrix))
-    optimum = a2aflow.solve(TORUS, demand=matrix).time
+    optimum = alltoall.solve(TORUS, demand=matrix).time
     assert report.template_bound == pytest.approx(optimum, rel=1e-5)
     assert report.template_loss == pytest.approx(report.template_time / optimum - 1, abs=1e-4)
 
 
-def by_hand(template: a2aflow.Routes | a2aflow.Schedule, matrix: np.ndarray) -> float:
+def by_hand(template: alltoall.Routes | alltoall.Schedule, matrix: np.ndarray) -> float:
     """Add up every link of every route, or every send of every step, one by one."""
     loads: dict[tuple[int, int], float] = {}
-    if isinstance(template, a2aflow.Routes):
+    if isinstance(template, alltoall.Routes):
         for route in range(template.count):
             amount = matrix[template.source[route], template.destination[route]]
             for link in template.link[template.start[route] : template.start[route + 1]]:
@@ -64,13 +64,13 @@ def by_hand(template: a2aflow.Routes | a2aflow.Schedule, matrix: np.ndarray) -> 
 
 def test_pairs_without_a_way_are_named() -> None:
     """A template of some pairs serves no demand of others; zeros need no way."""
-    only = a2aflow.route(TORUS, groups=[(0, 1)])
+    only = alltoall.route(TORUS, groups=[(0, 1)])
     matrix = np.zeros((9, 9))
     matrix[0, 1] = 3.0
-    assert a2aflow.predict(only, matrix).template_time == pytest.approx(3 * only.weight[0])
+    assert alltoall.predict(only, matrix).template_time == pytest.approx(3 * only.weight[0])
     matrix[4, 2] = 1.0
     with pytest.raises(DemandError, match="1 from node 4 to node 2, for which the template has no"):
-        a2aflow.predict(only, matrix)
+        alltoall.predict(only, matrix)
 
 
 def test_the_verb_prints_time_bound_and_loss(tmp_path: Path, run: Run) -> None:
@@ -79,12 +79,12 @@ def test_the_verb_prints_time_bound_and_loss(tmp_path: Path, run: Run) -> None:
     SCHEDULE.save(tmp_path / "s.json")
     demand = ("--demand", str(tmp_path / "matrix.csv"))
     found = run("verify", str(tmp_path / "s.json"), *demand, "--json").json
-    report = a2aflow.predict(SCHEDULE, skewed(2))
+    report = alltoall.predict(SCHEDULE, skewed(2))
     assert found["template_time"] == pytest.approx(report.template_time)
     assert found["template_loss"] == pytest.approx(report.template_loss)
     assert found["template_bound"] <= found["template_time"]
     with pytest.raises(UsageError, match="a demand without a template"):
-        a2aflow.verify(a2aflow.solve(TORUS), demand=skewed(2))
+        alltoall.verify(alltoall.solve(TORUS), demand=skewed(2))
 
 
 def test_another_number_of_terminals_is_refused() -> None:

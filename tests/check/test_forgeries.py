@@ -13,36 +13,36 @@ from typing import Any
 import numpy as np
 import pytest
 
-from a2aflow.check import flow as verify
-from a2aflow.check import jobs as verify_jobs
-from a2aflow.check import routes as verify_routes
-from a2aflow.check import schedule as verify_schedule
-from a2aflow.check import symmetry as verify_symmetry
-from a2aflow.check.flow import check_flow, check_topology
-from a2aflow.check.jobs import check_job_rates
-from a2aflow.check.program import messages as verify_messages
-from a2aflow.check.program.messages import check_messages
-from a2aflow.check.routes import check_routes
-from a2aflow.check.schedule import check_schedule
-from a2aflow.errors import VerificationError
-from a2aflow.flows import SolveSettings, solve
-from a2aflow.flows.jobs import fair_job_rates
-from a2aflow.flows.methods import solve_master
-from a2aflow.ir.certificate import Certificate
-from a2aflow.ir.chunks import Chunks
-from a2aflow.ir.demand import Demand
-from a2aflow.ir.flow import Flow
-from a2aflow.ir.jobs import Job, JobRates
-from a2aflow.ir.messages import RANGE, Messages, RankMessages
-from a2aflow.ir.problem import Problem
-from a2aflow.ir.routes import Routes
-from a2aflow.ir.schedule import Schedule
-from a2aflow.ir.topology import Topology
-from a2aflow.lowering.programs.messages import messages_of
-from a2aflow.routes.single import route_single
-from a2aflow.settings import RouteSettings
-from a2aflow.topologies.operators import set_capacities
-from a2aflow.topologies.spec import build
+from alltoall.check import flow as verify
+from alltoall.check import jobs as verify_jobs
+from alltoall.check import routes as verify_routes
+from alltoall.check import schedule as verify_schedule
+from alltoall.check import symmetry as verify_symmetry
+from alltoall.check.flow import check_flow, check_topology
+from alltoall.check.jobs import check_job_rates
+from alltoall.check.program import messages as verify_messages
+from alltoall.check.program.messages import check_messages
+from alltoall.check.routes import check_routes
+from alltoall.check.schedule import check_schedule
+from alltoall.errors import VerificationError
+from alltoall.flows import SolveSettings, solve
+from alltoall.flows.jobs import fair_job_rates
+from alltoall.flows.methods import solve_master
+from alltoall.ir.certificate import Certificate
+from alltoall.ir.chunks import Chunks
+from alltoall.ir.demand import Demand
+from alltoall.ir.flow import Flow
+from alltoall.ir.jobs import Job, JobRates
+from alltoall.ir.messages import RANGE, Messages, RankMessages
+from alltoall.ir.problem import Problem
+from alltoall.ir.routes import Routes
+from alltoall.ir.schedule import Schedule
+from alltoall.ir.topology import Topology
+from alltoall.lowering.programs.messages import messages_of
+from alltoall.routes.single import route_single
+from alltoall.settings import RouteSettings
+from alltoall.topologies.operators import set_capacities
+from alltoall.topologies.spec import build
 from hop_schedules import hop_schedule
 
 CUBE = build("hypercube:3")

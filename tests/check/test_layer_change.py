@@ -11,20 +11,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from a2aflow.check import routes as verify_routes
-from a2aflow.check.routes import check_routes
-from a2aflow.errors import FormatError, InputError, LimitError, VerificationError
-from a2aflow.ir.arrays import Ints
-from a2aflow.ir.files.json import routes_from_json, routes_to_json
-from a2aflow.ir.problem import Problem
-from a2aflow.ir.routes import Routes
-from a2aflow.loading import load
-from a2aflow.lowering import TARGETS
-from a2aflow.lowering.options import Options
-from a2aflow.routes.single import route_single
-from a2aflow.settings import RouteSettings
-from a2aflow.topologies.spec import build
-from a2aflow.verification import verify, verify_text
+from alltoall.check import routes as verify_routes
+from alltoall.check.routes import check_routes
+from alltoall.errors import FormatError, InputError, LimitError, VerificationError
+from alltoall.ir.arrays import Ints
+from alltoall.ir.files.json import routes_from_json, routes_to_json
+from alltoall.ir.problem import Problem
+from alltoall.ir.routes import Routes
+from alltoall.loading import load
+from alltoall.lowering import TARGETS
+from alltoall.lowering.options import Options
+from alltoall.routes.single import route_single
+from alltoall.settings import RouteSettings
+from alltoall.topologies.spec import build
+from alltoall.verification import verify, verify_text
 
 RING = route_single(Problem.all_to_all(build("ring:6")), RouteSettings())
 

@@ -9,17 +9,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from a2aflow.check.limits import ROUTE_LIMITS, SCHEDULE_LIMITS, check_limits, missed_goals
-from a2aflow.errors import InputError, UsageError, VerificationError
-from a2aflow.ir.demand import Demand
-from a2aflow.ir.problem import Problem
-from a2aflow.ir.routes import Routes
-from a2aflow.ir.topology import Topology
-from a2aflow.routes import ROUTERS, USED_BY
-from a2aflow.routes.search import find_routes
-from a2aflow.schedules.methods import METHODS, find_schedule
-from a2aflow.settings import PATH_SETS, RouteSettings, ScheduleSettings
-from a2aflow.topologies.spec import build
+from alltoall.check.limits import ROUTE_LIMITS, SCHEDULE_LIMITS, check_limits, missed_goals
+from alltoall.errors import InputError, UsageError, VerificationError
+from alltoall.ir.demand import Demand
+from alltoall.ir.problem import Problem
+from alltoall.ir.routes import Routes
+from alltoall.ir.topology import Topology
+from alltoall.routes import ROUTERS, USED_BY
+from alltoall.routes.search import find_routes
+from alltoall.schedules.methods import METHODS, find_schedule
+from alltoall.settings import PATH_SETS, RouteSettings, ScheduleSettings
+from alltoall.topologies.spec import build
 from strategies import topologies
 
 NO_LIMITS = {

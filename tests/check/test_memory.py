@@ -11,18 +11,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from a2aflow.errors import DemandError, FormatError, UsageError
-from a2aflow.ir.certificate import Certificate
-from a2aflow.ir.chunks import Chunks
-from a2aflow.ir.files.artefacts import write_artefact
-from a2aflow.ir.files.json import demand_from_json, parse_json, schedule_to_json, write_json
-from a2aflow.ir.files.json import values as json_values
-from a2aflow.ir.files.npz.npy import MAX_NUMBERS, MAX_TEXT
-from a2aflow.ir.flow import Flow
-from a2aflow.ir.problem import Problem
-from a2aflow.ir.routes import Routes
-from a2aflow.ir.schedule import Schedule
-from a2aflow.ir.topology import Topology
+from alltoall.errors import DemandError, FormatError, UsageError
+from alltoall.ir.certificate import Certificate
+from alltoall.ir.chunks import Chunks
+from alltoall.ir.files.artefacts import write_artefact
+from alltoall.ir.files.json import demand_from_json, parse_json, schedule_to_json, write_json
+from alltoall.ir.files.json import values as json_values
+from alltoall.ir.files.npz.npy import MAX_NUMBERS, MAX_TEXT
+from alltoall.ir.flow import Flow
+from alltoall.ir.problem import Problem
+from alltoall.ir.routes import Routes
+from alltoall.ir.schedule import Schedule
+from alltoall.ir.topology import Topology
 from hop_schedules import hop_schedule
 
 LIMIT = 2 << 30
@@ -34,7 +34,7 @@ SCHEDULE = hop_schedule(RING)
 
 SCRIPT = """
 import resource, sys
-from a2aflow.cli.app import run
+from alltoall.cli.app import run
 resource.setrlimit(resource.RLIMIT_AS, (int(sys.argv[1]),) * 2)
 for path in sys.argv[2:]:
     print(path, "exit code", run(["verify", path]))
@@ -42,7 +42,7 @@ for path in sys.argv[2:]:
 
 
 def verify_within_limit(*paths: Path) -> str:
-    """Run `a2aflow verify` on files in a process of limited memory; return what it says."""
+    """Run `alltoall verify` on files in a process of limited memory; return what it says."""
     ran = subprocess.run(
         [sys.executable, "-c", SCRIPT, str(LIMIT), *map(str, paths)],
         capture_output=True,
@@ -225,7 +225,7 @@ def test_parsed_bytes_are_not_less_than_what_is_taken() -> None:
 
 def test_a_sparse_demand_between_too_many_terminals_is_refused() -> None:
     """Its matrix would be larger than any file."""
-    value = {"format": "a2aflow.demand/1", "entries": [[0, 1, 1.0]]}
+    value = {"format": "alltoall.demand/1", "entries": [[0, 1, 1.0]]}
     with pytest.raises(DemandError, match="between 50,000 terminals; expected at most 5,792"):
         demand_from_json(value, star(50_000), "file")
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 CHILD = """
 import os, signal, sys
-from a2aflow.cli import main
+from alltoall.cli import main
 number, at = int(sys.argv[1]), int(sys.argv[2])
 seen = 0
 def count(*_):
@@ -31,7 +31,7 @@ def last(code):
         signal.raise_signal(number)
     leave(code)
 os._exit = last
-sys.argv = ["a2aflow", *sys.argv[3:]]
+sys.argv = ["alltoall", *sys.argv[3:]]
 sys.addaudithook(count)
 main()
 """

@@ -7,7 +7,7 @@ import pytest
 
 from command_line import Run
 
-HEAD = '{"format":"a2aflow.topology/1","name":"x",'
+HEAD = '{"format":"alltoall.topology/1","name":"x",'
 FILES = {
     "disconnected.json": HEAD + '"nodes":4,"links":[[0,1,1],[1,0,1],[2,3,1],[3,2,1]]}',
     "one.json": HEAD + '"nodes":1,"links":[],"terminals":[0]}',
@@ -22,7 +22,7 @@ FILES = {
     "truncated.json": HEAD + '"nodes":2,"links":[[0,1',
     "deep.json": "[" * 50_000,
     "huge.json": HEAD + '"nodes":1000000000000,"links":[]}',
-    "unknown.json": '{"format":"a2aflow.flow/9"}',
+    "unknown.json": '{"format":"alltoall.flow/9"}',
     "bomb.graphml": '<?xml version="1.0"?><!DOCTYPE x [<!ENTITY a "aaaa">]><graphml>&a;</graphml>',
     "garbage.edges": "0 1\nx y wide\n",
 }
@@ -41,7 +41,7 @@ WORDS = {
     "truncated.json": "line 1",
     "deep.json": "nested",
     "huge.json": "1000000000000 nodes",
-    "unknown.json": "a2aflow.flow/9",
+    "unknown.json": "alltoall.flow/9",
     "bomb.graphml": "bomb.graphml",
     "garbage.edges": "line 2",
 }
@@ -122,7 +122,7 @@ def test_bad_demand_files(run: Run, tmp_path: Path) -> None:
         ("0 1\n1\n", "different lengths"),
         ("0 x\n1 0\n", "x"),
         ("0 1\n1 0\n", "expected 5x5"),
-        ('{"format":"a2aflow.demand/1","entries":[[0,9,1]]}', "node 9"),
+        ('{"format":"alltoall.demand/1","entries":[[0,9,1]]}', "node 9"),
         ("", "the file is empty"),
         ("\n \n", "the file is empty"),
     ):

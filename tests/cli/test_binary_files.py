@@ -76,8 +76,8 @@ def test_a_flow_is_not_lowered(run: Run, tmp_path: Path) -> None:
         assert run("solve", "ring:4", "-o", tmp_path / name).code == 0
         outcome = run("lower", tmp_path / name, "--to", "msccl")
         assert outcome.code == 3
-        assert "a2aflow.flow/1" in outcome.err
-        assert "a2aflow schedule" in outcome.err
+        assert "alltoall.flow/1" in outcome.err
+        assert "alltoall schedule" in outcome.err
         assert run("run", tmp_path / name).code == 3
 
 
@@ -117,7 +117,7 @@ def test_lowered_files_have_a_smaller_limit(
     assert run("schedule", "bipartite:2x2", "-o", schedule).code == 0
     assert run("lower", schedule, "--to", "mscclpp", "-o", program).code == 0
     assert json.loads(program.read_text())["name"]
-    monkeypatch.setattr("a2aflow.loading.MAX_LOWERED_BYTES", 100)
+    monkeypatch.setattr("alltoall.loading.MAX_LOWERED_BYTES", 100)
     assert run("verify", schedule).code == 0
     outcome = run("verify", program)
     assert outcome.code == 3

@@ -10,16 +10,16 @@ from numba import njit
 from numba.core import event
 from numba.core.dispatcher import Dispatcher
 
-from a2aflow import settings
-from a2aflow.cli import compiling, warmup
-from a2aflow.cli.compiling import MESSAGE, listen_to_compiler
-from a2aflow.cli.warmup import kernels, small_jobs
-from a2aflow.paths import kernels as kernels_module
-from a2aflow.paths.kernels import COMPILE
-from a2aflow.settings import Pauses, SolveSettings, now
+from alltoall import settings
+from alltoall.cli import compiling, warmup
+from alltoall.cli.compiling import MESSAGE, listen_to_compiler
+from alltoall.cli.warmup import kernels, small_jobs
+from alltoall.paths import kernels as kernels_module
+from alltoall.paths.kernels import COMPILE
+from alltoall.settings import Pauses, SolveSettings, now
 from command_line import Run
 
-UNUSED = {"a2aflow.routes.baselines.ewsp._loads"}
+UNUSED = {"alltoall.routes.baselines.ewsp._loads"}
 """Kernels that no verb needs: they are for comparisons."""
 
 
@@ -48,9 +48,9 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> Iterator[SlowCompiler]:
     """Put a slow compiler, which has compiled nothing yet, in the place of the real one."""
     monkeypatch.setattr(compiling, "_ANNOUNCER", compiling._Announcer())
     monkeypatch.setattr(kernels_module, "PAUSES", pauses := Pauses())
-    monkeypatch.setattr("a2aflow.settings.PAUSES", pauses)
+    monkeypatch.setattr("alltoall.settings.PAUSES", pauses)
     mine = SlowCompiler()
-    monkeypatch.setattr("a2aflow.settings.clock", mine)
+    monkeypatch.setattr("alltoall.settings.clock", mine)
     mine.settings = mine.settings.begin()
     with event.install_listener(COMPILE, mine):
         yield mine
@@ -102,7 +102,7 @@ def test_compilation_takes_nothing_of_a_time_limit(slow: SlowCompiler) -> None:
 def test_kernels_pause_the_limit_whoever_calls() -> None:
     """The library listens to the compiler by itself, once, without the command line."""
     script = (
-        "from numba.core import event; import a2aflow; a2aflow.solve('ring:3');"
+        "from numba.core import event; import alltoall; alltoall.solve('ring:3');"
         "print(len(event._registered['numba:compile']))"
     )
     done = subprocess.run(

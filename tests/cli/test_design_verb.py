@@ -1,11 +1,11 @@
-"""`a2aflow design`: a table for people, an object for programs, and files to build from."""
+"""`alltoall design`: a table for people, an object for programs, and files to build from."""
 
 import json
 from pathlib import Path
 
 import numpy as np
 
-import a2aflow
+import alltoall
 from command_line import Run
 
 
@@ -22,10 +22,10 @@ def test_a_design_is_told_and_saved(run: Run, tmp_path: Path) -> None:
     assert "hypercube: nearest with 8 nodes" in shown.out
     assert drawing.read_text().startswith("<svg")
     assert cables.read_text().startswith("cable,from,from_port,to,to_port\n1,0,1,")
-    topology = a2aflow.read_topology(best)
+    topology = alltoall.read_topology(best)
     assert set(topology.out_degree.tolist()) == {3}
     assert topology.provenance is not None
-    assert "a2aflow design" in json.dumps(json.loads(best.read_text())["provenance"])
+    assert "alltoall design" in json.dumps(json.loads(best.read_text())["provenance"])
     solved = run("solve", best, "--json").json
     assert f"{solved['time']:.4g}" in shown.out
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-import a2aflow
-from a2aflow.cli.failures import described, writing_output
-from a2aflow.errors import A2AFlowError, UsageError
+import alltoall
+from alltoall.cli.failures import described, writing_output
+from alltoall.errors import AlltoallError, UsageError
 from command_line import Run
 
 
@@ -38,7 +38,7 @@ def test_a_failure_of_the_system(
     def fail(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr("a2aflow.cli.solve.find_flow", fail)
+    monkeypatch.setattr("alltoall.cli.solve.find_flow", fail)
     found = run("solve", "ring:4", "--json")
     assert found.code == found.json["error"]["code"] == code
     assert words in found.json["error"]["message"]
@@ -58,9 +58,9 @@ def test_a_failure_of_the_output() -> None:
 
 def test_every_error_has_a_documented_exit_code() -> None:
     """The base has none of those, and is not raised; `docs/concepts.md` lists the codes."""
-    package = Path(a2aflow.__file__).parent
-    raised = [path for path in package.rglob("*.py") if "raise A2AFlowError" in path.read_text()]
+    package = Path(alltoall.__file__).parent
+    raised = [path for path in package.rglob("*.py") if "raise AlltoallError" in path.read_text()]
     assert raised == []
     table = (Path(__file__).parents[2] / "docs/concepts.md").read_text()
-    for kind in A2AFlowError.__subclasses__():
+    for kind in AlltoallError.__subclasses__():
         assert f"\n| {kind.exit_code} | " in table

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from a2aflow.errors import UsageError
-from a2aflow.lowering import TARGETS
-from a2aflow.lowering.options import Options
-from a2aflow.lowering.programs.msccl.complete import complete_msccl
-from a2aflow.lowering.programs.msccl.emit import emit_msccl
-from a2aflow.lowering.programs.msccl.limits import NEEDED, RUNTIMES
-from a2aflow.lowering.programs.msccl.read import read_msccl
-from a2aflow.topologies.spec import build
+from alltoall.errors import UsageError
+from alltoall.lowering import TARGETS
+from alltoall.lowering.options import Options
+from alltoall.lowering.programs.msccl.complete import complete_msccl
+from alltoall.lowering.programs.msccl.emit import emit_msccl
+from alltoall.lowering.programs.msccl.limits import NEEDED, RUNTIMES
+from alltoall.lowering.programs.msccl.read import read_msccl
+from alltoall.topologies.spec import build
 from command_line import Run
 from hop_schedules import hop_schedule
 
@@ -147,8 +147,8 @@ def test_a_completed_file_must_be_right_and_fit(run: Run, tmp_path: Path) -> Non
         (lacking(), ("--to", "oneccl"), 2, "target 'oneccl' for an MSCCL file; expected msccl"),
         (direct_alltoall(8, wrong=True), ("--to", "msccl"), 4, "rank 7, output chunk 2"),
         (wide, ("--to", "msccl", "--runtime", "rccl"), 3, "rccl takes at most 64"),
-        (oneccl, ("--to", "msccl"), 3, "a lowered program; expected 'a2aflow.schedule/1'"),
-        ("\ufeff <graphml/>", ("--to", "msccl"), 3, "XML; expected 'a2aflow.schedule/1'"),
+        (oneccl, ("--to", "msccl"), 3, "a lowered program; expected 'alltoall.schedule/1'"),
+        ("\ufeff <graphml/>", ("--to", "msccl"), 3, "XML; expected 'alltoall.schedule/1'"),
     ):
         path.write_text(text)
         outcome = run("lower", path, *words, "-o", output)

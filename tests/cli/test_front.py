@@ -7,10 +7,10 @@ import sys
 
 import pytest
 
-import a2aflow
-from a2aflow.cli.verbs import VERBS
-from a2aflow.registry import load
-from a2aflow.topologies.families import FAMILIES
+import alltoall
+from alltoall.cli.verbs import VERBS
+from alltoall.registry import load
+from alltoall.topologies.families import FAMILIES
 from command_line import Run
 
 HEAVY = ("numpy", "numba", "scipy", "networkx", "typer", "rich")
@@ -32,7 +32,7 @@ LIGHT = {
 def test_what_needs_no_verb_imports_none(words: tuple[str, ...]) -> None:
     """Help, lists and wrong words load neither arrays nor the parser of words."""
     program = (
-        "import sys; from a2aflow.cli.app import run; code = run(sys.argv[1:]); "
+        "import sys; from alltoall.cli.app import run; code = run(sys.argv[1:]); "
         f"print(code, [each for each in {HEAVY} if each in sys.modules])"
     )
     found = subprocess.check_output([sys.executable, "-c", program, *words], text=True)
@@ -55,7 +55,7 @@ def test_without_words_there_is_help(run: Run) -> None:
 
 def test_the_version(run: Run) -> None:
     """It is that of the package, of what is installed, and of the citation."""
-    assert run("--version").out == f"a2aflow {a2aflow.__version__}\n"
+    assert run("--version").out == f"alltoall {alltoall.__version__}\n"
 
 
 @pytest.mark.parametrize(
@@ -74,9 +74,9 @@ def test_wrong_words_are_told_at_once(words: tuple[str, ...], said: str, run: Ru
 
 
 def test_shells_complete_verbs(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A shell that asks what may follow `a2aflow ver` is told."""
-    monkeypatch.setenv("_A2AFLOW_COMPLETE", "complete_bash")
-    monkeypatch.setenv("COMP_WORDS", "a2aflow ver")
+    """A shell that asks what may follow `alltoall ver` is told."""
+    monkeypatch.setenv("_ALLTOALL_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", "alltoall ver")
     monkeypatch.setenv("COMP_CWORD", "1")
     outcome = run()
     assert (outcome.code, outcome.out.split()) == (0, ["verify"])
@@ -94,7 +94,7 @@ def test_a_family_explains_itself(name: str, run: Run) -> None:
         assert family.parameters[key] in line
         if isinstance(parameter.default, bool | int | float):
             assert f"{str(parameter.default).lower().removesuffix('.0')} if not said" in line
-    assert said.endswith(f"Example: a2aflow topology {family.example}\n")
+    assert said.endswith(f"Example: alltoall topology {family.example}\n")
     assert run("topology", family.example, "-h").out == said
 
 

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-import a2aflow
-from a2aflow.ir.routes import Routes
-from a2aflow.ir.schedule import Schedule
-from a2aflow.lowering import TARGETS, targets_for
-from a2aflow.routes import ROUTERS
+import alltoall
+from alltoall.ir.routes import Routes
+from alltoall.ir.schedule import Schedule
+from alltoall.lowering import TARGETS, targets_for
+from alltoall.routes import ROUTERS
 from command_line import Outcome, Run
 
 NAMES = ("gpu-18", "gpu-20", "gpu-05", "gpu-06", "gpu-07", "leaf:a/b")
@@ -29,13 +29,13 @@ INDEX = re.compile(r"\b(?:node|terminal|link|cable|switch)s?[ -]\d|(?<![\w-])\d+
 def lab(tmp_path: Path) -> Path:
     """Return a file of a named topology with a switch."""
     path = tmp_path / "lab.json"
-    a2aflow.write_topology(topology(), path)
+    alltoall.write_topology(topology(), path)
     return path
 
 
-def topology() -> a2aflow.Topology:
+def topology() -> alltoall.Topology:
     """Return five GPUs in a ring, and a switch between two of them."""
-    return a2aflow.Topology.from_edges("lab", 6, CABLES, range(5), names=NAMES)
+    return alltoall.Topology.from_edges("lab", 6, CABLES, range(5), names=NAMES)
 
 
 def check(found: Outcome, *codes: int) -> str:
@@ -115,7 +115,7 @@ def test_errors_have_names(
         "switch": [["gpu-18", "leaf:a/b", 1]],
     }
     for name, entries in demands.items():
-        obj = {"format": "a2aflow.demand/1", "entries": entries}
+        obj = {"format": "alltoall.demand/1", "entries": entries}
         Path(f"{name}.json").write_text(json.dumps(obj))
     Path("full.csv").write_text("gpu-18,gpu-20,1\n")
     verb, *options = words
@@ -125,8 +125,8 @@ def test_errors_have_names(
 
 def test_wrong_answers_have_names(run: Run, lab: Path, tmp_path: Path) -> None:
     """What a check finds in flows, routes and schedules that are none."""
-    flow, routes = a2aflow.solve(topology()), a2aflow.route(topology())
-    schedule = a2aflow.schedule(topology())
+    flow, routes = alltoall.solve(topology()), alltoall.route(topology())
+    schedule = alltoall.schedule(topology())
     half = routes.weight * np.where(np.arange(routes.count) == 0, 0.5, 1.0)
     wrong: dict[str, Any] = {
         "more": replace(flow, amount=flow.amount * 2),
@@ -182,11 +182,11 @@ def test_failures_of_a_file_are_named_too(run: Run, lab: Path) -> None:
 
 def test_frames_have_names() -> None:
     """Of topologies, problems, flows, routes, schedules and bottlenecks."""
-    flow = a2aflow.solve(topology())
+    flow = alltoall.solve(topology())
     for noun in (
         *(topology(), flow.problem, flow, flow.bottleneck()),
-        *(a2aflow.route(topology()), a2aflow.schedule(topology())),
-        a2aflow.Fabric(topology(), 1e9),
+        *(alltoall.route(topology()), alltoall.schedule(topology())),
+        alltoall.Fabric(topology(), 1e9),
     ):
         columns = noun._columns()
         ends = [columns[key] for key in ("tail", "head", "source", "destination") if key in columns]

@@ -68,8 +68,8 @@ def test_bad_names_are_usage_errors(
 
 
 DEMANDS = {
-    "entries.json": '{"format":"a2aflow.demand/1","entries":[["rack-a","rack-b",3],[0,3,1]]}',
-    "matrix.json": '{"format":"a2aflow.demand/1","names":["rack-b","rack-a","rack-c"],'
+    "entries.json": '{"format":"alltoall.demand/1","entries":[["rack-a","rack-b",3],[0,3,1]]}',
+    "matrix.json": '{"format":"alltoall.demand/1","names":["rack-b","rack-a","rack-c"],'
     '"matrix":[[0,0,0],[3,0,1],[0,0,0]]}',
     "corner.csv": ",rack-b,rack-c\nrack-a,3,1\n",
     "order.csv": "rack-c,rack-a,rack-b\n0,0,0\n1,0,3\n0,0,0\n",
@@ -95,8 +95,8 @@ def test_demands_by_name(run: Run, fabric: Path, tmp_path: Path, name: str) -> N
         ("rack-a,rack-a\n0,1\n1,0\n", "'rack-a' is there twice"),
         ("rack-a,rack-b\n0,1\n", "a matrix of 1x2 cells for 2 senders"),
         ("rack-a,rack-b\n", "names and no rows"),
-        ('{"format":"a2aflow.demand/1","entries":[["rack-a","nobody",1]]}', "no node 'nobody'"),
-        ('{"format":"a2aflow.demand/1","names":[1],"matrix":[[0]]}', "names is [1]"),
+        ('{"format":"alltoall.demand/1","entries":[["rack-a","nobody",1]]}', "no node 'nobody'"),
+        ('{"format":"alltoall.demand/1","names":[1],"matrix":[[0]]}', "names is [1]"),
     ],
 )
 def test_bad_demands_by_name(

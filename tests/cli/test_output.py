@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import a2aflow
-from a2aflow.cli.show import printable, show
-from a2aflow.cli.wording import lines_of
-from a2aflow.errors import UsageError
-from a2aflow.ir.routes import Routes
-from a2aflow.ir.schedule import Schedule
-from a2aflow.lowering import TARGETS, targets_for
-from a2aflow.topologies.formats import FORMATS
+import alltoall
+from alltoall.cli.show import printable, show
+from alltoall.cli.wording import lines_of
+from alltoall.errors import UsageError
+from alltoall.ir.routes import Routes
+from alltoall.ir.schedule import Schedule
+from alltoall.lowering import TARGETS, targets_for
+from alltoall.topologies.formats import FORMATS
 from command_line import Outcome, Run, without_compiling
 
 TRIANGLE = [[a, b, 1] for a in range(3) for b in range(3) if a != b]
@@ -37,14 +37,14 @@ NAMES = {
 def named(folder: Path, name: str) -> Path:
     """Write a triangle of some name."""
     path = folder / "triangle.json"
-    topology = {"format": "a2aflow.topology/1", "name": name, "nodes": 3, "links": TRIANGLE}
+    topology = {"format": "alltoall.topology/1", "name": name, "nodes": 3, "links": TRIANGLE}
     path.write_text(json.dumps(topology))
     return path
 
 
 def process(*words: object, **options: object) -> "subprocess.CompletedProcess[str]":
-    """Run a2aflow as a process of its own."""
-    command = [sys.executable, "-m", "a2aflow", *map(str, words)]
+    """Run alltoall as a process of its own."""
+    command = [sys.executable, "-m", "alltoall", *map(str, words)]
     given = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, **options}
     return subprocess.run(command, check=False, timeout=300, **given)  # type: ignore[call-overload, no-any-return]
 
@@ -101,9 +101,14 @@ FORGED = "\nerror: all is well"
 """What a text in a file may end with, to look like a line of ours."""
 
 HELD = {
-    "topology": {"format": "a2aflow.topology/1", "name": FORGED, "nodes": 3, "links": TRIANGLE},
-    "too large": {"format": "a2aflow.topology/1", "name": FORGED, "nodes": 0, "links": []},
-    "disconnected": {"format": "a2aflow.topology/1", "name": FORGED, "nodes": 4, "links": TRIANGLE},
+    "topology": {"format": "alltoall.topology/1", "name": FORGED, "nodes": 3, "links": TRIANGLE},
+    "too large": {"format": "alltoall.topology/1", "name": FORGED, "nodes": 0, "links": []},
+    "disconnected": {
+        "format": "alltoall.topology/1",
+        "name": FORGED,
+        "nodes": 4,
+        "links": TRIANGLE,
+    },
     "matrix": {"msccl_type": "topology", "name": FORGED, "links": [[0, 1], [1, 0]]},
     "cell": {"msccl_type": "topology", "name": "a", "links": [[0, FORGED], [1, 0]]},
 }
@@ -241,8 +246,8 @@ def test_an_answer_that_cannot_be_printed_is_saved(run: Run, tmp_path: Path) -> 
 
 
 def closed(stream: int, *words: object) -> "subprocess.CompletedProcess[str]":
-    """Run a2aflow in a process that is started without standard output (1) or error (2)."""
-    command = [sys.executable, "-m", "a2aflow", *map(str, words)]
+    """Run alltoall in a process that is started without standard output (1) or error (2)."""
+    command = [sys.executable, "-m", "alltoall", *map(str, words)]
     shell = ["sh", "-c", f'exec "$@" {stream}>&-', "sh", *command]
     return subprocess.run(shell, check=False, timeout=300, capture_output=True, text=True)
 
@@ -267,7 +272,7 @@ def test_without_standard_error() -> None:
 
 def unread(*words: str) -> tuple[int, bytes]:
     """Return the exit code and the errors of a call whose output nobody reads."""
-    command = [sys.executable, "-m", "a2aflow", *words]
+    command = [sys.executable, "-m", "alltoall", *words]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
         assert child.stdout is not None
         assert child.stderr is not None
@@ -277,7 +282,7 @@ def unread(*words: str) -> tuple[int, bytes]:
 
 
 def test_help_that_nobody_reads_is_no_failure() -> None:
-    """`a2aflow solve --help | head -1`."""
+    """`alltoall solve --help | head -1`."""
     assert unread("solve", "--help") == (0, b"")
 
 
@@ -287,7 +292,7 @@ def test_standard_output_as_a_file(
     """The artefact alone is on standard output; what people read goes to standard error."""
     monkeypatch.chdir(tmp_path)
     flow = run("solve", "ring:5", "-o", "-")
-    assert json.loads(flow.out)["format"] == "a2aflow.flow/1"
+    assert json.loads(flow.out)["format"] == "alltoall.flow/1"
     assert "gap" in flow.err
     drawn = run("topology", "ring:5", "--draw", "-")
     assert drawn.out.startswith("<svg")
@@ -370,7 +375,7 @@ def test_nodes_without_links(run: Run, tmp_path: Path) -> None:
     """Too many for all cuts to be tried, half of them of no use: described all the same."""
     path = tmp_path / "islands.json"
     links = [[a, b, 1] for v in range(9) for a, b in ((v, (v + 1) % 9), ((v + 1) % 9, v))]
-    value = {"format": "a2aflow.topology/1", "nodes": 18, "links": links}
+    value = {"format": "alltoall.topology/1", "nodes": 18, "links": links}
     path.write_text(json.dumps({**value, "terminals": list(range(9))}))
     found = run("topology", path, "--json").json
     assert found["bounds"]["cut"] == pytest.approx(10.0)
@@ -390,11 +395,11 @@ def test_a_format_that_is_no_word(run: Run, tmp_path: Path, verb: str, text: str
 def test_paths_as_text(tmp_path: Path) -> None:
     """The public functions take a path either way, and `build` says who reads files."""
     path = str(tmp_path / "ring.json")
-    a2aflow.write_topology(a2aflow.build("ring:5"), path)
-    assert a2aflow.read_topology(path) == a2aflow.read_topology(Path(path))
+    alltoall.write_topology(alltoall.build("ring:5"), path)
+    assert alltoall.read_topology(path) == alltoall.read_topology(Path(path))
     for spec in (path, "ring.json", "folder/ring"):
         with pytest.raises(UsageError, match="read_topology"):
-            a2aflow.build(spec)
+            alltoall.build(spec)
 
 
 def test_without_a_spec_the_families_are_listed(run: Run) -> None:

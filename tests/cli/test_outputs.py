@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-import a2aflow
+import alltoall
 from command_line import Run
 
 INPUTS = ("net.json", "flow.json", "routes.json", "schedule.json", "demand.csv", "limits.toml")
@@ -29,11 +29,11 @@ WRITERS: list[tuple[str, ...]] = [
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Make a folder with a file of every kind, and go there."""
-    ring = a2aflow.build("ring:4")
+    ring = alltoall.build("ring:4")
     ring.save(tmp_path / "net.json")
-    a2aflow.solve(ring).save(tmp_path / "flow.json")
-    a2aflow.route(ring, method="native").save(tmp_path / "routes.json")
-    a2aflow.schedule(ring).save(tmp_path / "schedule.json")
+    alltoall.solve(ring).save(tmp_path / "flow.json")
+    alltoall.route(ring, method="native").save(tmp_path / "routes.json")
+    alltoall.schedule(ring).save(tmp_path / "schedule.json")
     (tmp_path / "demand.csv").write_text("0,1,1,1\n1,0,1,1\n1,1,0,1\n1,1,1,0\n")
     (tmp_path / "limits.toml").write_text("nodes = 4\ndegree = 2\n")
     (tmp_path / "link.json").symlink_to("net.json")
@@ -74,12 +74,12 @@ def test_no_output_replaces_an_input(words: Sequence[str], folder: Path, run: Ru
 @pytest.mark.parametrize(
     ("words", "kind"),
     [
-        (("topology", "net.json", "--scale-capacity", "2", "-o", "net.json"), a2aflow.Topology),
-        (("solve", "ring:4", "--from", "flow.json", "-o", "flow.json"), a2aflow.Flow),
-        (("route", "ring:4", "--from", "routes.json", "-o", "routes.json"), a2aflow.Routes),
+        (("topology", "net.json", "--scale-capacity", "2", "-o", "net.json"), alltoall.Topology),
+        (("solve", "ring:4", "--from", "flow.json", "-o", "flow.json"), alltoall.Flow),
+        (("route", "ring:4", "--from", "routes.json", "-o", "routes.json"), alltoall.Routes),
         (
             ("schedule", "ring:4", "--from", "schedule.json", "-o", "schedule.json"),
-            a2aflow.Schedule,
+            alltoall.Schedule,
         ),
     ],
     ids=lambda each: " ".join(each) if isinstance(each, tuple) else "",
@@ -91,7 +91,7 @@ def test_an_answer_is_renewed_in_its_place(
     before = (folder / words[-1]).read_bytes()
     assert run(*words).code == 0
     assert (folder / words[-1]).read_bytes() != before
-    assert isinstance(a2aflow.load(folder / words[-1]), kind)
+    assert isinstance(alltoall.load(folder / words[-1]), kind)
 
 
 @pytest.mark.parametrize("words", WRITERS, ids=" ".join)

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from a2aflow.ir.schedule import Schedule
-from a2aflow.lowering import targets_for
+from alltoall.ir.schedule import Schedule
+from alltoall.lowering import targets_for
 from command_line import Run
 from lowered_files import EXECUTED
 

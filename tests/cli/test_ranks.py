@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-import a2aflow
-from a2aflow.cli import ranks as cli_ranks
+import alltoall
+from alltoall.cli import ranks as cli_ranks
 
 SPEC = ("solve", "jellyfish:n=64,d=4,seed=1", "--gap", "1e-3", "--json")
 
 
 DIES_WHILE_IT_KEEPS = """
 import os, signal
-from a2aflow.flows import best_so_far, checkpoint
+from alltoall.flows import best_so_far, checkpoint
 
 best_so_far.CHECKPOINT_SECONDS = 0.0
 kept = []
@@ -35,7 +35,7 @@ checkpoint.Keeping.write = write
 
 def run(*words: object, **variables: str) -> "subprocess.CompletedProcess[str]":
     """Run a command in a process of its own, as ranks are."""
-    command = [sys.executable, "-m", "a2aflow", *map(str, words)]
+    command = [sys.executable, "-m", "alltoall", *map(str, words)]
     known = {**os.environ, **variables}
     return subprocess.run(
         command, capture_output=True, text=True, timeout=300, check=False, env=known
@@ -83,11 +83,11 @@ def test_a_rank_that_is_killed_ends_all_and_leaves_a_checkpoint(tmp_path: Path) 
     assert "certified" not in done.stdout
     assert f"{state} has the last checkpoint: the same command goes on from there" in done.stderr
     told: list[str] = []
-    flow = a2aflow.solve(
+    flow = alltoall.solve(
         SPEC[1], method="first-order", gap=1e-3, checkpoint=state, progress=told.append
     )
     assert any(str(line).startswith("from a checkpoint after") for line in told)
-    assert a2aflow.verify(flow).facts["gap"] <= 1e-3
+    assert alltoall.verify(flow).facts["gap"] <= 1e-3
 
 
 def test_ranks_that_do_not_end_are_killed(monkeypatch: pytest.MonkeyPatch) -> None:

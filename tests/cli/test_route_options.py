@@ -4,10 +4,10 @@ import inspect
 
 import pytest
 
-from a2aflow.cli.options import chosen_topology
-from a2aflow.cli.route import route_verb
-from a2aflow.routes import ROUTERS, USED_BY
-from a2aflow.routes.refusals import NEEDS
+from alltoall.cli.options import chosen_topology
+from alltoall.cli.route import route_verb
+from alltoall.routes import ROUTERS, USED_BY
+from alltoall.routes.refusals import NEEDS
 from command_line import Run
 
 WORDS: dict[str, tuple[str, ...]] = {

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from a2aflow.ir.routes import Routes
-from a2aflow.lowering import targets_for
+from alltoall.ir.routes import Routes
+from alltoall.lowering import targets_for
 from command_line import Run
 
 FABRICS = {

@@ -1,12 +1,12 @@
-"""`a2aflow route`, as a user calls it."""
+"""`alltoall route`, as a user calls it."""
 
 import json
 from pathlib import Path
 
 import pytest
 
-from a2aflow.lowering import TARGETS
-from a2aflow.routes import ROUTERS
+from alltoall.lowering import TARGETS
+from alltoall.routes import ROUTERS
 from command_line import Run
 
 KEYS = {

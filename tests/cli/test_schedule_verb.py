@@ -1,4 +1,4 @@
-"""`a2aflow schedule`, as a user calls it."""
+"""`alltoall schedule`, as a user calls it."""
 
 import importlib.util
 import json

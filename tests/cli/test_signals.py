@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from shots import EVENTS, WORDS, default_signals, shoot
 
-from a2aflow.cli import signals
-from a2aflow.cli.signals import Stopped, printing, searching, working
-from a2aflow.errors import InputError
+from alltoall.cli import signals
+from alltoall.cli.signals import Stopped, printing, searching, working
+from alltoall.errors import InputError
 from command_line import Run, without_compiling
 
 BOTH = [signal.SIGINT, signal.SIGTERM]
@@ -47,7 +47,7 @@ LONG = {
 def test_ctrl_c_gives_the_best_so_far(name: str) -> None:
     """An interrupted solve prints a certified answer and exits with 130."""
     default_signals()
-    words = [sys.executable, "-m", "a2aflow", "solve", *LONG[name].split(), "--json"]
+    words = [sys.executable, "-m", "alltoall", "solve", *LONG[name].split(), "--json"]
     with subprocess.Popen(
         words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
@@ -118,7 +118,7 @@ def test_every_search_saves_and_prints_its_best_so_far(
 ) -> None:
     """As with a time limit, and what is saved is valid."""
     words, path = SEARCHES[name], tmp_path / "best.json"
-    monkeypatch.setattr("a2aflow.cli.options.progress", interrupting(number))
+    monkeypatch.setattr("alltoall.cli.options.progress", interrupting(number))
     found = run(*words, "--json", "-o", path)
     assert found.code == 128 + number
     assert found.err == "stopped: this is the best found by then\n"
@@ -134,12 +134,12 @@ def test_a_search_with_nothing_to_show_is_just_stopped(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What it could not find by then is no error."""
-    monkeypatch.setattr("a2aflow.cli.options.progress", interrupting(signal.SIGINT))
+    monkeypatch.setattr("alltoall.cli.options.progress", interrupting(signal.SIGINT))
 
     def nothing(*_: object) -> None:
         raise InputError("no schedule was found")
 
-    monkeypatch.setattr("a2aflow.schedules.search._search", nothing)
+    monkeypatch.setattr("alltoall.schedules.search._search", nothing)
     found = run("schedule", "bipartite:2x3", "--method", "tsmcf", "--json")
     assert (found.code, found.err) == (130, "stopped\n")
     assert found.json == {"error": {"code": 130, "message": "stopped"}}

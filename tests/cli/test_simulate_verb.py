@@ -1,10 +1,10 @@
-"""`a2aflow simulate`: what it prints and refuses."""
+"""`alltoall simulate`: what it prints and refuses."""
 
 from pathlib import Path
 
 import pytest
 
-import a2aflow
+import alltoall
 from command_line import Run
 
 
@@ -12,11 +12,11 @@ from command_line import Run
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Make a schedule, its messages, routes and a flow of a ring."""
     path = tmp_path_factory.mktemp("simulate")
-    schedule = a2aflow.schedule("ring:4")
+    schedule = alltoall.schedule("ring:4")
     schedule.save(path / "schedule.json")
-    a2aflow.lower(schedule, to="messages").save(path / "messages")
-    a2aflow.route("ring:4").save(path / "routes.npz")
-    a2aflow.solve("ring:4").save(path / "flow.json")
+    alltoall.lower(schedule, to="messages").save(path / "messages")
+    alltoall.route("ring:4").save(path / "routes.npz")
+    alltoall.solve("ring:4").save(path / "flow.json")
     return path
 
 

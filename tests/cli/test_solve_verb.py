@@ -1,11 +1,11 @@
-"""`a2aflow solve` and `a2aflow verify`, as a user calls them."""
+"""`alltoall solve` and `alltoall verify`, as a user calls them."""
 
 import json
 from pathlib import Path
 
 import pytest
 
-from a2aflow.topologies.spec import build
+from alltoall.topologies.spec import build
 from command_line import Run
 
 KEYS = {"nodes", "links", "time", "bound", "gap", "method", "seconds"}
@@ -62,7 +62,7 @@ def test_demand_from_a_file(run: Run, tmp_path: Path) -> None:
     """A matrix as text and as JSON give the same answer."""
     text, entries = tmp_path / "demand.txt", tmp_path / "demand.json"
     text.write_text("0 2 0\n0, 0, 1\n0 0 0\n")
-    entries.write_text('{"format": "a2aflow.demand/1", "entries": [[0, 1, 2], [1, 2, 1]]}')
+    entries.write_text('{"format": "alltoall.demand/1", "entries": [[0, 1, 2], [1, 2, 1]]}')
     times = [
         run("solve", "ring:3", "--demand", path, "--json").json["time"] for path in (text, entries)
     ]
@@ -129,7 +129,7 @@ def test_a_compact_flow_is_saved_and_verified(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What stands for all sources by symmetry carries its proof too, and is found out if false."""
-    monkeypatch.setattr("a2aflow.flows.symmetry.orbits.MOST_ENTRIES", 50)
+    monkeypatch.setattr("alltoall.flows.symmetry.orbits.MOST_ENTRIES", 50)
     path = tmp_path / "flow.json"
     saved = run("solve", "hypercube:5", "--method", "grouped", "-o", path, "--json")
     assert saved.json["time"] == pytest.approx(16.0)

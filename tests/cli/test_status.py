@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-import a2aflow
-from a2aflow import Status
-from a2aflow.flows import METHODS
-from a2aflow.ir.certificate import Certificate
-from a2aflow.ir.words import PROVEN, status_in_words
-from a2aflow.routes import ROUTERS
+import alltoall
+from alltoall import Status
+from alltoall.flows import METHODS
+from alltoall.ir.certificate import Certificate
+from alltoall.ir.words import PROVEN, status_in_words
+from alltoall.routes import ROUTERS
 from command_line import Run
 
 SPEC = "genkautz:n=6,d=2"
@@ -55,14 +55,14 @@ def test_what_is_within_the_gap_is_not_called_optimal(run: Run, tmp_path: Path) 
     assert PROVEN < found["gap"] <= 0.05
     assert found["status"] == json.loads(path.read_text())["status"] == "within_gap"
     assert "optimal" not in run("solve", *words[1:]).out
-    flow = a2aflow.load(path)
-    assert isinstance(flow, a2aflow.Flow)
+    flow = alltoall.load(path)
+    assert isinstance(flow, alltoall.Flow)
     assert "within the gap asked for" in repr(flow._repr_html_())
 
 
 def test_a_flow_is_optimal_only_if_its_certificate_proves_it() -> None:
     """Whatever a method, a file or a caller claims, and as soon as a better proof comes."""
-    flow = a2aflow.solve("torus:3x3")
+    flow = alltoall.solve("torus:3x3")
     assert flow.status is Status.OPTIMAL
     weaker = Certificate(flow.certificate.lengths, flow.bound * 0.9)
     claimed = replace(flow, certificate=weaker, status=Status.OPTIMAL)

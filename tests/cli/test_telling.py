@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from a2aflow.ir.answer import Answer
-from a2aflow.ir.direct import OPTIMAL_NOTE
-from a2aflow.loading import load
+from alltoall.ir.answer import Answer
+from alltoall.ir.direct import OPTIMAL_NOTE
+from alltoall.loading import load
 from command_line import Run
 
 VERBS = ("solve", "route", "schedule")
@@ -153,7 +153,7 @@ def test_where_a_saved_answer_comes_from(run: Run, verb: str, name: str, tmp_pat
     assert isinstance(found, Answer)
     made = found.provenance
     assert made is not None
-    assert made.command == f"a2aflow {verb} ring:3 --gap 1e-4 --seed 7 --output {path}"
+    assert made.command == f"alltoall {verb} ring:3 --gap 1e-4 --seed 7 --output {path}"
     assert (made.gap, made.seed, made.solver, made.method) == (1e-4, 7, "auto", found.method)
     assert run("verify", path, "--json").json["provenance"] == made.known()
     shown = run("verify", path).out

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from a2aflow.cli.tables import columns
-from a2aflow.ir.news import News
+from alltoall.cli.tables import columns
+from alltoall.ir.news import News
 
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
@@ -18,11 +18,11 @@ WORDS = ("topology", "torus:3x3")
 
 
 def _on_terminal(*words: str, extra: Mapping[str, str] | None = None) -> tuple[str, int]:
-    """Run a2aflow with both outputs on a terminal; return what that got, and the exit code."""
+    """Run alltoall with both outputs on a terminal; return what that got, and the exit code."""
     ours, theirs = pty.openpty()
     plain = {key: value for key, value in os.environ.items() if key not in ("NO_COLOR", "CI")}
     with subprocess.Popen(
-        [sys.executable, "-m", "a2aflow", *words],
+        [sys.executable, "-m", "alltoall", *words],
         stdin=subprocess.DEVNULL,
         stdout=theirs,
         stderr=theirs,
@@ -43,7 +43,7 @@ def _on_terminal(*words: str, extra: Mapping[str, str] | None = None) -> tuple[s
 
 
 def _in_pipe(*words: str) -> str:
-    return subprocess.check_output([sys.executable, "-m", "a2aflow", *words], text=True)
+    return subprocess.check_output([sys.executable, "-m", "alltoall", *words], text=True)
 
 
 def test_a_terminal_has_colours_and_a_pipe_has_none() -> None:

@@ -1,4 +1,4 @@
-"""`a2aflow topology`, the help texts, and units."""
+"""`alltoall topology`, the help texts, and units."""
 
 import json
 import math
@@ -8,9 +8,9 @@ from pathlib import Path
 import networkx as nx
 import pytest
 
-from a2aflow.cli.verbs import VERBS
-from a2aflow.topologies.families import FAMILIES
-from a2aflow.topologies.formats import FORMATS
+from alltoall.cli.verbs import VERBS
+from alltoall.topologies.families import FAMILIES
+from alltoall.topologies.formats import FORMATS
 from command_line import Run
 
 
@@ -118,7 +118,7 @@ def test_every_verb_has_help_with_an_example(run: Run, verb: str) -> None:
     """Help says what the verb does and shows a call."""
     outcome = run(verb, "--help")
     assert outcome.code == 0
-    assert f"a2aflow {verb}" in outcome.out
+    assert f"alltoall {verb}" in outcome.out
     assert "Example" in outcome.out
 
 
@@ -153,7 +153,7 @@ def test_a_file_says_where_it_comes_from(run: Run, tmp_path: Path) -> None:
     assert run(*words).code == 0
     value = json.loads(path.read_text())
     made = value.pop("provenance")
-    assert (made["command"], made["seed"]) == (f"a2aflow {' '.join(map(str, words))}", 5)
+    assert (made["command"], made["seed"]) == (f"alltoall {' '.join(map(str, words))}", 5)
     assert "made by" in run("verify", path).out
     assert run(*words, "--no-provenance").code == 0
     assert json.loads(path.read_text()) == value

@@ -5,10 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import a2aflow
-from a2aflow.designs.constraints import read_constraints
-from a2aflow.errors import A2AFlowError
-from a2aflow.ir.topology import Topology
+import alltoall
+from alltoall.designs.constraints import read_constraints
+from alltoall.errors import AlltoallError
+from alltoall.ir.topology import Topology
 
 SIDED = """
 [fixed]
@@ -36,9 +36,9 @@ def cables_of(topology: Topology) -> set[tuple[int, int]]:
 
 def test_fixed_cables_stay_and_panels_keep_their_ports(tmp_path: Path) -> None:
     """The other cables join ports of one panel and of different sides."""
-    found = a2aflow.design(constraints=wiring_file(tmp_path, SIDED))
+    found = alltoall.design(constraints=wiring_file(tmp_path, SIDED))
     cables = cables_of(found.topology)
-    board = cables_of(a2aflow.build("mesh:2x2x2"))
+    board = cables_of(alltoall.build("mesh:2x2x2"))
     fixed = {(u + 8 * copy, v + 8 * copy) for u, v in board for copy in (0, 1)}
     assert fixed <= cables or found.topology.links == 2 * (len(fixed) + 8)
     for u, v in cables - fixed:
@@ -51,9 +51,9 @@ def test_fixed_cables_stay_and_panels_keep_their_ports(tmp_path: Path) -> None:
 def test_any_port_may_be_joined_to_any(tmp_path: Path) -> None:
     """Every node then has as many ports as were asked for, and more freedom is no worse."""
     text = '[fixed]\ntopology = "mesh:2x2x2"\ncopies = 2\n[ports]\ndegree = 4\n'
-    found = a2aflow.design(constraints=wiring_file(tmp_path, text))
+    found = alltoall.design(constraints=wiring_file(tmp_path, text))
     assert set(found.topology.out_degree.tolist()) == {4}
-    sided = a2aflow.design(constraints=wiring_file(tmp_path, SIDED))
+    sided = alltoall.design(constraints=wiring_file(tmp_path, SIDED))
     assert found.best.time <= sided.best.time * (1 + 1e-3)
 
 
@@ -63,7 +63,7 @@ def test_panels_have_at_most_so_many_ports(tmp_path: Path) -> None:
     wiring = read_constraints(wiring_file(tmp_path, text))
     assert wiring.panel is not None
     assert np.bincount(wiring.panel).tolist() == [12] * 4
-    found = a2aflow.design(constraints=tmp_path / "wiring.toml")
+    found = alltoall.design(constraints=tmp_path / "wiring.toml")
     assert set(found.topology.out_degree.tolist()) == {4}
 
 
@@ -72,7 +72,7 @@ def test_cables_cost_no_more_than_the_budget(tmp_path: Path) -> None:
     places = [[x, 0] for x in range(16)]
     prices = f"[prices]\npositions = {places}\nclasses = [[4, 1], [20, 10]]\nbudget = 150\n"
     text = "nodes = 16\n[ports]\ndegree = 4\n" + prices
-    found = a2aflow.design(constraints=wiring_file(tmp_path, text))
+    found = alltoall.design(constraints=wiring_file(tmp_path, text))
     assert found.best.price is not None
     assert found.best.price <= 150
     far = sum(v - u > 4 for u, v in cables_of(found.topology))
@@ -82,10 +82,10 @@ def test_cables_cost_no_more_than_the_budget(tmp_path: Path) -> None:
 
 def test_a_network_is_expanded_by_moving_few_cables(tmp_path: Path) -> None:
     """Two new nodes of degree 4 take the place of four cables, and no other is touched."""
-    old = a2aflow.build("jellyfish:n=20,d=4,seed=1")
-    a2aflow.write_topology(old, tmp_path / "old.json")
+    old = alltoall.build("jellyfish:n=20,d=4,seed=1")
+    alltoall.write_topology(old, tmp_path / "old.json")
     text = f'[expand]\ntopology = "{tmp_path / "old.json"}"\nnodes = 2\n'
-    found = a2aflow.design(constraints=wiring_file(tmp_path, text))
+    found = alltoall.design(constraints=wiring_file(tmp_path, text))
     new = found.topology
     assert new.nodes == 22
     assert set(new.out_degree.tolist()) == {4}
@@ -111,13 +111,13 @@ def test_a_network_is_expanded_by_moving_few_cables(tmp_path: Path) -> None:
 )
 def test_what_is_wrong_is_said(text: str, expected: str, tmp_path: Path) -> None:
     """Found, expected, and where."""
-    with pytest.raises(A2AFlowError, match=expected):
-        a2aflow.design(constraints=wiring_file(tmp_path, text))
+    with pytest.raises(AlltoallError, match=expected):
+        alltoall.design(constraints=wiring_file(tmp_path, text))
 
 
 def test_constraints_say_all(tmp_path: Path) -> None:
     """A number of nodes beside them is refused."""
-    with pytest.raises(A2AFlowError, match="the constraints say all"):
-        a2aflow.design(8, degree=3, constraints=wiring_file(tmp_path, SIDED))
-    with pytest.raises(A2AFlowError, match="a number of nodes and a degree"):
-        a2aflow.design(8)
+    with pytest.raises(AlltoallError, match="the constraints say all"):
+        alltoall.design(8, degree=3, constraints=wiring_file(tmp_path, SIDED))
+    with pytest.raises(AlltoallError, match="a number of nodes and a degree"):
+        alltoall.design(8)

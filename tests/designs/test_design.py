@@ -6,18 +6,18 @@ import io
 import numpy as np
 import pytest
 
-import a2aflow
-from a2aflow.designs.candidate import certified, with_failures
-from a2aflow.designs.design import demand_bound
-from a2aflow.designs.wiring import regular_wiring
-from a2aflow.errors import UsageError
-from a2aflow.flows.bounds import cable_bound, distance_bound, regular_bound
-from a2aflow.ir.demand import Demand
-from a2aflow.ir.problem import Problem
-from a2aflow.settings import SolveSettings
+import alltoall
+from alltoall.designs.candidate import certified, with_failures
+from alltoall.designs.design import demand_bound
+from alltoall.designs.wiring import regular_wiring
+from alltoall.errors import UsageError
+from alltoall.flows.bounds import cable_bound, distance_bound, regular_bound
+from alltoall.ir.demand import Demand
+from alltoall.ir.problem import Problem
+from alltoall.settings import SolveSettings
 
-FOUND = a2aflow.design(16, degree=3, seed=1)
-CABLES = a2aflow.design(14, degree=3, bidirectional=True)
+FOUND = alltoall.design(16, degree=3, seed=1)
+CABLES = alltoall.design(14, degree=3, bidirectional=True)
 
 
 def test_the_bound_holds_and_the_best_is_certified() -> None:
@@ -25,8 +25,8 @@ def test_the_bound_holds_and_the_best_is_certified() -> None:
     for found in (FOUND, CABLES):
         assert found.bound <= found.best.flow.bound <= found.best.time * (1 + 1e-9)
         assert found.best is min(found.candidates, key=lambda each: each.time)
-        a2aflow.check_flow(found.best.flow)
-        again = a2aflow.solve(found.topology, gap=1e-4)
+        alltoall.check_flow(found.best.flow)
+        again = alltoall.solve(found.topology, gap=1e-4)
         assert again.time == pytest.approx(found.best.time, rel=2e-3)
         names = [each.name for each in found.candidates]
         assert any(each.searched for each in found.candidates)
@@ -46,7 +46,7 @@ def test_the_search_beats_the_families() -> None:
 def test_the_bound_of_cables_is_that_of_their_trees() -> None:
     """On Moore graphs it is reached; of one-way links it is never above."""
     for spec, degree in (("complete:6", 5), ("slimfly:q=5", 7), ("ring:9", 2)):
-        topology = a2aflow.build(spec)
+        topology = alltoall.build(spec)
         bound = float(cable_bound(topology.nodes, degree))
         assert distance_bound(Problem.all_to_all(topology)) == pytest.approx(bound)
     assert cable_bound(2, 1) == 1
@@ -87,14 +87,14 @@ def test_a_patch_list_is_the_network() -> None:
 
 def test_equal_seeds_give_equal_designs() -> None:
     """And time is not part of it."""
-    assert a2aflow.design(16, degree=3, seed=1).topology == FOUND.topology
+    assert alltoall.design(16, degree=3, seed=1).topology == FOUND.topology
 
 
 def test_the_objective_decides() -> None:
     """The diameter first, or the time after the worst failure."""
-    near = a2aflow.design(18, degree=3, bidirectional=True, objective="alltoall+diameter")
+    near = alltoall.design(18, degree=3, bidirectional=True, objective="alltoall+diameter")
     assert near.best.diameter == min(each.diameter for each in near.candidates)
-    robust = a2aflow.design(10, degree=3, objective="alltoall+failures", failures=40)
+    robust = alltoall.design(10, degree=3, objective="alltoall+failures", failures=40)
     known = [each for each in robust.candidates if each.failures is not None]
     assert known
     assert robust.best.failures is not None
@@ -106,13 +106,13 @@ def test_the_objective_decides() -> None:
 def test_failures_of_one_orbit_are_solved_once() -> None:
     """All cables of a torus fail alike; without one, a ring of one-way links is cut."""
     settings = SolveSettings(gap=1e-3)
-    torus = certified(a2aflow.build("torus:4x4"), Problem.all_to_all, 1.0, False, settings)
+    torus = certified(alltoall.build("torus:4x4"), Problem.all_to_all, 1.0, False, settings)
     failures = with_failures(torus, 5, 0, settings).failures
     assert failures is not None
     assert (failures.tried, failures.all_known) == (1, True)
-    broken = a2aflow.solve(a2aflow.remove_links(torus.topology, [(0, 1)]), gap=1e-3).time
+    broken = alltoall.solve(alltoall.remove_links(torus.topology, [(0, 1)]), gap=1e-3).time
     assert failures.worst == failures.mean == pytest.approx(broken, rel=2e-3)
-    circle = a2aflow.build("circulant:n=4,jumps=1,directed=true")
+    circle = alltoall.build("circulant:n=4,jumps=1,directed=true")
     cut = certified(circle, Problem.all_to_all, 1.0, False, settings)
     found = with_failures(cut, 2, 0, settings)
     assert found.failures is not None
@@ -124,46 +124,46 @@ def test_a_workload_is_what_the_time_is_for() -> None:
     """Two groups that keep to themselves are joined within, and the bound is that of the demand."""
     matrix = np.kron(np.eye(2), np.ones((6, 6))) + 0.01
     np.fill_diagonal(matrix, 0.0)
-    found = a2aflow.design(12, degree=3, workload=matrix)
+    found = alltoall.design(12, degree=3, workload=matrix)
     assert found.best.flow.problem.demand.matrix is not None
     assert found.bound <= found.best.time
     same = found.topology.tail // 6 == found.topology.head // 6
     assert same.mean() > 0.8
-    uniform = a2aflow.solve(a2aflow.design(12, degree=3).topology, demand=matrix)
+    uniform = alltoall.solve(alltoall.design(12, degree=3).topology, demand=matrix)
     assert found.best.time < uniform.time
 
 
 def test_layers_limit_the_choice() -> None:
     """Every candidate says how many it needs; what none can do is refused."""
-    found = a2aflow.design(8, degree=3, layers=3)
+    found = alltoall.design(8, degree=3, layers=3)
     assert all(each.layers is not None for each in found.candidates)
     assert found.best.layers is not None
     assert found.best.layers <= 3
     with pytest.raises(UsageError, match="no candidate gets by with 1 virtual layer"):
-        a2aflow.design(11, degree=3, layers=1)
+        alltoall.design(11, degree=3, layers=1)
 
 
 def test_layers_that_no_time_was_left_to_count() -> None:
     """That is said, where nothing is known to be allowed."""
     with pytest.raises(UsageError, match="time was up before it was known how many virtual"):
-        a2aflow.design(12, degree=3, layers=1, stop=lambda: True)
+        alltoall.design(12, degree=3, layers=1, stop=lambda: True)
 
 
 def test_a_stopped_search_has_an_answer() -> None:
     """The best so far, certified, and the design says that it is not complete."""
-    found = a2aflow.design(42, degree=4, stop=lambda: True)
+    found = alltoall.design(42, degree=4, stop=lambda: True)
     assert not found.complete
     assert found.best.time >= found.bound
-    short = a2aflow.design(20, degree=3, time_limit=1.0)
+    short = alltoall.design(20, degree=3, time_limit=1.0)
     assert short.best.time >= short.bound
 
 
 @pytest.mark.parametrize("bidirectional", [True, False])
 def test_a_design_is_never_worse_than_the_catalogue(bidirectional: bool) -> None:
     """Not even if there is no time to search, nor to look at families."""
-    found = a2aflow.design(90, degree=4, bidirectional=bidirectional, stop=lambda: True)
+    found = alltoall.design(90, degree=4, bidirectional=bidirectional, stop=lambda: True)
     spec = "best:n=90,d=4" + (",bidirectional=true" if bidirectional else "")
-    known = a2aflow.solve(spec, method="first-order", gap=1e-3)
+    known = alltoall.solve(spec, method="first-order", gap=1e-3)
     assert spec in [each.name for each in found.candidates]
     assert found.best.time <= known.time * (1 + 1e-9)
 
@@ -180,6 +180,6 @@ def test_a_design_is_never_worse_than_the_catalogue(bidirectional: bool) -> None
 def test_what_cannot_be_is_refused(asked: dict[str, object], expected: str) -> None:
     """Before any work."""
     with pytest.raises(UsageError, match=expected):
-        a2aflow.design(8, degree=3, **asked)  # type: ignore[arg-type]
+        alltoall.design(8, degree=3, **asked)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="expected at most 4096"):
-        a2aflow.design(5000, degree=3)
+        alltoall.design(5000, degree=3)

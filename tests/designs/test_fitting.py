@@ -2,14 +2,14 @@
 
 import pytest
 
-from a2aflow.designs.fitting import (
+from alltoall.designs.fitting import (
     FITTING,
     families_that_do_not_fit,
     fitting_specs,
     nearest_sizes,
 )
-from a2aflow.topologies.families import FAMILIES
-from a2aflow.topologies.spec import build
+from alltoall.topologies.families import FAMILIES
+from alltoall.topologies.spec import build
 
 SIZES = (
     (5, 4),

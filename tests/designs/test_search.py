@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from a2aflow.designs.anneal import wiring_cost
-from a2aflow.designs.distances import demand_cost, distance_cost, failure_cost, room_for
-from a2aflow.designs.lift_search import Shape, anneal_shape, search_lifts
-from a2aflow.designs.lifts import Group, groups_of_order, inverse, product
-from a2aflow.designs.loads import shared_loads
-from a2aflow.designs.search import Found, Pool, search_regular
-from a2aflow.designs.wiring import (
+from alltoall.designs.anneal import wiring_cost
+from alltoall.designs.distances import demand_cost, distance_cost, failure_cost, room_for
+from alltoall.designs.lift_search import Shape, anneal_shape, search_lifts
+from alltoall.designs.lifts import Group, groups_of_order, inverse, product
+from alltoall.designs.loads import shared_loads
+from alltoall.designs.search import Found, Pool, search_regular
+from alltoall.designs.wiring import (
     Aim,
     Annealing,
     Wiring,
@@ -21,13 +21,13 @@ from a2aflow.designs.wiring import (
     regular_wiring,
     wiring_of,
 )
-from a2aflow.errors import UsageError
-from a2aflow.ir.topology import Topology
-from a2aflow.lp.settings import never
-from a2aflow.settings import SolveSettings
-from a2aflow.topologies.operators import remove_links
-from a2aflow.topologies.properties import hop_distances
-from a2aflow.topologies.spec import build
+from alltoall.errors import UsageError
+from alltoall.ir.topology import Topology
+from alltoall.lp.settings import never
+from alltoall.settings import SolveSettings
+from alltoall.topologies.operators import remove_links
+from alltoall.topologies.properties import hop_distances
+from alltoall.topologies.spec import build
 
 SPECS = ("torus:3x4", "genkautz:n=70,d=3,rewire=true", "jellyfish:n=20,d=3,seed=1", "kautz:d=2,k=3")
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from a2aflow.errors import MissingComponentError
-from a2aflow.runtime.processes import Command, grouped
-from a2aflow.testbed.namespaces import require_testbed
+from alltoall.errors import MissingComponentError
+from alltoall.runtime.processes import Command, grouped
+from alltoall.testbed.namespaces import require_testbed
 from command_line import Run
 from doc_pages import (
     PAGES,
@@ -35,7 +35,7 @@ MOST_NOT_RUN = 8
 
 
 OTHERS = ("mpicc", "mpiexec")
-REPLACED = ("a2aflow wrap ", "a2aflow testbed exec ")
+REPLACED = ("alltoall wrap ", "alltoall testbed exec ")
 """Commands that are not ours, and those of ours which become another one: a shell runs them."""
 
 RANKS = 8
@@ -67,7 +67,7 @@ def test_what_a_page_shows_is_what_one_gets(
             require_testbed()
         except MissingComponentError as error:
             pytest.skip(f"no testbed: {error}")
-    if any(step.text.startswith("a2aflow wrap ") for step in page.steps):
+    if any(step.text.startswith("alltoall wrap ") for step in page.steps):
         with_engine(tmp_path, mpi_of("mpich")[1], shared)
     names: dict[str, Any] = {}
     outputs = [(step, _output(step, run, names)) for step in page.steps]
@@ -95,7 +95,7 @@ def _output(step: Step, run: Run, names: dict[str, Any]) -> str:
     words = shlex.split(command)
     if "torchrun" in words:
         return _torchrun(words)
-    assert words[0] == "a2aflow", f"{step.text}: not a command of ours"
+    assert words[0] == "alltoall", f"{step.text}: not a command of ours"
     outcome = run(*words[1:])
     assert outcome.code == 0, f"{step.text}\n{outcome.err}"
     if not rest:
@@ -106,7 +106,7 @@ def _output(step: Step, run: Run, names: dict[str, Any]) -> str:
 
 
 def _in_shell(command: str) -> str:
-    """Run a command as a reader would: with the tools of one MPI, and the a2aflow of this tree."""
+    """Run a command as a reader would: with the tools of one MPI, and the alltoall of this tree."""
     tools = (PREFIX / "mpich" / "bin", Path(sys.executable).parent)
     mpi, _ = mpi_of("mpich")
     variables = {
@@ -167,6 +167,6 @@ def test_what_a_page_points_to_is_there(path: Path) -> None:
         ROOT / each for each in re.findall(r"\b(?:benchmarks|examples|tests)/[\w/]+\.\w+", text)
     ]
     modules = re.findall(r"`(?!src|tests|benchmarks|examples)((?:[\w-]+/)+\w+\.py)`", text)
-    files += [ROOT / "src" / "a2aflow" / each for each in modules]
+    files += [ROOT / "src" / "alltoall" / each for each in modules]
     missing = [str(each) for each in files if not each.exists()]
     assert not missing

@@ -28,4 +28,4 @@ def test_the_site_builds_and_needs_nothing_from_elsewhere(tmp_path: Path) -> Non
     pages = sorted(tmp_path.rglob("*.html"))
     assert {"index.html", "api.html", "gallery.html", "results.html"} <= {p.name for p in pages}
     assert not [page for page in pages if LOADED.search(page.read_text())]
-    assert (tmp_path / "api.html").read_text().count("a2aflow.solve(") > 0
+    assert (tmp_path / "api.html").read_text().count("alltoall.solve(") > 0

@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 from defusedxml import ElementTree
 
-import a2aflow
-from a2aflow.errors import MissingComponentError
-from a2aflow.figures import FIGURES, drawing
-from a2aflow.figures.compare import compare
-from a2aflow.figures.figure import Asked, Point
-from a2aflow.figures.picture import Panel, Picture, Series
-from a2aflow.figures.results import write_results
-from a2aflow.figures.run import measure_figure
-from a2aflow.figures.table import header, read_rows
-from a2aflow.ir.news import News
+import alltoall
+from alltoall.errors import MissingComponentError
+from alltoall.figures import FIGURES, drawing
+from alltoall.figures.compare import compare
+from alltoall.figures.figure import Asked, Point
+from alltoall.figures.picture import Panel, Picture, Series
+from alltoall.figures.results import write_results
+from alltoall.figures.run import measure_figure
+from alltoall.figures.table import header, read_rows
+from alltoall.ir.news import News
 from command_line import Run
 
 
@@ -62,7 +62,7 @@ def test_what_a_figure_claims_to_hold_is_in_its_rows(folder: Path, run: Run) -> 
 
 def test_a_call_that_was_stopped_goes_on_where_it_was(tmp_path: Path) -> None:
     """After a time limit the rows so far are there, and only the others are measured."""
-    (begun,) = a2aflow.reproduce(
+    (begun,) = alltoall.reproduce(
         "methods", size="sample", output=tmp_path, testbed=False, time_limit=1e-9
     )
     assert (begun.complete, begun.rows) == (False, 0)
@@ -90,7 +90,9 @@ def test_a_call_that_was_stopped_goes_on_where_it_was(tmp_path: Path) -> None:
 def test_how_much_is_left_is_told(tmp_path: Path) -> None:
     """As a share of the points, where it is known before how many there are."""
     told: list[str] = []
-    a2aflow.reproduce("layers", size="sample", output=tmp_path, testbed=False, progress=told.append)
+    alltoall.reproduce(
+        "layers", size="sample", output=tmp_path, testbed=False, progress=told.append
+    )
     shares = [each.share or 0.0 for each in told if isinstance(each, News)]
     assert len(shares) > 1
     assert shares[0] == 0.0
@@ -155,7 +157,7 @@ def test_an_algorithm_is_timed_and_its_gap_kept() -> None:
 def test_peers_are_shown_beside_ours(tmp_path: Path) -> None:
     """XML of another tool is verified, and has its own line where its ranks fit."""
     path = tmp_path / "peer.xml"
-    a2aflow.lower(a2aflow.schedule("bipartite:4x4", chunks=1), to="msccl").save(path)
+    alltoall.lower(alltoall.schedule("bipartite:4x4", chunks=1), to="msccl").save(path)
     figure = FIGURES["link-schedules"]
     asked = Asked("sample", peers=(path,))
     point: Point = {"fabric": "K4,4", "way": str(path), "kind": "predicted"}
@@ -193,7 +195,7 @@ def test_the_page_of_results_lists_what_does_not_hold(folder: Path, run: Run) ->
     told = json.loads((folder / "layers-sample.json").read_text())
     told["findings"][0] |= {"holds": False, "reason": "because of a test"}
     (folder / "layers-sample.json").write_text(json.dumps(told))
-    a2aflow.reproduce("sharing", output=folder, size="full", testbed=False, time_limit=1e-9)
+    alltoall.reproduce("sharing", output=folder, size="full", testbed=False, time_limit=1e-9)
     page = folder / "page" / "results.md"
     write_results(page, [FIGURES["layers"], FIGURES["sharing"]], folder)
     text = page.read_text()
@@ -241,7 +243,7 @@ def test_wrong_words_are_refused(words: tuple[str, ...], expected: str, run: Run
 def test_what_is_no_peer_is_refused_before_anything_is_measured(tmp_path: Path, run: Run) -> None:
     """A flow is no schedule of another tool, and a file is no folder."""
     flow, into = tmp_path / "flow.json", tmp_path / "into"
-    a2aflow.solve("ring:4").save(flow)
+    alltoall.solve("ring:4").save(flow)
     outcome = run("reproduce", "layers", "--size", "sample", "--peer", flow, "-o", into)
     assert outcome.code == 2
     assert "flow.json: a flow; expected MSCCL XML" in outcome.err

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import a2aflow
+import alltoall
 
-SOURCES = (Path(a2aflow.__file__).parents[1], Path(__file__).parent)
+SOURCES = (Path(alltoall.__file__).parents[1], Path(__file__).parent)
 """Where workers find the package, and the functions of the tests."""
 
 PATIENCE = 300

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from a2aflow.flows import sizes
-from a2aflow.flows.symmetry.automorphisms import count_automorphisms, find_generators
-from a2aflow.ir.arrays import Floats, Ints
-from a2aflow.ir.demand import Demand
-from a2aflow.ir.problem import Problem
-from a2aflow.ir.topology import Topology
-from a2aflow.topologies.operators import with_host_bandwidth
-from a2aflow.topologies.spec import build
+from alltoall.flows import sizes
+from alltoall.flows.symmetry.automorphisms import count_automorphisms, find_generators
+from alltoall.ir.arrays import Floats, Ints
+from alltoall.ir.demand import Demand
+from alltoall.ir.problem import Problem
+from alltoall.ir.topology import Topology
+from alltoall.topologies.operators import with_host_bandwidth
+from alltoall.topologies.spec import build
 from strategies import problems, symmetric_problems
 
 

@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from a2aflow.check.flow import recompute_bound
-from a2aflow.errors import UsageError
-from a2aflow.flows import solve
-from a2aflow.flows.bounds import cut_bound, distance_bound, measure_cut, regular_bound
-from a2aflow.flows.certificate import certify, length_bound
-from a2aflow.ir.problem import Problem
-from a2aflow.ir.topology import Topology
-from a2aflow.topologies.spec import build
+from alltoall.check.flow import recompute_bound
+from alltoall.errors import UsageError
+from alltoall.flows import solve
+from alltoall.flows.bounds import cut_bound, distance_bound, measure_cut, regular_bound
+from alltoall.flows.certificate import certify, length_bound
+from alltoall.ir.problem import Problem
+from alltoall.ir.topology import Topology
+from alltoall.topologies.spec import build
 from strategies import problems
 
 

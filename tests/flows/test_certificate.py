@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from a2aflow.flows.certificate import certify, length_bound
-from a2aflow.ir.demand import Demand
-from a2aflow.ir.problem import Problem
-from a2aflow.ir.topology import Topology
+from alltoall.flows.certificate import certify, length_bound
+from alltoall.ir.demand import Demand
+from alltoall.ir.problem import Problem
+from alltoall.ir.topology import Topology
 
 RING = Topology.from_links("ring", 3, [(0, 1, 2.0), (1, 2, 4.0), (2, 0, 1.0)])
 ALL = Problem.all_to_all(RING)

@@ -7,17 +7,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from a2aflow.check.flow import check_flow
-from a2aflow.errors import InputError, UsageError
-from a2aflow.flows import best_so_far, first_order_search
-from a2aflow.flows.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
-from a2aflow.flows.first_order import solve_by_steps
-from a2aflow.flows.groups import by_source
-from a2aflow.flows.program import whole_program
-from a2aflow.ir.flow import Flow, Status
-from a2aflow.ir.problem import Problem
-from a2aflow.settings import SolveSettings
-from a2aflow.topologies.spec import build
+from alltoall.check.flow import check_flow
+from alltoall.errors import InputError, UsageError
+from alltoall.flows import best_so_far, first_order_search
+from alltoall.flows.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
+from alltoall.flows.first_order import solve_by_steps
+from alltoall.flows.groups import by_source
+from alltoall.flows.program import whole_program
+from alltoall.ir.flow import Flow, Status
+from alltoall.ir.problem import Problem
+from alltoall.settings import SolveSettings
+from alltoall.topologies.spec import build
 
 HARD = Problem.all_to_all(build("jellyfish:n=30,d=3,seed=1"))
 OTHER = Problem.all_to_all(build("jellyfish:n=30,d=3,seed=2"))

@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from a2aflow.check.flow import check_flow
-from a2aflow.flows import METHODS, SolveSettings, solve
-from a2aflow.flows.bounds import distance_bound
-from a2aflow.ir.demand import Demand
-from a2aflow.ir.problem import Problem
-from a2aflow.ir.topology import Topology
-from a2aflow.topologies.operators import with_host_bandwidth
-from a2aflow.topologies.spec import build
+from alltoall.check.flow import check_flow
+from alltoall.flows import METHODS, SolveSettings, solve
+from alltoall.flows.bounds import distance_bound
+from alltoall.ir.demand import Demand
+from alltoall.ir.problem import Problem
+from alltoall.ir.topology import Topology
+from alltoall.topologies.operators import with_host_bandwidth
+from alltoall.topologies.spec import build
 
 KNOWN = {
     "hypercube:3": 4.0,

@@ -6,18 +6,18 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from a2aflow.check.flow import check_flow
-from a2aflow.errors import InputError
-from a2aflow.flows import SolveSettings, decompose, solve
-from a2aflow.flows.children import split_by_programs
-from a2aflow.flows.decompose import per_commodity, widest_paths
-from a2aflow.ir.arrays import Floats, frozen
-from a2aflow.ir.demand import Demand
-from a2aflow.ir.flow import Flow
-from a2aflow.ir.problem import Problem
-from a2aflow.ir.topology import Topology
-from a2aflow.paths.widest import FlowBlock, split
-from a2aflow.topologies.spec import build
+from alltoall.check.flow import check_flow
+from alltoall.errors import InputError
+from alltoall.flows import SolveSettings, decompose, solve
+from alltoall.flows.children import split_by_programs
+from alltoall.flows.decompose import per_commodity, widest_paths
+from alltoall.ir.arrays import Floats, frozen
+from alltoall.ir.demand import Demand
+from alltoall.ir.flow import Flow
+from alltoall.ir.problem import Problem
+from alltoall.ir.topology import Topology
+from alltoall.paths.widest import FlowBlock, split
+from alltoall.topologies.spec import build
 from strategies import problems
 
 ALONE = SolveSettings(workers=1)

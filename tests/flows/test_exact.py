@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from a2aflow.flows.exact import exact_flows
-from a2aflow.flows.groups import Groups, by_commodity, by_source
-from a2aflow.ir.arrays import Floats
-from a2aflow.ir.problem import Problem
-from a2aflow.ir.topology import Topology
-from a2aflow.topologies.spec import build
+from alltoall.flows.exact import exact_flows
+from alltoall.flows.groups import Groups, by_commodity, by_source
+from alltoall.ir.arrays import Floats
+from alltoall.ir.problem import Problem
+from alltoall.ir.topology import Topology
+from alltoall.topologies.spec import build
 from strategies import problems
 
 

@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from a2aflow.flows.fill import crowding, fill_missing
-from a2aflow.flows.groups import by_source
-from a2aflow.flows.program import FlowProgram, reduced_program, whole_program
-from a2aflow.flows.symmetry.orbits import find_symmetry
-from a2aflow.ir.arrays import Floats
-from a2aflow.ir.demand import Demand
-from a2aflow.ir.problem import Problem
-from a2aflow.ir.topology import Topology
-from a2aflow.topologies.spec import build
+from alltoall.flows.fill import crowding, fill_missing
+from alltoall.flows.groups import by_source
+from alltoall.flows.program import FlowProgram, reduced_program, whole_program
+from alltoall.flows.symmetry.orbits import find_symmetry
+from alltoall.ir.arrays import Floats
+from alltoall.ir.demand import Demand
+from alltoall.ir.problem import Problem
+from alltoall.ir.topology import Topology
+from alltoall.topologies.spec import build
 from strategies import problems
 
 

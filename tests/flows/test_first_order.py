@@ -7,27 +7,27 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from a2aflow.check.flow import check_flow
-from a2aflow.errors import InputError
-from a2aflow.flows import SolveSettings, first_order, first_order_search, methods, sizes, solve
-from a2aflow.flows import by_lp as concurrent
-from a2aflow.flows import program as flow_program
-from a2aflow.flows.certificate import program_bound
-from a2aflow.flows.first_order import answer_by_steps, solve_by_steps
-from a2aflow.flows.first_order_loops import run_steps
-from a2aflow.flows.groups import by_source
-from a2aflow.flows.guess import Guess
-from a2aflow.flows.methods import solve_master
-from a2aflow.flows.program import FlowProgram, whole_program
-from a2aflow.ir.arrays import Floats
-from a2aflow.ir.demand import Demand
-from a2aflow.ir.flow import Flow, Status
-from a2aflow.ir.problem import Problem
-from a2aflow.ir.topology import Topology
-from a2aflow.schedules.expansion import Expansion
-from a2aflow.schedules.timestepped import solve_timestepped
-from a2aflow.topologies.operators import with_host_bandwidth
-from a2aflow.topologies.spec import build
+from alltoall.check.flow import check_flow
+from alltoall.errors import InputError
+from alltoall.flows import SolveSettings, first_order, first_order_search, methods, sizes, solve
+from alltoall.flows import by_lp as concurrent
+from alltoall.flows import program as flow_program
+from alltoall.flows.certificate import program_bound
+from alltoall.flows.first_order import answer_by_steps, solve_by_steps
+from alltoall.flows.first_order_loops import run_steps
+from alltoall.flows.groups import by_source
+from alltoall.flows.guess import Guess
+from alltoall.flows.methods import solve_master
+from alltoall.flows.program import FlowProgram, whole_program
+from alltoall.ir.arrays import Floats
+from alltoall.ir.demand import Demand
+from alltoall.ir.flow import Flow, Status
+from alltoall.ir.problem import Problem
+from alltoall.ir.topology import Topology
+from alltoall.schedules.expansion import Expansion
+from alltoall.schedules.timestepped import solve_timestepped
+from alltoall.topologies.operators import with_host_bandwidth
+from alltoall.topologies.spec import build
 from strategies import problems
 
 ALONE = SolveSettings(symmetry=False)

@@ -17,8 +17,8 @@ import numba
 import pytest
 from numba.core.dispatcher import Dispatcher
 
-import a2aflow
-from a2aflow.flows import METHODS
+import alltoall
+from alltoall.flows import METHODS
 
 LONGEST = 60.0
 """Seconds after which an answer is not waited for any more."""
@@ -27,12 +27,12 @@ SPECS = {"torus:3x3": 3.0, "ring:6": 4.5, "hypercube:3": 4.0, "bipartite:3x3": 7
 """Networks, and their times."""
 
 PRODUCERS = {
-    **{method: partial(a2aflow.solve, method=method) for method in METHODS},
-    "route": a2aflow.route,
-    "single": partial(a2aflow.route, method="single"),
-    "hipo": partial(a2aflow.solve, method="link", solver="hipo"),
-    "ilp": partial(a2aflow.route, method="ilp-disjoint"),
-    "list": partial(a2aflow.schedule, method="list"),
+    **{method: partial(alltoall.solve, method=method) for method in METHODS},
+    "route": alltoall.route,
+    "single": partial(alltoall.route, method="single"),
+    "hipo": partial(alltoall.solve, method="link", solver="hipo"),
+    "ilp": partial(alltoall.route, method="ilp-disjoint"),
+    "list": partial(alltoall.schedule, method="list"),
 }
 
 
@@ -100,7 +100,7 @@ def test_parallel_kernels_take_turns() -> None:
     `run_steps_together` is itself given a turn.
     """
     found = set()
-    for name in [each for each in sys.modules if each.startswith("a2aflow.")]:
+    for name in [each for each in sys.modules if each.startswith("alltoall.")]:
         module = sys.modules[name]
         kernels = {key for key, value in vars(module).items() if is_parallel(value)}
         for function in ast.parse(inspect.getsource(module)).body:

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from a2aflow.errors import InputError
-from a2aflow.flows import groups
-from a2aflow.flows.groups import by_commodity, by_source
-from a2aflow.ir.demand import Demand
-from a2aflow.ir.problem import Problem
-from a2aflow.ir.topology import Topology
+from alltoall.errors import InputError
+from alltoall.flows import groups
+from alltoall.flows.groups import by_commodity, by_source
+from alltoall.ir.demand import Demand
+from alltoall.ir.problem import Problem
+from alltoall.ir.topology import Topology
 
 STAR = Topology.from_edges("star", 4, [(0, 1), (1, 2), (1, 3)], terminals=[0, 2, 3])
 MATRIX = np.array([[0.0, 2.0, 0.0], [0.0, 0.0, 0.0], [0.5, 3.0, 0.0]])

@@ -8,15 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-import a2aflow
-from a2aflow.check.jobs import check_job_rates
-from a2aflow.errors import DemandError, FormatError, InputError, UsageError
-from a2aflow.ir.demand import Demand
-from a2aflow.ir.jobs import Job, JobRates, joint_demand
-from a2aflow.ir.topology import Topology
+import alltoall
+from alltoall.check.jobs import check_job_rates
+from alltoall.errors import DemandError, FormatError, InputError, UsageError
+from alltoall.ir.demand import Demand
+from alltoall.ir.jobs import Job, JobRates, joint_demand
+from alltoall.ir.topology import Topology
 from strategies import topologies
 
-LINE = a2aflow.build("mesh:4")
+LINE = alltoall.build("mesh:4")
 
 
 def group(terminals: int, *members: int) -> Demand:
@@ -72,7 +72,7 @@ def shared(draw: st.DrawFn) -> tuple[Topology, list[Job]]:
 def test_no_job_can_have_more_without_one_that_has_less(case: tuple[Topology, list[Job]]) -> None:
     """The definition of max-min fairness, by a program of another kind for every job."""
     topology, jobs = case
-    rates = a2aflow.fair_rates(topology, jobs)
+    rates = alltoall.fair_rates(topology, jobs)
     report = check_job_rates(rates)
     assert report.gap <= 1e-6
     fair = rates.fair_share()
@@ -85,21 +85,21 @@ def test_no_job_can_have_more_without_one_that_has_less(case: tuple[Topology, li
 
 def test_levels_are_told_apart_and_proven() -> None:
     """The middle of a line blocks the wide job; the pair at its end has what that leaves."""
-    wider = a2aflow.set_capacities(LINE, {(0, 1): 2.0, (1, 0): 2.0})
-    rates = a2aflow.fair_rates(wider, [Job("pair", group(4, 0, 1)), Job("all", Demand(4))])
+    wider = alltoall.set_capacities(LINE, {(0, 1): 2.0, (1, 0): 2.0})
+    rates = alltoall.fair_rates(wider, [Job("pair", group(4, 0, 1)), Job("all", Demand(4))])
     assert rates.rate.tolist() == pytest.approx([1.25, 0.25])
     assert rates.level.tolist() == [1, 0]
     assert rates.bound.tolist() == pytest.approx([0.25, 1.25])
     assert rates.summary()["jobs"][0]["time"] == pytest.approx(0.8)
-    assert a2aflow.verify(rates.flow).facts["time"] == pytest.approx(1.0)
+    assert alltoall.verify(rates.flow).facts["time"] == pytest.approx(1.0)
 
 
 def test_one_job_has_the_rate_of_its_flow() -> None:
     """And weights are shares."""
-    alone = a2aflow.fair_rates("torus:3x3", [Job("one", Demand(9), weight=5.0)])
-    assert alone.rate[0] == pytest.approx(a2aflow.solve("torus:3x3").rate)
+    alone = alltoall.fair_rates("torus:3x3", [Job("one", Demand(9), weight=5.0)])
+    assert alone.rate[0] == pytest.approx(alltoall.solve("torus:3x3").rate)
     two = [Job("a", Demand(9), 1.0), Job("b", Demand(9), 3.0)]
-    rates = a2aflow.fair_rates("torus:3x3", two)
+    rates = alltoall.fair_rates("torus:3x3", two)
     assert rates.rate[1] == pytest.approx(3 * rates.rate[0])
     assert rates.rate.sum() == pytest.approx(alone.rate[0])
 
@@ -108,23 +108,23 @@ def test_jobs_are_a_demand_for_all_that_is_computed(tmp_path: Path) -> None:
     """The sum of what they send, each by its weight; `solve` carries each at its fair rate."""
     path = tmp_path / "jobs.toml"
     path.write_text('[[job]]\ngroup = [0, 1]\nweight = 2\n[[job]]\nname = "b"\ngroup = [1, 2, 3]\n')
-    schedule = a2aflow.schedule(LINE, jobs=path, chunks=1)
+    schedule = alltoall.schedule(LINE, jobs=path, chunks=1)
     expected = 2 * group(4, 0, 1).table() + group(4, 1, 2, 3).table()
     assert schedule.problem.demand.table().tolist() == expected.tolist()
-    assert a2aflow.route(LINE, jobs=str(path)).problem == schedule.problem
-    flow = a2aflow.solve(LINE, jobs=path)
-    rates = a2aflow.fair_rates(LINE, path)
+    assert alltoall.route(LINE, jobs=str(path)).problem == schedule.problem
+    flow = alltoall.solve(LINE, jobs=path)
+    rates = alltoall.fair_rates(LINE, path)
     assert flow.problem == rates.flow.problem
     with pytest.raises(UsageError, match="demand and jobs; expected one of them"):
-        a2aflow.solve(LINE, jobs=path, demand=Demand(4))
+        alltoall.solve(LINE, jobs=path, demand=Demand(4))
     with pytest.raises(UsageError, match="which fair rates do not use"):
-        a2aflow.solve(LINE, jobs=path, method="link")
+        alltoall.solve(LINE, jobs=path, method="link")
 
 
 def test_jobs_of_a_file(tmp_path: Path) -> None:
     """TOML and JSON say the same; a demand may lie beside."""
     (tmp_path / "demand.json").write_text(
-        '{"format": "a2aflow.demand/1", "entries": [[0, 3, 2.5]]}'
+        '{"format": "alltoall.demand/1", "entries": [[0, 3, 2.5]]}'
     )
     toml = tmp_path / "jobs.toml"
     toml.write_text(
@@ -134,10 +134,10 @@ def test_jobs_of_a_file(tmp_path: Path) -> None:
     as_json = tmp_path / "jobs.json"
     as_json.write_text(
         '{"jobs": [{"name": "a", "groups": [[0, 1], [2, 3]], "start": "500ms"},'
-        ' {"demand": {"format": "a2aflow.demand/1", "entries": [[0, 3, 2.5]]}}]}'
+        ' {"demand": {"format": "alltoall.demand/1", "entries": [[0, 3, 2.5]]}}]}'
     )
     for path in (toml, as_json):
-        jobs = a2aflow.fair_rates(LINE, path).jobs
+        jobs = alltoall.fair_rates(LINE, path).jobs
         assert [(job.name, job.weight, job.start) for job in jobs] == [
             ("a", 1.0, 0.5),
             ("job 1", 1.0, 0.0),
@@ -172,14 +172,14 @@ def test_files_that_are_no_jobs(text: str, expected: str, tmp_path: Path) -> Non
     path = tmp_path / "jobs"
     path.write_text(text)
     with pytest.raises(FormatError, match=expected):
-        a2aflow.fair_rates(LINE, path)
+        alltoall.fair_rates(LINE, path)
 
 
 def test_jobs_that_do_not_fit() -> None:
     """None at all, and of another number of terminals."""
     with pytest.raises(InputError, match="no jobs"):
-        a2aflow.fair_rates(LINE, [])
+        alltoall.fair_rates(LINE, [])
     with pytest.raises(DemandError, match="expected jobs on one topology"):
         joint_demand([Job("a", Demand(4)), Job("b", Demand(5))])
     with pytest.raises(InputError, match=r"ended with .*; allow more time"):
-        a2aflow.fair_rates("torus:3x3", [Job("a", Demand(9))], time_limit=1e-9)
+        alltoall.fair_rates("torus:3x3", [Job("a", Demand(9))], time_limit=1e-9)

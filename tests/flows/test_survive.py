@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-import a2aflow
-from a2aflow.flows import SolveSettings
-from a2aflow.flows.survive import survive_failures
-from a2aflow.flows.warm import unserved
-from a2aflow.ir.problem import Problem
-from a2aflow.topologies.operators import remove_links
+import alltoall
+from alltoall.flows import SolveSettings
+from alltoall.flows.survive import survive_failures
+from alltoall.flows.warm import unserved
+from alltoall.ir.problem import Problem
+from alltoall.topologies.operators import remove_links
 from command_line import Run
 
 
@@ -30,15 +30,15 @@ def test_every_failure_has_a_flow_that_verifies(run: Run, tmp_path: Path) -> Non
 
 def test_the_worst_loss_is_that_of_a_solve_from_scratch() -> None:
     """Each failure is solved to the gap asked for."""
-    flow = a2aflow.solve("ring:5")
+    flow = alltoall.solve("ring:5")
     found = survive_failures(flow, "links:1", SolveSettings())
-    line = a2aflow.solve(remove_links(flow.problem.topology, [(0, 1)]))
+    line = alltoall.solve(remove_links(flow.problem.topology, [(0, 1)]))
     assert [each.time for each in found.survivors] == pytest.approx([line.time] * 5)
 
 
 def test_a_flow_loses_what_crossed_the_failed_cable() -> None:
     """On a ring of three, that is what its two ends send each other."""
-    flow = a2aflow.solve("ring:3")
+    flow = alltoall.solve("ring:3")
     left = Problem.all_to_all(remove_links(flow.problem.topology, [(0, 1)]))
     assert unserved(left, flow) == pytest.approx(2 / 6)
     assert unserved(flow.problem, flow) == pytest.approx(0.0)

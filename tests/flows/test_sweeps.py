@@ -6,21 +6,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from a2aflow.check.flow import check_flow
-from a2aflow.flows import SolveSettings, best_so_far, first_order, sizes, solve, sweeps
-from a2aflow.flows.exact import exact_flows
-from a2aflow.flows.first_order import answer_by_steps, solve_by_steps
-from a2aflow.flows.groups import by_source
-from a2aflow.flows.program import FlowProgram, reduced_program, whole_program
-from a2aflow.flows.sweeps import Sweeps, suits_sweeps
-from a2aflow.flows.symmetry.orbits import find_symmetry
-from a2aflow.flows.warm import solve_from
-from a2aflow.ir.demand import Demand
-from a2aflow.ir.flow import Flow, Status
-from a2aflow.ir.problem import Problem
-from a2aflow.settings import ALONE
-from a2aflow.topologies.operators import drop_links, with_host_bandwidth
-from a2aflow.topologies.spec import build
+from alltoall.check.flow import check_flow
+from alltoall.flows import SolveSettings, best_so_far, first_order, sizes, solve, sweeps
+from alltoall.flows.exact import exact_flows
+from alltoall.flows.first_order import answer_by_steps, solve_by_steps
+from alltoall.flows.groups import by_source
+from alltoall.flows.program import FlowProgram, reduced_program, whole_program
+from alltoall.flows.sweeps import Sweeps, suits_sweeps
+from alltoall.flows.symmetry.orbits import find_symmetry
+from alltoall.flows.warm import solve_from
+from alltoall.ir.demand import Demand
+from alltoall.ir.flow import Flow, Status
+from alltoall.ir.problem import Problem
+from alltoall.settings import ALONE
+from alltoall.topologies.operators import drop_links, with_host_bandwidth
+from alltoall.topologies.spec import build
 
 COARSE = SolveSettings(gap=1e-3, symmetry=False, workers=1)
 LARGE = Problem.all_to_all(build("jellyfish:n=80,d=4,seed=1"))

@@ -9,30 +9,30 @@ from hypothesis import strategies as st
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from a2aflow.check.flow import check_flow
-from a2aflow.errors import InputError
-from a2aflow.flows import SolveSettings, sizes, solve
-from a2aflow.flows.by_lp import solve_by_lp
-from a2aflow.flows.certificate import certify, length_bound, program_bound
-from a2aflow.flows.exact import exact_flows
-from a2aflow.flows.groups import by_commodity, by_source
-from a2aflow.flows.methods import solve_first_order, solve_grouped, solve_master, solve_sources
-from a2aflow.flows.program import reduced_program, whole_program
-from a2aflow.flows.symmetry import orbits as symmetry
-from a2aflow.flows.symmetry.orbits import (
+from alltoall.check.flow import check_flow
+from alltoall.errors import InputError
+from alltoall.flows import SolveSettings, sizes, solve
+from alltoall.flows.by_lp import solve_by_lp
+from alltoall.flows.certificate import certify, length_bound, program_bound
+from alltoall.flows.exact import exact_flows
+from alltoall.flows.groups import by_commodity, by_source
+from alltoall.flows.methods import solve_first_order, solve_grouped, solve_master, solve_sources
+from alltoall.flows.program import reduced_program, whole_program
+from alltoall.flows.symmetry import orbits as symmetry
+from alltoall.flows.symmetry.orbits import (
     Symmetry,
     expand,
     expand_if_small,
     find_symmetry,
     link_maps,
 )
-from a2aflow.ir.arrays import Floats
-from a2aflow.ir.demand import Demand
-from a2aflow.ir.flow import Flow
-from a2aflow.ir.problem import Problem
-from a2aflow.ir.topology import Topology
-from a2aflow.topologies.operators import with_host_bandwidth
-from a2aflow.topologies.spec import build
+from alltoall.ir.arrays import Floats
+from alltoall.ir.demand import Demand
+from alltoall.ir.flow import Flow
+from alltoall.ir.problem import Problem
+from alltoall.ir.topology import Topology
+from alltoall.topologies.operators import with_host_bandwidth
+from alltoall.topologies.spec import build
 from strategies import problems, symmetric_problems
 
 QUIET = SolveSettings()

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from a2aflow.flows.symmetry.translations import find_translations
-from a2aflow.ir.demand import Demand
-from a2aflow.ir.problem import Problem
-from a2aflow.ir.topology import Topology
-from a2aflow.topologies.operators import set_capacities, with_host_bandwidth
-from a2aflow.topologies.spec import build
+from alltoall.flows.symmetry.translations import find_translations
+from alltoall.ir.demand import Demand
+from alltoall.ir.problem import Problem
+from alltoall.ir.topology import Topology
+from alltoall.topologies.operators import set_capacities, with_host_bandwidth
+from alltoall.topologies.spec import build
 
 ORDERS = {
     "torus:4x4x4": 64,

@@ -6,20 +6,20 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from a2aflow.check.flow import check_flow
-from a2aflow.errors import InputError
-from a2aflow.flows import SolveSettings, matching, solve, warm
-from a2aflow.flows.by_lp import plain_flow
-from a2aflow.flows.groups import by_source
-from a2aflow.flows.matching import NOWHERE, matching_nodes, require_same_network
-from a2aflow.flows.methods import solve_master
-from a2aflow.flows.program import whole_program
-from a2aflow.flows.warm import repair, solve_from
-from a2aflow.ir.demand import Demand
-from a2aflow.ir.flow import Flow, Status
-from a2aflow.ir.problem import Problem
-from a2aflow.ir.topology import Topology
-from a2aflow.topologies.operators import (
+from alltoall.check.flow import check_flow
+from alltoall.errors import InputError
+from alltoall.flows import SolveSettings, matching, solve, warm
+from alltoall.flows.by_lp import plain_flow
+from alltoall.flows.groups import by_source
+from alltoall.flows.matching import NOWHERE, matching_nodes, require_same_network
+from alltoall.flows.methods import solve_master
+from alltoall.flows.program import whole_program
+from alltoall.flows.warm import repair, solve_from
+from alltoall.ir.demand import Demand
+from alltoall.ir.flow import Flow, Status
+from alltoall.ir.problem import Problem
+from alltoall.ir.topology import Topology
+from alltoall.topologies.operators import (
     drop_links,
     drop_nodes,
     remove_links,
@@ -28,7 +28,7 @@ from a2aflow.topologies.operators import (
     set_capacities,
     with_host_bandwidth,
 )
-from a2aflow.topologies.spec import build
+from alltoall.topologies.spec import build
 from strategies import problems
 
 COARSE = SolveSettings(gap=1e-3, workers=1)

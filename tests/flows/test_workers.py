@@ -14,14 +14,14 @@ import pytest
 from cluster_tasks import die, double, double_or_die, refuse
 from clusters import Cluster, running_cluster
 
-from a2aflow.errors import MissingComponentError, UsageError
-from a2aflow.flows import METHODS, SolveSettings, decompose, solve, workers
-from a2aflow.flows.threads import using_threads
-from a2aflow.flows.workers import ITEMS_AHEAD, Local, require_cluster, run_all
-from a2aflow.ir.problem import Problem
-from a2aflow.routes.extp import route_extp
-from a2aflow.settings import RouteSettings, cores
-from a2aflow.topologies.spec import build
+from alltoall.errors import MissingComponentError, UsageError
+from alltoall.flows import METHODS, SolveSettings, decompose, solve, workers
+from alltoall.flows.threads import using_threads
+from alltoall.flows.workers import ITEMS_AHEAD, Local, require_cluster, run_all
+from alltoall.ir.problem import Problem
+from alltoall.routes.extp import route_extp
+from alltoall.settings import RouteSettings, cores
+from alltoall.topologies.spec import build
 
 PROBLEM = Problem.all_to_all(build("genkautz:n=10,d=3"))
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from fuzz_mutate import FORGED
 
-from a2aflow.cli.app import run
+from alltoall.cli.app import run
 
 CODES = (0, 2, 3, 4, 5)
 """How a command may end: done, usage, invalid input, failed verification, missing component."""
@@ -90,7 +90,7 @@ class Outcome:
 @contextmanager
 def directory_of(case: Case) -> Iterator[None]:
     """Work in a new directory that holds the files of a case, and nothing else."""
-    with tempfile.TemporaryDirectory(prefix="a2aflow-fuzz-") as name, chdir(name):
+    with tempfile.TemporaryDirectory(prefix="alltoall-fuzz-") as name, chdir(name):
         for path, data in case.files.items():
             Path(path).parent.mkdir(exist_ok=True)
             Path(path).write_bytes(data)
@@ -158,4 +158,4 @@ def _require_json(outcome: Outcome, name: str) -> None:
 
 def shown(words: list[str]) -> str:
     """Return a command as a message shows it."""
-    return os.fsencode(" ".join(["a2aflow", *words])).decode("ascii", "backslashreplace")[:300]
+    return os.fsencode(" ".join(["alltoall", *words])).decode("ascii", "backslashreplace")[:300]

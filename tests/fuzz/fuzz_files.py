@@ -9,15 +9,15 @@ from fuzz_case import Case, FuzzFailureError, Outcome, call, directory_of, run_c
 from fuzz_mutate import mutate
 from fuzz_outside import best_time
 
-import a2aflow
-from a2aflow.errors import A2AFlowError
-from a2aflow.ir.files.artefacts import file_bytes, read_artefact
-from a2aflow.ir.noun import Noun
-from a2aflow.ir.problem import Problem
-from a2aflow.ir.routes import Routes
-from a2aflow.ir.schedule import Schedule
-from a2aflow.lowering import TARGETS, Options, parse_lowered, targets_for
-from a2aflow.topologies.formats import FORMATS
+import alltoall
+from alltoall.errors import AlltoallError
+from alltoall.ir.files.artefacts import file_bytes, read_artefact
+from alltoall.ir.noun import Noun
+from alltoall.ir.problem import Problem
+from alltoall.ir.routes import Routes
+from alltoall.ir.schedule import Schedule
+from alltoall.lowering import TARGETS, Options, parse_lowered, targets_for
+from alltoall.topologies.formats import FORMATS
 
 TOLERANCE = 1e-6
 """How far the certified numbers may be from those of the outside program."""
@@ -115,12 +115,12 @@ SAMPLES = [*_topologies(), *_artefacts(), *_lowered(), PLACED]
 DEMANDS = {
     "demand.csv": b"0,1,2,0.5\n1,0,1,1\n0,0,0,3\n1,1,1,0\n",
     "demand.txt": b"0 1 2 0.5\n1 0 1 1\n0 0 0 3\n1 1 1 0\n",
-    "demand.json": b'{"format":"a2aflow.demand/1","entries":[[0,1,2.0],[2,3,1.5],[3,0,1]]}',
+    "demand.json": b'{"format":"alltoall.demand/1","entries":[[0,1,2.0],[2,3,1.5],[3,0,1]]}',
     "matrix.json": b"[[0,1,1,1],[1,0,1,1],[1,1,0,1],[1,1,1,0]]",
-    "uniform.json": b'{"format":"a2aflow.demand/1","terminals":4,"uniform":true}',
+    "uniform.json": b'{"format":"alltoall.demand/1","terminals":4,"uniform":true}',
     "named.csv": b",0,1,3\n0,0,2,0.5\n2,1,0,1\n",
-    "names.json": b'{"format":"a2aflow.demand/1","names":["0","3"],"matrix":[[0,1],[2,0]]}',
-    "entries.json": b'{"format":"a2aflow.demand/1","entries":[["0","1",2.0],[2,3,1.5]]}',
+    "names.json": b'{"format":"alltoall.demand/1","names":["0","3"],"matrix":[[0,1],[2,0]]}',
+    "entries.json": b'{"format":"alltoall.demand/1","entries":[["0","1",2.0],[2,3,1.5]]}',
 }
 """Demands on `SPEC`, in every form."""
 
@@ -213,7 +213,7 @@ TABLES = {
 
 def _lowered_nouns() -> dict[str, Noun]:
     """Return what files of runtimes say, which only the library saves."""
-    schedule = a2aflow.schedule(SPEC)
+    schedule = alltoall.schedule(SPEC)
     read = {
         kind: parse_lowered(TARGETS[kind].emit(schedule, Options()), kind)[1]
         for kind in ("msccl", "oneccl", "mscclpp")
@@ -281,7 +281,7 @@ def _require_possible(outcome: Outcome, path: Path) -> None:
     """Hold the time and the bound of a verified artefact against the optimum from outside."""
     try:
         problem = read_artefact(path).problem
-    except A2AFlowError:  # a topology, or a lowered file, which states no problem
+    except AlltoallError:  # a topology, or a lowered file, which states no problem
         return
     found = outcome.json
     optimum = optimum_of(problem)

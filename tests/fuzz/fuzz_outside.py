@@ -1,4 +1,4 @@
-"""The optimum from outside: the plain program per pair, by scipy, sharing no code with a2aflow."""
+"""The optimum from outside: the plain program per pair, by scipy, sharing no code with alltoall."""
 
 from typing import Any
 

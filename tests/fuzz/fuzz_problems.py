@@ -9,11 +9,11 @@ from fuzz_case import Case, FuzzFailureError, Outcome, directory_of, run_case, s
 from fuzz_files import require_between
 from fuzz_outside import best_time
 
-from a2aflow.flows import METHODS
-from a2aflow.ir.routes import Routes
-from a2aflow.ir.schedule import Schedule
-from a2aflow.lowering import targets_for
-from a2aflow.routes import ROUTERS, USED_BY
+from alltoall.flows import METHODS
+from alltoall.ir.routes import Routes
+from alltoall.ir.schedule import Schedule
+from alltoall.lowering import targets_for
+from alltoall.routes import ROUTERS, USED_BY
 
 Link = tuple[int, int, float]
 EVEN = (1.0, 1.0, 1.0, 2.0)
@@ -50,12 +50,12 @@ def _case(
     pairs = [(a, b) for a in terminals for b in terminals if a != b]
     amounts = {pair: rng.choice(AMOUNTS) if uneven else 1.0 for pair in pairs}
     amounts[pairs[0]] = 1.0
-    topology = {"format": "a2aflow.topology/1", "name": "fuzz", "nodes": nodes, "links": links}
+    topology = {"format": "alltoall.topology/1", "name": "fuzz", "nodes": nodes, "links": links}
     files = {"t.json": _json(topology | {"terminals": terminals})}
     demand = []
     if uneven:
         entries = [[*pair, amount] for pair, amount in amounts.items()]
-        files["d.json"] = _json({"format": "a2aflow.demand/1", "entries": entries})
+        files["d.json"] = _json({"format": "alltoall.demand/1", "entries": entries})
         demand = ["--demand", "d.json"]
     commands = _commands(rng, demand, rng.choice(verbs))
     optimum = best_time(nodes, links, {pair: x for pair, x in amounts.items() if x > 0})

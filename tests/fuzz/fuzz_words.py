@@ -9,15 +9,15 @@ import typer.main
 from fuzz_case import Case, directory_of, run_case
 from fuzz_files import valid_files
 
-from a2aflow.cli.parser import parser_of
-from a2aflow.cli.verbs import VERBS
-from a2aflow.flows import METHODS
-from a2aflow.lowering import TARGETS
-from a2aflow.lp import solver_names
-from a2aflow.routes import ROUTERS
-from a2aflow.routes.layers.assign import LAYERINGS
-from a2aflow.settings import PATH_SETS
-from a2aflow.topologies.formats import FORMATS
+from alltoall.cli.parser import parser_of
+from alltoall.cli.verbs import VERBS
+from alltoall.flows import METHODS
+from alltoall.lowering import TARGETS
+from alltoall.lp import solver_names
+from alltoall.routes import ROUTERS
+from alltoall.routes.layers.assign import LAYERINGS
+from alltoall.settings import PATH_SETS
+from alltoall.topologies.formats import FORMATS
 
 SPECS = (
     *("ring:3", "ring:4", "complete:3", "bipartite:2x2", "torus:2x3", "hypercube:2", "mesh:2x2"),

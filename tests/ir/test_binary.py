@@ -16,15 +16,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from a2aflow.errors import FormatError, InputError, UsageError
-from a2aflow.ir.certificate import Certificate
-from a2aflow.ir.files.artefacts import Artefact, read_artefact, read_as, write_artefact
-from a2aflow.ir.files.npz import archive, artefact_from_bytes, artefact_to_bytes, npy
-from a2aflow.ir.flow import Flow
-from a2aflow.ir.problem import Problem
-from a2aflow.ir.routes import Routes
-from a2aflow.ir.schedule import Schedule
-from a2aflow.ir.topology import Topology
+from alltoall.errors import FormatError, InputError, UsageError
+from alltoall.ir.certificate import Certificate
+from alltoall.ir.files.artefacts import Artefact, read_artefact, read_as, write_artefact
+from alltoall.ir.files.npz import archive, artefact_from_bytes, artefact_to_bytes, npy
+from alltoall.ir.flow import Flow
+from alltoall.ir.problem import Problem
+from alltoall.ir.routes import Routes
+from alltoall.ir.schedule import Schedule
+from alltoall.ir.topology import Topology
 from hop_schedules import hop_schedule
 from strategies import flows, routes, schedules
 
@@ -98,14 +98,14 @@ def test_the_path_chooses_the_form_and_the_content_tells_it(
     assert same(read_artefact(moved), noun)
     assert same(read_as(moved, type(noun)), noun)
     other = Flow if isinstance(noun, Routes) else Routes
-    with pytest.raises(FormatError, match=r"format is 'a2aflow\.\w+/1'; expected 'a2aflow"):
+    with pytest.raises(FormatError, match=r"format is 'alltoall\.\w+/1'; expected 'alltoall"):
         read_as(moved, other)
 
 
 def test_numpy_reads_the_file() -> None:
     """The arrays are there for everyone, in the smallest types that hold them, without pickle."""
     with np.load(io.BytesIO(DATA), allow_pickle=False) as found:
-        assert str(found["format"]) == "a2aflow.routes/1"
+        assert str(found["format"]) == "alltoall.routes/1"
         assert json.loads(str(found["about"]))["name"] == "triangle"
         assert found["link"].dtype == np.uint8
         assert found["weight"].dtype == np.float32
@@ -189,8 +189,8 @@ HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
     "floats for links": (lambda: changed(DATA, link=np.arange(6.0)), "expected integers"),
     "numbers for the format": (lambda: changed(DATA, format=np.array(3)), "expected text"),
     "a row of formats": (lambda: changed(DATA, format=np.array(["a"])), "shape .1,."),
-    "a later format": (lambda: changed(DATA, format="a2aflow.routes/2"), "routes/2.*expected one"),
-    "another noun's format": (lambda: changed(DATA, format="a2aflow.flow/1"), "has the array"),
+    "a later format": (lambda: changed(DATA, format="alltoall.routes/2"), "routes/2.*expected one"),
+    "another noun's format": (lambda: changed(DATA, format="alltoall.flow/1"), "has the array"),
     "no format": (lambda: changed(DATA, format=None), 'no array "format"'),
     "no links": (lambda: changed(DATA, link=None), "no array 'link'"),
     "an array of its own": (lambda: changed(DATA, mine=np.zeros(3)), "has the array 'mine'"),
@@ -286,9 +286,9 @@ def test_numbers_are_counted_before_anything_is_inflated(monkeypatch: pytest.Mon
 
 def _members() -> dict[str, archive.Member]:
     """Return what a file of routes has."""
-    from a2aflow.ir.files.npz.nouns import COMMON, FORMATS
+    from alltoall.ir.files.npz.nouns import COMMON, FORMATS
 
-    return COMMON | FORMATS["a2aflow.routes/1"].members
+    return COMMON | FORMATS["alltoall.routes/1"].members
 
 
 def test_what_no_reader_takes_is_not_written(
@@ -308,7 +308,10 @@ def test_what_no_reader_takes_is_not_written(
 
 @pytest.mark.parametrize(
     ("text", "words"),
-    [('{"format":"a2aflow.topology/1"}', "expected one of a2aflow.flow/1"), ("[]", "no .format.")],
+    [
+        ('{"format":"alltoall.topology/1"}', "expected one of alltoall.flow/1"),
+        ("[]", "no .format."),
+    ],
 )
 def test_json_that_is_no_artefact(tmp_path: Path, text: str, words: str) -> None:
     """A topology or a bare array is told what would do."""

@@ -5,17 +5,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from a2aflow.flows import solve
-from a2aflow.ir.answer import bottleneck_line
-from a2aflow.ir.bottleneck import find_bottleneck
-from a2aflow.ir.certificate import Certificate
-from a2aflow.ir.chunks import Chunks
-from a2aflow.ir.flow import Flow
-from a2aflow.ir.problem import Problem
-from a2aflow.ir.schedule import Schedule
-from a2aflow.ir.topology import Topology
-from a2aflow.routes import route
-from a2aflow.topologies.spec import build
+from alltoall.flows import solve
+from alltoall.ir.answer import bottleneck_line
+from alltoall.ir.bottleneck import find_bottleneck
+from alltoall.ir.certificate import Certificate
+from alltoall.ir.chunks import Chunks
+from alltoall.ir.flow import Flow
+from alltoall.ir.problem import Problem
+from alltoall.ir.schedule import Schedule
+from alltoall.ir.topology import Topology
+from alltoall.routes import route
+from alltoall.topologies.spec import build
 from hop_schedules import hop_schedule
 
 DUMBBELL = Topology.from_edges("dumbbell", 4, [(0, 1), (1, 2), (2, 3)])

@@ -5,16 +5,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from a2aflow.check.schedule import check_schedule
-from a2aflow.errors import A2AFlowError, InputError
-from a2aflow.ir.chunks import Chunks, chunks_of
-from a2aflow.ir.demand import Demand
-from a2aflow.ir.files.artefacts import format_name
-from a2aflow.ir.files.json import schedule_from_json, schedule_to_json
-from a2aflow.ir.files.npz import artefact_from_bytes, artefact_to_bytes
-from a2aflow.ir.problem import Problem
-from a2aflow.ir.schedule import Schedule
-from a2aflow.topologies.spec import build
+from alltoall.check.schedule import check_schedule
+from alltoall.errors import AlltoallError, InputError
+from alltoall.ir.chunks import Chunks, chunks_of
+from alltoall.ir.demand import Demand
+from alltoall.ir.files.artefacts import format_name
+from alltoall.ir.files.json import schedule_from_json, schedule_to_json
+from alltoall.ir.files.npz import artefact_from_bytes, artefact_to_bytes
+from alltoall.ir.problem import Problem
+from alltoall.ir.schedule import Schedule
+from alltoall.topologies.spec import build
 from hop_schedules import hop_schedule, uneven_hops
 
 COUNTS = np.array([[0, 3, 0], [1, 0, 2], [0, 5, 0]])
@@ -80,10 +80,10 @@ def test_a_chunk_is_its_demand_over_its_count() -> None:
 
 
 def test_uneven_schedules_are_saved_as_such() -> None:
-    """As a2aflow.schedule/2 with the count of each pair, in both forms, and nothing is lost."""
+    """As alltoall.schedule/2 with the count of each pair, in both forms, and nothing is lost."""
     schedule = uneven()
     value = schedule_to_json(schedule)
-    assert value["format"] == format_name(schedule) == "a2aflow.schedule/2"
+    assert value["format"] == format_name(schedule) == "alltoall.schedule/2"
     assert value["chunks"] == [[0, 1, 3], [1, 0, 1], [1, 2, 2], [2, 1, 5]]
     assert "chunks_per_shard" not in value
     for again in (
@@ -96,9 +96,9 @@ def test_uneven_schedules_are_saved_as_such() -> None:
 
 
 def test_even_schedules_are_saved_as_before() -> None:
-    """As a2aflow.schedule/1, which older versions read."""
+    """As alltoall.schedule/1, which older versions read."""
     value = schedule_to_json(hop_schedule(build("ring:3"), 2))
-    assert (value["format"], value["chunks_per_shard"]) == ("a2aflow.schedule/1", 2)
+    assert (value["format"], value["chunks_per_shard"]) == ("alltoall.schedule/1", 2)
     assert "chunks" not in value
 
 
@@ -107,7 +107,7 @@ def test_older_files_of_uneven_demand_still_load() -> None:
     problem = Problem(build("ring:3"), Demand(3, DEMAND))
     value = schedule_to_json(uneven_hops(problem, Chunks.of_demand(problem.demand, 2)))
     del value["chunks"]
-    older = value | {"format": "a2aflow.schedule/1", "chunks_per_shard": 2}
+    older = value | {"format": "alltoall.schedule/1", "chunks_per_shard": 2}
     found = schedule_from_json(older, "file")
     assert found.chunk_counts().tolist() == [[0, 3, 0], [1, 0, 2], [0, 4, 0]]
     assert check_schedule(found).time == 2.0
@@ -131,5 +131,5 @@ def test_older_files_of_uneven_demand_still_load() -> None:
 def test_counts_that_do_not_fit(chunks: Any, problem: str) -> None:
     """Rows of another shape, and pairs that have a demand and no chunks, or the reverse."""
     value = schedule_to_json(uneven()) | {"chunks": chunks}
-    with pytest.raises(A2AFlowError, match=problem):
+    with pytest.raises(AlltoallError, match=problem):
         schedule_from_json(value, "file")

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-import a2aflow
-from a2aflow.ir.demand import Demand
-from a2aflow.ir.direct import OPTIMAL_NOTE, direct_notes, direct_time
-from a2aflow.ir.problem import Problem
+import alltoall
+from alltoall.ir.demand import Demand
+from alltoall.ir.direct import OPTIMAL_NOTE, direct_notes, direct_time
+from alltoall.ir.problem import Problem
 from command_line import Run
 
 SINGLE_HOSTS = {
@@ -27,20 +27,20 @@ def test_a_single_host_works_and_says_that_direct_sends_are_optimal(
         found = run(verb, spec, "--json").json
         assert (found["nodes"], found["throughput_GBps"]) == pytest.approx(expected)
         assert OPTIMAL_NOTE in found["notes"]
-        assert a2aflow.build(found["topology"]) == a2aflow.build(spec)
+        assert alltoall.build(found["topology"]) == alltoall.build(spec)
     assert OPTIMAL_NOTE in run("solve", spec).out
 
 
 def test_the_nodes_of_a_single_host_have_names() -> None:
     """The same as those of the first of many."""
-    names = a2aflow.build("dgxh100").names
+    names = alltoall.build("dgxh100").names
     assert names == (*(f"host0:gpu{gpu}" for gpu in range(8)), "host0:switch")
 
 
 @pytest.mark.parametrize("spec", ["complete:5", "switch:n=5", "ring:3", "nvswitch:n=4"])
 def test_direct_sends_are_optimal_where_nobody_can_relay_better(spec: str) -> None:
     """Each pair has its own link, or all pass one switch."""
-    flow = a2aflow.solve(spec)
+    flow = alltoall.solve(spec)
     assert direct_time(flow.problem) == pytest.approx(flow.time)
     assert direct_notes(flow) == [OPTIMAL_NOTE]
 
@@ -48,21 +48,21 @@ def test_direct_sends_are_optimal_where_nobody_can_relay_better(spec: str) -> No
 @pytest.mark.parametrize("spec", ["ring:5", "torus:3x3", "dgx1", "mi300x:hosts=2", "fattree:k=4"])
 def test_where_others_relay_there_is_no_direct_time(spec: str) -> None:
     """Pairs without a link of their own, and switches behind switches."""
-    flow = a2aflow.solve(spec)
+    flow = alltoall.solve(spec)
     assert direct_time(flow.problem) is None
     assert direct_notes(flow) == []
 
 
 def test_relays_can_beat_direct_sends() -> None:
     """If only one pair sends, or its link is narrow, the others help."""
-    topology = a2aflow.build("complete:4")
+    topology = alltoall.build("complete:4")
     matrix = np.zeros((4, 4))
     matrix[0, 1] = 3.0
-    lone = a2aflow.solve(Problem(topology, Demand(4, matrix)))
+    lone = alltoall.solve(Problem(topology, Demand(4, matrix)))
     assert direct_time(lone.problem) == 3.0
     assert lone.time == pytest.approx(1.0)
     assert direct_notes(lone) == []
-    narrow = a2aflow.solve(a2aflow.set_capacities(topology, {(0, 1): 0.25}))
+    narrow = alltoall.solve(alltoall.set_capacities(topology, {(0, 1): 0.25}))
     assert direct_time(narrow.problem) == 4.0
     assert direct_notes(narrow) == []
 
@@ -70,4 +70,4 @@ def test_relays_can_beat_direct_sends() -> None:
 def test_uneven_demand_through_a_switch() -> None:
     """The busiest of all links to and from the switch sets the time."""
     matrix = np.array([[0, 1, 1], [0, 0, 4], [0, 0, 0]], dtype=np.float64)
-    assert direct_time(Problem(a2aflow.build("switch:n=3"), Demand(3, matrix))) == 5.0
+    assert direct_time(Problem(alltoall.build("switch:n=3"), Demand(3, matrix))) == 5.0

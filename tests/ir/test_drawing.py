@@ -10,11 +10,11 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from a2aflow.ir.files.drawing import draw_svg
-from a2aflow.ir.files.drawing_style import ramp
-from a2aflow.ir.topology import Topology
-from a2aflow.topologies.operators import with_host_bandwidth
-from a2aflow.topologies.spec import build
+from alltoall.ir.files.drawing import draw_svg
+from alltoall.ir.files.drawing_style import ramp
+from alltoall.ir.topology import Topology
+from alltoall.topologies.operators import with_host_bandwidth
+from alltoall.topologies.spec import build
 
 
 def _marks(picture: str) -> Counter[str]:

@@ -6,17 +6,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from a2aflow.errors import InputError
-from a2aflow.flows import solve
-from a2aflow.ir.bandwidth import bytes_per_second, rate_in_words
-from a2aflow.ir.certificate import Certificate
-from a2aflow.ir.demand import Demand
-from a2aflow.ir.fabric import Fabric
-from a2aflow.ir.physical import physical
-from a2aflow.ir.problem import Problem
-from a2aflow.ir.topology import Topology
-from a2aflow.topologies.operators import scale_capacities, with_host_bandwidth
-from a2aflow.topologies.spec import build
+from alltoall.errors import InputError
+from alltoall.flows import solve
+from alltoall.ir.bandwidth import bytes_per_second, rate_in_words
+from alltoall.ir.certificate import Certificate
+from alltoall.ir.demand import Demand
+from alltoall.ir.fabric import Fabric
+from alltoall.ir.physical import physical
+from alltoall.ir.problem import Problem
+from alltoall.ir.topology import Topology
+from alltoall.topologies.operators import scale_capacities, with_host_bandwidth
+from alltoall.topologies.spec import build
 from hop_schedules import hop_schedule
 
 TORUS = build("torus:3x3")

@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from a2aflow.ir.files import text as files
-from a2aflow.ir.files.text import write_text
+from alltoall.ir.files import text as files
+from alltoall.ir.files.text import write_text
 
 WRITER = """
 import os, sys, threading
 from pathlib import Path
-from a2aflow.ir.files.text import write_text
+from alltoall.ir.files.text import write_text
 replace = Path.replace
 def wait(self, target):
     os.write(1, b"written\\n")
@@ -80,11 +80,11 @@ def test_a_writer_that_lives_is_left_alone(tmp_path: Path) -> None:
 
 def test_other_files_are_left_alone(tmp_path: Path) -> None:
     """Only temporary files of the same name go."""
-    others = (".file.a2aflow-x", ".other.a2aflow-x.tmp", "file.a2aflow-x.tmp", ".file.x.tmp")
+    others = (".file.alltoall-x", ".other.alltoall-x.tmp", "file.alltoall-x.tmp", ".file.x.tmp")
     for other in others:
         (tmp_path / other).touch()
-    (tmp_path / ".file.a2aflow-folder.tmp").mkdir()
-    os.mkfifo(tmp_path / ".file.a2aflow-pipe.tmp")
+    (tmp_path / ".file.alltoall-folder.tmp").mkdir()
+    os.mkfifo(tmp_path / ".file.alltoall-pipe.tmp")
     before = names(tmp_path)
     write_text(tmp_path / "file", "text")
     assert names(tmp_path) == sorted([*before, "file"])

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from a2aflow.errors import InputError, TopologyError
-from a2aflow.ir.find_grid import grid_of, grid_of_shape
-from a2aflow.ir.grid import Grid, Line
-from a2aflow.ir.topology import Topology
-from a2aflow.topologies.operators import remove_links
-from a2aflow.topologies.spec import build
+from alltoall.errors import InputError, TopologyError
+from alltoall.ir.find_grid import grid_of, grid_of_shape
+from alltoall.ir.grid import Grid, Line
+from alltoall.ir.topology import Topology
+from alltoall.topologies.operators import remove_links
+from alltoall.topologies.spec import build
 
 
 def topology_of(grid: Grid) -> Topology:

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from a2aflow.errors import DemandError, FormatError, InputError, UsageError, VerificationError
-from a2aflow.flows import solve
-from a2aflow.ir.files.json import (
+from alltoall.errors import DemandError, FormatError, InputError, UsageError, VerificationError
+from alltoall.flows import solve
+from alltoall.ir.files.json import (
     DEMAND_FORMAT,
     FLOW_FORMAT,
     ROUTES_FORMAT,
@@ -24,11 +24,11 @@ from a2aflow.ir.files.json import (
     topology_from_json,
     topology_to_json,
 )
-from a2aflow.ir.files.text import read_text, write_text
-from a2aflow.ir.problem import Problem
-from a2aflow.ir.topology import Topology
-from a2aflow.topologies.operators import with_host_bandwidth
-from a2aflow.topologies.spec import build
+from alltoall.ir.files.text import read_text, write_text
+from alltoall.ir.problem import Problem
+from alltoall.ir.topology import Topology
+from alltoall.topologies.operators import with_host_bandwidth
+from alltoall.topologies.spec import build
 from strategies import topologies
 
 SMALL: dict[str, Any] = topology_to_json(Topology.from_edges("path", 3, [(0, 1), (1, 2, 2.5)]))
@@ -45,7 +45,7 @@ def test_topologies_survive_json_exactly(topology: Topology) -> None:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"format": "a2aflow.topology/2"}, "expected 'a2aflow.topology/1'"),
+        ({"format": "alltoall.topology/2"}, "expected 'alltoall.topology/1'"),
         ({"nodes": "3"}, 'nodes is "3"; expected an integer'),
         ({"nodes": True}, "expected an integer"),
         ({"links": None}, "links is missing; expected an array"),
@@ -72,7 +72,7 @@ def test_malformed_topologies_are_named(changes: dict[str, Any], words: str) -> 
     ("text", "words"),
     [
         ("", "line 1"),
-        ('{"format": "a2aflow', "truncated"),
+        ('{"format": "alltoall', "truncated"),
         ("[" * 100_000, "nested too deeply"),
         ('{"a": NaN}', "NaN"),
         ('{"a": -Infinity}', "-Infinity"),
@@ -98,7 +98,7 @@ def test_demand_by_matrix_or_entries() -> None:
     over_terminals = [[0, 1, 0], [0, 0, 2], [0, 0, 0]]
     over_nodes = np.zeros((9, 9))
     over_nodes[:3, :3] = over_terminals
-    entries = {"format": "a2aflow.demand/1", "entries": [[0, 1, 1], [1, 2, 2]]}
+    entries = {"format": "alltoall.demand/1", "entries": [[0, 1, 1], [1, 2, 2]]}
     forms = [over_terminals, over_nodes.tolist(), entries]
     first, *others = (demand_from_json(form, hosted, "file") for form in forms)
     assert all(first == other for other in others)
@@ -107,9 +107,12 @@ def test_demand_by_matrix_or_entries() -> None:
 @pytest.mark.parametrize(
     ("value", "words"),
     [
-        ({"format": "a2aflow.demand/1", "entries": [[0, 5, 1]]}, "node 5, which is not a terminal"),
-        ({"format": "a2aflow.demand/1", "entries": [[0, 1]]}, r"entries\[0\]"),
-        ({"format": "a2aflow.demand/1"}, "uniform"),
+        (
+            {"format": "alltoall.demand/1", "entries": [[0, 5, 1]]},
+            "node 5, which is not a terminal",
+        ),
+        ({"format": "alltoall.demand/1", "entries": [[0, 1]]}, r"entries\[0\]"),
+        ({"format": "alltoall.demand/1"}, "uniform"),
         ([[0, 1], [1]], "row 1 has 1 cells"),
         ([[0, "x"], [1, 0]], "row 0 is not an array of numbers"),
         ([[0, 1], [1, 0]], "shape 2x2; expected 3x3"),
@@ -217,4 +220,4 @@ def test_the_formats_are_named_as_they_always_were() -> None:
         FLOW_FORMAT,
         ROUTES_FORMAT,
         SCHEDULE_FORMAT,
-    } == {f"a2aflow.{noun}/1" for noun in ("topology", "demand", "flow", "routes", "schedule")}
+    } == {f"alltoall.{noun}/1" for noun in ("topology", "demand", "flow", "routes", "schedule")}

@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from a2aflow.ir.layout import Layout, layout
-from a2aflow.ir.topology import Topology
-from a2aflow.topologies.operators import drop_links, with_host_bandwidth
-from a2aflow.topologies.spec import build
+from alltoall.ir.layout import Layout, layout
+from alltoall.ir.topology import Topology
+from alltoall.topologies.operators import drop_links, with_host_bandwidth
+from alltoall.topologies.spec import build
 
 KINDS = {
     "torus:3x3x3": "grid",

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from a2aflow.errors import FormatError, InputError
-from a2aflow.ir.chunks import Chunks
-from a2aflow.ir.files.messages import messages_from_text, messages_text, read_rank
-from a2aflow.ir.messages import Messages, RankMessages
-from a2aflow.ir.problem import Problem
-from a2aflow.lowering.programs.messages import messages_of
-from a2aflow.topologies.spec import build
+from alltoall.errors import FormatError, InputError
+from alltoall.ir.chunks import Chunks
+from alltoall.ir.files.messages import messages_from_text, messages_text, read_rank
+from alltoall.ir.messages import Messages, RankMessages
+from alltoall.ir.problem import Problem
+from alltoall.lowering.programs.messages import messages_of
+from alltoall.topologies.spec import build
 from hop_schedules import hop_schedule, uneven_hops
 from uneven_cases import CASES
 
@@ -52,7 +52,13 @@ def test_a_uniform_demand_in_uneven_chunks() -> None:
 
 def test_names_are_one_line() -> None:
     """Whatever a topology is called, the header stays as it is."""
-    for name in ("", "two\nlines", "x" * 10_000, "Zürich \ud800", "a2aflow.messages/1\nname <algo"):
+    for name in (
+        "",
+        "two\nlines",
+        "x" * 10_000,
+        "Zürich \ud800",
+        "alltoall.messages/1\nname <algo",
+    ):
         text = messages_text(replace(RING, name=name))
         again = messages_from_text(text, "file")
         assert again.name == " ".join(name.split())[:512].encode(errors="replace").decode()

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from a2aflow.errors import FormatError, TopologyError, UsageError
-from a2aflow.flows import solve
-from a2aflow.ir.files.artefacts import file_bytes, read_artefact
-from a2aflow.ir.files.json import topology_from_json, topology_to_json
-from a2aflow.ir.names import MAX_NAME, MAX_STEM, distinct_names, distinct_stems, file_stem
-from a2aflow.ir.problem import Problem
-from a2aflow.ir.topology import Topology
+from alltoall.errors import FormatError, TopologyError, UsageError
+from alltoall.flows import solve
+from alltoall.ir.files.artefacts import file_bytes, read_artefact
+from alltoall.ir.files.json import topology_from_json, topology_to_json
+from alltoall.ir.names import MAX_NAME, MAX_STEM, distinct_names, distinct_stems, file_stem
+from alltoall.ir.problem import Problem
+from alltoall.ir.topology import Topology
 
 NAMED = Topology.from_edges(
     "lab", 4, [(0, 1), (1, 2), (2, 3), (3, 0)], names=["rack-1", "rack-2", "1", "spine a"]

@@ -10,21 +10,21 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from a2aflow.errors import InputError, MissingComponentError, UsageError
-from a2aflow.ir.certificate import Certificate
-from a2aflow.ir.chunks import Chunks
-from a2aflow.ir.demand import Demand
-from a2aflow.ir.execution_plan import ExecutionPlan, Operation, PlanOp, RankPlan
-from a2aflow.ir.fabric import Fabric
-from a2aflow.ir.files.drawing import draw_svg
-from a2aflow.ir.flow import Flow
-from a2aflow.ir.noun import Noun
-from a2aflow.ir.problem import Problem
-from a2aflow.ir.program import Instruction, Op, Program, RankProgram, Thread
-from a2aflow.ir.routes import Routes
-from a2aflow.ir.topology import Topology
-from a2aflow.loading import load
-from a2aflow.lowering.programs.messages import messages_of
+from alltoall.errors import InputError, MissingComponentError, UsageError
+from alltoall.ir.certificate import Certificate
+from alltoall.ir.chunks import Chunks
+from alltoall.ir.demand import Demand
+from alltoall.ir.execution_plan import ExecutionPlan, Operation, PlanOp, RankPlan
+from alltoall.ir.fabric import Fabric
+from alltoall.ir.files.drawing import draw_svg
+from alltoall.ir.flow import Flow
+from alltoall.ir.noun import Noun
+from alltoall.ir.problem import Problem
+from alltoall.ir.program import Instruction, Op, Program, RankProgram, Thread
+from alltoall.ir.routes import Routes
+from alltoall.ir.topology import Topology
+from alltoall.loading import load
+from alltoall.lowering.programs.messages import messages_of
 from hop_schedules import hop_schedule
 
 PATH = Topology.from_edges("<b>path</b>\n", 3, [(0, 1), (1, 2, 2.5)])
@@ -192,12 +192,12 @@ def test_what_cannot_be_saved(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ('{"format": "a2aflow.demand/1", "terminals": 0, "uniform": true}', "0 terminals"),
-        ('{"format": "a2aflow.demand/1", "uniform": true}', "terminals is missing"),
-        ('{"format": "a2aflow.demand/1", "entries": []}', "together with its topology"),
-        ('{"format": "a2aflow.certificate/1", "bound": 1}', "lengths is missing"),
-        ('{"format": "a2aflow.problem/1"}', 'no "format" key'),
-        ('{"format": "a2aflow.song/1"}', "expected one of"),
+        ('{"format": "alltoall.demand/1", "terminals": 0, "uniform": true}', "0 terminals"),
+        ('{"format": "alltoall.demand/1", "uniform": true}', "terminals is missing"),
+        ('{"format": "alltoall.demand/1", "entries": []}', "together with its topology"),
+        ('{"format": "alltoall.certificate/1", "bound": 1}', "lengths is missing"),
+        ('{"format": "alltoall.problem/1"}', 'no "format" key'),
+        ('{"format": "alltoall.song/1"}', "expected one of"),
     ],
 )
 def test_what_cannot_be_loaded(tmp_path: Path, text: str, words: str) -> None:

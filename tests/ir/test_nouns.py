@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from a2aflow.errors import DemandError, TopologyError
-from a2aflow.ir.arrays import frozen, inner_index
-from a2aflow.ir.demand import Demand
-from a2aflow.ir.problem import Problem
-from a2aflow.ir.reach import connected_pairs, reachable
-from a2aflow.ir.topology import LARGEST, SMALLEST, Topology
+from alltoall.errors import DemandError, TopologyError
+from alltoall.ir.arrays import frozen, inner_index
+from alltoall.ir.demand import Demand
+from alltoall.ir.problem import Problem
+from alltoall.ir.reach import connected_pairs, reachable
+from alltoall.ir.topology import LARGEST, SMALLEST, Topology
 
 MATRIX = np.array([[0.0, 2.0, 0.0], [0.0, 0.0, 0.0], [0.5, 3.0, 0.0]])
 

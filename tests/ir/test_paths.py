@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from a2aflow.errors import InputError
-from a2aflow.ir.paths import NOTHING, Paths
-from a2aflow.ir.problem import Problem
-from a2aflow.ir.routes import Routes
-from a2aflow.routes import route
-from a2aflow.topologies.spec import build
+from alltoall.errors import InputError
+from alltoall.ir.paths import NOTHING, Paths
+from alltoall.ir.problem import Problem
+from alltoall.ir.routes import Routes
+from alltoall.routes import route
+from alltoall.topologies.spec import build
 
 FOUR = Paths(
     source=np.array([1, 0, 1, 0]),

@@ -6,18 +6,18 @@ from typing import Any
 
 import pytest
 
-import a2aflow
-from a2aflow.errors import FormatError
-from a2aflow.ir.execution_plan import ExecutionPlan
-from a2aflow.ir.files.json import plan_from_json, plan_to_json, program_from_json, program_to_json
-from a2aflow.ir.messages import Messages
-from a2aflow.ir.program import Program
-from a2aflow.lowering import TARGETS, Lowered, Options, parse_lowered
-from a2aflow.lowering.tables.routed_file import RoutedFile
+import alltoall
+from alltoall.errors import FormatError
+from alltoall.ir.execution_plan import ExecutionPlan
+from alltoall.ir.files.json import plan_from_json, plan_to_json, program_from_json, program_to_json
+from alltoall.ir.messages import Messages
+from alltoall.ir.program import Program
+from alltoall.lowering import TARGETS, Lowered, Options, parse_lowered
+from alltoall.lowering.tables.routed_file import RoutedFile
 from hop_schedules import hop_schedule
 from uneven_cases import CASES
 
-SCHEDULES = {"even": hop_schedule(a2aflow.build("hypercube:2"), 2), "uneven": CASES["ring"]}
+SCHEDULES = {"even": hop_schedule(alltoall.build("hypercube:2"), 2), "uneven": CASES["ring"]}
 KINDS = {
     ("msccl", "even"): Program,
     ("oneccl", "even"): Program,
@@ -41,9 +41,9 @@ def test_saved_and_loaded(target: str, name: str, tmp_path: Path) -> None:
     """It is equal to what was saved, and verified like the file that it came from."""
     noun, path = lowered(target, name), tmp_path / "lowered"
     noun.save(path)
-    assert a2aflow.load(path) == noun
-    found = a2aflow.verify(path, topology=SCHEDULES[name].problem.topology).facts
-    expected = a2aflow.verify(noun, topology=SCHEDULES[name].problem.topology).facts
+    assert alltoall.load(path) == noun
+    found = alltoall.verify(path, topology=SCHEDULES[name].problem.topology).facts
+    expected = alltoall.verify(noun, topology=SCHEDULES[name].problem.topology).facts
     assert {key: found[key] for key in expected if key != "format"} == dict(expected)
 
 

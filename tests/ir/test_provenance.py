@@ -9,24 +9,24 @@ from typing import Any
 
 import pytest
 
-import a2aflow
-from a2aflow.errors import FormatError
-from a2aflow.flows import solve
-from a2aflow.ir.answer import Answer
-from a2aflow.ir.files.artefacts import file_bytes
-from a2aflow.ir.flow import Flow
-from a2aflow.ir.problem import Problem
-from a2aflow.ir.provenance import Provenance
-from a2aflow.ir.topology import Topology
-from a2aflow.loading import load
-from a2aflow.routes import route
-from a2aflow.topologies.formats import write_topology
-from a2aflow.topologies.operators import remove_links, scale_capacities
-from a2aflow.topologies.spec import build
+import alltoall
+from alltoall.errors import FormatError
+from alltoall.flows import solve
+from alltoall.ir.answer import Answer
+from alltoall.ir.files.artefacts import file_bytes
+from alltoall.ir.flow import Flow
+from alltoall.ir.problem import Problem
+from alltoall.ir.provenance import Provenance
+from alltoall.ir.topology import Topology
+from alltoall.loading import load
+from alltoall.routes import route
+from alltoall.topologies.formats import write_topology
+from alltoall.topologies.operators import remove_links, scale_capacities
+from alltoall.topologies.spec import build
 from hop_schedules import hop_schedule
 
 MADE = Provenance(
-    "1.2", "a2aflow solve ring:3", "link", 7, "highs", 1e-6, 0.5, "2026-01-02T03:04:05Z"
+    "1.2", "alltoall solve ring:3", "link", 7, "highs", 1e-6, 0.5, "2026-01-02T03:04:05Z"
 )
 PROBLEM = Problem.all_to_all(build("ring:3"))
 ANSWERS: list[Any] = [solve(PROBLEM), route(PROBLEM, "single"), hop_schedule(build("ring:3"))]
@@ -73,7 +73,7 @@ def test_it_is_a_block_of_its_own(tmp_path: Path) -> None:
         (3, "provenance is 3; expected an object"),
         ({"seconds": "long"}, 'provenance.seconds is "long"; expected a number'),
         ({"seed": 1.5}, "provenance.seed is 1.5; expected an integer"),
-        ({"command": ["a2aflow"]}, "provenance.command is .*; expected a string"),
+        ({"command": ["alltoall"]}, "provenance.command is .*; expected a string"),
     ],
 )
 def test_what_is_no_provenance(block: object, words: str, tmp_path: Path) -> None:
@@ -96,11 +96,11 @@ def test_fields_that_are_not_known_are_passed_over(tmp_path: Path) -> None:
     assert found.provenance == Provenance(version="9")
 
 
-@pytest.mark.parametrize("verb", [a2aflow.solve, a2aflow.route, a2aflow.schedule])
+@pytest.mark.parametrize("verb", [alltoall.solve, alltoall.route, alltoall.schedule])
 def test_the_library_says_what_it_knows(verb: Any) -> None:
     """An answer of the library has the settings with which it was found."""
     made = verb("ring:3", gap=1e-4).provenance
-    assert made.command == f"a2aflow.{verb.__name__}"
+    assert made.command == f"alltoall.{verb.__name__}"
     assert (made.gap, made.solver) == (1e-4, "auto")
     assert made.seconds >= 0
 
@@ -115,7 +115,7 @@ def test_a_topology_keeps_it_until_it_is_changed(tmp_path: Path) -> None:
         found = load(path)
         assert isinstance(found, Topology)
         assert (found, found.provenance) == (ring, MADE)
-        assert a2aflow.verify(path).facts["provenance"] == MADE.known()
+        assert alltoall.verify(path).facts["provenance"] == MADE.known()
     made.save(path, provenance=False)
     assert path.read_bytes() == plain
     assert scale_capacities(made, 2).provenance is None
@@ -128,12 +128,12 @@ def test_made_now() -> None:
     found = Provenance.of_now(method="link", seconds=0.1)
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", found.date or "")
     assert list(found.known()) == ["version", "method", "seconds", "date"]
-    assert str(MADE) == "a2aflow 1.2 on 2026-01-02T03:04:05Z: a2aflow solve ring:3"
+    assert str(MADE) == "alltoall 1.2 on 2026-01-02T03:04:05Z: alltoall solve ring:3"
     assert str(Provenance()) == "an unknown version"
-    assert "a2aflow 1.2" in replace(ANSWERS[0], provenance=MADE)._repr_html_()
+    assert "alltoall 1.2" in replace(ANSWERS[0], provenance=MADE)._repr_html_()
 
 
 def test_the_version_needs_no_metadata(monkeypatch: pytest.MonkeyPatch) -> None:
     """A package that was copied and not installed has none; its answers are not lost."""
     monkeypatch.setattr("sys.meta_path", [])
-    assert Provenance.of_now().version == a2aflow.__version__
+    assert Provenance.of_now().version == alltoall.__version__

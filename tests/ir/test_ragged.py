@@ -11,21 +11,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from a2aflow.check.flow import check_flow
-from a2aflow.check.routes import check_routes
-from a2aflow.check.schedule import check_schedule
-from a2aflow.errors import FormatError, InputError, VerificationError
-from a2aflow.flows import SolveSettings, solve
-from a2aflow.ir.demand import Demand
-from a2aflow.ir.files.artefacts import Artefact, artefact_from_json
-from a2aflow.ir.files.json import flow_from_json, flow_to_json, routes_to_json, schedule_to_json
-from a2aflow.ir.files.npz import artefact_from_bytes, artefact_to_bytes
-from a2aflow.ir.flow import Flow
-from a2aflow.ir.problem import Problem
-from a2aflow.ir.routes import Routes
-from a2aflow.routes.single import route_single
-from a2aflow.settings import RouteSettings
-from a2aflow.topologies.spec import build
+from alltoall.check.flow import check_flow
+from alltoall.check.routes import check_routes
+from alltoall.check.schedule import check_schedule
+from alltoall.errors import FormatError, InputError, VerificationError
+from alltoall.flows import SolveSettings, solve
+from alltoall.ir.demand import Demand
+from alltoall.ir.files.artefacts import Artefact, artefact_from_json
+from alltoall.ir.files.json import flow_from_json, flow_to_json, routes_to_json, schedule_to_json
+from alltoall.ir.files.npz import artefact_from_bytes, artefact_to_bytes
+from alltoall.ir.flow import Flow
+from alltoall.ir.problem import Problem
+from alltoall.ir.routes import Routes
+from alltoall.routes.single import route_single
+from alltoall.settings import RouteSettings
+from alltoall.topologies.spec import build
 from hop_schedules import hop_schedule
 
 MESH = Problem.all_to_all(build("mesh:2x3"))

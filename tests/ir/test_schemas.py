@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from referencing import Registry, Resource
 
-import a2aflow
+import alltoall
 
 SCHEMAS = Path(__file__).parents[2] / "docs" / "formats" / "schemas"
 LOADED = {path.name.partition(".")[0]: json.loads(path.read_text()) for path in SCHEMAS.iterdir()}
@@ -23,28 +23,28 @@ def validator(name: str) -> Any:
     return jsonschema.Draft202012Validator(LOADED[name], registry=REGISTRY)
 
 
-def skewed() -> a2aflow.Demand:
+def skewed() -> alltoall.Demand:
     """Return a demand in which pairs differ."""
     amounts = np.ones((4, 4)) - np.eye(4)
     amounts[0, 2] = 3.0
-    return a2aflow.Demand(4, amounts)
+    return alltoall.Demand(4, amounts)
 
 
 MADE: dict[str, tuple[str, Any]] = {
-    "topology": ("topology", lambda: a2aflow.build("dgx1")),
-    "switched topology": ("topology", lambda: a2aflow.build("switch:n=4")),
-    "demand": ("demand", lambda: a2aflow.Demand(4)),
+    "topology": ("topology", lambda: alltoall.build("dgx1")),
+    "switched topology": ("topology", lambda: alltoall.build("switch:n=4")),
+    "demand": ("demand", lambda: alltoall.Demand(4)),
     "skewed demand": ("demand", skewed),
-    "flow": ("flow", lambda: a2aflow.solve("genkautz:n=8,d=2")),
-    "flow by symmetry": ("flow", lambda: a2aflow.solve("torus:4x4", method="grouped")),
-    "routes": ("routes", lambda: a2aflow.route("genkautz:n=8,d=2")),
+    "flow": ("flow", lambda: alltoall.solve("genkautz:n=8,d=2")),
+    "flow by symmetry": ("flow", lambda: alltoall.solve("torus:4x4", method="grouped")),
+    "routes": ("routes", lambda: alltoall.route("genkautz:n=8,d=2")),
     "routes that change layer": (
         "routes",
-        lambda: a2aflow.route("ring:5", deadlock_free=2, layer_change=True),
+        lambda: alltoall.route("ring:5", deadlock_free=2, layer_change=True),
     ),
-    "routes without layers": ("routes", lambda: a2aflow.route("ring:5", layers=None)),
-    "schedule": ("schedule", lambda: a2aflow.schedule("bipartite:2x2")),
-    "uneven schedule": ("schedule", lambda: a2aflow.schedule("ring:4", demand=skewed())),
+    "routes without layers": ("routes", lambda: alltoall.route("ring:5", layers=None)),
+    "schedule": ("schedule", lambda: alltoall.schedule("bipartite:2x2")),
+    "uneven schedule": ("schedule", lambda: alltoall.schedule("ring:4", demand=skewed())),
 }
 """Nouns, and the schemas of their files."""
 
@@ -70,13 +70,13 @@ def test_what_is_saved_fits_its_schema(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("schema", "make", "change"),
     [
-        ("topology", lambda: a2aflow.build("ring:4"), {"links": [[0, 1]]}),
-        ("topology", lambda: a2aflow.build("ring:4"), {"format": "a2aflow.flow/1"}),
-        ("demand", lambda: a2aflow.Demand(4), {"uniform": False}),
-        ("flow", lambda: a2aflow.solve("ring:4"), {"time": "2"}),
-        ("routes", lambda: a2aflow.route("ring:4"), {"routes": [{"src": 0, "dst": 1}]}),
-        ("schedule", lambda: a2aflow.schedule("ring:4"), {"steps": [[[0, 1, 0]]]}),
-        ("schedule", lambda: a2aflow.schedule("ring:4"), {"format": "a2aflow.schedule/2"}),
+        ("topology", lambda: alltoall.build("ring:4"), {"links": [[0, 1]]}),
+        ("topology", lambda: alltoall.build("ring:4"), {"format": "alltoall.flow/1"}),
+        ("demand", lambda: alltoall.Demand(4), {"uniform": False}),
+        ("flow", lambda: alltoall.solve("ring:4"), {"time": "2"}),
+        ("routes", lambda: alltoall.route("ring:4"), {"routes": [{"src": 0, "dst": 1}]}),
+        ("schedule", lambda: alltoall.schedule("ring:4"), {"steps": [[[0, 1, 0]]]}),
+        ("schedule", lambda: alltoall.schedule("ring:4"), {"format": "alltoall.schedule/2"}),
     ],
 )
 def test_what_is_wrong_does_not_fit(
@@ -91,9 +91,9 @@ def test_what_is_wrong_does_not_fit(
 
 def test_a_difference_after_a_failure_fits_its_schema(tmp_path: Path) -> None:
     """And no key of the file is unknown to it."""
-    problem = a2aflow.Problem.all_to_all(a2aflow.build("torus:3x3"))
-    settings = a2aflow.RouteSettings(survive="links:1", switch_over=tmp_path)
-    a2aflow.find_routes(problem, "single", settings)
+    problem = alltoall.Problem.all_to_all(alltoall.build("torus:3x3"))
+    settings = alltoall.RouteSettings(survive="links:1", switch_over=tmp_path)
+    alltoall.find_routes(problem, "single", settings)
     saved = json.loads((tmp_path / "link-0-1.json").read_text())
     validator("switch-over").validate(saved)
     assert saved.keys() <= LOADED["switch-over"]["properties"].keys()

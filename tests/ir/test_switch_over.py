@@ -7,34 +7,34 @@ from typing import Any
 import numpy as np
 import pytest
 
-import a2aflow
-from a2aflow.check.routes import check_routes
-from a2aflow.errors import A2AFlowError, InputError
-from a2aflow.ir.files.artefacts import artefact_of, read_artefact
-from a2aflow.ir.files.json import HEALTHY_FILE, switch_over_to_json
-from a2aflow.ir.files.json.switch_over import digest_of
-from a2aflow.ir.routes import Routes
-from a2aflow.routes.layers.assign import assign_layers
-from a2aflow.routes.renew import renew_routes
-from a2aflow.settings import SolveSettings
-from a2aflow.topologies.failures import Failure
+import alltoall
+from alltoall.check.routes import check_routes
+from alltoall.errors import AlltoallError, InputError
+from alltoall.ir.files.artefacts import artefact_of, read_artefact
+from alltoall.ir.files.json import HEALTHY_FILE, switch_over_to_json
+from alltoall.ir.files.json.switch_over import digest_of
+from alltoall.ir.routes import Routes
+from alltoall.routes.layers.assign import assign_layers
+from alltoall.routes.renew import renew_routes
+from alltoall.settings import SolveSettings
+from alltoall.topologies.failures import Failure
 
 KAUTZ = "genkautz:n=12,d=3"
 
 
-def uneven() -> a2aflow.Demand:
+def uneven() -> alltoall.Demand:
     """Return a demand in which pairs differ."""
     amounts = 1.0 + np.arange(144, dtype=np.float64).reshape(12, 12) % 3
     np.fill_diagonal(amounts, 0.0)
-    return a2aflow.Demand(12, amounts)
+    return alltoall.Demand(12, amounts)
 
 
 HEALTHY: dict[str, Routes] = {
-    "single": a2aflow.route(KAUTZ, method="single"),
-    "weighted": a2aflow.route(KAUTZ, demand=uneven()),
-    "without layers": a2aflow.route("torus:3x3", method="single", layers=None),
-    "with names": a2aflow.route("dgx1", method="single"),
-    "changing layers": a2aflow.route("ring:5", deadlock_free=2, layer_change=True),
+    "single": alltoall.route(KAUTZ, method="single"),
+    "weighted": alltoall.route(KAUTZ, demand=uneven()),
+    "without layers": alltoall.route("torus:3x3", method="single", layers=None),
+    "with names": alltoall.route("dgx1", method="single"),
+    "changing layers": alltoall.route("ring:5", deadlock_free=2, layer_change=True),
 }
 """Routes of every kind."""
 
@@ -75,7 +75,7 @@ def test_what_is_read_back_is_what_was_found(name: str, tmp_path: Path) -> None:
         assert found.problem.topology.names == left.topology.names
         assert sorted(_rows(found)) == sorted(_rows(now))
         assert check_routes(found) == check_routes(now)
-        assert a2aflow.load(tmp_path / "failed.json") == found
+        assert alltoall.load(tmp_path / "failed.json") == found
 
 
 def _rows(routes: Routes) -> list[Any]:
@@ -130,7 +130,7 @@ def test_what_is_wrong_is_said(name: str, tmp_path: Path) -> None:
     path = saved(tmp_path, healthy, assign_layers(now), failure)
     change, said = CHANGES[name]
     path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
-    with pytest.raises(A2AFlowError, match=f"(?s)failed.json.*{said}"):
+    with pytest.raises(AlltoallError, match=f"(?s)failed.json.*{said}"):
         read_artefact(path)
 
 
@@ -141,6 +141,6 @@ def test_a_difference_needs_what_it_is_to(tmp_path: Path) -> None:
     assert read_artefact(path).time == healthy.time
     with pytest.raises(InputError, match="a difference to routes that are not here"):
         artefact_of(path.read_bytes(), "bytes")
-    a2aflow.solve("ring:4").save(tmp_path / HEALTHY_FILE)
-    with pytest.raises(InputError, match=r"expected 'a2aflow\.routes/1', to which"):
+    alltoall.solve("ring:4").save(tmp_path / HEALTHY_FILE)
+    with pytest.raises(InputError, match=r"expected 'alltoall\.routes/1', to which"):
         read_artefact(path)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from a2aflow.errors import UsageError
-from a2aflow.ir.times import parse_seconds
+from alltoall.errors import UsageError
+from alltoall.ir.times import parse_seconds
 
 
 @pytest.mark.parametrize(

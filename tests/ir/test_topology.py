@@ -5,11 +5,11 @@ import math
 import numpy as np
 import pytest
 
-from a2aflow.errors import DemandError, TopologyError
-from a2aflow.ir.arrays import starts_of
-from a2aflow.ir.demand import Demand
-from a2aflow.ir.problem import Problem
-from a2aflow.ir.topology import Topology
+from alltoall.errors import DemandError, TopologyError
+from alltoall.ir.arrays import starts_of
+from alltoall.ir.demand import Demand
+from alltoall.ir.problem import Problem
+from alltoall.ir.topology import Topology
 
 
 def triangle(**changes: object) -> Topology:

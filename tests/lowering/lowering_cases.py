@@ -2,10 +2,10 @@
 
 from functools import cache
 
-from a2aflow.ir.schedule import Schedule
-from a2aflow.ir.topology import Topology
-from a2aflow.topologies.operators import drop_links, with_host_bandwidth
-from a2aflow.topologies.spec import build
+from alltoall.ir.schedule import Schedule
+from alltoall.ir.topology import Topology
+from alltoall.topologies.operators import drop_links, with_host_bandwidth
+from alltoall.topologies.spec import build
 from hop_schedules import hop_schedule
 
 TOPOLOGIES = (

@@ -5,15 +5,15 @@ from functools import cache
 
 import numpy as np
 
-from a2aflow.ir.problem import Problem
-from a2aflow.ir.routes import Routes
-from a2aflow.ir.topology import Topology
-from a2aflow.routes.extp import route_extp
-from a2aflow.routes.single import route_single
-from a2aflow.routes.whole_chunks import bounded_chunks
-from a2aflow.settings import RouteSettings
-from a2aflow.topologies.operators import with_host_bandwidth
-from a2aflow.topologies.spec import build
+from alltoall.ir.problem import Problem
+from alltoall.ir.routes import Routes
+from alltoall.ir.topology import Topology
+from alltoall.routes.extp import route_extp
+from alltoall.routes.single import route_single
+from alltoall.routes.whole_chunks import bounded_chunks
+from alltoall.settings import RouteSettings
+from alltoall.topologies.operators import with_host_bandwidth
+from alltoall.topologies.spec import build
 
 SPECS = ("hypercube:3", "bipartite:4x4", "torus:3x3x3", "genkautz:n=16,d=4", "ring:5 host")
 METHODS = {"extp": route_extp, "single": route_single}

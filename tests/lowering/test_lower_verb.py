@@ -1,4 +1,4 @@
-"""`a2aflow lower` as a user sees it."""
+"""`alltoall lower` as a user sees it."""
 
 import json
 from dataclasses import replace
@@ -9,13 +9,13 @@ import typer
 from lowering_cases import schedule_named
 from typer.testing import CliRunner
 
-import a2aflow
-from a2aflow.cli.lower import lower_verb
-from a2aflow.errors import FormatError, LimitError, UsageError, VerificationError
-from a2aflow.ir.files.json import schedule_to_json, write_json
-from a2aflow.ir.schedule import Schedule
-from a2aflow.lowering import TARGETS, Options, targets_for
-from a2aflow.verification import verify
+import alltoall
+from alltoall.cli.lower import lower_verb
+from alltoall.errors import FormatError, LimitError, UsageError, VerificationError
+from alltoall.ir.files.json import schedule_to_json, write_json
+from alltoall.ir.schedule import Schedule
+from alltoall.lowering import TARGETS, Options, targets_for
+from alltoall.verification import verify
 from hop_schedules import KEYS
 from lowered_files import EXECUTED, SIMULATED
 
@@ -25,7 +25,7 @@ APP.command()(lower_verb)
 
 @pytest.fixture
 def saved(tmp_path: Path) -> Path:
-    """Save a schedule, as `a2aflow schedule` does."""
+    """Save a schedule, as `alltoall schedule` does."""
     return save(tmp_path, schedule_named("hypercube:3", 2))
 
 
@@ -65,13 +65,13 @@ def test_what_is_only_written_is_not_read(saved: Path, tmp_path: Path, target: s
     """The message names what to use instead; a wrong schedule is refused before it is lowered."""
     output = tmp_path / "out"
     call(saved, "--to", target, "-o", output)
-    for use in (verify, a2aflow.load, a2aflow.run):
+    for use in (verify, alltoall.load, alltoall.run):
         with pytest.raises(FormatError, match=r"use the saved schedule|: Is a dir"):
             use(output)
     schedule = schedule_named("hypercube:3", 2)
     cut = replace(schedule, **{key: getattr(schedule, key)[:-1] for key in KEYS})
     with pytest.raises(VerificationError, match="never arrive"):
-        a2aflow.lower(cut, to=target)
+        alltoall.lower(cut, to=target)
 
 
 @pytest.mark.parametrize("words", [(), ("-o", "-")])

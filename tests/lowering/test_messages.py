@@ -3,17 +3,17 @@ from dataclasses import FrozenInstanceError
 import numpy as np
 import pytest
 
-import a2aflow
-from a2aflow.errors import InputError, UsageError
-from a2aflow.ir.chunks import PerShard
-from a2aflow.ir.messages import RankMessages
-from a2aflow.ir.program import Buffer
-from a2aflow.ir.schedule import Schedule
-from a2aflow.lowering.programs.messages import REST, messages_of, rank_messages
-from a2aflow.runtime.progress import BATCH_REQUESTS, Progress, let_go
-from a2aflow.runtime.spans import Span, shard_bytes_of, spans_of
-from a2aflow.topologies.operators import with_host_bandwidth
-from a2aflow.topologies.spec import build
+import alltoall
+from alltoall.errors import InputError, UsageError
+from alltoall.ir.chunks import PerShard
+from alltoall.ir.messages import RankMessages
+from alltoall.ir.program import Buffer
+from alltoall.ir.schedule import Schedule
+from alltoall.lowering.programs.messages import REST, messages_of, rank_messages
+from alltoall.runtime.progress import BATCH_REQUESTS, Progress, let_go
+from alltoall.runtime.spans import Span, shard_bytes_of, spans_of
+from alltoall.topologies.operators import with_host_bandwidth
+from alltoall.topologies.spec import build
 from hop_schedules import hop_schedule
 from saved import with_sends
 
@@ -107,7 +107,7 @@ def test_any_order_of_messages_is_an_all_to_all(spec: str, chunks: int, shard: i
 
 def test_no_peer_gets_much_that_it_does_not_expect() -> None:
     """Sends come in batches: however slow a relay, few messages of a peer wait there."""
-    schedule = a2aflow.schedule("hypercube:2", groups=[[0, 1, 2]])
+    schedule = alltoall.schedule("hypercube:2", groups=[[0, 1, 2]])
     assert schedule.steps > 64
     plans = plans_of(schedule)
     fabric = Fabric(plans, 300, 0)

@@ -5,14 +5,14 @@ import re
 import pytest
 from lowering_cases import schedule_named
 
-from a2aflow.check.program.alltoall import check_all_to_all
-from a2aflow.errors import FormatError, LimitError
-from a2aflow.ir.program import FIFO_SLOTS, Op
-from a2aflow.lowering.options import Options
-from a2aflow.lowering.programs.compile import program_of
-from a2aflow.lowering.programs.msccl.emit import algorithm_name, emit_msccl, msccl_text
-from a2aflow.lowering.programs.msccl.limits import RUNTIMES, check_limits
-from a2aflow.lowering.programs.msccl.read import read_msccl
+from alltoall.check.program.alltoall import check_all_to_all
+from alltoall.errors import FormatError, LimitError
+from alltoall.ir.program import FIFO_SLOTS, Op
+from alltoall.lowering.options import Options
+from alltoall.lowering.programs.compile import program_of
+from alltoall.lowering.programs.msccl.emit import algorithm_name, emit_msccl, msccl_text
+from alltoall.lowering.programs.msccl.limits import RUNTIMES, check_limits
+from alltoall.lowering.programs.msccl.read import read_msccl
 
 RING = msccl_text(program_of(schedule_named("ring:4"), most=71), Options())
 

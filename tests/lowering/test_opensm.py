@@ -8,21 +8,21 @@ import numpy as np
 import pytest
 from routed_cases import layered, topology_of
 
-from a2aflow.errors import FormatError, LimitError, TopologyError, VerificationError
-from a2aflow.ir.demand import Demand
-from a2aflow.ir.problem import Problem
-from a2aflow.ir.routes import Routes
-from a2aflow.ir.topology import Topology
-from a2aflow.lowering.options import Options
-from a2aflow.lowering.tables.opensm.emit import LARGEST_LID, emit_opensm
-from a2aflow.lowering.tables.opensm.read import read_opensm
-from a2aflow.routes.baselines.dor import route_dor
-from a2aflow.routes.baselines.native import route_native
-from a2aflow.routes.baselines.sssp import route_sssp
-from a2aflow.settings import RouteSettings
-from a2aflow.topologies.formats.ibsim import write
-from a2aflow.topologies.spec import build
-from a2aflow.verification import verify_text
+from alltoall.errors import FormatError, LimitError, TopologyError, VerificationError
+from alltoall.ir.demand import Demand
+from alltoall.ir.problem import Problem
+from alltoall.ir.routes import Routes
+from alltoall.ir.topology import Topology
+from alltoall.lowering.options import Options
+from alltoall.lowering.tables.opensm.emit import LARGEST_LID, emit_opensm
+from alltoall.lowering.tables.opensm.read import read_opensm
+from alltoall.routes.baselines.dor import route_dor
+from alltoall.routes.baselines.native import route_native
+from alltoall.routes.baselines.sssp import route_sssp
+from alltoall.settings import RouteSettings
+from alltoall.topologies.formats.ibsim import write
+from alltoall.topologies.spec import build
+from alltoall.verification import verify_text
 
 METHODS = {"native": route_native, "sssp": route_sssp, "dor": route_dor}
 CASES = [

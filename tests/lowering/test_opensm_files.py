@@ -16,18 +16,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from a2aflow.errors import InputError, UsageError
-from a2aflow.ir.demand import Demand
-from a2aflow.ir.problem import Problem
-from a2aflow.ir.routes import Routes
-from a2aflow.ir.topology import Topology
-from a2aflow.lowering.options import Options
-from a2aflow.lowering.tables.opensm.emit import emit_opensm
-from a2aflow.routes.deadlock_free import tables
-from a2aflow.routes.search import find_routes
-from a2aflow.settings import RouteSettings, SolveSettings
-from a2aflow.topologies.formats.ibsim import write
-from a2aflow.topologies.spec import build
+from alltoall.errors import InputError, UsageError
+from alltoall.ir.demand import Demand
+from alltoall.ir.problem import Problem
+from alltoall.ir.routes import Routes
+from alltoall.ir.topology import Topology
+from alltoall.lowering.options import Options
+from alltoall.lowering.tables.opensm.emit import emit_opensm
+from alltoall.routes.deadlock_free import tables
+from alltoall.routes.search import find_routes
+from alltoall.settings import RouteSettings, SolveSettings
+from alltoall.topologies.formats.ibsim import write
+from alltoall.topologies.spec import build
 from strategies import capacities
 
 BY_TABLES = RouteSettings(destination_based=True)

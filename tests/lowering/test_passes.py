@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from lowering_cases import TOPOLOGIES, schedule_named
 
-from a2aflow.check.program.alltoall import check_all_to_all
-from a2aflow.errors import InputError
-from a2aflow.ir.program import Buffer, Op, RankProgram, Step
-from a2aflow.lowering.programs.compile import moves_of, program_of
-from a2aflow.lowering.programs.moves import balanced
-from a2aflow.lowering.programs.placement import place
-from a2aflow.lowering.programs.transfers import transfers_of
+from alltoall.check.program.alltoall import check_all_to_all
+from alltoall.errors import InputError
+from alltoall.ir.program import Buffer, Op, RankProgram, Step
+from alltoall.lowering.programs.compile import moves_of, program_of
+from alltoall.lowering.programs.moves import balanced
+from alltoall.lowering.programs.placement import place
+from alltoall.lowering.programs.transfers import transfers_of
 
 
 @pytest.mark.parametrize("name", TOPOLOGIES)

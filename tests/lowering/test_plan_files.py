@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 from lowering_cases import schedule_named
 
-from a2aflow.check.program.interpret_plan import check_plan
-from a2aflow.errors import FormatError, VerificationError
-from a2aflow.lowering.options import Options
-from a2aflow.lowering.programs.mscclpp.emit import emit_mscclpp
-from a2aflow.lowering.programs.mscclpp.read import read_mscclpp
-from a2aflow.lowering.programs.oneccl.emit import emit_oneccl
-from a2aflow.lowering.programs.oneccl.read import read_oneccl
-from a2aflow.verification import verify_text
+from alltoall.check.program.interpret_plan import check_plan
+from alltoall.errors import FormatError, VerificationError
+from alltoall.lowering.options import Options
+from alltoall.lowering.programs.mscclpp.emit import emit_mscclpp
+from alltoall.lowering.programs.mscclpp.read import read_mscclpp
+from alltoall.lowering.programs.oneccl.emit import emit_oneccl
+from alltoall.lowering.programs.oneccl.read import read_oneccl
+from alltoall.verification import verify_text
 
 PLAN = emit_mscclpp(schedule_named("ring:4"), Options())
 SCHEDULE = emit_oneccl(schedule_named("ring:4"), Options())

@@ -6,24 +6,24 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from a2aflow import flows
-from a2aflow.cli.wording import lines_of
-from a2aflow.errors import UsageError, VerificationError
-from a2aflow.flows.bounds import distance_bound
-from a2aflow.flows.methods import solve_grouped
-from a2aflow.ir.certificate import Certificate
-from a2aflow.ir.demand import Demand
-from a2aflow.ir.flow import Flow
-from a2aflow.ir.problem import Problem
-from a2aflow.ir.routes import Routes
-from a2aflow.ir.schedule import Schedule
-from a2aflow.lowering import targets_for
-from a2aflow.lowering.public import lower
-from a2aflow.routes.search import find_routes
-from a2aflow.schedules.methods import find_schedule
-from a2aflow.settings import RouteSettings, SolveSettings
-from a2aflow.topologies.spec import build
-from a2aflow.verification import verify
+from alltoall import flows
+from alltoall.cli.wording import lines_of
+from alltoall.errors import UsageError, VerificationError
+from alltoall.flows.bounds import distance_bound
+from alltoall.flows.methods import solve_grouped
+from alltoall.ir.certificate import Certificate
+from alltoall.ir.demand import Demand
+from alltoall.ir.flow import Flow
+from alltoall.ir.problem import Problem
+from alltoall.ir.routes import Routes
+from alltoall.ir.schedule import Schedule
+from alltoall.lowering import targets_for
+from alltoall.lowering.public import lower
+from alltoall.routes.search import find_routes
+from alltoall.schedules.methods import find_schedule
+from alltoall.settings import RouteSettings, SolveSettings
+from alltoall.topologies.spec import build
+from alltoall.verification import verify
 
 NETWORK = "mesh:2x3"
 """Hops over capacity prove 3.57 of it, and the best cut 4, which is reached."""

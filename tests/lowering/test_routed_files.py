@@ -12,26 +12,26 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from routed_cases import METHODS, SPECS, layered, topology_of, weighted
 
-import a2aflow.lowering
-from a2aflow.errors import (
-    A2AFlowError,
+import alltoall.lowering
+from alltoall.errors import (
+    AlltoallError,
     FormatError,
     InputError,
     LimitError,
     UsageError,
     VerificationError,
 )
-from a2aflow.ir.demand import Demand
-from a2aflow.ir.problem import Problem
-from a2aflow.ir.topology import Topology
-from a2aflow.lowering import TARGETS, kind_of, parse_lowered
-from a2aflow.lowering.options import Options
-from a2aflow.lowering.tables.ompi.read import ATTRIBUTES, OPTIONAL
-from a2aflow.lowering.tables.srv6.emit import node_batches
-from a2aflow.routes.extp import route_extp
-from a2aflow.routes.whole_chunks import bounded_chunks
-from a2aflow.settings import RouteSettings
-from a2aflow.verification import verify, verify_text
+from alltoall.ir.demand import Demand
+from alltoall.ir.problem import Problem
+from alltoall.ir.topology import Topology
+from alltoall.lowering import TARGETS, kind_of, parse_lowered
+from alltoall.lowering.options import Options
+from alltoall.lowering.tables.ompi.read import ATTRIBUTES, OPTIONAL
+from alltoall.lowering.tables.srv6.emit import node_batches
+from alltoall.routes.extp import route_extp
+from alltoall.routes.whole_chunks import bounded_chunks
+from alltoall.settings import RouteSettings
+from alltoall.verification import verify, verify_text
 
 KINDS = {
     "routes": ("routes", Options()),
@@ -108,7 +108,7 @@ def test_damaged_files_never_surprise(kind: str, data: st.DataObject) -> None:
     middle = data.draw(st.one_of(st.text(max_size=4), st.sampled_from(["0", "1", "-1", "9", ""])))
     try:
         verify_text(text[:begin] + middle + text[end:], "damaged", SMALL)
-    except A2AFlowError as error:
+    except AlltoallError as error:
         assert error.exit_code in (3, 4)  # noqa: PT017
 
 
@@ -284,7 +284,7 @@ def test_unknown_options_are_refused() -> None:
 
 def test_schema_and_reader_agree() -> None:
     """The XSD has the elements and attributes that the reader takes."""
-    path = Path(a2aflow.lowering.__file__).parent / "tables/ompi/ompi.xsd"
+    path = Path(alltoall.lowering.__file__).parent / "tables/ompi/ompi.xsd"
     root = ElementTree.parse(path).getroot()
     for name, attributes in ATTRIBUTES.items():
         holder = root.find(f"{XSD}complexType[@name='{name}']")

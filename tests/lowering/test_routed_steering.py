@@ -5,8 +5,8 @@ import zlib
 import numpy as np
 import pytest
 
-from a2aflow.errors import InputError, UsageError
-from a2aflow.lowering.tables.hashes import (
+from alltoall.errors import InputError, UsageError
+from alltoall.lowering.tables.hashes import (
     FIRST_PORT,
     HASHES,
     LAST_PORT,

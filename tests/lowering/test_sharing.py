@@ -6,18 +6,18 @@ import numpy as np
 import pytest
 from lowering_cases import TOPOLOGIES, schedule_named
 
-from a2aflow.check.program.alltoall import check_all_to_all
-from a2aflow.check.program.pacing import paced_time
-from a2aflow.ir.arrays import Ints
-from a2aflow.ir.program import FIFO_SLOTS, Op, Program
-from a2aflow.ir.schedule import Schedule
-from a2aflow.ir.topology import Topology
-from a2aflow.lowering.options import Options
-from a2aflow.lowering.programs.compile import program_of
-from a2aflow.lowering.programs.msccl.emit import emit_msccl
-from a2aflow.lowering.programs.msccl.limits import check_limits
-from a2aflow.lowering.programs.msccl.read import read_msccl
-from a2aflow.lowering.programs.sharing import Share
+from alltoall.check.program.alltoall import check_all_to_all
+from alltoall.check.program.pacing import paced_time
+from alltoall.ir.arrays import Ints
+from alltoall.ir.program import FIFO_SLOTS, Op, Program
+from alltoall.ir.schedule import Schedule
+from alltoall.ir.topology import Topology
+from alltoall.lowering.options import Options
+from alltoall.lowering.programs.compile import program_of
+from alltoall.lowering.programs.msccl.emit import emit_msccl
+from alltoall.lowering.programs.msccl.limits import check_limits
+from alltoall.lowering.programs.msccl.read import read_msccl
+from alltoall.lowering.programs.sharing import Share
 from hop_schedules import hop_schedule
 
 FREE = Share(steps=10_000, threads=10_000)

@@ -9,21 +9,21 @@ import numpy as np
 import pytest
 from routed_cases import SPECS, layered, topology_of
 
-from a2aflow.check.routes import check_routes
-from a2aflow.errors import FormatError, LimitError, UsageError, VerificationError
-from a2aflow.ir.arrays import starts_of
-from a2aflow.ir.certificate import Certificate
-from a2aflow.ir.demand import Demand
-from a2aflow.ir.problem import Problem
-from a2aflow.ir.routes import Routes
-from a2aflow.lowering.options import Options
-from a2aflow.lowering.public import lower
-from a2aflow.lowering.tables.routed_file import differences
-from a2aflow.lowering.tables.simgrid.emit import emit_simgrid
-from a2aflow.routes.baselines.native import route_native
-from a2aflow.settings import RouteSettings
-from a2aflow.topologies.formats import simgrid
-from a2aflow.verification import verify
+from alltoall.check.routes import check_routes
+from alltoall.errors import FormatError, LimitError, UsageError, VerificationError
+from alltoall.ir.arrays import starts_of
+from alltoall.ir.certificate import Certificate
+from alltoall.ir.demand import Demand
+from alltoall.ir.problem import Problem
+from alltoall.ir.routes import Routes
+from alltoall.lowering.options import Options
+from alltoall.lowering.public import lower
+from alltoall.lowering.tables.routed_file import differences
+from alltoall.lowering.tables.simgrid.emit import emit_simgrid
+from alltoall.routes.baselines.native import route_native
+from alltoall.settings import RouteSettings
+from alltoall.topologies.formats import simgrid
+from alltoall.verification import verify
 
 
 @cache

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from lowering_cases import schedule_named
 
-from a2aflow.errors import UsageError
-from a2aflow.ir.chunks import Chunks
-from a2aflow.ir.demand import Demand
-from a2aflow.ir.problem import Problem
-from a2aflow.lowering import TARGETS, Options
-from a2aflow.lowering.programs.traffic import traffic_of
-from a2aflow.topologies.spec import build
+from alltoall.errors import UsageError
+from alltoall.ir.chunks import Chunks
+from alltoall.ir.demand import Demand
+from alltoall.ir.problem import Problem
+from alltoall.lowering import TARGETS, Options
+from alltoall.lowering.programs.traffic import traffic_of
+from alltoall.topologies.spec import build
 from hop_schedules import uneven_hops
 from simulator_files import READERS, check_traffic, read_chakra, read_goal, simulate
 from uneven_cases import CASES
@@ -79,7 +79,7 @@ def test_a_trace_byte_by_byte() -> None:
     """The first two messages as protobuf says they are, written out by hand."""
     head = (
         b"\x12\x1d\x0a\x06schema\xea\x01\x121.0.2-chakra.0.0.4"
-        b"\x12\x1e\x0a\x0ca2aflow_name\xea\x01\x0dhypercube:2\x00"
+        b"\x12\x1e\x0a\x0calltoall_name\xea\x01\x0dhypercube:2\x00"
     )
     assert TRACES["alltoall.0.et"][1:32] == head[:31]
     node = (

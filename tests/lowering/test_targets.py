@@ -12,13 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lowering_cases import TOPOLOGIES, schedule_named, topology_named
 
-from a2aflow.errors import FormatError, InputError, LimitError, UsageError, VerificationError
-from a2aflow.flows import prove
-from a2aflow.ir.schedule import Schedule
-from a2aflow.ir.topology import Topology
-from a2aflow.lowering import TARGETS, Options, kind_of, parse_lowered, targets_for
-from a2aflow.topologies.spec import build
-from a2aflow.verification import verify, verify_text
+from alltoall.errors import FormatError, InputError, LimitError, UsageError, VerificationError
+from alltoall.flows import prove
+from alltoall.ir.schedule import Schedule
+from alltoall.ir.topology import Topology
+from alltoall.lowering import TARGETS, Options, kind_of, parse_lowered, targets_for
+from alltoall.topologies.spec import build
+from alltoall.verification import verify, verify_text
 from hop_schedules import hop_schedule, with_moves
 from lowered_files import EXECUTED, SIMULATED, check_lowered
 from strategies import topologies
@@ -144,7 +144,7 @@ def test_files_are_recognised_by_content(tmp_path: Path) -> None:
 def test_the_table_of_targets_is_light() -> None:
     """What a target does is imported when it does it."""
     program = (
-        "import sys, a2aflow.lowering as room; rooms = (f'{room.__name__}.programs', "
+        "import sys, alltoall.lowering as room; rooms = (f'{room.__name__}.programs', "
         "f'{room.__name__}.tables');"
         "print([each for each in sys.modules if each.startswith(rooms)])"
     )
@@ -186,7 +186,7 @@ def test_what_does_not_fit_is_refused_with_a_way_out(monkeypatch: pytest.MonkeyP
         LimitError, match=r"\d+ thread blocks per gpu .* rccl takes at most 64; use"
     ):
         TARGETS["msccl"].emit(schedule_named("hypercube:3"), Options(runtime="rccl", channels=32))
-    monkeypatch.setattr("a2aflow.lowering.programs.mscclpp.emit.MAX_OPERATIONS", 8)
+    monkeypatch.setattr("alltoall.lowering.programs.mscclpp.emit.MAX_OPERATIONS", 8)
     with pytest.raises(LimitError, match=r"\d+ operations per thread block.*at most 8; use fewer"):
         TARGETS["mscclpp"].emit(schedule_named("ring:8"), Options())
     with pytest.raises(UsageError, match="runtime 'nccl'; expected one of msccl"):

@@ -9,22 +9,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import a2aflow
-from a2aflow.check.schedule import check_schedule
-from a2aflow.cli.wording import lines_of
-from a2aflow.errors import A2AFlowError, FormatError, InputError, UsageError, VerificationError
-from a2aflow.flows import prove
-from a2aflow.ir.chunks import Chunks, PerShard, shards_of
-from a2aflow.ir.demand import Demand
-from a2aflow.ir.problem import Problem
-from a2aflow.ir.schedule import Schedule
-from a2aflow.lowering import TARGETS, Options, parse_lowered, targets_for
-from a2aflow.lowering.tables.routed_file import RoutedFile
-from a2aflow.runtime.in_process import Alltoall
-from a2aflow.schedules.search import find_timestepped
-from a2aflow.settings import ScheduleSettings
-from a2aflow.topologies.spec import build
-from a2aflow.verification import verify_text
+import alltoall
+from alltoall.check.schedule import check_schedule
+from alltoall.cli.wording import lines_of
+from alltoall.errors import AlltoallError, FormatError, InputError, UsageError, VerificationError
+from alltoall.flows import prove
+from alltoall.ir.chunks import Chunks, PerShard, shards_of
+from alltoall.ir.demand import Demand
+from alltoall.ir.problem import Problem
+from alltoall.ir.schedule import Schedule
+from alltoall.lowering import TARGETS, Options, parse_lowered, targets_for
+from alltoall.lowering.tables.routed_file import RoutedFile
+from alltoall.runtime.in_process import Alltoall
+from alltoall.schedules.search import find_timestepped
+from alltoall.settings import ScheduleSettings
+from alltoall.topologies.spec import build
+from alltoall.verification import verify_text
 from hop_schedules import hop_schedule, uneven_hops
 from lowered_files import SIMULATED, check_lowered
 from uneven_cases import CASES, uneven_problems
@@ -134,16 +134,16 @@ def test_sizes_that_a_file_does_not_have_are_said(tmp_path: Path) -> None:
     """A time on a topology is one of equal chunks then; what is even, or not timed, is exact."""
     schedule, file = CASES["ring"], tmp_path / "file"
     topology = schedule.problem.topology
-    lowered = a2aflow.lower(schedule, to="oneccl")
+    lowered = alltoall.lower(schedule, to="oneccl")
     assert lowered.facts["time"] == pytest.approx(schedule.time)
     assert "chunk_sizes" not in lowered.facts
     lowered.save(file)
-    facts = a2aflow.verify(file, topology=topology).facts
+    facts = alltoall.verify(file, topology=topology).facts
     assert facts["chunk_sizes"] == "equal"
     assert lines_of(facts)["sizes"].endswith("take all chunks to be equal")
-    assert "chunk_sizes" not in a2aflow.verify(file).facts
-    a2aflow.lower(hop_schedule(topology), to="oneccl").save(file)
-    assert "chunk_sizes" not in a2aflow.verify(file, topology=topology).facts
+    assert "chunk_sizes" not in alltoall.verify(file).facts
+    alltoall.lower(hop_schedule(topology), to="oneccl").save(file)
+    assert "chunk_sizes" not in alltoall.verify(file, topology=topology).facts
 
 
 def test_chunks_of_several_sizes_are_padded() -> None:
@@ -244,7 +244,7 @@ def test_random_fabrics_and_demands(problem: Problem, chunks: int | None) -> Non
     for target in targets_for(Schedule):
         try:
             TARGETS[target].emit(schedule, Options())
-        except A2AFlowError:
+        except AlltoallError:
             assert target in ("msccl", "mscclpp")
             continue
         check_lowered(target, schedule)

@@ -8,14 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lowering_cases import schedule_named
 
-import a2aflow.lowering
-from a2aflow.check.program.alltoall import check_all_to_all
-from a2aflow.errors import A2AFlowError, FormatError, InputError
-from a2aflow.ir.chunks import Chunks
-from a2aflow.ir.program import Program, RankProgram, Thread
-from a2aflow.lowering import TARGETS, Options
-from a2aflow.lowering.programs.oneccl.read import ATTRIBUTES, OPTIONAL, read_oneccl
-from a2aflow.verification import verify_text
+import alltoall.lowering
+from alltoall.check.program.alltoall import check_all_to_all
+from alltoall.errors import AlltoallError, FormatError, InputError
+from alltoall.ir.chunks import Chunks
+from alltoall.ir.program import Program, RankProgram, Thread
+from alltoall.lowering import TARGETS, Options
+from alltoall.lowering.programs.oneccl.read import ATTRIBUTES, OPTIONAL, read_oneccl
+from alltoall.verification import verify_text
 from lowered_files import EXECUTED
 
 TEXTS = {kind: TARGETS[kind].emit(schedule_named("hypercube:2"), Options()) for kind in EXECUTED}
@@ -34,7 +34,7 @@ def test_damaged_files_never_surprise(kind: str, data: st.DataObject) -> None:
     damaged = text[:begin] + middle + text[end:]
     try:
         assert verify_text(damaged, "damaged")["correct"]
-    except A2AFlowError as error:
+    except AlltoallError as error:
         assert error.exit_code in (3, 4)  # noqa: PT017
 
 
@@ -82,7 +82,7 @@ def test_many_syncs_and_channels_stay_small() -> None:
 
 def test_the_schema_says_what_the_reader_wants() -> None:
     """The XSD and the reader know the same elements and attributes."""
-    path = Path(a2aflow.lowering.__file__).parent / "programs/oneccl/oneccl.xsd"
+    path = Path(alltoall.lowering.__file__).parent / "programs/oneccl/oneccl.xsd"
     root = ElementTree.parse(path).getroot()
     types = {
         node.get("name"): tuple(str(each.get("name")) for each in node.iter(f"{XSD}attribute"))

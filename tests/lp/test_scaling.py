@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csc_array
 
-from a2aflow.lp.program import LinearProgram
-from a2aflow.lp.scaling import find_scaling
-from a2aflow.lp.settings import LPSettings, LPStatus
-from a2aflow.lp.solve import solve_program, solvers_to_try
+from alltoall.lp.program import LinearProgram
+from alltoall.lp.scaling import find_scaling
+from alltoall.lp.settings import LPSettings, LPStatus
+from alltoall.lp.solve import solve_program, solvers_to_try
 
 exponents = st.integers(-30, 30)
 

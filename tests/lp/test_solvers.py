@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from scipy.sparse import csc_array
 
-from a2aflow.errors import MissingComponentError, UsageError
-from a2aflow.lp import AUTO, EXTRAS, SOLVERS, solver_names
-from a2aflow.lp.program import LinearProgram
-from a2aflow.lp.settings import LPSettings, LPStatus
-from a2aflow.lp.solve import solve_program
+from alltoall.errors import MissingComponentError, UsageError
+from alltoall.lp import AUTO, EXTRAS, SOLVERS, solver_names
+from alltoall.lp.program import LinearProgram
+from alltoall.lp.settings import LPSettings, LPStatus
+from alltoall.lp.solve import solve_program
 
 EVERY = [*SOLVERS, *EXTRAS]
 

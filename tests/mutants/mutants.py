@@ -25,7 +25,7 @@ from typing import Any
 from changes import Change, changes_of
 
 ROOT = Path(__file__).parents[2]
-PACKAGE = Path("src/a2aflow")
+PACKAGE = Path("src/alltoall")
 TABLE = Path(__file__).with_name("mutants.toml")
 SILENCE = 3600.0
 """Seconds after which a process is ended whatever it does; its CPU time ends it long before."""
@@ -204,7 +204,7 @@ def main() -> None:
     for name in PRELOADED:
         __import__(name)
     table, low = Table.read(), []
-    with tempfile.TemporaryDirectory(prefix="a2aflow-mutants-") as folder:
+    with tempfile.TemporaryDirectory(prefix="alltoall-mutants-") as folder:
         trees = [copy_tree(Path(folder) / str(job)) for job in range(given.jobs)]
         for module in modules_of(given.modules):
             started = time.monotonic()

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from a2aflow.paths.many_trees import distance_sums, leaves_first, shortest_trees
-from a2aflow.paths.shortest import Adjacency, shortest_distances
-from a2aflow.topologies.spec import build
+from alltoall.paths.many_trees import distance_sums, leaves_first, shortest_trees
+from alltoall.paths.shortest import Adjacency, shortest_distances
+from alltoall.topologies.spec import build
 
 
 @pytest.mark.parametrize("spec", ["genkautz:n=80,d=3", "ring:150", "mesh:4x5"])

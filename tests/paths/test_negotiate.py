@@ -5,14 +5,14 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from a2aflow.errors import InputError
-from a2aflow.ir.problem import Problem
-from a2aflow.paths import any_path
-from a2aflow.paths.any_path import Chunks, negotiate
-from a2aflow.paths.listed import ListedChunks, Placement, negotiate_listed
-from a2aflow.paths.negotiate import Pace, until_within
-from a2aflow.schedules.expansion import Expansion
-from a2aflow.topologies.spec import build
+from alltoall.errors import InputError
+from alltoall.ir.problem import Problem
+from alltoall.paths import any_path
+from alltoall.paths.any_path import Chunks, negotiate
+from alltoall.paths.listed import ListedChunks, Placement, negotiate_listed
+from alltoall.paths.negotiate import Pace, until_within
+from alltoall.schedules.expansion import Expansion
+from alltoall.topologies.spec import build
 
 
 @dataclass

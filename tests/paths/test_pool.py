@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from a2aflow.ir.problem import Problem
-from a2aflow.paths.pool import new_pool, pooled_paths, store
-from a2aflow.topologies.spec import build
+from alltoall.ir.problem import Problem
+from alltoall.paths.pool import new_pool, pooled_paths, store
+from alltoall.topologies.spec import build
 
 
 def test_a_pool_grows_and_keeps_what_it_has() -> None:

@@ -7,18 +7,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from a2aflow.check.flow import check_flow
-from a2aflow.flows import METHODS, SolveSettings, solve
-from a2aflow.flows import by_lp as concurrent
-from a2aflow.flows.first_order import solve_by_steps
-from a2aflow.flows.groups import by_source
-from a2aflow.flows.program import whole_program
-from a2aflow.ir.problem import Problem
-from a2aflow.ir.topology import Topology
-from a2aflow.ir.units import normal_units
-from a2aflow.lp.program import LinearProgram, LPResult
-from a2aflow.lp.settings import LPSettings, LPStatus
-from a2aflow.lp.solve import solve_program
+from alltoall.check.flow import check_flow
+from alltoall.flows import METHODS, SolveSettings, solve
+from alltoall.flows import by_lp as concurrent
+from alltoall.flows.first_order import solve_by_steps
+from alltoall.flows.groups import by_source
+from alltoall.flows.program import whole_program
+from alltoall.ir.problem import Problem
+from alltoall.ir.topology import Topology
+from alltoall.ir.units import normal_units
+from alltoall.lp.program import LinearProgram, LPResult
+from alltoall.lp.settings import LPSettings, LPStatus
+from alltoall.lp.solve import solve_program
 from strategies import problems
 
 QUIET = SolveSettings(workers=1)

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from a2aflow.check.flow import check_flow
-from a2aflow.flows import METHODS, solve
-from a2aflow.ir.demand import Demand
-from a2aflow.ir.files.json import flow_from_json, flow_to_json, parse_json
-from a2aflow.ir.problem import Problem
-from a2aflow.ir.topology import Topology
-from a2aflow.topologies.operators import scale_capacities
+from alltoall.check.flow import check_flow
+from alltoall.flows import METHODS, solve
+from alltoall.ir.demand import Demand
+from alltoall.ir.files.json import flow_from_json, flow_to_json, parse_json
+from alltoall.ir.problem import Problem
+from alltoall.ir.topology import Topology
+from alltoall.topologies.operators import scale_capacities
 from strategies import problems
 
 CLOSED = 1e-5

@@ -8,22 +8,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from a2aflow.check.schedule import check_schedule
-from a2aflow.errors import InputError
-from a2aflow.ir.chunks import shards_of
-from a2aflow.ir.demand import Demand
-from a2aflow.ir.problem import Problem
-from a2aflow.ir.schedule import Schedule
-from a2aflow.ir.topology import Topology
-from a2aflow.lowering import TARGETS, Options, targets_for
-from a2aflow.lowering.programs.transfers import plain_chunks
-from a2aflow.runtime.in_process import Alltoall
-from a2aflow.runtime.launch import RunSettings, run_schedule
-from a2aflow.schedules.search import find_timestepped
-from a2aflow.settings import ScheduleSettings
-from a2aflow.topologies.clusters import compose
-from a2aflow.topologies.hosts import Host
-from a2aflow.topologies.spec import build
+from alltoall.check.schedule import check_schedule
+from alltoall.errors import InputError
+from alltoall.ir.chunks import shards_of
+from alltoall.ir.demand import Demand
+from alltoall.ir.problem import Problem
+from alltoall.ir.schedule import Schedule
+from alltoall.ir.topology import Topology
+from alltoall.lowering import TARGETS, Options, targets_for
+from alltoall.lowering.programs.transfers import plain_chunks
+from alltoall.runtime.in_process import Alltoall
+from alltoall.runtime.launch import RunSettings, run_schedule
+from alltoall.schedules.search import find_timestepped
+from alltoall.settings import ScheduleSettings
+from alltoall.topologies.clusters import compose
+from alltoall.topologies.hosts import Host
+from alltoall.topologies.spec import build
 from lowered_files import check_lowered
 from strategies import fabrics, topologies
 from uneven_cases import uneven_problems

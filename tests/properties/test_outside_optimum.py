@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import a2aflow
-from a2aflow.flows import METHODS
-from a2aflow.ir.demand import Demand
-from a2aflow.ir.flow import Flow
-from a2aflow.ir.problem import Problem
-from a2aflow.ir.routes import Routes
-from a2aflow.ir.schedule import Schedule
-from a2aflow.ir.topology import Topology
-from a2aflow.lowering import targets_for
-from a2aflow.routes import ROUTERS
+import alltoall
+from alltoall.flows import METHODS
+from alltoall.ir.demand import Demand
+from alltoall.ir.flow import Flow
+from alltoall.ir.problem import Problem
+from alltoall.ir.routes import Routes
+from alltoall.ir.schedule import Schedule
+from alltoall.ir.topology import Topology
+from alltoall.lowering import targets_for
+from alltoall.routes import ROUTERS
 from outside import (
     SMALL,
     demand_of,
@@ -84,7 +84,7 @@ def require_true(found: Flow | Routes | Schedule, walked: float) -> float:
     with TemporaryDirectory() as folder:
         found.save(Path(folder) / "answer.json")
         for each in (found, Path(folder) / "answer.json"):
-            facts = a2aflow.verify(each).facts
+            facts = alltoall.verify(each).facts
             assert (facts["time"], facts["bound"]) == pytest.approx(
                 (found.time, found.bound), rel=SMALL
             )
@@ -95,7 +95,7 @@ def require_true(found: Flow | Routes | Schedule, walked: float) -> float:
 @settings(max_examples=25)
 def test_solve_finds_the_optimum(problem: Problem, method: str) -> None:
     """By every method, in flows that arrive and fit."""
-    flow = a2aflow.solve(problem, method=method, symmetry=False)
+    flow = alltoall.solve(problem, method=method, symmetry=False)
     assert require_true(flow, walked_flow(flow)) <= 1 + CLOSE
 
 
@@ -103,7 +103,7 @@ def test_solve_finds_the_optimum(problem: Problem, method: str) -> None:
 @settings(max_examples=25)
 def test_routes_are_paths_that_carry_the_demand(problem: Problem, method: str) -> None:
     """By every method: as fast as they say, and the best of them as fast as can be."""
-    routes = a2aflow.route(problem, method=method)
+    routes = alltoall.route(problem, method=method)
     ratio = require_true(routes, walked_routes(routes))
     assert ratio <= 1 + CLOSE or method not in EXACT
 
@@ -112,7 +112,7 @@ def test_routes_are_paths_that_carry_the_demand(problem: Problem, method: str) -
 @settings(max_examples=15)
 def test_schedules_deliver_every_chunk(problem: Problem, method: str) -> None:
     """By every method: nothing is sent before it is there, in the time that the steps take."""
-    schedule = a2aflow.schedule(problem, method=method)
+    schedule = alltoall.schedule(problem, method=method)
     require_true(schedule, walked_schedule(schedule))
 
 
@@ -120,10 +120,10 @@ def test_schedules_deliver_every_chunk(problem: Problem, method: str) -> None:
 @settings(max_examples=8)
 def test_what_is_lowered_keeps_its_demand(problem: Problem) -> None:
     """To every target that takes uneven demand; each file is parsed back and proven."""
-    nouns = {Routes: a2aflow.route(problem), Schedule: a2aflow.schedule(problem, method="list")}
+    nouns = {Routes: alltoall.route(problem), Schedule: alltoall.schedule(problem, method="list")}
     for kind, noun in nouns.items():
         for target in sorted(targets_for(kind).keys() - {*UNSPLIT, *EVEN_ONLY}):
-            lowered = a2aflow.lower(noun, to=target, max_routes=4096)
+            lowered = alltoall.lower(noun, to=target, max_routes=4096)
             assert lowered.files
 
 
@@ -136,5 +136,5 @@ def test_demand_without_a_path_is_refused(problem: Problem) -> None:
     if kept and (problem.topology.terminals[0], problem.topology.terminals[1]) in demand:
         terminals = problem.topology.terminals.tolist()
         cut = Topology.from_links("cut", problem.topology.nodes, kept, terminals)
-        with pytest.raises(a2aflow.InputError, match="cannot reach"):
-            a2aflow.solve(Problem(cut, problem.demand))
+        with pytest.raises(alltoall.InputError, match="cannot reach"):
+            alltoall.solve(Problem(cut, problem.demand))

@@ -6,13 +6,13 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-import a2aflow
-from a2aflow.errors import TopologyError
-from a2aflow.flows import METHODS
-from a2aflow.ir.reach import connected_pairs
-from a2aflow.routes import ROUTERS
-from a2aflow.routes.baselines.sssp import sssp_tables
-from a2aflow.topologies.formats import write_topology
+import alltoall
+from alltoall.errors import TopologyError
+from alltoall.flows import METHODS
+from alltoall.ir.reach import connected_pairs
+from alltoall.routes import ROUTERS
+from alltoall.routes.baselines.sssp import sssp_tables
+from alltoall.topologies.formats import write_topology
 from command_line import Run
 
 TRIANGLE = [(u, v) for u in range(3) for v in range(3) if u != v]
@@ -38,63 +38,63 @@ CASES = {
 }
 
 
-def problem_of(case: Case) -> a2aflow.Problem:
+def problem_of(case: Case) -> alltoall.Problem:
     """Return the problem of a case; nodes without links are those that groups or rows name."""
     nodes = 3 if case.matrix else max(4, 1 + max(map(max, case.links)))
-    topology = a2aflow.Topology.from_links("partly", nodes, case.links)
+    topology = alltoall.Topology.from_links("partly", nodes, case.links)
     if case.matrix:
-        return a2aflow.Problem(topology, a2aflow.Demand(nodes, np.array(case.matrix, float)))
-    return a2aflow.Problem(topology, a2aflow.Demand.of_groups(nodes, case.groups))
+        return alltoall.Problem(topology, alltoall.Demand(nodes, np.array(case.matrix, float)))
+    return alltoall.Problem(topology, alltoall.Demand.of_groups(nodes, case.groups))
 
 
 PROBLEMS = {name: (problem_of(case), case.time) for name, case in CASES.items()}
 
 
 @pytest.mark.parametrize(("problem", "time"), PROBLEMS.values(), ids=PROBLEMS)
-def test_every_method_of_solve_is_optimal(problem: a2aflow.Problem, time: float) -> None:
+def test_every_method_of_solve_is_optimal(problem: alltoall.Problem, time: float) -> None:
     """At the time known by hand, and the checker agrees."""
     for method in METHODS:
-        flow = a2aflow.solve(problem, method=method)
-        assert a2aflow.check_flow(flow).bound == pytest.approx(time, rel=2e-6), method
+        flow = alltoall.solve(problem, method=method)
+        assert alltoall.check_flow(flow).bound == pytest.approx(time, rel=2e-6), method
         assert flow.time == pytest.approx(time, rel=2e-6), method
 
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize(("problem", "time"), PROBLEMS.values(), ids=PROBLEMS)
-def test_every_method_of_route_is_certified(problem: a2aflow.Problem, time: float) -> None:
+def test_every_method_of_route_is_certified(problem: alltoall.Problem, time: float) -> None:
     """Against the same bound; `dor` needs a grid."""
     for method in (each for each in ROUTERS if each != "dor"):
-        routes = a2aflow.route(problem, method=method)
-        assert a2aflow.check_routes(routes).bound == pytest.approx(time, rel=2e-6), method
+        routes = alltoall.route(problem, method=method)
+        assert alltoall.check_routes(routes).bound == pytest.approx(time, rel=2e-6), method
     for routes in (
-        a2aflow.route(problem, method="single", destination_based=True),
-        a2aflow.route(problem, robust=["hose"]),
-        a2aflow.route(problem, deadlock_free=2),
-        a2aflow.Solver(problem.topology).route(problem.demand),
+        alltoall.route(problem, method="single", destination_based=True),
+        alltoall.route(problem, robust=["hose"]),
+        alltoall.route(problem, deadlock_free=2),
+        alltoall.Solver(problem.topology).route(problem.demand),
     ):
-        assert a2aflow.check_routes(routes).time >= time * (1 - 1e-9)
+        assert alltoall.check_routes(routes).time >= time * (1 - 1e-9)
 
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize(("problem", "time"), PROBLEMS.values(), ids=PROBLEMS)
-def test_every_method_of_schedule_is_certified(problem: a2aflow.Problem, time: float) -> None:
+def test_every_method_of_schedule_is_certified(problem: alltoall.Problem, time: float) -> None:
     """The program in steps is optimal, too."""
     for method in ("tsmcf", "list", "sccl"):
-        schedule = a2aflow.schedule(problem, method=method)
-        assert a2aflow.check_schedule(schedule).bound == pytest.approx(time, rel=2e-6), method
-    assert a2aflow.schedule(problem).time == pytest.approx(time)
-    solved = a2aflow.Solver(problem).schedule(problem.demand)
-    assert a2aflow.check_schedule(solved).time >= time * (1 - 1e-9)
+        schedule = alltoall.schedule(problem, method=method)
+        assert alltoall.check_schedule(schedule).bound == pytest.approx(time, rel=2e-6), method
+    assert alltoall.schedule(problem).time == pytest.approx(time)
+    solved = alltoall.Solver(problem).schedule(problem.demand)
+    assert alltoall.check_schedule(solved).time >= time * (1 - 1e-9)
 
 
 @pytest.mark.parametrize(("problem", "time"), PROBLEMS.values(), ids=PROBLEMS)
-def test_bounds_and_fair_rates(problem: a2aflow.Problem, time: float) -> None:
+def test_bounds_and_fair_rates(problem: alltoall.Problem, time: float) -> None:
     """No bound is above the optimum, and one job alone gets all of the rate."""
-    found = a2aflow.describe(problem)
+    found = alltoall.describe(problem)
     assert found.diameter is None
     assert found.mean_distance is None
     assert all(0 < bound <= time * (1 + 1e-9) for bound in found.bounds.values())
-    rates = a2aflow.fair_rates(problem.topology, [a2aflow.Job("all", problem.demand)])
+    rates = alltoall.fair_rates(problem.topology, [alltoall.Job("all", problem.demand)])
     assert rates.rate[0] == pytest.approx(1 / time, rel=2e-6)
 
 
@@ -116,22 +116,22 @@ def test_verbs_take_a_group_beside_a_terminal_that_only_receives(run: Run, tmp_p
 def test_a_pair_with_a_demand_and_no_path_is_named() -> None:
     """With how many there are."""
     topology = PROBLEMS["islands and a bridge"][0].topology
-    across = a2aflow.Demand.of_groups(6, [[0, 1], [2, 3], [1, 4]])
+    across = alltoall.Demand.of_groups(6, [[0, 1], [2, 3], [1, 4]])
     with pytest.raises(TopologyError, match=r"terminal 3 cannot reach terminal 2 \(2 such pairs\)"):
-        a2aflow.Problem(topology, across)
+        alltoall.Problem(topology, across)
 
 
 def test_dropped_links_keep_the_paths_that_there_were() -> None:
     """A cable of either island may go, but no node of it."""
     cables = [(u + side, v + side) for side in (0, 3) for u, v in ((0, 1), (1, 2), (2, 0))]
-    islands = a2aflow.Topology.from_edges("islands", 6, cables)
+    islands = alltoall.Topology.from_edges("islands", 6, cables)
     for seed in range(5):
-        left = a2aflow.drop_links(islands, 2, seed)
+        left = alltoall.drop_links(islands, 2, seed)
         joined = connected_pairs(left.nodes, left.tail, left.head, left.terminals)
         assert joined.sum() == 18
-        assert a2aflow.drop_nodes(islands, 2, seed).nodes == 4
+        assert alltoall.drop_nodes(islands, 2, seed).nodes == 4
     with pytest.raises(TopologyError, match="none of 1000 random draws"):
-        a2aflow.drop_links(islands, 3, 0)
+        alltoall.drop_links(islands, 3, 0)
 
 
 def test_tables_have_no_link_where_there_is_no_path() -> None:

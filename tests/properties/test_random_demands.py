@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import a2aflow
-from a2aflow.ir.arrays import Floats
-from a2aflow.ir.demand import Demand
-from a2aflow.ir.problem import Problem
-from a2aflow.ir.topology import Topology
+import alltoall
+from alltoall.ir.arrays import Floats
+from alltoall.ir.demand import Demand
+from alltoall.ir.problem import Problem
+from alltoall.ir.topology import Topology
 from programs_in_c import mpi_of, started, with_engine
 from strategies import RINGS, hosts_in_a_ring
 
@@ -60,7 +60,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     folder, found = tmp_path_factory.mktemp("demands"), []
     for seed in range(CASES):
         method = ("list", "tsmcf")[seed % 2]
-        schedule = a2aflow.schedule(drawn(seed), method=method, chunks=1 + seed % 3)
+        schedule = alltoall.schedule(drawn(seed), method=method, chunks=1 + seed % 3)
         schedule.save(folder / f"{seed}.json")
         found.append(str(folder / f"{seed}.json"))
     return found
@@ -80,7 +80,7 @@ def test_every_byte_of_any_demand(
     """By the demand that a schedule was made for, and by sizes that it has never seen."""
     mpi, mpicc = mpi_of(kind)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setenv("A2AFLOW_EXCHANGE", exchange)
+    monkeypatch.setenv("ALLTOALL_EXCHANGE", exchange)
     if exchange == "c":
         with_engine(tmp_path, mpicc, shared)
     command = mpi.command(MOST_RANKS, [sys.executable, str(RANKS), *files])

@@ -5,15 +5,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from a2aflow.check.schedule import check_schedule
-from a2aflow.ir.problem import Problem
-from a2aflow.ir.schedule import Schedule
-from a2aflow.ir.topology import Topology
-from a2aflow.lowering import targets_for
-from a2aflow.runtime.in_process import Alltoall
-from a2aflow.schedules.search import find_timestepped
-from a2aflow.settings import ScheduleSettings
-from a2aflow.topologies.spec import build
+from alltoall.check.schedule import check_schedule
+from alltoall.ir.problem import Problem
+from alltoall.ir.schedule import Schedule
+from alltoall.ir.topology import Topology
+from alltoall.lowering import targets_for
+from alltoall.runtime.in_process import Alltoall
+from alltoall.schedules.search import find_timestepped
+from alltoall.settings import ScheduleSettings
+from alltoall.topologies.spec import build
 from lowered_files import check_lowered
 from strategies import fabrics, hosts_in_a_ring, topologies
 

@@ -10,25 +10,25 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from a2aflow.check.flow import check_flow
-from a2aflow.check.routes import check_routes
-from a2aflow.check.schedule import check_schedule
-from a2aflow.flows import METHODS, SolveSettings, solve
-from a2aflow.flows.warm import repair, solve_from
-from a2aflow.ir.demand import Demand
-from a2aflow.ir.flow import Flow
-from a2aflow.ir.problem import Problem
-from a2aflow.ir.routes import Routes
-from a2aflow.ir.schedule import Schedule
-from a2aflow.ir.topology import Topology
-from a2aflow.ir.units import normal_units
-from a2aflow.routes import ROUTERS, route
-from a2aflow.routes.deadlock_free.best import solve_deadlock_free
-from a2aflow.schedules.sccl import synthesise
-from a2aflow.schedules.search import find_timestepped
-from a2aflow.settings import RouteSettings, ScheduleSettings
-from a2aflow.topologies.operators import scale_capacities
-from a2aflow.topologies.spec import build
+from alltoall.check.flow import check_flow
+from alltoall.check.routes import check_routes
+from alltoall.check.schedule import check_schedule
+from alltoall.flows import METHODS, SolveSettings, solve
+from alltoall.flows.warm import repair, solve_from
+from alltoall.ir.demand import Demand
+from alltoall.ir.flow import Flow
+from alltoall.ir.problem import Problem
+from alltoall.ir.routes import Routes
+from alltoall.ir.schedule import Schedule
+from alltoall.ir.topology import Topology
+from alltoall.ir.units import normal_units
+from alltoall.routes import ROUTERS, route
+from alltoall.routes.deadlock_free.best import solve_deadlock_free
+from alltoall.schedules.sccl import synthesise
+from alltoall.schedules.search import find_timestepped
+from alltoall.settings import RouteSettings, ScheduleSettings
+from alltoall.topologies.operators import scale_capacities
+from alltoall.topologies.spec import build
 from strategies import problems
 
 SCALES = [1e-9, 7e-4, 3e6, 2.5e10, 1e12]

@@ -14,9 +14,9 @@ from browser import Opened, browser
 from selenium import webdriver
 from selenium.webdriver.common.keys import Keys
 
-import a2aflow
-from a2aflow.check.flow import recompute_bound
-from a2aflow.ir.arrays import starts_of
+import alltoall
+from alltoall.check.flow import recompute_bound
+from alltoall.ir.arrays import starts_of
 
 PAINT = (
     "const of = getComputedStyle(document.querySelector('#histogram {mark}'));"
@@ -65,15 +65,15 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chr
 @pytest.fixture(scope="module")
 def cube(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a page of a schedule, two kinds of routes and a flow of one problem."""
-    topology = a2aflow.build("hypercube:3")
-    found: list[a2aflow.Flow | a2aflow.Routes | a2aflow.Schedule] = [
-        a2aflow.schedule(topology),
-        a2aflow.route(topology, method="extp"),
-        a2aflow.route(topology, method="sssp"),
-        a2aflow.solve(topology),
+    topology = alltoall.build("hypercube:3")
+    found: list[alltoall.Flow | alltoall.Routes | alltoall.Schedule] = [
+        alltoall.schedule(topology),
+        alltoall.route(topology, method="extp"),
+        alltoall.route(topology, method="sssp"),
+        alltoall.solve(topology),
     ]
     path = tmp_path_factory.mktemp("page") / "cube.html"
-    a2aflow.report(found, link_bandwidth="25Gbps").save(path)
+    alltoall.report(found, link_bandwidth="25Gbps").save(path)
     return path
 
 
@@ -180,7 +180,7 @@ def test_a_pair_is_chosen_in_the_drawing(chromium: webdriver.Chrome, cube: Path)
 
 def test_hostile_names_do_nothing(chromium: webdriver.Chrome, tmp_path: Path) -> None:
     """Names of nodes, topologies, files and notes are shown as they are, and are nothing else."""
-    topology = a2aflow.Topology.from_edges(
+    topology = alltoall.Topology.from_edges(
         HOSTILE[0],
         4,
         [(0, 1), (1, 2), (2, 3), (3, 0)],
@@ -188,10 +188,10 @@ def test_hostile_names_do_nothing(chromium: webdriver.Chrome, tmp_path: Path) ->
         notes=[HOSTILE[1]],
     )
     files = [tmp_path / f"{HOSTILE[1].replace('/', '')}.json", tmp_path / "other.json"]
-    a2aflow.schedule(topology).save(files[0])
-    a2aflow.route(topology).save(files[1])
+    alltoall.schedule(topology).save(files[0])
+    alltoall.route(topology).save(files[1])
     path = tmp_path / "page.html"
-    a2aflow.report(files, title=HOSTILE[0] + HOSTILE[1]).save(path)
+    alltoall.report(files, title=HOSTILE[0] + HOSTILE[1]).save(path)
     page = Opened(chromium, path)
     page.select("#source", HOSTILE[0])
     page.select("#destination", HOSTILE[2])
@@ -206,7 +206,7 @@ def test_hostile_names_do_nothing(chromium: webdriver.Chrome, tmp_path: Path) ->
     assert page.requests() == [path.as_uri()]
 
 
-def few_routes(topology: a2aflow.Topology, group: list[int]) -> a2aflow.Routes:
+def few_routes(topology: alltoall.Topology, group: list[int]) -> alltoall.Routes:
     """Return shortest routes among a few terminals, with the bound that equal lengths prove."""
     graph: nx.DiGraph[int] = nx.DiGraph()
     graph.add_edges_from(zip(topology.tail.tolist(), topology.head.tolist(), strict=True))
@@ -216,24 +216,24 @@ def few_routes(topology: a2aflow.Topology, group: list[int]) -> a2aflow.Routes:
     pairs = list(itertools.permutations(group, 2))
     ways = [nx.shortest_path(graph, *pair) for pair in pairs]
     links = [[link[ends] for ends in itertools.pairwise(way)] for way in ways]
-    problem = a2aflow.Problem(topology, a2aflow.Demand.of_groups(topology.nodes, [group]))
+    problem = alltoall.Problem(topology, alltoall.Demand.of_groups(topology.nodes, [group]))
     lengths = np.ones(topology.links)
-    return a2aflow.Routes(
+    return alltoall.Routes(
         source=np.array([source for source, _ in pairs]),
         destination=np.array([destination for _, destination in pairs]),
         start=starts_of([len(each) for each in links]),
         link=np.concatenate(links),
         problem=problem,
         weight=np.ones(len(pairs)),
-        certificate=a2aflow.Certificate(lengths, recompute_bound(problem, lengths)[0]),
+        certificate=alltoall.Certificate(lengths, recompute_bound(problem, lengths)[0]),
         method="shortest",
     )
 
 
 def test_a_thousand_nodes_open(chromium: webdriver.Chrome, tmp_path: Path) -> None:
     """A matrix comes first, nodes are chosen from lists, and elements stay few."""
-    topology, path = a2aflow.build("genkautz:n=1000,d=4"), tmp_path / "page.html"
-    a2aflow.report([topology, few_routes(topology, [0, 40, 80])]).save(path)
+    topology, path = alltoall.build("genkautz:n=1000,d=4"), tmp_path / "page.html"
+    alltoall.report([topology, few_routes(topology, [0, 40, 80])]).save(path)
     page = Opened(chromium, path)
     assert page.complaints() == []
     assert page.script("return [drawing.matrix, fabric().names.length]") == [True, 1000]
@@ -260,11 +260,11 @@ def test_every_mark_of_a_chart_says_what_it_means(
     chromium: webdriver.Chrome, tmp_path: Path
 ) -> None:
     """A title is what a browser shows of a mark under the mouse; a click on a step goes there."""
-    schedule, path = a2aflow.schedule("hypercube:3"), tmp_path / "page.html"
-    predicted = a2aflow.simulate(schedule, link_bandwidth="1Gbps", sizes="1K:4K")
+    schedule, path = alltoall.schedule("hypercube:3"), tmp_path / "page.html"
+    predicted = alltoall.simulate(schedule, link_bandwidth="1Gbps", sizes="1K:4K")
     (tmp_path / "sim.json").write_text(json.dumps(predicted.to_json()))
-    routes = a2aflow.route("hypercube:3", method="sssp")
-    a2aflow.report([schedule, routes, tmp_path / "sim.json"]).save(path)
+    routes = alltoall.route("hypercube:3", method="sssp")
+    alltoall.report([schedule, routes, tmp_path / "sim.json"]).save(path)
     page = Opened(chromium, path)
     told = {
         chart: page.script(TITLES % chart) for chart in ("histogram", "steps", "bars", "curves")
@@ -285,7 +285,7 @@ def test_every_mark_of_a_chart_says_what_it_means(
 def test_names_are_never_struck_through(chromium: webdriver.Chrome, tmp_path: Path) -> None:
     """Beside its node each name has a place of its own, which no line crosses."""
     path = tmp_path / "page.html"
-    a2aflow.report(a2aflow.solve("dgxh100:hosts=2,outside=rail")).save(path)
+    alltoall.report(alltoall.solve("dgxh100:hosts=2,outside=rail")).save(path)
     page = Opened(chromium, path)
     page.wait(lambda: bool(page.script("return drawing.names.length")))
     names = page.script("return drawing.names")

@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-import a2aflow
-from a2aflow.errors import FormatError, UsageError, VerificationError
-from a2aflow.reports.drawn import MOST_LINES, drawn
-from a2aflow.reports.frames import player_content
-from a2aflow.reports.packed import packed_floats, packed_ints
-from a2aflow.reports.page import embedded
-from a2aflow.reports.shares import shares_of
-from a2aflow.reports.ways import flow_content, route_content, shown_sources
+import alltoall
+from alltoall.errors import FormatError, UsageError, VerificationError
+from alltoall.reports.drawn import MOST_LINES, drawn
+from alltoall.reports.frames import player_content
+from alltoall.reports.packed import packed_floats, packed_ints
+from alltoall.reports.page import embedded
+from alltoall.reports.shares import shares_of
+from alltoall.reports.ways import flow_content, route_content, shown_sources
 from command_line import Run
 from hop_schedules import hop_schedule
 
@@ -42,17 +42,17 @@ def content_of(html: str) -> Any:
 def saved(folder: Path) -> list[Path]:
     """Return files of a schedule, routes and a flow on a ring of six."""
     paths = [folder / f"{name}.json" for name in ("schedule", "routes", "flow")]
-    a2aflow.schedule("ring:6").save(paths[0])
-    a2aflow.route("ring:6", method="single").save(paths[1])
-    a2aflow.solve("ring:6").save(paths[2])
+    alltoall.schedule("ring:6").save(paths[0])
+    alltoall.route("ring:6", method="single").save(paths[1])
+    alltoall.solve("ring:6").save(paths[2])
     return paths
 
 
 def test_a_page_has_the_status_of_the_flow() -> None:
     """In the words of the verbs: what is within the gap asked for is not called optimal."""
     for gap, words in ((1e-9, "optimal"), (0.05, "within the gap asked for")):
-        flow = a2aflow.solve("jellyfish:n=40,d=4,seed=1", method="first-order", gap=gap)
-        facts = str(content_of(a2aflow.report(flow).html))
+        flow = alltoall.solve("jellyfish:n=40,d=4,seed=1", method="first-order", gap=gap)
+        facts = str(content_of(alltoall.report(flow).html))
         assert f"['status', '{words}']" in facts
 
 
@@ -79,21 +79,21 @@ def test_the_verb_makes_a_page(run: Run, tmp_path: Path) -> None:
 def test_equal_files_make_equal_pages(tmp_path: Path) -> None:
     """A page has no time of its own in it."""
     files = saved(tmp_path)
-    assert a2aflow.report(files).html == a2aflow.report(files).html
+    assert alltoall.report(files).html == alltoall.report(files).html
 
 
 def test_what_to_run_next_runs(run: Run, tmp_path: Path) -> None:
     """Every command on a page does what it says; none writes over what is there."""
     files = saved(tmp_path)
     topology = tmp_path / "my topology.json"
-    a2aflow.build("ring:6").save(topology)
-    found = a2aflow.report([*files, topology]).facts["next"]
+    alltoall.build("ring:6").save(topology)
+    found = alltoall.report([*files, topology]).facts["next"]
     assert {shlex.split(each)[1] for each in found} == {
         *("verify", "simulate", "run", "lower", "route", "schedule", "solve")
     }
     for command in found:
         words = shlex.split(command)
-        assert words[0] == "a2aflow"
+        assert words[0] == "alltoall"
         if "-o" in words:
             assert not Path(words[words.index("-o") + 1]).exists(), command
     for command in found:
@@ -114,20 +114,20 @@ def test_capacities_that_are_rates_are_not_taken_for_links(
 ) -> None:
     """A NIC of 400 is one of 400 Gbit/s, not of as many links; a cluster says so itself."""
     path = tmp_path / "schedule.json"
-    a2aflow.schedule(spec).save(path)
-    found = a2aflow.report(path).facts["next"]
+    alltoall.schedule(spec).save(path)
+    found = alltoall.report(path).facts["next"]
     assert any(f"simulate {path} {rate}--bytes" in each for each in found), found
 
 
 def test_a_spec_is_only_told_if_it_builds_the_topology(tmp_path: Path) -> None:
     """A topology with a link less, or one that lies about its name, gets no command by name."""
-    broken = a2aflow.remove_links(a2aflow.build("ring:6"), [(0, 1)])
+    broken = alltoall.remove_links(alltoall.build("ring:6"), [(0, 1)])
     path = tmp_path / "flow.json"
-    a2aflow.solve(broken).save(path)
-    assert [each.split()[1] for each in a2aflow.report(path).facts["next"]] == ["verify"]
-    liar = a2aflow.Topology.from_edges("complete:2000", 3, [(0, 1), (1, 2), (2, 0)])
-    a2aflow.solve(liar).save(path)
-    assert [each.split()[1] for each in a2aflow.report(path).facts["next"]] == ["verify"]
+    alltoall.solve(broken).save(path)
+    assert [each.split()[1] for each in alltoall.report(path).facts["next"]] == ["verify"]
+    liar = alltoall.Topology.from_edges("complete:2000", 3, [(0, 1), (1, 2), (2, 0)])
+    alltoall.solve(liar).save(path)
+    assert [each.split()[1] for each in alltoall.report(path).facts["next"]] == ["verify"]
 
 
 def test_runs_and_simulations(run: Run, tmp_path: Path) -> None:
@@ -145,7 +145,7 @@ def test_runs_and_simulations(run: Run, tmp_path: Path) -> None:
     assert [each["name"] for each in predicted["curves"]] == ["throughput", "certified bound"]
     assert predicted["title"] == "predicted, alpha-beta, dataflow"
     assert predicted["curves"][0]["values"][0] == pytest.approx(5 / 4.5 * 1e9 / 8, rel=1e-6)
-    only = a2aflow.report(tmp_path / "sim.json")
+    only = alltoall.report(tmp_path / "sim.json")
     assert only.facts["answers"] == []
 
 
@@ -165,7 +165,7 @@ def test_runs_that_are_none(tmp_path: Path, text: str, said: str) -> None:
     path = tmp_path / "run.json"
     path.write_text(text)
     with pytest.raises(FormatError, match=re.escape(said)):
-        a2aflow.report(path)
+        alltoall.report(path)
 
 
 def test_what_is_false_is_not_reported(run: Run, tmp_path: Path) -> None:
@@ -178,21 +178,21 @@ def test_what_is_false_is_not_reported(run: Run, tmp_path: Path) -> None:
     assert run("report", path, "-o", page).code == 4
     assert not page.exists()
     with pytest.raises(VerificationError):
-        a2aflow.report(path)
+        alltoall.report(path)
 
 
-PAGES: dict[str, Callable[[], list[a2aflow.Topology | a2aflow.Routes | a2aflow.Schedule]]] = {
+PAGES: dict[str, Callable[[], list[alltoall.Topology | alltoall.Routes | alltoall.Schedule]]] = {
     "a small network": lambda: [
-        a2aflow.schedule("torus:3x3x3"),
-        a2aflow.route("torus:3x3x3", method="extp"),
-        a2aflow.route("torus:3x3x3", method="sssp"),
+        alltoall.schedule("torus:3x3x3"),
+        alltoall.route("torus:3x3x3", method="extp"),
+        alltoall.route("torus:3x3x3", method="sssp"),
     ],
     "routes that are random": lambda: [
-        a2aflow.route("jellyfish:n=160,d=4,seed=1", method="native")
+        alltoall.route("jellyfish:n=160,d=4,seed=1", method="native")
     ],
-    "many routes": lambda: [a2aflow.route("torus:7x7x7", method="native")],
-    "many sends": lambda: [hop_schedule(a2aflow.build("torus:5x5x5"), 2)],
-    "many links": lambda: [a2aflow.build("jellyfish:n=1600,d=12,seed=1")],
+    "many routes": lambda: [alltoall.route("torus:7x7x7", method="native")],
+    "many sends": lambda: [hop_schedule(alltoall.build("torus:5x5x5"), 2)],
+    "many links": lambda: [alltoall.build("jellyfish:n=1600,d=12,seed=1")],
 }
 """What pages are made of that could become large."""
 
@@ -200,24 +200,24 @@ PAGES: dict[str, Callable[[], list[a2aflow.Topology | a2aflow.Routes | a2aflow.S
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_is_small(name: str) -> None:
     """It goes into a mail and opens at once, whatever it shows."""
-    assert len(a2aflow.report(PAGES[name]()).html.encode()) < 400_000
+    assert len(alltoall.report(PAGES[name]()).html.encode()) < 400_000
 
 
 def test_what_cannot_be_shown_is_refused(run: Run, tmp_path: Path) -> None:
     """Nothing, a missing file, a demand, and a source that sends nothing."""
     with pytest.raises(UsageError, match="nothing to report on"):
-        a2aflow.report([])
+        alltoall.report([])
     assert run("report", tmp_path / "none.json").code == 3
-    a2aflow.Demand(4).save(tmp_path / "demand.json")
+    alltoall.Demand(4).save(tmp_path / "demand.json")
     with pytest.raises(UsageError, match="a Demand; expected a flow"):
-        a2aflow.report(tmp_path / "demand.json")
-    star = a2aflow.Topology.from_edges("star", 4, [(0, 1), (0, 2), (0, 3)], terminals=[1, 2, 3])
+        alltoall.report(tmp_path / "demand.json")
+    star = alltoall.Topology.from_edges("star", 4, [(0, 1), (0, 2), (0, 3)], terminals=[1, 2, 3])
     with pytest.raises(UsageError, match="node 0 of star is no terminal"):
-        a2aflow.report(a2aflow.route(star), sources=[0])
+        alltoall.report(alltoall.route(star), sources=[0])
     with pytest.raises(UsageError, match="there is no node"):
-        a2aflow.report(a2aflow.route(star), sources=["nobody"])
+        alltoall.report(alltoall.route(star), sources=["nobody"])
     with pytest.raises(UsageError, match="at most 64"):
-        a2aflow.report([star] * 65)
+        alltoall.report([star] * 65)
 
 
 def test_nothing_in_a_name_can_end_the_block() -> None:
@@ -230,7 +230,7 @@ def test_nothing_in_a_name_can_end_the_block() -> None:
 
 def test_the_policy_names_the_scripts() -> None:
     """A page lets nothing run but its own scripts, and nothing be fetched."""
-    html = a2aflow.report(a2aflow.build("ring:4"), title="<b>").html
+    html = alltoall.report(alltoall.build("ring:4"), title="<b>").html
     policy = re.search(r'Content-Security-Policy" content="([^"]*)"', html)
     assert policy is not None
     assert re.fullmatch(
@@ -253,15 +253,15 @@ def test_arrays_are_as_small_as_they_can_be(most: int, kind: str) -> None:
 
 def test_shares_are_those_of_the_time() -> None:
     """The fullest link of a flow or of routes is busy all the time, and none for longer."""
-    for answer in (a2aflow.solve("ring:5"), a2aflow.route("mesh:3x3", method="sssp")):
+    for answer in (alltoall.solve("ring:5"), alltoall.route("mesh:3x3", method="sssp")):
         assert shares_of(answer).max() == pytest.approx(1.0)
-    schedule = a2aflow.schedule("mesh:2x3")
+    schedule = alltoall.schedule("mesh:2x3")
     assert 0 < shares_of(schedule).max() <= 1 + 1e-12
 
 
 def test_a_large_topology_is_drawn_by_groups() -> None:
     """A line is as full as the fullest of its links, and there are few of them."""
-    large = drawn(a2aflow.build("complete:300"))
+    large = drawn(alltoall.build("complete:300"))
     assert not large.whole
     assert large.lines <= MOST_LINES
     load = np.arange(large.topology.links, dtype=np.float64)
@@ -273,18 +273,18 @@ def test_a_large_topology_is_drawn_by_groups() -> None:
 
 def test_halves_of_hosts_are_drawn_in_one_place() -> None:
     """A torus of hosts and their NIC halves looks like a torus, with lines both ways."""
-    torus = a2aflow.build("torus:3x3")
-    content = drawn(a2aflow.with_host_bandwidth(torus, 2)).content()
+    torus = alltoall.build("torus:3x3")
+    content = drawn(alltoall.with_host_bandwidth(torus, 2)).content()
     host = unpacked(content["host"])
     assert (len(host), len(set(host.tolist()))) == (27, 9)
     assert content["bothWays"]
     assert np.count_nonzero(unpacked(content["aroundX"]) + unpacked(content["aroundY"])) == 12
-    assert not drawn(a2aflow.build("genkautz:n=20,d=2")).content()["bothWays"]
+    assert not drawn(alltoall.build("genkautz:n=20,d=2")).content()["bothWays"]
 
 
 def test_frames_are_the_steps_of_a_schedule() -> None:
     """Times, sends and shares of each step; with less room, of several steps together."""
-    schedule = a2aflow.schedule("ring:6")
+    schedule = alltoall.schedule("ring:6")
     whole = drawn(schedule.problem.topology)
     frames = player_content(schedule, whole, 1000)
     assert frames["times"] == pytest.approx(schedule.step_times().tolist())
@@ -313,7 +313,7 @@ def test_ways_of_some_sources_where_there_is_no_room_for_all() -> None:
     assert shown_sources(hops, np.array([3, 4]), 99).tolist() == [3, 4]
     with pytest.raises(UsageError, match="ask for fewer sources"):
         shown_sources(hops, np.arange(20), 99)
-    routes = a2aflow.route("ring:6", method="single")
+    routes = alltoall.route("ring:6", method="single")
     content = route_content(routes, np.array([2]), 1000)
     assert set(unpacked(content["source"])) == {2}
     assert unpacked(content["hops"]).sum() == len(unpacked(content["link"]))
@@ -322,9 +322,9 @@ def test_ways_of_some_sources_where_there_is_no_room_for_all() -> None:
 
 def test_layers_that_change_on_the_way_are_shown() -> None:
     """A page has the layer of every hop, and says that they cannot deadlock."""
-    routes = a2aflow.route("genkautz:n=16,d=3", deadlock_free=2, layer_change=True)
+    routes = alltoall.route("genkautz:n=16,d=3", deadlock_free=2, layer_change=True)
     assert routes.hop_layer is not None
-    (shown,) = content_of(a2aflow.report(routes).html)["views"]
+    (shown,) = content_of(alltoall.report(routes).html)["views"]
     assert shown["ways"]["layer"] is None
     assert unpacked(shown["ways"]["hopLayer"]).tolist() == routes.hop_layer.tolist()
     assert "cannot deadlock in their layers" in dict(shown["facts"])["checked"]
@@ -334,7 +334,7 @@ def test_layers_that_change_on_the_way_are_shown() -> None:
 @pytest.mark.parametrize("spec", ["torus:4x4", "fattree:4", "genkautz:n=12,d=3"])
 def test_the_paths_of_a_flow_carry_it(spec: str, method: str) -> None:
     """Weights of every pair add up to its demand, and links carry no more than in the flow."""
-    flow = a2aflow.solve(spec, method=method)
+    flow = alltoall.solve(spec, method=method)
     topology = flow.problem.topology
     content = flow_content(flow, NONE, 1_000_000)
     assert content is not None
@@ -355,7 +355,7 @@ def test_the_paths_of_a_flow_carry_it(spec: str, method: str) -> None:
 
 def test_a_page_has_the_paths_of_as_many_sources_as_fit() -> None:
     """Or of those that were asked for."""
-    flow = a2aflow.solve("torus:4x4")
+    flow = alltoall.solve("torus:4x4")
     content = flow_content(flow, NONE, 100)
     assert content is not None
     assert not content["all"]
@@ -369,7 +369,7 @@ def test_a_page_has_the_paths_of_as_many_sources_as_fit() -> None:
 def test_a_page_never_takes_the_place_of_what_it_shows(run: Run, tmp_path: Path) -> None:
     """Not under another name of the same file either."""
     flow = tmp_path / "flow.json"
-    a2aflow.solve("ring:4").save(flow)
+    alltoall.solve("ring:4").save(flow)
     (tmp_path / "link.json").symlink_to(flow)
     before = flow.read_bytes()
     for output in (flow, tmp_path / "link.json"):
@@ -383,10 +383,10 @@ def test_titles_and_names(tmp_path: Path) -> None:
     """Files of one name are told apart by their folders."""
     for folder in ("a", "b"):
         (tmp_path / folder).mkdir()
-        a2aflow.solve("ring:4").save(tmp_path / folder / "flow.json")
+        alltoall.solve("ring:4").save(tmp_path / folder / "flow.json")
     files = [tmp_path / "a/flow.json", tmp_path / "b/flow.json"]
-    names = content_of(a2aflow.report(files).html)["names"]
+    names = content_of(alltoall.report(files).html)["names"]
     assert len(set(names.values())) == 2
-    assert content_of(a2aflow.report(files[0]).html)["names"][str(files[0])] == "flow.json"
-    two = a2aflow.report([files[0], a2aflow.build("ring:5")])
+    assert content_of(alltoall.report(files[0]).html)["names"][str(files[0])] == "flow.json"
+    two = alltoall.report([files[0], alltoall.build("ring:5")])
     assert two.facts["title"] == "All-to-all on 2 topologies"

@@ -4,12 +4,17 @@ from functools import cache
 
 import numpy as np
 
-from a2aflow.flows import SolveSettings, solve
-from a2aflow.ir.demand import Demand
-from a2aflow.ir.problem import Problem
-from a2aflow.settings import RouteSettings
-from a2aflow.topologies.operators import drop_links, drop_nodes, set_capacities, with_host_bandwidth
-from a2aflow.topologies.spec import build
+from alltoall.flows import SolveSettings, solve
+from alltoall.ir.demand import Demand
+from alltoall.ir.problem import Problem
+from alltoall.settings import RouteSettings
+from alltoall.topologies.operators import (
+    drop_links,
+    drop_nodes,
+    set_capacities,
+    with_host_bandwidth,
+)
+from alltoall.topologies.spec import build
 
 SPECS = (
     "hypercube:3",

@@ -5,9 +5,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from a2aflow import Certificate, Problem, Topology
-from a2aflow.ir.routes import Routes
-from a2aflow.paths.shortest import Adjacency, shortest_tree
+from alltoall import Certificate, Problem, Topology
+from alltoall.ir.routes import Routes
+from alltoall.paths.shortest import Adjacency, shortest_tree
 
 
 def routes_over(problem: Problem, paths: Sequence[Sequence[int]]) -> Routes:

@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from a2aflow.errors import InputError, UsageError
-from a2aflow.ir.arrays import Ints
-from a2aflow.routes.layers import assign
-from a2aflow.routes.layers.assign import assign_layers, fewest_layers, layers_in_time
-from a2aflow.routes.weights import NO_LOSS
-from a2aflow.settings import SolveSettings
+from alltoall.errors import InputError, UsageError
+from alltoall.ir.arrays import Ints
+from alltoall.routes.layers import assign
+from alltoall.routes.layers.assign import assign_layers, fewest_layers, layers_in_time
+from alltoall.routes.weights import NO_LOSS
+from alltoall.settings import SolveSettings
 
 SETTINGS = SolveSettings()
 

@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 from baseline_cases import case, settings
 
-from a2aflow import Demand, Problem, Topology, build
-from a2aflow.check.routes import check_routes
-from a2aflow.errors import InputError
-from a2aflow.ir.routes import Routes
-from a2aflow.paths.candidates import candidate_paths
-from a2aflow.routes.baselines import BASELINES, balance
-from a2aflow.routes.baselines.balance import balanced_choice
-from a2aflow.routes.baselines.ewsp import route_ewsp
-from a2aflow.settings import RouteSettings
-from a2aflow.topologies.properties import hop_distances
+from alltoall import Demand, Problem, Topology, build
+from alltoall.check.routes import check_routes
+from alltoall.errors import InputError
+from alltoall.ir.routes import Routes
+from alltoall.paths.candidates import candidate_paths
+from alltoall.routes.baselines import BASELINES, balance
+from alltoall.routes.baselines.balance import balanced_choice
+from alltoall.routes.baselines.ewsp import route_ewsp
+from alltoall.settings import RouteSettings
+from alltoall.topologies.properties import hop_distances
 
 NAMES = ("torus:3x3x3", "genkautz:n=16,d=4", "hosted ring", "uneven capacities", "uneven demand",
          "fattree:k=4")  # fmt: skip

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from baseline_cases import CASES, case, optimum, settings
 
-from a2aflow.check.routes import check_routes
-from a2aflow.flows import sizes
-from a2aflow.ir.problem import Problem
-from a2aflow.ir.topology import Topology
-from a2aflow.routes.baselines import BASELINES
-from a2aflow.routes.baselines.ewsp import equal_loads
-from a2aflow.topologies.operators import set_capacities
-from a2aflow.topologies.spec import build
+from alltoall.check.routes import check_routes
+from alltoall.flows import sizes
+from alltoall.ir.problem import Problem
+from alltoall.ir.topology import Topology
+from alltoall.routes.baselines import BASELINES
+from alltoall.routes.baselines.ewsp import equal_loads
+from alltoall.topologies.operators import set_capacities
+from alltoall.topologies.spec import build
 
 KNOWN = (
     ("dor", "torus:3x3x3", 9.0),

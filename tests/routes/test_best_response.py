@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from a2aflow.flows import sizes
-from a2aflow.flows.threads import using_threads
-from a2aflow.ir.paths import NOTHING
-from a2aflow.ir.problem import Problem
-from a2aflow.paths.any_path import Chunks, Table, negotiate
-from a2aflow.routes.best_response import best_response_paths
-from a2aflow.settings import SolveSettings, cores
-from a2aflow.topologies.spec import build
+from alltoall.flows import sizes
+from alltoall.flows.threads import using_threads
+from alltoall.ir.paths import NOTHING
+from alltoall.ir.problem import Problem
+from alltoall.paths.any_path import Chunks, Table, negotiate
+from alltoall.routes.best_response import best_response_paths
+from alltoall.settings import SolveSettings, cores
+from alltoall.topologies.spec import build
 from strategies import problems
 
 

@@ -6,22 +6,22 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from a2aflow.check import routes as verify_routes
-from a2aflow.check.routes import check_destinations, check_routes
-from a2aflow.errors import VerificationError
-from a2aflow.ir.demand import Demand
-from a2aflow.ir.news import News
-from a2aflow.ir.problem import Problem
-from a2aflow.ir.routes import Routes
-from a2aflow.lowering import TARGETS
-from a2aflow.lowering.options import Options
-from a2aflow.routes.baselines.sssp import route_sssp
-from a2aflow.routes.public import route
-from a2aflow.routes.single import route_single
-from a2aflow.settings import RouteSettings, SolveSettings
-from a2aflow.topologies.operators import with_host_bandwidth
-from a2aflow.topologies.spec import build
-from a2aflow.verification import verify_text
+from alltoall.check import routes as verify_routes
+from alltoall.check.routes import check_destinations, check_routes
+from alltoall.errors import VerificationError
+from alltoall.ir.demand import Demand
+from alltoall.ir.news import News
+from alltoall.ir.problem import Problem
+from alltoall.ir.routes import Routes
+from alltoall.lowering import TARGETS
+from alltoall.lowering.options import Options
+from alltoall.routes.baselines.sssp import route_sssp
+from alltoall.routes.public import route
+from alltoall.routes.single import route_single
+from alltoall.settings import RouteSettings, SolveSettings
+from alltoall.topologies.operators import with_host_bandwidth
+from alltoall.topologies.spec import build
+from alltoall.verification import verify_text
 
 SETTINGS = RouteSettings(destination_based=True)
 SPECS = ("genkautz:n=20,d=3", "jellyfish:n=16,d=3,seed=1", "torus:3x4", "hypercube:3", "mesh:3x3")

@@ -8,18 +8,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from a2aflow import Problem, SolveSettings, Topology, build
-from a2aflow.check.routes import check_routes
-from a2aflow.errors import InputError, UsageError
-from a2aflow.flows import solve
-from a2aflow.ir.routes import Routes
-from a2aflow.routes.deadlock_free import search
-from a2aflow.routes.deadlock_free.best import deadlock_free_by_layers, solve_deadlock_free
-from a2aflow.routes.deadlock_free.graph import layered_graph
-from a2aflow.routes.deadlock_free.orders import improve_orders, order_bounds, up_down_orders
-from a2aflow.routes.deadlock_free.search import least_time
-from a2aflow.routes.extp import routes_of_flow
-from a2aflow.settings import RouteSettings
+from alltoall import Problem, SolveSettings, Topology, build
+from alltoall.check.routes import check_routes
+from alltoall.errors import InputError, UsageError
+from alltoall.flows import solve
+from alltoall.ir.routes import Routes
+from alltoall.routes.deadlock_free import search
+from alltoall.routes.deadlock_free.best import deadlock_free_by_layers, solve_deadlock_free
+from alltoall.routes.deadlock_free.graph import layered_graph
+from alltoall.routes.deadlock_free.orders import improve_orders, order_bounds, up_down_orders
+from alltoall.routes.deadlock_free.search import least_time
+from alltoall.routes.extp import routes_of_flow
+from alltoall.settings import RouteSettings
 from strategies import problems
 
 SETTINGS = RouteSettings(solve=SolveSettings(workers=1))

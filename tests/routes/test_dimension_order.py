@@ -7,19 +7,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from a2aflow import Problem, SolveSettings, Topology, build
-from a2aflow.check.routes import check_routes
-from a2aflow.errors import InputError
-from a2aflow.flows.certificate import certify
-from a2aflow.ir.find_grid import grid_of
-from a2aflow.ir.routes import Routes
-from a2aflow.routes import route
-from a2aflow.routes.deadlock_free.best import solve_deadlock_free
-from a2aflow.routes.dimension_order import dimension_orders, enough_layers, route_by_dimension
-from a2aflow.routes.layers.assign import assign_layers, layers_in_time
-from a2aflow.routes.layers.by_dimension import pack_by_dimension
-from a2aflow.routes.layers.dependencies import dependencies_of
-from a2aflow.settings import RouteSettings
+from alltoall import Problem, SolveSettings, Topology, build
+from alltoall.check.routes import check_routes
+from alltoall.errors import InputError
+from alltoall.flows.certificate import certify
+from alltoall.ir.find_grid import grid_of
+from alltoall.ir.routes import Routes
+from alltoall.routes import route
+from alltoall.routes.deadlock_free.best import solve_deadlock_free
+from alltoall.routes.dimension_order import dimension_orders, enough_layers, route_by_dimension
+from alltoall.routes.layers.assign import assign_layers, layers_in_time
+from alltoall.routes.layers.by_dimension import pack_by_dimension
+from alltoall.routes.layers.dependencies import dependencies_of
+from alltoall.settings import RouteSettings
 
 SETTINGS = RouteSettings(solve=SolveSettings(workers=1))
 

@@ -6,12 +6,12 @@ from baseline_cases import CASES, case, optimum, settings
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 
-from a2aflow.check.routes import check_routes
-from a2aflow.errors import InputError
-from a2aflow.flows import solve
-from a2aflow.ir.problem import Problem
-from a2aflow.routes import route
-from a2aflow.routes.baselines import BASELINES
+from alltoall.check.routes import check_routes
+from alltoall.errors import InputError
+from alltoall.flows import solve
+from alltoall.ir.problem import Problem
+from alltoall.routes import route
+from alltoall.routes.baselines import BASELINES
 from strategies import problems
 
 ANYWHERE = sorted(BASELINES.keys() - {"dor"})

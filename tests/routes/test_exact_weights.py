@@ -8,18 +8,26 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from a2aflow import Demand, Problem, SolveSettings, Topology, build, drop_links, with_host_bandwidth
-from a2aflow.check.routes import check_routes
-from a2aflow.ir.files.json import routes_from_json, routes_to_json
-from a2aflow.ir.routes import Routes
-from a2aflow.paths.candidates import candidate_paths
-from a2aflow.routes import exact as module
-from a2aflow.routes import route
-from a2aflow.routes.deadlock_free.best import solve_deadlock_free
-from a2aflow.routes.exact import common_factor_chunks, exact_weights, fewest_chunks
-from a2aflow.routes.extp import route_extp
-from a2aflow.routes.pmcf import route_pmcf
-from a2aflow.settings import RouteSettings
+from alltoall import (
+    Demand,
+    Problem,
+    SolveSettings,
+    Topology,
+    build,
+    drop_links,
+    with_host_bandwidth,
+)
+from alltoall.check.routes import check_routes
+from alltoall.ir.files.json import routes_from_json, routes_to_json
+from alltoall.ir.routes import Routes
+from alltoall.paths.candidates import candidate_paths
+from alltoall.routes import exact as module
+from alltoall.routes import route
+from alltoall.routes.deadlock_free.best import solve_deadlock_free
+from alltoall.routes.exact import common_factor_chunks, exact_weights, fewest_chunks
+from alltoall.routes.extp import route_extp
+from alltoall.routes.pmcf import route_pmcf
+from alltoall.settings import RouteSettings
 from strategies import problems
 
 SETTINGS = RouteSettings()

@@ -5,15 +5,15 @@ import pytest
 from baseline_cases import case, settings
 from scipy.sparse import csc_array
 
-from a2aflow.ir.problem import Problem
-from a2aflow.lp.highs import mip
-from a2aflow.lp.program import LinearProgram
-from a2aflow.lp.settings import LPSettings, LPStatus
-from a2aflow.lp.solve import solve_program
-from a2aflow.paths.candidates import candidate_paths
-from a2aflow.routes.baselines import ilp
-from a2aflow.routes.baselines.ilp import Choosing, choose_paths, common_measure
-from a2aflow.topologies.spec import build
+from alltoall.ir.problem import Problem
+from alltoall.lp.highs import mip
+from alltoall.lp.program import LinearProgram
+from alltoall.lp.settings import LPSettings, LPStatus
+from alltoall.lp.solve import solve_program
+from alltoall.paths.candidates import candidate_paths
+from alltoall.routes.baselines import ilp
+from alltoall.routes.baselines.ilp import Choosing, choose_paths, common_measure
+from alltoall.topologies.spec import build
 
 
 def knapsack() -> LinearProgram:

@@ -8,26 +8,26 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from a2aflow.check.routes import check_routes
-from a2aflow.errors import A2AFlowError, InputError, UsageError
-from a2aflow.flows.certificate import certify
-from a2aflow.ir.arrays import Floats, Ints
-from a2aflow.ir.demand import Demand
-from a2aflow.ir.find_grid import grid_of
-from a2aflow.ir.paths import NOTHING
-from a2aflow.ir.problem import Problem
-from a2aflow.ir.topology import Topology
-from a2aflow.routes.deadlock_free import best
-from a2aflow.routes.deadlock_free.best import solve_deadlock_free
-from a2aflow.routes.deadlock_free.forward import place_forward
-from a2aflow.routes.deadlock_free.lanes import Lanes, hop_layers
-from a2aflow.routes.deadlock_free.places import Singles, improve, total_distance
-from a2aflow.routes.deadlock_free.seeds import by_dimension, first_orders, up_down
-from a2aflow.routes.dimension_order import route_by_dimension
-from a2aflow.routes.public import route
-from a2aflow.settings import RouteSettings, SolveSettings
-from a2aflow.topologies.operators import with_host_bandwidth
-from a2aflow.topologies.spec import build
+from alltoall.check.routes import check_routes
+from alltoall.errors import AlltoallError, InputError, UsageError
+from alltoall.flows.certificate import certify
+from alltoall.ir.arrays import Floats, Ints
+from alltoall.ir.demand import Demand
+from alltoall.ir.find_grid import grid_of
+from alltoall.ir.paths import NOTHING
+from alltoall.ir.problem import Problem
+from alltoall.ir.topology import Topology
+from alltoall.routes.deadlock_free import best
+from alltoall.routes.deadlock_free.best import solve_deadlock_free
+from alltoall.routes.deadlock_free.forward import place_forward
+from alltoall.routes.deadlock_free.lanes import Lanes, hop_layers
+from alltoall.routes.deadlock_free.places import Singles, improve, total_distance
+from alltoall.routes.deadlock_free.seeds import by_dimension, first_orders, up_down
+from alltoall.routes.dimension_order import route_by_dimension
+from alltoall.routes.public import route
+from alltoall.settings import RouteSettings, SolveSettings
+from alltoall.topologies.operators import with_host_bandwidth
+from alltoall.topologies.spec import build
 
 SPECS = ("ring:5", "genkautz:n=7,d=2", "mesh:2x3", "jellyfish:n=8,d=3,seed=1")
 CHANGING = RouteSettings(layer_change=True)
@@ -239,7 +239,7 @@ def test_a_network_that_no_order_connects_is_refused(monkeypatch: pytest.MonkeyP
     with pytest.raises(InputError, match="allow more layers"):
         solve_deadlock_free(ONE_WAY, 1, CHANGING)
     late = RouteSettings(solve=SolveSettings(time_limit=1e-9))
-    with pytest.raises(A2AFlowError, match="allow more time"):
+    with pytest.raises(AlltoallError, match="allow more time"):
         solve_deadlock_free(ONE_WAY, 1, late)
 
 

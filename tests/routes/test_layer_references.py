@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from layer_cases import random_routes
 
-from a2aflow import Problem, SolveSettings, build
-from a2aflow.flows import sizes
-from a2aflow.ir.routes import Routes
-from a2aflow.lp.settings import never
-from a2aflow.routes.layers import lash as layers
-from a2aflow.routes.layers.assign import LAYERINGS
-from a2aflow.routes.layers.dependencies import dependencies_of
-from a2aflow.routes.layers.orders import pack_by_orders
+from alltoall import Problem, SolveSettings, build
+from alltoall.flows import sizes
+from alltoall.ir.routes import Routes
+from alltoall.lp.settings import never
+from alltoall.routes.layers import lash as layers
+from alltoall.routes.layers.assign import LAYERINGS
+from alltoall.routes.layers.dependencies import dependencies_of
+from alltoall.routes.layers.orders import pack_by_orders
 
 Turn = tuple[int, int]
 SETTINGS = SolveSettings()

@@ -8,16 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from layer_cases import random_routes, routes_over, short_paths, walk
 
-from a2aflow import Problem, SolveSettings, Topology, build
-from a2aflow.check.routes import check_routes
-from a2aflow.errors import InputError, UsageError, VerificationError
-from a2aflow.flows import sizes, solve
-from a2aflow.ir.routes import Routes
-from a2aflow.routes.extp import routes_of_flow
-from a2aflow.routes.layers import lash
-from a2aflow.routes.layers.assign import LAYERINGS, assign_layers, layers_in_time
-from a2aflow.routes.layers.dependencies import dependencies_of
-from a2aflow.routes.layers.orders import layer_orders, pack_by_orders
+from alltoall import Problem, SolveSettings, Topology, build
+from alltoall.check.routes import check_routes
+from alltoall.errors import InputError, UsageError, VerificationError
+from alltoall.flows import sizes, solve
+from alltoall.ir.routes import Routes
+from alltoall.routes.extp import routes_of_flow
+from alltoall.routes.layers import lash
+from alltoall.routes.layers.assign import LAYERINGS, assign_layers, layers_in_time
+from alltoall.routes.layers.dependencies import dependencies_of
+from alltoall.routes.layers.orders import layer_orders, pack_by_orders
 from strategies import problems
 
 ALGORITHMS = sorted(LAYERINGS)

@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from a2aflow.errors import InputError, UsageError
-from a2aflow.ir.arrays import Floats
-from a2aflow.ir.problem import Problem
-from a2aflow.ir.routes import Routes
-from a2aflow.routes.phases import Phases, split_phases
-from a2aflow.routes.single import route_single
-from a2aflow.settings import RouteSettings
-from a2aflow.topologies.spec import build
+from alltoall.errors import InputError, UsageError
+from alltoall.ir.arrays import Floats
+from alltoall.ir.problem import Problem
+from alltoall.ir.routes import Routes
+from alltoall.routes.phases import Phases, split_phases
+from alltoall.routes.single import route_single
+from alltoall.settings import RouteSettings
+from alltoall.topologies.spec import build
 from strategies import problems
 
 SETTINGS = RouteSettings()

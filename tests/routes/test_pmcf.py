@@ -4,24 +4,24 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from a2aflow.check.routes import check_routes
-from a2aflow.flows import solve
-from a2aflow.flows.symmetry.translations import Translations, find_translations
-from a2aflow.ir.arrays import Floats
-from a2aflow.ir.demand import Demand
-from a2aflow.ir.paths import Paths
-from a2aflow.ir.problem import Problem
-from a2aflow.ir.routes import Routes
-from a2aflow.ir.topology import Topology
-from a2aflow.lp.program import LinearProgram, LPResult
-from a2aflow.lp.settings import LPSettings, LPStatus
-from a2aflow.lp.solve import solve_program
-from a2aflow.paths.candidates import candidate_paths
-from a2aflow.routes import pmcf as path_mcf
-from a2aflow.routes.pmcf import path_program, route_pmcf
-from a2aflow.settings import PATH_SETS, RouteSettings, SolveSettings
-from a2aflow.topologies.operators import with_host_bandwidth
-from a2aflow.topologies.spec import build
+from alltoall.check.routes import check_routes
+from alltoall.flows import solve
+from alltoall.flows.symmetry.translations import Translations, find_translations
+from alltoall.ir.arrays import Floats
+from alltoall.ir.demand import Demand
+from alltoall.ir.paths import Paths
+from alltoall.ir.problem import Problem
+from alltoall.ir.routes import Routes
+from alltoall.ir.topology import Topology
+from alltoall.lp.program import LinearProgram, LPResult
+from alltoall.lp.settings import LPSettings, LPStatus
+from alltoall.lp.solve import solve_program
+from alltoall.paths.candidates import candidate_paths
+from alltoall.routes import pmcf as path_mcf
+from alltoall.routes.pmcf import path_program, route_pmcf
+from alltoall.settings import PATH_SETS, RouteSettings, SolveSettings
+from alltoall.topologies.operators import with_host_bandwidth
+from alltoall.topologies.spec import build
 from strategies import symmetric_problems
 
 ALONE = SolveSettings(symmetry=False)
@@ -73,7 +73,7 @@ def sizes(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
         found.append((rows, columns))
         return solve_program(program, solver, asked)
 
-    monkeypatch.setattr("a2aflow.flows.sizes.WHOLE_PATHS", 0)
+    monkeypatch.setattr("alltoall.flows.sizes.WHOLE_PATHS", 0)
     monkeypatch.setattr(path_mcf, "solve_program", solve_and_tell)
     return found
 
@@ -181,7 +181,7 @@ def test_small_problems_are_solved_as_a_whole(
 ) -> None:
     """Symmetry is used from a number of candidate paths on: 960 for the torus."""
     for least, rows in ((960, 15 + 4), (961, 240 + 64)):
-        monkeypatch.setattr("a2aflow.flows.sizes.WHOLE_PATHS", least)
+        monkeypatch.setattr("alltoall.flows.sizes.WHOLE_PATHS", least)
         for paths in ("disjoint", "columns"):
             route_pmcf(PROBLEMS["torus"], RouteSettings(paths=paths))
             assert sizes[-1][0] == rows

@@ -5,30 +5,30 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import a2aflow
-from a2aflow.check.routes import check_routes
-from a2aflow.errors import InputError, UsageError
-from a2aflow.ir.demand import Demand
-from a2aflow.ir.files.json import switch_over_to_json
-from a2aflow.ir.paths import NOTHING
-from a2aflow.ir.problem import Problem
-from a2aflow.routes.layers.keep import keep_layers
-from a2aflow.routes.renew import renew_routes
-from a2aflow.routes.survive import _last_layers
-from a2aflow.settings import SolveSettings
-from a2aflow.topologies.failures import Failure, failures_of
-from a2aflow.topologies.operators import remove_links, remove_nodes
-from a2aflow.topologies.spec import build
+import alltoall
+from alltoall.check.routes import check_routes
+from alltoall.errors import InputError, UsageError
+from alltoall.ir.demand import Demand
+from alltoall.ir.files.json import switch_over_to_json
+from alltoall.ir.paths import NOTHING
+from alltoall.ir.problem import Problem
+from alltoall.routes.layers.keep import keep_layers
+from alltoall.routes.renew import renew_routes
+from alltoall.routes.survive import _last_layers
+from alltoall.settings import SolveSettings
+from alltoall.topologies.failures import Failure, failures_of
+from alltoall.topologies.operators import remove_links, remove_nodes
+from alltoall.topologies.spec import build
 from command_line import Run
 
 KAUTZ = build("genkautz:n=16,d=3")
-LAST = a2aflow.route(KAUTZ, method="single", layers=None)
+LAST = alltoall.route(KAUTZ, method="single", layers=None)
 LINK = (int(KAUTZ.tail[5]), int(KAUTZ.head[5]))
 
 
 def test_nothing_moves_where_nothing_failed() -> None:
     """And routes that are as good as can be stay."""
-    ring = a2aflow.route("ring:5", method="single", layers=None)
+    ring = alltoall.route("ring:5", method="single", layers=None)
     found = renew_routes(ring.problem, ring, SolveSettings())
     assert (found.moved, found.unserved) == (0, 0.0)
     assert found.routes.time == ring.time == pytest.approx(found.repaired)
@@ -37,7 +37,7 @@ def test_nothing_moves_where_nothing_failed() -> None:
 @pytest.mark.parametrize(
     "topology", [remove_links(KAUTZ, [LINK]), remove_nodes(KAUTZ, [3])], ids=["link", "node"]
 )
-def test_routes_avoid_what_failed_and_beat_a_repair(topology: a2aflow.Topology) -> None:
+def test_routes_avoid_what_failed_and_beat_a_repair(topology: alltoall.Topology) -> None:
     """They are checked, no worse than moving only what was displaced, and have a bound."""
     problem = Problem.all_to_all(topology)
     found = renew_routes(problem, LAST, SolveSettings())
@@ -45,7 +45,7 @@ def test_routes_avoid_what_failed_and_beat_a_repair(topology: a2aflow.Topology) 
     assert found.routes.time <= found.repaired + 1e-9
     assert 0 < found.unserved < 0.5
     assert found.moved > 0
-    optimum = a2aflow.solve(problem).time
+    optimum = alltoall.solve(problem).time
     assert found.routes.bound <= optimum * (1 + 1e-6)
 
 
@@ -55,7 +55,7 @@ def test_shares_of_weighted_routes_and_new_demands_are_carried_over() -> None:
     np.fill_diagonal(matrix, 0.0)
     few = matrix.copy()
     few[0, 5] = 0.0
-    last = a2aflow.route(KAUTZ, demand=few, layers=None)
+    last = alltoall.route(KAUTZ, demand=few, layers=None)
     problem = Problem(KAUTZ, Demand(16, matrix))
     found = renew_routes(problem, last, SolveSettings())
     check_routes(found.routes)
@@ -65,7 +65,7 @@ def test_shares_of_weighted_routes_and_new_demands_are_carried_over() -> None:
 def test_a_pair_that_is_cut_off_is_named() -> None:
     """No routes are better than routes that do not arrive."""
     line = build("mesh:1x3")
-    last = a2aflow.route(line, method="single", layers=None)
+    last = alltoall.route(line, method="single", layers=None)
     with pytest.raises(InputError):
         renew_routes(Problem.all_to_all(remove_links(line, [(0, 1)])), last, SolveSettings())
 
@@ -120,7 +120,7 @@ def test_every_failure_has_a_file_that_verifies(run: Run, tmp_path: Path) -> Non
 
 def test_routes_that_stay_keep_their_layer() -> None:
     """Unless that takes more layers; so little differs from the healthy routes."""
-    healthy = a2aflow.route("genkautz:n=24,d=3", method="single")
+    healthy = alltoall.route("genkautz:n=24,d=3", method="single")
     failure = Failure(links=((1, 20),))
     links = failure.numbers_of_links(healthy.problem.topology)
     none = np.zeros(0, dtype=np.int64)
@@ -159,7 +159,7 @@ def test_failures_come_from_a_file(tmp_path: Path) -> None:
 def test_failures_are_named_as_nodes_are(tmp_path: Path) -> None:
     """Names may have hyphens; then an arrow says where a link is cut."""
     edges = [(0, 1), (1, 2), (2, 0), (1, 0), (2, 1), (0, 2)]
-    named = a2aflow.Topology.from_edges("three", 3, edges, names=["gpu-a", "gpu-b", "c"])
+    named = alltoall.Topology.from_edges("three", 3, edges, names=["gpu-a", "gpu-b", "c"])
     file = tmp_path / "failures.txt"
     file.write_text("gpu-a->gpu-b\nc, gpu-a\n1-2\n")
     with pytest.raises(InputError, match="line 2"):  # One terminal is left of three.
@@ -172,10 +172,10 @@ def test_failures_are_named_as_nodes_are(tmp_path: Path) -> None:
 
 def test_routes_by_destination_become_single_ones() -> None:
     """Routes that move need not go on together where they meet, so they do not claim it."""
-    last = a2aflow.route("torus:3x3", method="single", destination_based=True)
+    last = alltoall.route("torus:3x3", method="single", destination_based=True)
     assert last.method == "single by destination"
     left = remove_links(last.problem.topology, [(0, 1)])
-    assert a2aflow.route(left, last=last).method == "single"
+    assert alltoall.route(left, last=last).method == "single"
 
 
 def test_a_line_of_nodes_is_cut_off_by_its_links(run: Run) -> None:

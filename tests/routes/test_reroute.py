@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from a2aflow import Problem, Routes, SolveSettings, Topology, build
-from a2aflow.check.routes import check_routes
-from a2aflow.ir.demand import Demand
-from a2aflow.routes import route
-from a2aflow.routes.layers.assign import assign_layers, layers_in_time
-from a2aflow.routes.layers.reroute import Rerouting
-from a2aflow.settings import RouteSettings
+from alltoall import Problem, Routes, SolveSettings, Topology, build
+from alltoall.check.routes import check_routes
+from alltoall.ir.demand import Demand
+from alltoall.routes import route
+from alltoall.routes.layers.assign import assign_layers, layers_in_time
+from alltoall.routes.layers.reroute import Rerouting
+from alltoall.settings import RouteSettings
 
 QUIET = SolveSettings(workers=1)
 KNOWN: dict[tuple[str, str], Routes] = {}

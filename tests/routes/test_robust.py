@@ -5,22 +5,22 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import a2aflow
-from a2aflow.check.routes import check_routes
-from a2aflow.check.schedule import check_schedule
-from a2aflow.check.template import template_time
-from a2aflow.errors import InputError, UsageError
-from a2aflow.ir.demand import Demand
-from a2aflow.routes import robust
-from a2aflow.routes.judge import judge
-from a2aflow.routes.robust import route_robust, worst_of_hose
-from a2aflow.routes.skews import SKEWS, Family
-from a2aflow.settings import RouteSettings, SolveSettings
+import alltoall
+from alltoall.check.routes import check_routes
+from alltoall.check.schedule import check_schedule
+from alltoall.check.template import template_time
+from alltoall.errors import InputError, UsageError
+from alltoall.ir.demand import Demand
+from alltoall.routes import robust
+from alltoall.routes.judge import judge
+from alltoall.routes.robust import route_robust, worst_of_hose
+from alltoall.routes.skews import SKEWS, Family
+from alltoall.settings import RouteSettings, SolveSettings
 from command_line import Run
 
-TORUS = a2aflow.Problem.all_to_all(a2aflow.build("torus:4x4"))
-SMALL = a2aflow.Problem.all_to_all(a2aflow.build("genkautz:n=9,d=3"))
-PLAIN = a2aflow.route(TORUS, layers=None)
+TORUS = alltoall.Problem.all_to_all(alltoall.build("torus:4x4"))
+SMALL = alltoall.Problem.all_to_all(alltoall.build("genkautz:n=9,d=3"))
+PLAIN = alltoall.route(TORUS, layers=None)
 
 
 @pytest.mark.parametrize("family", ["pairs", "destinations"])
@@ -56,16 +56,16 @@ def test_given_demands_are_served(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         np.fill_diagonal(matrix, 0.0)
         files.append(str(tmp_path / f"{seed}.csv"))
         np.savetxt(files[-1], matrix, delimiter=",")
-    made = a2aflow.route(SMALL, robust=files)
-    plain = a2aflow.route(SMALL)
-    losses = [[a2aflow.predict(each, f).template_loss for f in files] for each in (made, plain)]
+    made = alltoall.route(SMALL, robust=files)
+    plain = alltoall.route(SMALL)
+    losses = [[alltoall.predict(each, f).template_loss for f in files] for each in (made, plain)]
     assert max(losses[0]) <= 0.5 * max(losses[1])
 
 
 def test_families_scale_the_demand_and_keep_its_zeros() -> None:
     """Every matrix has the total of the problem's own, and nothing where that has nothing."""
-    groups = a2aflow.Demand.of_groups(9, [(0, 1, 2), (3, 4)])
-    problem = a2aflow.Problem(SMALL.topology, groups)
+    groups = alltoall.Demand.of_groups(9, [(0, 1, 2), (3, 4)])
+    problem = alltoall.Problem(SMALL.topology, groups)
     for name in SKEWS:
         drawn = Family(SMALL, (name,)).draw(np.random.default_rng(1), 6)
         assert drawn.shape == (6, 9, 9)
@@ -86,34 +86,34 @@ def test_same_seed_same_routes(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_template_in_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     """Chunks are spread as the shares are, and the schedule says what it loses."""
     monkeypatch.setattr(robust, "STEPS", 50)
-    settings = a2aflow.ScheduleSettings(robust=("skew",), chunks=4)
-    found = a2aflow.find_schedule(SMALL, settings=settings)
+    settings = alltoall.ScheduleSettings(robust=("skew",), chunks=4)
+    found = alltoall.find_schedule(SMALL, settings=settings)
     check_schedule(found.schedule)
     assert found.schedule.method == "list"
     assert found.robust is not None
     assert found.summary()["robust"]["median_loss"] == found.robust.median
     with pytest.raises(UsageError, match="robust schedule by tsmcf; expected the method list"):
-        a2aflow.find_schedule(SMALL, "tsmcf", settings)
+        alltoall.find_schedule(SMALL, "tsmcf", settings)
 
 
 def test_what_cannot_be_meant_is_refused(monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
     """Unknown families, families next to files, another method, too many paths."""
     with pytest.raises(UsageError, match="'hoes', which is no file; expected one of skew"):
-        a2aflow.route(SMALL, robust=["hoes"])
+        alltoall.route(SMALL, robust=["hoes"])
     with pytest.raises(UsageError, match="families and files at once"):
-        a2aflow.route(SMALL, robust=["skew", "some.csv"])
+        alltoall.route(SMALL, robust=["skew", "some.csv"])
     with pytest.raises(UsageError, match="robust= with method= single, which does not use it"):
-        a2aflow.route(SMALL, robust=["skew"], method="single")
+        alltoall.route(SMALL, robust=["skew"], method="single")
     found = run("route", "ring:4", "--method", "single", "--robust", "skew")
     assert found.code == 2
     assert "use it with robust" in found.err
     monkeypatch.setattr(robust, "MOST_PATHS", 10)
     with pytest.raises(InputError, match=r"shortest paths; expected at most 10 .* Use ewsp"):
-        a2aflow.route(SMALL, robust=["skew"])
+        alltoall.route(SMALL, robust=["skew"])
     monkeypatch.undo()
     monkeypatch.setattr(robust, "MOST_CELLS", 10)
     with pytest.raises(InputError, match=r"for the hose model\. Use robust skew"):
-        a2aflow.route(SMALL, robust=["hose"])
+        alltoall.route(SMALL, robust=["hose"])
 
 
 def test_the_verb_says_what_it_loses(monkeypatch: pytest.MonkeyPatch, run: Run) -> None:

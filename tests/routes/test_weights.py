@@ -6,18 +6,18 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from a2aflow.check.routes import check_routes
-from a2aflow.errors import InputError, UsageError
-from a2aflow.flows import sizes, solve
-from a2aflow.ir.files.json import routes_from_json, routes_to_json
-from a2aflow.ir.problem import Problem
-from a2aflow.paths.candidates import candidate_paths
-from a2aflow.routes.extp import route_extp
-from a2aflow.routes.pmcf import route_pmcf
-from a2aflow.routes.single import route_few, route_single
-from a2aflow.settings import RouteSettings
-from a2aflow.topologies.operators import drop_links, drop_nodes, with_host_bandwidth
-from a2aflow.topologies.spec import build
+from alltoall.check.routes import check_routes
+from alltoall.errors import InputError, UsageError
+from alltoall.flows import sizes, solve
+from alltoall.ir.files.json import routes_from_json, routes_to_json
+from alltoall.ir.problem import Problem
+from alltoall.paths.candidates import candidate_paths
+from alltoall.routes.extp import route_extp
+from alltoall.routes.pmcf import route_pmcf
+from alltoall.routes.single import route_few, route_single
+from alltoall.settings import RouteSettings
+from alltoall.topologies.operators import drop_links, drop_nodes, with_host_bandwidth
+from alltoall.topologies.spec import build
 from strategies import problems
 
 COLUMNS = RouteSettings(paths="columns")

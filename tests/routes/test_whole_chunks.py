@@ -7,15 +7,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from a2aflow.check.routes import check_routes
-from a2aflow.errors import InputError, UsageError
-from a2aflow.ir.problem import Problem
-from a2aflow.ir.routes import Routes
-from a2aflow.routes.exact import common_factor_chunks
-from a2aflow.routes.extp import route_extp
-from a2aflow.routes.whole_chunks import bounded_chunks, limit_routes
-from a2aflow.settings import RouteSettings, SolveSettings
-from a2aflow.topologies.spec import build
+from alltoall.check.routes import check_routes
+from alltoall.errors import InputError, UsageError
+from alltoall.ir.problem import Problem
+from alltoall.ir.routes import Routes
+from alltoall.routes.exact import common_factor_chunks
+from alltoall.routes.extp import route_extp
+from alltoall.routes.whole_chunks import bounded_chunks, limit_routes
+from alltoall.settings import RouteSettings, SolveSettings
+from alltoall.topologies.spec import build
 from strategies import problems
 
 SETTINGS = RouteSettings()

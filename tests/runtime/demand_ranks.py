@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 from mpi4py import MPI
 
-from a2aflow.ir.arrays import Ints
-from a2aflow.ir.chunks import shards_of
-from a2aflow.ir.files.artefacts import read_as
-from a2aflow.ir.schedule import Schedule
-from a2aflow.runtime.mpi import Alltoall
+from alltoall.ir.arrays import Ints
+from alltoall.ir.chunks import shards_of
+from alltoall.ir.files.artefacts import read_as
+from alltoall.ir.schedule import Schedule
+from alltoall.runtime.mpi import Alltoall
 
 SIZE = 23
 """Bytes of a shard of size 1: no multiple of most numbers of chunks."""

@@ -9,11 +9,11 @@ from mpi4py import MPI
 from numpy.typing import NDArray
 from rank_data import DTYPES, ITEMS, received, same_bytes, sent
 
-from a2aflow.errors import UsageError
-from a2aflow.ir.files.json import read_json, schedule_from_json
-from a2aflow.ir.schedule import Schedule
-from a2aflow.runtime.mpi import Alltoall
-from a2aflow.runtime.mpi.requests import MAX_BINDINGS
+from alltoall.errors import UsageError
+from alltoall.ir.files.json import read_json, schedule_from_json
+from alltoall.ir.schedule import Schedule
+from alltoall.runtime.mpi import Alltoall
+from alltoall.runtime.mpi.requests import MAX_BINDINGS
 
 comm = MPI.COMM_WORLD
 rank, ranks = comm.Get_rank(), comm.Get_size()

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from a2aflow.ir.chunks import PerShard
-from a2aflow.ir.demand import Demand
-from a2aflow.runtime import bench
-from a2aflow.runtime.bench import Bytes, measure, report_from_json
+from alltoall.ir.chunks import PerShard
+from alltoall.ir.demand import Demand
+from alltoall.runtime import bench
+from alltoall.runtime.bench import Bytes, measure, report_from_json
 
 
 @dataclass

@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import a2aflow
-from a2aflow.errors import FormatError, InputError
-from a2aflow.ir.files.messages import messages_from_text, messages_text
-from a2aflow.lowering.programs.messages import messages_of
-from a2aflow.runtime.engine.build import Engine, build, find_mpicc
+import alltoall
+from alltoall.errors import FormatError, InputError
+from alltoall.ir.files.messages import messages_from_text, messages_text
+from alltoall.lowering.programs.messages import messages_of
+from alltoall.runtime.engine.build import Engine, build, find_mpicc
 from programs_in_c import mpi_of
 
 READ = """
@@ -56,12 +56,12 @@ def read(engine: Engine, folder: Path, ranks: int) -> dict[str, list[str | None]
 
 def texts(demand: bool) -> str:
     """Return the messages of a small schedule, with or without shards that differ."""
-    problem = a2aflow.Problem.all_to_all(a2aflow.build("mesh:2x3"))
+    problem = alltoall.Problem.all_to_all(alltoall.build("mesh:2x3"))
     if demand:
         matrix = np.arange(36.0).reshape(6, 6) % 4
         np.fill_diagonal(matrix, 0)
-        problem = a2aflow.Problem(problem.topology, a2aflow.Demand(6, matrix))
-    return messages_text(messages_of(a2aflow.schedule(problem)))
+        problem = alltoall.Problem(problem.topology, alltoall.Demand(6, matrix))
+    return messages_text(messages_of(alltoall.schedule(problem)))
 
 
 @pytest.mark.parametrize("demand", [False, True], ids=["even", "uneven"])
@@ -134,7 +134,7 @@ def test_the_compiler_of_another_mpi_is_left_out(
     monkeypatch.setenv("PATH", f"{mpicc.parent}:/usr/bin:/bin")
     assert find_mpicc(launcher=str(launcher), kind=kind) == mpicc
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(a2aflow.errors.MissingComponentError, match=f"no mpicc of {kind} beside"):
+    with pytest.raises(alltoall.errors.MissingComponentError, match=f"no mpicc of {kind} beside"):
         find_mpicc(launcher=str(launcher), kind=kind)
 
 
@@ -144,6 +144,6 @@ def test_a_compiler_that_fails_says_so(tmp_path: Path, monkeypatch: pytest.Monke
     script = tmp_path / "mpicc"
     script.write_text('#!/bin/sh\n[ "$1" = -show ] && exit 0\necho "no such header" >&2\nexit 1\n')
     script.chmod(0o755)
-    with pytest.raises(a2aflow.errors.MissingComponentError, match="no such header"):
+    with pytest.raises(alltoall.errors.MissingComponentError, match="no such header"):
         build(script)
-    assert list((tmp_path / "cache" / "a2aflow").iterdir()) == []
+    assert list((tmp_path / "cache" / "alltoall").iterdir()) == []

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from a2aflow.errors import VerificationError
-from a2aflow.runtime.gates import pass_gates
+from alltoall.errors import VerificationError
+from alltoall.runtime.gates import pass_gates
 
 
 def test_nobody_passes_before_all_are_there(tmp_path: Path) -> None:

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from a2aflow.errors import MissingComponentError, UsageError, VerificationError
-from a2aflow.runtime import launch
-from a2aflow.runtime.bench import Report
-from a2aflow.runtime.launch import RunSettings, run_schedule
-from a2aflow.runtime.mpiexec import Mpi
-from a2aflow.runtime.processes import Command
+from alltoall.errors import MissingComponentError, UsageError, VerificationError
+from alltoall.runtime import launch
+from alltoall.runtime.bench import Report
+from alltoall.runtime.launch import RunSettings, run_schedule
+from alltoall.runtime.mpiexec import Mpi
+from alltoall.runtime.processes import Command
 from saved import save
 
 REPORT = Report("fake", "its own", 8, False, (), ())
@@ -81,7 +81,7 @@ def test_ranks_are_told_the_job(
     ((commands, timeout, subject),) = fake.ran
     assert (timeout, subject) == (11.0, f"the run of {path.name} on reference")
     assert [command.log for command in commands] == [fake.folder / "reference.log"]
-    worker = [sys.executable, "-m", "a2aflow.runtime.worker", str(fake.folder / "job.json")]
+    worker = [sys.executable, "-m", "alltoall.runtime.worker", str(fake.folder / "job.json")]
     assert list(commands[0].arguments) == worker
 
 
@@ -91,7 +91,7 @@ def test_mpi_is_one_command(fake: Fake, tmp_path: Path) -> None:
     ((commands, _, _),) = fake.ran
     (command,) = commands
     assert command.arguments[:3] == ["run", "-n", "8"]
-    assert command.arguments[3:6] == [sys.executable, "-m", "a2aflow.runtime.worker"]
+    assert command.arguments[3:6] == [sys.executable, "-m", "alltoall.runtime.worker"]
     assert command.environment["V"] == "1"
     assert command.log == fake.folder / "mpi.log"
 

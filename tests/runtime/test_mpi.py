@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-import a2aflow
-from a2aflow.errors import MissingComponentError, UsageError, VerificationError
-from a2aflow.runtime.mpiexec import Mpi, find_mpi
-from a2aflow.runtime.processes import Command, grouped
+import alltoall
+from alltoall.errors import MissingComponentError, UsageError, VerificationError
+from alltoall.runtime.mpiexec import Mpi, find_mpi
+from alltoall.runtime.processes import Command, grouped
 from programs_in_c import mpi_of, with_engine
 from saved import RANKS, save_all
 
@@ -55,7 +55,7 @@ def test_every_byte_arrives(
 ) -> None:
     """All schedules, types, sizes, buffers and ways to synchronise move the right bytes."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setenv("A2AFLOW_EXCHANGE", exchange)
+    monkeypatch.setenv("ALLTOALL_EXCHANGE", exchange)
     if exchange == "c":
         with_engine(tmp_path, mpi_of(mpi.kind)[1], shared)
     said = start(mpi, RANKS, [str(HERE / "mpi_ranks.py"), *save_all(tmp_path)], tmp_path, 300)
@@ -67,7 +67,7 @@ def test_no_engine_where_one_is_asked_for(
 ) -> None:
     """All ranks say so, and none waits for another."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setenv("A2AFLOW_EXCHANGE", "c")
+    monkeypatch.setenv("ALLTOALL_EXCHANGE", "c")
     with pytest.raises(VerificationError, match="no engine was built"):
         start(mpi, RANKS, [str(HERE / "mpi_ranks.py"), *save_all(tmp_path)], tmp_path, 60)
 
@@ -78,7 +78,7 @@ def test_a_schedule_for_a_spec_is_made_by_one_rank(mpi: Mpi, tmp_path: Path) -> 
 import sys
 import numpy as np
 from mpi4py import MPI
-from a2aflow.runtime.mpi import Alltoall
+from alltoall.runtime.mpi import Alltoall
 comm = MPI.COMM_WORLD
 send = np.arange(12) + 100 * comm.rank
 for given in ("ring:4", sys.argv[1]):
@@ -92,7 +92,7 @@ heavy = "numba" in sys.modules
 assert comm.gather(heavy) in (None, [True, False, False, False])
 print("right")
 """
-    a2aflow.schedule("ring:4").save(tmp_path / "ring.json")
+    alltoall.schedule("ring:4").save(tmp_path / "ring.json")
     said = start(mpi, 4, ["-c", script, str(tmp_path / "ring.json")], tmp_path, 120)
     assert said.count("right") == 4
 

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from a2aflow.errors import LimitError
-from a2aflow.lowering.programs.messages import messages_of
-from a2aflow.runtime import launch, needs
-from a2aflow.runtime.launch import RunSettings, run_schedule
-from a2aflow.topologies.spec import build
+from alltoall.errors import LimitError
+from alltoall.lowering.programs.messages import messages_of
+from alltoall.runtime import launch, needs
+from alltoall.runtime.launch import RunSettings, run_schedule
+from alltoall.topologies.spec import build
 from hop_schedules import hop_schedule
 from saved import save
 

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from a2aflow.errors import MissingComponentError
-from a2aflow.runtime.mpiexec import find_mpi
+from alltoall.errors import MissingComponentError
+from alltoall.runtime.mpiexec import find_mpi
 from saved import save
 
 RANKS = 2
 ANNOUNCE = """
 import os, sys, time
-if "a2aflow.runtime.worker" in sys.orig_argv:
+if "alltoall.runtime.worker" in sys.orig_argv:
     pipe, clock, told = os.open({pipe!r}, os.O_WRONLY), time.perf_counter, []
     def perf_counter():
         if not told and sys._getframe(1).f_code.co_name == "_timed":
@@ -55,7 +55,7 @@ def start(runtime: str, folder: Path) -> "tuple[subprocess.Popen[bytes], int]":
     words = [*RUNTIMES[runtime], "--iterations", "1000000000", "--bytes", "64"]
     path = os.pathsep.join([str(folder), *filter(None, [os.environ.get("PYTHONPATH")])])
     process = subprocess.Popen(
-        [sys.executable, "-m", "a2aflow", "run", str(save(folder, "complete:2", 1)), *words],
+        [sys.executable, "-m", "alltoall", "run", str(save(folder, "complete:2", 1)), *words],
         env={**os.environ, "PYTHONPATH": path, "TMPDIR": str(folder / "scratch")},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,

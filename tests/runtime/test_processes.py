@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from a2aflow.errors import MissingComponentError, UsageError, VerificationError
-from a2aflow.runtime.processes import TOLD_LINES, Command, grouped
+from alltoall.errors import MissingComponentError, UsageError, VerificationError
+from alltoall.runtime.processes import TOLD_LINES, Command, grouped
 
 WAIT = "import threading; threading.Event().wait()"
 HOLD = "import os, sys; pipe = os.open(sys.argv[1], os.O_WRONLY); os.write(pipe, b'.'); "

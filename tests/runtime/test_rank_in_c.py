@@ -7,24 +7,24 @@ from typing import Any
 import numpy as np
 import pytest
 
-import a2aflow
-from a2aflow.ir.messages import Messages
-from a2aflow.lowering.programs.messages import messages_of
-from a2aflow.runtime.engine.job import fits
-from a2aflow.runtime.launch import RunSettings, run_ranks
-from a2aflow.runtime.metered import Reading
-from a2aflow.runtime.worker import Job
+import alltoall
+from alltoall.ir.messages import Messages
+from alltoall.lowering.programs.messages import messages_of
+from alltoall.runtime.engine.job import fits
+from alltoall.runtime.launch import RunSettings, run_ranks
+from alltoall.runtime.metered import Reading
+from alltoall.runtime.worker import Job
 
 SETTINGS = RunSettings(sizes=(7, 4096), iterations=2, warmup=1, timeout=60)
 
 
 def messages(uneven: bool) -> Messages:
     """Return the messages of a schedule of two chunks, or of one for an uneven demand."""
-    problem = a2aflow.Problem.all_to_all(a2aflow.build("bipartite:2x2"))
+    problem = alltoall.Problem.all_to_all(alltoall.build("bipartite:2x2"))
     if uneven:
         matrix = np.array([[0, 1, 2, 3], [4, 0, 1, 0], [2, 2, 0, 1], [1, 0, 5, 0]], dtype=float)
-        problem = a2aflow.Problem(problem.topology, a2aflow.Demand(4, matrix))
-    return messages_of(a2aflow.schedule(problem, chunks=2))
+        problem = alltoall.Problem(problem.topology, alltoall.Demand(4, matrix))
+    return messages_of(alltoall.schedule(problem, chunks=2))
 
 
 def told(work: Messages, way: str, gates: tuple[Path, ...] = ()) -> dict[str, Any]:
@@ -42,7 +42,7 @@ def test_c_tells_what_python_tells(
     gate = tmp_path / "ready"
     found = told(work, way, (gate,))
     assert gate.exists()
-    monkeypatch.setenv("A2AFLOW_EXCHANGE", "python")
+    monkeypatch.setenv("ALLTOALL_EXCHANGE", "python")
     expected = told(work, way)
     assert "exchange in C" in found["runtime"]
     assert "exchange in Python" in expected["runtime"]
@@ -70,7 +70,7 @@ def test_c_finds_wrong_bytes_as_python_does(monkeypatch: pytest.MonkeyPatch) -> 
     chunk[index] = 1 - chunk[index]
     bad = replace(good, ranks=(good.ranks[0], replace(part, chunk=chunk), *good.ranks[2:]))
     found = told(bad, "ours")
-    monkeypatch.setenv("A2AFLOW_EXCHANGE", "python")
+    monkeypatch.setenv("ALLTOALL_EXCHANGE", "python")
     expected = told(bad, "ours")
     (reading,) = found["readings"]
     assert reading["violations"] == expected["readings"][0]["violations"]

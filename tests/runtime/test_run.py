@@ -8,15 +8,15 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from a2aflow.cli.run import run_verb, table
-from a2aflow.errors import A2AFlowError, FormatError, UsageError, VerificationError
-from a2aflow.ir.chunks import shards_of
-from a2aflow.ir.files.json import schedule_to_json, write_json
-from a2aflow.lowering import TARGETS, Options
-from a2aflow.runtime.bench import Report, Row, Times
-from a2aflow.runtime.launch import RunSettings, run_schedule
-from a2aflow.runtime.processes import Command, grouped
-from a2aflow.topologies.spec import build
+from alltoall.cli.run import run_verb, table
+from alltoall.errors import AlltoallError, FormatError, UsageError, VerificationError
+from alltoall.ir.chunks import shards_of
+from alltoall.ir.files.json import schedule_to_json, write_json
+from alltoall.lowering import TARGETS, Options
+from alltoall.runtime.bench import Report, Row, Times
+from alltoall.runtime.launch import RunSettings, run_schedule
+from alltoall.runtime.processes import Command, grouped
+from alltoall.topologies.spec import build
 from hop_schedules import hop_schedule
 from saved import save, without_last_send
 from uneven_cases import CASES
@@ -189,6 +189,6 @@ def test_processes_end_together(one: str, other: str, problem: str, tmp_path: Pa
     """If one ends badly or does not end, all are ended, and its last words are told."""
     scripts = enumerate((one, other))
     commands = [Command([sys.executable, "-c", s], {}, tmp_path / str(i)) for i, s in scripts]
-    with pytest.raises(A2AFlowError) as caught, grouped() as group:
+    with pytest.raises(AlltoallError) as caught, grouped() as group:
         group.run(commands, 2, "the test")
     assert problem in str(caught.value)

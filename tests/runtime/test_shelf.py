@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
-import a2aflow
-from a2aflow.runtime.shelf import Shelf
+import alltoall
+from alltoall.runtime.shelf import Shelf
 from hop_schedules import hop_schedule
 from saved import save, without_last_send
 
@@ -11,9 +11,9 @@ from saved import save, without_last_send
 def test_a_group_takes_the_first_schedule_of_its_size(tmp_path: Path) -> None:
     """Schedules of other sizes are for other groups, and later ones of a size for nobody."""
     lowered = tmp_path / "cube.messages"
-    cube = a2aflow.load(save(tmp_path, "hypercube:3"))
-    assert isinstance(cube, a2aflow.Schedule)
-    lowered.write_text(a2aflow.lower(cube, to="messages").text)
+    cube = alltoall.load(save(tmp_path, "hypercube:3"))
+    assert isinstance(cube, alltoall.Schedule)
+    lowered.write_text(alltoall.lower(cube, to="messages").text)
     shelf = Shelf([lowered, save(tmp_path, "ring:4"), "complete:4"])
     found = {ranks: shelf.find(ranks) for ranks in (2, 4, 8)}
     assert [messages and messages.name for messages in found.values()] == [
@@ -27,13 +27,13 @@ def test_a_group_takes_the_first_schedule_of_its_size(tmp_path: Path) -> None:
 def test_the_environment_names_files_and_a_size(tmp_path: Path) -> None:
     """Nothing at all is an empty shelf; a size that is none is a problem in words."""
     files = f"{save(tmp_path, 'ring:4')}:{save(tmp_path, 'hypercube:3')}"
-    shelf = Shelf.from_environment({"A2AFLOW_SCHEDULES": files, "A2AFLOW_MIN_BYTES": "4K"})
+    shelf = Shelf.from_environment({"ALLTOALL_SCHEDULES": files, "ALLTOALL_MIN_BYTES": "4K"})
     assert (shelf.find(4) is None, shelf.sizes(), shelf.min_bytes) == (False, [4, 8], 4096)
     empty = Shelf.from_environment({})
     assert (empty.find(4), empty.sizes(), empty.problems, empty.min_bytes) == (None, [], [], 0)
-    wrong = Shelf.from_environment({"A2AFLOW_SCHEDULES": files, "A2AFLOW_MIN_BYTES": "much"})
+    wrong = Shelf.from_environment({"ALLTOALL_SCHEDULES": files, "ALLTOALL_MIN_BYTES": "much"})
     assert wrong.find(4) is None
-    assert "A2AFLOW_MIN_BYTES: sizes 'much'; expected such as" in wrong.problems[0]
+    assert "ALLTOALL_MIN_BYTES: sizes 'much'; expected such as" in wrong.problems[0]
 
 
 def test_what_is_broken_is_told_and_the_rest_is_used(tmp_path: Path) -> None:
@@ -41,8 +41,8 @@ def test_what_is_broken_is_told_and_the_rest_is_used(tmp_path: Path) -> None:
     whole = save(tmp_path, "hypercube:3")
     cut, missing, flow = (tmp_path / name for name in ("cut.json", "missing.json", "flow.json"))
     cut.write_text(whole.read_text()[:-50])
-    a2aflow.solve("hypercube:3").save(flow)
-    lossy = without_last_send(hop_schedule(a2aflow.build("hypercube:3"), 2))
+    alltoall.solve("hypercube:3").save(flow)
+    lossy = without_last_send(hop_schedule(alltoall.build("hypercube:3"), 2))
     shelf = Shelf([cut, missing, flow, lossy, tmp_path, whole])
     found = shelf.find(8)
     assert found is not None
@@ -58,7 +58,7 @@ def test_an_error_that_says_nothing_is_named(monkeypatch: pytest.MonkeyPatch) ->
     def fail(given: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr("a2aflow.runtime.shelf.messages_for", fail)
+    monkeypatch.setattr("alltoall.runtime.shelf.messages_for", fail)
     shelf = Shelf(["ring:4"])
     assert shelf.find(4) is None
     assert shelf.problems == ["ring:4: MemoryError"]

@@ -2,8 +2,8 @@
 
 import pytest
 
-from a2aflow.errors import UsageError
-from a2aflow.runtime.sizes import parse_size, parse_sizes
+from alltoall.errors import UsageError
+from alltoall.runtime.sizes import parse_size, parse_sizes
 
 
 @pytest.mark.parametrize(("letter", "power"), [("K", 1), ("M", 2), ("G", 3)])

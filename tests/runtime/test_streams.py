@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-import a2aflow
-from a2aflow.check.program.alltoall import check_all_to_all
-from a2aflow.errors import UsageError, VerificationError
-from a2aflow.ir.chunks import Chunks, PerShard, shards_of
-from a2aflow.ir.execution_plan import ExecutionPlan
-from a2aflow.ir.program import Buffer, Instruction, Op, Place, Program, RankProgram, Step, Thread
-from a2aflow.ir.schedule import Schedule
-from a2aflow.lowering import TARGETS, Options, kind_of, parse_lowered
-from a2aflow.runtime.launch import RunSettings, run_schedule
-from a2aflow.runtime.streams import Layout, StreamsEndpoint
-from a2aflow.topologies.spec import build
+import alltoall
+from alltoall.check.program.alltoall import check_all_to_all
+from alltoall.errors import UsageError, VerificationError
+from alltoall.ir.chunks import Chunks, PerShard, shards_of
+from alltoall.ir.execution_plan import ExecutionPlan
+from alltoall.ir.program import Buffer, Instruction, Op, Place, Program, RankProgram, Step, Thread
+from alltoall.ir.schedule import Schedule
+from alltoall.lowering import TARGETS, Options, kind_of, parse_lowered
+from alltoall.runtime.launch import RunSettings, run_schedule
+from alltoall.runtime.streams import Layout, StreamsEndpoint
+from alltoall.topologies.spec import build
 from command_line import Run
 from hop_schedules import hop_schedule
 from uneven_cases import CASES
@@ -158,15 +158,15 @@ def test_what_is_no_all_to_all_is_refused_before_it_runs(run: Run, tmp_path: Pat
         assert outcome.code == 4
         assert "deadlock" in outcome.err
     with pytest.raises(VerificationError):
-        a2aflow.run(path)
+        alltoall.run(path)
 
 
 def test_routes_are_not_run(tmp_path: Path) -> None:
     """Routes alone move nothing; the message says what does."""
     path = tmp_path / "file"
-    a2aflow.lower(a2aflow.route("ring:4"), to="srv6").save(path)
+    alltoall.lower(alltoall.route("ring:4"), to="srv6").save(path)
     with pytest.raises(UsageError, match=r"target srv6 does not say which bytes .*MSCCL XML"):
-        a2aflow.run(path)
+        alltoall.run(path)
 
 
 def test_what_programs_do_not_run_on(tmp_path: Path) -> None:
@@ -175,18 +175,18 @@ def test_what_programs_do_not_run_on(tmp_path: Path) -> None:
     path.write_text(TARGETS["msccl"].emit(hop_schedule(build("ring:4")), Options()))
     for on, sync in (("torch", "dataflow"), ("mpi", "step")):
         with pytest.raises(UsageError, match="Lower the schedule to messages"):
-            a2aflow.run(path, on=on, sync=sync)
+            alltoall.run(path, on=on, sync=sync)
     with pytest.raises(UsageError, match="a schedule for 4 ranks"):
-        a2aflow.run(path, ranks=5)
+        alltoall.run(path, ranks=5)
 
 
 def test_a_schedule_whose_nodes_have_names_of_formats(tmp_path: Path) -> None:
     """An artefact is told by its format, whatever words are in it."""
-    topology = a2aflow.Topology.from_edges("gpus", 3, [(0, 1), (1, 2), (2, 0)])
+    topology = alltoall.Topology.from_edges("gpus", 3, [(0, 1), (1, 2), (2, 0)])
     named = hop_schedule(topology)
     path = tmp_path / "schedule.json"
     named.save(path)
     names = '"name":"gpus","names":["gpus","a","b"]'
     path.write_text(path.read_text().replace('"name":"gpus"', names))
     assert kind_of(path.read_text()) == "mscclpp"
-    assert a2aflow.run(path, sizes=8, iterations=1).rows[0].bytes == 8
+    assert alltoall.run(path, sizes=8, iterations=1).rows[0].bytes == 8

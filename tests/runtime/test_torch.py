@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from a2aflow.errors import MissingComponentError, VerificationError
-from a2aflow.runtime.launch import RunSettings, run_schedule
-from a2aflow.runtime.processes import Command, grouped
+from alltoall.errors import MissingComponentError, VerificationError
+from alltoall.runtime.launch import RunSettings, run_schedule
+from alltoall.runtime.processes import Command, grouped
 from gloo import INSTALLED, ON_THIS_MACHINE, needs_torch, start
 from saved import RANKS, save, save_all
 
@@ -61,4 +61,4 @@ def test_without_torch(tmp_path: Path) -> None:
     with pytest.raises(MissingComponentError, match=r"'\.\[torch\]' in a clone"):
         run_schedule(save(tmp_path), "torch")
     with pytest.raises(MissingComponentError, match=r"'\.\[torch\]' in a clone"):
-        importlib.import_module("a2aflow.runtime.torch")
+        importlib.import_module("alltoall.runtime.torch")

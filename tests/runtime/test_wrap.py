@@ -1,4 +1,4 @@
-"""Unmodified programs under `a2aflow wrap`: same results, calls taken, nothing ever broken."""
+"""Unmodified programs under `alltoall wrap`: same results, calls taken, nothing ever broken."""
 
 import re
 import subprocess
@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-import a2aflow
-from a2aflow.errors import FormatError, UsageError
-from a2aflow.ir.files.messages import messages_text
-from a2aflow.lowering.programs.messages import messages_of
-from a2aflow.runtime.mpiexec import Mpi
+import alltoall
+from alltoall.errors import FormatError, UsageError
+from alltoall.ir.files.messages import messages_text
+from alltoall.lowering.programs.messages import messages_of
+from alltoall.runtime.mpiexec import Mpi
 from command_line import Run
 from programs_in_c import PREFIX, compiled, mpi_of, started, with_engine, wrapped
 
 REPORT = re.compile(
-    r"a2aflow: (\d+) of (\d+) all-to-alls? used (?:the schedule|schedules) \((\d+) bytes in"
+    r"alltoall: (\d+) of (\d+) all-to-alls? used (?:the schedule|schedules) \((\d+) bytes in"
 )
 RANKS = 4
 SPECS = {4: "ring:4", 2: "complete:2"}
@@ -45,7 +45,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """Schedules for four ranks and for two."""
     folder = tmp_path_factory.mktemp("files")
     for ranks, spec in SPECS.items():
-        a2aflow.schedule(spec).save(folder / f"{ranks}.json")
+        alltoall.schedule(spec).save(folder / f"{ranks}.json")
     return [str(folder / f"{ranks}.json") for ranks in SPECS]
 
 
@@ -58,7 +58,7 @@ def counts(said: str) -> tuple[int, int, int]:
 
 def lines(said: str) -> list[str]:
     """Return the lines of all ranks that are ours."""
-    return [line for line in said.splitlines() if line.startswith("a2aflow: ")]
+    return [line for line in said.splitlines() if line.startswith("alltoall: ")]
 
 
 @pytest.mark.parametrize("level", ["single", "multiple"])
@@ -90,7 +90,7 @@ def test_all_to_alls_that_used_no_schedule_are_said_once(
     """By default, with why and how often; nothing where all used one, or with --quiet."""
     program = str(compiled("left_out", mpi[1], shared))
     assert lines(wrapped([files[0]], mpi[0], 3, [program, "world"], folder)) == [
-        "a2aflow: 0 of 3 all-to-alls used the schedule: communicator has 3 ranks, schedule has 4"
+        "alltoall: 0 of 3 all-to-alls used the schedule: communicator has 3 ranks, schedule has 4"
     ]
     assert lines(wrapped([files[0]], mpi[0], RANKS, [program, "world"], folder)) == []
     assert lines(wrapped([*files, "--quiet"], mpi[0], 3, [program], folder)) == []
@@ -105,7 +105,7 @@ def test_every_reason_has_its_count(
     said = wrapped(files, mpi[0], RANKS, [program], folder)
     assert said.count("right\n") == 1
     [line] = lines(said)
-    assert line.startswith("a2aflow: 3 of 9 all-to-alls used the schedule: ")
+    assert line.startswith("alltoall: 3 of 9 all-to-alls used the schedule: ")
     assert sorted(line.partition("schedule: ")[2].split("; ")) == [
         "1 where communicator has 4 ranks, there are no bytes to send",
         "2 where communicator has 2 ranks, schedule has 4",
@@ -137,7 +137,7 @@ def test_a_file_that_breaks_meanwhile_breaks_no_program(
     """One warning, and the library's own call: the file cut off, gone, or of something else."""
     environment = {**mpi[0].variables(RANKS), "XDG_CACHE_HOME": str(folder / "cache")}
     environment |= _variables(folder, mpi[1], files[0])
-    messages = next((folder / "cache" / "a2aflow").glob("*.messages"))
+    messages = next((folder / "cache" / "alltoall").glob("*.messages"))
     good = messages.read_bytes()
     for broken in (good[: len(good) // 2], good.replace(b"ranks 4", b"ranks 5"), b"", None):
         messages.unlink()
@@ -153,7 +153,7 @@ def test_a_file_that_breaks_meanwhile_breaks_no_program(
 def _variables(folder: Path, mpicc: Path, file: str, least: str = "0") -> dict[str, str]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
-        return a2aflow.wrap([file], mpicc=str(mpicc), min_bytes=least)
+        return alltoall.wrap([file], mpicc=str(mpicc), min_bytes=least)
 
 
 def in_two_kinds(mpi: Mpi, first: list[str], second: list[str]) -> list[str]:
@@ -168,7 +168,7 @@ def test_threads_of_some_ranks_only(
     """Calls that do not wait are taken if all ranks have MPI_THREAD_MULTIPLE, and else by none."""
     program = str(compiled("unfriendly", mpi[1], shared))
     job = in_two_kinds(mpi[0], [program, "multiple"], [program, others])
-    command = [sys.executable, "-m", "a2aflow", "wrap", files[0], "--report", "--", *job]
+    command = [sys.executable, "-m", "alltoall", "wrap", files[0], "--report", "--", *job]
     variables = {**mpi[0].variables(RANKS), "XDG_CACHE_HOME": str(folder / "cache")}
     said = started(command, variables, folder)
     assert said.count("right\n") == RANKS
@@ -183,11 +183,11 @@ def test_ranks_that_were_told_otherwise(
     variables = {**mpi[0].variables(RANKS), "XDG_CACHE_HOME": str(folder / "cache")}
     variables |= _variables(folder, mpi[1], files[0])
     other = folder / "other.wrap"
-    other.write_text(Path(variables["A2AFLOW_WRAP"]).read_text().replace(" 0 ", " 1 "))
+    other.write_text(Path(variables["ALLTOALL_WRAP"]).read_text().replace(" 0 ", " 1 "))
     for path in (other, folder / "none.wrap"):
-        told = ["env", f"A2AFLOW_WRAP={path}", str(program)]
+        told = ["env", f"ALLTOALL_WRAP={path}", str(program)]
         said = started(in_two_kinds(mpi[0], told, [str(program)]), variables, folder)
-        assert "A2AFLOW_WRAP: is not the same on all ranks" in said
+        assert "ALLTOALL_WRAP: is not the same on all ranks" in said
         assert "communicator has 4 ranks, which were given different schedules" in said
         assert said.count("right\n") == 1
 
@@ -196,7 +196,7 @@ def test_ranks_that_are_not_wrapped(
     mpi: tuple[Mpi, Path], program: Path, files: list[str], folder: Path
 ) -> None:
     """The others cannot go on without them: a message and an end, however long they would wait."""
-    variables = {**mpi[0].variables(RANKS), "A2AFLOW_PATIENCE": "0.5"}
+    variables = {**mpi[0].variables(RANKS), "ALLTOALL_PATIENCE": "0.5"}
     variables |= _variables(folder, mpi[1], files[0])
     job = in_two_kinds(mpi[0], ["env", "-u", "LD_PRELOAD", str(program)], [str(program)])
     ended = subprocess.run(
@@ -241,7 +241,7 @@ def test_another_mpi_than_the_program_s(files: list[str], shared: Path, tmp_path
 
 def test_ranks_that_sit_elsewhere(mpi: tuple[Mpi, Path], program: Path, folder: Path) -> None:
     """A map of nodes to ranks: the schedule's messages follow it, and everything is right."""
-    schedule = a2aflow.schedule("ring:4")
+    schedule = alltoall.schedule("ring:4")
     schedule.save(folder / "ring.json")
     ranks = folder / "ranks"
     ranks.write_text("0 2\n1 0\n2 3\n3 1\n")
@@ -289,8 +289,11 @@ def test_what_to_set_in_a_script(files: list[str], tmp_path: Path, run: Run) -> 
         ended = run("wrap", files[0], "--mpicc", str(mpicc), "--export")
     lines = ended.out.splitlines()
     assert {line.split("=")[0] for line in lines} == {
-        "export LD_PRELOAD", "export A2AFLOW_ENGINE", "export A2AFLOW_LIBMPI", "export A2AFLOW_WRAP"
-    }  # fmt: skip
+        "export LD_PRELOAD",
+        "export ALLTOALL_ENGINE",
+        "export ALLTOALL_LIBMPI",
+        "export ALLTOALL_WRAP",
+    }
 
 
 @pytest.mark.parametrize(
@@ -306,7 +309,7 @@ def test_where_the_dashes_belong(words: str, meant: str, files: list[str], run: 
     """A command without them is told from files, and from a wrong option."""
     ended = run("wrap", *words.replace("T", files[0]).split())
     assert ended.code == 2
-    expected = f"expected a2aflow wrap {meant.replace('T', files[0])}\n"
+    expected = f"expected alltoall wrap {meant.replace('T', files[0])}\n"
     assert ended.err == f"error: no -- before the command; {expected}"
     for wrong in (("--nosuch",), ("--nosuch", "--", "sh"), ("-n", "4", "sh")):
         ended = run("wrap", files[0], *wrong)
@@ -324,22 +327,22 @@ def test_refusals(
     assert ended.code == 2
     assert "FILE... -- COMMAND" in ended.err
     with pytest.raises(UsageError, match="--report with --quiet"):
-        a2aflow.wrap(files, mpicc=mpicc, report=True, quiet=True)
+        alltoall.wrap(files, mpicc=mpicc, report=True, quiet=True)
     ended = run("wrap", files[0], "--mpicc", mpicc, "--", "no-such")
     assert ended.code == 2
     assert "no command" in ended.err
     with pytest.raises(UsageError, match="no file"):
-        a2aflow.wrap([tmp_path / "none.json"], mpicc=mpicc)
+        alltoall.wrap([tmp_path / "none.json"], mpicc=mpicc)
     with pytest.raises(UsageError, match="no schedule"):
-        a2aflow.wrap([], mpicc=mpicc)
+        alltoall.wrap([], mpicc=mpicc)
     with pytest.raises(UsageError, match="expected the path of an mpicc"):
-        a2aflow.wrap(files, mpicc=str(tmp_path / "mpicc"))
+        alltoall.wrap(files, mpicc=str(tmp_path / "mpicc"))
     ranks = tmp_path / "ranks"
     ranks.write_text("0 1\n1 1\n2 2\n3 3\n")
     with pytest.raises(FormatError, match="one rank for two nodes"):
-        a2aflow.wrap(files[:1], rank_map=ranks, mpicc=mpicc)
+        alltoall.wrap(files[:1], rank_map=ranks, mpicc=mpicc)
     lowered = tmp_path / "ring.messages"
-    text = messages_text(messages_of(a2aflow.schedule("ring:4")))
+    text = messages_text(messages_of(alltoall.schedule("ring:4")))
     lowered.write_text(text[:-2])
     with pytest.raises(FormatError, match="truncated"):
-        a2aflow.wrap([lowered], mpicc=mpicc)
+        alltoall.wrap([lowered], mpicc=mpicc)

@@ -1,6 +1,6 @@
 """A rank of test_torch_backend.py: `torch_backend_ranks.py STORE RANK RANKS FILE GROUPS BROKEN`.
 
-Everything is done twice, by the backend "a2aflow" and by gloo, and compared to the last bit.
+Everything is done twice, by the backend "alltoall" and by gloo, and compared to the last bit.
 """
 
 import importlib.util
@@ -15,8 +15,8 @@ import torch
 import torch.distributed as dist
 import torch.distributed._functional_collectives as functional
 
-from a2aflow.runtime.shelf import Shelf
-from a2aflow.runtime.torch_backend import ScheduledGroup, wrap
+from alltoall.runtime.shelf import Shelf
+from alltoall.runtime.torch_backend import ScheduledGroup, wrap
 
 rank, ranks = int(sys.argv[2]), int(sys.argv[3])
 FILE, GROUPS, BROKEN = sys.argv[4:]
@@ -221,7 +221,7 @@ def wrapped(gloo: Any) -> None:
     pairs = [int(each // 2 == rank // 2) for each in range(ranks)]
     dist.all_to_all_single(torch.zeros(2), torch.ones(2), pairs, pairs, group=group)
     check(group.taken == 6, "pairs with chunks")
-    check(group.group_name == f"{gloo.group_name}/a2aflow/5", f"a name {group.group_name}")
+    check(group.group_name == f"{gloo.group_name}/alltoall/5", f"a name {group.group_name}")
     both(gradients, "by name", wrap(gloo, FILE), gloo, 5)
     check(dist.get_world_size(group) == ranks and dist.get_rank(group) == rank, "its ranks")
     dist.destroy_process_group(group)
@@ -246,7 +246,7 @@ def broken() -> None:
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
             group = dist.new_group(pg_options=Shelf([given]))  # type: ignore[list-item]
-        ours = [each for each in said if "a2aflow" in str(each.message)]
+        ours = [each for each in said if "alltoall" in str(each.message)]
         check(len(ours) == (rank == 0), f"{given!r}: {len(ours)} warnings: {ours}")
         output = torch.zeros(ranks)
         dist.all_to_all_single(output, values(ranks), group=group)
@@ -272,9 +272,9 @@ def experts(world: Any, gloo: Any) -> None:
 def main() -> None:
     """Run everything, in the world and in groups."""
     store = dist.FileStore(sys.argv[1], ranks)
-    dist.init_process_group("a2aflow", store=store, rank=rank, world_size=ranks)
+    dist.init_process_group("alltoall", store=store, rank=rank, world_size=ranks)
     world, gloo = dist.group.WORLD, dist.new_group(backend="gloo")
-    check(world.schedule != "" and dist.get_backend() == "a2aflow", "no schedule for the world")
+    check(world.schedule != "" and dist.get_backend() == "alltoall", "no schedule for the world")
     both(even, "even", world, gloo, 16)
     both(uneven, "uneven", world, gloo, 8)
     both(strided, "strided", world, gloo, 2)

@@ -10,9 +10,9 @@ import torch
 import torch.distributed as dist
 from rank_data import DTYPES, ITEMS, received, same_bytes, sent
 
-from a2aflow.errors import UsageError
-from a2aflow.ir.files.json import read_json, schedule_from_json
-from a2aflow.runtime.torch import Alltoall
+from alltoall.errors import UsageError
+from alltoall.ir.files.json import read_json, schedule_from_json
+from alltoall.runtime.torch import Alltoall
 
 world_rank, world_ranks = int(sys.argv[2]), int(sys.argv[3])
 MEMBERS = [2, 3, 5, 7]

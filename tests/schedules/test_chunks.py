@@ -6,30 +6,30 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from a2aflow.check.schedule import check_schedule
-from a2aflow.errors import InputError, UsageError
-from a2aflow.flows import SolveSettings, sizes, solve
-from a2aflow.flows.symmetry.translations import find_translations
-from a2aflow.ir.demand import Demand
-from a2aflow.ir.files.json import schedule_from_json, schedule_to_json
-from a2aflow.ir.flow import Flow, Status
-from a2aflow.ir.paths import NOTHING
-from a2aflow.ir.problem import Problem
-from a2aflow.ir.topology import Topology
-from a2aflow.schedules import search, timestepped
-from a2aflow.schedules.chunks import rounded_to
-from a2aflow.schedules.detours import without_detours
-from a2aflow.schedules.expansion import Expansion
-from a2aflow.schedules.search import choose_flow, find_timestepped
-from a2aflow.settings import ScheduleSettings
-from a2aflow.topologies.operators import (
+from alltoall.check.schedule import check_schedule
+from alltoall.errors import InputError, UsageError
+from alltoall.flows import SolveSettings, sizes, solve
+from alltoall.flows.symmetry.translations import find_translations
+from alltoall.ir.demand import Demand
+from alltoall.ir.files.json import schedule_from_json, schedule_to_json
+from alltoall.ir.flow import Flow, Status
+from alltoall.ir.paths import NOTHING
+from alltoall.ir.problem import Problem
+from alltoall.ir.topology import Topology
+from alltoall.schedules import search, timestepped
+from alltoall.schedules.chunks import rounded_to
+from alltoall.schedules.detours import without_detours
+from alltoall.schedules.expansion import Expansion
+from alltoall.schedules.search import choose_flow, find_timestepped
+from alltoall.settings import ScheduleSettings
+from alltoall.topologies.operators import (
     drop_links,
     drop_nodes,
     scale_capacities,
     set_capacities,
     with_host_bandwidth,
 )
-from a2aflow.topologies.spec import build
+from alltoall.topologies.spec import build
 from strategies import problems
 
 EXACT = ["hypercube:3", "twisted-hypercube:3", "bipartite:4x4", "torus:3x3x3"]

@@ -5,14 +5,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from a2aflow.ir.demand import Demand
-from a2aflow.ir.problem import Problem
-from a2aflow.ir.topology import Topology
-from a2aflow.schedules.methods import find_schedule
-from a2aflow.schedules.search import FoundSchedule
-from a2aflow.schedules.timestepped import solve_timestepped
-from a2aflow.settings import ScheduleSettings, SolveSettings
-from a2aflow.topologies.spec import build
+from alltoall.ir.demand import Demand
+from alltoall.ir.problem import Problem
+from alltoall.ir.topology import Topology
+from alltoall.schedules.methods import find_schedule
+from alltoall.schedules.search import FoundSchedule
+from alltoall.schedules.timestepped import solve_timestepped
+from alltoall.settings import ScheduleSettings, SolveSettings
+from alltoall.topologies.spec import build
 from strategies import problems
 
 LINKS = [

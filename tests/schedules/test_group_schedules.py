@@ -7,17 +7,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import a2aflow
-from a2aflow.check.schedule import check_schedule
-from a2aflow.errors import UsageError
-from a2aflow.ir.demand import Demand
-from a2aflow.ir.operations import operations_of
-from a2aflow.ir.problem import Problem
-from a2aflow.schedules.choice import Choice, worth_telling
-from a2aflow.schedules.methods import find_schedule
-from a2aflow.schedules.tradeoff import find_cheapest
-from a2aflow.settings import ScheduleSettings
-from a2aflow.topologies.spec import build
+import alltoall
+from alltoall.check.schedule import check_schedule
+from alltoall.errors import UsageError
+from alltoall.ir.demand import Demand
+from alltoall.ir.operations import operations_of
+from alltoall.ir.problem import Problem
+from alltoall.schedules.choice import Choice, worth_telling
+from alltoall.schedules.methods import find_schedule
+from alltoall.schedules.tradeoff import find_cheapest
+from alltoall.settings import ScheduleSettings
+from alltoall.topologies.spec import build
 from command_line import Run
 from uneven_cases import uneven_problems
 
@@ -31,10 +31,10 @@ FOUR, FOURS = [[0, 1, 2, 3]], [[0, 1, 2, 3], [4, 5, 6, 7]]
 )
 def test_what_relays_gain_over_direct_sends(groups: list[list[int]], ceiling: float) -> None:
     """On a mesh of eight, where direct sends take 1: as far as any schedule could go, proven."""
-    flow = a2aflow.solve(MESH, groups=groups)
+    flow = alltoall.solve(MESH, groups=groups)
     assert 1 / flow.time == pytest.approx(ceiling)
     assert 1 / flow.bound == pytest.approx(ceiling)
-    direct = a2aflow.schedule(MESH, groups=groups, steps=1)
+    direct = alltoall.schedule(MESH, groups=groups, steps=1)
     assert direct.time == pytest.approx(1.0)
     assert direct.chunks_per_shard == 1
 
@@ -59,7 +59,7 @@ def test_what_whole_chunks_reach(
     In T steps six relays of a pair forward in all but the first what they got in all but the last:
     7 T - 6 chunks take T.
     """
-    found = a2aflow.schedule(MESH, groups=groups, steps=steps, chunks=chunks)
+    found = alltoall.schedule(MESH, groups=groups, steps=steps, chunks=chunks)
     assert 1 / found.time == pytest.approx(gain)
     assert found.bound <= found.time
 
@@ -77,11 +77,11 @@ def test_a_pair_in_two_groups_sends_a_shard_in_each() -> None:
 
 def test_operations_are_messages_of_a_step() -> None:
     """All chunks for a neighbour are one message, and it counts at both ends, behind switches."""
-    direct = a2aflow.schedule(MESH, groups=FOUR, steps=1, chunks=3)
+    direct = alltoall.schedule(MESH, groups=FOUR, steps=1, chunks=3)
     assert operations_of(direct).tolist() == [6] * 4 + [0] * 4
-    relayed = a2aflow.schedule(MESH, groups=PAIR, steps=2, chunks=8)
+    relayed = alltoall.schedule(MESH, groups=PAIR, steps=2, chunks=8)
     assert operations_of(relayed).tolist() == [16] * 2 + [4] * 6
-    switched = a2aflow.schedule("fattree:k=2")
+    switched = alltoall.schedule("fattree:k=2")
     assert operations_of(switched).tolist() == [2, 2]
 
 
@@ -93,7 +93,7 @@ def cheapest(groups: list[list[int]], cost: float, **more: Any) -> tuple[Choice,
     assert chosen.total == min(each.total for each in found.tradeoff)
     assert chosen.time == pytest.approx(check_schedule(found.schedule).time)
     assert chosen.operations == operations_of(found.schedule).max()
-    assert found.schedule.bound == pytest.approx(a2aflow.solve(problem).bound)
+    assert found.schedule.bound == pytest.approx(alltoall.solve(problem).bound)
     return found.tradeoff
 
 
@@ -119,7 +119,7 @@ def test_latency_and_operations_are_weighed_together() -> None:
 
 def test_costs_have_the_unit_of_the_time() -> None:
     """Links that are ten times as wide take a tenth of the costs, and the same schedule."""
-    wide = a2aflow.scale_capacities(MESH, 10.0)
+    wide = alltoall.scale_capacities(MESH, 10.0)
     problem = Problem(wide, Demand.of_groups(8, PAIR))
     settings = ScheduleSettings(steps=2, operation_cost=0.001, latency=0.001, max_chunks=4)
     scaled = find_schedule(problem, settings=settings).tradeoff
@@ -163,7 +163,7 @@ def test_costs_that_cannot_be() -> None:
         with pytest.raises(UsageError, match=r"operation cost .*; expected shard times"):
             ScheduleSettings(operation_cost=cost)
     with pytest.raises(UsageError, match="with method sccl"):
-        a2aflow.schedule("ring:3", method="sccl", operation_cost=0.1)
+        alltoall.schedule("ring:3", method="sccl", operation_cost=0.1)
 
 
 @given(problem=uneven_problems(), cost=st.sampled_from([1e-3, 0.1, 10.0]))

@@ -5,20 +5,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from a2aflow.check.schedule import check_schedule
-from a2aflow.errors import InputError
-from a2aflow.flows import sizes
-from a2aflow.ir.demand import Demand
-from a2aflow.ir.paths import Paths
-from a2aflow.ir.problem import Problem
-from a2aflow.ir.topology import Topology
-from a2aflow.schedules import placed
-from a2aflow.schedules.by_list import find_by_list
-from a2aflow.schedules.methods import find_schedule
-from a2aflow.schedules.serve import serve, ways_of
-from a2aflow.settings import ScheduleSettings
-from a2aflow.topologies.operators import drop_links, with_host_bandwidth
-from a2aflow.topologies.spec import build
+from alltoall.check.schedule import check_schedule
+from alltoall.errors import InputError
+from alltoall.flows import sizes
+from alltoall.ir.demand import Demand
+from alltoall.ir.paths import Paths
+from alltoall.ir.problem import Problem
+from alltoall.ir.topology import Topology
+from alltoall.schedules import placed
+from alltoall.schedules.by_list import find_by_list
+from alltoall.schedules.methods import find_schedule
+from alltoall.schedules.serve import serve, ways_of
+from alltoall.settings import ScheduleSettings
+from alltoall.topologies.operators import drop_links, with_host_bandwidth
+from alltoall.topologies.spec import build
 from strategies import fabrics
 from uneven_cases import lopsided, uneven_problems
 

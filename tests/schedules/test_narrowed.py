@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-import a2aflow
-from a2aflow.ir.problem import Problem
-from a2aflow.ir.topology import Topology
-from a2aflow.schedules.narrowed import narrowed
-from a2aflow.topologies.operators import drop_links, with_host_bandwidth
+import alltoall
+from alltoall.ir.problem import Problem
+from alltoall.ir.topology import Topology
+from alltoall.schedules.narrowed import narrowed
+from alltoall.topologies.operators import drop_links, with_host_bandwidth
 
-TORUS = a2aflow.build("torus:3x3x3")
+TORUS = alltoall.build("torus:3x3x3")
 HOSTED = with_host_bandwidth(TORUS, 4.0)
 
 
@@ -26,13 +26,13 @@ def test_links_behind_a_nic_are_as_wide_as_their_share_of_it() -> None:
 @pytest.mark.parametrize("spec", ["torus:3x3", "switch:5", "dgx2", "fattree:4"])
 def test_nothing_is_narrowed_where_switches_pass_on_all_that_comes(spec: str) -> None:
     """Then the problem stays what it is."""
-    problem = Problem.all_to_all(a2aflow.build(spec))
+    problem = Problem.all_to_all(alltoall.build(spec))
     assert narrowed(problem) is problem
 
 
 def test_every_step_loads_the_links_of_a_hosted_torus_alike() -> None:
     """With one chunk per shard, at the certified bound of the fabric as it is."""
-    schedule = a2aflow.schedule(Problem.all_to_all(HOSTED))
+    schedule = alltoall.schedule(Problem.all_to_all(HOSTED))
     assert schedule.problem.topology == HOSTED
     assert schedule.chunks_per_shard == 1
     assert schedule.gap == pytest.approx(0.0)
@@ -64,4 +64,4 @@ def test_a_switch_with_links_in_one_direction_changes_nothing(
     topology = Topology.from_links("triangle", 5, [*triangle, *links], terminals=range(3))
     problem = Problem.all_to_all(topology)
     assert narrowed(problem) is problem
-    assert a2aflow.schedule(problem, method=method).time == pytest.approx(1.0)
+    assert alltoall.schedule(problem, method=method).time == pytest.approx(1.0)

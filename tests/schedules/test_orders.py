@@ -5,23 +5,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from a2aflow.check.schedule import check_schedule
-from a2aflow.flows import sizes
-from a2aflow.ir.chunks import shards_of
-from a2aflow.ir.demand import Demand
-from a2aflow.ir.problem import Problem
-from a2aflow.lp.settings import never
-from a2aflow.runtime.in_process import Alltoall
-from a2aflow.schedules.by_list import bounding_flow, find_by_list, numbers_of
-from a2aflow.schedules.methods import find_schedule
-from a2aflow.schedules.orders import order_by_list
-from a2aflow.schedules.placed import Placed, place_chunks
-from a2aflow.schedules.rounds import in_rounds, pipeline, rounds_for, short_cycle
-from a2aflow.schedules.sweep import sweep_schedules
-from a2aflow.schedules.tighten import longest_send, tightened
-from a2aflow.settings import ScheduleSettings, SolveSettings
-from a2aflow.topologies.given import problem_of
-from a2aflow.topologies.spec import build
+from alltoall.check.schedule import check_schedule
+from alltoall.flows import sizes
+from alltoall.ir.chunks import shards_of
+from alltoall.ir.demand import Demand
+from alltoall.ir.problem import Problem
+from alltoall.lp.settings import never
+from alltoall.runtime.in_process import Alltoall
+from alltoall.schedules.by_list import bounding_flow, find_by_list, numbers_of
+from alltoall.schedules.methods import find_schedule
+from alltoall.schedules.orders import order_by_list
+from alltoall.schedules.placed import Placed, place_chunks
+from alltoall.schedules.rounds import in_rounds, pipeline, rounds_for, short_cycle
+from alltoall.schedules.sweep import sweep_schedules
+from alltoall.schedules.tighten import longest_send, tightened
+from alltoall.settings import ScheduleSettings, SolveSettings
+from alltoall.topologies.given import problem_of
+from alltoall.topologies.spec import build
 from strategies import fabrics, topologies
 from uneven_cases import uneven_problems
 

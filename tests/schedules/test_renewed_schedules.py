@@ -8,41 +8,41 @@ from typing import Any
 import numpy as np
 import pytest
 
-import a2aflow
-from a2aflow.check.routes import check_routes
-from a2aflow.check.schedule import check_schedule
-from a2aflow.errors import FormatError, InputError, UsageError, VerificationError
-from a2aflow.flows.certificate import certify
-from a2aflow.ir.paths import NOTHING
-from a2aflow.ir.problem import Problem
-from a2aflow.ir.routes import Routes
-from a2aflow.ir.schedule import Schedule
-from a2aflow.paths.any_path import Chunks, Table
-from a2aflow.routes.weights import routes_from_weights
-from a2aflow.schedules.methods import find_schedule
-from a2aflow.schedules.orders import order_by_list
-from a2aflow.schedules.placed import place_all
-from a2aflow.schedules.renew import routes_of
-from a2aflow.settings import ScheduleSettings
-from a2aflow.topologies.operators import remove_links, remove_nodes, with_host_bandwidth
-from a2aflow.topologies.spec import build
+import alltoall
+from alltoall.check.routes import check_routes
+from alltoall.check.schedule import check_schedule
+from alltoall.errors import FormatError, InputError, UsageError, VerificationError
+from alltoall.flows.certificate import certify
+from alltoall.ir.paths import NOTHING
+from alltoall.ir.problem import Problem
+from alltoall.ir.routes import Routes
+from alltoall.ir.schedule import Schedule
+from alltoall.paths.any_path import Chunks, Table
+from alltoall.routes.weights import routes_from_weights
+from alltoall.schedules.methods import find_schedule
+from alltoall.schedules.orders import order_by_list
+from alltoall.schedules.placed import place_all
+from alltoall.schedules.renew import routes_of
+from alltoall.settings import ScheduleSettings
+from alltoall.topologies.operators import remove_links, remove_nodes, with_host_bandwidth
+from alltoall.topologies.spec import build
 from command_line import Run
 
 KAUTZ = build("genkautz:n=16,d=3")
-LAST = a2aflow.schedule(KAUTZ, chunks=2)
+LAST = alltoall.schedule(KAUTZ, chunks=2)
 LINK = (int(KAUTZ.tail[5]), int(KAUTZ.head[5]))
 CUT = remove_links(KAUTZ, [LINK])
 
 
 @pytest.mark.parametrize("topology", [CUT, remove_nodes(KAUTZ, [3])], ids=["link", "node"])
-def test_a_schedule_avoids_what_failed(topology: a2aflow.Topology) -> None:
+def test_a_schedule_avoids_what_failed(topology: alltoall.Topology) -> None:
     """It is checked, has as many chunks, and says what the last one loses."""
     problem = Problem.all_to_all(topology)
     found = find_schedule(problem, last=LAST)
     schedule = found.schedule
     assert check_schedule(schedule).time == pytest.approx(schedule.time)
     assert (schedule.chunks_per_shard, schedule.method) == (2, "list")
-    optimum = a2aflow.solve(problem).time
+    optimum = alltoall.solve(problem).time
     assert schedule.bound <= optimum * (1 + 1e-6)
     assert schedule.time <= optimum * 1.15
     said = found.summary()["last"]
@@ -55,9 +55,9 @@ def test_a_schedule_avoids_what_failed(topology: a2aflow.Topology) -> None:
     [KAUTZ, build("fattree:k=4"), with_host_bandwidth(build("torus:3x3"), 2.0)],
     ids=["direct", "switches", "hosts"],
 )
-def test_the_sends_of_a_chunk_are_a_path(topology: a2aflow.Topology) -> None:
+def test_the_sends_of_a_chunk_are_a_path(topology: alltoall.Topology) -> None:
     """Also over switches, within a step: routes that carry all, and as much on each link."""
-    schedule = a2aflow.schedule(topology, method="list", chunks=2)
+    schedule = alltoall.schedule(topology, method="list", chunks=2)
     routes = routes_of(schedule)
     assert routes.count == schedule.chunks.total
     check_routes(_merged(routes))
@@ -88,7 +88,7 @@ def test_a_chunk_may_pass_a_switch_twice() -> None:
     assert order is not None
     last = order.write(certify(problem, [np.ones(star.links)]), 2.0)
     assert routes_of(last).hops.max() == 4
-    found = a2aflow.schedule(star, last=last)
+    found = alltoall.schedule(star, last=last)
     assert check_schedule(found).time == pytest.approx(2.0)
 
 
@@ -97,18 +97,18 @@ def test_uneven_demands_and_units_of_their_own() -> None:
     matrix = 1.0 + np.arange(16**2, dtype=np.float64).reshape(16, 16) % 3
     np.fill_diagonal(matrix, 0.0)
     wide = replace(KAUTZ, capacity=KAUTZ.capacity * 25)
-    last = a2aflow.schedule(wide, demand=matrix, method="list", chunks=2)
+    last = alltoall.schedule(wide, demand=matrix, method="list", chunks=2)
     cut = remove_links(wide, [LINK])
-    found = a2aflow.schedule(cut, demand=matrix, last=last)
+    found = alltoall.schedule(cut, demand=matrix, last=last)
     check_schedule(found)
     assert found.chunks == last.chunks
-    optimum = a2aflow.solve(cut, demand=matrix).time
+    optimum = alltoall.solve(cut, demand=matrix).time
     assert optimum * (1 - 1e-6) <= found.time <= optimum * 1.15
 
 
 def test_little_time_is_enough_for_an_answer() -> None:
     """Displaced chunks find a way, and the rest stays where it is."""
-    check_schedule(a2aflow.schedule(CUT, last=LAST, time_limit=1e-3))
+    check_schedule(alltoall.schedule(CUT, last=LAST, time_limit=1e-3))
 
 
 @pytest.mark.parametrize(
@@ -125,12 +125,12 @@ def test_little_time_is_enough_for_an_answer() -> None:
 def test_what_means_nothing_is_refused(asked: dict[str, Any], named: str) -> None:
     """With what to do instead."""
     with pytest.raises(UsageError, match=f"{named} with a schedule to begin with.*leave it out"):
-        a2aflow.schedule(CUT, last=LAST, **asked)
+        alltoall.schedule(CUT, last=LAST, **asked)
 
 
 def test_steps_are_those_asked_for_or_refused() -> None:
     """The longest path needs a step per hop."""
-    assert a2aflow.schedule(CUT, last=LAST, steps=6).steps <= 6
+    assert alltoall.schedule(CUT, last=LAST, steps=6).steps <= 6
     with pytest.raises(InputError, match="1 steps; expected at least"):
         find_schedule(Problem.all_to_all(CUT), "list", ScheduleSettings(steps=1), LAST)
 
@@ -141,7 +141,7 @@ def test_a_schedule_that_is_wrong_is_no_beginning() -> None:
     columns = ("step", "source", "destination", "chunk", "link")
     some: dict[str, Any] = {key: getattr(LAST, key)[keep] for key in columns}
     with pytest.raises(VerificationError, match="never arrive"):
-        a2aflow.schedule(CUT, last=replace(LAST, **some))
+        alltoall.schedule(CUT, last=replace(LAST, **some))
 
 
 def test_the_verb_begins_with_a_saved_schedule(run: Run, tmp_path: Path) -> None:
@@ -151,13 +151,13 @@ def test_the_verb_begins_with_a_saved_schedule(run: Run, tmp_path: Path) -> None
     words = ("schedule", "genkautz:n=16,d=3", "--remove-link", f"{LINK[0]}-{LINK[1]}", "--from")
     found = run(*words, saved, "--output", renewed, "--json").json
     assert list(found["last"]) == ["unserved", "repaired_gap"]
-    assert isinstance(a2aflow.load(renewed), Schedule)
+    assert isinstance(alltoall.load(renewed), Schedule)
     assert run("verify", renewed).code == 0
     assert "does not arrive if it stays as it is" in run(*words, saved).out
     refused = run(*words, saved, "--sweep")
     assert refused.code == 2
     assert "leave one of them out" in refused.err
-    a2aflow.solve(KAUTZ).save(flow)
-    assert "expected 'a2aflow.schedule/1'" in run(*words, flow).err
+    alltoall.solve(KAUTZ).save(flow)
+    assert "expected 'alltoall.schedule/1'" in run(*words, flow).err
     with pytest.raises(FormatError):
-        a2aflow.schedule(CUT, last=flow)
+        alltoall.schedule(CUT, last=flow)

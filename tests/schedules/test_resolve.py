@@ -4,16 +4,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-import a2aflow
-from a2aflow.check.routes import check_routes
-from a2aflow.check.schedule import check_schedule
-from a2aflow.errors import DemandError, UsageError
-from a2aflow.ir.problem import Problem
-from a2aflow.schedules.resolve import resolved_routes, resolved_schedule
-from a2aflow.settings import SolveSettings
+import alltoall
+from alltoall.check.routes import check_routes
+from alltoall.check.schedule import check_schedule
+from alltoall.errors import DemandError, UsageError
+from alltoall.ir.problem import Problem
+from alltoall.schedules.resolve import resolved_routes, resolved_schedule
+from alltoall.settings import SolveSettings
 from uneven_cases import uneven_problems
 
-SOLVER = a2aflow.Solver("genkautz:n=16,d=3")
+SOLVER = alltoall.Solver("genkautz:n=16,d=3")
 
 
 def skewed(seed: int) -> np.ndarray:
@@ -27,7 +27,7 @@ def skewed(seed: int) -> np.ndarray:
 def test_near_the_bound_of_each_demand(seed: int) -> None:
     """The gap is what the checker finds, and the bound is one of the demand itself."""
     schedule, routes = SOLVER.schedule(skewed(seed)), SOLVER.route(skewed(seed))
-    optimum = a2aflow.solve(SOLVER.topology, demand=skewed(seed)).time
+    optimum = alltoall.solve(SOLVER.topology, demand=skewed(seed)).time
     assert check_schedule(schedule).gap == pytest.approx(schedule.gap, abs=1e-9)
     assert schedule.gap <= 0.06
     assert check_routes(routes).gap <= 0.02
@@ -55,7 +55,7 @@ def test_every_demand_has_an_answer(problem: Problem) -> None:
 
 def test_units_are_those_of_the_caller() -> None:
     """Narrower links and larger shards change the unit of the time, and nothing else."""
-    narrow = a2aflow.Solver(a2aflow.scale_capacities(SOLVER.topology, 0.25))
+    narrow = alltoall.Solver(alltoall.scale_capacities(SOLVER.topology, 0.25))
     assert narrow.schedule(skewed(1)).time == pytest.approx(4 * SOLVER.schedule(skewed(1)).time)
 
 

@@ -8,23 +8,23 @@ from typing import Any
 import numpy as np
 import pytest
 
-from a2aflow.check.schedule import check_schedule
-from a2aflow.errors import InputError
-from a2aflow.flows import sizes
-from a2aflow.ir.arrays import Floats, Ints
-from a2aflow.ir.certificate import Certificate
-from a2aflow.ir.problem import Problem
-from a2aflow.ir.topology import Topology
-from a2aflow.lp.program import LinearProgram, LPResult
-from a2aflow.lp.settings import LPStatus, never
-from a2aflow.lp.solve import solve_program
-from a2aflow.schedules import chunks
-from a2aflow.schedules.chunks import round_flow, schedule_from, squeezed
-from a2aflow.schedules.timed_chunks import Rounded, TimedChunks
-from a2aflow.schedules.timestepped import TimedFlow, solve_timestepped, useful_variables
-from a2aflow.settings import SolveSettings
-from a2aflow.topologies.operators import scale_capacities
-from a2aflow.topologies.spec import build
+from alltoall.check.schedule import check_schedule
+from alltoall.errors import InputError
+from alltoall.flows import sizes
+from alltoall.ir.arrays import Floats, Ints
+from alltoall.ir.certificate import Certificate
+from alltoall.ir.problem import Problem
+from alltoall.ir.topology import Topology
+from alltoall.lp.program import LinearProgram, LPResult
+from alltoall.lp.settings import LPStatus, never
+from alltoall.lp.solve import solve_program
+from alltoall.schedules import chunks
+from alltoall.schedules.chunks import round_flow, schedule_from, squeezed
+from alltoall.schedules.timed_chunks import Rounded, TimedChunks
+from alltoall.schedules.timestepped import TimedFlow, solve_timestepped, useful_variables
+from alltoall.settings import SolveSettings
+from alltoall.topologies.operators import scale_capacities
+from alltoall.topologies.spec import build
 
 SETTINGS = SolveSettings()
 NO_PATHS = np.zeros((3, 7), dtype=np.int64)

@@ -5,14 +5,14 @@ import sys
 import numpy as np
 import pytest
 
-from a2aflow.check.schedule import check_schedule
-from a2aflow.errors import InputError, MissingComponentError, TimeLimitError
-from a2aflow.flows import SolveSettings
-from a2aflow.ir.demand import Demand
-from a2aflow.ir.problem import Problem
-from a2aflow.schedules.sccl import synthesise
-from a2aflow.topologies.operators import set_capacities, with_host_bandwidth
-from a2aflow.topologies.spec import build
+from alltoall.check.schedule import check_schedule
+from alltoall.errors import InputError, MissingComponentError, TimeLimitError
+from alltoall.flows import SolveSettings
+from alltoall.ir.demand import Demand
+from alltoall.ir.problem import Problem
+from alltoall.schedules.sccl import synthesise
+from alltoall.topologies.operators import set_capacities, with_host_bandwidth
+from alltoall.topologies.spec import build
 
 
 @pytest.mark.parametrize(

@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from a2aflow.flows import SolveSettings, sizes, solve
-from a2aflow.flows.symmetry.translations import find_translations
-from a2aflow.ir.arrays import Floats
-from a2aflow.ir.flow import Status
-from a2aflow.ir.problem import Problem
-from a2aflow.schedules import timestepped
-from a2aflow.schedules.expansion import Expansion
-from a2aflow.schedules.steps import best_flow, least_steps, timed_flows
-from a2aflow.schedules.timestepped import solve_timestepped, written_out
-from a2aflow.topologies.operators import drop_links, with_host_bandwidth
-from a2aflow.topologies.spec import build
+from alltoall.flows import SolveSettings, sizes, solve
+from alltoall.flows.symmetry.translations import find_translations
+from alltoall.ir.arrays import Floats
+from alltoall.ir.flow import Status
+from alltoall.ir.problem import Problem
+from alltoall.schedules import timestepped
+from alltoall.schedules.expansion import Expansion
+from alltoall.schedules.steps import best_flow, least_steps, timed_flows
+from alltoall.schedules.timestepped import solve_timestepped, written_out
+from alltoall.topologies.operators import drop_links, with_host_bandwidth
+from alltoall.topologies.spec import build
 from strategies import problems
 
 QUIET = SolveSettings()

@@ -5,13 +5,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from a2aflow.check.schedule import check_schedule
-from a2aflow.ir.demand import Demand
-from a2aflow.ir.problem import Problem
-from a2aflow.ir.topology import Topology
-from a2aflow.schedules.search import find_timestepped
-from a2aflow.settings import ScheduleSettings
-from a2aflow.topologies.spec import build
+from alltoall.check.schedule import check_schedule
+from alltoall.ir.demand import Demand
+from alltoall.ir.problem import Problem
+from alltoall.ir.topology import Topology
+from alltoall.schedules.search import find_timestepped
+from alltoall.settings import ScheduleSettings
+from alltoall.topologies.spec import build
 from strategies import topologies
 
 wide = st.floats(-6, 6).map(lambda exponent: 10.0**exponent)

@@ -8,22 +8,22 @@ from typing import Any
 import numpy as np
 import pytest
 
-import a2aflow
-from a2aflow.errors import InputError, UsageError, VerificationError
-from a2aflow.ir.certificate import Certificate
-from a2aflow.ir.chunks import Chunks
-from a2aflow.ir.demand import Demand
-from a2aflow.ir.problem import Problem
-from a2aflow.ir.schedule import Schedule
-from a2aflow.ir.topology import Topology
-from a2aflow.simulation.alpha_beta import messages_of_schedule
+import alltoall
+from alltoall.errors import InputError, UsageError, VerificationError
+from alltoall.ir.certificate import Certificate
+from alltoall.ir.chunks import Chunks
+from alltoall.ir.demand import Demand
+from alltoall.ir.problem import Problem
+from alltoall.ir.schedule import Schedule
+from alltoall.ir.topology import Topology
+from alltoall.simulation.alpha_beta import messages_of_schedule
 
 
 @cache
 def schedule_of(spec: str, host_bandwidth: float | None = None) -> Schedule:
     """Return a schedule of a topology, whose links have no rate yet."""
-    topology = replace(a2aflow.build(spec), bytes_per_second=None)
-    return a2aflow.schedule(topology, host_bandwidth=host_bandwidth)
+    topology = replace(alltoall.build(spec), bytes_per_second=None)
+    return alltoall.schedule(topology, host_bandwidth=host_bandwidth)
 
 
 CASES = [("ring:4", None), ("hypercube:3", None), ("torus:3x3", 2.0), ("dgx2", None)]
@@ -35,9 +35,9 @@ def test_with_barriers_a_schedule_takes_its_time_and_a_latency_per_step(
 ) -> None:
     """Terminals next to each other: alpha for every step, and beta for the time of the schedule."""
     schedule = schedule_of(spec, host)
-    found = a2aflow.simulate(schedule, link_bandwidth=1e9, sizes=10**6, sync="step")
+    found = alltoall.simulate(schedule, link_bandwidth=1e9, sizes=10**6, sync="step")
     assert found.seconds == pytest.approx(schedule.time * 1e-3)
-    later = a2aflow.simulate(schedule, link_bandwidth=1e9, sizes=10**6, sync="step", latency=1e-3)
+    later = alltoall.simulate(schedule, link_bandwidth=1e9, sizes=10**6, sync="step", latency=1e-3)
     hops = 1 if spec in ("ring:4", "hypercube:3") else {"torus:3x3": 3, "dgx2": 3}[spec]
     assert later.seconds == pytest.approx((schedule.time + hops * schedule.steps) * 1e-3)
 
@@ -48,7 +48,7 @@ def test_dataflow_is_never_slower_than_barriers(spec: str, host: float | None) -
     asked: dict[str, Any] = {"sizes": 10**4, "latency": 1e-6, "overhead": 1e-6}
     schedule = schedule_of(spec, host)
     dataflow, step = (
-        a2aflow.simulate(schedule, link_bandwidth=1e9, sync=sync, **asked)
+        alltoall.simulate(schedule, link_bandwidth=1e9, sync=sync, **asked)
         for sync in ("dataflow", "step")
     )
     assert dataflow.bound_seconds <= dataflow.seconds <= step.seconds * (1 + 1e-9)
@@ -88,17 +88,17 @@ def test_a_chunk_is_forwarded_when_it_is_there() -> None:
     asked: dict[str, Any] = {"link_bandwidth": 1.0, "sizes": 10, "latency": 3.0}
     # Link 0 ends at 10 and at 20; link 1 begins with what is there at 13, is free at 23 and 33;
     # link 2 has the last chunk from 36 on.
-    assert a2aflow.simulate(schedule, **asked).seconds == pytest.approx(36 + 10 + 3)
-    assert a2aflow.simulate(schedule, sync="step", **asked).seconds == pytest.approx(4 * 13)
+    assert alltoall.simulate(schedule, **asked).seconds == pytest.approx(36 + 10 + 3)
+    assert alltoall.simulate(schedule, sync="step", **asked).seconds == pytest.approx(4 * 13)
 
 
 def test_overheads_of_a_sender_follow_each_other() -> None:
     """Two messages of node 1 in one step: the second begins an overhead later."""
     schedule = by_hand([[(1, 0, 0, 5), (1, 2, 0, 1)]], LINE)
     asked: dict[str, Any] = {"link_bandwidth": 1.0, "sizes": 10, "overhead": 2.0}
-    assert a2aflow.simulate(schedule, **asked).seconds == pytest.approx(2 + 2 + 10)
-    assert a2aflow.simulate(schedule, **asked, start=[0, 5, 0, 0]).seconds == pytest.approx(19)
-    limited = a2aflow.simulate(schedule, link_bandwidth=1.0, sizes=10, injection=0.5)
+    assert alltoall.simulate(schedule, **asked).seconds == pytest.approx(2 + 2 + 10)
+    assert alltoall.simulate(schedule, **asked, start=[0, 5, 0, 0]).seconds == pytest.approx(19)
+    limited = alltoall.simulate(schedule, link_bandwidth=1.0, sizes=10, injection=0.5)
     assert limited.seconds == pytest.approx(40)
     assert limited.bound_seconds == pytest.approx(40)
 
@@ -123,15 +123,15 @@ def test_a_fair_nic_ends_late_what_has_more_to_carry() -> None:
     """Both get 0.75 until the smaller has gone; then the other is held up by its link."""
     schedule = uneven_behind_a_nic()
     asked: dict[str, Any] = {"link_bandwidth": 1.0, "sizes": 10}
-    assert a2aflow.simulate(schedule, **asked).seconds == pytest.approx(10)
+    assert alltoall.simulate(schedule, **asked).seconds == pytest.approx(10)
     for sync in ("dataflow", "step"):
-        fair = a2aflow.simulate(schedule, sharing="fair", sync=sync, **asked)
+        fair = alltoall.simulate(schedule, sharing="fair", sync=sync, **asked)
         assert fair.seconds == pytest.approx(5 / 0.75 + (10 - 5))
         assert fair.model.startswith("fair messages, ")
     # By injection the same: what leaves is limited by the host, not by a link.
-    limited = a2aflow.simulate(schedule, sharing="fair", injection=1.2, **asked)
+    limited = alltoall.simulate(schedule, sharing="fair", injection=1.2, **asked)
     assert limited.seconds == pytest.approx(5 / 0.6 + (10 - 5))
-    late = a2aflow.simulate(schedule, sharing="fair", latency=1.0, overhead=2.0, **asked)
+    late = alltoall.simulate(schedule, sharing="fair", latency=1.0, overhead=2.0, **asked)
     # The second is issued at 4, when the first has had its link for 2 seconds.
     assert late.seconds == pytest.approx(4 + 5 / 0.75 + (10 - 2 - 5) + 2)
 
@@ -146,7 +146,7 @@ def test_where_links_are_loaded_alike_fair_is_as_good_as_due(
     for latency in (0.0, 1e-3):
         asked: dict[str, Any] = {"link_bandwidth": 1e9, "sizes": 10**6, "latency": latency}
         due, fair = (
-            a2aflow.simulate(schedule, sync=sync, sharing=each, **asked).seconds
+            alltoall.simulate(schedule, sync=sync, sharing=each, **asked).seconds
             for each in ("due", "fair")
         )
         assert fair == pytest.approx(due)
@@ -156,9 +156,9 @@ def test_fair_messages_of_a_connection_keep_their_order() -> None:
     """Two steps over one link: the second message waits for the first to leave, not to arrive."""
     schedule = by_hand([[(0, 1, 0, 0)], [(0, 2, 0, 0)], [(0, 2, 0, 1)]], LINE)
     asked: dict[str, Any] = {"link_bandwidth": 1.0, "sizes": 10, "latency": 3.0}
-    fair = a2aflow.simulate(schedule, sharing="fair", **asked)
+    fair = alltoall.simulate(schedule, sharing="fair", **asked)
     assert fair.seconds == pytest.approx(10 + 13 + 13)
-    barrier = a2aflow.simulate(schedule, sharing="fair", sync="step", **asked)
+    barrier = alltoall.simulate(schedule, sharing="fair", sync="step", **asked)
     assert barrier.seconds == pytest.approx(3 * 13)
 
 
@@ -177,9 +177,9 @@ def test_switches_pass_on_within_the_step() -> None:
     found = messages_of_schedule(schedule)
     assert (found.sender.tolist(), found.receiver.tolist()) == ([0, 1], [1, 2])
     asked: dict[str, Any] = {"link_bandwidth": 1.0, "sizes": 10, "latency": 1.0}
-    assert a2aflow.simulate(schedule, **asked).seconds == pytest.approx(10 + 3)
+    assert alltoall.simulate(schedule, **asked).seconds == pytest.approx(10 + 3)
     third = [(2, 0, 0, 2), (2, 0, 0, 3), (2, 0, 0, 4)]
-    assert a2aflow.simulate(by_hand([sends + third], SWITCHED), **asked).seconds == pytest.approx(
+    assert alltoall.simulate(by_hand([sends + third], SWITCHED), **asked).seconds == pytest.approx(
         18
     )
 
@@ -190,12 +190,12 @@ def test_the_messages_of_a_schedule_take_as_long(
 ) -> None:
     """Lowered, read back and put on the links of the topology."""
     schedule = schedule_of(spec, host)
-    a2aflow.lower(schedule, to="messages").save(tmp_path / "messages")
+    alltoall.lower(schedule, to="messages").save(tmp_path / "messages")
     path, topology = tmp_path / "messages", schedule.problem.topology
     asked: dict[str, Any] = {"sizes": [10**6], "latency": 1e-5, "overhead": 1e-6}
     for sync in ("dataflow", "step"):
-        ours = a2aflow.simulate(schedule, link_bandwidth=1e9, sync=sync, **asked)
-        theirs = a2aflow.simulate(path, link_bandwidth=1e9, sync=sync, topology=topology, **asked)
+        ours = alltoall.simulate(schedule, link_bandwidth=1e9, sync=sync, **asked)
+        theirs = alltoall.simulate(path, link_bandwidth=1e9, sync=sync, topology=topology, **asked)
         # Messages say no link: where several ways through switches are, they may take another.
         assert theirs.bound_seconds == pytest.approx(ours.bound_seconds)
         if spec != "dgx2":
@@ -206,24 +206,24 @@ def test_what_has_no_time_on_links_is_refused(tmp_path: Path) -> None:
     """Flows, programs, messages without or on another topology, and schedules that are wrong."""
     schedule = schedule_of("ring:4")
     with pytest.raises(UsageError, match="a Flow cannot be simulated; expected a saved schedule"):
-        a2aflow.simulate(a2aflow.solve("ring:4"), link_bandwidth=1e9)  # type: ignore[arg-type]
-    a2aflow.lower(schedule, to="msccl").save(tmp_path / "ring.xml")
+        alltoall.simulate(alltoall.solve("ring:4"), link_bandwidth=1e9)  # type: ignore[arg-type]
+    alltoall.lower(schedule, to="msccl").save(tmp_path / "ring.xml")
     with pytest.raises(UsageError, match="a Program cannot be simulated"):
-        a2aflow.simulate(tmp_path / "ring.xml", link_bandwidth=1e9)
-    a2aflow.lower(schedule, to="messages").save(tmp_path / "messages")
+        alltoall.simulate(tmp_path / "ring.xml", link_bandwidth=1e9)
+    alltoall.lower(schedule, to="messages").save(tmp_path / "messages")
     with pytest.raises(UsageError, match="give the topology too"):
-        a2aflow.simulate(tmp_path / "messages", link_bandwidth=1e9)
+        alltoall.simulate(tmp_path / "messages", link_bandwidth=1e9)
     with pytest.raises(InputError, match="demand between 4 terminals on a topology with 5"):
-        a2aflow.simulate(tmp_path / "messages", link_bandwidth=1e9, topology="ring:5")
+        alltoall.simulate(tmp_path / "messages", link_bandwidth=1e9, topology="ring:5")
     with pytest.raises(UsageError, match="with a schedule; expected routes"):
-        a2aflow.simulate(schedule, link_bandwidth=1e9, flows=2)
+        alltoall.simulate(schedule, link_bandwidth=1e9, flows=2)
     wrong = by_hand([[(0, 2, 0, 1)]], LINE)
     with pytest.raises(VerificationError, match="schedule"):
-        a2aflow.simulate(wrong, link_bandwidth=1e9)
+        alltoall.simulate(wrong, link_bandwidth=1e9)
     with pytest.raises(InputError, match="never arrives"):
         messages_of_schedule(wrong)
     switched = by_hand([[(0, 1, 0, 3)]], SWITCHED)
     with pytest.raises(InputError, match="whose tail stores nothing"):
         messages_of_schedule(switched)
     with pytest.raises(InputError, match="for each of the 4 terminals"):
-        a2aflow.simulate(schedule, link_bandwidth=1e9, start=[0.0])
+        alltoall.simulate(schedule, link_bandwidth=1e9, start=[0.0])

@@ -6,9 +6,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import a2aflow
-from a2aflow.ir.problem import Problem
-from a2aflow.simulation.report import Simulation
+import alltoall
+from alltoall.ir.problem import Problem
+from alltoall.simulation.report import Simulation
 from strategies import fabrics, problems
 
 EXAMPLES = 15
@@ -42,8 +42,8 @@ def require_above_the_bound(found: Simulation) -> None:
 def test_routes(problem: Problem, fabric: dict[str, Any], data: st.DataObject) -> None:
     """However they share links, are cut, or come in phases."""
     method = data.draw(st.sampled_from(["native", "extp"]))
-    routes = a2aflow.route(problem, method=method, layers=None)
-    found = a2aflow.simulate(
+    routes = alltoall.route(problem, method=method, layers=None)
+    found = alltoall.simulate(
         routes,
         weights=data.draw(st.sampled_from(["equal", "share"])),
         flows=data.draw(st.sampled_from([1, 3])),
@@ -60,15 +60,15 @@ def test_routes(problem: Problem, fabric: dict[str, Any], data: st.DataObject) -
 @settings(max_examples=EXAMPLES, deadline=None)
 def test_schedules(problem: Problem, fabric: dict[str, Any], sync: str) -> None:
     """With barriers or without, whether what is due goes first or all have a fair share."""
-    schedule = a2aflow.schedule(problem, chunks=1)
+    schedule = alltoall.schedule(problem, chunks=1)
     for sharing in ("due", "fair"):
-        require_above_the_bound(a2aflow.simulate(schedule, sync=sync, sharing=sharing, **fabric))
+        require_above_the_bound(alltoall.simulate(schedule, sync=sync, sharing=sharing, **fabric))
 
 
 @given(fabrics(), fabric_options())
 @settings(max_examples=10, deadline=None)
-def test_hosts_behind_switches(topology: a2aflow.Topology, fabric: dict[str, Any]) -> None:
+def test_hosts_behind_switches(topology: alltoall.Topology, fabric: dict[str, Any]) -> None:
     """What passes switches within a step."""
-    schedule = a2aflow.schedule(topology, chunks=1)
+    schedule = alltoall.schedule(topology, chunks=1)
     for sharing in ("due", "fair"):
-        require_above_the_bound(a2aflow.simulate(schedule, sharing=sharing, **fabric))
+        require_above_the_bound(alltoall.simulate(schedule, sharing=sharing, **fabric))

@@ -12,14 +12,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import a2aflow
-from a2aflow.errors import UsageError
-from a2aflow.ir.arrays import Floats
-from a2aflow.ir.fabric import Fabric
-from a2aflow.ir.paths import Paths
-from a2aflow.ir.problem import Problem
-from a2aflow.ir.routes import Routes
-from a2aflow.simulation.fluid import Flows, FluidSettings, arrivals, flows_of
+import alltoall
+from alltoall.errors import UsageError
+from alltoall.ir.arrays import Floats
+from alltoall.ir.fabric import Fabric
+from alltoall.ir.paths import Paths
+from alltoall.ir.problem import Problem
+from alltoall.ir.routes import Routes
+from alltoall.simulation.fluid import Flows, FluidSettings, arrivals, flows_of
 from strategies import problems
 
 SYSTEM_PYTHON = Path("/usr/bin/python3")
@@ -68,12 +68,12 @@ def plain_rates(
 @cache
 def routes_of(spec: str, method: str = "extp") -> Routes:
     """Return routes of a topology."""
-    return a2aflow.route(spec, method=method, layers=None)
+    return alltoall.route(spec, method=method, layers=None)
 
 
 def random_flows(draw: st.DrawFn, problem: Problem) -> Flows:
     """Draw flows over shortest routes of a problem, with sizes, weights and starts of their own."""
-    routes = a2aflow.route(problem, method="native", layers=None)
+    routes = alltoall.route(problem, method="native", layers=None)
     few = draw(st.lists(st.integers(0, routes.count - 1), min_size=1, max_size=12, unique=True))
     paths = routes.select(np.array(few))
 
@@ -101,9 +101,9 @@ def test_routes_at_their_weights_take_the_time_of_the_fullest_link() -> None:
     """Paced at their shares, the flows of the fullest link end together, when it is done."""
     routes = routes_of("genkautz:n=20,d=3")
     assert len(np.unique(routes.weight)) > 1
-    found = a2aflow.simulate(routes, link_bandwidth=1e9, sizes=10**6, weights="share")
+    found = alltoall.simulate(routes, link_bandwidth=1e9, sizes=10**6, weights="share")
     assert found.seconds == pytest.approx(routes.time * 1e-3)
-    fair = a2aflow.simulate(routes, link_bandwidth=1e9, sizes=10**6)
+    fair = alltoall.simulate(routes, link_bandwidth=1e9, sizes=10**6)
     assert fair.seconds > found.seconds * 1.001
 
 
@@ -119,7 +119,7 @@ def line(*hops: tuple[int, ...]) -> Paths:
     )
 
 
-LINE = a2aflow.Topology.from_links("line", 3, [(0, 1, 1), (1, 2, 1), (1, 0, 1), (2, 1, 1)])
+LINE = alltoall.Topology.from_links("line", 3, [(0, 1, 1), (1, 2, 1), (1, 0, 1), (2, 1, 1)])
 
 
 def flows_on_line(hops: list[tuple[int, ...]], **given_too: list[float]) -> Flows:
@@ -169,7 +169,8 @@ def test_messages_and_flows_of_a_route() -> None:
     assert flows.rounds.tolist() == np.ceil(messages / flows.weight).tolist()
     asked: dict[str, Any] = {"sizes": 10**5, "overhead": 1e-5, "chunk_bytes": 10**4}
     one, four = (
-        a2aflow.simulate(routes, link_bandwidth=1e9, flows=each, **asked).seconds for each in (1, 4)
+        alltoall.simulate(routes, link_bandwidth=1e9, flows=each, **asked).seconds
+        for each in (1, 4)
     )
     assert four < one
 
@@ -177,8 +178,8 @@ def test_messages_and_flows_of_a_route() -> None:
 def test_phases_follow_each_other() -> None:
     """Each begins when the last byte of the one before is in."""
     routes = routes_of("ring:5", "single")
-    split = a2aflow.split_phases(routes, 2, 0.5)
-    found = a2aflow.simulate(
+    split = alltoall.split_phases(routes, 2, 0.5)
+    found = alltoall.simulate(
         routes, link_bandwidth=1e9, sizes=10**6, latency=1e-3, phases=2, phase_loss=0.5,
         weights="share",
     )  # fmt: skip
@@ -191,7 +192,7 @@ def test_a_resolution_only_ever_adds() -> None:
     """Capacity that is not taken up at once is lost: a coarse answer is above the exact one."""
     routes = routes_of("genkautz:n=20,d=3")
     times = [
-        a2aflow.simulate(routes, link_bandwidth=1e9, resolution=each).seconds
+        alltoall.simulate(routes, link_bandwidth=1e9, resolution=each).seconds
         for each in (0.0, 0.001, 0.1)
     ]
     assert times[0] <= times[1] * (1 + 1e-9)
@@ -205,7 +206,7 @@ def test_start_times_delay_what_begins_late(tmp_path: Path) -> None:
     path = tmp_path / "starts.txt"
     path.write_text("0 0\n1 0\n2 0.01\n3 0\n4 0\n")
     times = [
-        a2aflow.simulate(routes, link_bandwidth=1e9, start=start).seconds
+        alltoall.simulate(routes, link_bandwidth=1e9, start=start).seconds
         for start in (None, [0, 0, 0.01, 0, 0], path)
     ]
     assert times[1] == times[2]
@@ -235,7 +236,7 @@ def test_start_times_delay_what_begins_late(tmp_path: Path) -> None:
 def test_what_cannot_be_is_refused(asked: dict[str, object], expected: str) -> None:
     """Before anything is simulated."""
     with pytest.raises(UsageError, match=expected):
-        a2aflow.simulate(routes_of("ring:5", "single"), **{"link_bandwidth": 1e9, **asked})  # type: ignore[arg-type]
+        alltoall.simulate(routes_of("ring:5", "single"), **{"link_bandwidth": 1e9, **asked})  # type: ignore[arg-type]
 
 
 def has_simgrid() -> bool:
@@ -256,7 +257,7 @@ def test_simgrid_finds_the_same(spec: str, tmp_path: Path) -> None:
     size = rng.integers(1, 5, routes.count).astype(np.float64) * 1e6
     start = rng.choice([0.0, 0.0, 1e-3, 2e-3], routes.count)
     platform, asked = tmp_path / "platform.xml", tmp_path / "flows.json"
-    lowered = a2aflow.lower(routes, to="simgrid", link_bandwidth="8Gbps", link_latency=0.0)
+    lowered = alltoall.lower(routes, to="simgrid", link_bandwidth="8Gbps", link_latency=0.0)
     platform.write_text(str(lowered.text))
     node = [f"node-{each}" for each in routes.problem.topology.terminals]
     rows = zip(routes.source, routes.destination, size.tolist(), start.tolist(), strict=True)

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-import a2aflow
-from a2aflow.errors import InputError, UsageError
-from a2aflow.ir.routes import Routes
+import alltoall
+from alltoall.errors import InputError, UsageError
+from alltoall.ir.routes import Routes
 from command_line import Run
 
 GROUPS = ("0,1,2,3,4,5,6,7", "4,5,6,7,8,9,10,11")
@@ -16,19 +16,19 @@ GROUPS = ("0,1,2,3,4,5,6,7", "4,5,6,7,8,9,10,11")
 @cache
 def routes_of(*groups: str) -> Routes:
     """Return routes of groups on a torus."""
-    return a2aflow.route("torus:4x4", groups=[each.split(",") for each in groups], layers=None)
+    return alltoall.route("torus:4x4", groups=[each.split(",") for each in groups], layers=None)
 
 
 def test_jobs_slow_each_other_down() -> None:
     """Nobody is faster with company, and all together keep to the bound of their sum."""
     first, second = (routes_of(each) for each in GROUPS)
-    found = a2aflow.simulate(jobs=[first, second], link_bandwidth=1e9, sizes=10**6)
-    joint = a2aflow.solve("torus:4x4", groups=[each.split(",") for each in GROUPS])
+    found = alltoall.simulate(jobs=[first, second], link_bandwidth=1e9, sizes=10**6)
+    joint = alltoall.solve("torus:4x4", groups=[each.split(",") for each in GROUPS])
     assert found.bound_seconds == pytest.approx(joint.bound * 1e-3, rel=1e-5)
     assert found.rows == found.together
     assert found.seconds == pytest.approx(max(row.together for row in found.jobs))
     for row, routes in zip(found.jobs, (first, second), strict=True):
-        alone = a2aflow.simulate(routes, link_bandwidth=1e9, sizes=10**6)
+        alone = alltoall.simulate(routes, link_bandwidth=1e9, sizes=10**6)
         assert row.alone == pytest.approx(alone.seconds)
         assert row.slowdown == pytest.approx(row.together / row.alone)
         assert row.bound_seconds <= row.alone * (1 + 1e-9) <= row.together * (1 + 2e-9)
@@ -38,7 +38,7 @@ def test_jobs_slow_each_other_down() -> None:
 def test_joint_routes_are_held_against_jobs_on_their_own() -> None:
     """The joint ones reach the bound; uncoordinated is slower."""
     jobs = [routes_of(each) for each in GROUPS]
-    found = a2aflow.simulate(
+    found = alltoall.simulate(
         routes_of(*GROUPS), jobs=jobs, link_bandwidth=1e9, sizes=10**6, weights="share"
     )
     assert found.fraction == pytest.approx(1.0)
@@ -52,7 +52,7 @@ def test_a_job_that_begins_later_meets_less(tmp_path: Path) -> None:
     for path, each in zip(paths, GROUPS, strict=True):
         routes_of(each).save(path)
     late = [str(paths[0]), f"{paths[1]}@1.0"]
-    found = a2aflow.simulate(jobs=late, link_bandwidth=1e9, sizes=10**6)
+    found = alltoall.simulate(jobs=late, link_bandwidth=1e9, sizes=10**6)
     assert [row.slowdown for row in found.jobs] == pytest.approx([1.0, 1.0])
     assert found.jobs[1].start == 1.0
     assert found.seconds == pytest.approx(1.0 + found.jobs[1].alone)
@@ -90,16 +90,16 @@ def test_jobs_that_cannot_be_simulated_together(tmp_path: Path) -> None:
     """Schedules, other topologies, another joint demand, phases, and no job at all."""
     jobs = [routes_of(each) for each in GROUPS]
     with pytest.raises(UsageError, match="nothing to simulate"):
-        a2aflow.simulate(link_bandwidth=1e9)
-    a2aflow.schedule("ring:4").save(tmp_path / "schedule.json")
+        alltoall.simulate(link_bandwidth=1e9)
+    alltoall.schedule("ring:4").save(tmp_path / "schedule.json")
     with pytest.raises(UsageError, match="a Schedule as one of several jobs"):
-        a2aflow.simulate(jobs=[tmp_path / "schedule.json"], link_bandwidth=1e9)
+        alltoall.simulate(jobs=[tmp_path / "schedule.json"], link_bandwidth=1e9)
     with pytest.raises(InputError, match="expected jobs on one topology"):
-        a2aflow.simulate(jobs=[jobs[0], a2aflow.route("ring:4")], link_bandwidth=1e9)
+        alltoall.simulate(jobs=[jobs[0], alltoall.route("ring:4")], link_bandwidth=1e9)
     with pytest.raises(InputError, match="another demand than all jobs together"):
-        a2aflow.simulate(jobs[0], jobs=jobs, link_bandwidth=1e9)
+        alltoall.simulate(jobs[0], jobs=jobs, link_bandwidth=1e9)
     with pytest.raises(UsageError, match="phases with several jobs"):
-        a2aflow.simulate(jobs=jobs, link_bandwidth=1e9, phases=2)
+        alltoall.simulate(jobs=jobs, link_bandwidth=1e9, phases=2)
     jobs[0].save(tmp_path / "a.json")
     with pytest.raises(UsageError, match="begins at -1"):
-        a2aflow.simulate(jobs=[f"{tmp_path / 'a.json'}@-1"], link_bandwidth=1e9)
+        alltoall.simulate(jobs=[f"{tmp_path / 'a.json'}@-1"], link_bandwidth=1e9)

@@ -7,10 +7,10 @@ from contextlib import contextmanager
 
 import pytest
 
-from a2aflow.errors import MissingComponentError
-from a2aflow.ir.topology import Topology
-from a2aflow.testbed import namespaces
-from a2aflow.testbed.namespaces import Bed
+from alltoall.errors import MissingComponentError
+from alltoall.ir.topology import Topology
+from alltoall.testbed import namespaces
+from alltoall.testbed.namespaces import Bed
 
 RATE = 1.25e6
 """Bytes per second of a link of capacity 1: what two busy cores carry for eight hosts."""

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from a2aflow.errors import MissingComponentError
-from a2aflow.runtime.engine import build
-from a2aflow.testbed import moving
-from a2aflow.testbed.moving import BrokenFlowError, Moves, Stopped, mover
+from alltoall.errors import MissingComponentError
+from alltoall.runtime.engine import build
+from alltoall.testbed import moving
+from alltoall.testbed.moving import BrokenFlowError, Moves, Stopped, mover
 
 Pair = tuple[socket.socket, socket.socket]
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from fabrics import RATE, fabric, needs_testbed
 
-import a2aflow
-from a2aflow.errors import InputError, MissingComponentError, UsageError
-from a2aflow.testbed.namespaces import (
+import alltoall
+from alltoall.errors import InputError, MissingComponentError, UsageError
+from alltoall.testbed.namespaces import (
     NAMESPACES,
     RECORDS,
     bed_called,
@@ -25,11 +25,11 @@ from a2aflow.testbed.namespaces import (
     remove_orphans,
     up,
 )
-from a2aflow.testbed.plan import PREFIX
+from alltoall.testbed.plan import PREFIX
 from command_line import Run
 
-CUBE = a2aflow.build("hypercube:3")
-EXEC = [sys.executable, "-m", "a2aflow", "testbed", "exec"]
+CUBE = alltoall.build("hypercube:3")
+EXEC = [sys.executable, "-m", "alltoall", "testbed", "exec"]
 
 
 def left_of(name: str) -> list[str]:
@@ -62,7 +62,7 @@ def test_what_somebody_else_made_stays() -> None:
     """A namespace of our kind of name without a record is not ours: no fabric in its place."""
     subprocess.run(["ip", "netns", "add", "a2a-theirs-3"], check=True)
     try:
-        with pytest.raises(UsageError, match="no record says that a2aflow made it"):
+        with pytest.raises(UsageError, match="no record says that alltoall made it"):
             up(CUBE, RATE, "theirs")
         assert not down("theirs")
         assert left_of("theirs") == [str(NAMESPACES / "a2a-theirs-3")]
@@ -72,12 +72,12 @@ def test_what_somebody_else_made_stays() -> None:
 
 HALF = """
 import os, sys
-import a2aflow
-from a2aflow.testbed import namespaces
+import alltoall
+from alltoall.testbed import namespaces
 def dies(*_):
     os.kill(os.getpid(), 9)
 namespaces._inside = dies
-namespaces.up(a2aflow.build("hypercube:3"), 1e6, sys.argv[1], owner=os.getpid())
+namespaces.up(alltoall.build("hypercube:3"), 1e6, sys.argv[1], owner=os.getpid())
 """
 
 
@@ -96,7 +96,7 @@ def test_what_was_killed_half_way_is_removed() -> None:
 def kill_up(name: str, node: int) -> None:
     """Kill what makes the cube as soon as a node of it exists."""
     words = ["testbed", "up", "hypercube:3", "--rate", "10mbit", "--name", name]
-    making = subprocess.Popen([sys.executable, "-m", "a2aflow", *words])
+    making = subprocess.Popen([sys.executable, "-m", "alltoall", *words])
     while not (NAMESPACES / f"a2a-{name}-{node}").exists():
         assert making.poll() is None
     making.kill()
@@ -202,7 +202,7 @@ def test_who_cannot_have_one_is_told_what_to_use(run: Run, monkeypatch: pytest.M
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     found = run("testbed", "up", "ring:4")
     assert found.code == MissingComponentError.exit_code
-    assert "a2aflow simulate" in found.err
+    assert "alltoall simulate" in found.err
     monkeypatch.undo()
     monkeypatch.setattr(shutil, "which", lambda _: None)
     monkeypatch.setattr(os, "geteuid", lambda: 0)

@@ -6,23 +6,23 @@ from pathlib import Path
 import pytest
 from fabrics import fabric, needs_testbed
 
-import a2aflow
-from a2aflow.errors import UsageError, VerificationError
-from a2aflow.runtime.launch import RunSettings, work_of
-from a2aflow.testbed import launch
-from a2aflow.testbed.launch import Work, run_on_bed
-from a2aflow.testbed.loads import pair_bytes
-from a2aflow.testbed.namespaces import counted
-from a2aflow.testbed.report import BedReport
+import alltoall
+from alltoall.errors import UsageError, VerificationError
+from alltoall.runtime.launch import RunSettings, work_of
+from alltoall.testbed import launch
+from alltoall.testbed.launch import Work, run_on_bed
+from alltoall.testbed.loads import pair_bytes
+from alltoall.testbed.namespaces import counted
+from alltoall.testbed.report import BedReport
 from gloo import INSTALLED
 from programs_in_c import compiled, mpi_of, with_engine, wrapped
 
 SETTINGS = RunSettings((48_000,), iterations=1, warmup=0, mpi="mpich", timeout=120)
 
 
-def ran(schedule: a2aflow.Schedule, through: str = "mpi") -> BedReport:
+def ran(schedule: alltoall.Schedule, through: str = "mpi") -> BedReport:
     """Run a schedule on a fabric of its own."""
-    report = a2aflow.run(
+    report = alltoall.run(
         schedule,
         on="testbed",
         sizes=[48_000],
@@ -39,7 +39,7 @@ def ran(schedule: a2aflow.Schedule, through: str = "mpi") -> BedReport:
 @needs_testbed
 def test_a_schedule_crosses_the_links_that_it_says() -> None:
     """Eight ranks over links one way, with the library's own beside them; counters agree."""
-    report = ran(a2aflow.schedule("genkautz:n=8,d=2"))
+    report = ran(alltoall.schedule("genkautz:n=8,d=2"))
     (row,) = report.rows
     assert row.counters_ok
     assert report.links_emulated
@@ -58,8 +58,8 @@ def test_many_short_steps_end(exchange: str, monkeypatch: pytest.MonkeyPatch) ->
     libfabric's tcp keeps 64 messages that nobody expects; less shows it sooner.
     """
     monkeypatch.setenv("FI_TCP_MAX_SAVED", "32")
-    monkeypatch.setenv("A2AFLOW_EXCHANGE", exchange)
-    schedule = a2aflow.schedule("hypercube:2", groups=[[0, 1, 2]])
+    monkeypatch.setenv("ALLTOALL_EXCHANGE", exchange)
+    schedule = alltoall.schedule("hypercube:2", groups=[[0, 1, 2]])
     assert schedule.steps > 64
     (row,) = ran(schedule).rows
     assert row.counters_ok
@@ -68,13 +68,13 @@ def test_many_short_steps_end(exchange: str, monkeypatch: pytest.MonkeyPatch) ->
 @needs_testbed
 def test_a_lowered_file_runs_where_the_user_says(tmp_path: Path) -> None:
     """Hosts behind switches: NIC halves are namespaces that only forward."""
-    schedule = a2aflow.schedule("hypercube:2", host_bandwidth=2)
+    schedule = alltoall.schedule("hypercube:2", host_bandwidth=2)
     path = tmp_path / "square.messages"
-    a2aflow.lower(schedule, to="messages").save(path)
+    alltoall.lower(schedule, to="messages").save(path)
     with pytest.raises(UsageError, match="--topology"):
-        a2aflow.run(path, on="testbed")
+        alltoall.run(path, on="testbed")
     topology = schedule.problem.topology
-    report = a2aflow.run(
+    report = alltoall.run(
         path, on="testbed", sizes=[48_000], iterations=1, topology=topology, native=False
     )
     assert isinstance(report, BedReport)
@@ -85,7 +85,7 @@ def test_a_lowered_file_runs_where_the_user_says(tmp_path: Path) -> None:
 @needs_testbed
 def test_ranks_of_torch_run_there_too() -> None:
     """Gloo over the same links."""
-    report = ran(a2aflow.schedule("hypercube:2"), through="torch")
+    report = ran(alltoall.schedule("hypercube:2"), through="torch")
     assert report.rows[0].counters_ok
     assert report.runtime.startswith("torch")
 
@@ -95,7 +95,7 @@ def test_bytes_on_other_links_than_said_are_found_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If ranks hand each other twice what the file says, the counters tell."""
-    schedule = a2aflow.schedule("ring:4")
+    schedule = alltoall.schedule("ring:4")
     schedule.save(tmp_path / "ring.json")
     parts = work_of(tmp_path / "ring.json", "mpi", None, SETTINGS)
     with fabric(schedule.problem.topology, "forged") as bed:
@@ -111,25 +111,25 @@ def test_bytes_on_other_links_than_said_are_found_out(
 @needs_testbed
 def test_a_schedule_for_another_fabric_is_refused(tmp_path: Path) -> None:
     """The same number of ranks does not make the same links."""
-    a2aflow.schedule("hypercube:2").save(tmp_path / "square.json")
-    with fabric(a2aflow.build("complete:4"), "others"), pytest.raises(UsageError, match="is for"):
-        a2aflow.run(tmp_path / "square.json", on="testbed", fabric="others")
+    alltoall.schedule("hypercube:2").save(tmp_path / "square.json")
+    with fabric(alltoall.build("complete:4"), "others"), pytest.raises(UsageError, match="is for"):
+        alltoall.run(tmp_path / "square.json", on="testbed", fabric="others")
     with pytest.raises(UsageError, match="no runtime 'gpu'"):
-        a2aflow.run(tmp_path / "square.json", on="testbed", through="gpu")
+        alltoall.run(tmp_path / "square.json", on="testbed", through="gpu")
 
 
 @needs_testbed
 def test_workloads_run_there_too() -> None:
     """A transform and a layer of experts, by links that the report names."""
-    report = a2aflow.fft3d("10x9x7", schedule="ring:4", iterations=1, rate="20mbit")
+    report = alltoall.fft3d("10x9x7", schedule="ring:4", iterations=1, rate="20mbit")
     assert report.links == "ring:4, links of 20Mbps"
     assert [row.way for row in report.rows] == ["library", "schedule"]
     assert report.checked == "sums"
-    with fabric(a2aflow.build("ring:4"), "shared"):
-        layer = a2aflow.moe(64, hidden=8, schedule="ring:4", iterations=1, fabric="shared")
+    with fabric(alltoall.build("ring:4"), "shared"):
+        layer = alltoall.moe(64, hidden=8, schedule="ring:4", iterations=1, fabric="shared")
         assert [row.error for row in layer.rows] == [0.0, 0.0]
         with pytest.raises(UsageError, match="expected --on mpi"):
-            a2aflow.moe(64, hidden=8, schedule="ring:4", on="torch", fabric="shared")
+            alltoall.moe(64, hidden=8, schedule="ring:4", on="torch", fabric="shared")
 
 
 @needs_testbed
@@ -139,8 +139,8 @@ def test_an_unchanged_program_runs_there(tmp_path: Path, shared: Path, kind: str
     mpi, mpicc = mpi_of(kind)
     program = compiled("alltoalls", mpicc, shared)
     with_engine(tmp_path, mpicc, shared)
-    a2aflow.schedule("ring:4").save(tmp_path / "ring.json")
-    with fabric(a2aflow.build("ring:4"), "wraps") as bed:
+    alltoall.schedule("ring:4").save(tmp_path / "ring.json")
+    with fabric(alltoall.build("ring:4"), "wraps") as bed:
         command = [*bed.prefix(), str(program)]
         said = wrapped([str(tmp_path / "ring.json"), "--report"], mpi, 4, command, tmp_path)
         sent = counted(bed).sent
@@ -155,9 +155,9 @@ def test_an_unchanged_program_runs_there(tmp_path: Path, shared: Path, kind: str
 @pytest.mark.parametrize("kind", ["schedule", "routes"])
 def test_a_cut_is_survived(kind: str) -> None:
     """A cable is cut under a run, which says so; what is left is solved and run."""
-    make = a2aflow.schedule if kind == "schedule" else a2aflow.route
-    answer: a2aflow.Schedule | a2aflow.Routes = make("complete:4")
-    report = a2aflow.run(
+    make = alltoall.schedule if kind == "schedule" else alltoall.route
+    answer: alltoall.Schedule | alltoall.Routes = make("complete:4")
+    report = alltoall.run(
         answer, on="testbed", sizes=[64_000], iterations=1, warmup=0, rate="10mbit", cut="0-1"
     )
     assert isinstance(report, BedReport)

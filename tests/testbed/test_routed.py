@@ -8,19 +8,19 @@ import numpy as np
 import pytest
 from fabrics import RATE, fabric, needs_testbed
 
-import a2aflow
-from a2aflow.errors import UsageError, VerificationError
-from a2aflow.ir.demand import Demand
-from a2aflow.ir.routes import Routes
-from a2aflow.ir.topology import Topology
-from a2aflow.lowering.tables.routed_file import RoutedFile, rebuild
-from a2aflow.routes.phases import split_phases
-from a2aflow.testbed import namespaces, routed
-from a2aflow.testbed.namespaces import Bed
-from a2aflow.testbed.plan import Plan
-from a2aflow.testbed.routed import RoutedRow, run_routes
-from a2aflow.testbed.shares import Pieces, pieces_of
-from a2aflow.testbed.steering import Steered, steer, steered
+import alltoall
+from alltoall.errors import UsageError, VerificationError
+from alltoall.ir.demand import Demand
+from alltoall.ir.routes import Routes
+from alltoall.ir.topology import Topology
+from alltoall.lowering.tables.routed_file import RoutedFile, rebuild
+from alltoall.routes.phases import split_phases
+from alltoall.testbed import namespaces, routed
+from alltoall.testbed.namespaces import Bed
+from alltoall.testbed.plan import Plan
+from alltoall.testbed.routed import RoutedRow, run_routes
+from alltoall.testbed.shares import Pieces, pieces_of
+from alltoall.testbed.steering import Steered, steer, steered
 
 KEYS = "bytes seconds throughput bound_throughput fraction counters_ok steal retransmits drops"
 
@@ -30,7 +30,7 @@ pytestmark = needs_testbed
 
 def routes_of(spec: str, method: str = "sssp") -> Routes:
     """Return routes without layers, which a fabric of Linux has no use for."""
-    return a2aflow.route(spec, method=method, layers=None)
+    return alltoall.route(spec, method=method, layers=None)
 
 
 def run(bed: Bed, routes: Routes, size: int = 20_000, **options: Any) -> RoutedRow:
@@ -81,7 +81,7 @@ def test_switches_and_uneven_demands() -> None:
     matrix = np.zeros((4, 4))
     matrix[0, 1:] = (1.0, 2.0, 0.5)
     matrix[3, 2] = 1.0
-    routes = a2aflow.route("switch:n=4", demand=Demand(4, matrix), method="sssp", layers=None)
+    routes = alltoall.route("switch:n=4", demand=Demand(4, matrix), method="sssp", layers=None)
     with fabric(routes.problem.topology) as bed:
         row = run(bed, routes)
         assert row.disagreements == ()
@@ -138,7 +138,7 @@ def test_a_cut_link_is_named_and_other_routes_run_again() -> None:
             run(broken, routes, silence=1.0)
         assert "0 to 1: not connected" in str(told.value)
         left = without(routes.problem.topology, {(0, 1), (1, 0)})
-        row = run(broken, a2aflow.route(left, method="sssp", layers=None))
+        row = run(broken, alltoall.route(left, method="sssp", layers=None))
         assert row.disagreements == ()
         assert row.bound_throughput == pytest.approx(3 * RATE / 4)
 
@@ -151,13 +151,13 @@ def without(topology: Topology, ends: set[tuple[int, int]]) -> Topology:
 
 def test_what_routes_were_lowered_to(tmp_path: Path) -> None:
     """XML for Open MPI: an address does what the hash of a fabric would."""
-    routes = a2aflow.route("hypercube:2")
-    a2aflow.lower(routes, to="ompi").save(tmp_path / "cube.xml")
+    routes = alltoall.route("hypercube:2")
+    alltoall.lower(routes, to="ompi").save(tmp_path / "cube.xml")
     routes.save(tmp_path / "cube.json")
-    lowered = a2aflow.load(tmp_path / "cube.xml")
+    lowered = alltoall.load(tmp_path / "cube.xml")
     assert isinstance(lowered, RoutedFile)
     found = rebuild(lowered, routes.problem, lowered.certificate)
-    assert a2aflow.load(tmp_path / "cube.json") == routes
+    assert alltoall.load(tmp_path / "cube.json") == routes
     assert found.time == routes.time
     with fabric(routes.problem.topology) as bed:
         row = run(bed, found)

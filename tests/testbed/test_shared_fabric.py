@@ -10,32 +10,32 @@ import numpy as np
 import pytest
 from fabrics import fabric, needs_testbed
 
-import a2aflow
-from a2aflow.cli.run import shared_table
-from a2aflow.errors import UsageError, VerificationError
-from a2aflow.ir.chunks import shards_of
-from a2aflow.lowering.programs.messages import messages_of
-from a2aflow.runtime.launch import RunSettings, work_of
-from a2aflow.runtime.metered import Reading
-from a2aflow.runtime.needs import demand_of
-from a2aflow.testbed import launch, public, sharing
-from a2aflow.testbed.launch import Work
-from a2aflow.testbed.loads import pair_bytes
-from a2aflow.testbed.namespaces import Bed, Counted
-from a2aflow.testbed.plan import Plan
-from a2aflow.testbed.report import BedReport, BedRow, SharedJob, SharedReport
-from a2aflow.testbed.sharing import share
+import alltoall
+from alltoall.cli.run import shared_table
+from alltoall.errors import UsageError, VerificationError
+from alltoall.ir.chunks import shards_of
+from alltoall.lowering.programs.messages import messages_of
+from alltoall.runtime.launch import RunSettings, work_of
+from alltoall.runtime.metered import Reading
+from alltoall.runtime.needs import demand_of
+from alltoall.testbed import launch, public, sharing
+from alltoall.testbed.launch import Work
+from alltoall.testbed.loads import pair_bytes
+from alltoall.testbed.namespaces import Bed, Counted
+from alltoall.testbed.plan import Plan
+from alltoall.testbed.report import BedReport, BedRow, SharedJob, SharedReport
+from alltoall.testbed.sharing import share
 
 SIZE = 32_000
 SETTINGS = RunSettings((SIZE,), iterations=1, warmup=0, mpi="mpich", timeout=120)
-ALL = a2aflow.schedule("ring:4")
+ALL = alltoall.schedule("ring:4")
 ROW = BedRow(SIZE, 1.0, 1.0, 1.0, 0, 1.0, 1.0, 1.0, None, None, None, True, None, 0.0, 0, 0)
 ALONE = BedReport("bed", "ring:4", 4, 1e6, "MPI", None, True, (ROW,), ())
 
 
-def across() -> a2aflow.Schedule:
+def across() -> alltoall.Schedule:
     """Return a schedule for two nodes of a ring that are opposite each other; others relay."""
-    return a2aflow.schedule("ring:4", groups=[[0, 2]], method="list", max_chunks=2)
+    return alltoall.schedule("ring:4", groups=[[0, 2]], method="list", max_chunks=2)
 
 
 @needs_testbed
@@ -49,7 +49,7 @@ def test_jobs_share_a_fabric(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr(public, "share", spied)
     across().save(tmp_path / "across.json")
-    report = a2aflow.run(
+    report = alltoall.run(
         ALL,
         on="testbed",
         jobs=[tmp_path / "across.json"],
@@ -147,22 +147,22 @@ def test_all_jobs_end_if_one_fails(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_what_cannot_share_is_refused(tmp_path: Path) -> None:
     """Before any fabric is made."""
-    a2aflow.route("ring:4").save(tmp_path / "routes.json")
+    alltoall.route("ring:4").save(tmp_path / "routes.json")
     with pytest.raises(UsageError, match=r"7 sizes for jobs .* expected one"):
-        a2aflow.run(ALL, on="testbed", jobs=[ALL])
+        alltoall.run(ALL, on="testbed", jobs=[ALL])
     with pytest.raises(UsageError, match="expected one of the two"):
-        a2aflow.run(ALL, on="testbed", jobs=[ALL], sizes=SIZE, cut="0-1")
+        alltoall.run(ALL, on="testbed", jobs=[ALL], sizes=SIZE, cut="0-1")
     with pytest.raises(UsageError, match="a Routes in the place of a job"):
-        a2aflow.run(ALL, on="testbed", jobs=[tmp_path / "routes.json"], sizes=SIZE)
+        alltoall.run(ALL, on="testbed", jobs=[tmp_path / "routes.json"], sizes=SIZE)
     with pytest.raises(UsageError, match="'mpi', which has none"):
-        a2aflow.run(ALL, on="mpi", jobs=[ALL], sizes=SIZE)
+        alltoall.run(ALL, on="mpi", jobs=[ALL], sizes=SIZE)
 
 
 @needs_testbed
 def test_jobs_for_other_links_are_refused() -> None:
     """All are for the topology of the first."""
     with pytest.raises(UsageError, match=r"is for complete:4, and the fabric .* ring:4"):
-        a2aflow.run(ALL, on="testbed", jobs=[a2aflow.schedule("complete:4")], sizes=SIZE)
+        alltoall.run(ALL, on="testbed", jobs=[alltoall.schedule("complete:4")], sizes=SIZE)
 
 
 def test_the_table_says_what_a_joint_schedule_saves() -> None:

@@ -3,18 +3,20 @@
 import numpy as np
 import pytest
 
-import a2aflow
-from a2aflow.errors import UsageError
-from a2aflow.ir.chunks import PerShard, shards_of
-from a2aflow.ir.demand import Demand
-from a2aflow.ir.routes import Routes
-from a2aflow.lowering.tables.routed_file import in_file_order
-from a2aflow.testbed.shares import MOST_CHUNKS, WEIGHTS, Pieces, pieces_of
+import alltoall
+from alltoall.errors import UsageError
+from alltoall.ir.chunks import PerShard, shards_of
+from alltoall.ir.demand import Demand
+from alltoall.ir.routes import Routes
+from alltoall.lowering.tables.routed_file import in_file_order
+from alltoall.testbed.shares import MOST_CHUNKS, WEIGHTS, Pieces, pieces_of
 
 
 def cube(method: str = "ewsp", demand: Demand | None = None) -> Routes:
     """Return routes of a cube in file order."""
-    return in_file_order(a2aflow.route("hypercube:3", demand=demand, method=method, layers=None))[0]
+    return in_file_order(alltoall.route("hypercube:3", demand=demand, method=method, layers=None))[
+        0
+    ]
 
 
 def covered(routes: Routes, shard: PerShard, cut: Pieces) -> None:

@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-import a2aflow
-from a2aflow.errors import UsageError
-from a2aflow.ir.demand import Demand
-from a2aflow.ir.topology import Topology
-from a2aflow.testbed.plan import Plan, merged
-from a2aflow.testbed.steering import batches, steered
+import alltoall
+from alltoall.errors import UsageError
+from alltoall.ir.demand import Demand
+from alltoall.ir.topology import Topology
+from alltoall.testbed.plan import Plan, merged
+from alltoall.testbed.steering import batches, steered
 
 LINES = """\
 address flush dev lo to fc02::/16
@@ -47,7 +47,7 @@ route add fc02:3:0::1/128 encap seg6 mode encap segs fc01:3:0::2 dev p1 initcwnd
 @pytest.mark.parametrize("steering", WAYS)
 def test_what_a_node_is_told(steering: str) -> None:
     """What was there before goes; then links, neighbours, addresses, and a way per route."""
-    routes = a2aflow.route("bipartite:2x2")
+    routes = alltoall.route("bipartite:2x2")
     plan = Plan("golden", routes.problem.topology, 1e6)
     found = batches(plan, steered(plan, routes), steering)
     assert sorted(found) == [0, 1, 2, 3]
@@ -56,7 +56,7 @@ def test_what_a_node_is_told(steering: str) -> None:
 
 def test_one_way_links_arrive_where_acknowledgements_would_leave() -> None:
     """The end of a link without a partner is the device of the channel back."""
-    routes = a2aflow.route("genkautz:n=8,d=2", method="sssp")
+    routes = alltoall.route("genkautz:n=8,d=2", method="sssp")
     plan = Plan("golden", routes.problem.topology, 1e6)
     text = batches(plan, steered(plan, routes), "plain")
     for cable in plan.cables:
@@ -71,7 +71,7 @@ def test_one_way_links_arrive_where_acknowledgements_would_leave() -> None:
 
 def test_a_sender_binds_the_way_back() -> None:
     """Acknowledgements take a route of the same pair, of the same number as far as there is one."""
-    routes = a2aflow.route("hypercube:3", method="ewsp", layers=None)
+    routes = alltoall.route("hypercube:3", method="ewsp", layers=None)
     found = steered(Plan("backs", routes.problem.topology, 1e6), routes)
     back = found.back
     assert np.array_equal(found.routes.source[back], found.routes.destination)
@@ -85,7 +85,7 @@ def test_pairs_that_send_one_way_get_a_way_back_without_data() -> None:
     """Acknowledgements need one; it is a shortest path, and has no weight."""
     matrix = np.zeros((8, 8))
     matrix[0, 7] = matrix[2, 3] = 1.0
-    routes = a2aflow.route("hypercube:3", demand=Demand(8, matrix), method="sssp")
+    routes = alltoall.route("hypercube:3", demand=Demand(8, matrix), method="sssp")
     found = steered(Plan("oneway", routes.problem.topology, 1e6), routes)
     idle = found.routes.weight == 0
     ends = np.stack((found.routes.source[idle], found.routes.destination[idle]), axis=1)
@@ -102,7 +102,7 @@ def test_pairs_that_send_one_way_get_a_way_back_without_data() -> None:
 def test_parallel_links_are_one_on_the_fabric() -> None:
     """Routes over either of two links take the one device that both became."""
     topology = Topology.from_links("twins", 2, [(0, 1), (0, 1), (1, 0), (1, 0)])
-    routes = a2aflow.route(topology, layers=None)
+    routes = alltoall.route(topology, layers=None)
     plan = Plan("twins", merged(topology)[0], 1e6)
     found = steered(plan, routes)
     assert plan.topology.links == 2
@@ -113,10 +113,10 @@ def test_parallel_links_are_one_on_the_fabric() -> None:
 
 def test_routes_of_another_topology_are_refused() -> None:
     """The fabric has other links."""
-    routes = a2aflow.route("hypercube:3", method="sssp")
-    plan = Plan("other", a2aflow.route("ring:8", method="sssp").problem.topology, 1e6)
+    routes = alltoall.route("hypercube:3", method="sssp")
+    plan = Plan("other", alltoall.route("ring:8", method="sssp").problem.topology, 1e6)
     with pytest.raises(UsageError, match="expected the topology that the fabric was"):
         steered(plan, routes)
     faster = replace(plan.topology, capacity=2 * plan.topology.capacity)
     with pytest.raises(UsageError, match="8 nodes, 16 links"):
-        steered(Plan("other", faster, 1e6), a2aflow.route("ring:8", method="sssp"))
+        steered(Plan("other", faster, 1e6), alltoall.route("ring:8", method="sssp"))

@@ -2,10 +2,10 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from a2aflow.errors import TopologyError
-from a2aflow.topologies.algebraic import slimfly, spectralfly
-from a2aflow.topologies.finite_fields import finite_field
-from a2aflow.topologies.properties import diameter
+from alltoall.errors import TopologyError
+from alltoall.topologies.algebraic import slimfly, spectralfly
+from alltoall.topologies.finite_fields import finite_field
+from alltoall.topologies.properties import diameter
 
 
 @pytest.mark.parametrize("q", [3, 4, 5, 7, 8, 9, 11, 13, 16, 17])

@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-import a2aflow
-from a2aflow.errors import FormatError, InputError, UsageError
-from a2aflow.topologies.background import background_rates, without_background
+import alltoall
+from alltoall.errors import FormatError, InputError, UsageError
+from alltoall.topologies.background import background_rates, without_background
 
-RING = a2aflow.build("ring:4")
-FLOW = a2aflow.solve(RING)
-ROUTES = a2aflow.route(RING)
+RING = alltoall.build("ring:4")
+FLOW = alltoall.solve(RING)
+ROUTES = alltoall.route(RING)
 
 
 def test_rates_of_links_however_they_are_given(tmp_path: Path) -> None:
@@ -40,14 +40,14 @@ def test_rates_of_links_however_they_are_given(tmp_path: Path) -> None:
 def test_half_of_every_link_takes_twice_as_long(tmp_path: Path) -> None:
     """For all that is computed, and for what is simulated; the bound knows it too."""
     half = np.full(RING.links, 0.5)
-    assert a2aflow.solve(RING, background=half).time == pytest.approx(2 * FLOW.time)
-    assert a2aflow.route(RING, background=half).time == pytest.approx(2 * ROUTES.time)
-    schedule = a2aflow.schedule(RING)
-    assert a2aflow.schedule(RING, background=half).time == pytest.approx(2 * schedule.time)
-    a2aflow.lower(schedule, to="messages").save(tmp_path / "messages")
+    assert alltoall.solve(RING, background=half).time == pytest.approx(2 * FLOW.time)
+    assert alltoall.route(RING, background=half).time == pytest.approx(2 * ROUTES.time)
+    schedule = alltoall.schedule(RING)
+    assert alltoall.schedule(RING, background=half).time == pytest.approx(2 * schedule.time)
+    alltoall.lower(schedule, to="messages").save(tmp_path / "messages")
     cases: tuple[Any, ...] = ((schedule, None), (ROUTES, None), (tmp_path / "messages", RING))
     for subject, topology in cases:
-        found = a2aflow.simulate(
+        found = alltoall.simulate(
             subject, link_bandwidth=1e9, sizes=10**6, background=half, topology=topology
         )
         assert found.seconds == pytest.approx(4e-3)
@@ -56,7 +56,7 @@ def test_half_of_every_link_takes_twice_as_long(tmp_path: Path) -> None:
 
 def test_parallel_links_share_a_rate(tmp_path: Path) -> None:
     """As their capacities are."""
-    double = a2aflow.Topology.from_links("two", 2, [(0, 1, 1), (0, 1, 3), (1, 0, 1)])
+    double = alltoall.Topology.from_links("two", 2, [(0, 1, 1), (0, 1, 3), (1, 0, 1)])
     path = tmp_path / "load"
     path.write_text("0 1 2\n")
     assert background_rates(path, double).tolist() == [0.5, 1.5, 0.0]
@@ -88,8 +88,8 @@ def test_what_cannot_be_taken_away(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"shape \(3,\); expected a rate"):
         background_rates(np.ones(3), RING)
     with pytest.raises(InputError, match="expected the 10 of ring:5"):
-        background_rates(FLOW, a2aflow.build("ring:5"))
-    a2aflow.schedule(RING).save(tmp_path / "schedule.json")
+        background_rates(FLOW, alltoall.build("ring:5"))
+    alltoall.schedule(RING).save(tmp_path / "schedule.json")
     with pytest.raises(UsageError, match="a Schedule in the place of a background"):
         background_rates(tmp_path / "schedule.json", RING)
     with pytest.raises(UsageError, match="background @much"):

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-import a2aflow
-from a2aflow.errors import TopologyError
-from a2aflow.flows.bounds import cable_bound, regular_bound
-from a2aflow.topologies.catalogue import times
-from a2aflow.topologies.properties import mean_distance
+import alltoall
+from alltoall.errors import TopologyError
+from alltoall.flows.bounds import cable_bound, regular_bound
+from alltoall.topologies.catalogue import times
+from alltoall.topologies.properties import mean_distance
 
 TIMES = times()
 KEYS = [(n, d, bool(one_way)) for n, d, one_way in TIMES["key"].tolist()]
@@ -23,7 +23,7 @@ def test_every_entry_is_regular_connected_and_as_near_as_its_time() -> None:
     """Its certified time is not below what its distances need, nor below a bound."""
     for key, time, bound in zip(KEYS, TIMES["time"], TIMES["bound"], strict=True):
         n, d, one_way = key
-        topology = a2aflow.build(spec_of(key))
+        topology = alltoall.build(spec_of(key))
         assert set(topology.out_degree.tolist()) == set(topology.in_degree.tolist()) == {d}
         assert topology.bidirectional or one_way
         needed = mean_distance(topology) * (n - 1) / d
@@ -36,7 +36,7 @@ def test_every_entry_is_regular_connected_and_as_near_as_its_time() -> None:
 @pytest.mark.parametrize("key", KEYS[:: len(KEYS) // 6])
 def test_a_solver_finds_the_time_of_an_entry(key: tuple[int, int, bool]) -> None:
     """From its links alone."""
-    flow = a2aflow.solve(spec_of(key), method="first-order", gap=1e-3)
+    flow = alltoall.solve(spec_of(key), method="first-order", gap=1e-3)
     time = TIMES["time"][KEYS.index(key)]
     assert flow.bound <= time * (1 + 1e-9)
     assert flow.time == pytest.approx(time, rel=3e-3)
@@ -56,4 +56,4 @@ def test_no_entry_is_worse_than_generalized_kautz_and_most_are_better() -> None:
 def test_what_is_not_there_is_said() -> None:
     """With what is."""
     with pytest.raises(TopologyError, match=r"the catalogue, which has n = 8 to .* and d = 2 to 8"):
-        a2aflow.build("best:n=5,d=2")
+        alltoall.build("best:n=5,d=2")

@@ -5,19 +5,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import a2aflow
-from a2aflow.errors import A2AFlowError, FormatError, TopologyError, UsageError
-from a2aflow.flows import solve
-from a2aflow.ir.problem import Problem
-from a2aflow.ir.schedule import Schedule
-from a2aflow.ir.topology import Topology
-from a2aflow.lowering import targets_for
-from a2aflow.runtime.in_process import Alltoall
-from a2aflow.schedules.steps import least_steps
-from a2aflow.topologies.clusters import compose
-from a2aflow.topologies.formats import read_topology, write_topology
-from a2aflow.topologies.hosts import HOSTS, Host
-from a2aflow.topologies.spec import build, sized
+import alltoall
+from alltoall.errors import AlltoallError, FormatError, TopologyError, UsageError
+from alltoall.flows import solve
+from alltoall.ir.problem import Problem
+from alltoall.ir.schedule import Schedule
+from alltoall.ir.topology import Topology
+from alltoall.lowering import targets_for
+from alltoall.runtime.in_process import Alltoall
+from alltoall.schedules.steps import least_steps
+from alltoall.topologies.clusters import compose
+from alltoall.topologies.formats import read_topology, write_topology
+from alltoall.topologies.hosts import HOSTS, Host
+from alltoall.topologies.spec import build, sized
 from command_line import Run
 from lowered_files import check_lowered
 
@@ -48,7 +48,7 @@ def links_of(topology: Topology, tail: str, head: str) -> list[float]:
 def check_run(spec: str, time: float, *targets: str) -> None:
     """Schedule a cluster within a known time, lower it, and move random bytes by it."""
     topology = build(spec)
-    found = a2aflow.schedule(topology)
+    found = alltoall.schedule(topology)
     assert found.bound == pytest.approx(time)
     assert found.time == pytest.approx(time)
     for name in targets:
@@ -82,7 +82,7 @@ def test_the_hierarchy_is_in_the_names() -> None:
         *("host0:switch", "host1:switch", "host2:switch"),
         *("host0:nic0", "host0:nic1", "host1:nic0", "host1:nic1", "host2:nic0", "host2:nic1"),
     )
-    assert a2aflow.solve(topology, groups=[["host0:gpu1", "host2:gpu0"]]).time > 0
+    assert alltoall.solve(topology, groups=[["host0:gpu1", "host2:gpu0"]]).time > 0
 
 
 def test_cables_are_dealt_out_to_nics() -> None:
@@ -253,5 +253,5 @@ def test_what_is_no_cluster_file_is_refused(
         read_topology(path)
     assert str(path) in str(caught.value)
     path.write_text("hosts = [1]")
-    with pytest.raises(A2AFlowError, match="is 1; expected a table"):
+    with pytest.raises(AlltoallError, match="is 1; expected a table"):
         read_topology(path)

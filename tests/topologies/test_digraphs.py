@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from a2aflow.errors import TopologyError
-from a2aflow.ir.topology import Topology
-from a2aflow.topologies.digraphs import _rewired, circulant, debruijn, gendebruijn, genkautz, kautz
-from a2aflow.topologies.properties import diameter
+from alltoall.errors import TopologyError
+from alltoall.ir.topology import Topology
+from alltoall.topologies.digraphs import _rewired, circulant, debruijn, gendebruijn, genkautz, kautz
+from alltoall.topologies.properties import diameter
 
 
 def _graph(topology: Topology) -> "nx.MultiDiGraph[int]":

@@ -3,12 +3,12 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from a2aflow.errors import TopologyError
-from a2aflow.ir.topology import Topology
-from a2aflow.topologies import expanders
-from a2aflow.topologies.expanders import jellyfish, xpander
-from a2aflow.topologies.hierarchical import complete
-from a2aflow.topologies.properties import diameter
+from alltoall.errors import TopologyError
+from alltoall.ir.topology import Topology
+from alltoall.topologies import expanders
+from alltoall.topologies.expanders import jellyfish, xpander
+from alltoall.topologies.hierarchical import complete
+from alltoall.topologies.properties import diameter
 
 BOTH = pytest.mark.parametrize("family", [jellyfish, xpander])
 Build = Callable[..., Topology]

@@ -4,10 +4,10 @@ from math import factorial
 
 import pytest
 
-from a2aflow.flows.symmetry.automorphisms import count_automorphisms
-from a2aflow.topologies.families import FAMILIES
-from a2aflow.topologies.properties import diameter, girth
-from a2aflow.topologies.spec import build
+from alltoall.flows.symmetry.automorphisms import count_automorphisms
+from alltoall.topologies.families import FAMILIES
+from alltoall.topologies.properties import diameter, girth
+from alltoall.topologies.spec import build
 
 # spec, nodes, links, out-degrees, diameter, girth, automorphisms
 PINNED = [

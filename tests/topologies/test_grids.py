@@ -4,9 +4,9 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from a2aflow.errors import TopologyError
-from a2aflow.ir.topology import Topology
-from a2aflow.topologies.grids import (
+from alltoall.errors import TopologyError
+from alltoall.ir.topology import Topology
+from alltoall.topologies.grids import (
     hypercube,
     hyperx,
     mesh,
@@ -14,8 +14,8 @@ from a2aflow.topologies.grids import (
     torus,
     twisted_hypercube,
 )
-from a2aflow.topologies.hierarchical import complete
-from a2aflow.topologies.properties import diameter
+from alltoall.topologies.hierarchical import complete
+from alltoall.topologies.properties import diameter
 
 
 def _arcs(topology: Topology) -> set[tuple[int, int]]:

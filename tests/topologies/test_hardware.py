@@ -2,14 +2,14 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from a2aflow.errors import TopologyError
-from a2aflow.flows.symmetry.automorphisms import count_automorphisms
-from a2aflow.ir.topology import Topology
-from a2aflow.topologies.grids import torus
-from a2aflow.topologies.hardware import dgx1, dgx2, ndv2
-from a2aflow.topologies.properties import diameter
-from a2aflow.topologies.spec import build
-from a2aflow.topologies.tpu import tpuv4
+from alltoall.errors import TopologyError
+from alltoall.flows.symmetry.automorphisms import count_automorphisms
+from alltoall.ir.topology import Topology
+from alltoall.topologies.grids import torus
+from alltoall.topologies.hardware import dgx1, dgx2, ndv2
+from alltoall.topologies.properties import diameter
+from alltoall.topologies.spec import build
+from alltoall.topologies.tpu import tpuv4
 
 # NVLinks between each two GPUs, as published in matrix form.
 DGX1 = """

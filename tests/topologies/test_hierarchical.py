@@ -3,10 +3,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from a2aflow.errors import TopologyError
-from a2aflow.ir.topology import Topology
-from a2aflow.topologies.hierarchical import bipartite, complete, dragonfly, fattree
-from a2aflow.topologies.properties import diameter
+from alltoall.errors import TopologyError
+from alltoall.ir.topology import Topology
+from alltoall.topologies.hierarchical import bipartite, complete, dragonfly, fattree
+from alltoall.topologies.properties import diameter
 
 
 @pytest.mark.parametrize(("a", "h"), [(2, 1), (4, 2), (6, 3), (3, 2)])

@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from a2aflow.errors import TopologyError
-from a2aflow.ir.problem import Problem
-from a2aflow.ir.topology import Topology
-from a2aflow.topologies import operators
-from a2aflow.topologies.cables import partner_links
+from alltoall.errors import TopologyError
+from alltoall.ir.problem import Problem
+from alltoall.ir.topology import Topology
+from alltoall.topologies import operators
+from alltoall.topologies.cables import partner_links
 
 
 def ring(nodes: int, capacity: float = 1.0) -> Topology:

@@ -11,18 +11,18 @@ from hypothesis import strategies as st
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import shortest_path
 
-from a2aflow.errors import TopologyError
-from a2aflow.flows.symmetry.automorphisms import count_automorphisms
-from a2aflow.ir.arrays import Floats, Ints
-from a2aflow.ir.topology import Topology
-from a2aflow.topologies import properties
-from a2aflow.topologies.properties import (
+from alltoall.errors import TopologyError
+from alltoall.flows.symmetry.automorphisms import count_automorphisms
+from alltoall.ir.arrays import Floats, Ints
+from alltoall.ir.topology import Topology
+from alltoall.topologies import properties
+from alltoall.topologies.properties import (
     diameter,
     girth,
     hop_distances,
     mean_distance,
 )
-from a2aflow.topologies.spec import build
+from alltoall.topologies.spec import build
 
 
 def _directed(nodes: int, links: Sequence[Sequence[float]]) -> Topology:

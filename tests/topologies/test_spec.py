@@ -1,8 +1,8 @@
 import pytest
 
-from a2aflow.errors import TopologyError, UsageError
-from a2aflow.topologies.families import FAMILIES
-from a2aflow.topologies.spec import _KINDS, build
+from alltoall.errors import TopologyError, UsageError
+from alltoall.topologies.families import FAMILIES
+from alltoall.topologies.spec import _KINDS, build
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,12 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from a2aflow.errors import TopologyError
-from a2aflow.ir.topology import Topology
-from a2aflow.topologies.hierarchical import megafly
-from a2aflow.topologies.properties import diameter
-from a2aflow.topologies.star_products import _inductive_quad, bundlefly, polarfly, polarstar
-from a2aflow.topologies.tpu import boardfly, tpuv5p
+from alltoall.errors import TopologyError
+from alltoall.ir.topology import Topology
+from alltoall.topologies.hierarchical import megafly
+from alltoall.topologies.properties import diameter
+from alltoall.topologies.star_products import _inductive_quad, bundlefly, polarfly, polarstar
+from alltoall.topologies.tpu import boardfly, tpuv5p
 
 
 def _simple(topology: Topology) -> bool:

@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from thread_ranks import Hub, ThreadExchange, ThreadRanks, on_threads
 
-from a2aflow.errors import UsageError
-from a2aflow.workloads.fft3d import BANDS, Transform, needed_bytes, transform
-from a2aflow.workloads.ranks import Way
-from a2aflow.workloads.slabs import ITEM_BYTES, MAX_SIDE, Slabs, parse_grid
-from a2aflow.workloads.spectrum import TOLERANCE, Complex, Truth, planes
-from a2aflow.workloads.turns import Turns
+from alltoall.errors import UsageError
+from alltoall.workloads.fft3d import BANDS, Transform, needed_bytes, transform
+from alltoall.workloads.ranks import Way
+from alltoall.workloads.slabs import ITEM_BYTES, MAX_SIDE, Slabs, parse_grid
+from alltoall.workloads.spectrum import TOLERANCE, Complex, Truth, planes
+from alltoall.workloads.turns import Turns
 
 TURNS = Turns(iterations=2, warmup=1)
 CALLS = 1 + 3 + 1

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from thread_ranks import ThreadExchange, ThreadRanks, on_threads
 
-from a2aflow.errors import UsageError
-from a2aflow.workloads.moe import STEPS, Layer, dispatch_and_combine, needed_bytes
-from a2aflow.workloads.ranks import Way
-from a2aflow.workloads.router import (
+from alltoall.errors import UsageError
+from alltoall.workloads.moe import STEPS, Layer, dispatch_and_combine, needed_bytes
+from alltoall.workloads.ranks import Way
+from alltoall.workloads.router import (
     MAX_SKEW,
     Router,
     applied,
@@ -18,7 +18,7 @@ from a2aflow.workloads.router import (
     sent_table,
     skew_statistics,
 )
-from a2aflow.workloads.turns import Turns
+from alltoall.workloads.turns import Turns
 
 ROUTER = Router(ranks=4, tokens=13, hidden=6, experts_per_rank=3, top_k=2, skew=1.0, seed=2)
 TURNS = Turns(iterations=2, warmup=1)

@@ -8,17 +8,17 @@ from typing import Any
 
 import pytest
 
-import a2aflow
-from a2aflow.cli.workload import fft_table, moe_table
-from a2aflow.errors import LimitError, MissingComponentError, UsageError, VerificationError
-from a2aflow.ir.files.json import schedule_to_json, write_json
-from a2aflow.ir.schedule import Schedule
-from a2aflow.runtime.mpiexec import Mpi, find_mpi
-from a2aflow.topologies.spec import build
-from a2aflow.workloads import launch
-from a2aflow.workloads.launch import ExchangeSpec, Launch, WaySpec, library_way, require_memory
-from a2aflow.workloads.reports import FftReport, FftRow, MoeReport, MoeRow, Predicted
-from a2aflow.workloads.turns import Turns
+import alltoall
+from alltoall.cli.workload import fft_table, moe_table
+from alltoall.errors import LimitError, MissingComponentError, UsageError, VerificationError
+from alltoall.ir.files.json import schedule_to_json, write_json
+from alltoall.ir.schedule import Schedule
+from alltoall.runtime.mpiexec import Mpi, find_mpi
+from alltoall.topologies.spec import build
+from alltoall.workloads import launch
+from alltoall.workloads.launch import ExchangeSpec, Launch, WaySpec, library_way, require_memory
+from alltoall.workloads.reports import FftReport, FftRow, MoeReport, MoeRow, Predicted
+from alltoall.workloads.turns import Turns
 from command_line import Run
 from gloo import needs_torch
 from hop_schedules import hop_schedule
@@ -72,8 +72,8 @@ def test_fft3d_by_three_ways_where_another_mpi_starts_ranks() -> None:
     """What others plug in is timed beside the rest, and may decide where ranks run."""
     found = find_mpi("mpich")
     mpi = Entered(found.kind, found.mpiexec, found.environment)
-    third = WaySpec("third", [ExchangeSpec("a2aflow.workloads.over_mpi:ByLibrary")])
-    report = a2aflow.fft3d(8, schedule=square(), mpi=mpi, others=[third], **QUICK)
+    third = WaySpec("third", [ExchangeSpec("alltoall.workloads.over_mpi:ByLibrary")])
+    report = alltoall.fft3d(8, schedule=square(), mpi=mpi, others=[third], **QUICK)
     assert mpi.asked == [4]
     assert report.even
     assert [row.way for row in report.rows] == ["library", "schedule", "third"]
@@ -83,7 +83,7 @@ def test_fft3d_by_three_ways_where_another_mpi_starts_ranks() -> None:
 @needs_mpi
 def test_fft3d_without_a_schedule() -> None:
     """There is one way, and nothing to compare."""
-    report = a2aflow.fft3d("5x4x3", ranks=3, **QUICK)
+    report = alltoall.fft3d("5x4x3", ranks=3, **QUICK)
     assert ([row.way for row in report.rows], report.speedup) == (["library"], None)
 
 
@@ -127,18 +127,18 @@ def test_moe_by_template_and_solved_again(run: Run) -> None:
 def test_moe_of_messages(tmp_path: Path) -> None:
     """They name no links, so nothing is predicted, and there is nothing to solve on."""
     path = tmp_path / "square.messages"
-    path.write_text(str(a2aflow.lower(square(), to="messages").text))
-    report = a2aflow.moe(50, hidden=4, schedule=path, **QUICK)
+    path.write_text(str(alltoall.lower(square(), to="messages").text))
+    report = alltoall.moe(50, hidden=4, schedule=path, **QUICK)
     assert [row.way for row in report.rows] == ["library", "template"]
     assert report.rows[1].predicted_dispatch is None
     with pytest.raises(UsageError, match="nothing to solve again"):
-        a2aflow.moe(50, schedule=path, resolve=True)
+        alltoall.moe(50, schedule=path, resolve=True)
 
 
 @needs_torch
 def test_moe_over_torch() -> None:
     """By our backend against gloo's own, template and solved again."""
-    report = a2aflow.moe(60, hidden=4, on="torch", schedule=square(), resolve=True, **QUICK)
+    report = alltoall.moe(60, hidden=4, on="torch", schedule=square(), resolve=True, **QUICK)
     assert "gloo" in report.runtime
     assert [(row.way, row.error) for row in report.rows] == [
         ("library", 0.0),
@@ -147,8 +147,8 @@ def test_moe_over_torch() -> None:
     ]
     assert [row.carrier for row in report.rows] == [
         "gloo all_to_all_single",
-        "schedule, backend a2aflow",
-        "schedule, backend a2aflow",
+        "schedule, backend alltoall",
+        "schedule, backend alltoall",
     ]
 
 
@@ -184,19 +184,19 @@ def test_wrong_words(words: tuple[object, ...], problem: str, run: Run) -> None:
 def test_what_is_no_schedule_is_refused(tmp_path: Path) -> None:
     """Routes say nothing of chunks; a schedule of groups has none for most pairs."""
     path = tmp_path / "routes.json"
-    a2aflow.route("ring:4").save(path)
+    alltoall.route("ring:4").save(path)
     with pytest.raises(UsageError, match="a Routes; expected a schedule"):
-        a2aflow.fft3d(8, schedule=path)
+        alltoall.fft3d(8, schedule=path)
     with pytest.raises(UsageError, match="no chunks for some pairs"):
-        a2aflow.fft3d(8, schedule=a2aflow.schedule("ring:4", groups=[(0, 1), (2, 3)]))
+        alltoall.fft3d(8, schedule=alltoall.schedule("ring:4", groups=[(0, 1), (2, 3)]))
 
 
 def test_what_does_not_fit_into_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Before anything is made, with what to do."""
     with pytest.raises(LimitError, match="take a smaller grid"):
-        a2aflow.fft3d(10_000, ranks=4)
+        alltoall.fft3d(10_000, ranks=4)
     with pytest.raises(LimitError, match="take fewer tokens"):
-        a2aflow.moe(1 << 24, hidden=4096, ranks=4)
+        alltoall.moe(1 << 24, hidden=4096, ranks=4)
     monkeypatch.setattr(launch, "available_bytes", lambda: None)
     require_memory(1 << 60, 4, "it is not known")
 
@@ -205,7 +205,7 @@ def test_what_does_not_fit_into_memory_is_refused(monkeypatch: pytest.MonkeyPatc
 def test_a_rank_that_fails_ends_all() -> None:
     """What cannot be made in a rank is told as the rank told it."""
     wrong = WaySpec(
-        "wrong", [ExchangeSpec("a2aflow.workloads.over_mpi:BySchedule", {"messages": "no"})]
+        "wrong", [ExchangeSpec("alltoall.workloads.over_mpi:BySchedule", {"messages": "no"})]
     )
     asked = {"grid": (4, 4, 4), "seed": 0, "gathered_points": 0}
     with pytest.raises(VerificationError, match="a rank ended early"):
@@ -216,9 +216,9 @@ def test_without_torch_the_component_is_missing(monkeypatch: pytest.MonkeyPatch)
     """Nothing is started, and it is said what to install."""
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(MissingComponentError, match="torch is not installed"):
-        a2aflow.moe(8, hidden=2, ranks=2, on="torch")
+        alltoall.moe(8, hidden=2, ranks=2, on="torch")
     with pytest.raises(MissingComponentError, match="mpi4py is not installed"):
-        a2aflow.moe(8, hidden=2, ranks=2)
+        alltoall.moe(8, hidden=2, ranks=2)
 
 
 FFT = FftReport(

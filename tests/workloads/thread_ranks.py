@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from a2aflow.ir.chunks import PerShard
-from a2aflow.workloads.ranks import Bytes
+from alltoall.ir.chunks import PerShard
+from alltoall.workloads.ranks import Bytes
 
 PATIENCE = 60
 """Seconds after which a rank that waits for one that failed gives up."""

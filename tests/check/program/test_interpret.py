@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from a2aflow.check.program.alltoall import check_all_to_all, first_wrong, numbered_inputs
-from a2aflow.check.program.interpret import interpret
-from a2aflow.errors import InputError
-from a2aflow.ir.chunks import Chunks
-from a2aflow.ir.program import (
+from alltoall.check.program.alltoall import check_all_to_all, first_wrong, numbered_inputs
+from alltoall.check.program.interpret import interpret
+from alltoall.errors import InputError
+from alltoall.ir.chunks import Chunks
+from alltoall.ir.program import (
     Buffer,
     Instruction,
     Op,
@@ -19,8 +19,8 @@ from a2aflow.ir.program import (
     Step,
     Thread,
 )
-from a2aflow.lowering.programs.compile import program_of
-from a2aflow.topologies.spec import build
+from alltoall.lowering.programs.compile import program_of
+from alltoall.topologies.spec import build
 from hop_schedules import hop_schedule
 
 RING = program_of(hop_schedule(build("ring:4")))

@@ -4,14 +4,14 @@ from collections.abc import Sequence
 
 import pytest
 
-from a2aflow.check.program import races as shadow
-from a2aflow.check.program.alltoall import AllToAllReport, check_all_to_all, numbered_inputs
-from a2aflow.check.program.interpret_plan import check_plan, interpret_plan
-from a2aflow.check.program.memory import MAX_NAMED
-from a2aflow.errors import InputError
-from a2aflow.ir.chunks import Chunks
-from a2aflow.ir.execution_plan import Copy, ExecutionPlan, Operation, PlanOp, RankPlan
-from a2aflow.ir.program import Buffer, Instruction, Op, Place, Program, RankProgram, Thread
+from alltoall.check.program import races as shadow
+from alltoall.check.program.alltoall import AllToAllReport, check_all_to_all, numbered_inputs
+from alltoall.check.program.interpret_plan import check_plan, interpret_plan
+from alltoall.check.program.memory import MAX_NAMED
+from alltoall.errors import InputError
+from alltoall.ir.chunks import Chunks
+from alltoall.ir.execution_plan import Copy, ExecutionPlan, Operation, PlanOp, RankPlan
+from alltoall.ir.program import Buffer, Instruction, Op, Place, Program, RankProgram, Thread
 
 IN, OUT, SCRATCH = Buffer.INPUT, Buffer.OUTPUT, Buffer.SCRATCH
 NOP = Operation(PlanOp.NOP)

@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from a2aflow.check.program.levels import Levels
-from a2aflow.check.program.pacing import paced_time
-from a2aflow.ir.chunks import Chunks
-from a2aflow.ir.program import Buffer, Instruction, Op, Place, Program, RankProgram, Step, Thread
-from a2aflow.ir.topology import Topology
-from a2aflow.lowering.programs.compile import program_of
-from a2aflow.topologies.operators import with_host_bandwidth
-from a2aflow.topologies.spec import build
+from alltoall.check.program.levels import Levels
+from alltoall.check.program.pacing import paced_time
+from alltoall.ir.chunks import Chunks
+from alltoall.ir.program import Buffer, Instruction, Op, Place, Program, RankProgram, Step, Thread
+from alltoall.ir.topology import Topology
+from alltoall.lowering.programs.compile import program_of
+from alltoall.topologies.operators import with_host_bandwidth
+from alltoall.topologies.spec import build
 from hop_schedules import hop_schedule
 
 

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from a2aflow.check.program.memory import MAX_NAMED, Memory
-from a2aflow.check.program.races import MAX_THREADS, Access, Clash, Clock, Shadow, check_threads
-from a2aflow.check.program.threads import Runner, learn
-from a2aflow.errors import InputError
-from a2aflow.ir.program import Buffer, Place
+from alltoall.check.program.memory import MAX_NAMED, Memory
+from alltoall.check.program.races import MAX_THREADS, Access, Clash, Clock, Shadow, check_threads
+from alltoall.check.program.threads import Runner, learn
+from alltoall.errors import InputError
+from alltoall.ir.program import Buffer, Place
 
 
 def knows(*ticks: int) -> Clock:

@@ -1,4 +1,4 @@
-/* A program that knows nothing of a2aflow: every way to make an all-to-all, and what must come of it.
+/* A program that knows nothing of alltoall: every way to make an all-to-all, and what must come of it.
  *
  *   mpiexec -n N ./alltoalls [multiple]
  *

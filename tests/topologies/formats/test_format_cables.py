@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from a2aflow.errors import FormatError
-from a2aflow.ir.topology import Topology
-from a2aflow.topologies.formats import edgelist, read_topology
+from alltoall.errors import FormatError
+from alltoall.ir.topology import Topology
+from alltoall.topologies.formats import edgelist, read_topology
 from command_line import Run
 
 Edges = list[tuple[int, int]]

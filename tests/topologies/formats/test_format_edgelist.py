@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from a2aflow.errors import A2AFlowError, FormatError
-from a2aflow.ir.bandwidth import rate_in_words
-from a2aflow.ir.topology import Topology
-from a2aflow.topologies.formats import edgelist
+from alltoall.errors import AlltoallError, FormatError
+from alltoall.ir.bandwidth import rate_in_words
+from alltoall.ir.topology import Topology
+from alltoall.topologies.formats import edgelist
 
 
 def read(text: str, directed: bool = False) -> Topology:
@@ -109,7 +109,7 @@ def test_names_cannot_inject_lines() -> None:
 @settings(max_examples=200, deadline=None)
 def test_any_text_is_read_or_refused(text: str) -> None:
     """No text makes the reader fail in another way than by its own errors."""
-    with contextlib.suppress(A2AFlowError):
+    with contextlib.suppress(AlltoallError):
         read(text)
 
 

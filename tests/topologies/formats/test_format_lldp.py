@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import a2aflow
-from a2aflow.errors import A2AFlowError, FormatError, UsageError
-from a2aflow.ir.topology import Topology
-from a2aflow.topologies.formats import lldp_json, read_topology
+import alltoall
+from alltoall.errors import AlltoallError, FormatError, UsageError
+from alltoall.ir.topology import Topology
+from alltoall.topologies.formats import lldp_json, read_topology
 from command_line import Run
 
 Ports = dict[str, tuple[str, str]]
@@ -194,7 +194,7 @@ def test_damaged_files_are_read_or_refused(data: st.DataObject) -> None:
     start = data.draw(st.integers(0, len(text)))
     patch = data.draw(st.text(alphabet='[]{}",:1a', max_size=5))
     broken = text[:start] + patch + text[start + data.draw(st.integers(0, 40)) :]
-    with contextlib.suppress(A2AFlowError):
+    with contextlib.suppress(AlltoallError):
         lldp_json.read({"a": broken, "b": PAIR["b"]}, "rack", "rack")
 
 
@@ -203,8 +203,8 @@ def test_verbs_and_the_library_take_a_folder(run: Run, tmp_path: Path) -> None:
     files = {f"{host}.json": as_json(ports, HUNDRED) for host, ports in TRIANGLE.items()}
     folder = save(tmp_path / "rack", files | {".cache": "x"})
     assert run("solve", folder, "--json").json["throughput_GBps"] == pytest.approx(25.0)
-    assert a2aflow.solve(folder).time == a2aflow.solve(str(folder)).time == 1.0
-    assert a2aflow.load(folder) == read_topology(folder)
+    assert alltoall.solve(folder).time == alltoall.solve(str(folder)).time == 1.0
+    assert alltoall.load(folder) == read_topology(folder)
     assert run("topology", folder, "--format", "lldp").code == 0
     one = run("solve", folder / "a.json")
     assert one.code == 3

@@ -8,10 +8,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from a2aflow.errors import A2AFlowError, FormatError, TopologyError
-from a2aflow.ir.topology import Topology
-from a2aflow.topologies.formats import msccl_json
-from a2aflow.topologies.formats.msccl_hubs import Arc, Links, Switch, expand
+from alltoall.errors import AlltoallError, FormatError, TopologyError
+from alltoall.ir.topology import Topology
+from alltoall.topologies.formats import msccl_json
+from alltoall.topologies.formats.msccl_hubs import Arc, Links, Switch, expand
 
 Row = tuple[list[int], list[int], float, str]
 
@@ -242,7 +242,7 @@ def test_hubs_carry_exactly_what_switches_allow(
     links, switches, weights = drawn
     try:
         _, modelled = expand(4, links, switches, "t.json")
-    except A2AFlowError:
+    except AlltoallError:
         assume(False)
     expected = best_by_definition(links, switches, weights)
     assert best_over_hubs(links, modelled, weights) == pytest.approx(expected)

@@ -6,11 +6,11 @@ from pathlib import Path
 import networkx as nx
 import pytest
 
-from a2aflow.errors import FormatError, TopologyError
-from a2aflow.ir.files.drawing import draw_svg
-from a2aflow.ir.topology import Topology
-from a2aflow.topologies.formats import FORMATS, edgelist, read_topology, write_topology
-from a2aflow.topologies.formats.networkx_graph import from_networkx
+from alltoall.errors import FormatError, TopologyError
+from alltoall.ir.files.drawing import draw_svg
+from alltoall.ir.topology import Topology
+from alltoall.topologies.formats import FORMATS, edgelist, read_topology, write_topology
+from alltoall.topologies.formats.networkx_graph import from_networkx
 
 EDGES = [(0, 1), (1, 2), (2, 3), (3, 0)]
 NAMED = Topology.from_edges("lab", 4, EDGES, names=["spine 1", "b<&>", "0", "ö,x"])

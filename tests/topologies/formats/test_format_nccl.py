@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from a2aflow.errors import A2AFlowError, FormatError, TopologyError
-from a2aflow.ir.topology import Topology
-from a2aflow.topologies.formats import nccl_xml
-from a2aflow.topologies.spec import build
+from alltoall.errors import AlltoallError, FormatError, TopologyError
+from alltoall.ir.topology import Topology
+from alltoall.topologies.formats import nccl_xml
+from alltoall.topologies.spec import build
 
 GPU = "0x030200"
 NVSWITCH = "0x068000"
@@ -117,7 +117,7 @@ def test_bad_files_are_refused(text: str, message: str) -> None:
 def test_damaged_files_are_read_or_refused(start: int, length: int, patch: str) -> None:
     """No damage makes the reader fail in another way than by its own errors."""
     text = system(quad())
-    with contextlib.suppress(A2AFlowError):
+    with contextlib.suppress(AlltoallError):
         read(text[:start] + patch + text[start + length :])
 
 

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import a2aflow
-from a2aflow.errors import A2AFlowError, FormatError, TopologyError
-from a2aflow.ir.topology import Topology
-from a2aflow.topologies.formats import graphml
-from a2aflow.topologies.formats.networkx_graph import from_networkx, to_networkx
+import alltoall
+from alltoall.errors import AlltoallError, FormatError, TopologyError
+from alltoall.ir.topology import Topology
+from alltoall.topologies.formats import graphml
+from alltoall.topologies.formats.networkx_graph import from_networkx, to_networkx
 
 
 @st.composite
@@ -112,11 +112,11 @@ def test_the_advice_for_a_weight_can_be_followed() -> None:
     """Whatever function the graph is given to, the words of the message lead to an answer."""
     graph = weighted(weight=5)
     with pytest.raises(TopologyError) as caught:
-        a2aflow.solve(graph)
+        alltoall.solve(graph)
     advice = re.search(r"in Python (from_networkx\(.*?\));", str(caught.value))
     assert advice is not None
-    topology = eval(f"a2aflow.{advice[1]}", {"a2aflow": a2aflow, "graph": graph})
-    assert a2aflow.solve(topology).problem.topology.capacity.max() == 5
+    topology = eval(f"alltoall.{advice[1]}", {"alltoall": alltoall, "graph": graph})
+    assert alltoall.solve(topology).problem.topology.capacity.max() == 5
 
 
 def test_an_attribute_that_no_edge_has_is_refused() -> None:
@@ -225,5 +225,5 @@ def test_edges_that_networkx_would_merge_are_refused() -> None:
 def test_damaged_graphml_is_read_or_refused(start: int, length: int, patch: str) -> None:
     """No damage makes the reader fail in another way than by its own errors."""
     text = GRAPHML[:start] + patch + GRAPHML[start + length :]
-    with contextlib.suppress(A2AFlowError):
+    with contextlib.suppress(AlltoallError):
         graphml.read(text, "g.graphml", "g")

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from a2aflow.errors import A2AFlowError, FormatError, TopologyError
-from a2aflow.ir.topology import Topology
-from a2aflow.topologies.formats import nvidia_smi
-from a2aflow.topologies.spec import build
+from alltoall.errors import AlltoallError, FormatError, TopologyError
+from alltoall.ir.topology import Topology
+from alltoall.topologies.formats import nvidia_smi
+from alltoall.topologies.spec import build
 
 LEGEND = """
 Legend:
@@ -96,7 +96,7 @@ def test_bad_matrices_are_refused(text: str, message: str) -> None:
 @settings(max_examples=150, deadline=None)
 def test_damaged_matrices_are_read_or_refused(start: int, length: int, patch: str) -> None:
     """No damage makes the reader fail in another way than by its own errors."""
-    with contextlib.suppress(A2AFlowError):
+    with contextlib.suppress(AlltoallError):
         read(A100[:start] + patch + A100[start + length :])
 
 

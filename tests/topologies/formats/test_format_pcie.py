@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from a2aflow.errors import FormatError
-from a2aflow.ir.topology import Topology
-from a2aflow.topologies.formats import nvidia_smi
-from a2aflow.topologies.formats.networkx_graph import to_networkx
-from a2aflow.topologies.formats.pcie_tree import LEVELS
+from alltoall.errors import FormatError
+from alltoall.ir.topology import Topology
+from alltoall.topologies.formats import nvidia_smi
+from alltoall.topologies.formats.networkx_graph import to_networkx
+from alltoall.topologies.formats.pcie_tree import LEVELS
 from command_line import Run
 
 Cells = list[list[str]]

@@ -5,9 +5,9 @@ from xml.etree.ElementTree import Element, fromstring
 
 import pytest
 
-from a2aflow.errors import TopologyError, UsageError
-from a2aflow.ir.topology import Topology
-from a2aflow.topologies.formats import ibsim, simgrid
+from alltoall.errors import TopologyError, UsageError
+from alltoall.ir.topology import Topology
+from alltoall.topologies.formats import ibsim, simgrid
 
 STAR = Topology.from_edges("a & <b>\n", 3, [(0, 2, 2.0), (1, 2, 0.5)], terminals=[0, 1])
 

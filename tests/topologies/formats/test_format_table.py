@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from a2aflow.errors import A2AFlowError, FormatError, TopologyError, UsageError
-from a2aflow.ir.topology import Topology
-from a2aflow.topologies.formats import FORMATS, read_topology, write_topology
+from alltoall.errors import AlltoallError, FormatError, TopologyError, UsageError
+from alltoall.ir.topology import Topology
+from alltoall.topologies.formats import FORMATS, read_topology, write_topology
 
 RING = Topology.from_edges("ring", 4, [(0, 1), (1, 2), (2, 3), (3, 0, 2.5)])
 WHOLE = Topology.from_edges("whole", 4, [(0, 1), (1, 2), (2, 3), (3, 0, 2)])
@@ -59,7 +59,7 @@ def test_formats_by_name_round_trip(tmp_path: Path) -> None:
         ("a.json", MSCCL),
         ("a.dat", MSCCL),
         ("a.TXT", "0 1 2\n"),
-        ("a.json", '{"format":"a2aflow.topology/1","nodes":2,"links":[[0,1,2],[1,0,2]]}'),
+        ("a.json", '{"format":"alltoall.topology/1","nodes":2,"links":[[0,1,2],[1,0,2]]}'),
     ],
 )
 def test_content_decides_between_formats(tmp_path: Path, name: str, text: str) -> None:
@@ -124,9 +124,9 @@ def test_files_are_limited_and_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        '{"format": "a2aflow.topology/1", "nodes": 1000000000000, "links": []}',
-        '{"format": "a2aflow.topology/1", "nodes": 2, "links": [[0, 1' + "0" * 30 + ", 1]]}",
-        '{"format": "a2aflow.topology/1", "nodes": 2, "links": [[0, 1, 1' + "0" * 400 + "]]}",
+        '{"format": "alltoall.topology/1", "nodes": 1000000000000, "links": []}',
+        '{"format": "alltoall.topology/1", "nodes": 2, "links": [[0, 1' + "0" * 30 + ", 1]]}",
+        '{"format": "alltoall.topology/1", "nodes": 2, "links": [[0, 1, 1' + "0" * 400 + "]]}",
         '{"a":' * 50_000,
         json.dumps({"format": "other"}),
         "{}",
@@ -134,7 +134,7 @@ def test_files_are_limited_and_named(tmp_path: Path) -> None:
 )
 def test_hostile_json_is_refused(tmp_path: Path, text: str) -> None:
     """Huge numbers and deep nesting end in an error that names the file."""
-    with pytest.raises(A2AFlowError, match=r"a\.json"):
+    with pytest.raises(AlltoallError, match=r"a\.json"):
         read_topology(save(tmp_path, "a.json", text))
 
 
@@ -146,5 +146,5 @@ def test_any_text_in_any_format_is_read_or_refused(
     """Nothing but our own errors leaves a reader."""
     path = save(tmp_path_factory.getbasetemp(), "any", text.encode("utf-8", "replace").decode())
     for format_name in (key, None):
-        with contextlib.suppress(A2AFlowError):
+        with contextlib.suppress(AlltoallError):
             read_topology(path, format_name)

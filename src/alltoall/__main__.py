@@ -1,0 +1,6 @@
+"""`python -m alltoall`."""
+
+from alltoall.cli import main
+
+if __name__ == "__main__":
+    main()

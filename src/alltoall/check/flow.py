@@ -1,0 +1,342 @@
+"""Independent checks of artefacts: what makes an answer evidence.
+
+Nothing here is shared with the code that produces flows: the shortest paths are Bellman-Ford over
+arrays, not the producers' Dijkstra, and sums are formed from the artefact's own numbers. Claims are
+compared so that what is not a number fails. A check collects every kind of violation, each with its
+worst offender, and raises once.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from alltoall.check.sums import entry_blocks, pair_balances, pair_demand
+from alltoall.check.symmetry import check_generators
+from alltoall.errors import VerificationError
+from alltoall.ir.arrays import Floats, Ints, products
+from alltoall.ir.flow import Flow
+from alltoall.ir.orbits import Orbits, orbits_of, sources_per_group
+from alltoall.ir.problem import Problem
+from alltoall.ir.reach import reachable
+from alltoall.ir.topology import Topology
+
+TOLERANCE = 1e-9
+"""Largest accepted error, relative to what is claimed: a demand, a capacity, a bound."""
+
+ROUNDING = 1e-14
+"""What adding up floats may lose, relative to the sum of their sizes."""
+
+BLOCK = 4_000_000
+"""Numbers held at once: the checks run in blocks so that memory stays flat as problems grow."""
+
+
+DISTANCE_BLOCK = 250_000
+"""Numbers of distances at once: what stays in a processor's cache takes half of the time."""
+
+
+@dataclass(frozen=True)
+class FlowReport:
+    """What a check of a flow recomputed from its numbers."""
+
+    time: float
+    bound: float
+    gap: float
+    max_load: float
+    groups: int
+
+
+def check_topology(topology: Topology) -> None:
+    """Check that capacities are positive and finite and that terminals reach each other."""
+    violations = []
+    if not (np.isfinite(topology.capacity) & (topology.capacity > 0)).all():
+        violations.append("a capacity is not positive and finite")
+    here = int(topology.terminals[0])
+    forth = reachable(topology.nodes, topology.tail, topology.head, here)
+    back = reachable(topology.nodes, topology.head, topology.tail, here)
+    for seen, words in ((forth, "cannot be reached from"), (back, "cannot reach")):
+        lost = topology.terminals[~seen[topology.terminals]]
+        if len(lost):
+            far, near = topology.node_name(int(lost[0])), topology.node_name(here)
+            violations.append(f"terminal {far} {words} terminal {near}")
+    _raise_if(f"topology {topology.name}", violations)
+
+
+def check_flow(flow: Flow, tolerance: float = TOLERANCE) -> FlowReport:
+    """Check that a flow is what it says: feasible, at its rate, with a bound that holds."""
+    subject, orbits = f"flow on {flow.problem.topology.name}", None
+    if flow.generators is not None:
+        _raise_if(subject, list(check_generators(flow.problem, flow.generators)))
+        orbits = orbits_of(flow.problem.topology, flow.generators)
+    # What a few numbers claim of many must be found before there is work or room for all of them.
+    _raise_if(subject, [*_check_values(flow), *_check_entries(flow), *_check_groups(flow, orbits)])
+    load = _mean_load(flow, orbits)
+    violations = [
+        *_check_capacity(flow, load, tolerance),
+        *_check_circulation(flow, tolerance),
+        *_check_conservation(flow, tolerance),
+    ]
+    bound, trouble = _flow_bound(flow, orbits, tolerance)
+    violations += trouble
+    if not trouble:
+        violations += _check_claims(flow, bound, tolerance)
+    _raise_if(subject, violations)
+    utilisation = float((load / flow.problem.topology.capacity).max())
+    return FlowReport(flow.time, bound, flow.time / bound - 1, utilisation, flow.groups)
+
+
+def _flow_bound(flow: Flow, orbits: Orbits | None, tolerance: float) -> tuple[float, list[str]]:
+    """Return the bound of a flow's lengths: from one source per orbit, if it has symmetry."""
+    lengths = flow.certificate.lengths
+    if orbits is None:
+        return recompute_bound(flow.problem, lengths)
+    weight = sources_per_group(flow.problem, flow.source, orbits)
+    bound, trouble = recompute_bound(flow.problem, lengths, flow.source, weight)
+    if not trouble and not orbits.even(lengths, tolerance):
+        trouble = ["certificate: the lengths differ between links that are symmetric"]
+    return bound, trouble
+
+
+def recompute_bound(
+    problem: Problem, lengths: Floats, sources: Ints | None = None, weight: Floats | None = None
+) -> tuple[float, list[str]]:
+    """Return the bound that link lengths prove, or what is wrong with the lengths.
+
+    Under symmetry `sources` are one of each orbit, each with the `weight` of its orbit.
+    """
+    if not (np.isfinite(lengths) & (lengths >= 0)).all():
+        link = int(np.flatnonzero(~(np.isfinite(lengths) & (lengths >= 0)))[0])
+        name = problem.topology.link_name(link)
+        return 0.0, [f"certificate: {name} has length {lengths[link]:g}, not a number >= 0"]
+    if not lengths.any():
+        return 0.0, ["certificate: all lengths are zero, which proves nothing"]
+    topology = problem.topology
+    lengths = lengths / lengths.max()  # only ratios matter, and these cannot overflow
+    weighted = 0.0
+    every = problem.sources if sources is None else sources
+    width = max(topology.links, topology.nodes)
+    for rows in _blocks(np.arange(len(every)), width, DISTANCE_BLOCK):
+        some = every[rows]
+        starts = topology.terminals[some]
+        distance = shortest_distances(topology.nodes, topology.tail, topology.head, lengths, starts)
+        sums = products(problem.demand.rows(some), distance[:, topology.terminals]).sum(axis=1)
+        weighted += float(sums.sum() if weight is None else weight[rows] @ sums)
+    bound = weighted / float(topology.capacity @ lengths)
+    if not 0 < bound < np.inf:
+        return 0.0, [f"certificate: its lengths give {bound:g}, which proves nothing"]
+    return bound, []
+
+
+def shortest_distances(nodes: int, tail: Ints, head: Ints, lengths: Floats, starts: Ints) -> Floats:
+    """Return shortest distances from each start to each node, by Bellman-Ford over all starts."""
+    order = np.argsort(head, kind="stable")
+    entered, first = np.unique(head[order], return_index=True)
+    from_node, step = tail[order], lengths[order][:, None]
+    distance = np.full((nodes, len(starts)), np.inf)
+    distance[starts, np.arange(len(starts))] = 0.0
+    while True:
+        reached = np.minimum.reduceat(distance[from_node] + step, first, axis=0)
+        better = np.minimum(distance[entered], reached)
+        if np.array_equal(better, distance[entered]):
+            return distance.T
+        distance[entered] = better
+
+
+def _check_entries(flow: Flow) -> Iterator[str]:
+    """Refuse a group of more entries than there are links: blocks of groups are then small."""
+    sizes, links = np.diff(flow.start), flow.problem.topology.links
+    longest = int(sizes.max(initial=0))
+    if longest > links:
+        start = flow.problem.topology.terminal_name(int(flow.source[int(np.argmax(sizes))]))
+        yield f"a flow from node {start} has {longest} entries for {links} links; one each suffices"
+
+
+def _check_values(flow: Flow) -> Iterator[str]:
+    if not np.isfinite(flow.rate) or flow.rate <= 0:
+        yield f"the rate is {flow.rate:g}; expected a positive number"
+    bad = np.flatnonzero(~(np.isfinite(flow.amount) & (flow.amount >= 0)))
+    if len(bad):
+        name = flow.problem.topology.link_name(int(flow.link[bad[0]]))
+        found = f"{flow.amount[bad[0]]:g} on {name}"
+        yield f"{len(bad)} amounts are not numbers >= 0; the first is {found}"
+
+
+def _check_groups(flow: Flow, orbits: Orbits | None) -> Iterator[str]:
+    """Hold the groups against the demand: one per source, or per pair, and no other."""
+    terminals = flow.problem.topology.terminals
+    kind, found = "source", flow.source
+    if flow.destination is not None:
+        kind, found = "pair", found * len(terminals) + flow.destination
+        amount = pair_demand(flow, flow.destination)
+        served, wanted = int((amount > 0).sum()), _pairs_wanted(flow.problem)
+    else:
+        every = flow.problem.sources
+        if orbits is not None:
+            kind = "orbit of sources"
+            found, every = orbits.of_node[terminals[found]], orbits.of_node[terminals[every]]
+        served, wanted = int(np.isin(found, every).sum()), len(_distinct(np.sort(every)))
+    distinct = len(_distinct(np.sort(found)))
+    if not len(found) == distinct == served == wanted:
+        yield (
+            f"{len(found)} groups ({distinct} distinct, {served} with a demand) where the demand "
+            f"has {wanted}; expected exactly one per {kind} with a positive demand"
+        )
+
+
+def _pairs_wanted(problem: Problem) -> int:
+    """Count the pairs with a demand; a list of all could be larger than any file."""
+    matrix, terminals = problem.demand.matrix, len(problem.topology.terminals)
+    return terminals * (terminals - 1) if matrix is None else int(np.count_nonzero(matrix))
+
+
+def _distinct(ordered: Ints) -> Ints:
+    """Return what differs from its predecessor: far faster than `np.unique` on what is sorted."""
+    return np.asarray(ordered[np.diff(ordered, prepend=-1) != 0])
+
+
+def _check_capacity(flow: Flow, load: Floats, tolerance: float) -> Iterator[str]:
+    capacity = flow.problem.topology.capacity
+    over = load - capacity * (1 + tolerance)
+    if (over > 0).any():
+        link = int(np.argmax(load / capacity))
+        name = flow.problem.topology.link_name(link)
+        yield (
+            f"{int((over > 0).sum())} links carry more than their capacity; "
+            f"the worst is {name} with {load[link]:.12g} over {capacity[link]:.12g}"
+        )
+
+
+def _mean_load(flow: Flow, orbits: Orbits | None) -> Floats:
+    """Sum what each link carries: under symmetry, what it does on average over all images."""
+    links = flow.problem.topology.links
+    if orbits is None:
+        return np.bincount(flow.link, flow.amount, links).astype(np.float64, copy=False)
+    weight = sources_per_group(flow.problem, flow.source, orbits)
+    amount = flow.amount * np.repeat(weight, np.diff(flow.start))
+    return orbits.mean(np.bincount(flow.link, amount, links).astype(np.float64, copy=False))
+
+
+@dataclass(frozen=True)
+class _Offender:
+    """The error that is largest against what is allowed, and where it is."""
+
+    excess: float
+    node: int
+    start: int
+    net: float
+    wanted: float
+
+
+def _check_conservation(flow: Flow, tolerance: float) -> Iterator[str]:
+    """Hold what enters a node less what leaves it against the rate times what it is to receive.
+
+    An error is small if it is small against the demand of the node, or where the node has none,
+    against the smallest demand of the group: a large flow must not hide a small demand.
+    """
+    if flow.destination is None:
+        offenders = _offending_sources(flow, tolerance)
+    else:
+        offenders = _offending_pairs(flow, flow.destination, tolerance)
+    worst = max(offenders, key=lambda each: each.excess, default=None)
+    if worst is not None and worst.excess > 1:
+        node, start = map(flow.problem.topology.node_name, (worst.node, worst.start))
+        yield (
+            "flow is not conserved or demand not met: "
+            f"node {node} nets {worst.net:.12g} of the flow from node {start}, "
+            f"expected {worst.wanted:.12g}"
+        )
+
+
+def _offending_sources(flow: Flow, tolerance: float) -> Iterator[_Offender]:
+    """Yield the worst of each block of sources, over all nodes."""
+    topology = flow.problem.topology
+    for groups in _blocks(np.arange(flow.groups), topology.nodes, BLOCK):
+        net, gross = _balance(flow, groups)
+        wanted = flow.rate * flow.problem.node_demand(flow.source[groups])
+        smallest = np.where(wanted > 0, wanted, np.inf).min(axis=1, keepdims=True)
+        allowed = tolerance * np.where(wanted > 0, wanted, smallest) + ROUNDING * gross
+        starts = topology.terminals[flow.source[groups]]
+        wanted[np.arange(len(groups)), starts] = -wanted.sum(axis=1)
+        excess = _excess(net, wanted, allowed)
+        row, node = np.unravel_index(int(np.argmax(excess)), excess.shape)
+        found = float(net[row, node]), float(wanted[row, node])
+        yield _Offender(float(excess[row, node]), int(node), int(starts[row]), *found)
+
+
+def _offending_pairs(flow: Flow, destination: Ints, tolerance: float) -> Iterator[_Offender]:
+    """Yield the worst of each block of commodities, over the nodes that each of them touches."""
+    demand = flow.rate * pair_demand(flow, destination)
+    for begin, end in entry_blocks(flow, BLOCK):
+        at, amount = pair_balances(flow, destination, begin, end), demand[begin:end]
+        wanted = np.zeros(len(at.net))
+        wanted[at.ends[1]] = amount
+        wanted[at.ends[0]] = -amount
+        smallest = np.where(amount > 0, amount, np.inf)
+        excess = _excess(at.net, wanted, tolerance * smallest[at.group] + ROUNDING * at.gross)
+        place = int(np.argmax(excess))
+        start = flow.problem.topology.terminals[flow.source[begin + at.group[place]]]
+        found = float(at.net[place]), float(wanted[place])
+        yield _Offender(float(excess[place]), int(at.node[place]), int(start), *found)
+
+
+def _excess(net: Floats, wanted: Floats, allowed: Floats) -> Floats:
+    """Return errors as multiples of what is allowed."""
+    error = np.abs(net - wanted)
+    return np.divide(error, allowed, out=np.zeros_like(error), where=error > 0)
+
+
+def _check_circulation(flow: Flow, tolerance: float) -> Iterator[str]:
+    """Refuse flow beyond what its group sends in all: it can only circulate, and hide errors."""
+    most = np.repeat(_group_totals(flow) * (1 + tolerance), np.diff(flow.start))
+    wrong = np.flatnonzero(flow.amount > most)
+    if len(wrong):
+        name = flow.problem.topology.link_name(int(flow.link[wrong[0]]))
+        yield (
+            f"{len(wrong)} amounts exceed all that their group sends; the first is "
+            f"{flow.amount[wrong[0]]:.12g} on {name}, where the group sends {most[wrong[0]]:.12g}"
+        )
+
+
+def _group_totals(flow: Flow) -> Floats:
+    """Return what each group sends in all."""
+    if flow.destination is not None:
+        return flow.rate * pair_demand(flow, flow.destination)
+    total = np.zeros(flow.groups)
+    for groups in _blocks(np.arange(flow.groups), flow.problem.topology.nodes, BLOCK):
+        total[groups] = flow.rate * flow.problem.node_demand(flow.source[groups]).sum(axis=1)
+    return total
+
+
+def _balance(flow: Flow, groups: Ints) -> tuple[Floats, Floats]:
+    """Return inflow minus outflow, and inflow plus outflow, for each group and node."""
+    topology = flow.problem.topology
+    begin, end = int(flow.start[groups[0]]), int(flow.start[groups[-1] + 1])
+    link, amount = flow.link[begin:end], flow.amount[begin:end]
+    row = np.repeat(np.arange(len(groups)), np.diff(flow.start)[groups]) * topology.nodes
+    shape = (len(groups), topology.nodes)
+
+    def summed(ends: Ints) -> Floats:
+        flat = np.bincount(row + ends[link], amount, shape[0] * shape[1])
+        return flat.reshape(shape).astype(np.float64, copy=False)
+
+    entering, leaving = summed(topology.head), summed(topology.tail)
+    return entering - leaving, entering + leaving
+
+
+def _check_claims(flow: Flow, bound: float, tolerance: float) -> Iterator[str]:
+    if not flow.bound <= bound * (1 + tolerance):
+        yield f"certificate: claims the bound {flow.bound:.12g}, but its lengths prove {bound:.12g}"
+    if not flow.time >= bound * (1 - tolerance):
+        yield f"the time {flow.time:.12g} is below the proven bound {bound:.12g}"
+
+
+def _blocks(items: Ints, width: int, block: int) -> Iterator[Ints]:
+    """Cut `items` so that a block of them times `width` numbers stays small."""
+    size = max(1, block // max(1, width))
+    for begin in range(0, len(items), size):
+        yield items[begin : begin + size]
+
+
+def _raise_if(subject: str, violations: list[str]) -> None:
+    if violations:
+        raise VerificationError(subject, violations)

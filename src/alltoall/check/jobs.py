@@ -1,0 +1,112 @@
+"""The independent check of fair rates: one flow carries all jobs, and prices block each level.
+
+For lengths of links, and distances by them, whatever the routing: all that jobs send, times how far
+it goes, is at most the capacity of the links times their lengths. So if the jobs of lower levels
+have what they have here, the others cannot all have more than
+
+    (sum of capacity * length - sum of rate * demand * distance over jobs of lower levels)
+    / sum of weight * demand * distance over the others
+
+times their weight. A job of level k must have a part in that sum: it is what no other can give it.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from alltoall.check.flow import TOLERANCE, check_flow, shortest_distances
+from alltoall.errors import VerificationError
+from alltoall.ir.arrays import Floats, products
+from alltoall.ir.jobs import JobRates, joint_demand
+
+
+@dataclass(frozen=True)
+class JobsReport:
+    """What a check of fair rates proved: the bound of each level, and its gap."""
+
+    bounds: tuple[float, ...]
+    gaps: tuple[float, ...]
+
+    @property
+    def gap(self) -> float:
+        """The largest of any level."""
+        return max(self.gaps)
+
+
+def check_job_rates(rates: JobRates, tolerance: float = TOLERANCE) -> JobsReport:
+    """Check that rates are carried by their flow, and that no level can be better than it says."""
+    subject = f"rates of {len(rates.jobs)} jobs on {rates.flow.problem.topology.name}"
+    trouble = list(_shape_problems(rates))
+    if trouble:
+        raise VerificationError(subject, trouble)
+    check_flow(rates.flow, tolerance)
+    trouble = list(_carried_problems(rates, tolerance))
+    bounds: list[float] = []
+    for level in range(rates.levels):
+        bound, found = _level_bound(rates, level)
+        bounds.append(bound)
+        trouble += found
+        if not found and not rates.bound[level] >= bound * (1 - tolerance):
+            trouble.append(
+                f"level {level} claims that no more than {rates.bound[level]:.12g} can be had, but "
+                f"its lengths prove {bound:.12g}"
+            )
+    if trouble:
+        raise VerificationError(subject, trouble)
+    fair = rates.fair_share()
+    least = [float(fair[rates.level >= level].min()) for level in range(rates.levels)]
+    gaps = tuple(bound / each - 1.0 for bound, each in zip(bounds, least, strict=True))
+    return JobsReport(tuple(bounds), gaps)
+
+
+def _shape_problems(rates: JobRates) -> Iterator[str]:
+    if not np.array_equal(np.unique(rates.level), np.arange(rates.levels)):
+        yield f"levels {np.unique(rates.level).tolist()}; expected jobs on each of {rates.levels}"
+    if not np.all((rates.rate > 0) & np.isfinite(rates.rate)):
+        yield "a rate that is not a positive number"
+    lengths = rates.lengths
+    if not (np.isfinite(lengths) & (lengths >= 0)).all():
+        yield "a length that is not a number of 0 or more"
+
+
+def _carried_problems(rates: JobRates, tolerance: float) -> Iterator[str]:
+    """Hold the demand of the flow, at its rate, against what all jobs have together."""
+    carried = rates.flow.rate * rates.flow.problem.demand.table()
+    wanted = joint_demand(rates.jobs, rates.rate).table()
+    short = np.argwhere(carried < wanted * (1 - tolerance))
+    if len(short):
+        source, destination = (int(each) for each in short[0])
+        named = rates.flow.problem.topology.terminal_name
+        yield (
+            f"the flow carries {carried[source, destination]:.12g} from node {named(source)} to "
+            f"node {named(destination)}, where the rates of all jobs need "
+            f"{wanted[source, destination]:.12g}"
+        )
+
+
+def _level_bound(rates: JobRates, level: int) -> tuple[float, list[str]]:
+    """Return what lengths prove of a level, or why they prove nothing."""
+    topology = rates.flow.problem.topology
+    priced = _priced(rates, rates.lengths[level])
+    weight = np.array([job.weight for job in rates.jobs])
+    lower, own = rates.level < level, rates.level == level
+    left = float(topology.capacity @ rates.lengths[level]) - float(
+        (rates.rate * priced)[lower].sum()
+    )
+    shared = float((weight * priced)[~lower].sum())
+    if not np.all(priced[own] > 0) or not shared > 0:
+        job = rates.jobs[int(np.flatnonzero(own & ~(priced > 0))[0])].name
+        return 0.0, [
+            f"level {level}: its lengths ask nothing of job {job}, which they should block"
+        ]
+    return left / shared, []
+
+
+def _priced(rates: JobRates, lengths: Floats) -> Floats:
+    """Return what a unit of rate of each job takes of capacity times length, at least."""
+    topology = rates.flow.problem.topology
+    starts = topology.terminals
+    distance = shortest_distances(topology.nodes, topology.tail, topology.head, lengths, starts)
+    apart = distance[:, topology.terminals]
+    return np.array([float(products(job.demand.table(), apart).sum()) for job in rates.jobs])

@@ -1,0 +1,116 @@
+"""Whether a program is an all-to-all: run it on numbered chunks and look where each one ends."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from alltoall.check.program.interpret import Execution, interpret
+from alltoall.check.program.memory import Bytes
+from alltoall.ir.arrays import Ints, inner_index
+from alltoall.ir.chunks import Chunks
+from alltoall.ir.program import Program
+
+NUMBER_BYTES = 8
+
+
+@dataclass(frozen=True)
+class WrongChunk:
+    """A chunk of an output buffer that does not hold what an all-to-all puts there."""
+
+    rank: int
+    offset: int
+    expected: str
+    found: str
+
+    def __str__(self) -> str:
+        return (
+            f"rank {self.rank}, output chunk {self.offset}: found {self.found}; "
+            f"expected {self.expected}"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class AllToAllReport:
+    """The result of executing a program: correct if nothing is wrong and no chunk is."""
+
+    chunks: Chunks
+    wrong: WrongChunk | None
+    violations: tuple[str, ...]
+    steps: int
+    sends: Ints
+    loads: Counter[tuple[int, int, int]]
+
+    @property
+    def correct(self) -> bool:
+        """Whether this is an all-to-all without races, deadlocks or leftovers."""
+        return self.wrong is None and not self.violations
+
+    def shards(self) -> Mapping[tuple[int, int, int], float]:
+        """Return what goes by step, sender and receiver, if the shard of most chunks is one.
+
+        A program does not say how large shards are: all its chunks are taken to be equal.
+        """
+        return {ends: chunks / self.chunks.most for ends, chunks in self.loads.items()}
+
+    def problems(self) -> list[str]:
+        """Return everything that is wrong, in words."""
+        return [*self.violations, *([str(self.wrong)] if self.wrong else [])]
+
+
+def check_all_to_all(program: Program, fifo_slots: int | None = None) -> AllToAllReport:
+    """Execute a program on chunks that hold their own number, and compare byte by byte."""
+    execution = interpret(program, numbered_inputs(program.chunks), fifo_slots)
+    return report(execution, program.chunks)
+
+
+def report(execution: Execution, chunks: Chunks) -> AllToAllReport:
+    """Judge what came out of executing something on numbered inputs."""
+    return AllToAllReport(
+        chunks=chunks,
+        wrong=first_wrong(execution.outputs, chunks),
+        violations=execution.violations,
+        steps=execution.steps,
+        sends=execution.sends(chunks.ranks),
+        loads=execution.loads,
+    )
+
+
+def numbered_inputs(chunks: Chunks) -> list[Bytes]:
+    """Return inputs whose chunks hold their number, from 1, as 8 bytes; 0 is an empty chunk."""
+    numbers = np.arange(1, chunks.stored + 1, dtype="<i8")
+    cuts = np.cumsum(chunks.inputs())[:-1]
+    return [part.view(np.uint8).reshape(-1, NUMBER_BYTES) for part in np.split(numbers, cuts)]
+
+
+def first_wrong(outputs: Sequence[Bytes], chunks: Chunks) -> WrongChunk | None:
+    """Return the first output chunk that is not what the all-to-all of numbered inputs gives."""
+    every = np.arange(chunks.ranks)
+    first = np.cumsum(chunks.inputs()) - chunks.inputs()
+    for rank, output in enumerate(outputs):
+        to = np.full(chunks.ranks, rank)
+        counts = chunks.of(every, to)
+        begins = np.repeat(1 + first + chunks.in_input(every, to), counts)
+        expected = (begins + inner_index(counts)).astype("<i8")
+        found = np.ascontiguousarray(output).view("<i8").reshape(-1)
+        wrong = np.flatnonzero(found != expected)
+        if len(wrong):
+            offset = int(wrong[0])
+            words = [_in_words(int(data[offset]), chunks) for data in (expected, found)]
+            return WrongChunk(rank, offset, words[0], words[1])
+    return None
+
+
+def _in_words(number: int, chunks: Chunks) -> str:
+    """Name a chunk by its number."""
+    if not number:
+        return "nothing"
+    ends = np.cumsum(chunks.inputs())
+    source = int(np.searchsorted(ends, number - 1, side="right"))
+    here = np.full(chunks.ranks, source)
+    within = number - 1 - int(ends[source] - chunks.inputs()[source])
+    starts = chunks.in_input(here, np.arange(chunks.ranks))
+    destination = int(np.searchsorted(starts, within, side="right")) - 1
+    index = within - int(starts[destination])
+    return f"chunk {index} of the shard from rank {source} to rank {destination}"

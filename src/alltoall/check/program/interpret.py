@@ -1,0 +1,227 @@
+"""The reference interpreter: moves real bytes and so defines what a `Program` means.
+
+One process plays all ranks. Threads advance until they have to wait: for other instructions, for
+a chunk to arrive, or for room in a FIFO. As FIFOs have one thread at each end and waits are fixed,
+the result does not depend on the order in which threads get their turn, and one run with vector
+clocks finds every deadlock, and a race if there is any.
+"""
+
+from collections import Counter, deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from alltoall.check.program.memory import MAX_NAMED, Bytes, Memory
+from alltoall.check.program.races import Access, Clock, check_threads
+from alltoall.check.program.threads import Message, Queue, Runner, awaited, learn, runners, wait
+from alltoall.errors import InputError
+from alltoall.ir.arrays import Ints
+from alltoall.ir.program import EFFECTS, Buffer, Instruction, Place, Program, Step, spot
+
+Fifo = tuple[int | None, int | None, int]
+
+
+@dataclass(frozen=True, eq=False)
+class Execution:
+    """What came out: buffers, what went over each pair of ranks at which depth, what was wrong.
+
+    A send has depth 1 if its rank has received nothing before it, and else one more than the
+    deepest receive that is ordered before it, or the depth of the deepest such send if larger; a
+    receive has the depth of its send. `loads` counts chunks by (depth, sender, receiver).
+    """
+
+    outputs: tuple[Bytes, ...]
+    loads: Counter[tuple[int, int, int]]
+    violations: tuple[str, ...]
+
+    @property
+    def steps(self) -> int:
+        """The depth of the deepest send: the length of the longest chain of transfers."""
+        return max((depth for depth, *_ in self.loads), default=0)
+
+    def sends(self, ranks: int) -> Ints:
+        """Return the number of chunks sent from each rank to each rank."""
+        matrix = np.zeros((ranks, ranks), dtype=np.int64)
+        for (_, sender, receiver), chunks in self.loads.items():
+            matrix[sender, receiver] += chunks
+        return matrix
+
+
+def interpret(
+    program: Program, inputs: Sequence[Bytes], fifo_slots: int | None = None
+) -> Execution:
+    """Execute a program on inputs of shape [chunks, bytes per chunk], one of each rank.
+
+    `fifo_slots` is the number of chunks that a FIFO holds; the program's own if left out.
+    """
+    slots = program.fifo_slots if fifo_slots is None else fifo_slots
+    if slots < 1:
+        raise InputError(f"{slots} FIFO slots; expected at least 1")
+    found, expected = [len(each) for each in inputs], [code.input for code in program.ranks]
+    if found != expected:
+        raise InputError(f"inputs of {found} chunks; expected {expected}")
+    check_threads(sum(len(code.threads) for code in program.ranks))
+    machine = _Machine(program, inputs, slots)
+    machine.run()
+    return Execution(machine.memory.outputs(), machine.loads, tuple(machine.violations()))
+
+
+class _Machine:
+    """All ranks at once."""
+
+    def __init__(self, program: Program, inputs: Sequence[Bytes], slots: int) -> None:
+        self.program, self.slots = program, slots
+        self.loads: Counter[tuple[int, int, int]] = Counter()
+        self._queues: dict[Fifo, Queue] = {}
+        self._runners = list(runners(program))
+        self._first = np.cumsum([0, *(len(code.threads) for code in program.ranks)]).tolist()
+        self._awaited = awaited(program)
+        self._finished: dict[tuple[int, int], tuple[Clock, int]] = {}
+        sizes = [[code.size(buffer) for buffer in Buffer] for code in program.ranks]
+        self.memory = Memory(sizes, inputs, self._spot)
+
+    def run(self) -> None:
+        """Let every thread advance until none can."""
+        ready = deque(self._runners)
+        while ready:
+            runner = ready.popleft()
+            while not runner.done and self._advance(runner, ready):
+                pass
+
+    def _advance(self, runner: Runner, ready: deque[Runner]) -> bool:
+        """Do what can be done of the next instruction; return whether it has finished."""
+        instruction = runner.thread.instructions[runner.at]
+        if not runner.started and not self._start(runner, instruction):
+            return False
+        if not self._move(runner, instruction, ready):
+            return False
+        self._finish(runner, ready)
+        return True
+
+    def _start(self, runner: Runner, instruction: Instruction) -> bool:
+        base = self._first[runner.rank]
+        for step in instruction.after:
+            other = self._runners[base + step.thread]
+            if other.at <= step.number:
+                runner.waits_for = f"step {step.number} of thread block {step.thread}"
+                other.waiting.append(runner)
+                return False
+        for step in instruction.after:
+            self._learn_of(runner, base, step)
+        runner.started = True
+        return True
+
+    def _learn_of(self, runner: Runner, base: int, step: Step) -> None:
+        key = (base + step.thread, step.number)
+        clock, depth = self._finished[key]
+        learn(runner, clock, Access(key[0], key[1] + 1))
+        runner.depth = max(runner.depth, depth)
+        self._awaited[key] -= 1
+        if not self._awaited[key]:
+            del self._finished[key]
+
+    def _finish(self, runner: Runner, ready: deque[Runner]) -> None:
+        if self._awaited[runner.number, runner.at]:
+            self._finished[runner.number, runner.at] = (runner.clock, runner.depth)
+        runner.at, runner.moved, runner.started = runner.at + 1, 0, False
+        ready.extend(runner.waiting)
+        runner.waiting.clear()
+
+    def _move(self, runner: Runner, instruction: Instruction, ready: deque[Runner]) -> bool:
+        """Move as many chunks as can go; return whether all have."""
+        effects = EFFECTS[instruction.op]
+        if not (effects.reads or effects.writes):
+            return True
+        inward = self._queue(runner, inward=True) if effects.receives else None
+        outward = self._queue(runner, inward=False) if effects.sends else None
+        while runner.moved < instruction.count:
+            chunks = instruction.count - runner.moved
+            if inward is not None:
+                chunks = min(chunks, len(inward.messages[0].data) if inward.messages else 0)
+                if not chunks:
+                    return wait(runner, inward, f"a chunk from rank {runner.thread.receive_from}")
+            if outward is not None:
+                chunks = min(chunks, self.slots - outward.chunks)
+                if not chunks:
+                    return wait(runner, outward, f"room to send to rank {runner.thread.send_to}")
+            self._transfer(runner, instruction, chunks, inward, outward)
+            for queue in (inward, outward):
+                if queue is not None:
+                    ready.extend(queue.waiting)
+                    queue.waiting.clear()
+        return True
+
+    def _transfer(
+        self,
+        runner: Runner,
+        instruction: Instruction,
+        chunks: int,
+        inward: Queue | None,
+        outward: Queue | None,
+    ) -> None:
+        if inward is not None:
+            data = self._pop(runner, inward, chunks)
+        elif instruction.source is not None:
+            begin = instruction.source.offset + runner.moved
+            place = Place(instruction.source.buffer, begin)
+            data = self.memory.read(runner.rank, place, chunks, runner.access, runner.clock)
+        if instruction.target is not None:
+            begin = instruction.target.offset + runner.moved
+            place = Place(instruction.target.buffer, begin)
+            self.memory.write(runner.rank, place, data, runner.access, runner.clock)
+        runner.moved += chunks
+        if outward is not None:
+            self._push(runner, outward, data, last=runner.moved == instruction.count)
+
+    def _pop(self, runner: Runner, queue: Queue, chunks: int) -> Bytes:
+        message = queue.messages[0]
+        queue.chunks -= chunks
+        data, message.data = message.data[:chunks], message.data[chunks:]
+        empty = not len(message.data)
+        if empty:
+            queue.messages.popleft()
+        # The sender's instruction is only known to be done with its last chunk.
+        tick = message.tick + (empty and message.last)
+        learn(runner, message.clock, Access(message.sender, tick))
+        runner.depth = max(runner.depth, message.depth + 1)
+        return data
+
+    def _push(self, runner: Runner, queue: Queue, data: Bytes, last: bool) -> None:
+        message = Message(data, runner.number, runner.at, last, runner.clock, runner.depth)
+        queue.messages.append(message)
+        queue.chunks += len(data)
+        if runner.thread.send_to is not None:
+            self.loads[runner.depth, runner.rank, runner.thread.send_to] += len(data)
+
+    def _queue(self, runner: Runner, inward: bool) -> Queue:
+        thread = runner.thread
+        ends = (thread.receive_from, runner.rank) if inward else (runner.rank, thread.send_to)
+        return self._queues.setdefault((*ends, thread.channel), Queue())
+
+    def violations(self) -> Iterator[str]:
+        """Say what went wrong, in words."""
+        yield from self.memory.violations()
+        stuck = [runner for runner in self._runners if not runner.done]
+        for runner in stuck[:MAX_NAMED]:
+            instruction = runner.thread.instructions[runner.at]
+            yield (
+                f"deadlock: {spot(runner.rank, runner.index, runner.at)} ({instruction.op.value} "
+                f"of {instruction.count}) waits for {runner.waits_for}, which never comes"
+            )
+        if len(stuck) > MAX_NAMED:
+            yield f"deadlock: {len(stuck) - MAX_NAMED} more thread blocks are blocked"
+        if not stuck:
+            yield from self._left_over()
+
+    def _left_over(self) -> Iterator[str]:
+        for (sender, receiver, channel), queue in self._queues.items():
+            if queue.chunks:
+                yield (
+                    f"rank {sender} sends {queue.chunks} chunks to rank {receiver} on channel "
+                    f"{channel} that are never received"
+                )
+
+    def _spot(self, access: Access) -> str:
+        runner = self._runners[access.thread]
+        return spot(runner.rank, runner.index, access.tick - 1)

@@ -1,0 +1,328 @@
+"""The independent check of routes: they are paths, carry the demand, and cannot deadlock.
+
+A million routes are five million links, and more come: paths are checked in blocks of routes,
+weights in blocks of sources, and of the channel dependencies only the distinct ones are kept.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from alltoall.check.flow import BLOCK, TOLERANCE, recompute_bound
+from alltoall.errors import VerificationError
+from alltoall.ir.arrays import Floats, Ints, inner_index
+from alltoall.ir.routes import Routes
+from alltoall.ir.words import counted
+
+LARGEST_KEY = 2**62
+
+
+@dataclass(frozen=True)
+class RoutesReport:
+    """What a check of routes recomputed from them."""
+
+    time: float
+    bound: float
+    gap: float
+    routes: int
+    max_routes_per_pair: int
+    layers: int | None
+
+
+def check_routes(routes: Routes, tolerance: float = TOLERANCE) -> RoutesReport:
+    """Check that routes are simple paths of the topology that carry exactly the demand.
+
+    If layers are assigned, the channel dependency graph of each must be acyclic; if routes change
+    layer on the way, that of all layers together.
+    """
+    violations = list(_check_hops(routes))
+    if violations:  # a block holds whole routes: these come first
+        raise VerificationError(f"routes on {routes.problem.topology.name}", violations)
+    violations = [*_check_paths(routes), *_check_weights(routes, tolerance)]
+    if routes.layer is not None:
+        violations += _check_layers(routes, routes.layer)
+    if routes.hop_layer is not None:
+        violations += _check_channels(routes, routes.hop_layer)
+    bound, trouble = recompute_bound(routes.problem, routes.certificate.lengths)
+    violations += trouble
+    time = float((_load(routes) / routes.problem.topology.capacity).max())
+    if not routes.bound <= bound * (1 + tolerance):
+        violations.append(f"claims the bound {routes.bound:.12g}; its lengths prove {bound:.12g}")
+    if not time >= bound * (1 - tolerance) and not violations:
+        violations.append(f"the time {time:.12g} is below the proven bound {bound:.12g}")
+    if violations:
+        raise VerificationError(f"routes on {routes.problem.topology.name}", violations)
+    per_pair = _largest_run(np.sort(_pairs(routes)))
+    return RoutesReport(time, bound, time / bound - 1, routes.count, per_pair, routes.layers)
+
+
+def check_destinations(routes: Routes) -> None:
+    """Check that a node sends all that is for one terminal, in one layer, over one link."""
+    topology, terminals = routes.problem.topology, len(routes.problem.topology.terminals)
+    assigned = routes.layer_of_link
+    assigned = np.zeros(len(routes.link), dtype=np.int64) if assigned is None else assigned
+    names, entries = _distinct(assigned), np.zeros(0, dtype=np.int64)
+    for block in _blocks(routes):
+        mine = assigned[int(routes.start[block.first]) : int(routes.start[block.last])]
+        table = np.searchsorted(names, mine) * terminals
+        table += routes.destination[block.first : block.last][block.route]
+        keys = _distinct(table * topology.links + block.link)
+        entries = _distinct(np.concatenate((entries, keys)))
+    link = entries % topology.links
+    places = np.sort(entries // topology.links * topology.nodes + topology.tail[link])
+    twice = places[1:][places[1:] == places[:-1]]
+    if len(twice):
+        row, node = divmod(int(twice[0]), topology.nodes)
+        name, end = divmod(row, terminals)
+        words = (
+            f"node {topology.node_name(node)} sends to node {topology.terminal_name(end)} over "
+            f"several links in layer {names[name]}"
+        )
+        raise VerificationError(f"routes on {topology.name}", (words,))
+
+
+def _pairs(routes: Routes) -> Ints:
+    return routes.source * len(routes.problem.topology.terminals) + routes.destination
+
+
+def _distinct(values: Ints) -> Ints:
+    """Return the distinct values, none negative, in order; `np.unique` hashes and is slower."""
+    ordered = np.sort(values)
+    return np.asarray(ordered[np.diff(ordered, prepend=-1) != 0])
+
+
+def _largest_run(ordered: Ints) -> int:
+    """Return how often the most frequent of ordered values, none negative, occurs."""
+    ends = np.flatnonzero(np.diff(ordered, append=-1))
+    return int(np.diff(ends, prepend=-1).max())
+
+
+@dataclass(frozen=True)
+class _Block:
+    """Some consecutive routes: `route`, counted from `first`, is that of each of their links."""
+
+    first: int
+    last: int
+    link: Ints
+    route: Ints
+
+    @property
+    def count(self) -> int:
+        """The number of routes."""
+        return self.last - self.first
+
+    def turns(self) -> NDArray[np.bool_]:
+        """Return whether each link but the very last is followed by another of its route."""
+        return np.asarray(self.route[1:] == self.route[:-1])
+
+
+def _blocks(routes: Routes) -> Iterator[_Block]:
+    """Cut the routes into blocks of links."""
+    hops = np.diff(routes.start)
+    for run in _runs(hops):
+        link = routes.link[int(routes.start[run.start]) : int(routes.start[run.stop])]
+        route = np.repeat(np.arange(run.stop - run.start), hops[run])
+        yield _Block(run.start, run.stop, link, route)
+
+
+def _load(routes: Routes) -> Floats:
+    """Sum the weights over each link."""
+    load = np.zeros(routes.problem.topology.links)
+    for block in _blocks(routes):
+        weight = routes.weight[block.first : block.last][block.route]
+        load += np.bincount(block.link, weight, len(load))
+    return load
+
+
+def _check_hops(routes: Routes) -> Iterator[str]:
+    hops, nodes = np.diff(routes.start), routes.problem.topology.nodes
+    longest = int(np.argmax(hops))
+    if hops[longest] >= nodes:
+        name = _name(routes, longest)
+        yield f"{name} has {hops[longest]} links; a path in {nodes} nodes has at most {nodes - 1}"
+
+
+def _check_paths(routes: Routes) -> Iterator[str]:
+    found: dict[str, list[Ints]] = {}
+    for block in _blocks(routes):
+        for words, wrong in _faults(routes, block):
+            if len(wrong):
+                found.setdefault(words, []).append(wrong + block.first)
+    for words, parts in found.items():
+        count = sum(map(len, parts))
+        yield f"{count} routes: the first, {_name(routes, int(parts[0][0]))}, {words}"
+
+
+def _faults(routes: Routes, block: _Block) -> Iterator[tuple[str, Ints]]:
+    """Yield each way in which a route can fail to be a path, and the routes of a block that do."""
+    topology, these = routes.problem.topology, slice(block.first, block.last)
+    tail, head = topology.tail[block.link], topology.head[block.link]
+    first = routes.start[these] - routes.start[block.first]
+    last = routes.start[block.first + 1 : block.last + 1] - routes.start[block.first] - 1
+    starts = tail[first] != topology.terminals[routes.source[these]]
+    ends = head[last] != topology.terminals[routes.destination[these]]
+    broken = block.route[1:][block.turns() & (head[:-1] != tail[1:])]
+    yield "does not start at its source", np.flatnonzero(starts)
+    yield "does not end at its destination", np.flatnonzero(ends)
+    yield "is not connected", _distinct(broken)
+    yield "visits a node twice", _revisits(block, head, tail[first], topology.nodes)
+
+
+def _revisits(block: _Block, head: Ints, begin: Ints, nodes: int) -> Ints:
+    """Return the routes that visit a node more than once, their first node included."""
+    keys = np.concatenate((block.route * nodes + head, np.arange(block.count) * nodes + begin))
+    keys.sort()
+    return _distinct(keys[1:][keys[1:] == keys[:-1]] // nodes)
+
+
+def _check_weights(routes: Routes, tolerance: float) -> Iterator[str]:
+    bad = np.flatnonzero(~(np.isfinite(routes.weight) & (routes.weight > 0)))
+    if len(bad):
+        name = _name(routes, int(bad[0]))
+        yield f"{len(bad)} weights are not positive; the first is {routes.weight[bad[0]]:g}, {name}"
+        return
+    yield from _check_demand(routes, tolerance)
+    if routes.denominator is not None:
+        units = routes.weight * routes.denominator
+        if (np.abs(units - np.rint(units)) > 1e-6).any():
+            yield f"a weight is not a multiple of 1/{routes.denominator}"
+
+
+def _check_demand(routes: Routes, tolerance: float) -> Iterator[str]:
+    """Hold what is carried against the demand, until a block of sources where they differ."""
+    pairs, terminals = _pairs(routes), len(routes.problem.topology.terminals)
+    order = np.argsort(pairs, kind="stable")
+    pairs, weight = pairs[order], routes.weight[order]
+    size = max(1, BLOCK // terminals)
+    for first in range(0, terminals, size):
+        sources = np.arange(first, min(first + size, terminals))
+        begin, end = np.searchsorted(pairs, (first * terminals, (sources[-1] + 1) * terminals))
+        demand = routes.problem.demand.rows(sources).ravel()
+        carried = np.bincount(pairs[begin:end] - first * terminals, weight[begin:end], len(demand))
+        error, allowed = np.abs(carried - demand), tolerance * np.maximum(demand, carried)
+        if routes.denominator is not None:
+            # Fractions add up exactly, but for the rounding of the sum.
+            allowed = np.minimum(allowed, 0.5 / routes.denominator + 1e-13 * demand)
+        if (error > allowed).any():
+            worst = int(np.argmax(error - allowed))
+            named = routes.problem.topology.terminal_name
+            source, destination = named(first + worst // terminals), named(worst % terminals)
+            yield (
+                f"the routes from node {source} to node {destination} carry {carried[worst]:.12g} "
+                f"of the demand {demand[worst]:.12g}"
+            )
+            return
+
+
+def _check_layers(routes: Routes, layer: Ints) -> Iterator[str]:
+    """Look for a cycle in the channel dependency graph of each layer."""
+    links, found = routes.problem.topology.links, []
+    for these in _whole_layers(routes, layer):
+        names = _distinct(layer[these])
+        keys = _dependencies(routes, these, np.searchsorted(names, layer[these]))
+        held, wanted = keys // links, keys // links**2 * links + keys % links
+        circular = _circular(held, wanted)
+        where = names[circular // links]
+        found += [(int(each), int(circular[where == each][0] % links)) for each in _distinct(where)]
+    if found:
+        more = f" (and {counted(len(found) - 1, 'more layer')})" if len(found) > 1 else ""
+        name = routes.problem.topology.link_name(found[0][1])
+        yield (
+            f"layer {found[0][0]} can deadlock: its channel dependencies have a cycle near "
+            f"{name}{more}"
+        )
+
+
+def _check_channels(routes: Routes, layer: Ints) -> Iterator[str]:
+    """Look for a cycle in the dependencies of channels, each a link in one of the layers."""
+    links, names = routes.problem.topology.links, _distinct(layer)
+    used = distinct = np.zeros(0, dtype=np.int64)
+    for block in _blocks(routes):
+        used = _distinct(np.concatenate((used, _distinct(_channels(routes, block, layer, names)))))
+    for block in _blocks(routes):
+        channel = np.searchsorted(used, _channels(routes, block, layer, names))
+        keys = (channel[:-1] * len(used) + channel[1:])[block.turns()]
+        distinct = _distinct(np.concatenate((distinct, _distinct(keys))))
+    circular = used[_circular(distinct // len(used), distinct % len(used))]
+    if len(circular):
+        name = routes.problem.topology.link_name(int(circular[0] % links))
+        yield (
+            f"routes that change layer can deadlock: their channel dependencies have a cycle near "
+            f"{name} in layer {names[circular[0] // links]}"
+        )
+
+
+def _channels(routes: Routes, block: _Block, layer: Ints, names: Ints) -> Ints:
+    """Return a number for the link and the layer of each hop of a block."""
+    mine = layer[int(routes.start[block.first]) : int(routes.start[block.last])]
+    return np.searchsorted(names, mine) * routes.problem.topology.links + block.link
+
+
+def _whole_layers(routes: Routes, layer: Ints) -> Iterator[Ints]:
+    """Yield all routes, layer after layer: a block of links, or one layer if that has more.
+
+    A dependency is one number, made of its layer, the link held and the link wanted; of so many
+    layers that it would not fit into 64 bits, some are left for the next block.
+    """
+    order = np.argsort(layer, kind="stable")
+    first = np.flatnonzero(np.diff(layer[order], prepend=-1))
+    first = np.append(first, len(order))
+    before = np.append(0, np.cumsum(np.diff(routes.start)[order]))[first]
+    most = LARGEST_KEY // routes.problem.topology.links**2
+    at = 0
+    while at + 1 < len(first):
+        last = int(np.searchsorted(before, before[at] + BLOCK, side="right")) - 1
+        last = min(max(last, at + 1), at + most)
+        yield order[first[at] : first[last]]
+        at = last
+
+
+def _dependencies(routes: Routes, these: Ints, layer: Ints) -> Ints:
+    """Return the distinct dependencies of some routes, as (layer, held, wanted)."""
+    links = routes.problem.topology.links
+    distinct = np.zeros(0, dtype=np.int64)
+    hops = np.diff(routes.start)[these]
+    for some in _runs(hops):
+        route = np.repeat(np.arange(len(hops[some])), hops[some])
+        link = routes.link[routes.start[these[some]][route] + inner_index(hops[some])]
+        turn = route[1:] == route[:-1]
+        keys = (layer[some][route[:-1]] * links + link[:-1]) * links + link[1:]
+        distinct = _distinct(np.concatenate((distinct, _distinct(keys[turn]))))
+    return distinct
+
+
+def _runs(hops: Ints) -> Iterator[slice]:
+    """Cut routes of so many hops each into runs of at most `BLOCK`, or of one route."""
+    before = np.append(0, np.cumsum(hops))
+    first = 0
+    while first < len(hops):
+        last = int(np.searchsorted(before, before[first] + BLOCK, side="right")) - 1
+        last = max(last, first + 1)
+        yield slice(first, last)
+        first = last
+
+
+def _circular(held: Ints, wanted: Ints) -> Ints:
+    """Return the channels that are on a cycle of dependencies, or behind one; `held` is in order.
+
+    Channels that nobody waits for are peeled off, with their dependencies; a cycle never is.
+    """
+    channels = _distinct(np.concatenate((held, wanted)))
+    first = np.append(np.searchsorted(held, channels), len(held))
+    wanted = np.searchsorted(channels, wanted)
+    waiting = np.bincount(wanted, minlength=len(channels))
+    free = np.flatnonzero(waiting == 0)
+    while len(free):
+        degrees = first[free + 1] - first[free]
+        released = wanted[np.repeat(first[free], degrees) + inner_index(degrees)]
+        np.subtract.at(waiting, released, 1)
+        free = _distinct(released[waiting[released] == 0])
+    return channels[waiting > 0]
+
+
+def _name(routes: Routes, route: int) -> str:
+    named = routes.problem.topology.terminal_name
+    source, destination = named(int(routes.source[route])), named(int(routes.destination[route]))
+    return f"route {route} from node {source} to node {destination}"

@@ -1,0 +1,330 @@
+"""The independent check of a schedule: every chunk arrives, and nothing is sent before it is there.
+
+Like `check.flow`, this shares no code with what produces schedules. Chunks do not depend on each
+other, so they are checked in blocks of chunks, each with all of its sends.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from alltoall.check.flow import TOLERANCE, recompute_bound
+from alltoall.errors import VerificationError
+from alltoall.ir.arrays import Floats, Ints
+from alltoall.ir.schedule import Schedule
+
+BLOCK = 1_000_000
+"""Sends that are looked at together: some thirty arrays of this length exist at a time."""
+
+
+@dataclass(frozen=True)
+class ScheduleReport:
+    """What a check of a schedule recomputed from its sends."""
+
+    time: float
+    bound: float
+    gap: float
+    steps: int
+    chunks_per_shard: int
+    sends: int
+
+
+def check_schedule(schedule: Schedule, tolerance: float = TOLERANCE) -> ScheduleReport:
+    """Check that a schedule is a correct all-to-all, and that its bound holds."""
+    subject, chunks = f"schedule on {schedule.problem.topology.name}", _chunks(schedule)
+    if chunks is None:
+        found = (
+            f"{schedule.sends} sends cannot deliver {schedule.chunks.total} chunks of all shards"
+        )
+        raise VerificationError(subject, [f"{found}; each has to be sent at least once"])
+    violations = list(_check_moves(schedule, chunks))
+    bound, trouble = recompute_bound(schedule.problem, schedule.certificate.lengths)
+    violations += trouble
+    if not schedule.bound <= bound * (1 + tolerance):
+        violations.append(f"claims the bound {schedule.bound:.12g}; its lengths prove {bound:.12g}")
+    time = 0.0 if violations else _time(schedule)
+    if not time >= bound * (1 - tolerance) and not violations:
+        violations.append(f"the time {time:.12g} is below the proven bound {bound:.12g}")
+    if violations:
+        raise VerificationError(subject, violations)
+    return ScheduleReport(
+        time, bound, time / bound - 1, schedule.steps, schedule.chunks_per_shard, schedule.sends
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Chunks:
+    """All chunks, numbered by source, destination and chunk.
+
+    `pair` is source * terminals + destination of every shard in ascending order, `first` the number
+    of its first chunk, and at the end that of all chunks.
+    """
+
+    schedule: Schedule
+    pair: Ints
+    first: Ints
+
+    @property
+    def total(self) -> int:
+        """The number of chunks."""
+        return int(self.first[-1])
+
+    def of_sends(self) -> Ints:
+        """Return the chunk that each send moves."""
+        s, terminals = self.schedule, len(self.schedule.problem.topology.terminals)
+        place = np.searchsorted(self.pair, s.source * terminals + s.destination)
+        return self.first[place] + s.chunk
+
+    def ends(self, chunk: Ints) -> tuple[Ints, Ints]:
+        """Return the nodes where each chunk starts and where it is to end."""
+        terminals = self.schedule.problem.topology.terminals
+        pair = self.pair[np.searchsorted(self.first, chunk, side="right") - 1]
+        return terminals[pair // len(terminals)], terminals[pair % len(terminals)]
+
+    def name(self, chunk: int) -> str:
+        """Name a chunk by the ends of its shard."""
+        named = self.schedule.problem.topology.node_name
+        start, end = (named(int(node)) for (node,) in self.ends(np.array([chunk])))
+        first = self.first[np.searchsorted(self.first, chunk, side="right") - 1]
+        return f"chunk {chunk - first} from node {start} to node {end}"
+
+
+def _chunks(schedule: Schedule) -> _Chunks | None:
+    """Return all chunks, or None if these are more than the sends.
+
+    A file of a few sends may claim any number of terminals and chunks: the pairs, then the chunks
+    are counted before there is room for them.
+    """
+    terminals, demand = len(schedule.problem.topology.terminals), schedule.problem.demand
+    if schedule.chunks.total > schedule.sends:
+        return None
+    if demand.matrix is not None:
+        pair = np.flatnonzero(demand.matrix)
+    else:
+        pair = np.flatnonzero(~np.eye(terminals, dtype=np.bool_))
+    counts = schedule.chunks.of(pair // terminals, pair % terminals)
+    return _Chunks(schedule, pair, np.cumsum(np.append(0, counts)))
+
+
+def _check_moves(schedule: Schedule, chunks: _Chunks) -> Iterator[str]:
+    """Look at every chunk; say how many sends and chunks are wrong, and which are the first."""
+    number = chunks.of_sends()
+    sends, most = np.bincount(number), _longest(schedule)
+    if sends.max() > most:
+        often = int(sends.argmax())
+        yield f"{chunks.name(often)} is sent {sends[often]} times; a path has at most {most} links"
+        return
+    del sends
+    found = {words: _Found() for words in (*FAULTS, LOST)}
+    for moves in _blocks(chunks, number):
+        for words, find in FAULTS.items():
+            found[words].add(moves.send[find(moves)])
+        found[LOST].add(moves.first + _undelivered(moves))
+    for words, wrong in found.items():
+        if not wrong.count:
+            continue
+        first = wrong.first
+        if words == LOST:
+            yield f"{wrong.count} of {chunks.total} {words}; the first: {chunks.name(first)}"
+            continue
+        link = schedule.problem.topology.link_name(int(schedule.link[first]))
+        yield (
+            f"{wrong.count} {words}; the first: step {schedule.step[first]} sends "
+            f"{chunks.name(int(number[first]))} over {link}"
+        )
+
+
+def _longest(schedule: Schedule) -> int:
+    """Return the most sends of a chunk on a simple path, so that a block is not one chunk's sends.
+
+    Every step ends at a terminal that is new to the chunk, and passes a switch at most once.
+    """
+    terminals, nodes = len(schedule.problem.topology.terminals), schedule.problem.topology.nodes
+    return (terminals - 1) * (nodes - terminals + 1)
+
+
+@dataclass
+class _Found:
+    """How many are wrong, and which is the first: all of them may be, and need no list."""
+
+    count: int = 0
+    first: int = np.iinfo(np.int64).max
+
+    def add(self, wrong: Ints) -> None:
+        """Count more of them."""
+        self.count += len(wrong)
+        self.first = min(self.first, int(wrong.min(initial=self.first)))
+
+
+@dataclass(frozen=True, eq=False)
+class _Moves:
+    """The sends of some chunks in order of their steps; `chunk` is counted from `first`."""
+
+    schedule: Schedule
+    first: int
+    start: Ints
+    end: Ints
+    send: Ints
+    chunk: Ints
+
+    @property
+    def chunks(self) -> int:
+        """The number of chunks."""
+        return len(self.start)
+
+    @property
+    def nodes(self) -> int:
+        """The number of nodes."""
+        return self.schedule.problem.topology.nodes
+
+    @cached_property
+    def step(self) -> Ints:
+        """The step of each send."""
+        return self.schedule.step[self.send]
+
+    @cached_property
+    def tail(self) -> Ints:
+        """Where each send leaves."""
+        return self.schedule.problem.topology.tail[self.schedule.link[self.send]]
+
+    @cached_property
+    def head(self) -> Ints:
+        """Where each send arrives."""
+        return self.schedule.problem.topology.head[self.schedule.link[self.send]]
+
+    @cached_property
+    def moment(self) -> Ints:
+        """One number for chunk and step of each send, from 1: sends are in order of both."""
+        new = (np.diff(self.chunk, prepend=-1) != 0) | (np.diff(self.step, prepend=-1) != 0)
+        return np.cumsum(new)
+
+    @cached_property
+    def stores(self) -> NDArray[np.bool_]:
+        """Whether each node keeps what reaches it: terminals do."""
+        stores = np.zeros(self.nodes, dtype=np.bool_)
+        stores[self.schedule.problem.topology.terminals] = True
+        return stores
+
+    def held_since(self, chunk: Ints, node: Ints) -> Ints:
+        """Return the step in which each chunk first reaches each node: -1 at its source.
+
+        Where it never does, the number of steps. Only pairs that occur are ever stored.
+        """
+        start = np.arange(self.chunks) * self.nodes + self.start
+        keys = np.concatenate((start, self.chunk * self.nodes + self.head))
+        steps = np.concatenate((np.full(self.chunks, -1), self.step))
+        order = np.lexsort((steps, keys))
+        keys, steps = keys[order], steps[order]
+        wanted = chunk * self.nodes + node
+        place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+        return np.where(keys[place] == wanted, steps[place], self.schedule.steps)
+
+
+def _blocks(chunks: _Chunks, number: Ints) -> Iterator[_Moves]:
+    """Cut the chunks into blocks of about `BLOCK` sends; `number` is the chunk of each send."""
+    order = np.argsort(number, kind="stable")
+    number = number[order]
+    first, begin = 0, 0
+    while first < chunks.total:
+        last = int(number[begin + BLOCK]) if begin + BLOCK < len(number) else chunks.total
+        last = max(last, first + 1)
+        end = int(np.searchsorted(number, last))
+        start, goal = chunks.ends(np.arange(first, last))
+        yield _Moves(
+            chunks.schedule, first, start, goal, order[begin:end], number[begin:end] - first
+        )
+        first, begin = last, end
+
+
+def _unsent(moves: _Moves) -> Ints:
+    """Find sends of what is not there: stored since an earlier step, or just passing a switch."""
+    held = moves.held_since(moves.chunk, moves.tail) < moves.step
+    fine = moves.stores[moves.tail] & held
+    passing = ~moves.stores[moves.tail]
+    key = moves.moment * moves.nodes
+    arrived = key + moves.head
+    while True:
+        left = np.flatnonzero(passing & ~fine)
+        into = fine & ~moves.stores[moves.head]
+        more = left[np.isin(key[left] + moves.tail[left], arrived[into])]
+        if not len(more):
+            return np.flatnonzero(~fine)
+        fine[more] = True
+
+
+def _undelivered(moves: _Moves) -> Ints:
+    every = np.arange(moves.chunks)
+    return np.flatnonzero(moves.held_since(every, moves.end) == moves.schedule.steps)
+
+
+def _places(moves: _Moves, node: Ints) -> Ints:
+    """Return a number for where each chunk is at a node: a terminal, or a switch in a step."""
+    row = np.where(moves.stores[node], moves.chunk, moves.chunks + moves.moment)
+    return np.asarray(row * moves.nodes + node)
+
+
+def _returning(moves: _Moves) -> Ints:
+    """Return the sends to a source, or to a place that the chunk has entered before."""
+    again = moves.head == moves.start[moves.chunk]
+    first = np.unique(_places(moves, moves.head), return_index=True)[1]
+    again[np.delete(np.arange(len(again)), first)] = True
+    return np.flatnonzero(again)
+
+
+def _leaving(moves: _Moves) -> Ints:
+    """Return the sends from a destination."""
+    return np.flatnonzero(moves.tail == moves.end[moves.chunk])
+
+
+def _stranding(moves: _Moves) -> Ints:
+    """Return the sends to a place, other than the destination, that the chunk never leaves."""
+    entered, left = _places(moves, moves.head), np.sort(_places(moves, moves.tail))
+    # Far faster than `np.isin`, as sends are in the order of their chunks.
+    place = np.minimum(np.searchsorted(left, entered), len(left) - 1)
+    return np.flatnonzero((left[place] != entered) & (moves.head != moves.end[moves.chunk]))
+
+
+LOST = "chunks never arrive"
+FAULTS = {
+    "sends of chunks that are not there": _unsent,
+    "useless sends of chunks to a node that has them already": _returning,
+    "useless sends of chunks that are at their destination already": _leaving,
+    "useless sends of chunks to a node that does not send them on": _stranding,
+}
+"""What can be wrong with a send, and who finds it.
+
+Together, the sends of a chunk must be one simple path. A terminal is one place, a switch one in
+each step. Where no place is entered twice, nothing enters the source or leaves the destination, and
+what enters any other place leaves it, the sends of a chunk that starts at its source cannot branch,
+meet or end anywhere else.
+"""
+
+
+def _time(schedule: Schedule) -> float:
+    """Return the sum over the steps of the largest load over capacity, some steps at a time."""
+    total, begin = 0.0, 0
+    while begin < schedule.sends:
+        last = schedule.step[min(begin + BLOCK, schedule.sends) - 1]
+        end = int(np.searchsorted(schedule.step, last))
+        if end == begin:  # one step of more than a block
+            end = int(np.searchsorted(schedule.step, last, side="right"))
+        total += float(_step_times(schedule, slice(begin, end)).sum())
+        begin = end
+    return total
+
+
+def _step_times(schedule: Schedule, some: slice) -> Floats:
+    """Return the times of the steps of some sends, which are all of these steps."""
+    capacity, links = schedule.problem.topology.capacity, schedule.problem.topology.links
+    key = np.cumsum(np.diff(schedule.step[some], prepend=-1) != 0) * links + schedule.link[some]
+    order = np.argsort(key, kind="stable")
+    key = key[order]
+    amount = schedule.problem.demand.of(schedule.source[some], schedule.destination[some])
+    size = amount / schedule.chunks.of(schedule.source[some], schedule.destination[some])
+    first = np.flatnonzero(np.diff(key, prepend=-1))
+    load = np.add.reduceat(size[order], first) / capacity[key[first] % links]
+    steps = np.flatnonzero(np.diff(key[first] // links, prepend=-1))
+    return np.asarray(np.maximum.reduceat(load, steps))

@@ -1,0 +1,47 @@
+"""Independent check of symmetry: whether permutations are automorphisms, and what their orbits are.
+
+A flow with generators claims no more than its average over the group that they generate. Every
+automorphism maps a flow of one source that conserves to a flow of another that does, so the average
+is a flow of all sources; and on each link it carries the mean over the link's orbit. So all that
+there is to check is that the generators keep links, capacities, terminals and demand in place.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from alltoall.ir.arrays import Ints
+from alltoall.ir.problem import Problem
+from alltoall.ir.topology import Topology
+
+
+def check_generators(problem: Problem, generators: Ints) -> Iterator[str]:
+    """Yield what is wrong with permutations [generators, nodes] that claim to be automorphisms."""
+    topology = problem.topology
+    everyone = np.arange(topology.nodes)
+    for index, nodes in enumerate(generators):
+        if not np.array_equal(np.sort(nodes), everyone):
+            yield f"generator {index} is not a permutation of the nodes"
+        elif not np.array_equal(np.sort(nodes[topology.terminals]), topology.terminals):
+            yield f"generator {index} moves a terminal to a node that is none"
+        elif not _keeps_links(topology, nodes):
+            yield f"generator {index} does not map links to links of the same capacity"
+        elif not _keeps_demand(problem, nodes):
+            yield f"generator {index} does not keep the demand"
+
+
+def _keeps_links(topology: Topology, nodes: Ints) -> bool:
+    keys = (topology.capacity, topology.head, topology.tail)
+    moved = (topology.capacity, nodes[topology.head], nodes[topology.tail])
+    before, after = np.lexsort(keys), np.lexsort(moved)
+    return all(
+        np.array_equal(key[before], image[after]) for key, image in zip(keys, moved, strict=True)
+    )
+
+
+def _keeps_demand(problem: Problem, nodes: Ints) -> bool:
+    matrix = problem.demand.matrix
+    if matrix is None:
+        return True
+    moved = np.searchsorted(problem.topology.terminals, nodes[problem.topology.terminals])
+    return np.array_equal(matrix[np.ix_(moved, moved)], matrix)

@@ -1,0 +1,85 @@
+"""What routes or a schedule take under another demand than their own: the time of a template.
+
+Each pair's amount is spread over its routes as their weights are, or over its chunks evenly. The
+links and the steps stay as they are, so the time follows from the sums, and nothing is assumed
+about what made the template. What the demand needs at the least is another matter: that is proven
+by lengths of links, which anyone may have found (`check.flow.recompute_bound`).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from alltoall.check.flow import recompute_bound
+from alltoall.errors import DemandError
+from alltoall.ir.arrays import Floats, Ints
+from alltoall.ir.demand import Demand
+from alltoall.ir.problem import Problem
+from alltoall.ir.routes import Routes
+from alltoall.ir.schedule import Schedule
+
+Template = Routes | Schedule
+
+
+@dataclass(frozen=True)
+class TemplateReport:
+    """What a template takes under a demand, what the demand needs, and the loss of one to other."""
+
+    template_time: float
+    template_bound: float
+    template_loss: float
+
+
+def check_template(template: Template, demand: Demand, lengths: Floats) -> TemplateReport:
+    """Return the time of a template under a demand, against the bound that lengths prove of it."""
+    time = template_time(template, demand)
+    bound, trouble = recompute_bound(Problem(template.problem.topology, demand), lengths)
+    if trouble:
+        raise DemandError(f"the lengths prove nothing about the demand: {trouble[0]}")
+    return TemplateReport(time, bound, time / bound - 1.0)
+
+
+def template_time(template: Template, demand: Demand) -> float:
+    """Return the time of routes, or of all steps of a schedule, if the demand is this one."""
+    topology = template.problem.topology
+    _require_pairs(template, demand)
+    if isinstance(template, Routes):
+        key, carried = template.link, _route_amounts(template, demand)[template.path_of_link]
+    else:
+        key = template.step * topology.links + template.link
+        chunks = template.chunks.of(template.source, template.destination)
+        carried = demand.of(template.source, template.destination) / chunks
+    used, place = np.unique(key, return_inverse=True)
+    fullness = np.bincount(place, carried) / topology.capacity[used % topology.links]
+    # Routes are all under way at once, which is a schedule of one step.
+    step = used // topology.links
+    first = np.flatnonzero(np.diff(step, prepend=-1))
+    return float(np.maximum.reduceat(fullness, first).sum())
+
+
+def _route_amounts(routes: Routes, demand: Demand) -> Floats:
+    """Return what each route carries: its share of the amount of its pair."""
+    own = routes.problem.demand.of(routes.source, routes.destination)
+    return np.asarray(demand.of(routes.source, routes.destination) * routes.weight / own)
+
+
+def _require_pairs(template: Template, demand: Demand) -> None:
+    """Raise unless every pair that has an amount has a way in the template."""
+    terminals = len(template.problem.topology.terminals)
+    if demand.terminals != terminals:
+        raise DemandError(
+            f"a demand between {demand.terminals} terminals for a template of {terminals}; "
+            "expected one row and column per terminal"
+        )
+    missing: NDArray[np.bool_] = demand.table() > 0
+    missing[template.source, template.destination] = False
+    found: Ints = np.argwhere(missing)
+    if len(found):
+        source, to = (int(each) for each in found[0])
+        named = template.problem.topology.terminal_name
+        raise DemandError(
+            f"the demand has {demand.of(found[:1, 0], found[:1, 1])[0]:g} from node "
+            f"{named(source)} to node {named(to)}, for which the template has no way; expected a "
+            "template of the uniform all-to-all, or of all these pairs"
+        )

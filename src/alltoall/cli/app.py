@@ -1,0 +1,113 @@
+"""What becomes of a call: its answer, or one message and an exit code.
+
+It imports nothing of weight: what can be said without a verb is said at once, and a verb is
+imported, behind the parser of words, when it is called.
+"""
+
+import os
+import traceback
+from collections.abc import Sequence
+from contextlib import suppress
+from importlib import import_module
+from typing import Any
+
+from alltoall.cli.choices import show_choices
+from alltoall.cli.failures import FAILURES, Unsaved, described
+from alltoall.cli.show import complain, say_out, show, warn
+from alltoall.cli.signals import all_is_said, heard, printing, working
+from alltoall.cli.verbs import COMPLETION_WORDS, OVERVIEW_WORDS, overview, require_words
+from alltoall.errors import UsageError
+from alltoall.topologies.families import FAMILIES
+from alltoall.topologies.family_help import family_help
+
+COMPLETING = "_ALLTOALL_COMPLETE"
+"""The variable by which a shell asks for the words that may follow."""
+
+LISTING = (
+    {"topology"},
+    {"topology", "--list"},
+    {"topology", "--json"},
+    {"topology", "--list", "--json"},
+)
+"""Calls that list what there is to choose from."""
+
+
+def run(words: Sequence[str]) -> int:
+    """Run the command line and return its exit code; a failure becomes one message."""
+    failed = False
+    with printing():
+        try:
+            with working():
+                code = _call(words)
+        except BrokenPipeError:
+            code = 0  # Whoever read our output has seen enough.
+        except Unsaved as failure:
+            code = failure.code
+        except FAILURES as error:
+            failed, code = True, _fail(error, "--json" in words)
+    all_is_said()
+    stopped = heard()
+    if stopped is not None and not failed:
+        warn("stopped: this is the best found by then")
+    return code if stopped is None else stopped
+
+
+def run_or_report(words: Sequence[str]) -> int:
+    """Run the command line; a fault of ours becomes a traceback and, if asked for, an object."""
+    try:
+        return run(words)
+    except Exception as error:
+        warn(traceback.format_exc())
+        if "--json" in words:
+            message = f"a fault of alltoall: {type(error).__name__}: {error}"
+            _show_error({"code": 1, "message": message})
+        return 1
+
+
+def _call(words: Sequence[str]) -> int:
+    """Answer what needs no verb; call the verb for all else. Return the exit code."""
+    if COMPLETING in os.environ or (words and words[0] in COMPLETION_WORDS):
+        return _parsed(words)
+    if not words or words[0] in OVERVIEW_WORDS:
+        say_out(overview())
+    elif words[0] == "--version":
+        say_out(f"alltoall {import_module('alltoall').__version__}")
+    elif set(words) in LISTING:
+        show_choices("--json" in words)
+    elif _asks_of_a_family(words):
+        say_out(family_help(words[1].partition(":")[0]))
+    else:
+        require_words(words)
+        return _parsed(words)
+    return 0
+
+
+def _asks_of_a_family(words: Sequence[str]) -> bool:
+    """Whether words are those of `topology FAMILY --help`."""
+    return (
+        len(words) == 3
+        and words[0] == "topology"
+        and words[1].partition(":")[0] in FAMILIES
+        and words[2] in OVERVIEW_WORDS
+    )
+
+
+def _parsed(words: Sequence[str]) -> int:
+    code: int = import_module("alltoall.cli.parser").call(words)
+    return code
+
+
+def _fail(error: BaseException, as_json: bool) -> int:
+    """Say what failed: on standard error, and as the one JSON object if one was asked for."""
+    complain(error)
+    found = described(error)
+    if as_json:
+        _show_error(found)
+    return int(found["code"])
+
+
+def _show_error(found: dict[str, Any]) -> None:
+    """Print a failure as the one JSON object."""
+    # If standard output is full or closed, what standard error says is all that can be said.
+    with suppress(OSError, UsageError):
+        show({"error": found}, True, {})

@@ -1,0 +1,98 @@
+"""Words become the parameters of a verb; the one verb that is called is imported."""
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from importlib import import_module
+from typing import Any
+
+import typer
+
+from alltoall.cli.verbs import ABOUT, VERBS
+from alltoall.errors import UsageError
+from alltoall.registry import load
+
+WrongWords: type[Exception] = typer.BadParameter.__mro__[2]
+"""What the parser raises; typer exports no name for the base of its errors."""
+
+
+def parser_of(names: Sequence[str]) -> typer.Typer:
+    """Return the parser of some verbs, which it imports."""
+    app = typer.Typer(
+        name="alltoall",
+        help=ABOUT,
+        pretty_exceptions_enable=False,
+        rich_markup_mode="markdown",
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    # With a callback even one verb is a verb, and not the whole of the command.
+    app.callback()(lambda: None)
+    for name in names:
+        verb: Callable[..., None] = load(VERBS[name].where)
+        if VERBS[name].parts:
+            app.add_typer(_parts_of(name, verb), name=name)
+        else:
+            settings = {"ignore_unknown_options": VERBS[name].takes_command}
+            app.command(name, context_settings=settings)(verb)
+    return app
+
+
+def _parts_of(name: str, about: Callable[..., None]) -> typer.Typer:
+    """Return the parser of a verb that is several in one; its own function has its help."""
+    app = typer.Typer(rich_markup_mode="markdown")
+    app.callback()(about)
+    for part, where in VERBS[name].parts.items():
+        verb: Callable[..., None] = load(where)
+        app.command(part)(verb)
+    return app
+
+
+def call(words: Sequence[str]) -> int:
+    """Call the verb that words begin with; return its exit code."""
+    with _without_matplotlib():
+        app = parser_of([words[0]] if words and words[0] in VERBS else list(VERBS))
+    try:
+        with _compiler_heard():
+            code = app(list(words), prog_name="alltoall", standalone_mode=False, obj=tuple(words))
+    except SystemExit as end:  # How completion ends, and printers of help leave a closed pipe.
+        if end.code in (None, 0):
+            return 0
+        raise BrokenPipeError from None
+    except WrongWords as error:
+        raise UsageError(_in_words(error)) from None
+    return code if isinstance(code, int) else 0
+
+
+@contextmanager
+def _without_matplotlib() -> Iterator[None]:
+    """Let it not be found: igraph would load it to draw, which takes as long as all of numba.
+
+    Nothing here draws with igraph, and figures load matplotlib when there is something to draw. The
+    package itself hides nothing: whoever imports it may draw with both.
+    """
+    if "matplotlib" in sys.modules:
+        yield
+        return
+    hidden: dict[str, Any] = {"matplotlib": None}  # The import system's word for: not there.
+    sys.modules.update(hidden)
+    try:
+        yield
+    finally:
+        del sys.modules["matplotlib"]
+
+
+def _compiler_heard() -> AbstractContextManager[Any]:
+    """Give a context in which kernels that are compiled are announced, if the verb has any."""
+    if "numba" not in sys.modules:
+        return nullcontext()
+    context: AbstractContextManager[Any] = import_module(
+        "alltoall.cli.compiling"
+    ).listen_to_compiler()
+    return context
+
+
+def _in_words(error: Any) -> str:
+    """Return what the parser has to say, and where to read on."""
+    context = getattr(error, "ctx", None)
+    path = context.command_path if context is not None else "alltoall"
+    return f"{error.format_message().rstrip('.')}; see {path} --help"

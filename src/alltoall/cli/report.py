@@ -1,0 +1,69 @@
+"""`alltoall report`: files as one page to look at."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from alltoall.cli.options import AsJson, LinkBandwidth
+from alltoall.cli.outputs import check_outputs
+from alltoall.cli.show import deliver
+from alltoall.ir.words import counted
+from alltoall.reports.public import report
+
+
+def report_verb(
+    context: typer.Context,
+    subjects: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FILE...",
+            help="Saved flows, routes, schedules or topologies, and what `run --json` or "
+            "`simulate --json` printed.",
+            show_default=False,
+        ),
+    ],
+    output: Annotated[
+        Path,
+        typer.Option("--output", "-o", metavar="FILE", help="The page; - is standard output."),
+    ] = Path("report.html"),
+    title: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="Of the page; what is shown if left out.")
+    ] = None,
+    link_bandwidth: LinkBandwidth = None,
+    sources: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--source",
+            metavar="NODE",
+            help="Show the ways from this terminal, name or number; may be repeated. All if left "
+            "out, or those of some if a page has no room for all.",
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show files as one page: numbers and proofs, the network and its loads, a schedule played.
+
+    The page is one file that needs no network: it opens in any browser, on a laptop or a phone.
+    Several files that solve one problem are compared. What is shown is verified first.
+
+    Example: alltoall report torus.flow.json torus.schedule.json -o torus.html
+    """
+    check_outputs(context)
+    page = report(subjects, title=title, link_bandwidth=link_bandwidth, sources=sources)
+    summary = page.summary()
+    deliver(summary, as_json, _lines(summary), {output: lambda: page.html})
+
+
+def _lines(summary: dict[str, Any]) -> dict[str, str]:
+    answers = [
+        f"{each['time']:.9g} by {each['method']}, {each['name']}" for each in summary["answers"]
+    ]
+    lines = {
+        "page": summary["title"],
+        "topology": "\n".join(summary["topologies"]),
+        "time": "\n".join(answers),
+        "runs": counted(summary["runs"], "run") if summary["runs"] else "",
+        "size": f"{summary['bytes'] / 1000:.0f} KB",
+    }
+    return {label: text for label, text in lines.items() if text}

@@ -1,0 +1,308 @@
+"""`alltoall run`: real bytes between real processes, checked and timed."""
+
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from alltoall.cli.options import AsJson, time_option
+from alltoall.cli.show import show
+from alltoall.cli.tables import columns
+from alltoall.ir.bandwidth import rate_in_words
+from alltoall.lowering.options import STEERING
+from alltoall.registry import load
+from alltoall.runtime.bench import Report, Row
+from alltoall.runtime.launch import SYNCS, RunSettings
+from alltoall.runtime.public import TESTBED, USUAL, run
+from alltoall.runtime.worker import RUNTIMES
+from alltoall.testbed.launch import THROUGH
+from alltoall.testbed.report import BedReport, BedRow, Recovery, SharedJob, SharedReport
+from alltoall.testbed.settings import BedSettings
+from alltoall.testbed.shares import WEIGHTS
+
+DEFAULTS = RunSettings()
+HEADER = ("shard B", "size B", "time us", "min us", "max us", "algbw GB/s", "busbw GB/s")
+NATIVE_HEADER = ("time us", "algbw GB/s", "busbw GB/s", "ratio")
+"""The columns of OSU (shard, time, min, max) and of nccl-tests (size, time, algbw, busbw)."""
+
+BED_HEADER = ("shard B", "time s", "MB/s", "bound MB/s", "fraction", "steal", "resent")
+BED_NATIVE = ("time s", "MB/s", "ratio")
+"""The columns of a run on a testbed."""
+
+SHARED_HEADER = ("alone s", "together s", "repeated", "file")
+"""The columns of jobs that share a testbed."""
+
+TESTBED_PANEL = "On a testbed"
+NOT_EMULATED = (
+    "ranks share this machine's memory and no link is emulated: this times software, not a topology"
+)
+"""What is said above every table, for the times invite to wrong conclusions."""
+
+
+def run_verb(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help="A saved schedule, its messages, or a program: MSCCL XML, an MSCCL++ plan, "
+            "oneCCL-style XML; on a testbed also routes, saved or lowered.",
+            show_default=False,
+        ),
+    ],
+    on: Annotated[
+        str, typer.Option(help=f"One of {', '.join((*RUNTIMES, TESTBED))}.")
+    ] = "reference",
+    ranks: Annotated[
+        int | None, typer.Option(metavar="N", help="As many as the schedule has terminals.")
+    ] = None,
+    sizes: Annotated[
+        str,
+        typer.Option(
+            "--bytes",
+            metavar="SIZE[:SIZE]",
+            help="Size of a shard, which is what one rank sends to one other: a size such as 1000 "
+            "or 64K (K, M, G are powers of 1024), or a range that doubles, such as 1K:16M. With an "
+            "uneven demand a pair has its demand times that.",
+        ),
+    ] = "1K:64K",
+    iterations: Annotated[
+        int | None,
+        typer.Option(metavar="K", help="Timed repetitions; 20, on a testbed 5."),
+    ] = None,
+    warmup: Annotated[
+        int | None,
+        typer.Option(metavar="W", help="Repetitions before those; 3, on a testbed 1."),
+    ] = None,
+    sync: Annotated[
+        str,
+        typer.Option(
+            help=f"One of {', '.join(SYNCS)}: forward what has arrived, or a barrier after every "
+            "step (MPI only)."
+        ),
+    ] = DEFAULTS.sync,
+    mpi: Annotated[
+        str | None,
+        typer.Option(metavar="MPI", help="mpich, openmpi, or the path of an mpiexec."),
+    ] = None,
+    timeout: Annotated[float, time_option("End all ranks then.")] = DEFAULTS.timeout,
+    rate: Annotated[
+        str,
+        typer.Option(
+            metavar="RATE",
+            help="What a link of capacity 1 carries on a testbed.",
+            rich_help_panel=TESTBED_PANEL,
+        ),
+    ] = BedSettings.rate,
+    fabric: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="A testbed that exists, instead of one for this run.",
+            rich_help_panel=TESTBED_PANEL,
+        ),
+    ] = None,
+    topology: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SPEC",
+            help="What the testbed is to be, where the file does not say.",
+            rich_help_panel=TESTBED_PANEL,
+        ),
+    ] = None,
+    through: Annotated[
+        str,
+        typer.Option(help=f"One of {', '.join(THROUGH)}.", rich_help_panel=TESTBED_PANEL),
+    ] = BedSettings.through,
+    native: Annotated[
+        bool,
+        typer.Option(
+            "--native/--no-native",
+            help="Time the runtime's own all-to-all on the testbed, too.",
+            rich_help_panel=TESTBED_PANEL,
+        ),
+    ] = True,
+    weights: Annotated[
+        str,
+        typer.Option(
+            help=f"How routes get their shares, one of {', '.join(WEIGHTS)}: all at once, by whole "
+            "chunks, each flow held to its share of the rate, or phase after phase.",
+            rich_help_panel=TESTBED_PANEL,
+        ),
+    ] = BedSettings.weights,
+    steering: Annotated[
+        str,
+        typer.Option(
+            help=f"How routes are kept on their paths, one of {', '.join(STEERING)}: by segments "
+            "that the sender writes, or by a route at every hop.",
+            rich_help_panel=TESTBED_PANEL,
+        ),
+    ] = BedSettings.steering,
+    cut: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A-B",
+            help="Cut the cable between two nodes while the file runs, solve for what is left, and "
+            "run that: how long it takes to be running again.",
+            rich_help_panel=TESTBED_PANEL,
+        ),
+    ] = None,
+    jobs: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--job",
+            metavar="FILE",
+            help="A further schedule for the same links that shares the testbed, again for more: "
+            "each alone, all at once, and by one joint schedule. With one size of --bytes.",
+            rich_help_panel=TESTBED_PANEL,
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run a schedule: start its ranks, check every byte, time it beside the runtime's own.
+
+    A program, ours or of another tool, is verified first; then ranks carry out the instructions of
+    its file, on mpi, reference or a testbed. Ranks are processes of this machine; links are
+    emulated on a testbed only, where all is measured against the certified bound, and every link's
+    bytes against what the file says. Times are those of the slowest rank; algbw is the size of a
+    rank's buffer over the mean time, busbw (N-1)/N of that, which is the paper's throughput. Exit
+    code 4 if a byte is wrong, a rank dies, or the time is up.
+
+    Examples: alltoall run torus.schedule.json --on mpi --bytes 1K:1M;
+    alltoall run torus.schedule.json --on testbed --rate 20mbit --bytes 1M
+    """
+    with _compiler_heard(on):
+        report = run(
+            file,
+            on=on,
+            sizes=sizes,
+            ranks=ranks,
+            iterations=iterations,
+            warmup=warmup,
+            sync=sync,
+            mpi=mpi,
+            timeout=timeout,
+            rate=rate,
+            fabric=fabric,
+            topology=topology,
+            through=through,
+            native=native,
+            weights=weights,
+            steering=steering,
+            cut=cut,
+            jobs=jobs,
+        )
+    times = USUAL.get(on, DEFAULTS).iterations if iterations is None else iterations
+    asked = {"schedule": str(file), "on": on, "valid": True, "sync": sync, "iterations": times}
+    if isinstance(report, SharedReport):
+        lines = shared_table(report)
+    else:
+        lines = bed_table(report) if isinstance(report, BedReport) else table(report)
+    show({**asked, **report.to_json()}, as_json, {"": "\n".join(lines)})
+
+
+def _compiler_heard(on: str) -> AbstractContextManager[Any]:
+    """Announce kernels that are compiled on a testbed, whose runs alone load what has any."""
+    if on != TESTBED:
+        return nullcontext()
+    context: AbstractContextManager[Any] = load("alltoall.cli.compiling:listen_to_compiler")()
+    return context
+
+
+def bed_table(report: BedReport) -> list[str]:
+    """Return the lines of the table for people, of a run on a testbed."""
+    header = (*BED_HEADER, *_beside(report))
+    return [
+        f"# {report.ranks} ranks on {report.topology}, links of {rate_in_words(report.rate)}; "
+        f"{report.runtime}",
+        "# every byte is as it must be, and as many crossed every link as should have",
+        "# median time of the slowest rank; fraction of the certified bound (N-1) f b"
+        + (f"; right of the bar is {report.native}" if report.native else ""),
+        *columns([header, *map(_bed_cells, report.rows)], bar=len(BED_HEADER)),
+        *_recovered(report.recovery),
+    ]
+
+
+def shared_table(report: SharedReport) -> list[str]:
+    """Return the lines of the table for people, of jobs that share a testbed."""
+    saved = 1 - 1 / report.ratio
+    return [
+        f"# {report.ranks} ranks of each job on {report.topology}, links of "
+        f"{rate_in_words(report.rate)}, shards of {report.bytes} B; {report.runtime}",
+        "# every byte is as it must be, and as many crossed every link as should have",
+        "# median time of the slowest rank, of each job alone, and while all run as they are",
+        *_unequal(report),
+        *columns([SHARED_HEADER, *map(_shared_cells, report.jobs)], words=[-1]),
+        f"# together {report.together_seconds:.4f} s, the slowest; by one joint schedule "
+        f"{report.joint_seconds:.4f} s, {abs(saved):.1%} {'less' if saved >= 0 else 'more'}; "
+        f"certified bound {report.bound_seconds:.4f} s",
+        f"# steal {report.steal:.1%}; together {report.retransmits} resent, {report.drops} dropped",
+    ]
+
+
+def _unequal(report: SharedReport) -> list[str]:
+    """Say what keeps the times from being of the same bytes, if anything does."""
+    if len({job.iterations for job in report.jobs}) == 1:
+        return []
+    return [
+        "# a short job was repeated beside a longer one, so together more bytes moved at a time"
+    ]
+
+
+def _shared_cells(job: SharedJob) -> list[str]:
+    times = [f"{each:.4f}" for each in (job.alone_seconds, job.together_seconds)]
+    return [*times, str(job.iterations), str(job.file)]
+
+
+def _recovered(found: Recovery | None) -> list[str]:
+    """Say what became of a cut."""
+    if found is None:
+        return []
+    return [
+        f"# {found.cable} was cut; after {found.ended:.1f} s the run under way had ended: "
+        f"{found.said}",
+        f"# solved for the rest after {found.solved:.1f} s, installed after "
+        f"{found.installed:.1f} s, all-to-alls complete and checked after {found.complete:.1f} s",
+    ]
+
+
+def _beside(report: BedReport) -> tuple[str, ...]:
+    """Return the columns right of the bar: the library's own, or the load that routes have."""
+    if report.native:
+        return BED_NATIVE
+    return ("of load",) if report.rows[0].load_fraction is not None else ()
+
+
+def _bed_cells(row: BedRow) -> list[str]:
+    rates = [f"{rate / 1e6:.3f}" for rate in (row.throughput, row.bound_throughput)]
+    cells = [str(row.bytes), f"{row.seconds:.4f}", *rates, f"{row.fraction:.3f}"]
+    cells += [f"{row.steal:.1%}", str(row.retransmits)]
+    if row.load_fraction is not None:
+        return [*cells, f"{row.load_fraction:.3f}"]
+    if row.native_seconds is None or row.native_throughput is None:
+        return cells
+    native = [f"{row.native_seconds:.4f}", f"{row.native_throughput / 1e6:.3f}"]
+    return [*cells, *native, f"{row.ratio:.2f}"]
+
+
+def table(report: Report) -> list[str]:
+    """Return the lines of the table for people."""
+    beside = f"; right of the bar is {report.native}" if report.native else ""
+    header = (*HEADER, *(NATIVE_HEADER if report.native else ()))
+    return [
+        f"# {report.ranks} ranks, {report.runtime}; every byte of every size is as it must be",
+        f"# {NOT_EMULATED}",
+        f"# times of the slowest rank; busbw is the paper's throughput, (N-1) shard/time{beside}",
+        *columns([header, *map(_cells, report.rows)], bar=len(HEADER)),
+    ]
+
+
+def _cells(row: Row) -> list[str]:
+    ours, native = row.ours, row.native
+    cells = [str(row.bytes), str(row.size)]
+    cells += [f"{seconds * 1e6:.1f}" for seconds in (ours.mean, ours.least, ours.most)]
+    cells += [f"{rate / 1e9:.3f}" for rate in (ours.algbw, ours.busbw)]
+    if native is None:
+        return cells
+    rates = [f"{rate / 1e9:.3f}" for rate in (native.algbw, native.busbw)]
+    return [*cells, f"{native.mean * 1e6:.1f}", *rates, f"{row.ratio:.2f}"]

@@ -1,0 +1,168 @@
+"""What the verbs print: one JSON object, or lines for people; progress and errors on stderr.
+
+Everything printed passes through `say`, which writes as escapes what a terminal would obey or
+cannot show. Answers pass through `deliver`, which saves and prints so that neither loses the other.
+"""
+
+import json
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, TextIO
+
+from alltoall.cli.colours import ASIDE, LABEL, WRONG, paint
+from alltoall.cli.failures import FAILURES, Unsaved, described, writing_output
+from alltoall.cli.signals import Stopped, printing
+from alltoall.errors import UsageError
+from alltoall.ir.files.text import write_bytes
+from alltoall.ir.words import beyond_rounding, escaped
+
+STANDARD_OUTPUT = Path("-")
+"""The file name that stands for standard output."""
+
+SHARES = ("gap", "loss")
+"""What rounding can push a last digit away from the nothing that it is."""
+
+Render = Callable[[], str | bytes]
+Files = Mapping[Path | None, Render]
+"""What to save where; nowhere if the path is None."""
+
+
+def printable(text: str, encoding: str | None = None) -> str:
+    """Return a text with escapes for control characters, and for what an encoding does not have."""
+    encoding = encoding or "utf-8"
+    return escaped(text, kept="\n").encode(encoding, "backslashreplace").decode(encoding)
+
+
+def require_open(stream: TextIO | None) -> TextIO:
+    """Return a stream; raise if the process was started without it."""
+    if stream is None:
+        raise UsageError("standard output is closed; expected somewhere to print to")
+    return stream
+
+
+def say(text: str, stream: TextIO | None) -> None:
+    """Print a text and a line's end."""
+    stream = require_open(stream)
+    _write(printable(text, stream.encoding), stream)
+
+
+def _write(line: str, stream: TextIO) -> None:
+    with writing_output():
+        stream.write(line + "\n")
+        stream.flush()
+
+
+def say_out(text: str) -> None:
+    """Print a text on standard output, whole."""
+    with printing():
+        say(text, sys.stdout)
+
+
+def show(
+    summary: Mapping[str, Any],
+    as_json: bool,
+    lines: Mapping[str, str],
+    stream: TextIO | None = None,
+) -> None:
+    """Print `summary` as one JSON object, or `lines` as aligned label and text."""
+    stream = require_open(stream or sys.stdout)
+    with printing():
+        if as_json:
+            say(json.dumps(_tidy(summary), allow_nan=False), stream)
+            return
+        width = max((len(label) + 2 for label in lines if label), default=0)
+        for label, text in lines.items():
+            for index, line in enumerate(text.split("\n")):
+                _say_line(f"{label if index == 0 else '':<{width}}", line, stream)
+
+
+def _say_line(label: str, line: str, stream: TextIO) -> None:
+    """Print a line for people; on a terminal labels and remarks have a colour of their own."""
+    plain = printable(f"{label}{line}".rstrip(), stream.encoding)
+    if plain.startswith("# "):
+        painted = paint(plain, ASIDE, stream)
+    else:
+        head = printable(label, stream.encoding).rstrip()
+        painted = paint(head, LABEL, stream) + plain[len(head) :]
+    _write(painted, stream)
+
+
+def _tidy(summary: Mapping[str, Any]) -> dict[str, Any]:
+    shares = {key: beyond_rounding(summary[key]) for key in SHARES if summary.get(key) is not None}
+    return {**summary, **shares}
+
+
+def deliver(
+    summary: Mapping[str, Any], as_json: bool, lines: Mapping[str, str], files: Files
+) -> None:
+    """Save, then print, then say what could not be saved: neither loses the other.
+
+    A file named `-` is standard output, and the lines for people then go to standard error.
+    """
+    wanted = {path: render for path, render in files.items() if path is not None}
+    piped = STANDARD_OUTPUT in wanted
+    saved, failure = _save(wanted)
+    if wanted:
+        summary = {**summary, "saved": saved}
+    if saved and not piped:
+        lines = {**lines, "saved": "\n".join(saved)}
+    if failure is not None:
+        summary = {**summary, "error": described(failure)}
+    # Without a standard error nobody reads the lines, and the file is to be alone where it is.
+    if not piped or sys.stderr is not None:
+        show(summary, as_json, lines, sys.stderr if piped else sys.stdout)
+    if failure is not None:
+        complain(failure)
+        raise Unsaved(described(failure)["code"])
+
+
+def complain(failure: BaseException) -> None:
+    """Say on standard error what failed, if anybody listens there."""
+    about = described(failure)["message"]
+    warn(about, "" if isinstance(failure, Stopped) else "error:")
+
+
+def warn(text: str, kind: str = "") -> None:
+    """Say something on standard error, if anybody listens there; what kind it is stands out."""
+    if sys.stderr is not None:
+        with suppress(OSError, UsageError):
+            if kind:
+                sys.stderr.write(paint(kind, WRONG, sys.stderr) + " ")
+            say(text, sys.stderr)
+
+
+def _save(files: Mapping[Path, Render]) -> tuple[list[str], BaseException | None]:
+    """Write files; return those that were, and the first failure."""
+    saved: list[str] = []
+    failure: BaseException | None = None
+    for path, render in files.items():
+        try:
+            write_out(path, render())
+            saved.append(str(path))
+        except FAILURES as error:
+            failure = failure or error
+    return saved, failure
+
+
+def write_out(path: Path, content: str | bytes) -> None:
+    """Write a file, or its content to standard output if its name is `-`."""
+    data = content.encode() if isinstance(content, str) else content
+    if path != STANDARD_OUTPUT:
+        write_bytes(path, data)
+        return
+    out = require_open(sys.stdout)
+    with printing(), writing_output():
+        out.flush()
+        out.buffer.write(data)
+        out.flush()
+
+
+def line_of(value: object) -> str:
+    """Return a value of a summary as people read it; a text, which may be a file's, on one line."""
+    if isinstance(value, list):
+        return ", ".join(escaped(str(each)) for each in value)
+    if isinstance(value, dict):
+        return "\n".join(f"{key}: {line_of(each)}" for key, each in value.items())
+    return f"{value:.9g}" if isinstance(value, float) else escaped(str(value))

@@ -1,0 +1,114 @@
+"""`alltoall solve`: the flow value, with its certificate."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from alltoall.cli.options import (
+    Asked,
+    Background,
+    DemandFile,
+    GroupFile,
+    Groups,
+    JobsFile,
+    load_problem,
+    takes_settings,
+    takes_topology,
+)
+from alltoall.cli.ranks import in_a_team, start_ranks
+from alltoall.cli.telling import Telling, takes_telling
+from alltoall.flows import METHODS
+from alltoall.flows.public import find_flow, find_job_rates, refuse_with_jobs
+from alltoall.flows.survive import refuse_switch_over, survive_failures
+from alltoall.ir.summaries import summary_of
+from alltoall.ir.topology import Topology
+from alltoall.topologies.given import jobs_of
+
+
+@takes_topology
+@takes_settings()
+@takes_telling
+def solve_verb(
+    topology: Topology,
+    context: typer.Context,
+    asked: Asked,
+    telling: Telling,
+    method: Annotated[str, typer.Option(help=f"One of auto, {', '.join(METHODS.known)}.")] = "auto",
+    demand: DemandFile = None,
+    groups: Groups = None,
+    group_file: GroupFile = None,
+    jobs: JobsFile = None,
+    background: Background = None,
+    last: Annotated[
+        Path | None,
+        typer.Option(
+            "--from",
+            metavar="FILE",
+            help="Start from a saved flow, of this problem before links or nodes failed, or "
+            "capacities or demands changed.",
+        ),
+    ] = None,
+    repair_only: Annotated[
+        bool,
+        typer.Option(
+            "--repair", help="With --from: only reroute what cannot stay, and stop there."
+        ),
+    ] = False,
+    survive: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FAILURES",
+            help="Solve for failures in advance, from this flow: links:1, nodes:1, or a file with "
+            "one a line, such as 3-4 or 7.",
+        ),
+    ] = None,
+    switch_over: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="With --survive: leave a flow per failure."),
+    ] = None,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Leave a checkpoint of a long solve here every minute, and go on from one that is "
+            "there.",
+        ),
+    ] = None,
+    mpi: Annotated[
+        int | None,
+        typer.Option(
+            metavar="R",
+            help="Share out the sources over R MPI ranks on this machine; elsewhere, start the "
+            "command with mpiexec.",
+        ),
+    ] = None,
+) -> None:
+    """Find the best all-to-all rate and prove it.
+
+    Prints the all-to-all time, the certified lower bound on the time of any schedule, and the gap
+    between the two. Time is in units of one shard over one link of capacity 1. After a failure,
+    `solve SPEC --remove-link 3-4 --from FILE` starts from what is left of the last answer; with
+    --survive that is done before anything fails, and the worst loss is known. With --jobs, the flow
+    carries every job at its max-min fair rate, and each level of rates is proven.
+    `mpiexec -n R alltoall solve SPEC` solves over R ranks, each with its share of the memory.
+
+    Example: alltoall solve torus:3x3x3 --host-bandwidth 4 --link-bandwidth 25Gbps
+    """
+    if mpi is not None:
+        raise typer.Exit(start_ranks(mpi, context.obj, checkpoint))
+    problem = load_problem(topology, demand, groups, group_file, jobs, background)
+    refuse_switch_over(survive, switch_over)
+    if jobs is not None:
+        refuse_with_jobs(method, last, survive)
+        with asked.search() as settings:
+            rates = find_job_rates(problem.topology, jobs_of(jobs, problem.topology), settings)
+        telling.tell(rates.flow, summary_of(rates.flow) | rates.summary(), settings)
+        return
+    with asked.search() as alone, in_a_team(replace(alone, checkpoint=checkpoint)) as settings:
+        flow = find_flow(problem, method, settings, last, repair_only)
+        found = summary_of(flow)
+        if survive is not None:
+            found["survive"] = survive_failures(flow, survive, settings, switch_over).summary()
+    telling.tell(flow, found, settings)

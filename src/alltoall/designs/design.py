@@ -1,0 +1,341 @@
+"""`Design`: which network to build, and what else there was: families and what a search found."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from alltoall.designs.candidate import Candidate, certified, with_failures, with_layers
+from alltoall.designs.fitting import (
+    FITTING,
+    build_without_unit,
+    families_that_do_not_fit,
+    fitting_specs,
+)
+from alltoall.designs.patch import patch_list
+from alltoall.designs.search import Found, Pool, anneal_into, search_regular
+from alltoall.designs.wiring import Aim, Wiring, regular_wiring, wiring_of
+from alltoall.errors import UsageError
+from alltoall.flows.bounds import cable_bound, regular_bound
+from alltoall.ir.demand import Demand
+from alltoall.ir.news import News
+from alltoall.ir.problem import Problem
+from alltoall.ir.topology import Topology
+from alltoall.lp.settings import never
+from alltoall.settings import DesignSettings, SolveSettings
+
+KEPT = 6
+"""How many of what a search finds are certified: short distances need not balance."""
+
+SHOWN = 3
+"""How many of them are kept beside the families."""
+
+JUDGED = 3
+"""How many of the best candidates get what takes long: layers, and failures if asked for."""
+
+LAYERED_NODES = 128
+"""Nodes beyond which layers are found only if asked for."""
+
+DEFAULT_FAILURES = 8
+"""Failures that are solved where failures decide and no number is given."""
+
+SEARCH_SHARE = 0.5
+"""The share of a time limit for the search; the rest is for proofs."""
+
+GRACE = 10.0
+"""Seconds that the proof of the best has after the time is up."""
+
+CATALOGUE = "best"
+"""The family of the networks that were found before: a design is never worse than these."""
+
+FAR_WEIGHT = 8.0
+"""What a hop beyond the least possible diameter costs, where the diameter decides."""
+
+
+@dataclass(frozen=True, eq=False)
+class Wanted:
+    """What is to be built: a wiring to improve, its degree if all have one, and the demand."""
+
+    wiring: Wiring
+    degree: int | None
+    demand: Demand
+
+    @property
+    def bound(self) -> float:
+        """A lower bound on the time of all networks that could be built."""
+        if self.degree is not None and self.demand.uniform:
+            of_any = regular_bound if self.wiring.directed else cable_bound
+            return float(of_any(self.wiring.nodes, self.degree))
+        return demand_bound(self.wiring, self.demand)
+
+    def problem_on(self, topology: Topology) -> Problem:
+        """Return the problem that a candidate is to solve."""
+        return Problem(topology, self.demand)
+
+
+@dataclass(frozen=True, eq=False)
+class Design:
+    """The best network found, and all that it was compared with, the best first.
+
+    `bound` holds for every network of this size and degree. `absent` has the families without a
+    member of this size, each with the nearest sizes that they have.
+    """
+
+    nodes: int
+    degree: int | None
+    directed: bool
+    objective: str
+    bound: float
+    candidates: tuple[Candidate, ...]
+    best: Candidate
+    absent: dict[str, tuple[int, ...]]
+    complete: bool
+
+    @property
+    def topology(self) -> Topology:
+        """The network to build."""
+        return self.best.topology
+
+    def patch_list(self) -> str:
+        """Return the cables of the network to build as CSV, port to port."""
+        return patch_list(self.topology)
+
+    def summary(self) -> dict[str, Any]:
+        """Return everything as plain values."""
+        return {
+            "nodes": self.nodes,
+            "degree": self.degree,
+            "directed": self.directed,
+            "objective": self.objective,
+            "bound": self.bound,
+            "best": self.best.summary(),
+            "candidates": [each.summary() for each in self.candidates],
+            "absent": {name: list(sizes) for name, sizes in self.absent.items()},
+            "complete": self.complete,
+        }
+
+
+def wanted_regular(nodes: int, degree: int, directed: bool, demand: Demand | None = None) -> Wanted:
+    """Return what is wanted of networks of one degree."""
+    return Wanted(regular_wiring(nodes, degree, directed), degree, demand or Demand(nodes))
+
+
+def find_design(wanted: Wanted, settings: DesignSettings) -> Design:
+    """Compare the families of a size with what a search finds, and choose."""
+    settings = settings.begin()
+    solving = settings.solve
+    known = list(_families(wanted, solving))
+    found = list(_certified(wanted, _searched(wanted, settings), settings))
+    found = sorted(found, key=_first(settings))[:SHOWN]
+    if not known and not found:
+        raise UsageError(
+            "no wiring within these limits was found; raise the budget, free more cables or give "
+            "the search more time"
+        )
+    ranked = sorted([*known, *found], key=_first(settings))
+    judged = _judged(ranked, settings)
+    best = _chosen(judged, settings)
+    return Design(
+        nodes=wanted.wiring.nodes,
+        degree=wanted.degree,
+        directed=wanted.wiring.directed,
+        objective=settings.objective,
+        bound=wanted.bound,
+        candidates=tuple(judged),
+        best=best,
+        absent=_absent(wanted),
+        complete=not solving.out_of_time(),
+    )
+
+
+def _families(wanted: Wanted, settings: SolveSettings) -> Iterator[Candidate]:
+    """Yield the families that have this size, certified for as long as there is time.
+
+    The catalogue comes first, and has its proof whatever the time: no design is worse than that.
+    """
+    if wanted.degree is None:
+        return
+    nodes, degree = wanted.wiring.nodes, wanted.degree
+    names = sorted(FITTING, key=lambda name: name != CATALOGUE)
+    specs = [spec for name in names for spec in fitting_specs(name, nodes, degree)]
+    for number, spec in enumerate(specs):
+        sure = spec.startswith(CATALOGUE) and wanted.demand.uniform
+        if not sure and settings.sharing(1 - SEARCH_SHARE).out_of_time():
+            return
+        text = f"{spec} ({number} of {len(specs)} families)"
+        settings.report(News.of_count(text, number, len(specs)))
+        topology = build_without_unit(spec)
+        if wanted.wiring.directed or topology.bidirectional:
+            share = settings.sharing((1 - SEARCH_SHARE) / len(specs))
+            within = _in_any_case(settings) if sure else share
+            yield certified(topology, wanted.problem_on, wanted.bound, False, within)
+
+
+def _searched(wanted: Wanted, settings: DesignSettings) -> list[Found]:
+    """Search for a share of the time: by distances, then by what else is wanted."""
+    solving, wiring, seed = settings.solve.sharing(SEARCH_SHARE), wanted.wiring, settings.seed
+    plain, other = Pool(KEPT), Pool(KEPT)
+    aim = _aim(wanted, settings)
+    if wanted.degree is not None and wanted.demand.uniform:
+        share = solving if aim is None else solving.sharing(SEARCH_SHARE)
+        known = _catalogued(wiring, wanted.degree)
+        plain = search_regular(wiring, wanted.degree, seed, share, KEPT, known=known)
+    if aim is not None:
+        start = next((each.wiring for each in plain), wiring)
+        anneal_into(other, start, aim, seed, solving)
+    return [*other, *plain]
+
+
+def _catalogued(wiring: Wiring, degree: int) -> Wiring | None:
+    """Return the catalogue's wiring of this size and degree, if it has one."""
+    way = "" if wiring.directed else ",bidirectional=true"
+    spec = f"{CATALOGUE}:n={wiring.nodes},d={degree}{way}"
+    known = spec in fitting_specs(CATALOGUE, wiring.nodes, degree)
+    return wiring_of(build(spec), wiring.directed) if known else None
+
+
+def _aim(wanted: Wanted, settings: DesignSettings) -> Aim | None:
+    """Return what the search minimises, if it is not only the distances of regular networks."""
+    if not wanted.demand.uniform:
+        matrix = np.array(wanted.demand.matrix)
+        return Aim(demand=matrix * (matrix.size - len(matrix)) / matrix.sum())
+    if settings.objective == "alltoall+failures":
+        return Aim(failures=True)
+    if settings.objective == "alltoall+diameter":
+        depth = _least_diameter(wanted)
+        return Aim(weight=np.append(np.ones(depth), FAR_WEIGHT))
+    return Aim() if wanted.degree is None else None
+
+
+def _least_diameter(wanted: Wanted) -> int:
+    """Return a diameter that no network of this degree is below."""
+    width = wanted.wiring.links / wanted.wiring.nodes
+    growth = width if wanted.wiring.directed else width - 1
+    depth, reached, layer = 0, 1.0, width
+    while reached < wanted.wiring.nodes:
+        depth, reached, layer = depth + 1, reached + max(layer, 1.0), layer * growth
+    return depth
+
+
+def _certified(wanted: Wanted, found: list[Found], settings: DesignSettings) -> Iterator[Candidate]:
+    """Yield what was found with certified times, until none that is left can be better."""
+    solving, least = settings.solve, np.inf
+    by_distance = settings.objective == "alltoall" and wanted.demand.uniform
+    for each in found:
+        if least < np.inf and solving.out_of_time():
+            return
+        if by_distance and each.time >= least * (1 - 1e-9):
+            continue
+        solving.report(f"proving {each.name}")
+        candidate = _proven(wanted, each, solving)
+        least = min(least, candidate.time)
+        yield candidate
+
+
+def _proven(wanted: Wanted, found: Found, settings: SolveSettings) -> Candidate:
+    """Certify what was found; the first proof is given some time even if there is none left."""
+    topology = found.wiring.topology(found.name)
+    within = _in_any_case(settings) if settings.out_of_time() else settings
+    candidate = certified(topology, wanted.problem_on, wanted.bound, True, within)
+    priced = found.wiring.price is not None
+    return replace(candidate, price=found.wiring.paid() if priced else None)
+
+
+def _in_any_case(settings: SolveSettings) -> SolveSettings:
+    """Return settings that leave some seconds, whatever is left."""
+    return replace(settings, time_limit=GRACE, started=None, stopped=never).begin()
+
+
+def _judged(ranked: list[Candidate], settings: DesignSettings) -> list[Candidate]:
+    """Add layers and failures to the best candidates, or to all where they decide."""
+    failures = settings.failures
+    if settings.objective == "alltoall+failures":
+        failures = failures or DEFAULT_FAILURES
+    solving, asked = settings.solve, settings.layers is not None
+    found: list[Candidate] = []
+    for rank, candidate in enumerate(ranked):
+        near = rank < JUDGED and not solving.out_of_time()
+        settings.solve.report(f"{candidate.name}: layers and failures")
+        judged = candidate
+        if asked or (near and candidate.topology.nodes <= LAYERED_NODES):
+            judged = with_layers(judged, solving)
+        if failures and near:
+            judged = with_failures(judged, failures, settings.seed, solving)
+        found.append(judged)
+    return found
+
+
+def _chosen(judged: list[Candidate], settings: DesignSettings) -> Candidate:
+    """Return the best candidate by the objective, among those with few enough layers."""
+    fits = [
+        each
+        for each in judged
+        if settings.layers is None or (each.layers is not None and each.layers <= settings.layers)
+    ]
+    if not fits:
+        least = min((each.layers for each in judged if each.layers is not None), default=None)
+        if least is None:
+            raise UsageError(
+                "the time was up before it was known how many virtual layers any candidate needs; "
+                "allow more time, or leave out the limit on layers"
+            )
+        raise UsageError(
+            f"no candidate gets by with {settings.layers} virtual layers; expected at least {least}"
+        )
+    return min(fits, key=SCORES[settings.objective])
+
+
+def _first(settings: DesignSettings) -> Callable[[Candidate], tuple[float, ...]]:
+    """Return what candidates are ranked by before failures are known."""
+    failing = settings.objective == "alltoall+failures"
+    return SCORES["alltoall" if failing else settings.objective]
+
+
+def _after_failure(candidate: Candidate) -> tuple[float, float]:
+    worst = np.inf if candidate.failures is None else candidate.failures.worst
+    return worst, candidate.time
+
+
+SCORES: dict[str, Callable[[Candidate], tuple[float, ...]]] = {
+    "alltoall": lambda each: (each.time,),
+    "alltoall+diameter": lambda each: (each.diameter, each.time),
+    "alltoall+failures": _after_failure,
+}
+"""What each objective compares candidates by; the least is chosen."""
+
+
+def _absent(wanted: Wanted) -> dict[str, tuple[int, ...]]:
+    if wanted.degree is None:
+        return {}
+    return families_that_do_not_fit(wanted.wiring.nodes, wanted.degree)
+
+
+def demand_bound(wiring: Wiring, demand: Demand) -> float:
+    """Return a bound on the time of all wirings with these ports, for any demand.
+
+    A node with p ports has p others at distance 1 at most, then no more than all their ports reach,
+    and so on; what it sends most goes to the nearest. All hops together take the capacity of all
+    links. No network with these ports does better.
+    """
+    ports = np.bincount(np.concatenate([wiring.fixed, wiring.ends])[:, 0], minlength=wiring.nodes)
+    if not wiring.directed:
+        both = np.concatenate([wiring.fixed, wiring.ends])
+        ports = np.bincount(both.ravel(), minlength=wiring.nodes)
+    most = int(ports.max())
+    growth = max(most if wiring.directed else most - 1, 1)
+    hops = 0.0
+    for node in range(wiring.nodes):
+        sent = -np.sort(-np.delete(demand.rows(np.array([node]))[0], node))
+        hops += float((sent * _depths(int(ports[node]), growth, len(sent))).sum())
+    return hops / wiring.links
+
+
+def _depths(ports: int, growth: int, count: int) -> "np.ndarray[Any, Any]":
+    """Return the least distances to the nearest nodes, in order."""
+    depths: list[int] = []
+    layer, depth = ports, 1
+    while len(depths) < count:
+        depths += [depth] * min(layer, count - len(depths))
+        layer, depth = layer * growth, depth + 1
+    return np.array(depths)

@@ -1,0 +1,229 @@
+"""Which families have a member of a size and degree, by arithmetic alone.
+
+Every row of `FITTING` says, for n nodes of degree d, which SPECs those are; nothing is built, so
+that sizes around one that a family does not have are found by going through them.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import count
+
+from alltoall.ir.topology import Topology
+from alltoall.topologies.catalogue import catalogued
+from alltoall.topologies.families import FAMILIES
+from alltoall.topologies.parts import shape_name
+from alltoall.topologies.spec import build
+
+Specs = Iterator[str]
+
+FARTHEST = 4
+"""Nearest sizes are looked for up to this many times the size that was asked for."""
+
+MOST_SHAPES = 2
+"""Shapes of one family that are compared: the most cubic of them."""
+
+
+def fitting_specs(family: str, nodes: int, degree: int) -> list[str]:
+    """Return the SPECs of a family that have so many nodes of this degree, the best known first."""
+    return list(FITTING[family](nodes, degree))[:MOST_SHAPES] if family in FITTING else []
+
+
+def nearest_sizes(family: str, nodes: int, degree: int) -> tuple[int, ...]:
+    """Return the sizes next below and next above at which a family has a member of this degree."""
+    below = next((n for n in range(nodes - 1, 1, -1) if fitting_specs(family, n, degree)), None)
+    above = next(
+        (n for n in range(nodes + 1, FARTHEST * nodes) if fitting_specs(family, n, degree)), None
+    )
+    return tuple(each for each in (below, above) if each is not None)
+
+
+def build_without_unit(spec: str) -> Topology:
+    """Build a family for its wiring alone: the rate of a link is the designer's choice."""
+    return replace(build(spec), bytes_per_second=None)
+
+
+def families_that_do_not_fit(nodes: int, degree: int) -> dict[str, tuple[int, ...]]:
+    """Return the families without a member of this size, each with the sizes nearest to it."""
+    return {
+        name: nearest_sizes(name, nodes, degree)
+        for name in FAMILIES
+        if name in FITTING and not fitting_specs(name, nodes, degree)
+    }
+
+
+def _sides(nodes: int, least: int = 2) -> Iterator[tuple[int, ...]]:
+    """Yield the ways to write a number as a product in ascending order, the most cubic first."""
+    found: list[tuple[int, ...]] = [(nodes,)] if nodes >= least else []
+    for side in range(least, math.isqrt(nodes) + 1):
+        if nodes % side == 0:
+            found += [(side, *rest) for rest in _sides(nodes // side, side)]
+    yield from sorted(found, key=lambda sides: (max(sides) - min(sides), sides))
+
+
+def _grids(name: str, ports: Callable[[int], int]) -> Callable[[int, int], Specs]:
+    """Return what finds the grids whose sides have so many ports each."""
+
+    def fitting(n: int, d: int) -> Specs:
+        for sides in _sides(n):
+            if sum(map(ports, sides)) == d:
+                yield f"{name}:{shape_name(sides)}"
+
+    return fitting
+
+
+def _ring(n: int, d: int) -> Specs:
+    if d == 2 and n > 2:
+        yield f"ring:{n}"
+
+
+def _cube(name: str, least: int) -> Callable[[int, int], Specs]:
+    def fitting(n: int, d: int) -> Specs:
+        if d >= least and n == 1 << d:
+            yield f"{name}:{d}"
+
+    return fitting
+
+
+def _circulant(n: int, d: int) -> Specs:
+    """Yield that of least mean distance. Boesch and Wang, IEEE Trans. Circuits Syst. 1985."""
+    if d == 4 and n >= 6:
+        jump = math.ceil((math.sqrt(2 * n - 1) - 1) / 2)
+        yield f"circulant:n={n},jumps={jump}x{jump + 1}"
+
+
+def _debruijn(n: int, d: int) -> Specs:
+    k = round(math.log(n, d)) if d >= 2 else 0
+    if k >= 1 and d**k == n:
+        yield f"debruijn:d={d},k={k}"
+
+
+def _kautz(n: int, d: int) -> Specs:
+    for k in range(1, n.bit_length() + 1):
+        if d >= 2 and d**k + d ** (k - 1) == n:
+            yield f"kautz:d={d},k={k}"
+
+
+def _genkautz(n: int, d: int) -> Specs:
+    if d < n:
+        yield f"genkautz:n={n},d={d},rewire=true"
+
+
+def _gendebruijn(n: int, d: int) -> Specs:
+    if 2 <= d < n:
+        yield f"gendebruijn:n={n},d={d},rewire=true"
+
+
+def _best(n: int, d: int) -> Specs:
+    yield from catalogued(n, d)
+
+
+def _jellyfish(n: int, d: int) -> Specs:
+    if 2 <= d < n and n * d % 2 == 0:
+        yield f"jellyfish:n={n},d={d},seed=1"
+
+
+def _xpander(n: int, d: int) -> Specs:
+    if d >= 2 and n > d + 1 and n % (d + 1) == 0:
+        yield f"xpander:n={n},d={d},seed=1"
+
+
+def _slimfly(n: int, d: int) -> Specs:
+    q = math.isqrt(n // 2)
+    delta = (q + 1) % 4 - 1
+    if q in SLIMFLY_ORDERS and 2 * q * q == n and 2 * d == 3 * q - delta:
+        yield f"slimfly:q={q}"
+
+
+def _polarfly(n: int, d: int) -> Specs:
+    q = d - 1
+    if q in PRIME_POWERS and n == q * q + q + 1:
+        yield f"polarfly:q={q}"
+
+
+def _polarstar(n: int, d: int) -> Specs:
+    for q in PRIME_POWERS:
+        inside = d - q - 1
+        if inside >= 0 and inside % 4 in (0, 3) and n == (q * q + q + 1) * (2 * inside + 2):
+            yield f"polarstar:q={q},d={inside}"
+
+
+def _bundlefly(n: int, d: int) -> Specs:
+    for q in sorted(SLIMFLY_ORDERS):
+        p = n // (2 * q * q)
+        ports = (3 * q - ((q + 1) % 4 - 1)) // 2 + (p - 1) // 2
+        if p in PRIME_POWERS and p % 4 == 1 and n == 2 * q * q * p and d == ports:
+            yield f"bundlefly:q={q},p={p}"
+
+
+def _spectralfly(n: int, d: int) -> Specs:
+    p = d - 1
+    for q in ODD_PRIMES:
+        if p in ODD_PRIMES and p != q and 4 * p < q * q:
+            square = pow(p, (q - 1) // 2, q) == 1
+            if n == q * (q * q - 1) // (2 if square else 1):
+                yield f"spectralfly:p={p},q={q}"
+
+
+def _complete(n: int, d: int) -> Specs:
+    if n == d + 1:
+        yield f"complete:{n}"
+
+
+def _bipartite(n: int, d: int) -> Specs:
+    if n == 2 * d:
+        yield f"bipartite:{d}x{d}"
+
+
+def _dragonfly(n: int, d: int) -> Specs:
+    for a in range(2, d + 1):
+        h = d + 1 - a
+        for groups in range(2, a * h + 2):
+            if a * groups == n and a * h % (groups - 1) == 0:
+                yield f"dragonfly:a={a},h={h},g={groups}"
+
+
+def _tpuv4(n: int, d: int) -> Specs:
+    for k in count(3):
+        for sides in ((k, k, 2 * k), (k, 2 * k, 2 * k)):
+            if d == 6 and math.prod(sides) == n:
+                yield f"tpuv4:{shape_name(sides)},twisted=true"
+        if 2 * k**3 > n:
+            return
+
+
+SLIMFLY_ORDERS = frozenset((3, 4, 5, 7, 8, 9, 11, 13, 16, 17, 19, 23, 25, 27, 29, 31, 32, 37))
+"""Prime powers that are not 2 modulo 4, as far as anybody has the ports for them."""
+
+PRIME_POWERS = (2, 3, 4, 5, 7, 8, 9, 11, 13, 16, 17, 19, 23, 25, 27, 29, 31, 32, 37)
+"""Orders of finite fields, as far as anybody has the ports for them."""
+
+ODD_PRIMES = (3, 5, 7, 11, 13, 17, 19, 23, 29, 31)
+"""Primes whose Ramanujan graphs have a size that anybody builds."""
+
+FITTING: dict[str, Callable[[int, int], Specs]] = {
+    "ring": _ring,
+    "mesh": _grids("mesh", lambda side: min(side - 1, 2)),
+    "torus": _grids("torus", lambda side: min(side - 1, 2)),
+    "hypercube": _cube("hypercube", 1),
+    "twisted-hypercube": _cube("twisted-hypercube", 3),
+    "hyperx": _grids("hyperx", lambda side: side - 1),
+    "circulant": _circulant,
+    "debruijn": _debruijn,
+    "kautz": _kautz,
+    "genkautz": _genkautz,
+    "gendebruijn": _gendebruijn,
+    "best": _best,
+    "jellyfish": _jellyfish,
+    "xpander": _xpander,
+    "slimfly": _slimfly,
+    "polarfly": _polarfly,
+    "polarstar": _polarstar,
+    "bundlefly": _bundlefly,
+    "spectralfly": _spectralfly,
+    "complete": _complete,
+    "bipartite": _bipartite,
+    "dragonfly": _dragonfly,
+    "tpuv4": _tpuv4,
+}
+"""The families with one terminal a node and links of one capacity, and the SPECs of a size."""

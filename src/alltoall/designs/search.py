@@ -1,0 +1,198 @@
+"""The search for short distances: symmetric wirings first, then any, and the best of both kept.
+
+Lifts are searched in milliseconds and certified in as many. Annealing finds what has no symmetry,
+from a regular start and from the best so far. A wiring of short distances is then annealed until
+its link loads are even, too: near the bound that decides. Cost grows with nodes x links for a move,
+so moves are made until the work for this size is done, and more if there is time.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import count
+
+import numpy as np
+
+from alltoall.designs.lift_search import search_lifts
+from alltoall.designs.wiring import Aim, Annealing, Wiring, least_time
+from alltoall.settings import SolveSettings
+
+MOVES, LEAST_MOVES = 200_000, 2_000
+"""Moves of one annealing, at most and at least."""
+
+WORK = 4e8
+"""Words that the moves of one annealing may touch: links x words of a set x moves."""
+
+EVEN_MOVES, LEAST_EVEN_MOVES = 10_000, 200
+"""Moves of one annealing for even loads, at most and at least."""
+
+EVEN_WORK = 5e8
+"""Links that these moves may touch: links x sources x moves."""
+
+MOST_ANNEALED = 2048
+"""Nodes beyond which only symmetric wirings are searched."""
+
+
+@dataclass(frozen=True)
+class Cooling:
+    """The temperatures of an annealing, in hops, and whether it starts from the best so far.
+
+    The first temperature is `hot`, and for cables `share` more for each node: one-way links start
+    from generalized Kautz graphs, which heat only spoils.
+    """
+
+    hot: float
+    cold: float
+    share: float = 0.0
+    from_best: bool = False
+
+    def temperatures(self, wiring: Wiring) -> tuple[float, float]:
+        """Return the first and the last: a cable that moves changes distances there and back."""
+        if wiring.directed:
+            return self.hot, self.cold
+        return 2 * self.hot + self.share * wiring.nodes, 2 * self.cold
+
+
+COOLINGS = (
+    Cooling(1.0, 0.5, share=0.05),
+    Cooling(0.5, 0.2, share=0.01),
+    Cooling(1.0, 0.2),
+    Cooling(0.35, 0.1),
+    Cooling(1.0, 0.2, from_best=True),
+    Cooling(0.35, 0.1, from_best=True),
+)
+"""One annealing each, then again with more moves: size and degree decide which is the best."""
+
+EVENING = Cooling(0.35, 0.1)
+"""The temperatures at which loads are made even."""
+
+EVEN = Aim(even=True)
+"""Short distances and even loads."""
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """A wiring, its name, the least time that its distances allow, and its rank.
+
+    The rank is the time that its link loads suggest, where even loads are the aim.
+    """
+
+    name: str
+    wiring: Wiring
+    time: float
+    rank: float
+
+
+class Pool:
+    """The best few of all that was found, each once.
+
+    Equal distances need not balance equally, so they are kept if they come from different searches.
+    """
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.found: list[Found] = []
+
+    def offer(self, found: Found) -> None:
+        """Keep a wiring, if it is among the best and within its budget."""
+        known = any(found.name == each.name and found.rank == each.rank for each in self.found)
+        if not known and found.wiring.paid() <= found.wiring.budget:
+            self.found = sorted([*self.found, found], key=lambda each: each.rank)[: self.most]
+
+    def __iter__(self) -> Iterator[Found]:
+        return iter(self.found)
+
+
+def search_regular(
+    wiring: Wiring,
+    degree: int,
+    seed: int,
+    settings: SolveSettings,
+    most: int,
+    effort: float = 1.0,
+    known: Wiring | None = None,
+) -> Pool:
+    """Return the best wirings of this degree, and go on for as long as a time limit allows.
+
+    A `known` wiring, such as that of the catalogue, is one more start.
+    """
+    pool = Pool(most)
+    _offer_lifts(pool, wiring, degree, seed, settings.sharing(0.5), effort)
+    anneal_into(pool, wiring, Aim(), seed, settings, effort, known)
+    return pool
+
+
+def _offer_lifts(
+    pool: Pool, wiring: Wiring, degree: int, seed: int, settings: SolveSettings, effort: float
+) -> None:
+    nodes, late = wiring.nodes, settings.out_of_time
+    if nodes > degree + 1:
+        for lift in search_lifts(nodes, degree, wiring.directed, seed, effort, late):
+            time = lift.cost / degree
+            if len(pool.found) < pool.most or time < pool.found[-1].rank:
+                found = lift.wiring()
+                pool.offer(Found(f"lift {lift.name}", found, time, least_time(found, EVEN)))
+                settings.report(f"lifts: time at least {pool.found[0].time:.6g}")
+
+
+def anneal_into(
+    pool: Pool,
+    wiring: Wiring,
+    aim: Aim,
+    seed: int,
+    settings: SolveSettings,
+    effort: float = 1.0,
+    known: Wiring | None = None,
+) -> None:
+    """Anneal from one seed after the other, and offer what each finds."""
+    if wiring.nodes > MOST_ANNEALED or len(wiring.ends) < 2:
+        return
+    for run in count() if settings.time_limit is not None else range(len(COOLINGS)):
+        cooling = COOLINGS[run % len(COOLINGS)]
+        start = _best_start(pool, known or wiring) if cooling.from_best else wiring
+        more = effort * (1 + run // len(COOLINGS))
+        for found in _annealed(start, aim, cooling, seed + run, settings, more):
+            pool.offer(found)
+        if settings.out_of_time():
+            return
+
+
+def _best_start(pool: Pool, known: Wiring) -> Wiring:
+    """Return the best wiring so far, which may be the known one."""
+    best = next(iter(pool), None)
+    return known if best is None or least_time(known, EVEN) < best.rank else best.wiring
+
+
+def _annealed(
+    start: Wiring, aim: Aim, cooling: Cooling, seed: int, settings: SolveSettings, effort: float
+) -> Iterator[Found]:
+    """Yield the result of one annealing, and where only distances count one of even loads, too."""
+    name = f"annealed, seed {seed}"
+    found = _cooled(start, aim, cooling, seed, settings, effort)
+    if not aim.plain:
+        time = least_time(found, aim)
+        yield Found(name, found, time, time)
+        return
+    yield Found(name, found, least_time(found, aim), least_time(found, EVEN))
+    found = _cooled(found, EVEN, EVENING, seed, settings, effort)
+    yield Found(name, found, least_time(found, aim), least_time(found, EVEN))
+
+
+def _cooled(
+    start: Wiring, aim: Aim, cooling: Cooling, seed: int, settings: SolveSettings, effort: float
+) -> Wiring:
+    """Return the best wiring of one annealing, of which time may cut off the rest."""
+    annealing = Annealing(start, aim, seed)
+    for cost in annealing.round(_moves(start, aim, effort), *cooling.temperatures(start)):
+        if settings.out_of_time():
+            break
+        settings.report(f"annealing, seed {seed}: time at least {cost / start.links:.6g}")
+    return annealing.found()
+
+
+def _moves(wiring: Wiring, aim: Aim, effort: float) -> int:
+    """Return how many moves an annealing makes with this effort."""
+    if aim.even:
+        moves = EVEN_WORK / (wiring.links * wiring.nodes)
+        return 1 + int(effort * np.clip(moves, LEAST_EVEN_MOVES, EVEN_MOVES))
+    words = wiring.links * -(-wiring.nodes // 64) * (wiring.links if aim.failures else 1)
+    return 1 + int(effort * np.clip(WORK / words, LEAST_MOVES, MOVES))

@@ -1,0 +1,82 @@
+"""Every error that alltoall raises on purpose.
+
+::
+
+    AlltoallError
+    ├── UsageError             exit 2   the words of the call: unknown family, option, method, unit
+    ├── InputError             exit 3   the input is not a valid problem
+    │   ├── TopologyError               nodes, links, capacities, terminals, connectivity
+    │   ├── DemandError                 the demand matrix
+    │   ├── FormatError                 a file that cannot be read as what it claims to be
+    │   └── LimitError                  a program that a runtime cannot take
+    ├── TimeLimitError         exit 3   the time limit came before any answer
+    ├── VerificationError      exit 4   an artefact does not hold what it claims
+    └── MissingComponentError  exit 5   an optional dependency or tool is not installed
+
+Each message says what was found, what was expected, and what to do about it.
+"""
+
+from collections.abc import Sequence
+
+
+class AlltoallError(Exception):
+    """Base of all errors raised on purpose; `exit_code` is what the command line returns."""
+
+    exit_code = 1
+
+
+class UsageError(AlltoallError):
+    """The call itself is wrong: an unknown family, parameter, method, solver or unit."""
+
+    exit_code = 2
+
+
+class InputError(AlltoallError):
+    """The input does not describe a valid problem."""
+
+    exit_code = 3
+
+
+class TopologyError(InputError):
+    """The topology is not sound."""
+
+
+class DemandError(InputError):
+    """The demand does not fit the topology or is not a demand at all."""
+
+
+class FormatError(InputError):
+    """A file is not what it claims to be: malformed, truncated or over a limit."""
+
+
+class LimitError(InputError):
+    """A program does not fit a runtime; the message names the limit and a way out."""
+
+
+class TimeLimitError(AlltoallError):
+    """The time limit came before any answer; no `InputError`, for more time may bring one."""
+
+    exit_code = 3
+
+
+class VerificationError(AlltoallError):
+    """A check found violations; all of them are in `violations`."""
+
+    exit_code = 4
+
+    def __init__(self, subject: str, violations: Sequence[str]) -> None:
+        self.subject = subject
+        self.violations = tuple(violations)
+        lines = "\n".join(f"  - {violation}" for violation in self.violations)
+        super().__init__(f"{subject} fails verification:\n{lines}")
+
+
+class MissingComponentError(AlltoallError):
+    """Something optional that this call needs is not installed."""
+
+    exit_code = 5
+
+
+def how_to_install(extra: str) -> str:
+    """Return the words that bring an extra; by name pip would take another project from PyPI."""
+    return f"pip install '.[{extra}]' in a clone of alltoall"

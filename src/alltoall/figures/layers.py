@@ -1,0 +1,120 @@
+"""Virtual layers that routes need, and the throughput that is left when layers are few."""
+
+from collections.abc import Iterator, Sequence
+
+import alltoall
+from alltoall.figures.asking import certified_bound, each_value, known_methods, routed, where
+from alltoall.figures.figure import Asked, Figure, Finding, Point, Row, Value
+from alltoall.figures.picture import Panel, Picture, Series
+
+SPECS = {
+    "K4,4": "bipartite:4x4",
+    "3-cube": "hypercube:3",
+    "twisted": "twisted-hypercube:3",
+    "torus 3³": "torus:3x3x3",
+    "torus 4²": "torus:4x4",
+    "Kautz 16": "genkautz:n=16,d=4",
+    "Kautz 32": "genkautz:n=32,d=4",
+    "Jellyfish 32": "jellyfish:n=32,d=4,seed=1",
+    "Dragonfly": "dragonfly:a=4,h=2",
+    "Kautz 64": "genkautz:n=64,d=4",
+    "Kautz 100": "genkautz:n=100,d=4",
+}
+NAMES = ("extp", "pmcf", "single", "sssp", "ewsp", "ilp-disjoint")
+NEEDED, FREE = "layers needed", "deadlock-free"
+PAPER_LAYERS = 4
+LARGE = ("Kautz 64", "Kautz 100")
+"""Where the integer program is sure to be at its limit, and then has no layers."""
+
+
+def points(asked: Asked, rows: Sequence[Row]) -> Iterator[Point]:
+    """Yield methods on topologies, then the best throughput with so many layers."""
+    fabrics = list(SPECS)[: asked.pick(len(SPECS), 8, 2)]
+    for fabric in fabrics:
+        for method in known_methods(NAMES):
+            if method != "ilp-disjoint" or fabric not in LARGE:
+                yield {"kind": NEEDED, "fabric": fabric, "method": method}
+    for fabric in asked.pick(fabrics[3:10], fabrics[3:7], fabrics[1:2]):
+        for most in (1, 2, 3, 4)[: asked.pick(4, 3, 1)]:
+            yield {"kind": FREE, "fabric": fabric, "method": f"{most} layers"}
+
+
+def measure(point: Point, asked: Asked) -> list[dict[str, Value]]:
+    """Count the layers of a method's routes, or find the best routes within some."""
+    spec, method = SPECS[str(point["fabric"])], str(point["method"])
+    limit = asked.pick(40.0, 4.0, 2.0)
+    if point["kind"] == NEEDED:
+        routes = routed(spec, method, layers="lash-sequential", time_limit=limit)
+    else:
+        most = int(method.split(maxsplit=1)[0])
+        routes = alltoall.route(spec, deadlock_free=most, time_limit=limit)
+    bound = certified_bound(spec)
+    return [{"layers": routes.layers, "ratio": routes.time / bound}]
+
+
+def judge(rows: Sequence[Row]) -> list[Finding]:
+    """Return what the paper says of layers, and what came out."""
+    # Routes that a time limit cut short have no layers.
+    needed = [row for row in where(rows, kind=NEEDED) if row["layers"] is not None]
+    most = max(needed, key=lambda row: row["layers"])
+    within = most["layers"] <= PAPER_LAYERS
+    findings = [
+        Finding(
+            "LASH-sequential needs no more than 4 layers for any method and topology",
+            f"at most {most['layers']}, for {most['method']} on {most['fabric']}",
+            within,
+            "" if within else "the paper tried smaller generalized Kautz graphs",
+        )
+    ]
+    free = where(rows, kind=FREE)
+    if free:
+        few = [row for row in free if (row["layers"] or 9) <= 2]
+        least = {
+            name: min(row["ratio"] for row in where(few, fabric=name))
+            for name in each_value(few, "fabric")
+        }
+        words = ", ".join(f"{name} {ratio:.3f}" for name, ratio in least.items())
+        findings.append(
+            Finding(
+                "How to optimise throughput under deadlock freedom is open",
+                f"with at most 2 layers, times the unrestricted bound: {words}",
+                None,
+                "we have an answer, and the paper none to hold it against",
+            )
+        )
+    return findings
+
+
+def draw(rows: Sequence[Row]) -> Picture:
+    """Draw bars of layers, and of what layers cost."""
+    panels = []
+    for kind, y, value in (
+        (NEEDED, "virtual layers", "layers"),
+        (FREE, "time / unrestricted bound", "ratio"),
+    ):
+        found = where(rows, kind=kind)
+        if not found:
+            continue
+        names = each_value(found, "fabric")
+        bars = []
+        for method in each_value(found, "method"):
+            own = [row for row in where(found, method=method) if row[value] is not None]
+            places = [float(names.index(row["fabric"])) for row in own]
+            bars.append(Series(method, places, [float(row[value]) for row in own], "bars"))
+        panels.append(Panel(kind, "", y, bars, names=names))
+    return Picture("Deadlock freedom", panels, columns=1)
+
+
+LAYERS = Figure(
+    name="layers",
+    title="Layers per method, and throughput under deadlock freedom",
+    source="section 5.5, no figure",
+    full="15 minutes",
+    columns=("kind", "fabric", "method"),
+    exact=("layers", "ratio"),
+    timed=(),
+    points=points,
+    measure=measure,
+    judge=judge,
+    draw=draw,
+)

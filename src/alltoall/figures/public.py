@@ -1,0 +1,180 @@
+"""`alltoall.reproduce`: the figures of the paper, measured again."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from os import PathLike
+from pathlib import Path
+
+from alltoall.errors import MissingComponentError, UsageError
+from alltoall.figures import FIGURES
+from alltoall.figures.compare import STORED, compare
+from alltoall.figures.drawing import require_plots
+from alltoall.figures.figure import SIZES, Asked, Figure, Point
+from alltoall.figures.results import write_results
+from alltoall.figures.run import Measured, Reproduced, measure_figure, tell_figure
+from alltoall.flows.workers import Local, require_cluster, run_all, until_late
+from alltoall.ir.news import News
+from alltoall.ir.program import Program
+from alltoall.ir.words import counted
+from alltoall.loading import load
+from alltoall.lp.settings import never, silent
+from alltoall.settings import SolveSettings
+from alltoall.testbed.namespaces import require_testbed
+
+ALL = "all"
+"""What stands for every figure."""
+
+FOLDER = Path("reproduced")
+"""Where files go if nobody says."""
+
+
+def reproduce(
+    figure: str,
+    *,
+    quick: bool = False,
+    size: str | None = None,
+    output: str | PathLike[str] = FOLDER,
+    peers: Sequence[str | PathLike[str]] | None = None,
+    testbed: bool = True,
+    cluster: str | None = None,
+    results: str | PathLike[str] | None = None,
+    against: str | PathLike[str] | None = None,
+    time_limit: float | None = None,
+    progress: Callable[[str], None] = silent,
+    stop: Callable[[], bool] = never,
+) -> tuple[Reproduced, ...]:
+    """Measure figures of the paper; return for each what it claims, what came out, and if it holds.
+
+    A figure leaves its rows (CSV), its picture (SVG, PNG) and its sentences (JSON) in a folder.
+    Rows that are there are not measured again, so that a call that was stopped goes on where it
+    was. What can be measured on emulated links is, if this machine can emulate them.
+
+    Args:
+        figure: a name in `alltoall.figures.FIGURES`, or `"all"`.
+        quick: fewer and smaller points, about a minute for each figure; short for `size="quick"`.
+        size: `"full"`, `"quick"`, or `"sample"` for a few points in seconds.
+        output: the folder for its files.
+        peers: MSCCL XML files of other tools, to be shown beside ours where their ranks fit.
+        testbed: whether links may be emulated; if not, or if this machine cannot, figures are by
+            simulation only, and say so.
+        cluster: the address of a Dask scheduler, which you trust: points that are not timed are
+            measured there.
+        results: write a page of all figures in the folder to this file, pictures beside it.
+        against: a folder of another run to compare with; the rows that come with alltoall if left
+            out.
+        time_limit: seconds after which no further point is begun.
+        progress: called with a line now and then.
+        stop: asked now and then; once it says so, no further point is begun.
+
+    >>> import alltoall, tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> (made,) = alltoall.reproduce("methods", size="sample", output=folder, testbed=False)
+    >>> made.complete, made.sentences[0].split(":")[0]
+    (True, 'Link-based MCF with extracted paths is optimal')
+
+    """
+    figures = _chosen(figure)
+    asked = Asked(_size(quick, size), testbed and _can_emulate(), tuple(map(Path, peers or ())))
+    _require_files(asked.peers, against, results)
+    require_plots()
+    settings = SolveSettings(time_limit=time_limit, cluster=cluster, stopped=stop).begin()
+    require_cluster(settings)
+    folder = Path(output)
+    made = tuple(_made(each, asked, folder, settings, against, progress) for each in figures)
+    if results is not None:
+        write_results(Path(results), list(FIGURES.values()), folder)
+    return made
+
+
+def _made(
+    figure: Figure,
+    asked: Asked,
+    folder: Path,
+    settings: SolveSettings,
+    against: str | PathLike[str] | None,
+    progress: Callable[[str], None],
+) -> Reproduced:
+    measure = partial(_measured, settings=settings, progress=progress)
+    rows, new, complete = measure_figure(figure, asked, folder, measure, settings.out_of_time)
+    other = STORED if against is None else Path(against)
+    compared = compare(figure, asked.size, rows, other)
+    return tell_figure(figure, asked, folder, rows, new, complete, compared)
+
+
+def _measured(
+    figure: Figure,
+    points: Sequence[Point],
+    asked: Asked,
+    settings: SolveSettings,
+    progress: Callable[[str], None],
+) -> Iterator[Measured]:
+    """Yield the rows of points: on the cluster if there is one and they may, else here."""
+    if settings.cluster is not None and not figure.alone:
+        items = [(figure.name, point, asked) for point in points]
+        yield from until_late(
+            run_all(measure_point, items, len(items), settings, Local.ONE_BY_ONE, figure.name)
+        )
+        return
+    for index, point in enumerate(points):
+        if settings.out_of_time():
+            return
+        words = ", ".join(f"{name} {value}" for name, value in point.items())
+        begun = time.monotonic()
+        text = f"{figure.name}: {words}"
+        if not figure.alone:  # Else later points depend on this one, and nobody knows how many.
+            left = counted(len(points) - index, "point")
+            text = News.of_count(f"{text} ({left} left)", index, len(points))
+        progress(text)
+        yield figure.measure(point, asked)
+        progress(f"{figure.name}: {words} took {time.monotonic() - begun:.1f} s")
+
+
+def measure_point(item: tuple[str, Point, Asked]) -> Measured:
+    """Return the rows of a point of a figure by its name, which any process can."""
+    name, point, asked = item
+    return FIGURES[name].measure(point, asked)
+
+
+def _chosen(name: str) -> list[Figure]:
+    if name == ALL:
+        return list(FIGURES.values())
+    if name not in FIGURES:
+        raise UsageError(f"no figure {name!r}; expected all, or one of {', '.join(FIGURES)}")
+    return [FIGURES[name]]
+
+
+def _size(quick: bool, size: str | None) -> str:
+    found = size or ("quick" if quick else "full")
+    if found not in SIZES:
+        raise UsageError(f"size {found!r}; expected one of {', '.join(SIZES)}")
+    if quick and found != "quick":
+        raise UsageError(f"size {found!r} and quick; leave one of them out")
+    return found
+
+
+def _can_emulate() -> bool:
+    try:
+        require_testbed()
+    except MissingComponentError:
+        return False
+    return True
+
+
+def _require_files(
+    peers: Sequence[Path],
+    against: str | PathLike[str] | None,
+    results: str | PathLike[str] | None,
+) -> None:
+    """Refuse what cannot be shown before anything is measured."""
+    for path in peers:
+        if not path.is_file():
+            raise UsageError(f"{path}: no such file; expected MSCCL XML of another tool")
+        found = load(path)
+        if not isinstance(found, Program):
+            kind = type(found).__name__.lower()
+            raise UsageError(f"{path}: a {kind}; expected MSCCL XML of another tool")
+    if against is not None and not Path(against).is_dir():
+        raise UsageError(f"{against}: no such folder; expected one that reproduce wrote to")
+    if results is not None and Path(results).suffix != ".md":
+        raise UsageError(f"{results}: a page of results is Markdown; expected FILE.md")

@@ -1,0 +1,179 @@
+"""Groups on a mesh of eight GPUs, templates under skew, and jobs that share a fabric."""
+
+from collections.abc import Iterator, Sequence
+from functools import cache
+
+import numpy as np
+
+import alltoall
+from alltoall.figures.asking import column, each_value, envelope, where
+from alltoall.figures.figure import Asked, Figure, Finding, Point, Row, Value
+from alltoall.figures.picture import Panel, Picture, Series
+
+GROUPS: dict[str, list[tuple[int, ...]]] = {
+    "one of 2": [(0, 1)],
+    "four of 2": [(0, 1), (2, 3), (4, 5), (6, 7)],
+    "one of 4": [(0, 1, 2, 3)],
+    "two of 4": [(0, 1, 2, 3), (4, 5, 6, 7)],
+}
+"""Groups on eight GPUs that are all linked."""
+
+SOLVED = "solved for the demand"
+GROUP, SKEW, JOBS = "groups", "skew", "jobs"
+TORUS = "torus:4x4"
+GAP = 5e-3
+
+
+def points(asked: Asked, rows: Sequence[Row]) -> Iterator[Point]:
+    """Yield groups, then demands by skew and seed, then numbers of jobs."""
+    names = list(GROUPS)[: asked.pick(4, 4, 2)]
+    for name in names:
+        yield {"kind": GROUP, "name": name, "x": 0, "seed": 0}
+    for sigma in asked.pick((0.0, 0.25, 0.5, 1.0, 1.5, 2.0), (0.0, 0.5, 1.0, 1.5), (0.0, 1.0)):
+        for seed in range(asked.pick(12, 3, 1)):
+            yield {"kind": SKEW, "name": TORUS, "x": sigma, "seed": seed}
+    for count in asked.pick((1, 2, 3, 4, 6, 8), (1, 2, 4), (2,)):
+        yield {"kind": JOBS, "name": TORUS, "x": count, "seed": 1}
+
+
+def measure(point: Point, asked: Asked) -> list[dict[str, Value]]:
+    """Return two ways for each point: one that knows what is asked for, and one that does not."""
+    return {GROUP: _groups, SKEW: _skewed, JOBS: _jobs}[str(point["kind"])](point)
+
+
+def _groups(point: Point) -> list[dict[str, Value]]:
+    """Send directly, or by all links."""
+    groups = GROUPS[str(point["name"])]
+    flow = alltoall.solve("complete:8", groups=groups)
+    return [
+        {"way": "direct sends", "time": 1.0, "bound": flow.bound},
+        {"way": "ours", "time": flow.time, "bound": flow.bound},
+    ]
+
+
+def _skewed(point: Point) -> list[dict[str, Value]]:
+    """Use uniform routes as a template, robust ones, or solve again."""
+    topology = alltoall.build(str(point["name"]))
+    nodes, sigma = topology.nodes, float(str(point["x"]))
+    random = np.random.default_rng(int(str(point["seed"])))
+    demand = random.lognormal(0.0, sigma, (nodes, nodes)) * (1 - np.eye(nodes))
+    flow = alltoall.solve(topology, demand=demand, gap=GAP)
+    rows: list[dict[str, Value]] = []
+    for name, routes in _templates(str(point["name"])).items():
+        time = alltoall.predict(routes, demand).template_time
+        rows.append({"way": name, "time": time, "bound": flow.bound})
+    return [*rows, {"way": SOLVED, "time": flow.time, "bound": flow.bound}]
+
+
+@cache
+def _templates(spec: str) -> dict[str, alltoall.Routes]:
+    """Return routes that know nothing of the demand, once for all demands."""
+    return {
+        "template, extp": alltoall.route(spec, layers=None),
+        "template, ewsp": alltoall.route(spec, method="ewsp", layers=None),
+        "template, robust": alltoall.route(spec, robust=["pairs"], layers=None),
+    }
+
+
+def _jobs(point: Point) -> list[dict[str, Value]]:
+    """Let jobs of four random nodes share a torus: each by its own routes, or by joint ones."""
+    topology = alltoall.build(str(point["name"]))
+    random = np.random.default_rng(int(str(point["seed"])))
+    count = int(str(point["x"]))
+    groups = [random.choice(topology.nodes, 4, replace=False).tolist() for _ in range(count)]
+    demands = [alltoall.Demand.of_groups(topology.nodes, [group]) for group in groups]
+    own = [alltoall.route(topology, demand=demand, layers=None) for demand in demands]
+    total = sum(demand.table() for demand in demands)
+    joint = alltoall.route(topology, demand=np.asarray(total), layers=None)
+    apart = np.sum([routes.load() for routes in own], axis=0) / topology.capacity
+    return [
+        {"way": "each by its own routes", "time": float(apart.max()), "bound": joint.bound},
+        {"way": "joint routes", "time": joint.time, "bound": joint.bound},
+    ]
+
+
+def judge(rows: Sequence[Row]) -> list[Finding]:
+    """Return what the paper leaves open, and what came out."""
+    findings = []
+    groups = where(rows, kind=GROUP)
+    gains = {row["name"]: row["time"] / row["bound"] for row in where(groups, way="direct sends")}
+    if gains:
+        words = ", ".join(f"{name} {gain:.2f}" for name, gain in gains.items())
+        findings.append(
+            Finding(
+                "Links of nodes outside a group speed up its all-to-all (PCCL, arXiv 2606.07019)",
+                f"times as fast as direct sends: {words}",
+                min(gains.values()) > 1.5,
+            )
+        )
+    skewed = where(rows, kind=SKEW, x=1) or where(rows, kind=SKEW, x=1.0)
+    if skewed:
+        loss = {
+            way: sum(row["time"] / row["bound"] for row in found) / len(found)
+            for way in each_value(skewed, "way")
+            if (found := where(skewed, way=way))
+        }
+        findings.append(
+            Finding(
+                "A uniform schedule as a template loses much under skew (ours, not the paper's)",
+                f"at sigma 1, over the bound: extp {loss['template, extp']:.2f}, robust "
+                f"{loss['template, robust']:.2f}, {SOLVED} {loss[SOLVED]:.3f}",
+                loss["template, extp"] > 1.3 and loss[SOLVED] < 1.02,
+            )
+        )
+    jobs = where(rows, kind=JOBS)
+    if jobs:
+        apart, joint = (
+            max(column([{"r": row["time"] / row["bound"]} for row in where(jobs, way=way)], "r"))
+            for way in ("each by its own routes", "joint routes")
+        )
+        findings.append(
+            Finding(
+                "Many jobs are left for future work",
+                f"uncoordinated routes take up to {apart:.2f} times the joint bound, joint routes "
+                f"{joint:.4f}",
+                None,
+                "the paper makes no claim",
+            )
+        )
+    return findings
+
+
+def draw(rows: Sequence[Row]) -> Picture:
+    """Draw a panel for each of the three."""
+    panels = []
+    groups = where(rows, kind=GROUP)
+    if groups:
+        names = each_value(groups, "name")
+        bars = [
+            Series(way, places, column(where(groups, way=way), "time"), "bars")
+            for way in each_value(groups, "way")
+            if (places := list(map(float, range(len(names)))))
+        ]
+        panels.append(Panel("groups on 8 linked GPUs", "", "time in shards", bars, names=names))
+    for kind, title, x in (
+        (SKEW, f"skewed demands on {TORUS}", "sigma of lognormal amounts"),
+        (JOBS, f"jobs of 4 nodes on {TORUS}", "jobs"),
+    ):
+        found = [{**row, "ratio": row["time"] / row["bound"]} for row in where(rows, kind=kind)]
+        lines = []
+        for way in each_value(found, "way"):
+            at, mean, low, high = envelope(where(found, way=way), "x", "ratio")
+            lines.append(Series(way, at, mean, low=low, high=high))
+        panels.append(Panel(title, x, "time / certified bound", lines))
+    return Picture("Groups, skew and jobs", panels, columns=3)
+
+
+SHARING = Figure(
+    name="sharing",
+    title="Groups, templates under skew, many jobs",
+    source="section 5.5 (future work), no figure",
+    full="8 minutes",
+    columns=("kind", "name", "x", "seed", "way"),
+    exact=("time", "bound"),
+    timed=(),
+    points=points,
+    measure=measure,
+    judge=judge,
+    draw=draw,
+)

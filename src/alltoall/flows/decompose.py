@@ -1,0 +1,228 @@
+"""From flows to the paths and commodities that they are made of, without a linear program.
+
+After post-processing the flow of a source conserves exactly, and every way to take it apart into
+paths is optimal: no link carries more than it did. `paths.widest` takes apart a block of groups;
+here the groups of a flow go into blocks of bounded size, which are worked on independently, on
+threads or on a cluster. How many of those there are changes neither the blocks nor the result.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import TypeVar
+
+import numpy as np
+from numba import njit
+
+from alltoall.flows.groups import Groups
+from alltoall.flows.symmetry.orbits import expand
+from alltoall.flows.workers import Local, run_all
+from alltoall.ir.arrays import Floats, Ints, inner_index, starts_of
+from alltoall.ir.certificate import Certificate
+from alltoall.ir.flow import Flow
+from alltoall.ir.paths import Paths
+from alltoall.ir.problem import Problem
+from alltoall.ir.topology import Topology
+from alltoall.paths.widest import Csr, FlowBlock, split
+from alltoall.settings import SolveSettings
+
+BLOCK_ENTRIES = 1 << 17
+"""Links with flow and destinations in one block, together, unless one group has more."""
+
+Result = TypeVar("Result")
+
+
+def widest_paths(flow: Flow, settings: SolveSettings) -> tuple[Paths, Floats]:
+    """Return the widest paths of a flow, by group, and their widths as volumes.
+
+    A flow per source, as `grouped` gives, is taken apart for all its destinations at once. The
+    widths of a pair add up to its demand. Raise TimeoutError if the time limit comes first.
+    """
+    flow = expand(flow)
+    pairs = _pairs(flow)
+    cuts = _cuts(flow.start + pairs.first)
+    parts = list(_for_blocks(split, flow, pairs, cuts, settings))
+    return Paths.join([paths for paths, _, _ in parts]), np.concatenate([part[1] for part in parts])
+
+
+def of_sources(flow: Flow, sources: Ints) -> Flow:
+    """Return what some sources send of a flow that has groups for all of them."""
+    groups = np.flatnonzero(np.isin(flow.source, sources))
+    count = np.diff(flow.start)[groups]
+    entries = np.repeat(flow.start[groups], count) + inner_index(count)
+    return replace(
+        flow,
+        source=flow.source[groups],
+        destination=None if flow.destination is None else flow.destination[groups],
+        start=starts_of(count),
+        link=flow.link[entries],
+        amount=flow.amount[entries],
+    )
+
+
+def paths_on_graph(
+    graph: Topology, groups: Groups, volumes: Floats, ends: Ints
+) -> tuple[Paths, Floats]:
+    """Return the widest paths of exact volumes [groups, links of any graph], and their widths.
+
+    What groups send to terminal t ends at node `ends[t]` of the graph.
+    """
+    group, link = np.nonzero(volumes)
+    wants, destination = np.nonzero(groups.wanted[:, ends])
+    rows = np.arange(len(volumes) + 1)
+    block = FlowBlock(
+        nodes=graph.nodes,
+        tail=graph.tail,
+        head=graph.head,
+        source=groups.source,
+        begin=groups.start,
+        start=np.searchsorted(group, rows),
+        link=link,
+        amount=volumes[group, link],
+        pairs=np.searchsorted(wants, rows),
+        destination=destination,
+        end=ends[destination],
+        demand=groups.wanted[wants, ends[destination]],
+    )
+    paths, width, _ = split(block)
+    return paths, width
+
+
+def paths_of_volumes(
+    problem: Problem, groups: Groups, volumes: Floats, settings: SolveSettings
+) -> tuple[Paths, Floats]:
+    """Return the widest paths of exact volumes [sources, links], and their widths as volumes.
+
+    Raise TimeoutError if the time limit comes first.
+    """
+    group, link = np.nonzero(volumes)
+    start = np.searchsorted(group, np.arange(len(volumes) + 1))
+    nothing = Certificate(np.ones(problem.topology.links), 0.0)
+    flow = Flow(problem, 1.0, groups.source, None, start, link, volumes[group, link], nothing, "")
+    return widest_paths(flow, settings)
+
+
+def per_commodity(flow: Flow, settings: SolveSettings) -> Flow:
+    """Return a flow per source as one per commodity, at the largest rate at which it fits.
+
+    Raise TimeoutError if the time limit comes first.
+    """
+    flow = expand(flow)
+    pairs = _pairs(flow)
+    cuts = _cuts(flow.start + pairs.first)
+    parts = list(_for_blocks(commodities, flow, pairs, cuts, settings))
+    return commodity_flow(
+        flow,
+        flow.source[pairs.group],
+        pairs.destination,
+        starts_of(np.concatenate([np.diff(part[0]) for part in parts])),
+        np.concatenate([part[1] for part in parts]),
+        np.concatenate([part[2] for part in parts]),
+    )
+
+
+def commodity_flow(
+    flow: Flow, source: Ints, destination: Ints, start: Ints, link: Ints, volume: Floats
+) -> Flow:
+    """Return a flow with these volumes per commodity, at the largest rate at which they fit."""
+    topology = flow.problem.topology
+    time = float((np.bincount(link, volume, topology.links) / topology.capacity).max())
+    return replace(
+        flow,
+        rate=1.0 / time,
+        source=source,
+        destination=destination,
+        start=start,
+        link=link,
+        amount=volume / time,
+    )
+
+
+def commodities(block: FlowBlock) -> Csr:
+    """Return the flow of each pair of a block: where its links begin, the links, the volumes."""
+    paths, width, pair = split(block)
+    flows: Csr = _merged(len(block.end), pair, width, paths.start, paths.link)
+    return flows
+
+
+@dataclass(frozen=True, eq=False)
+class _Pairs:
+    """What the groups of a flow are to deliver; the pairs of group g are first[g]:first[g + 1]."""
+
+    group: Ints
+    destination: Ints
+    demand: Floats
+    first: Ints
+
+
+def _pairs(flow: Flow) -> _Pairs:
+    """Return all pairs, by group."""
+    if flow.destination is None:
+        group, destination = np.nonzero(flow.problem.demand.rows(flow.source))
+    else:
+        group, destination = np.arange(flow.groups), flow.destination
+    demand = flow.problem.demand.of(flow.source[group], destination)
+    return _Pairs(group, destination, demand, np.searchsorted(group, np.arange(flow.groups + 1)))
+
+
+def _cuts(size: Ints) -> Ints:
+    """Return the groups at which blocks begin, and the end; `size` is what lies before a group."""
+    block = size[:-1] // BLOCK_ENTRIES
+    return np.concatenate(([0], 1 + np.flatnonzero(np.diff(block)), [len(block)]))
+
+
+def _for_blocks(
+    function: Callable[[FlowBlock], Result],
+    flow: Flow,
+    pairs: _Pairs,
+    cuts: Ints,
+    settings: SolveSettings,
+) -> Iterator[Result]:
+    """Yield the results of a function of all blocks of a flow, in order."""
+    blocks = (_block(flow, pairs, int(low), int(high)) for low, high in pairwise(cuts))
+    return run_all(function, blocks, len(cuts) - 1, settings, Local.THREADS, "blocks of sources")
+
+
+def _block(flow: Flow, pairs: _Pairs, low: int, high: int) -> FlowBlock:
+    """Return the groups low:high of a flow, with volumes for amounts."""
+    topology = flow.problem.topology
+    entries = slice(flow.start[low], flow.start[high])
+    wanted = slice(pairs.first[low], pairs.first[high])
+    return FlowBlock(
+        nodes=topology.nodes,
+        tail=topology.tail,
+        head=topology.head,
+        source=flow.source[low:high],
+        begin=topology.terminals[flow.source[low:high]],
+        start=flow.start[low : high + 1] - flow.start[low],
+        link=flow.link[entries],
+        amount=flow.amount[entries] * flow.time,
+        pairs=pairs.first[low : high + 1] - pairs.first[low],
+        destination=pairs.destination[wanted],
+        end=topology.terminals[pairs.destination[wanted]],
+        demand=pairs.demand[wanted],
+    )
+
+
+@njit(cache=True, nogil=True)
+def _merged(pairs: int, pair: Ints, width: Floats, start: Ints, link: Ints) -> Csr:
+    """Add up the paths of each pair by link; links are in order within a pair."""
+    first, path, used = np.zeros(pairs + 1, dtype=np.int64), 0, 0
+    links, volumes = np.empty(len(link), dtype=np.int64), np.empty(len(link))
+    for each in range(pairs):
+        last = path
+        while last < len(pair) and pair[last] == each:
+            last += 1
+        part = link[start[path] : start[last]]
+        amount = np.empty(len(part))
+        for index in range(path, last):
+            amount[start[index] - start[path] : start[index + 1] - start[path]] = width[index]
+        begin = used
+        for index in np.argsort(part, kind="mergesort"):
+            if used > begin and links[used - 1] == part[index]:
+                volumes[used - 1] += amount[index]
+            else:
+                links[used], volumes[used] = part[index], amount[index]
+                used += 1
+        first[each + 1], path = used, last
+    return first, links[:used].copy(), volumes[:used].copy()

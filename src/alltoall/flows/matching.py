@@ -1,0 +1,153 @@
+"""Which nodes and links of a network are those of another, of which it is what is left.
+
+Nodes that are removed leave the order of the others as it is, so node v of what is left was node
+v + s, where the shift s grows with v up to the number of nodes that are gone. A shift is possible
+if every link of the node was a link before, for some possible shift of its other end; what is not
+possible is struck out until nothing changes, and where several are left, each is tried in turn.
+Networks that are not part of one another are matched as well as some trying goes.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from alltoall.errors import InputError
+from alltoall.ir.arrays import Ints, inner_index
+from alltoall.ir.topology import Topology
+
+NOWHERE = -1
+"""In place of a node or link that the last problem did not have."""
+
+MOST_LOOKUPS = 1_000_000_000
+"""Links looked up, at most, to find out which nodes are gone."""
+
+LEAST_LEFT = 0.5
+"""The share of the links that is left of a network, at least, for it to be the same."""
+
+MOST_SHIFTS = 50_000_000
+"""Pairs of shifts of the ends of all links, at most, that are struck out together."""
+
+MOST_TRIES = 200
+"""How often a shift is tried where several are left."""
+
+Shifts = NDArray[np.bool_]
+"""Whether each node may be shifted by each number."""
+
+
+def require_same_network(old: Topology, new: Topology) -> None:
+    """Raise unless one network is what is left of the other, and much; capacities may differ."""
+    node = matching_nodes(old, new)
+    shared = int((matching_links(old, new, node) != NOWHERE).sum())
+    if shared < max(min(old.links, new.links), LEAST_LEFT * max(old.links, new.links)):
+        raise InputError(
+            f"the answer to begin with is for {old.name}, with {old.nodes} nodes and {old.links} "
+            f"links; {shared} of these are among the {new.links} of {new.name}, which has "
+            f"{new.nodes} nodes. Expected an answer for the same network, before or after some of "
+            "its links or nodes failed: give that, or leave it out (--from, last=)"
+        )
+
+
+def matching_nodes(old: Topology, new: Topology) -> Ints:
+    """Return for each node of `new` the node of `old` that it was, or NOWHERE."""
+    gone = old.nodes - new.nodes
+    every = np.arange(new.nodes, dtype=np.int64)
+    if gone == 0:
+        return every
+    few = (abs(gone) + 1) ** 2 * min(old.links, new.links) <= MOST_SHIFTS
+    if gone < 0:  # They are back.
+        shift = _shifts(new, old, -gone) if few else None
+        back = np.full(new.nodes, NOWHERE, dtype=np.int64)
+        back[np.arange(old.nodes) + (0 if shift is None else shift)] = np.arange(old.nodes)
+        return back
+    shift = _shifts(old, new, gone) if few else None
+    if shift is not None:
+        return every + shift
+    return every if gone * old.nodes * new.links > MOST_LOOKUPS else _guessed(old, new, gone)
+
+
+def _shifts(old: Topology, new: Topology, gone: int) -> Ints | None:
+    """Return a shift of each node for which every link was one before, if one is found."""
+    known = np.unique(old.tail * old.nodes + old.head)
+    shift = np.arange(gone + 1)
+    tail, head = (ends[:, None] + shift for ends in (new.tail, new.head))
+    keys = tail[:, :, None] * old.nodes + head[:, None, :]
+    fits = known[np.minimum(np.searchsorted(known, keys), len(known) - 1)] == keys
+    sends = [np.isin(np.arange(each.nodes), each.terminals) for each in (old, new)]
+    may = sends[0][np.arange(new.nodes)[:, None] + shift] == sends[1][:, None]
+    waiting, tries = [may], 0
+    while waiting and tries < MOST_TRIES:
+        may, tries = waiting.pop(), tries + 1
+        if not _strike_out(new, fits, may):
+            continue
+        open_nodes = np.flatnonzero(may.sum(axis=1) > 1)
+        if not len(open_nodes):
+            return np.asarray(np.argmax(may, axis=1), dtype=np.int64)
+        for each in np.flatnonzero(may[open_nodes[0]])[::-1]:
+            only = may.copy()
+            only[open_nodes[0]] = shift == each
+            waiting.append(only)
+    return None
+
+
+def _strike_out(new: Topology, fits: Shifts, may: Shifts) -> bool:
+    """Strike out, in place, shifts that are not possible; return whether each node has one left."""
+    while True:
+        before = int(may.sum())
+        for ends, others, way in (
+            (new.tail, new.head, fits),
+            (new.head, new.tail, fits.swapaxes(1, 2)),
+        ):
+            possible = (way & may[others][:, None, :]).any(axis=2)
+            np.logical_and.at(may, ends, possible)
+        least = np.maximum.accumulate(np.argmax(may, axis=1))
+        last = may.shape[1] - 1 - np.argmax(may[:, ::-1], axis=1)
+        most = np.minimum.accumulate(last[::-1])[::-1]
+        shift = np.arange(may.shape[1])
+        may &= (shift >= least[:, None]) & (shift <= most[:, None])
+        if not may.any(axis=1).all():
+            return False
+        if int(may.sum()) == before:
+            return True
+
+
+def _guessed(old: Topology, new: Topology, gone: int) -> Ints:
+    """Remove nodes one after the other, so that as many links as possible were links before."""
+    known = np.unique(old.tail * old.nodes + old.head)
+    removed = list(range(new.nodes, old.nodes))
+    while True:
+        before = list(removed)
+        for index in range(gone):
+            others = removed[:index] + removed[index + 1 :]
+            choices = [node for node in range(old.nodes) if node not in others]
+            removed[index] = max(
+                choices, key=lambda node: _links_kept(old.nodes, new, [*others, node], known)
+            )
+        if removed == before:
+            return np.delete(np.arange(old.nodes, dtype=np.int64), removed)
+
+
+def _links_kept(nodes: int, new: Topology, removed: list[int], known: Ints) -> int:
+    """Count the links of `new` that the old graph had, if these nodes are the ones removed."""
+    node = np.delete(np.arange(nodes, dtype=np.int64), removed)
+    keys = node[new.tail] * nodes + node[new.head]
+    place = np.minimum(np.searchsorted(known, keys), len(known) - 1)
+    return int((known[place] == keys).sum())
+
+
+def matching_links(old: Topology, new: Topology, node: Ints) -> Ints:
+    """Return for each link of `new` the link of `old` that it was, or NOWHERE.
+
+    Parallel links match in their order.
+    """
+    ends = {key: link for link, key in enumerate(_ranked(old.tail, old.head))}
+    found = (ends.get(key, NOWHERE) for key in _ranked(node[new.tail], node[new.head]))
+    return np.fromiter(found, dtype=np.int64, count=new.links)
+
+
+def _ranked(tail: Ints, head: Ints) -> list[tuple[int, int, int]]:
+    """Return the ends of each link, and how many links before it have the same ends."""
+    order = np.lexsort((head, tail))
+    pairs = np.stack((tail, head), axis=1)[order]
+    first = np.flatnonzero(np.append(True, (pairs[1:] != pairs[:-1]).any(axis=1)))
+    rank = np.empty(len(tail), dtype=np.int64)
+    rank[order] = inner_index(np.diff(np.append(first, len(tail))))
+    return list(zip(tail.tolist(), head.tolist(), rank.tolist(), strict=True))

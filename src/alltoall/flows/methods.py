@@ -1,0 +1,152 @@
+"""The methods of `solve`: one optimum, and one signature from a problem to a certified flow.
+
+| method | program | means |
+|---|---|---|
+| `link` | one commodity per pair, the paper's first formulation | linear program |
+| `grouped` | one flow per source, the master program | linear program; exact vertices |
+| `first-order` | the same | sweeps (`flows.sweeps`), or primal-dual steps (`flows.first_order`) |
+| `decomposed` | the same, then a flow per pair | by size; paths taken off (`flows.decompose`) |
+| `decomposed-lp` | the same, then a flow per pair | by size; child programs (`flows.children`) |
+
+`link` (eq:mcmcf-F to ineq:mcmcf-non-negativity) has N(N-1) times as many variables as there are
+links, so it is the reference for small cases. The master program (eq:Dmcmcf-source-F to
+ineq:Dmcmcf-source-non-negativity) has N times fewer, and the same optimum. Both means solve what
+symmetry leaves of it (`symmetry.orbits`), and both stop at once where plain shortest paths are
+optimal. Which one pays at which size is in `flows.sizes`.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from alltoall.flows import sizes
+from alltoall.flows.by_lp import (
+    SMALL_GAP,
+    finished,
+    require_program_memory,
+    solve_by_lp,
+    with_status,
+)
+from alltoall.flows.children import split_by_programs
+from alltoall.flows.decompose import per_commodity
+from alltoall.flows.first_order import solve_by_steps
+from alltoall.flows.groups import by_commodity
+from alltoall.flows.program import FlowProgram, reduced_program, whole_program
+from alltoall.flows.symmetry.orbits import expand, expand_if_small, find_symmetry
+from alltoall.flows.workers import require_cluster
+from alltoall.ir.flow import Flow, Status
+from alltoall.ir.problem import Problem
+from alltoall.settings import SolveSettings
+
+Method = Callable[[Problem, SolveSettings], Flow]
+Means = Callable[[Problem, FlowProgram, SolveSettings, str], Flow]
+
+
+def solve_link(problem: Problem, settings: SolveSettings) -> Flow:
+    """Solve the link-based program; the flow is per commodity."""
+    settings = settings.begin()
+    require_program_memory(problem.topology, len(problem.demand.pairs()[0]))
+    program = whole_program(problem, by_commodity(problem))
+    return solve_by_lp(problem, program, settings, "link")
+
+
+def solve_grouped(problem: Problem, settings: SolveSettings) -> Flow:
+    """Solve the master program as a linear program; the flow is per source."""
+    return expand_if_small(_solve_master(problem, settings, solve_by_lp, "grouped"))
+
+
+def solve_first_order(problem: Problem, settings: SolveSettings) -> Flow:
+    """Solve the master program by sweeps or primal-dual steps; the flow is per source."""
+    return expand_if_small(_solve_master(problem, settings, _by_steps, "first-order"))
+
+
+def solve_master(problem: Problem, settings: SolveSettings) -> Flow:
+    """Solve the master program by the means that suits its size.
+
+    Under symmetry the flow is that of one source per orbit.
+    """
+    return _solve_master(problem, settings, _by_size, "grouped")
+
+
+def solve_sources(problem: Problem, settings: SolveSettings) -> Flow:
+    """Solve the master program and return the flow of every source, written out."""
+    settings = settings.begin()
+    variables = len(problem.sources) * problem.topology.links
+    small = variables < sizes.WHOLE_VARIABLES
+    return expand(solve_master(problem, replace(settings, symmetry=False) if small else settings))
+
+
+def _by_steps(problem: Problem, program: FlowProgram, settings: SolveSettings, method: str) -> Flow:
+    """Sweep, or take primal-dual steps; what is small is then solved to the end."""
+    flow = solve_by_steps(problem, program, settings, method)
+    return finished(problem, program, flow, settings)
+
+
+def _by_size(problem: Problem, program: FlowProgram, settings: SolveSettings, method: str) -> Flow:
+    """Take the solver that the size calls for; where a linear program's fails, steps may not.
+
+    Interior points and simplex lose their way on capacities over many orders of magnitude.
+    """
+    if settings.solver != "auto":
+        return solve_by_lp(problem, program, settings, method)
+    if program.variables > sizes.FIRST_ORDER_VARIABLES:
+        return solve_by_steps(problem, program, settings, "first-order")
+    flow = solve_by_lp(problem, program, settings, method)
+    if flow.status is not Status.GAP_NOT_REACHED:
+        return flow
+    other = solve_by_steps(problem, program, settings, "first-order")
+    return min(flow, other, key=lambda each: each.gap)
+
+
+def _solve_master(problem: Problem, settings: SolveSettings, means: Means, method: str) -> Flow:
+    settings = settings.begin()
+    symmetry = find_symmetry(problem, settings.symmetry)
+    program = reduced_program(symmetry)
+    flow = means(problem, program, settings, method)
+    return flow if symmetry.trivial else replace(flow, generators=symmetry.generators)
+
+
+def solve_decomposed(problem: Problem, settings: SolveSettings) -> Flow:
+    """Solve the master program and take its flow apart into paths; the flow is per commodity."""
+    return _solve_and_split(problem, settings, per_commodity, "decomposed")
+
+
+def solve_decomposed_lp(problem: Problem, settings: SolveSettings) -> Flow:
+    """Solve the master program, then the paper's child programs; the flow is per commodity."""
+    return _solve_and_split(problem, settings, split_by_programs, "decomposed-lp")
+
+
+def _solve_and_split(
+    problem: Problem,
+    settings: SolveSettings,
+    split: Callable[[Flow, SolveSettings], Flow],
+    method: str,
+) -> Flow:
+    """Solve the master program and split its flow.
+
+    If time runs out, or the user stops it, during the splitting, the master's flow is returned as
+    it is: same rate, same certificate and so as good as it is proven to be, but per source.
+    """
+    settings = settings.begin()
+    require_cluster(settings)
+    master = replace(solve_sources(problem, settings), method=method)
+    if master.status is Status.INTERRUPTED:
+        return master
+    if settings.out_of_time():
+        return with_status(master, Status.TIME_LIMIT, settings)
+    try:
+        flow = split(master, settings)
+        if flow.time > master.time * (1 + SMALL_GAP):
+            # A program lost flow that is small next to its tolerance; taking paths off does not.
+            flow = per_commodity(master, settings)
+    except (TimeoutError, KeyboardInterrupt) as stop:
+        early = Status.TIME_LIMIT if isinstance(stop, TimeoutError) else Status.INTERRUPTED
+        return with_status(master, early, settings)
+    # A master that ran out of time, or did not reach its gap, is what stands in the way of better.
+    late = settings.out_of_time() or master.status is Status.TIME_LIMIT
+    return with_status(flow, Status.TIME_LIMIT if late else Status.GAP_NOT_REACHED, settings)
+
+
+def method_for_size(problem: Problem) -> Method:
+    """Return the method that `auto` takes: they all have the same optimum."""
+    pairs = len(problem.sources) * len(problem.topology.terminals)
+    return solve_decomposed if pairs <= sizes.SPLIT_PAIRS else solve_master

@@ -1,0 +1,245 @@
+"""`alltoall.solve` and `alltoall.describe`: what a topology can carry, and the proof of it."""
+
+from collections.abc import Callable, Sequence
+from os import PathLike
+from pathlib import Path
+
+from alltoall.check.flow import check_flow
+from alltoall.check.jobs import check_job_rates
+from alltoall.errors import UsageError
+from alltoall.flows import solve as solve_problem
+from alltoall.flows.by_lp import with_status
+from alltoall.flows.description import Description, describe_problem
+from alltoall.flows.jobs import fair_job_rates
+from alltoall.flows.matching import require_same_network
+from alltoall.flows.warm import repair as repaired
+from alltoall.flows.warm import solve_from
+from alltoall.ir.answer import made_now
+from alltoall.ir.files.artefacts import read_as
+from alltoall.ir.flow import Flow
+from alltoall.ir.jobs import Job, JobRates
+from alltoall.ir.problem import Problem
+from alltoall.ir.topology import Topology
+from alltoall.lp.settings import never, silent
+from alltoall.settings import SolveSettings, cores
+from alltoall.topologies.background import GivenBackground
+from alltoall.topologies.given import (
+    Given,
+    GivenDemand,
+    GivenGroups,
+    GivenJobs,
+    jobs_of,
+    problem_of,
+)
+
+
+def solve(
+    given: Given,
+    *,
+    demand: GivenDemand = None,
+    groups: GivenGroups = None,
+    jobs: GivenJobs = None,
+    background: GivenBackground = None,
+    host_bandwidth: float | None = None,
+    method: str = "auto",
+    solver: str = "auto",
+    gap: float = 1e-6,
+    time_limit: float | None = None,
+    workers: int | None = None,
+    symmetry: bool = True,
+    cluster: str | None = None,
+    last: Flow | str | PathLike[str] | None = None,
+    repair: bool = False,
+    checkpoint: str | PathLike[str] | None = None,
+    progress: Callable[[str], None] = silent,
+    stop: Callable[[], bool] = never,
+) -> Flow:
+    """Return the best all-to-all rate and its proof.
+
+    The flow has its `time` (of one shard over a link of capacity 1), the certified `bound` on the
+    time of any all-to-all, the `gap` between the two, and its `status`. An independent check has
+    found the same.
+
+    Args:
+        given: a SPEC such as `"torus:3x3x3"`, the path of a file, a networkx graph, a `Topology`, a
+            `Problem`, or an answer to one.
+        demand: who sends how much to whom: a `Demand`, a matrix over the terminals, or the path of
+            a file; one shard from each terminal to each other if left out.
+        groups: all-to-all only within groups of terminals, each by name or number, or a file of
+            them with one a line; in the place of a demand.
+        jobs: jobs that share the fabric, or the path of a file of them; in the place of a demand.
+            The flow carries every job at its max-min fair rate (`fair_rates`).
+        background: what others use of the links, taken away from them: a rate of each, a flow or
+            routes at full speed, or the path of a file of `tail,head,rate`, a flow or routes;
+            `"FILE@0.5"` is half of that.
+        host_bandwidth: make all that passes a node pass its host, at so many units of one link.
+        method: `"auto"`, or a name in `alltoall.flows.METHODS`; all have the same optimum.
+        solver: `"auto"`, or a solver of linear programs.
+        gap: the certified gap to aim for.
+        time_limit: seconds after which the best certified answer so far is returned.
+        workers: threads and processes to use; as many as there are cores if left out.
+        symmetry: let one source stand for all that are symmetric to it.
+        cluster: the address of a Dask scheduler, which you trust, for the work per source.
+        last: a flow, or the path of one, to start from: of this problem before links or nodes
+            failed, or capacities or demands changed.
+        repair: with `last`, only reroute what cannot stay, and stop there.
+        checkpoint: a file for the state of a long solve, which goes on from one that is there.
+        progress: called with a line now and then.
+        stop: asked now and then; once it says so, the time limit is over.
+
+    >>> import alltoall
+    >>> flow = alltoall.solve("torus:3x3x3")
+    >>> round(flow.time, 6), round(flow.bound, 6), str(flow.status)
+    (9.0, 9.0, 'optimal')
+
+    """
+    settings = SolveSettings(
+        gap=gap,
+        solver=solver,
+        time_limit=time_limit,
+        workers=cores() if workers is None else workers,
+        report=progress,
+        cluster=cluster,
+        symmetry=symmetry,
+        stopped=stop,
+        checkpoint=None if checkpoint is None else Path(checkpoint),
+    )
+    problem = problem_of(given, demand, host_bandwidth, groups, jobs, background)
+    settings = settings.begin()
+    if jobs is not None:
+        refuse_with_jobs(method, last)
+        flow = find_job_rates(problem.topology, jobs_of(jobs, problem.topology), settings).flow
+    else:
+        flow = find_flow(problem, method, settings, last, repair)
+    return made_now(flow, command="alltoall.solve", **settings.known())
+
+
+def fair_rates(
+    given: Given,
+    jobs: GivenJobs,
+    *,
+    background: GivenBackground = None,
+    host_bandwidth: float | None = None,
+    solver: str = "auto",
+    gap: float = 1e-6,
+    time_limit: float | None = None,
+    progress: Callable[[str], None] = silent,
+    stop: Callable[[], bool] = never,
+) -> JobRates:
+    """Return the max-min fair rates of jobs that share a fabric, with a proof of every level.
+
+    Job j is carried at `rate[j]` times its demand. The lengths of a level prove that jobs of this
+    level and above cannot all have more, by their weights, without one below having less; an
+    independent check has found the same.
+
+    Args:
+        given: a SPEC, the path of a file, a networkx graph, a `Topology` or a `Problem`.
+        jobs: `Job`s, or the path of a file of them.
+        background: what others use of the links, as for `solve`.
+        host_bandwidth: make all that passes a node pass its host, at so many units of one link.
+        solver: `"auto"`, or a solver of linear programs.
+        gap: the certified gap to aim for.
+        time_limit: seconds after which the search ends.
+        progress: called with a line now and then.
+        stop: asked now and then; once it says so, the time limit is over.
+
+    >>> import alltoall
+    >>> groups = [alltoall.Demand.of_groups(4, [each]) for each in ((0, 1), (0, 1, 2, 3))]
+    >>> jobs = [alltoall.Job(f"job {n}", each) for n, each in enumerate(groups)]
+    >>> alltoall.fair_rates("ring:4", jobs).rate.round(6).tolist()
+    [0.4, 0.4]
+
+    """
+    settings = SolveSettings(
+        gap=gap, solver=solver, time_limit=time_limit, report=progress, stopped=stop
+    )
+    topology = problem_of(given, None, host_bandwidth, None, jobs, background).topology
+    return find_job_rates(topology, jobs_of(jobs, topology), settings)
+
+
+def refuse_with_jobs(
+    method: str, last: Flow | str | PathLike[str] | None, survive: str | None = None
+) -> None:
+    """Raise if something is asked of fair rates that they do not use."""
+    if method != "auto" or last is not None or survive is not None:
+        raise UsageError(
+            "--jobs with --method, --from or --survive, which fair rates do not use; leave them out"
+        )
+
+
+def find_job_rates(
+    topology: Topology, jobs: Sequence[Job], settings: SolveSettings | None = None
+) -> JobRates:
+    """Find fair rates of jobs, and check them; `fair_rates` says what may be asked."""
+    rates = fair_job_rates(topology, jobs, settings or SolveSettings())
+    check_job_rates(rates)
+    return rates
+
+
+def find_flow(
+    problem: Problem,
+    method: str = "auto",
+    settings: SolveSettings | None = None,
+    last: Flow | str | PathLike[str] | None = None,
+    repair: bool = False,
+) -> Flow:
+    """Solve a problem from scratch, or from the last flow, and check the answer.
+
+    `solve` says what may be asked.
+    """
+    settings = (settings or SolveSettings()).begin()
+    flow = _solved(problem, method, settings, last, repair)
+    check_flow(flow)
+    return with_status(flow, flow.status.unless(settings.stopped()), settings)
+
+
+def _solved(
+    problem: Problem,
+    method: str,
+    settings: SolveSettings,
+    last: Flow | str | PathLike[str] | None,
+    repair: bool,
+) -> Flow:
+    if settings.team.size > 1:
+        if method not in ("auto", "first-order") or last is not None:
+            raise UsageError(
+                "several MPI ranks with another --method than first-order, or with --from; leave "
+                "them out, or solve in one process"
+            )
+        method = "first-order"
+    if last is None:
+        if repair:
+            raise UsageError("--repair without a flow to repair; add --from FILE")
+        return solve_problem(problem, method, settings)
+    if method not in ("auto", "first-order"):
+        raise UsageError(
+            f"--from with --method {method}; only first-order starts from a flow, leave it out"
+        )
+    flow = last if isinstance(last, Flow) else read_as(Path(last), Flow)
+    require_same_network(flow.problem.topology, problem.topology)
+    return repaired(problem, flow, settings) if repair else solve_from(problem, flow, settings)
+
+
+def describe(
+    given: Given,
+    *,
+    demand: GivenDemand = None,
+    groups: GivenGroups = None,
+    host_bandwidth: float | None = None,
+) -> Description:
+    """Return what tells a topology apart, and the bounds on its all-to-all that need no solver.
+
+    Args:
+        given: a SPEC, the path of a file, a networkx graph, a `Topology` or a `Problem`.
+        demand: what the bounds are for; the uniform all-to-all if left out.
+        groups: all-to-all only within groups of terminals, each by name or number, or a file of
+            them with one a line; in the place of a demand.
+        host_bandwidth: make all that passes a node pass its host, at so many units of one link.
+
+    >>> import alltoall
+    >>> found = alltoall.describe("torus:3x3x3")
+    >>> found.nodes, found.diameter, found.automorphisms, found.bounds["cut"]
+    (27, 3, 1296, 9.0)
+
+    """
+    return describe_problem(problem_of(given, demand, host_bandwidth, groups))

@@ -1,0 +1,144 @@
+"""Automorphisms: the permutations of the nodes that keep links, capacities and terminals in place.
+
+BLISS (through igraph) finds them on a simple directed graph whose vertices have colours. Terminals
+have one colour, other nodes another. The links from u to v, however many, are one arc if they have
+the most frequent multiset of capacities, and go through a vertex with a colour for their multiset
+otherwise; so do pairs of terminals whose demand is not the most frequent one. Where most pairs of
+nodes are linked, the arcs are the pairs that are not: a complete graph has none left. Graphs of
+thousands of nodes take well below a second.
+
+A group may come with hundreds of generators, each of which would be applied to all links. Random
+subproducts (Babai, Luks and Seress, "Fast management of permutation groups", SIAM J. Comput. 1997)
+generate the same group with a handful, or in the worst case a smaller one, which is symmetry too.
+"""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import igraph
+import numpy as np
+from numpy.typing import NDArray
+
+from alltoall.flows import sizes
+from alltoall.ir.arrays import Ints, inner_index
+from alltoall.ir.demand import Demand
+from alltoall.ir.problem import Problem
+from alltoall.ir.topology import Topology
+
+MOST_GENERATORS = 20
+"""Generators beyond which as many random products of them take their place."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Marked:
+    """Pairs of nodes that are joined through a vertex of their own, coloured by `kind`."""
+
+    pairs: Ints
+    kind: Ints
+
+
+def count_automorphisms(topology: Topology, demand: Demand | None = None) -> int:
+    """Count the automorphisms; the count of the complete graph on 1000 nodes has 2568 digits."""
+    demands = None if demand is None else _demand_kinds(topology, demand)
+    numbers = np.zeros(topology.nodes, dtype=np.int64)
+    graph, colours = _coloured(topology, numbers, [] if demands is None else [demands])
+    with _numbers_of_any_length():
+        return int(graph.count_automorphisms(color=colours))
+
+
+def find_generators(problem: Problem, kept: Ints | None = None) -> Ints:
+    """Return automorphisms that generate all which keep the demand too, as [generators, nodes].
+
+    With `kept`, a number per node, only automorphisms that map nodes to nodes of the same number.
+    """
+    topology = problem.topology
+    demands = _demand_kinds(topology, problem.demand)
+    many = demands is not None and len(demands.pairs) > sizes.SYMMETRIC_DEMANDS
+    if many or topology.links > sizes.SYMMETRIC_LINKS:
+        return np.zeros((0, topology.nodes), dtype=np.int64)
+    numbers = np.zeros(topology.nodes, dtype=np.int64) if kept is None else kept
+    graph, colours = _coloured(topology, numbers, [] if demands is None else [demands])
+    found = graph.automorphism_group(color=colours)
+    maps = np.array(found, dtype=np.int64).reshape(len(found), len(colours))
+    return _fewer_generators(maps[:, : topology.nodes])
+
+
+def _fewer_generators(generators: Ints) -> Ints:
+    """Return at most `MOST_GENERATORS` generators: random subproducts, where there are more."""
+    if len(generators) <= MOST_GENERATORS:
+        return generators
+    taken = np.random.default_rng(0).random((MOST_GENERATORS, len(generators))) < 0.5
+    products = np.tile(np.arange(generators.shape[1]), (MOST_GENERATORS, 1))
+    for row, which in enumerate(taken):
+        for each in generators[which]:
+            products[row] = products[row][each]
+    return products
+
+
+def _coloured(
+    topology: Topology, numbers: Ints, marked: list[_Marked]
+) -> tuple[igraph.Graph, list[int]]:
+    """Return a simple directed graph with the automorphisms of the topology, and its colours."""
+    pairs, kinds = _link_kinds(topology)
+    usual = kinds == np.bincount(kinds, minlength=1).argmax()
+    passes_on = np.ones(topology.nodes, dtype=np.int64)
+    passes_on[topology.terminals] = 0
+    colours = [np.unique(2 * numbers + passes_on, return_inverse=True)[1]]
+    arcs = [_plain_arcs(topology.nodes, pairs, usual)]
+    vertices, shade = topology.nodes, topology.nodes
+    for each in (_Marked(pairs[~usual], kinds[~usual]), *marked):
+        middle = vertices + np.arange(len(each.pairs), dtype=np.int64)
+        arcs.append(np.stack([each.pairs[:, 0], middle], axis=1))
+        arcs.append(np.stack([middle, each.pairs[:, 1]], axis=1))
+        colours.append(shade + each.kind)
+        vertices += len(each.pairs)
+        shade += int(each.kind.max(initial=0)) + 1
+    every = np.concatenate(arcs).tolist()
+    return igraph.Graph(vertices, every, directed=True), np.concatenate(colours).tolist()
+
+
+def _plain_arcs(nodes: int, pairs: Ints, usual: NDArray[np.bool_]) -> Ints:
+    """Return the pairs with the usual links, or those without any link if they are fewer."""
+    if 2 * int(usual.sum()) <= nodes * (nodes - 1):
+        return np.asarray(pairs[usual])
+    apart = ~np.eye(nodes, dtype=np.bool_)
+    apart[pairs[:, 0], pairs[:, 1]] = False
+    return np.argwhere(apart)
+
+
+def _demand_kinds(topology: Topology, demand: Demand) -> _Marked | None:
+    """Return the pairs of terminals of another than the most frequent demand; None if uniform."""
+    if demand.matrix is None:
+        return None
+    amounts, kinds = np.unique(demand.matrix, return_inverse=True)
+    kinds = kinds.reshape(demand.matrix.shape)
+    usual = np.bincount(kinds.ravel(), minlength=len(amounts)).argmax()
+    off_diagonal = ~np.eye(demand.terminals, dtype=np.bool_)
+    source, destination = np.nonzero((kinds != usual) & off_diagonal)
+    ends = np.stack([topology.terminals[source], topology.terminals[destination]], axis=1)
+    return _Marked(ends, kinds[source, destination].astype(np.int64))
+
+
+def _link_kinds(topology: Topology) -> tuple[Ints, Ints]:
+    """Return the linked pairs of nodes, and a number for the capacities between each pair."""
+    order = np.lexsort((topology.capacity, topology.head, topology.tail))
+    ends = (topology.tail * topology.nodes + topology.head)[order]
+    keys, which, counts = np.unique(ends, return_inverse=True, return_counts=True)
+    pairs = np.stack(np.divmod(keys, topology.nodes), axis=1)
+    capacities = np.zeros((len(pairs), counts.max(initial=1)))
+    capacities[which.ravel(), inner_index(counts)] = topology.capacity[order]
+    kinds = np.unique(capacities, axis=0, return_inverse=True)[1]
+    return pairs, kinds.ravel().astype(np.int64)
+
+
+@contextmanager
+def _numbers_of_any_length() -> Iterator[None]:
+    """Lift the limit of 4300 digits on text that becomes an int, as igraph's count does."""
+    limit = sys.get_int_max_str_digits()
+    sys.set_int_max_str_digits(0)
+    try:
+        yield
+    finally:
+        sys.set_int_max_str_digits(limit)

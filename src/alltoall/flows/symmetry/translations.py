@@ -1,0 +1,165 @@
+"""Translations: automorphisms of which none but the identity fixes a terminal.
+
+Under such a group a path for every chunk of one source, mapped by all its members, is a path for
+every chunk of all sources of an orbit, each exactly once: whole chunks stay whole, with no average
+to take. A torus, a hypercube, any Cayley graph has as many as nodes; generalized Kautz graphs have
+about ten.
+
+The largest such group is hard to find in general. Powers of random automorphisms, closed under
+conjugation, soon give the translations of tori and hypercubes, because those form a normal
+subgroup; where the closure fixes a node, the power alone is tried. The random numbers are fixed.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from alltoall.flows import sizes
+from alltoall.flows.symmetry.orbits import Symmetry, find_symmetry, link_maps
+from alltoall.ir.arrays import Ints
+from alltoall.ir.problem import Problem
+
+SAMPLED_AUTOMORPHISMS = 600
+"""Random automorphisms whose powers are tried."""
+
+POOLED_AUTOMORPHISMS = 12
+"""Automorphisms that are kept and multiplied with each other to make random ones."""
+
+
+@dataclass(frozen=True, eq=False)
+class Translations:
+    """A group of automorphisms that fixes no terminal: generators, and all members [order, nodes].
+
+    The first member is the identity.
+    """
+
+    symmetry: Symmetry
+    members: Ints
+
+    @property
+    def order(self) -> int:
+        """The number of members."""
+        return len(self.members)
+
+    @cached_property
+    def link_members(self) -> Ints:
+        """What each member does to the links [order, links]."""
+        return link_maps(self.symmetry.problem.topology, self.members)
+
+
+def find_translations(problem: Problem, wanted: bool = True) -> Translations:
+    """Return the largest group found; the identity alone if there is none, or none is wanted."""
+    topology = problem.topology
+    fits = len(topology.terminals) * topology.links <= sizes.TRANSLATED_LINKS
+    symmetry = find_symmetry(problem, wanted and fits)
+    identity = np.arange(topology.nodes, dtype=np.int64)
+    alone = Translations(Symmetry(problem, symmetry.generators[:0]), identity[None, :])
+    if symmetry.trivial:
+        return alone
+    best = alone
+    most_members = _largest_order(symmetry)
+    for power in _powers(symmetry.generators, topology.terminals):
+        if best.order == most_members:
+            break
+        for start in (best.symmetry.generators, symmetry.generators[:0]):
+            grown = _grown(symmetry, [*start, power], most_members)
+            if grown is not None and grown.order > best.order:
+                best = grown
+    return best
+
+
+def _largest_order(symmetry: Symmetry) -> int:
+    """Return what the order must divide: all orbits of terminals fall into parts of its size."""
+    orbit = symmetry.node_orbit[symmetry.problem.topology.terminals]
+    counts = np.bincount(orbit)
+    return int(np.gcd.reduce(counts[counts > 0]))
+
+
+def _powers(generators: Ints, terminals: Ints) -> Iterator[Ints]:
+    """Yield powers of the generators and of random products of them that fix no terminal."""
+    for each in (*generators, *_random_products(generators)):
+        power, order = each, _order(each)
+        for exponent in range(1, order):
+            if order % exponent == 0 and _moves_alike(power, terminals):
+                yield power
+            power = each[power]
+
+
+def _random_products(generators: Ints) -> Iterator[Ints]:
+    """Yield random members of the group, by multiplying those of a pool with each other."""
+    random = np.random.default_rng(0)
+    pool = [
+        generators[index % len(generators)]
+        for index in range(max(POOLED_AUTOMORPHISMS, len(generators)))
+    ]
+    for _ in range(SAMPLED_AUTOMORPHISMS):
+        one, other = random.choice(len(pool), 2, replace=False)
+        pool[one] = pool[one][pool[other]]
+        yield pool[one]
+
+
+def _order(permutation: Ints) -> int:
+    """Return the least power that is the identity; 1 if it is beyond the number of items."""
+    identity = np.arange(len(permutation))
+    power = permutation
+    for order in range(1, len(permutation) + 1):
+        if np.array_equal(power, identity):
+            return order
+        power = permutation[power]
+    return 1
+
+
+def _moves_alike(permutation: Ints, terminals: Ints) -> bool:
+    return bool((permutation[terminals] != terminals).all())
+
+
+def _grown(symmetry: Symmetry, generators: list[Ints], most_members: int) -> Translations | None:
+    """Return the group of the generators and their conjugates, or of them alone, if one will do."""
+    for conjugating in (symmetry.generators, symmetry.generators[:0]):
+        kept = list(generators)
+        members = _members(kept, symmetry, most_members)
+        if members is None:
+            return None
+        for conjugate in _conjugates(kept, conjugating):
+            if not (members == conjugate).all(axis=1).any():
+                kept.append(conjugate)
+                members = _members(kept, symmetry, most_members)
+                if members is None:
+                    break
+        if members is not None:
+            return Translations(Symmetry(symmetry.problem, np.array(kept)), members)
+    return None
+
+
+def _conjugates(generators: list[Ints], by: Iterable[Ints]) -> Iterator[Ints]:
+    """Yield the conjugates of generators, also of those that are added meanwhile."""
+    pairs = [(each, np.argsort(each)) for each in by]
+    for generator in generators:
+        for each, inverse in pairs:
+            yield each[generator[inverse]]
+
+
+def _members(generators: list[Ints], symmetry: Symmetry, most_members: int) -> Ints | None:
+    """Return all members of the group; None if one fixes a terminal, or if there are too many.
+
+    A member is known by where it takes one terminal, as long as two never take it to the same.
+    """
+    topology = symmetry.problem.topology
+    terminals = topology.terminals
+    found = {int(terminals[0]): np.arange(topology.nodes, dtype=np.int64)}
+    queue = list(found)
+    for at in queue:
+        for generator in generators:
+            member = generator[found[at]]
+            image = int(member[terminals[0]])
+            if image not in found:
+                if len(found) == most_members:
+                    return None
+                found[image] = member
+                queue.append(image)
+            elif not np.array_equal(found[image], member):
+                return None
+    members = np.array(list(found.values()))
+    return members if (members[1:, terminals] != terminals).all() else None

@@ -1,0 +1,249 @@
+"""Independent pieces of work: in this process, on threads, in processes, or on a Dask cluster.
+
+Wherever it runs, it is the same function on the same items, results come in the order of the
+items, progress is reported, the time limit holds, and what has not begun when it ends early is
+cancelled. Only a few items are under way at a time, so that memory does not grow with their number.
+
+On a cluster, work that is lost with a worker runs again on another one: the scheduler keeps every
+item until its result has arrived here.
+"""
+
+import multiprocessing
+import signal
+import threading
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import (
+    CancelledError,
+    Future,
+    ProcessPoolExecutor,
+    ThreadPoolExecutor,
+)
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from enum import Enum
+from importlib import import_module
+from typing import Any, TypeVar
+
+from alltoall.errors import MissingComponentError, how_to_install
+from alltoall.ir.news import News
+from alltoall.settings import SolveSettings
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+MOST_RETRIES = 3
+"""How often a piece of work that failed on a cluster is tried again."""
+
+SCHEDULER_SECONDS = 10.0
+"""Seconds that a scheduler gets to answer."""
+
+WORKER_SECONDS = 10.0
+"""Seconds that a scheduler gets to have a worker."""
+
+POLL_SECONDS = 0.2
+"""Seconds between looks whether to stop waiting for a result."""
+
+ITEMS_AHEAD = 4
+"""Items under way for each that can run at once: enough that nobody waits for the next."""
+
+
+class Local(Enum):
+    """How work runs without a cluster."""
+
+    ONE_BY_ONE = "here"
+    """One item after the other, in this process."""
+    THREADS = "threads"
+    """On threads: for compiled code that lets go of the interpreter's lock."""
+    PROCESSES = "processes"
+    """In worker processes, and never two at once in one process: for solvers."""
+
+
+@dataclass(frozen=True)
+class _Engine:
+    """Where items go to, and how many at a time."""
+
+    submit: Callable[..., Any]
+    window: int
+
+
+def run_all(
+    function: Callable[[Item], Result],
+    items: Iterable[Item],
+    count: int,
+    settings: SolveSettings,
+    local: Local,
+    what: str,
+) -> Iterator[Result]:
+    """Yield the results of a function of all `count` items, in order; raise TimeoutError when late.
+
+    With `settings.cluster` it runs there, else as `local` says. The function has to be one that can
+    be imported; it and the items are sent to other processes.
+    """
+    with (
+        _engine(settings, local, count) as engine,
+        closing(_in_order(function, items, engine, settings)) as results,
+    ):
+        for done, result in enumerate(results, start=1):
+            settings.report(News.of_count(f"{what}: {done} of {count}", done, count))
+            yield result
+
+
+def until_late(results: Iterable[Result]) -> Iterator[Result]:
+    """Yield results until the time limit ends them; those that came before it are kept."""
+    with suppress(TimeoutError):
+        yield from results
+
+
+def require_cluster(settings: SolveSettings) -> None:
+    """Raise if a cluster is asked for that cannot be used: better now than after hours of work."""
+    if settings.cluster is not None:
+        with _cluster(settings.cluster, alone=False):
+            pass
+
+
+def _in_order(
+    function: Callable[[Item], Result],
+    items: Iterable[Item],
+    engine: _Engine,
+    settings: SolveSettings,
+) -> Generator[Result, None, None]:
+    """Yield results in order, with a window of items under way; cancel them when it ends early."""
+    waiting: deque[Any] = deque()
+    try:
+        for item in items:
+            waiting.append(engine.submit(function, item))
+            if len(waiting) >= engine.window:
+                yield _result(waiting[0], settings)
+                waiting.popleft()
+        while waiting:
+            yield _result(waiting[0], settings)
+            waiting.popleft()
+    finally:
+        for future in waiting:
+            future.cancel()
+
+
+def _result(future: Any, settings: SolveSettings) -> Any:
+    while not future.done():
+        left = settings.seconds_left()
+        try:
+            # Unlike the result, this raises only what concerns the waiting.
+            future.exception(timeout=POLL_SECONDS if left is None else min(POLL_SECONDS, left))
+        except TimeoutError:
+            if settings.out_of_time():
+                raise
+    result = future.result()
+    if settings.out_of_time():
+        raise TimeoutError
+    return result
+
+
+@contextmanager
+def _engine(settings: SolveSettings, local: Local, count: int) -> Iterator[_Engine]:
+    """Give the engine that the settings ask for, and end it in any case."""
+    workers = min(settings.workers, count)
+    if settings.cluster is not None:
+        with _cluster(settings.cluster, local is Local.PROCESSES) as engine:
+            yield engine
+    elif workers <= 1 or local is Local.ONE_BY_ONE:
+        yield _Engine(_at_once, 1)
+    elif local is Local.THREADS:
+        with ThreadPoolExecutor(workers) as threads:
+            yield _Engine(threads.submit, ITEMS_AHEAD * workers)
+    else:
+        with _processes(workers) as engine:
+            yield engine
+
+
+def _at_once(function: Callable[[Item], Result], item: Item) -> "Future[Result]":
+    future: Future[Result] = Future()
+    future.set_result(function(item))
+    return future
+
+
+@contextmanager
+def _processes(workers: int) -> Iterator[_Engine]:
+    # Forking a process that has run compiled threads can deadlock; spawned workers cannot.
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(workers, context, initializer=_leave_interrupts_to_the_parent) as pool:
+        try:
+            yield _Engine(pool.submit, ITEMS_AHEAD * workers)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _leave_interrupts_to_the_parent() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+@contextmanager
+def _cluster(address: str, alone: bool) -> Iterator[_Engine]:
+    """Give an engine that submits to a Dask cluster; what goes wrong there has one clear error."""
+    distributed = _distributed()
+    try:
+        with _client(distributed, address) as client:
+            threads = sum(client.nthreads().values())
+
+            def submit(function: Callable[[Any], Any], item: Any) -> Any:
+                call = (_alone, function, item) if alone else (function, item)
+                return client.submit(*call, pure=False, retries=MOST_RETRIES)
+
+            yield _Engine(submit, ITEMS_AHEAD * max(threads, ITEMS_AHEAD))
+    except TimeoutError:
+        raise
+    except (distributed.KilledWorker, CancelledError, OSError) as error:
+        raise MissingComponentError(
+            f"the Dask cluster at {address} is gone: {error}; see the logs of its scheduler and "
+            "workers, or work without a cluster"
+        ) from error
+    except RuntimeError as error:
+        if not isinstance(error.__cause__, ImportError):
+            raise
+        raise MissingComponentError(
+            f"the Dask cluster at {address} cannot run alltoall: {error.__cause__}; install the "
+            "same version, with the same Python, on its scheduler and workers"
+        ) from error
+
+
+@contextmanager
+def _client(distributed: Any, address: str) -> Iterator[Any]:
+    """Give a client of a cluster that answers and has a worker."""
+    try:
+        client = distributed.Client(address, timeout=SCHEDULER_SECONDS, set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise MissingComponentError(
+            f"no Dask scheduler answers at {address} ({error}); start one with `dask scheduler`, "
+            "or check the address"
+        ) from error
+    try:
+        try:
+            client.wait_for_workers(1, timeout=WORKER_SECONDS)
+        except TimeoutError:
+            raise MissingComponentError(
+                f"the Dask scheduler at {address} has no workers; start some with "
+                f"`dask worker {address}`"
+            ) from None
+        yield client
+    finally:
+        client.close()
+
+
+def _distributed() -> Any:
+    try:
+        return import_module("distributed")
+    except ImportError:
+        raise MissingComponentError(
+            f"work on a cluster needs Dask, which is not installed; {how_to_install('cluster')}"
+        ) from None
+
+
+_ONE_SOLVER = threading.Lock()
+"""HiGHS has one thread pool per process; a Dask worker may have several threads."""
+
+
+def _alone(function: Callable[[Item], Result], item: Item) -> Result:
+    """Call the function while no other such call runs in this process."""
+    with _ONE_SOLVER:
+        return function(item)

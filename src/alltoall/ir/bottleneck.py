@@ -1,0 +1,113 @@
+"""`Bottleneck`: the links that set the time of an answer, and those that prove its bound.
+
+The first are the fullest. The second are those to which the certificate gives a length: whatever
+crosses them takes of their capacity, and there is no more. Where they are the links between two
+sets of nodes, the proof is that cut.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from alltoall.ir.arrays import Floats, Ints, frozen
+from alltoall.ir.noun import Noun
+from alltoall.ir.reach import reachable
+from alltoall.ir.topology import Topology
+from alltoall.ir.words import listed
+
+Mask = NDArray[np.bool_]
+
+SAME = 1e-6
+"""Links are as full, or as long, as others if they are so up to this share."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Bottleneck(Noun):
+    """Links of a topology: the `fullest`, and the `proof`, those of positive length.
+
+    `inside` are the nodes on the smaller side of the cut that the proof is, None if it is none;
+    `even` is whether all links of the proof have one length.
+    """
+
+    BRIEF = ("fullest", "proof")
+
+    topology: Topology
+    fullest: Ints
+    proof: Ints
+    inside: Ints | None
+    even: bool
+
+    def __post_init__(self) -> None:
+        for key in ("fullest", "proof", "inside"):
+            value = getattr(self, key)
+            if value is not None:
+                object.__setattr__(self, key, frozen(value, np.int64))
+
+    def __str__(self) -> str:
+        facts = self._facts()
+        return f"{facts['fullest']}; the bound is proven by {facts['proof']}"
+
+    def _title(self) -> str:
+        return self.topology.name
+
+    def _facts(self) -> dict[str, str]:
+        return {"fullest": self._fullest_in_words(), "proof": self._proof_in_words()}
+
+    def _fullest_in_words(self) -> str:
+        count, total = len(self.fullest), self.topology.links
+        if count == total:
+            return f"all {total:,} links are equally full"
+        if count == 1:
+            return f"{self.topology.link_name(int(self.fullest[0]))} is the fullest"
+        first = self.topology.link_name(int(self.fullest[0]))
+        return f"{count:,} of {total:,} links are the fullest, {first} the first"
+
+    def _proof_in_words(self) -> str:
+        count, total = len(self.proof), self.topology.links
+        if self.inside is not None:
+            nodes = "node" if len(self.inside) == 1 else "nodes"
+            links = "one link" if count == 1 else f"{count:,} links"
+            named = listed(map(self.topology.node_name, self.inside.tolist()))
+            return f"the cut of {links} around {nodes} {named}"
+        if count == total and self.even:
+            return "the hops of all pairs: every link counts alike"
+        return f"distances over {count:,} of {total:,} links"
+
+    def _columns(self) -> dict[str, Iterable[object]]:
+        link = np.union1d(self.fullest, self.proof)
+        return {
+            "link": link,
+            "tail": self.topology.called(self.topology.tail[link]),
+            "head": self.topology.called(self.topology.head[link]),
+            "fullest": np.isin(link, self.fullest),
+            "proof": np.isin(link, self.proof),
+        }
+
+
+def find_bottleneck(topology: Topology, fullness: Floats, lengths: Floats) -> Bottleneck:
+    """Return the links that are fullest, and those whose lengths prove the bound."""
+    fullest = np.flatnonzero(fullness >= fullness.max() * (1 - SAME))
+    proof = lengths > lengths.max() * SAME
+    even = bool(np.ptp(lengths[proof]) <= SAME * lengths.max()) if proof.any() else False
+    return Bottleneck(topology, fullest, np.flatnonzero(proof), _cut(topology, proof, even), even)
+
+
+def _cut(topology: Topology, proof: Mask, even: bool) -> Ints | None:
+    """Return the smaller side of the cut that some links are, if they are one.
+
+    They are if they are all links that leave a set of nodes, or all between it and the others. The
+    set is what they, or the first of them, begin or end at, and what that reaches without them.
+    """
+    if not proof.any() or not even:
+        return None
+    tail, head, other = topology.tail, topology.head, ~proof
+    for begin, end in ((tail, head), (head, tail)):
+        for start in (begin[proof], begin[proof][:1]):
+            inside = reachable(topology.nodes, begin[other], end[other], start)
+            leaves, enters = inside[tail] & ~inside[head], ~inside[tail] & inside[head]
+            if any(np.array_equal(proof, links) for links in (leaves, enters, leaves | enters)):
+                sides = np.flatnonzero(inside), np.flatnonzero(~inside)
+                return np.asarray(min(sides, key=len), dtype=np.int64)
+    return None

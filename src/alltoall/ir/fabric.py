@@ -1,0 +1,157 @@
+"""`Fabric`: a topology in seconds and bytes.
+
+Everything is solved in shards and capacities, whatever they stand for. A fabric says what capacity
+1 is, and so what a time in shards, or a rate, is in the units of the machine:
+
+    seconds     time * shard / b     of a shard of so many bytes
+    throughput  shards / time * b    of each that sends; (N - 1) f b where demand is uniform
+
+with b bytes per second at capacity 1.
+"""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import numpy as np
+
+from alltoall.errors import InputError, UsageError
+from alltoall.ir.arrays import Floats, frozen
+from alltoall.ir.bandwidth import bytes_per_second, rate_in_words
+from alltoall.ir.demand import Demand
+from alltoall.ir.noun import Noun
+from alltoall.ir.topology import Topology
+from alltoall.ir.words import span
+
+Rate: TypeAlias = str | float
+"""Bytes per second, or a text such as `25Gbps`."""
+
+SAME_RATE = 1e-6
+"""Two rates are one up to this share: messages tell them apart by six digits."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Fabric(Noun):
+    """A link of capacity c carries c * `bytes_per_second`, after its `latency` in seconds.
+
+    `injection` is how many bytes per second a terminal can send, and receive, over all its links,
+    None if nothing but the links limits it; `overhead` is what a message costs its sender, in
+    seconds. One latency stands for that of every link.
+    """
+
+    BRIEF = ("links", "rate")
+
+    topology: Topology
+    bytes_per_second: float
+    latency: Floats = field(default_factory=lambda: np.zeros(()))
+    injection: float | None = None
+    overhead: float = 0.0
+
+    def __post_init__(self) -> None:
+        latency = np.asarray(self.latency, dtype=np.float64)
+        if latency.shape not in ((), (self.topology.links,)):
+            raise InputError(
+                f"{latency.size} latencies for the {self.topology.links} links of "
+                f"{self.topology.name}; expected one for each, or one for all"
+            )
+        each = np.broadcast_to(latency, (self.topology.links,))
+        object.__setattr__(self, "latency", frozen(each, np.float64))
+        _check_numbers(self)
+
+    @property
+    def link_rates(self) -> Floats:
+        """What each link carries, in bytes per second."""
+        return self.topology.capacity * self.bytes_per_second
+
+    def seconds(self, time: float, shard_bytes: float) -> float:
+        """Return a time in shards over capacity 1 as seconds, for shards of so many bytes."""
+        return time * shard_bytes / self.bytes_per_second
+
+    def shard_times(self, seconds: float, shard_bytes: float) -> float:
+        """Return seconds as a time in shards over capacity 1: the inverse of `seconds`."""
+        return seconds * self.bytes_per_second / shard_bytes
+
+    def throughput(self, demand: Demand, time: float) -> float:
+        """Return the mean rate of the terminals that send, in bytes per second, for a time."""
+        return demand.total / len(demand.sources()) / time * self.bytes_per_second
+
+    def bound_throughput(self, rate: float) -> float:
+        """Return (N - 1) f b: what a terminal sends in the uniform all-to-all at a flow rate f."""
+        return (len(self.topology.terminals) - 1) * rate * self.bytes_per_second
+
+    def injection_seconds(self, demand: Demand, shard_bytes: float) -> float:
+        """Return the least time in which the busiest terminal sends or receives its share."""
+        if self.injection is None:
+            return 0.0
+        matrix = demand.matrix
+        most = demand.terminals - 1.0
+        if matrix is not None:
+            most = float(max(matrix.sum(axis=0).max(), matrix.sum(axis=1).max()))
+        return most * shard_bytes / self.injection
+
+    def links_in_words(self) -> str:
+        """Say what a link of the topology is: its rate, or the least and the largest."""
+        rates = sorted({float(self.link_rates.min()), float(self.link_rates.max())})
+        return " to ".join(map(rate_in_words, rates))
+
+    def note(self) -> str | None:
+        """Return a warning where capacities are not 1, so that the rate may be meant otherwise."""
+        capacity = self.topology.capacity
+        if np.all(capacity == 1.0):
+            return None
+        unit, values = rate_in_words(self.bytes_per_second), span(capacity.tolist())
+        said = f"capacities are {values}: a link is {values} x {unit}, {self.links_in_words()}"
+        if np.any(capacity == 1.0):
+            return said
+        return f"{said}; give --link-bandwidth 1Gbps if capacities are in Gbit/s"
+
+    def _title(self) -> str:
+        return self.topology.name
+
+    def _facts(self) -> dict[str, str]:
+        facts = {
+            **self.topology._facts(),
+            "rate": self.links_in_words(),
+            "latency": f"{span((self.latency * 1e6).tolist())} us",
+            "overhead": f"{self.overhead * 1e6:g} us",
+        }
+        limit = self.injection
+        return facts if limit is None else {**facts, "injection": rate_in_words(limit)}
+
+    def _columns(self) -> dict[str, Iterable[object]]:
+        ends = self.topology._columns()
+        return {**ends, "bytes_per_second": self.link_rates, "latency": self.latency}
+
+    def _repr_svg_(self) -> str | None:
+        return self.topology._repr_svg_()
+
+
+def link_rate(topology: Topology, given: Rate | None) -> float | None:
+    """Return the rate of a link of capacity 1, from the caller or the topology; None if unknown.
+
+    Raise if both state one and they differ.
+    """
+    stated = topology.bytes_per_second
+    if given is None:
+        return stated
+    rate = bytes_per_second(given) if isinstance(given, str) else float(given)
+    if stated is None or math.isclose(rate, stated, rel_tol=SAME_RATE):
+        return rate if stated is None else stated
+    said = given if isinstance(given, str) else rate_in_words(rate)
+    links = Fabric(topology, stated).links_in_words()
+    raise UsageError(
+        f"link bandwidth {said}, but a link of capacity 1 of {topology.name} is "
+        f"{rate_in_words(stated)} already, and its links are {links}; leave --link-bandwidth out, "
+        "or change the links by --scale-capacity"
+    )
+
+
+def _check_numbers(fabric: Fabric) -> None:
+    for key, value in (("rate", fabric.bytes_per_second), ("injection limit", fabric.injection)):
+        if value is not None and not (0 < value < np.inf):
+            raise InputError(f"a {key} of {value:g} bytes per second; expected a positive number")
+    lowest = min(float(fabric.latency.min(initial=0.0)), fabric.overhead)
+    finite = np.isfinite(fabric.latency).all() and np.isfinite(fabric.overhead)
+    if not (lowest >= 0 and finite):
+        raise InputError("a latency or an overhead that is negative or endless; expected seconds")

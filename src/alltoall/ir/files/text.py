@@ -1,0 +1,170 @@
+"""Reading with limits, writing without loss: every file goes through these functions."""
+
+import fcntl
+import os
+import stat
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO
+
+from alltoall.errors import FormatError, UsageError
+
+MAX_FILE_BYTES = 1 << 30
+TEMPORARY_SUFFIX = ".tmp"
+PREFIX_LENGTH = 32
+"""How much of a file's name begins that of its temporary file, which must not become too long."""
+
+
+def read_bytes(path: Path, limit: int = MAX_FILE_BYTES) -> bytes:
+    """Return what a file holds, read once; refuse what is missing or larger than `limit` bytes."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(limit + 1)
+    except FileNotFoundError:
+        raise FormatError(f"{path}: no such file; check the path") from None
+    except OSError as error:
+        raise FormatError(f"{path}: cannot be read: {error.strerror}") from None
+    require_size(data, str(path), limit)
+    return data
+
+
+def is_folder(path: Path) -> bool:
+    """Return whether a folder is there; a path that no file can have is none."""
+    try:
+        return path.is_dir()
+    except (OSError, ValueError):
+        return False
+
+
+def folder_names(path: Path, most: int) -> list[str]:
+    """Return the names of the files in a folder, at most `most`, in order; no hidden ones."""
+    try:
+        found = [entry.name for entry in os.scandir(path) if entry.is_file()]
+    except OSError as error:
+        raise FormatError(f"{path}: cannot be read: {error.strerror}") from None
+    if len(found) > most:
+        raise FormatError(f"{path}: {len(found):,} files; expected at most {most:,}")
+    return sorted(name for name in found if not name.startswith("."))
+
+
+def require_size(data: bytes, where: str, limit: int) -> None:
+    """Refuse data that is larger than its format may be."""
+    if len(data) > limit:
+        raise FormatError(f"{where}: larger than the limit of {limit:,} bytes for this format")
+
+
+def decode(data: bytes, where: str) -> str:
+    """Return the text of a file; refuse what is not UTF-8."""
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise FormatError(
+            f"{where}: byte {error.start} is not UTF-8; expected a text file"
+        ) from None
+
+
+def read_text(path: Path, limit: int = MAX_FILE_BYTES) -> str:
+    """Return a file's text; refuse what is missing, larger than `limit` bytes, or not UTF-8."""
+    return decode(read_bytes(path, limit), str(path))
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file, as `write_bytes` does."""
+    write_bytes(path, text.encode("utf-8"))
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Write a file, as `replacing` does."""
+    with replacing(path) as file:
+        file.write(data)
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[IO[bytes]]:
+    """Give a file under a temporary name, renamed at the end: readers see all of it or none.
+
+    What writers of this file left that were killed goes. A link is followed, a file that is there
+    keeps its mode, and what is not a regular file (a device, a pipe) is written to as it is.
+    """
+    try:
+        target = Path(os.path.realpath(path))
+        mode = _mode_of(target)
+        if mode is None or stat.S_ISREG(mode):
+            with _renamed(target, mode) as file:
+                yield file
+        else:
+            with target.open("wb") as file:
+                yield file
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be written: {error.strerror}") from None
+
+
+def _mode_of(target: Path) -> int | None:
+    """Return type and mode of a file, or None if there is none; refuse a folder."""
+    try:
+        mode = target.stat().st_mode
+    except FileNotFoundError:
+        return None
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(0, "it is a directory; name a file in it")
+    return mode
+
+
+@contextmanager
+def _renamed(target: Path, mode: int | None) -> Iterator[IO[bytes]]:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    _sweep(target)
+    handle, temporary = _make_temporary(target)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            yield file
+            file.flush()
+            temporary.chmod(0o666 & ~_umask() if mode is None else stat.S_IMODE(mode))
+            temporary.replace(target)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def _make_temporary(target: Path) -> tuple[int, Path]:
+    """Make a file that is locked as long as we live, beside its target; return it open."""
+    while True:
+        handle, name = tempfile.mkstemp(
+            dir=target.parent, prefix=_prefix(target), suffix=TEMPORARY_SUFFIX
+        )
+        # By lock, not by process number: writers may be in other containers, or on other machines.
+        with suppress(OSError):  # without locks nothing is swept either
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        # Before it was locked, others may have swept it away; then, another one.
+        if os.fstat(handle).st_nlink:
+            return handle, Path(name)
+        os.close(handle)
+
+
+def _sweep(target: Path) -> None:
+    """Remove what writers of a file left when they were killed: nobody holds the lock of it."""
+    # What cannot be listed, opened or locked is left alone.
+    with suppress(OSError):
+        for entry in os.scandir(target.parent):
+            begins = entry.name.startswith(_prefix(target))
+            if begins and entry.name.endswith(TEMPORARY_SUFFIX) and entry.is_file():
+                _remove_unlocked(Path(entry))
+
+
+def _remove_unlocked(temporary: Path) -> None:
+    with suppress(OSError), temporary.open("r+b") as file:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        temporary.unlink()
+
+
+def _prefix(target: Path) -> str:
+    return f".{target.name[:PREFIX_LENGTH]}.alltoall-"
+
+
+def _umask() -> int:
+    """Return the process's file mode mask, which the system only tells when it is set."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

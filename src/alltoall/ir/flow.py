@@ -1,0 +1,174 @@
+"""`Flow`: who sends how much over which link, at what common rate, and why no rate is better."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+import numpy as np
+
+from alltoall.errors import InputError
+from alltoall.ir.answer import Answer
+from alltoall.ir.arrays import Floats, Ints, frozen
+from alltoall.ir.certificate import Certificate
+from alltoall.ir.orbits import orbits_of, sources_per_group
+from alltoall.ir.problem import Problem
+from alltoall.ir.provenance import Provenance
+from alltoall.ir.words import PROVEN, status_in_words
+
+
+class Status(StrEnum):
+    """How a solve ended; whatever it says, the flow is feasible and the bound is valid."""
+
+    OPTIMAL = "optimal"
+    """The certified gap is that of rounding, at most `PROVEN`: nothing can be better."""
+    WITHIN_GAP = "within_gap"
+    """The certified gap is at most the gap asked for, but more than `PROVEN`."""
+    GAP_NOT_REACHED = "gap_not_reached"
+    """The solver finished, but the certified gap is larger than asked for."""
+    TIME_LIMIT = "time_limit"
+    """The time limit came first."""
+    INTERRUPTED = "interrupted"
+    """The user stopped it."""
+
+    @classmethod
+    def of_gap(cls, gap: float, asked: float, otherwise: "Status") -> "Status":
+        """Return what a certified gap proves; if nothing, why the search ended `otherwise`."""
+        if gap <= asked:
+            return cls.OPTIMAL if gap <= PROVEN else cls.WITHIN_GAP
+        return cls.GAP_NOT_REACHED if otherwise.done else otherwise
+
+    @property
+    def done(self) -> bool:
+        """Whether the gap that was asked for is reached."""
+        return self in (Status.OPTIMAL, Status.WITHIN_GAP)
+
+    def unless(self, stopped: bool) -> "Status":
+        """Say of a search that ran out of time if that was because it was stopped."""
+        return Status.INTERRUPTED if stopped and self is Status.TIME_LIMIT else self
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Flow(Answer):
+    """Link flows that deliver `rate` times the demand within the capacities.
+
+    Flows come in groups, each from one source: a group serves one destination (a commodity) if
+    `destination` is given, else all that its source sends. Group g holds the positive flows
+    `amount[start[g]:start[g + 1]]` on the links `link[start[g]:start[g + 1]]`. Sources and
+    destinations are positions in `topology.terminals`.
+
+    With `generators`, automorphisms of the problem as permutations of the nodes [generators,
+    nodes], the groups stand for their orbits: the flow is the average, over the group of
+    automorphisms that they generate, of all images of what is written down. That is how the flow of
+    32,768 sources on a torus fits into the memory of one.
+
+    Of a flow that reached the gap asked for, the certificate says whether its `status` is optimal
+    or within that gap.
+    """
+
+    BRIEF = ("time", "gap")
+
+    problem: Problem
+    rate: float
+    source: Ints
+    destination: Ints | None
+    start: Ints
+    link: Ints
+    amount: Floats
+    certificate: Certificate
+    method: str
+    status: Status = Status.OPTIMAL
+    generators: Ints | None = None
+    provenance: Provenance | None = field(default=None, compare=False)
+
+    def __post_init__(self) -> None:
+        for key in ("source", "start", "link"):
+            object.__setattr__(self, key, frozen(getattr(self, key), np.int64))
+        object.__setattr__(self, "amount", frozen(self.amount, np.float64))
+        if self.destination is not None:
+            object.__setattr__(self, "destination", frozen(self.destination, np.int64))
+        if self.generators is not None:
+            object.__setattr__(self, "generators", frozen(self.generators, np.int64))
+        _check_shape(self)
+        if self.status.done:
+            proven = self.rate > 0 and self.gap <= PROVEN
+            object.__setattr__(self, "status", Status.OPTIMAL if proven else Status.WITHIN_GAP)
+
+    @property
+    def groups(self) -> int:
+        """The number of groups: sources, or commodities."""
+        return len(self.source)
+
+    @property
+    def per_commodity(self) -> bool:
+        """Whether every group serves one destination."""
+        return self.destination is not None
+
+    @property
+    def time(self) -> float:
+        """The all-to-all time, in units of one shard over a link of capacity 1."""
+        return 1.0 / self.rate
+
+    def load(self) -> Floats:
+        """Return the total flow on each link of the groups that are written down."""
+        links = self.problem.topology.links
+        return np.bincount(self.link, weights=self.amount, minlength=links).astype(np.float64)
+
+    def mean_load(self) -> Floats:
+        """Return what each link carries, images under the generators included."""
+        if self.generators is None:
+            return self.load()
+        orbits = orbits_of(self.problem.topology, self.generators)
+        weight = sources_per_group(self.problem, self.source, orbits)
+        amount = self.amount * np.repeat(weight, np.diff(self.start))
+        load = np.bincount(self.link, amount, self.problem.topology.links)
+        return orbits.mean(load.astype(np.float64, copy=False))
+
+    def _fullness(self) -> Floats:
+        return self.mean_load() / self.problem.topology.capacity
+
+    def _facts(self) -> dict[str, str]:
+        how = status_in_words(self.status)
+        return {**super()._facts(), "groups": f"{self.groups:,}", "status": how}
+
+    def _columns(self) -> dict[str, Iterable[object]]:
+        terminal = self.problem.topology.called(self.problem.topology.terminals)
+        counts = np.diff(self.start)
+        ends = {"source": np.repeat(terminal[self.source], counts)}
+        if self.destination is not None:
+            ends["destination"] = np.repeat(terminal[self.destination], counts)
+        return {**ends, "link": self.link, "amount": self.amount}
+
+
+def _check_shape(flow: Flow) -> None:
+    """Refuse arrays that do not describe groups at all; `check.flow` judges what they say."""
+    groups, start = len(flow.source), flow.start
+    sound = (
+        start.shape == (groups + 1,)
+        and int(start[0]) == 0
+        and bool(np.all(np.diff(start) >= 0))
+        and flow.link.shape == flow.amount.shape == (int(start[-1]),)
+        and (flow.destination is None or flow.destination.shape == (groups,))
+        and flow.certificate.lengths.shape == (flow.problem.topology.links,)
+    )
+    if not sound:
+        raise InputError(
+            "the arrays of the flow do not fit together; expected one start per group and one "
+            "more, as many links as amounts, and one length per link"
+        )
+    generators, nodes = flow.generators, flow.problem.topology.nodes
+    if generators is not None and (
+        flow.destination is not None or generators.ndim != 2 or generators.shape[1] != nodes
+    ):
+        raise InputError(
+            "the generators of the flow do not fit; expected one row each with an image for every "
+            "node, and groups per source"
+        )
+    for key, values, limit in (
+        ("generator", generators, nodes),
+        ("source", flow.source, len(flow.problem.topology.terminals)),
+        ("destination", flow.destination, len(flow.problem.topology.terminals)),
+        ("link", flow.link, flow.problem.topology.links),
+    ):
+        if values is not None and np.any((values < 0) | (values >= limit)):
+            worst = values[(values < 0) | (values >= limit)][0]
+            raise InputError(f"the flow has {key} {worst}; expected 0..{limit - 1}")

@@ -1,0 +1,168 @@
+"""What nodes are called: sound names, the nodes and links that a text means, names of files."""
+
+import difflib
+import hashlib
+import re
+import reprlib
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping
+
+from alltoall.errors import TopologyError, UsageError
+
+MAX_NAME = 200
+"""Most characters of a node's name: names stand in messages, comments and attributes."""
+
+MAX_LISTED = 10
+"""Most names that a message lists."""
+
+MAX_COMPARED = 5_000
+"""Most names among which a message looks for close ones, which takes a while for each."""
+
+MAX_STEM = 120
+"""Most characters of a file's name that is made of names, without its suffix."""
+
+ARROW, DASH = "->", "--"
+"""What stands between the ends of a link, and of a cable, which goes both ways."""
+
+SEPARATORS = (",", "-")
+"""What may stand between the two ends of a link besides an arrow; names may contain it too."""
+
+_UNSAFE = re.compile(r"[^A-Za-z0-9._-]")
+_NUMBER = re.compile(r"[0-9]{1,18}")
+
+Find = Callable[[str], int | None]
+"""Returns the node that a text means, if it means one."""
+
+
+def checked_names(owner: str, nodes: int, names: Iterable[str]) -> tuple[str, ...]:
+    """Return names that are one per node, distinct and printable; raise for others."""
+    found = tuple(names)
+    if len(found) != nodes:
+        raise TopologyError(f"{owner}: {len(found)} names for {nodes} nodes; expected one each")
+    for node, name in enumerate(found):
+        if not is_name(name):
+            raise TopologyError(
+                f"{owner}: the name of node {node} is {reprlib.repr(name)}; expected 1 to "
+                f"{MAX_NAME} printable characters, with no blank at either end"
+            )
+    twice = next((name for name, times in Counter(found).items() if times > 1), None)
+    if twice is not None:
+        raise TopologyError(f"{owner}: two nodes are called {twice!r}; expected distinct names")
+    return found
+
+
+def is_name(name: object) -> bool:
+    """Whether something can be the name of a node."""
+    return (
+        isinstance(name, str)
+        and 0 < len(name) <= MAX_NAME
+        and name.isprintable()
+        and name == name.strip()
+    )
+
+
+def sound_names(names: Iterable[object]) -> tuple[str, ...] | None:
+    """Return the labels of foreign nodes as names, or None if they cannot all be names."""
+    found = tuple(map(str, names))
+    return found if all(map(is_name, found)) and len(set(found)) == len(found) else None
+
+
+def distinct_names(names: Iterable[str]) -> tuple[str, ...]:
+    """Return made-up names that are short enough and distinct: what occurs again gets a mark."""
+    found: dict[str, None] = {}
+    for name in names:
+        own, mark = name[-MAX_NAME:].strip(), 2
+        while own in found:
+            own, mark = f"{name[-MAX_NAME // 2 :].strip()}~{mark}", mark + 1
+        found[own] = None
+    return tuple(found)
+
+
+def file_stem(text: str) -> str:
+    """Return a text as the name of a file, without suffix: other texts have other stems.
+
+    Letters and digits of ASCII, dots, hyphens and underscores stay. Any other character becomes
+    its bytes as %XX, and what is too long ends in a digest of the whole.
+    """
+    stem = _UNSAFE.sub(lambda found: "".join(f"%{byte:02X}" for byte in found[0].encode()), text)
+    if len(stem) <= MAX_STEM:
+        return stem
+    digest = hashlib.sha256(text.encode()).hexdigest()[:16]
+    return f"{stem[: MAX_STEM - 17]}~{digest}"
+
+
+def distinct_stems(texts: Iterable[str]) -> list[str]:
+    """Return a stem for each text that differs from all others, where case does not count too."""
+    seen: Counter[str] = Counter()
+    stems = []
+    for stem in map(file_stem, texts):
+        seen[stem.lower()] += 1
+        times = seen[stem.lower()]
+        stems.append(stem if times == 1 else f"{stem}~{times}")
+    return stems
+
+
+def node_called(text: str, numbers: Mapping[str, int], nodes: int) -> int | None:
+    """Return the node that a text names; a name goes before the number that it looks like."""
+    text = text.strip()
+    if text in numbers:
+        return numbers[text]
+    if _NUMBER.fullmatch(text) and int(text) < nodes:
+        return int(text)
+    return None
+
+
+def no_node(owner: str, text: str, names: Collection[str], nodes: int) -> UsageError:
+    """Return the error for a text that names no node: what there is, and what comes close."""
+    expected = f"expected one of 0..{nodes - 1}"
+    if names:
+        close = close_names(text, names) or list(names)[:MAX_LISTED]
+        more = ", ..." if len(close) < len(names) else ""
+        expected = f"expected a name, such as {', '.join(map(repr, close))}{more}"
+    return UsageError(f"{owner}: there is no node {reprlib.repr(text)}; {expected}")
+
+
+def two_ends(text: str, find: Find) -> list[tuple[str, str]]:
+    """Return every way in which a text is two ends of a link, both of which are found.
+
+    An arrow is the only place to cut a text that has one; else, as names may have commas and
+    hyphens in them, every one of these is tried.
+    """
+    cuts = _cuts(text)
+    return [(u, v) for u, v in cuts if find(u) is not None and find(v) is not None]
+
+
+def _cuts(text: str) -> list[tuple[str, str]]:
+    for mark in (ARROW, f" {DASH} "):
+        if mark in text:
+            u, _, v = text.partition(mark)
+            return [(u.strip(), v.strip())]
+    places = [at for at, letter in enumerate(text) if letter in SEPARATORS]
+    return [(text[:at].strip(), text[at + 1 :].strip()) for at in places]
+
+
+def not_a_link(
+    owner: str, text: str, ways: list[tuple[str, str]], find: Find, names: Collection[str]
+) -> UsageError:
+    """Return the error for a text that is no link, or more than one."""
+    about = f"link {reprlib.repr(text)}"
+    if len(ways) > 1:
+        meant = " or ".join(f"{u}{ARROW}{v}" for u, v in ways[:MAX_LISTED])
+        return UsageError(f"{about} may be {meant}; write one of these")
+    both = [order for u, v in _cuts(text) for order in ((u, v), (v, u))]
+    missing = next((other for one, other in both if find(one) is not None), None)
+    close = "" if missing is None else f": {_missing(owner, missing, names)}"
+    return UsageError(
+        f"{about}{close}; expected two nodes, such as 3-4, or a{ARROW}b where names have hyphens"
+    )
+
+
+def _missing(owner: str, text: str, names: Collection[str]) -> str:
+    close = close_names(text, names)
+    meant = f", did you mean {' or '.join(map(repr, close))}?" if close else ""
+    return f"{owner} has no node {reprlib.repr(text)}{meant}"
+
+
+def close_names(text: str, names: Collection[str]) -> list[str]:
+    """Return up to three names that are much like a text."""
+    return difflib.get_close_matches(text[:MAX_NAME], list(names)[:MAX_COMPARED], n=3)

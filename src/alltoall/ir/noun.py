@@ -1,0 +1,124 @@
+"""`Noun`: what all nouns have in common.
+
+- Equality by value: two nouns of a kind are equal if all their fields are, arrays by content. Names
+  and notes, which say what a thing is called and how it came to be, are fields that do not count.
+- Words: one line for a prompt, a table for a notebook, from the same facts.
+- A door to the files: nouns know neither JSON nor pandas, and what does is imported when a noun is
+  first saved, drawn or turned into a frame. A rank or a checker never pays for it.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from html import escape
+from importlib import import_module
+from os import PathLike
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from alltoall.errors import UsageError
+from alltoall.ir.words import one_line
+
+SAMPLED = 32
+"""How many entries of an array go into a hash: enough to tell most apart, at no cost."""
+
+
+class Words:
+    """What a kind of noun chooses for itself, apart from its fields."""
+
+    BRIEF: ClassVar[tuple[str, ...]] = ()
+    """The facts of which the one line for a prompt consists."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Noun(Words):
+    """A frozen value; a kind of noun says what it is called, which facts it has, and its rows."""
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if type(self) is not type(other):
+            return NotImplemented
+        return all(_same(getattr(self, key), getattr(other, key)) for key in _value_of(self))
+
+    def __hash__(self) -> int:
+        return hash((type(self), *(_sample(getattr(self, key)) for key in _value_of(self))))
+
+    def __repr__(self) -> str:
+        facts = self._facts()
+        words = ", ".join(f"{key} {facts[key]}" for key in self.BRIEF if key in facts)
+        return one_line(f"<{type(self).__name__} {one_line(self._title())}: {words}>")
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><th>{escape(key)}</th><td>{escape(text)}</td></tr>"
+            for key, text in self._details().items()
+        )
+        title = f"<b>{type(self).__name__}</b> {escape(one_line(self._title()))}"
+        return f"<div><p>{title}</p><table>{rows}</table>{self._repr_svg_() or ''}</div>"
+
+    def _repr_svg_(self) -> str | None:
+        """Return a picture for notebooks, if a noun has one."""
+        return None
+
+    def save(self, path: str | PathLike[str], *, provenance: bool = True) -> None:
+        """Save to a file, which `alltoall.load` reads: JSON, or compact if it ends in .npz.
+
+        Answers have a compact form, and messages are always the text that ranks read. Where an
+        answer or a topology came from, if it is known, is saved beside it unless `provenance` is
+        False.
+        """
+        _file_form("artefacts").write_artefact(Path(path), self, provenance)
+
+    def to_frame(self) -> Any:
+        """Return the rows of this noun as a pandas DataFrame; pandas must be installed."""
+        return _file_form("frames").frame_of(self._columns())
+
+    def _title(self) -> str:
+        """Return what this noun is called or is about."""
+        raise NotImplementedError
+
+    def _facts(self) -> dict[str, str]:
+        """Return what there is to say in few words, by label."""
+        raise NotImplementedError
+
+    def _details(self) -> dict[str, str]:
+        """Return the facts and what takes longer to find out, for a table."""
+        return self._facts()
+
+    def _columns(self) -> Mapping[str, Iterable[object]]:
+        """Return the columns of the rows of which this noun consists."""
+        raise UsageError(f"{self!r} has no rows; take the frame of one of its parts")
+
+
+def drawn(topology: Any, load: Any = None) -> str | None:
+    """Return the picture of a topology, with the load of its links."""
+    picture: str | None = _file_form("drawing").draw_svg(topology, load)
+    return picture
+
+
+def _file_form(name: str) -> Any:
+    """Open the door to a module of the files, which import the nouns and not the other way."""
+    return import_module(f"alltoall.ir.files.{name}")
+
+
+def _value_of(noun: Noun) -> tuple[str, ...]:
+    """Return the fields that are the value of a noun."""
+    return tuple(each.name for each in fields(noun) if each.compare)
+
+
+def _same(one: object, other: object) -> bool:
+    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
+        return type(one) is type(other) and np.array_equal(one, other)  # type: ignore[arg-type]
+    return one == other
+
+
+def _sample(value: object) -> object:
+    """Return what is hashed of a field: equal fields have equal samples."""
+    if isinstance(value, np.ndarray):
+        every = max(1, value.size // SAMPLED)
+        return value.shape, tuple(value.reshape(-1)[::every].tolist())
+    if isinstance(value, tuple):
+        return len(value), value[:1], value[-1:]
+    return value

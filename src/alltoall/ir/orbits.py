@@ -1,0 +1,70 @@
+"""Orbits: which nodes and links automorphisms map to each other.
+
+What a flow with generators carries over a link is the mean over the link's orbit.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from alltoall.ir.arrays import Floats, Ints
+from alltoall.ir.problem import Problem
+from alltoall.ir.topology import Topology
+
+
+@dataclass(frozen=True, eq=False)
+class Orbits:
+    """The number of each node's and each link's orbit."""
+
+    of_node: Ints
+    of_link: Ints
+
+    def even(self, lengths: Floats, tolerance: float) -> bool:
+        """Whether lengths are the same, up to a share, for all links of an orbit."""
+        least = np.full(int(self.of_link.max()) + 1, np.inf)
+        np.minimum.at(least, self.of_link, lengths)
+        return bool(np.all(lengths <= least[self.of_link] * (1 + tolerance)))
+
+    def mean(self, load: Floats) -> Floats:
+        """Return for each link the mean of `load` over its orbit."""
+        return np.asarray(
+            (np.bincount(self.of_link, load) / np.bincount(self.of_link))[self.of_link]
+        )
+
+
+def orbits_of(topology: Topology, generators: Ints) -> Orbits:
+    """Return the orbits of nodes and links under automorphisms.
+
+    Of parallel links the k-th by capacity is mapped to the k-th by capacity.
+    """
+    order = np.lexsort((topology.capacity, topology.head, topology.tail))
+    of_node, of_link = np.arange(topology.nodes), np.arange(topology.links)
+    image = np.empty(topology.links, dtype=np.int64)
+    for nodes in generators:
+        tail, head = nodes[topology.tail[order]], nodes[topology.head[order]]
+        image[order[np.lexsort((topology.capacity[order], head, tail))]] = order
+        of_node, of_link = _joined(of_node, nodes), _joined(of_link, image)
+    return Orbits(_numbered(of_node), _numbered(of_link))
+
+
+def _joined(label: Ints, image: Ints) -> Ints:
+    """Join the class of each item with that of its image: the lower label wins until all agree."""
+    while True:
+        other = label[image]
+        if np.array_equal(label, other):
+            return label
+        winner = np.arange(len(label))
+        np.minimum.at(winner, np.maximum(label, other), np.minimum(label, other))
+        label = winner[label]
+
+
+def _numbered(label: Ints) -> Ints:
+    """Return labels that are consecutive numbers."""
+    return np.asarray(np.unique(label, return_inverse=True)[1], dtype=np.int64)
+
+
+def sources_per_group(problem: Problem, sources: Ints, orbits: Orbits) -> Floats:
+    """Return how many sources of the problem lie in the orbit of each of the given ones."""
+    starts = problem.topology.terminals
+    total = np.bincount(orbits.of_node[starts[problem.sources]], minlength=problem.topology.nodes)
+    return total[orbits.of_node[starts[sources]]].astype(np.float64)

@@ -1,0 +1,156 @@
+"""`Routes`: weighted paths per pair, with a virtual layer each, or one per hop, once assigned."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from alltoall.errors import InputError
+from alltoall.ir.answer import Answer
+from alltoall.ir.arrays import Floats, Ints, frozen, inner_index
+from alltoall.ir.certificate import Certificate
+from alltoall.ir.paths import Paths
+from alltoall.ir.problem import Problem
+from alltoall.ir.provenance import Provenance
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Routes(Answer, Paths):
+    """Paths that carry a demand: route r takes `weight[r]` shards over path r.
+
+    The weights of a pair add up to its demand. `layer` is the virtual layer of each route, None
+    until layers have been assigned. Where routes change layer on the way it is None too, and
+    `hop_layer` has the layer of each entry of `link`; hop layers that never change become a `layer`
+    per route. If `denominator` is given, every weight is a whole multiple of 1 / denominator.
+    """
+
+    BRIEF = ("time", "gap", "routes", "layers")
+
+    problem: Problem
+    weight: Floats
+    certificate: Certificate
+    method: str
+    layer: Ints | None = None
+    denominator: int | None = None
+    provenance: Provenance | None = field(default=None, compare=False)
+    hop_layer: Ints | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "weight", frozen(self.weight, np.float64))
+        if self.layer is not None:
+            object.__setattr__(self, "layer", frozen(self.layer, np.int64))
+        if self.hop_layer is not None:
+            object.__setattr__(self, "hop_layer", frozen(self.hop_layer, np.int64))
+        _check_shape(self)
+        if self.hop_layer is not None and not self.changes_layer.any():
+            object.__setattr__(self, "layer", frozen(self.hop_layer[self.start[:-1]], np.int64))
+            object.__setattr__(self, "hop_layer", None)
+
+    def select(self, which: Ints) -> "Routes":
+        """Return some of the routes, in the given order, with their weights and layers."""
+        paths = super().select(which)
+        hops = self.hops[which]
+        entries = np.repeat(self.start[which], hops) + inner_index(hops)
+        return replace(
+            self,
+            source=paths.source,
+            destination=paths.destination,
+            start=paths.start,
+            link=paths.link,
+            weight=self.weight[which],
+            layer=None if self.layer is None else self.layer[which],
+            hop_layer=None if self.hop_layer is None else self.hop_layer[entries],
+        )
+
+    def load(self, weight: Floats | None = None, links: int | None = None) -> Floats:
+        """Return what each link of the topology carries, in shards."""
+        return super().load(
+            self.weight if weight is None else weight,
+            self.problem.topology.links if links is None else links,
+        )
+
+    @cached_property
+    def time(self) -> float:
+        """The all-to-all time: the largest load of any link over its capacity."""
+        return float((self.load() / self.problem.topology.capacity).max())
+
+    @property
+    def layers(self) -> int | None:
+        """The number of virtual layers, None until they have been assigned."""
+        assigned = self.layer_of_link
+        return None if assigned is None else int(assigned.max()) + 1
+
+    @property
+    def layer_of_link(self) -> Ints | None:
+        """The layer in which each entry of `link` is taken, None until layers are assigned."""
+        return self.hop_layer if self.layer is None else self.layer[self.path_of_link]
+
+    @property
+    def changes_layer(self) -> NDArray[np.bool_]:
+        """Whether each route changes layer on the way."""
+        if self.hop_layer is None:
+            return np.zeros(self.count, dtype=np.bool_)
+        first = np.repeat(self.hop_layer[self.start[:-1]], self.hops)
+        changed = np.bincount(self.path_of_link, self.hop_layer != first, self.count)
+        return np.asarray(changed > 0)
+
+    def routes_per_pair(self) -> Ints:
+        """Return the number of routes of each pair that has any."""
+        pairs = self.pair(len(self.problem.topology.terminals))
+        return np.asarray(np.unique(pairs, return_counts=True)[1], dtype=np.int64)
+
+    def _fullness(self) -> Floats:
+        return self.load() / self.problem.topology.capacity
+
+    def _facts(self) -> dict[str, str]:
+        layers = "not assigned" if self.layers is None else str(self.layers)
+        return {**super()._facts(), "routes": f"{self.count:,}", "layers": layers}
+
+    def _columns(self) -> dict[str, Iterable[object]]:
+        terminal = self.problem.topology.called(self.problem.topology.terminals)
+        link = self.link.tolist()
+        rows: dict[str, Iterable[object]] = {
+            "source": terminal[self.source],
+            "destination": terminal[self.destination],
+            "weight": self.weight,
+            "hops": np.diff(self.start),
+            "links": [tuple(link[begin:end]) for begin, end in pairwise(self.start.tolist())],
+        }
+        if self.hop_layer is not None:
+            layer = self.hop_layer.tolist()
+            runs = pairwise(self.start.tolist())
+            return {**rows, "layers": [tuple(layer[begin:end]) for begin, end in runs]}
+        return rows if self.layer is None else {**rows, "layer": self.layer}
+
+
+def _check_shape(routes: Routes) -> None:
+    """Refuse arrays that do not describe routes at all; `check.routes` judges what they say."""
+    count, topology = routes.count, routes.problem.topology
+    sound = (
+        routes.weight.shape == (count,)
+        and (routes.layer is None or routes.layer.shape == (count,))
+        and (routes.hop_layer is None or routes.hop_layer.shape == routes.link.shape)
+        and (routes.layer is None or routes.hop_layer is None)
+        and routes.certificate.lengths.shape == (topology.links,)
+    )
+    if not sound:
+        raise InputError(
+            "the arrays of the routes do not fit together; expected a weight and, if there are "
+            "layers, a layer per route or one per hop, and one length per link"
+        )
+    for key, limit in (
+        ("source", len(topology.terminals)),
+        ("destination", len(topology.terminals)),
+        ("link", topology.links),
+    ):
+        values = getattr(routes, key)
+        wrong = np.flatnonzero((values < 0) | (values >= limit))
+        if len(wrong):
+            raise InputError(f"the routes have {key} {values[wrong[0]]}; expected 0..{limit - 1}")
+    for layers in (routes.layer, routes.hop_layer):
+        if layers is not None and np.any(layers < 0):
+            raise InputError(f"a route has layer {int(layers.min())}; expected 0 or more")

@@ -1,0 +1,316 @@
+"""`Topology`: nodes, directed links with capacities, and the terminals that send and receive."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from alltoall.errors import TopologyError
+from alltoall.ir.arrays import Floats, Ints, frozen
+from alltoall.ir.names import (
+    ARROW,
+    DASH,
+    checked_names,
+    no_node,
+    node_called,
+    not_a_link,
+    two_ends,
+)
+from alltoall.ir.noun import Noun, drawn
+from alltoall.ir.provenance import Provenance
+from alltoall.ir.words import counted, escaped, span
+
+MAX_NODES = 1_000_000
+SMALLEST, LARGEST = 1e-100, 1e100
+"""Capacities and demands outside this range overflow when they are multiplied."""
+
+MAX_LINKS = 4_000_000
+"""More links than any method here takes; the complete graph on 2,000 nodes has as many."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Topology(Noun):
+    """A directed multigraph with link capacities.
+
+    The position of a link in `tail`, `head` and `capacity` is its index, and that index is the
+    key of every per-link array in alltoall; parallel links are simply two indices. Nodes that are
+    not terminals (switches, the NIC halves of a host) forward but neither send nor receive.
+    `notes` say how the topology came to be: dropped self-loops, removed links, and the like.
+    `names` are what people call the nodes; without them nodes are called by their numbers. The
+    `name` and notes stand in messages: line ends and control characters in them become escapes.
+    `provenance` says what made a topology that comes from a file.
+    `bytes_per_second` is what capacity 1 is, where that is known: see `Fabric`.
+
+    Topologies are equal if their nodes, links in order, capacities and terminals are, whatever they
+    or their nodes are called, and however they came to be.
+    """
+
+    BRIEF = ("nodes", "links")
+
+    name: str = field(compare=False)
+    nodes: int
+    tail: Ints
+    head: Ints
+    capacity: Floats
+    terminals: Ints
+    notes: tuple[str, ...] = field(default=(), compare=False)
+    names: tuple[str, ...] | None = field(default=None, compare=False)
+    provenance: Provenance | None = field(default=None, compare=False)
+    bytes_per_second: float | None = field(default=None, compare=False)
+
+    def __post_init__(self) -> None:
+        for key, kind in (
+            ("tail", np.int64),
+            ("head", np.int64),
+            ("capacity", np.float64),
+            ("terminals", np.int64),
+        ):
+            object.__setattr__(self, key, frozen(getattr(self, key), kind))
+        object.__setattr__(self, "name", escaped(self.name.strip()))
+        object.__setattr__(self, "notes", tuple(map(escaped, self.notes)))
+        _check_sizes(self)
+        if self.names is not None:
+            object.__setattr__(self, "names", checked_names(self.name, self.nodes, self.names))
+        _check_links(self)
+        _check_terminals(self)
+        _check_rate(self)
+
+    def changed(self, note: str, **fields: Any) -> "Topology":
+        """Return the topology with other fields, and a note of that.
+
+        What made this one did not make the other, so that comes without its provenance.
+        """
+        return replace(self, notes=(*self.notes, note), provenance=None, **fields)
+
+    @classmethod
+    def from_links(
+        cls,
+        name: str,
+        nodes: int,
+        links: Iterable[Sequence[float]],
+        terminals: Iterable[int] | None = None,
+        notes: Iterable[str] = (),
+        names: Iterable[str] | None = None,
+    ) -> "Topology":
+        """Build from `(tail, head)` or `(tail, head, capacity)` tuples; capacity is 1 if left out.
+
+        All nodes are terminals unless `terminals` says otherwise.
+        """
+        _check_node_count(name, nodes)
+        rows = list(links)
+        return cls(
+            name=name,
+            nodes=nodes,
+            tail=np.array([row[0] for row in rows], dtype=np.int64),
+            head=np.array([row[1] for row in rows], dtype=np.int64),
+            capacity=np.array([row[2] if len(row) > 2 else 1.0 for row in rows], dtype=np.float64),
+            terminals=np.array(sorted(range(nodes) if terminals is None else terminals), np.int64),
+            notes=tuple(notes),
+            names=None if names is None else tuple(names),
+        )
+
+    @classmethod
+    def from_edges(
+        cls,
+        name: str,
+        nodes: int,
+        edges: Iterable[Sequence[float]],
+        terminals: Iterable[int] | None = None,
+        notes: Iterable[str] = (),
+        names: Iterable[str] | None = None,
+    ) -> "Topology":
+        """Build from undirected edges: each becomes a link either way, of the edge's capacity.
+
+        Links are ordered by tail, then head, so that the same graph gets the same indices.
+        """
+        both = [arc for u, v, *rest in edges for arc in ((u, v, *rest), (v, u, *rest))]
+        both.sort(key=lambda arc: (arc[0], arc[1]))
+        return cls.from_links(name, nodes, both, terminals, notes, names)
+
+    @property
+    def links(self) -> int:
+        """The number of directed links."""
+        return len(self.tail)
+
+    @cached_property
+    def out_degree(self) -> Ints:
+        """The number of links that leave each node."""
+        return frozen(np.bincount(self.tail, minlength=self.nodes), np.int64)
+
+    @cached_property
+    def in_degree(self) -> Ints:
+        """The number of links that enter each node."""
+        return frozen(np.bincount(self.head, minlength=self.nodes), np.int64)
+
+    @cached_property
+    def position(self) -> Ints:
+        """The place of each node among the terminals, -1 for a node that is none."""
+        position = np.full(self.nodes, -1, dtype=np.int64)
+        position[self.terminals] = np.arange(len(self.terminals))
+        return frozen(position, np.int64)
+
+    @cached_property
+    def bidirectional(self) -> bool:
+        """Whether every link has a partner of the same capacity in the other direction."""
+        forth = np.lexsort((self.capacity, self.head, self.tail))
+        back = np.lexsort((self.capacity, self.tail, self.head))
+        return bool(
+            np.array_equal(self.tail[forth], self.head[back])
+            and np.array_equal(self.head[forth], self.tail[back])
+            and np.array_equal(self.capacity[forth], self.capacity[back])
+        )
+
+    def node_name(self, node: int) -> str:
+        """Name a node for a message or a table: its name, or its number if it has none."""
+        if self.names is None or not 0 <= node < self.nodes:
+            return str(node)
+        return self.names[node]
+
+    def terminal_name(self, position: int) -> str:
+        """Name the node that is the terminal of this position."""
+        return self.node_name(int(self.terminals[position]))
+
+    def link_name(self, link: int) -> str:
+        """Name a link for a message: by its two ends, and its index where nodes have no names.
+
+        One of several between the same nodes has its place among them too.
+        """
+        tail, head = (self.node_name(int(ends[link])) for ends in (self.tail, self.head))
+        if self.names is None:
+            return f"link {link} ({tail} -> {head})"
+        same = np.flatnonzero((self.tail == self.tail[link]) & (self.head == self.head[link]))
+        which = f" ({1 + np.searchsorted(same, link)} of {len(same)})" if len(same) > 1 else ""
+        return f"link {tail} -> {head}{which}"
+
+    def cable_name(self, tail: int, head: int) -> str:
+        """Name what joins two nodes: a cable where all links go both ways, else a link."""
+        kind, mark = ("cable", DASH) if self.bidirectional else ("link", ARROW)
+        return f"{kind} {self.node_name(tail)} {mark} {self.node_name(head)}"
+
+    def called(self, nodes: Ints) -> Ints | NDArray[np.object_]:
+        """Return the names of nodes, or their numbers if they have no names."""
+        return nodes if self.names is None else np.array(self.names, dtype=np.object_)[nodes]
+
+    def node_of(self, text: str) -> int:
+        """Return the node that a text means: the one of that name, else of that number."""
+        node = self._find(text)
+        if node is None:
+            raise no_node(self.name, text, self.names or (), self.nodes)
+        return node
+
+    def has_node(self, text: str) -> bool:
+        """Whether a text means a node, by its name or number."""
+        return self._find(text) is not None
+
+    def ends_of(self, text: str) -> tuple[int, int]:
+        """Return the two nodes that a text such as `3-4`, `a,b` or `a->b` means, in this order."""
+        ways = two_ends(text, self._find)
+        if len(ways) != 1:
+            raise not_a_link(self.name, text, ways, self._find, self.names or ())
+        return self.node_of(ways[0][0]), self.node_of(ways[0][1])
+
+    def _find(self, text: str) -> int | None:
+        return node_called(text, self._numbers, self.nodes)
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        """The node of each name."""
+        return {name: node for node, name in enumerate(self.names or ())}
+
+    def _title(self) -> str:
+        return self.name
+
+    def _facts(self) -> dict[str, str]:
+        return {
+            "nodes": f"{self.nodes:,}",
+            "terminals": f"{len(self.terminals):,}",
+            "links": f"{self.links:,}",
+            "capacity": span(self.capacity.tolist()) if self.links else "none",
+            **({"notes": "; ".join(self.notes)} if self.notes else {}),
+        }
+
+    def _columns(self) -> dict[str, Iterable[object]]:
+        ends = {"tail": self.called(self.tail), "head": self.called(self.head)}
+        return {**ends, "capacity": self.capacity}
+
+    def _repr_svg_(self) -> str | None:
+        return drawn(self)
+
+
+def _check_node_count(name: str, nodes: int) -> None:
+    if not 0 < nodes <= MAX_NODES:
+        raise TopologyError(f"{escaped(name)}: {nodes} nodes; expected 1 to {MAX_NODES:,} nodes")
+
+
+def _check_sizes(topology: Topology) -> None:
+    _check_node_count(topology.name, topology.nodes)
+    shapes = {topology.tail.shape, topology.head.shape, topology.capacity.shape}
+    if shapes != {(topology.links,)}:
+        raise TopologyError(
+            f"{topology.name}: tail, head and capacity have shapes {sorted(shapes)}; "
+            "expected one entry per link in each"
+        )
+    if topology.links > MAX_LINKS:
+        raise TopologyError(
+            f"{topology.name}: {topology.links:,} links; expected at most {MAX_LINKS:,}"
+        )
+
+
+def _check_links(topology: Topology) -> None:
+    for ends in (topology.tail, topology.head):
+        _raise_at(
+            topology,
+            (ends < 0) | (ends >= topology.nodes),
+            lambda _: f"an end outside the nodes 0..{topology.nodes - 1}; renumber the nodes",
+        )
+    _raise_at(
+        topology,
+        topology.tail == topology.head,
+        lambda _: "both ends at one node; a self-loop carries no traffic, remove it",
+    )
+    _raise_at(
+        topology,
+        ~(np.isfinite(topology.capacity) & (topology.capacity > 0)),
+        lambda link: (
+            f"capacity {topology.capacity[link]:g}; expected a positive finite number "
+            "(leave out a link that carries nothing)"
+        ),
+    )
+
+
+def _raise_at(topology: Topology, bad: NDArray[np.bool_], problem: Callable[[int], str]) -> None:
+    """Raise for the first link where `bad` holds, if any; `problem` words it."""
+    found = np.flatnonzero(bad)
+    if len(found):
+        link = int(found[0])
+        more = f" (and {counted(len(found) - 1, 'more link')})" if len(found) > 1 else ""
+        raise TopologyError(
+            f"{topology.name}: {topology.link_name(link)} has {problem(link)}{more}"
+        )
+
+
+def _check_rate(topology: Topology) -> None:
+    rate = topology.bytes_per_second
+    if rate is not None and not 0 < rate < np.inf:
+        raise TopologyError(
+            f"{topology.name}: capacity 1 is {rate:g} bytes per second; expected a positive number"
+        )
+
+
+def _check_terminals(topology: Topology) -> None:
+    terminals = topology.terminals
+    bad = terminals[(terminals < 0) | (terminals >= topology.nodes)]
+    if len(bad):
+        raise TopologyError(
+            f"{topology.name}: terminal {bad[0]} is not a node; "
+            f"expected nodes 0..{topology.nodes - 1}"
+        )
+    if np.any(np.diff(terminals) <= 0):
+        raise TopologyError(f"{topology.name}: terminals must be distinct and in ascending order")
+    if len(terminals) < 2:
+        raise TopologyError(
+            f"{topology.name}: {len(terminals)} terminal(s); an all-to-all needs at least 2"
+        )

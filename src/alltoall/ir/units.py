@@ -1,0 +1,99 @@
+"""Normal units: every problem is solved with capacities and demands of about 1.
+
+Capacities come in Gbit/s or in bit/s, demands in shards or in bytes, and solvers have tolerances of
+their own. So whoever produces an answer solves the problem in other units, and gives the answer
+back in those of the caller: a reduction, `normal_units` to apply it and `restored` to invert it.
+
+The unit of capacity is the capacity of the median link: where all links are equal, every one is
+exactly 1, whatever they were. The unit of demand is a power of two, so that amounts that are exact
+stay exact. Times are in units of demand over capacity.
+"""
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, TypeVar
+
+import numpy as np
+
+from alltoall.ir.arrays import Floats
+from alltoall.ir.certificate import Certificate
+from alltoall.ir.demand import Demand
+from alltoall.ir.flow import Flow
+from alltoall.ir.problem import Problem
+from alltoall.ir.routes import Routes
+from alltoall.ir.schedule import Schedule
+from alltoall.ir.topology import LARGEST, SMALLEST, Topology
+
+Answer = TypeVar("Answer", Flow, Routes, Schedule)
+
+
+@dataclass(frozen=True, eq=False)
+class Units:
+    """A problem as it was posed, the same in normal units, and how large those are."""
+
+    posed: Problem
+    problem: Problem
+    capacity: float
+    demand: float
+
+    @property
+    def time(self) -> float:
+        """The unit of time: that of demand over that of capacity."""
+        return self.demand / self.capacity
+
+    def restored(self, answer: Answer) -> Answer:
+        """Return an answer to the normal problem as one to the problem as it was posed."""
+        if self.posed is self.problem:
+            return answer
+        proof = Certificate(answer.certificate.lengths, answer.certificate.bound * self.time)
+        return replace(answer, problem=self.posed, certificate=proof, **self._scaled(answer))
+
+    def _scaled(self, answer: Flow | Routes | Schedule) -> dict[str, Any]:
+        """Return the fields of an answer that have a unit, in that of the caller."""
+        if isinstance(answer, Flow):
+            return {"amount": answer.amount * self.capacity, "rate": answer.rate / self.time}
+        if isinstance(answer, Schedule):
+            return {"fractional_time": answer.fractional_time * self.time}
+        # Weights were multiples of 1 / denominator in a unit of demand that is a power of two.
+        multiple = Fraction(self.demand) / (answer.denominator or 1)
+        common = None if answer.denominator is None else multiple.denominator
+        return {"weight": answer.weight * self.demand, "denominator": common}
+
+
+def normal_units(problem: Problem, demand: float | None = None) -> Units:
+    """Return a problem in normal units; `demand` is a unit of demand in place of the normal one.
+
+    What is cut into chunks has a unit of demand already, the shard.
+    """
+    capacity, matrix = _capacity_unit(problem.topology), problem.demand.matrix
+    amount = 1.0 if matrix is None else demand or _demand_unit(matrix)
+    if capacity == amount == 1.0:
+        return Units(problem, problem, 1.0, 1.0)
+    topology = replace(problem.topology, capacity=problem.topology.capacity / capacity)
+    scaled = None if matrix is None else matrix / amount
+    normal = Problem(topology, Demand(problem.demand.terminals, scaled))
+    return Units(problem, normal, capacity, amount)
+
+
+def shard_unit(problem: Problem) -> float:
+    """Return the shard of size 1, or one at least as large as the mean: a power of two.
+
+    A shard of mean size is then cut into no more chunks than one of the unit.
+    """
+    matrix = problem.demand.matrix
+    mean = 1.0 if matrix is None else float(matrix[matrix > 0].mean())
+    return 2.0 ** max(0, math.ceil(math.log2(mean)))
+
+
+def _capacity_unit(topology: Topology) -> float:
+    """Return the capacity of the median link, or 1 where that would bring others out of range."""
+    median = float(np.quantile(topology.capacity, 0.5, method="lower"))
+    least, most = topology.capacity.min() / median, topology.capacity.max() / median
+    return median if least >= SMALLEST and most <= LARGEST else 1.0
+
+
+def _demand_unit(matrix: Floats) -> float:
+    """Return the power of two next to the largest demand, if the smallest stays within range."""
+    smallest = float(matrix[matrix > 0].min())
+    return 2.0 ** math.floor(math.log2(min(float(matrix.max()), smallest / SMALLEST)))

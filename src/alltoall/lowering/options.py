@@ -1,0 +1,80 @@
+"""What a target can be asked for."""
+
+from dataclasses import dataclass
+
+from alltoall.errors import UsageError
+from alltoall.ir.arrays import Ints
+
+MAX_SHARD_BYTES = 1 << 50
+"""The largest shard in a file for simulators."""
+
+PROTOCOLS = ("Simple", "LL", "LL128")
+"""How a runtime of MSCCL files moves data."""
+
+QUEUE_PAIRS = ("chunk", "route")
+"""What a queue pair carries: one chunk, as in the paper, or all chunks of a route."""
+
+TABLE_ROUTES = 8
+"""Routes from a source to a destination that tables of cards usually hold."""
+
+STEERING = ("encap", "plain")
+"""How Linux keeps a packet on its path: segments in the packet, or a route at every hop."""
+
+
+@dataclass(frozen=True, eq=False)
+class Options:
+    """Settings of `lower`; a target ignores those that mean nothing to it."""
+
+    channels: int = 1
+    """On how many channels the schedule runs at once, each with its part of every shard."""
+    runtime: str = "msccl"
+    """Whose limits hold for MSCCL files."""
+    protocol: str = "Simple"
+    """How the runtime moves data, one of `PROTOCOLS`."""
+    max_bytes: int = 1 << 30
+    """The largest send buffer an MSCCL file is used for; scratch memory is in proportion to it."""
+    min_bytes: int = 0
+    """The smallest send buffer an MSCCL file is used for."""
+    shard_bytes: int = 1 << 20
+    """Bytes of a shard of size 1 in files for simulators, which have sizes and no content."""
+    max_routes: int | None = None
+    """Routes from a source to a destination that the fabric holds; None for what is usual there."""
+    hash: str = "crc32"
+    """The fabric's hash, by its name in `tables.hashes.HASHES`."""
+    queue_pairs: str = "chunk"
+    """What a queue pair carries, one of `QUEUE_PAIRS`."""
+    steering: str = "encap"
+    """How Linux keeps a packet on its path, one of `STEERING`."""
+    link_bandwidth: str | None = None
+    """Bandwidth of a capacity-1 link for SimGrid; by default the topology's, or else 25Gbps."""
+    link_latency: float = 1e-6
+    """How long a link takes, in seconds, where a file has to say so."""
+    device: str = "p"
+    """What the names of network devices begin with; the number of the port follows."""
+    phase: Ints | None = None
+    """The phase of each route, from `routes.phases`; None if all run at once."""
+    rank: Ints | None = None
+    """The rank of each terminal; None if they are the ranks in their order."""
+    addresses: str = "10.x.y.z"
+    """IPv4 addresses; x, y and z are the bytes of the rank plus one."""
+    address: tuple[str, ...] | None = None
+    """The IPv4 address of each terminal; None if they follow the pattern."""
+    places: tuple[tuple[str, ...], ...] | None = None
+    """The IPv6 prefix of each node and then its devices by port, if they follow no pattern."""
+
+    def __post_init__(self) -> None:
+        if self.max_routes is not None and self.max_routes < 1:
+            raise UsageError(f"{self.max_routes} routes per destination; expected at least 1")
+        if not 1 <= self.shard_bytes <= MAX_SHARD_BYTES:
+            raise UsageError(
+                f"shards of {self.shard_bytes} bytes; expected 1 to {MAX_SHARD_BYTES:,}"
+            )
+        chosen("queue pairs per", self.queue_pairs, QUEUE_PAIRS)
+        chosen("steering", self.steering, STEERING)
+
+
+def chosen(kind: str, name: str, known: tuple[str, ...]) -> str:
+    """Return `name` if it is one of the known ones."""
+    if name not in known:
+        raise UsageError(f"{kind} {name!r}; expected one of {', '.join(known)}")
+    return name

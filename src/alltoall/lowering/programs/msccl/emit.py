@@ -1,0 +1,213 @@
+"""MSCCL algorithm XML, for the interpreters of NCCL and RCCL.
+
+The attributes are the union of what the three parsers want. Thread blocks are threads, steps are
+instructions; as a step can wait for one other step only, further waits go on nops before it.
+"""
+
+import re
+from collections.abc import Iterator
+
+from alltoall.errors import LimitError
+from alltoall.ir.program import Buffer, Op, Place, Program, RankProgram, Step, Thread, spot
+from alltoall.ir.schedule import Schedule
+from alltoall.lowering.options import PROTOCOLS, Options, chosen
+from alltoall.lowering.programs.compile import program_of
+from alltoall.lowering.programs.msccl.limits import (
+    MAX_COUNT,
+    RUNTIMES,
+    Limits,
+    check_limits,
+    excesses,
+    steps_of,
+)
+from alltoall.lowering.programs.sharing import Share
+from alltoall.lowering.programs.transfers import refuse_uneven
+
+TYPES = {Op.SEND: "s", Op.RECEIVE: "r", Op.FORWARD: "rcs", Op.COPY: "cpy"}
+BUFFERS = {Buffer.INPUT: "i", Buffer.OUTPUT: "o", Buffer.SCRATCH: "s"}
+FIFO_SLOTS = dict(zip(PROTOCOLS, (2, 8, 8), strict=True))
+"""How many chunks a FIFO holds: 8 steps, of which a chunk takes 4 in Simple and 1 in the others."""
+
+MAX_NAME = 63
+MAX_PARTS = 8
+SHARED_LIMITS = {
+    "steps_per_thread_block",
+    "thread_blocks_per_gpu",
+    "thread_blocks_per_channel",
+    "channels",
+    "awaited_thread_block",
+}
+"""Limits within which another sharing of thread blocks may bring a program."""
+
+Numbers = dict[Step, int]
+"""The step number of each instruction of a rank in the file, where nops count too."""
+
+
+def emit_msccl(schedule: Schedule, options: Options) -> str:
+    """Lower a schedule to MSCCL XML; a FIFO too long for a thread block is dealt out to several.
+
+    A thread block serves a peer to send to and one to receive from where that costs no time, and
+    elsewhere where the runtime has no room for thread blocks of their own.
+    """
+    refuse_uneven(schedule, "MSCCL")
+    runtime = chosen("runtime", options.runtime, tuple(RUNTIMES))
+    refused: dict[str, Program] = {}
+    for program in _candidates(schedule, options.channels, RUNTIMES[runtime]):
+        exceeded = [limit for limit, _ in excesses(program, runtime)]
+        if not exceeded or set(exceeded) - SHARED_LIMITS:
+            return msccl_text(program, options)
+        refused.setdefault(exceeded[0], program)
+    # With few enough steps it is what there is too much of elsewhere that stands in the way.
+    return msccl_text(refused.get("thread_blocks_per_gpu", program), options)
+
+
+def _candidates(schedule: Schedule, channels: int, limits: Limits) -> Iterator[Program]:
+    """Yield programs, from what takes least time to what has the shortest thread blocks."""
+    steps = limits.steps_per_thread_block
+    blocks = min(limits.thread_blocks_per_gpu, limits.awaited_thread_block + 1)
+    for parts in range(1, MAX_PARTS + 1):
+        for share in (
+            Share(steps, blocks),
+            Share(steps, blocks, slower=True),
+            # Waits take steps too, of which a pair of ends knows nothing.
+            Share(steps * 3 // 4, blocks, slower=True),
+        ):
+            program = program_of(schedule, channels, MAX_COUNT, parts, share)
+            yield program
+        if max(map(_fewest_blocks, program.ranks)) > limits.thread_blocks_per_gpu:
+            return  # and still more of them with more parts
+
+
+def _fewest_blocks(code: RankProgram) -> int:
+    """Return how many thread blocks a rank needs even if they are shared as far as can be."""
+    sends = sum(thread.send_to is not None for thread in code.threads)
+    return max(sends, sum(thread.receive_from is not None for thread in code.threads))
+
+
+def msccl_text(program: Program, options: Options) -> str:
+    """Print a program as MSCCL XML; raise if the runtime cannot take it."""
+    check_limits(program, chosen("runtime", options.runtime, tuple(RUNTIMES)))
+    _check_waits(program)
+    return "".join(f"{line}\n" for line in _algo(program, options))
+
+
+def _check_waits(program: Program) -> None:
+    """Refuse waits for nops: they are no operations of a runtime, so nothing announces them."""
+    for rank, code in enumerate(program.ranks):
+        for thread in code.threads:
+            for step in (step for each in thread.instructions for step in each.after):
+                if code.threads[step.thread].instructions[step.number].op is Op.NOP:
+                    raise LimitError(
+                        f"{program.name}: {spot(rank, *step)} is a nop that others wait for, which "
+                        "MSCCL cannot express; let them wait for what it waits for"
+                    )
+
+
+def _algo(program: Program, options: Options) -> Iterator[str]:
+    channels = 1 + max(thread.channel for code in program.ranks for thread in code.threads)
+    yield _tag(
+        "algo",
+        name=algorithm_name(program.name),
+        ngpus=len(program.ranks),
+        nchunksperloop=program.ranks[0].input,
+        nchannels=channels,
+        proto=chosen("protocol", options.protocol, PROTOCOLS),
+        coll="alltoall",
+        inplace=0,
+        outofplace=1,
+        minBytes=options.min_bytes,
+        maxBytes=options.max_bytes,
+    )
+    for rank, code in enumerate(program.ranks):
+        yield from _gpu(rank, code)
+    yield "</algo>"
+
+
+def _gpu(rank: int, code: RankProgram) -> Iterator[str]:
+    sizes = {"i_chunks": code.input, "o_chunks": code.output, "s_chunks": code.scratch}
+    yield "  " + _tag("gpu", id=rank, **sizes)
+    numbers = _numbers(code)
+    awaited = {
+        step for thread in code.threads for each in thread.instructions for step in each.after
+    }
+    for index, thread in enumerate(code.threads):
+        yield "    " + _tag(
+            "tb",
+            id=index,
+            send=_peer(thread.send_to),
+            recv=_peer(thread.receive_from),
+            chan=thread.channel,
+        )
+        yield from _steps(index, thread, numbers, awaited)
+        yield "    </tb>"
+    yield "  </gpu>"
+
+
+def _numbers(code: RankProgram) -> Numbers:
+    numbers: Numbers = {}
+    for thread, each in enumerate(code.threads):
+        used = 0
+        for index, _, waits in steps_of(each):
+            used += max(1, len(waits))
+            numbers[Step(thread, index)] = used - 1
+    return numbers
+
+
+def _steps(index: int, thread: Thread, numbers: Numbers, awaited: set[Step]) -> Iterator[str]:
+    for at, instruction, waits in steps_of(thread):
+        number = numbers[Step(index, at)]
+        for offset, wait in enumerate(waits[:-1], start=number - len(waits) + 1):
+            nothing = Place(Buffer.INPUT, 0)
+            yield _step(offset, "nop", nothing, nothing, 1, wait, numbers, False)
+        source = instruction.source or instruction.target or Place(Buffer.INPUT, 0)
+        yield _step(
+            number,
+            TYPES[instruction.op],
+            source,
+            instruction.target or source,
+            instruction.count,
+            waits[-1] if waits else None,
+            numbers,
+            Step(index, at) in awaited,
+        )
+
+
+def _step(
+    number: int,
+    kind: str,
+    source: Place,
+    target: Place,
+    count: int,
+    wait: Step | None,
+    numbers: Numbers,
+    awaited: bool,
+) -> str:
+    attributes: dict[str, int | str] = {
+        "s": number,
+        "type": kind,
+        "srcbuf": BUFFERS[source.buffer],
+        "srcoff": source.offset,
+        "dstbuf": BUFFERS[target.buffer],
+        "dstoff": target.offset,
+        "cnt": count,
+        "depid": _peer(wait.thread if wait else None),
+        "deps": _peer(numbers[wait] if wait else None),
+        "hasdep": int(awaited),
+    }
+    return "      " + _tag("step", **attributes).replace(">", "/>")
+
+
+def _peer(value: int | None) -> int:
+    """Return how the format writes a number that may be missing."""
+    return -1 if value is None else value
+
+
+def _tag(tag: str, **attributes: int | str) -> str:
+    words = " ".join(f'{key}="{value}"' for key, value in attributes.items())
+    return f"<{tag} {words}>"
+
+
+def algorithm_name(name: str) -> str:
+    """Return a name that the parsers take: plain characters, up to 63, and not the special 2D."""
+    plain = re.sub(r"[^A-Za-z0-9_.:,=+-]+", "_", name)[:MAX_NAME] or "alltoall"
+    return "alltoall_2D" if plain == "2D" else plain

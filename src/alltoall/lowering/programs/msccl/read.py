@@ -1,0 +1,218 @@
+"""Read MSCCL algorithm XML, ours or a peer's, into a program.
+
+As strict as the real parsers, and stricter where they let through what they then run wrongly:
+every range is checked whole, a wait must name a step that announces itself, waits must not form a
+circle, and nops must wait for something (the runtime numbers its steps by what they wait for).
+"""
+
+from collections.abc import Sequence
+from graphlib import CycleError, TopologicalSorter
+
+from alltoall.errors import FormatError, InputError
+from alltoall.ir.chunks import Chunks
+from alltoall.ir.files.fields import take_number, take_text
+from alltoall.ir.program import (
+    EFFECTS,
+    Instruction,
+    Op,
+    Place,
+    Program,
+    RankProgram,
+    Step,
+    Thread,
+    spot,
+)
+from alltoall.lowering.programs.msccl.emit import BUFFERS, FIFO_SLOTS, TYPES
+from alltoall.lowering.programs.msccl.lexer import Node, parse_dialect
+from alltoall.lowering.programs.msccl.limits import RUNTIMES, excesses
+
+OPS = {kind: op for op, kind in TYPES.items()} | {"nop": Op.NOP}
+REDUCTIONS = ("rrc", "rrs", "rrcs", "re")
+BUFFER_NAMES = {name: buffer for buffer, name in BUFFERS.items()}
+MAX_GPUS = 4096
+MAX_BYTES = 2**63 - 1
+
+
+def read_msccl(text: str, where: str) -> Program:
+    """Build a program from MSCCL XML."""
+    algo = _algo(parse_dialect(text, where), where)
+    ranks = take_number(algo.attributes, "ngpus", where, least=2, most=MAX_GPUS)
+    chunks = take_number(algo.attributes, "nchunksperloop", where, least=1)
+    if chunks % ranks:
+        raise FormatError(
+            f"{where}: nchunksperloop is {chunks}; expected a multiple of the {ranks} GPUs"
+        )
+    channels = take_number(algo.attributes, "nchannels", where, least=1)
+    codes = [
+        _gpu(node, rank, channels, where)
+        for rank, node in enumerate(_by_id(algo.named("gpu"), ranks, "gpu", where))
+    ]
+    slots = FIFO_SLOTS[take_text(algo.attributes, "proto", where, tuple(FIFO_SLOTS))]
+    try:
+        name = algo.attributes.get("name", "alltoall")
+        program = Program(name, Chunks(ranks, chunks // ranks), tuple(codes), slots)
+    except InputError as error:
+        raise FormatError(f"{where}: {error}") from None
+    _check_waits(program, where)
+    _check_counts(program, where)
+    _check_fits(program, where)
+    return program
+
+
+def _algo(top: Sequence[Node], where: str) -> Node:
+    found = [node for node in top if node.name == "algo"]
+    if len(found) != 1:
+        raise FormatError(f"{where}: {len(found)} <algo> elements; expected one")
+    algo = found[0]
+    take_text(algo.attributes, "coll", where, ("alltoall",))
+    if "outofplace" in algo.attributes:
+        take_number(algo.attributes, "outofplace", where, least=1, most=1)
+    for key in ("minBytes", "maxBytes", "inplace"):
+        if key in algo.attributes:
+            take_number(algo.attributes, key, where, most=MAX_BYTES)
+    return algo
+
+
+def _gpu(node: Node, rank: int, channels: int, where: str) -> RankProgram:
+    here = f"{where}: gpu {rank}"
+    blocks = _by_id(node.named("tb"), len(node.named("tb")), "tb", here)
+    threads = tuple(
+        _thread(block, channels, f"{here}, tb {index}") for index, block in enumerate(blocks)
+    )
+    sizes = [
+        take_number(node.attributes, key, here) for key in ("i_chunks", "o_chunks", "s_chunks")
+    ]
+    announced = {
+        Step(index, number)
+        for index, block in enumerate(blocks)
+        for number, step in enumerate(block.named("step"))
+        if step.attributes.get("hasdep") == "1" and step.attributes.get("type") != "nop"
+    }
+    _check_announced(threads, announced, here)
+    return RankProgram(sizes[0], sizes[1], sizes[2], threads)
+
+
+def _by_id(nodes: list[Node], count: int, name: str, where: str) -> list[Node]:
+    """Return the elements in the order of their ids, which must be 0 to count - 1, each once."""
+    by_id: dict[int, Node] = {}
+    for node in nodes:
+        number = take_number(
+            node.attributes, "id", f"{where}: line {node.line}: {name}", most=max(count - 1, 0)
+        )
+        if by_id.setdefault(number, node) is not node:
+            raise FormatError(f"{where}: line {node.line}: {name} {number} is there twice")
+    if len(by_id) < count:
+        missing = next(number for number in range(count) if number not in by_id)
+        raise FormatError(f"{where}: {name} {missing} is missing; expected 0 to {count - 1}")
+    return [by_id[number] for number in range(count)]
+
+
+def _thread(node: Node, channels: int, here: str) -> Thread:
+    instructions = tuple(
+        _instruction(step, number, f"{here}, step {number}")
+        for number, step in enumerate(node.named("step"))
+    )
+    if instructions and instructions[-1].op is Op.NOP:
+        raise FormatError(f"{here}: ends with a nop; its wait must sit on an operation")
+    channel = take_number(node.attributes, "chan", here, most=channels - 1)
+    return Thread(channel, _peer(node, "send", here), _peer(node, "recv", here), instructions)
+
+
+def _peer(node: Node, key: str, here: str) -> int | None:
+    value = take_number(node.attributes, key, here, least=-1)
+    return None if value < 0 else value
+
+
+def _instruction(node: Node, number: int, here: str) -> Instruction:
+    if take_number(node.attributes, "s", here) != number:
+        raise FormatError(
+            f"{here}: s is {node.attributes['s']}; expected {number}, steps are numbered from 0"
+        )
+    kind = take_text(node.attributes, "type", here)
+    if kind in REDUCTIONS:
+        raise FormatError(f"{here}: type {kind} reduces data; an all-to-all only moves it")
+    op = OPS[take_text(node.attributes, "type", here, tuple(OPS))]
+    source = _place(node, "src", EFFECTS[op].reads, here)
+    target = _place(node, "dst", EFFECTS[op].writes, here)
+    count = take_number(node.attributes, "cnt", here, least=0 if op is Op.NOP else 1)
+    take_number(node.attributes, "hasdep", here, most=1)
+    return Instruction(op, max(count, 1), source, target, _waits(node, op, here))
+
+
+def _place(node: Node, side: str, used: bool, here: str) -> Place | None:
+    buffer = BUFFER_NAMES[take_text(node.attributes, f"{side}buf", here, tuple(BUFFER_NAMES))]
+    offset = take_number(node.attributes, f"{side}off", here, least=0 if used else -1)
+    return Place(buffer, offset) if used else None
+
+
+def _waits(node: Node, op: Op, here: str) -> tuple[Step, ...]:
+    thread = take_number(node.attributes, "depid", here, least=-1)
+    index = take_number(node.attributes, "deps", here, least=-1)
+    if thread >= 0:
+        return (Step(thread, index),)
+    if op is Op.NOP:
+        raise FormatError(f"{here}: a nop that waits for nothing; the runtime would not count it")
+    return ()
+
+
+def _check_announced(threads: tuple[Thread, ...], announced: set[Step], here: str) -> None:
+    for block, thread in enumerate(threads):
+        after_nop = False
+        for number, instruction in enumerate(thread.instructions):
+            place = f"{here}, tb {block}, step {number}"
+            if after_nop and not instruction.after:
+                raise FormatError(f"{place}: follows a nop, so it must have the last wait itself")
+            after_nop = instruction.op is Op.NOP
+            for step in instruction.after:
+                if step not in announced:
+                    raise FormatError(
+                        f"{place}: waits for tb {step.thread}, step {step.number}, "
+                        "which does not exist, does not have hasdep=1, or is a nop"
+                    )
+
+
+def _check_waits(program: Program, where: str) -> None:
+    """Refuse waits that go round in a circle within a rank."""
+    for rank, code in enumerate(program.ranks):
+        graph = {
+            Step(thread, index): [*each.after, *([Step(thread, index - 1)] if index else [])]
+            for thread, line in enumerate(code.threads)
+            for index, each in enumerate(line.instructions)
+        }
+        try:
+            TopologicalSorter(graph).prepare()
+        except CycleError as error:
+            steps = [spot(rank, *step) for step in error.args[1][:4]]
+            raise FormatError(
+                f"{where}: these wait for each other in a circle: {'; '.join(steps)}"
+            ) from None
+
+
+def _check_counts(program: Program, where: str) -> None:
+    """Refuse a receive of another count than its send: the runtime packs chunks by the count."""
+    ends: dict[tuple[int, int, int], list[list[tuple[int, str]]]] = {}
+    for rank, code in enumerate(program.ranks):
+        for index, thread in enumerate(code.threads):
+            for number, each in enumerate(thread.instructions):
+                here, effects = (each.count, spot(rank, index, number)), EFFECTS[each.op]
+                if effects.sends and thread.send_to is not None:
+                    fifo = (rank, thread.send_to, thread.channel)
+                    ends.setdefault(fifo, [[], []])[0].append(here)
+                if effects.receives and thread.receive_from is not None:
+                    fifo = (thread.receive_from, rank, thread.channel)
+                    ends.setdefault(fifo, [[], []])[1].append(here)
+    for sends, receives in ends.values():
+        # A missing partner is for the interpreter to find: it blocks, or leaves chunks behind.
+        for (sent, sender), (received, receiver) in zip(sends, receives, strict=False):
+            if sent != received:
+                raise FormatError(
+                    f"{where}: {sender} sends {sent} chunks where {receiver} receives {received}; "
+                    "the counts of a send and its receive must be equal"
+                )
+
+
+def _check_fits(program: Program, where: str) -> None:
+    """Refuse what no runtime takes."""
+    problems = [list(excesses(program, runtime)) for runtime in RUNTIMES]
+    if all(problems):
+        raise FormatError(f"{where}: no runtime takes this file; {problems[0][0][1]}")

@@ -1,0 +1,281 @@
+"""`alltoall.lower`: the files of runtimes and fabrics, each proven before anybody gets it."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from alltoall.errors import FormatError, UsageError
+from alltoall.ir.files.artefacts import FORMATS, Artefact, artefact_of
+from alltoall.ir.files.node_values import read_node_rows, read_node_values, read_ranks
+from alltoall.ir.files.text import decode, read_bytes, require_size, write_bytes
+from alltoall.ir.flow import Flow
+from alltoall.ir.routes import Routes
+from alltoall.ir.schedule import Schedule
+from alltoall.ir.times import parse_seconds
+from alltoall.ir.topology import Topology
+from alltoall.lowering.options import Options
+from alltoall.lowering.programs.msccl.complete import complete_msccl
+from alltoall.lowering.ranks import schedule_by_rank
+from alltoall.lowering.targets import (
+    MAX_LOWERED_BYTES,
+    SNIFFED,
+    TARGETS,
+    Content,
+    Target,
+    kind_of,
+    targets_for,
+)
+from alltoall.registry import load
+from alltoall.runtime.sizes import parse_size
+from alltoall.verification import verify, verify_text
+
+PADDED = ("mscclpp",)
+"""Targets whose chunks are all as large as the largest."""
+
+WORDS = {Schedule: "a schedule", Routes: "routes"}
+"""What a message calls what a target takes."""
+
+TABLES: dict[str, dict[str, Callable[[Path, Topology], Any]]] = {
+    "rank map": {"rank": read_ranks},
+    "addresses": {
+        "address": lambda path, topology: tuple(read_node_values(path, topology)),
+        "places": lambda path, topology: tuple(
+            map(tuple, read_node_rows(path, topology, np.arange(topology.nodes)))
+        ),
+    },
+}
+"""Tables of nodes that a caller may give: how each is read, by the field of `Options` it fills."""
+
+
+@dataclass(frozen=True)
+class LoweredFiles:
+    """What a target makes of a schedule or of routes: files by name, and what they are.
+
+    They have been parsed back and proven: a program was executed on real bytes, routes were checked
+    against the topology. Of files for simulators, the schedule or routes were checked instead.
+    `facts` is what that found, by the names that the command line prints. A target that writes a
+    file for every rank writes them as bytes.
+    """
+
+    target: str
+    files: Mapping[str, str | bytes]
+    facts: Mapping[str, Any]
+
+    @property
+    def text(self) -> str:
+        """The text, where there is one file."""
+        found = list(self.files.values())
+        if len(found) > 1 or not isinstance(found[0], str):
+            raise UsageError(
+                f"{self.target} writes {len(found)} files; save them to a folder (-o FOLDER)"
+            )
+        return found[0]
+
+    def summary(self) -> dict[str, Any]:
+        """Return what the files are, as plain values."""
+        return {**self.facts, "bytes": sum(len(_data(each)) for each in self.files.values())}
+
+    def placed(self, path: str | PathLike[str]) -> dict[Path, bytes]:
+        """Return where each file goes: the one file to a path, several into a folder."""
+        if len(self.files) == 1:
+            return {Path(path): _data(each) for each in self.files.values()}
+        self._require_no_others(Path(path))
+        return {Path(path) / name: _data(each) for name, each in self.files.items()}
+
+    def _require_no_others(self, folder: Path) -> None:
+        """Refuse a folder with more files of the kind, which a reader would take for ours."""
+        ends = tuple({Path(name).suffix for name in self.files})
+        found = sorted(each.name for each in folder.glob("*") if each.name.endswith(ends))
+        others = [name for name in found if name not in self.files]
+        if others:
+            raise UsageError(
+                f"{folder} has {others[0]} ({len(others)} such files), which {self.target} would "
+                f"leave beside the {len(self.files)} files of this one; expected a folder without: "
+                "remove them, or name another folder"
+            )
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the one file to a path, or several under their names into a folder."""
+        for place, data in self.placed(path).items():
+            write_bytes(place, data)
+
+
+def _data(content: str | bytes) -> bytes:
+    return content.encode() if isinstance(content, str) else content
+
+
+def lower(
+    subject: Schedule | Routes | str | PathLike[str],
+    *,
+    to: str,
+    runtime: str = Options.runtime,
+    channels: int = Options.channels,
+    protocol: str = Options.protocol,
+    max_bytes: str | int = Options.max_bytes,
+    shard_bytes: str | int = "1M",
+    max_routes: int | None = Options.max_routes,
+    hash: str = Options.hash,
+    queue_pairs: str = Options.queue_pairs,
+    steering: str = Options.steering,
+    link_bandwidth: str | None = Options.link_bandwidth,
+    link_latency: str | float = Options.link_latency,
+    phases: int | None = None,
+    phase_loss: float = 0.05,
+    rank_map: str | PathLike[str] | None = None,
+    addresses: str | PathLike[str] | None = None,
+    name: str | None = None,
+) -> LoweredFiles:
+    """Return the files of a runtime or a fabric for a schedule or routes.
+
+    What is wrong, or does not fit, is raised and never returned. An MSCCL file of another tool is
+    lowered to msccl again, with all attributes that any runtime requires.
+
+    Args:
+        subject: a `Schedule` or `Routes`, or the path of one, or that of an MSCCL file.
+        to: the target: a name in `alltoall.lowering.TARGETS`, each of which says whether it takes
+            a schedule or routes.
+        runtime: whose limits hold for msccl.
+        channels: run the schedule on so many channels at once.
+        protocol: of msccl.
+        max_bytes: the largest send buffer for msccl, such as `"1G"`; its scratch memory
+            grows with it.
+        shard_bytes: bytes of a shard of size 1 in files for simulators, goal and chakra: a number,
+            or a text such as `"64K"`.
+        max_routes: routes per destination that the fabric holds; if left out, 8 for routes and
+            ompi.
+        hash: the fabric's hash.
+        queue_pairs: what a queue pair carries, `"chunk"` or `"route"`.
+        steering: how srv6 steers, `"encap"` or `"plain"`.
+        link_bandwidth: of a capacity-1 link, for simgrid, such as `"100Gbps"`; if left out, what
+            the topology states, or 25 Gbit/s.
+        link_latency: how long a link takes, such as `"2us"`, or in seconds, for simgrid.
+        phases: split the routes of ompi into so many phases.
+        phase_loss: what the phases may cost.
+        rank_map: a file with a line `node rank` for every terminal; else ranks are in the order
+            of the nodes.
+        addresses: a file with a line `node address` for every terminal, IPv4, for ompi, or with a
+            line `node prefix device ...` for every node, IPv6, for srv6.
+        name: what the file is called; `alltoall` and the target's suffix if left out.
+
+    >>> import alltoall
+    >>> lowered = alltoall.lower(alltoall.schedule("ring:4"), to="msccl")
+    >>> lowered.facts["ranks"], lowered.facts["correct"], list(lowered.files)
+    (4, True, ['alltoall.msccl.xml'])
+
+    """
+    found = _read(Path(subject)) if isinstance(subject, str | PathLike) else subject
+    options = Options(
+        channels=channels,
+        runtime=runtime,
+        protocol=protocol,
+        max_bytes=parse_size(max_bytes),
+        shard_bytes=parse_size(shard_bytes),
+        max_routes=max_routes,
+        hash=hash,
+        queue_pairs=queue_pairs,
+        steering=steering,
+        link_bandwidth=link_bandwidth,
+        link_latency=parse_seconds(link_latency),
+    )
+    tables = {"rank map": rank_map, "addresses": addresses}
+    given = {what: Path(path) for what, path in tables.items() if path is not None}
+    if isinstance(found, str):
+        return _complete(found, to, options, str(subject), name, given)
+    target = _target_for(found, to)
+    for what, path in given.items():
+        field = _field(what, to, target)
+        filled = {field: TABLES[what][field](path, found.problem.topology)}
+        options = replace(options, **filled)
+    if phases is not None and isinstance(found, Routes):
+        # By name: nothing else here needs a solver, and that takes longer to load than to lower.
+        split_phases = load("alltoall.routes.phases:split_phases")
+        options = replace(options, phase=split_phases(found, phases, phase_loss).phase)
+    if isinstance(found, Schedule) and options.rank is not None:
+        found = schedule_by_rank(found, options.rank)
+    name = name or f"alltoall{target.suffix}"
+    content: Content = target.emit(found, options)
+    files = {name: content} if isinstance(content, str) else content
+    return LoweredFiles(to, files, _facts(found, content, to, name))
+
+
+def _field(what: str, to: str, target: Target) -> str:
+    """Return the field of `Options` that a table fills for a target; refuse one without use."""
+    for field in TABLES[what]:
+        if target.admits(field):
+            return field
+    by = [name for name, each in TARGETS.items() if any(map(each.admits, TABLES[what]))]
+    raise UsageError(
+        f"{what} for this file and {to}, which takes no {what.replace('rank map', 'ranks')}; "
+        f"use it with {', '.join(by)}"
+    )
+
+
+def _target_for(noun: Schedule | Routes, to: str) -> Target:
+    """Return the target of a name, if it takes the noun."""
+    if to not in TARGETS or not isinstance(noun, TARGETS[to].takes):
+        names = ", ".join(targets_for(type(noun)))
+        raise UsageError(f"target {to!r} for {WORDS[type(noun)]}; expected one of {names}")
+    return TARGETS[to]
+
+
+def _facts(noun: Schedule | Routes, content: Content, to: str, name: str) -> dict[str, Any]:
+    """Return what a file that was written says, once it has been read back and checked.
+
+    What is only written is as sound as its noun, which is checked in place of the file.
+    """
+    if TARGETS[to].read is None or not isinstance(content, str):
+        return {"format": to, **verify(noun).facts}
+    facts = verify_text(content, name, noun)
+    if facts["format"] != to:
+        raise UsageError(
+            f"target {to!r}: its file reads as one of the target {facts['format']}; expected a "
+            "sign that only its own files have near their beginning"
+        )
+    if isinstance(noun, Routes):
+        return facts
+    facts["time"] = noun.time
+    facts.pop("chunk_sizes", None)  # the schedule knows them
+    if to in PADDED and not noun.chunks.uniform:
+        facts["padding"] = noun.padding
+    if noun.bound > 0:
+        facts |= {"bound": noun.bound, "gap": noun.gap}
+    return facts
+
+
+def _read(path: Path) -> Schedule | Routes | str:
+    """Return what a file holds: an artefact, or the text of an MSCCL file."""
+    data, where = read_bytes(path), str(path)
+    artefact: Artefact | str
+    if data[:SNIFFED].lstrip(b"\xef\xbb\xbf \n\r\t").startswith(b"<"):
+        require_size(data, where, MAX_LOWERED_BYTES)
+        artefact = decode(data, where)
+        found = {"msccl": None, None: "XML"}.get(kind_of(artefact), "a lowered program")
+    else:
+        artefact = artefact_of(data, where, path.parent)
+        found = f"format is {FORMATS[Flow]!r}" if isinstance(artefact, Flow) else None
+    if found or isinstance(artefact, Flow):
+        raise FormatError(
+            f"{path}: {found}; expected {FORMATS[Schedule]!r} or {FORMATS[Routes]!r}, which "
+            "`alltoall schedule` and `alltoall route` save, or MSCCL XML"
+        )
+    return artefact
+
+
+def _complete(
+    text: str, to: str, options: Options, where: str, name: str | None, given: Iterable[str]
+) -> LoweredFiles:
+    """Return an MSCCL file of another tool with all that any runtime requires."""
+    for what in given:
+        raise UsageError(f"{what} for an MSCCL file, which has ranks; lower the schedule itself")
+    if to != "msccl":
+        raise UsageError(
+            f"target {to!r} for an MSCCL file; expected msccl, which completes it; other "
+            "targets are lowered from the schedule that `alltoall schedule` saves"
+        )
+    name = name or f"alltoall{TARGETS[to].suffix}"
+    completed = complete_msccl(text, options, where)
+    return LoweredFiles(to, {name: completed}, verify_text(completed, name))

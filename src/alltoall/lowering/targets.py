@@ -1,0 +1,219 @@
+"""All targets in one table: what each takes, how its files are written, told apart and read.
+
+The table is light: a writer and a reader are imported when they are called, so that a rank loads
+what it needs and the command line can name all targets at once.
+"""
+
+import reprlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from alltoall.errors import FormatError, UsageError
+from alltoall.ir.execution_plan import ExecutionPlan
+from alltoall.ir.messages import Messages
+from alltoall.ir.program import Program
+from alltoall.ir.routes import Routes
+from alltoall.ir.schedule import Schedule
+from alltoall.lowering.options import Options
+from alltoall.registry import Registry, deferred
+
+if TYPE_CHECKING:
+    from alltoall.lowering.tables.routed_file import RoutedFile
+
+MAX_LOWERED_BYTES = 256 << 20
+"""The largest file of a target that is read."""
+
+SNIFFED = 1 << 16
+"""How much of a file is looked at to tell whose it is."""
+
+Lowered: TypeAlias = Program | ExecutionPlan | Messages
+"""What the file of a target for schedules says."""
+
+Content: TypeAlias = str | Mapping[str, bytes]
+"""What a target writes: the text of a file, or the files of a folder by name."""
+
+Noun: TypeAlias = type[Schedule] | type[Routes]
+
+
+@dataclass(frozen=True)
+class Target:
+    """How a schedule or routes become a file, and how such a file is read."""
+
+    takes: Noun
+    """What it lowers: `Schedule` or `Routes`."""
+    emit: Callable[[Any, Options], Any]
+    """The writer: it returns `Content`, a text unless it writes a folder."""
+    read: "Callable[[str, str], Lowered | RoutedFile] | None"
+    """The reader: it takes a text and where it is from; a `RoutedFile` comes of routes.
+
+    None for a target that is only written: its noun is checked in place of its file.
+    """
+    suffix: str
+    summary: str
+    sign: str
+    """What the text of such a file has, and of the other formats has not, near its beginning.
+
+    Empty for a target that writes a folder, which nothing here reads.
+    """
+    tables: tuple[str, ...] = ()
+    """The fields of `Options` that a caller's tables of nodes may fill: rank, address, places."""
+
+    def admits(self, field: str) -> bool:
+        """Whether a table may fill that field; that of ranks means something to all programs."""
+        return field in self.tables or (field == "rank" and self.takes is Schedule)
+
+
+def _target(name: str, target: Any) -> Target:
+    """Return what somebody registers, if its files can be named, written, told apart and read."""
+    if not isinstance(target, Target) or target.takes not in (Schedule, Routes):
+        raise UsageError(
+            f"target {name!r} is {reprlib.repr(target)}; expected a Target that takes a Schedule "
+            "or Routes"
+        )
+    if not callable(target.emit) or not (target.read is None or callable(target.read)):
+        raise UsageError(
+            f"target {name!r}: emit and read are to be functions; read may be None where files "
+            "are only written"
+        )
+    if not target.suffix.startswith(".") or not (target.sign or target.read is None):
+        raise UsageError(
+            f"target {name!r}: suffix {target.suffix!r} and sign {target.sign!r}; expected a "
+            "suffix that begins with a dot, and a text that only its files have near the beginning"
+        )
+    return target
+
+
+def _here(where: str) -> Callable[..., Any]:
+    """Return a writer or a reader of this room that is imported when it is called."""
+    return deferred(f"{__package__}.{where}")
+
+
+TARGETS: Registry[Target] = Registry(
+    "target",
+    "alltoall.targets",
+    {
+        "routes": Target(
+            Routes,
+            _here("tables.table:emit_routes_table"),
+            _here("tables.table:read_routes_table"),
+            ".routes-table.json",
+            "the table of a routed fabric: egress ports and layers",
+            '"alltoall.routes-table/1"',
+        ),
+        "ompi": Target(
+            Routes,
+            _here("tables.ompi.emit:emit_ompi"),
+            _here("tables.ompi.read:read_ompi"),
+            ".ompi.xml",
+            "path-steered XML for an MPI runtime",
+            "<alltoall",
+            ("rank", "address"),
+        ),
+        "opensm": Target(
+            Routes,
+            _here("tables.opensm.emit:emit_opensm"),
+            _here("tables.opensm.read:read_opensm"),
+            ".opensm.lfts",
+            "forwarding tables for OpenSM on InfiniBand",
+            "Unicast lids [",
+        ),
+        "simgrid": Target(
+            Routes,
+            _here("tables.simgrid.emit:emit_simgrid"),
+            None,
+            ".simgrid.xml",
+            "SimGrid platform with a route of every pair",
+            'routing="Full"',
+        ),
+        "srv6": Target(
+            Routes,
+            _here("tables.srv6.emit:emit_srv6"),
+            _here("tables.srv6.read:read_srv6"),
+            ".srv6.batch",
+            "Linux segment routing commands",
+            "# alltoall srv6/",
+            ("places",),
+        ),
+        "messages": Target(
+            Schedule,
+            _here("programs.messages:emit_messages"),
+            deferred("alltoall.ir.files.messages:messages_from_text"),
+            ".messages",
+            "messages of ranks for MPI, torch and other runtimes that send",
+            "alltoall.messages/1\n",
+        ),
+        "msccl": Target(
+            Schedule,
+            _here("programs.msccl.emit:emit_msccl"),
+            _here("programs.msccl.read:read_msccl"),
+            ".msccl.xml",
+            "MSCCL XML for NCCL and RCCL on GPUs",
+            "<algo",
+        ),
+        "mscclpp": Target(
+            Schedule,
+            _here("programs.mscclpp.emit:emit_mscclpp"),
+            _here("programs.mscclpp.read:read_mscclpp"),
+            ".mscclpp.json",
+            "MSCCL++ execution plan for GPUs",
+            '"gpus"',
+        ),
+        "oneccl": Target(
+            Schedule,
+            _here("programs.oneccl.emit:emit_oneccl"),
+            _here("programs.oneccl.read:read_oneccl"),
+            ".oneccl.xml",
+            "oneCCL-style XML for CPUs",
+            "<schedule",
+        ),
+        "goal": Target(
+            Schedule,
+            _here("programs.goal.emit:emit_goal"),
+            None,
+            ".goal",
+            "GOAL text for the simulators LogGOPSim and ATLAHS",
+            "num_ranks ",
+        ),
+        "chakra": Target(
+            Schedule,
+            _here("programs.chakra.emit:emit_chakra"),
+            None,
+            ".chakra",
+            "a folder of Chakra traces, a custom collective of the simulator ASTRA-sim",
+            "",
+        ),
+    },
+    _target,
+)
+"""All targets by name; others are added by `alltoall.register_target`."""
+
+
+def targets_for(noun: Noun) -> dict[str, Target]:
+    """Return the targets that take a noun."""
+    return {name: target for name, target in TARGETS.items() if target.takes is noun}
+
+
+def kind_of(text: str) -> str | None:
+    """Return the name of the target that a text looks like a file of, if any."""
+    start, is_json = text[:SNIFFED], text.lstrip()[:1] == "{"
+    for kind, target in TARGETS.items():
+        mine = target.suffix.endswith("json") == is_json
+        if mine and target.sign and target.sign in start:
+            return kind
+    return None
+
+
+def parse_lowered(text: str, where: str) -> "tuple[str, Lowered | RoutedFile]":
+    """Parse what a target has written; return the target's name and what the file says."""
+    kind = kind_of(text)
+    if kind is None:
+        known = (target.summary for target in TARGETS.values() if target.read is not None)
+        raise FormatError(f"{where}: not the file of a target; expected one of: {', '.join(known)}")
+    target = TARGETS[kind]
+    if target.read is None:
+        raise FormatError(
+            f"{where}: a file of the target {kind}, which alltoall writes and does not read; use "
+            f"the saved {target.takes.__name__.lower()} that it was lowered from"
+        )
+    return kind, target.read(text, where)

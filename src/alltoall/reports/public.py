@@ -1,0 +1,115 @@
+"""`alltoall.report`: files and nouns as one page to look at."""
+
+import re
+from collections.abc import Sequence
+from os import PathLike
+from pathlib import Path
+from typing import TypeAlias
+
+from alltoall.errors import AlltoallError, UsageError
+from alltoall.ir.fabric import Rate
+from alltoall.ir.files.json import parse_json
+from alltoall.ir.files.text import read_text
+from alltoall.ir.flow import Flow
+from alltoall.ir.problem import Problem
+from alltoall.ir.routes import Routes
+from alltoall.ir.schedule import Schedule
+from alltoall.ir.topology import Topology
+from alltoall.loading import load
+from alltoall.reports.content import Entry, content_of, facts_of
+from alltoall.reports.page import Report, page_of
+from alltoall.reports.runs import is_run, run_of
+from alltoall.topologies.spec import build
+
+Subject: TypeAlias = str | PathLike[str] | Flow | Routes | Schedule | Topology | Problem
+"""What a page can show: a file, or what one stands for."""
+
+HEAD = 1 << 16
+"""Bytes within which every artefact says its format, and a run does not."""
+
+
+def report(
+    subjects: Subject | Sequence[Subject],
+    *,
+    title: str | None = None,
+    link_bandwidth: Rate | None = None,
+    sources: Sequence[str | int] | None = None,
+) -> Report:
+    """Return a page that shows flows, routes, schedules, topologies and runs; `save` writes it.
+
+    The page is one file that needs nothing else, and no network: numbers with their certificates
+    and bottlenecks, the topology with the load of its links, a player of schedules, the ways of
+    every pair, a histogram of loads, a comparison of all that solve one problem, and what to run
+    next. What is shown is verified first.
+
+    Args:
+        subjects: files of any of these, or the nouns themselves, one or several; a file may also be
+            what `alltoall run --json` or `alltoall simulate --json` printed.
+        title: of the page; what is shown if left out.
+        link_bandwidth: what a link of capacity 1 carries, as a text such as `"25Gbps"` or in bytes
+            per second; what a topology says if left out.
+        sources: names or numbers of terminals; the page has the ways from these only. If left out
+            it has all of them or, if those are too many for a page, the ways of some sources.
+
+    >>> import alltoall
+    >>> page = alltoall.report(alltoall.solve("torus:3x3"))
+    >>> page.save("torus.html")
+    >>> [(each["kind"], round(each["time"], 6)) for each in page.facts["answers"]]
+    [('flow', 3.0)]
+
+    """
+    given = (
+        list(subjects)
+        if isinstance(subjects, Sequence) and not isinstance(subjects, str)
+        else [subjects]
+    )
+    if not given:
+        raise UsageError("nothing to report on; expected a flow, routes, a schedule, or a file")
+    entries = [_entry(each, index) for index, each in enumerate(given)]
+    content = content_of(entries, title, link_bandwidth, [str(each) for each in sources or ()])
+    return Report(page_of(content), facts_of(content))
+
+
+def _entry(subject: Subject, index: int) -> Entry:
+    """Return a subject with the name that the page gives it."""
+    if not isinstance(subject, str | PathLike):
+        noun = subject.topology if isinstance(subject, Problem) else subject
+        return Entry(f"{type(noun).__name__.lower()} {index + 1}", noun, None, _spec(noun))
+    path = Path(subject)
+    if _may_be_run(path):
+        value = parse_json(read_text(path), str(path))
+        if is_run(value):
+            return Entry(str(path), run_of(value, str(path)), str(path), None)
+    found = load(path)
+    if isinstance(found, Problem):
+        found = found.topology
+    if not isinstance(found, Flow | Routes | Schedule | Topology):
+        raise UsageError(
+            f"{path}: a {type(found).__name__}; expected a flow, routes, a schedule, a topology, "
+            "or the JSON of `alltoall run` or `simulate`"
+        )
+    return Entry(str(path), found, str(path), _spec(found))
+
+
+def _may_be_run(path: Path) -> bool:
+    """Whether a file is JSON that does not begin as an artefact; a pipe cannot be looked into."""
+    if not path.is_file():
+        return False
+    try:
+        with path.open("rb") as file:
+            head = file.read(HEAD)
+    except OSError:
+        return False
+    return head.lstrip()[:1] == b"{" and b'"format"' not in head and b'"rows"' in head
+
+
+def _spec(noun: Flow | Routes | Schedule | Topology) -> str | None:
+    """Return the SPEC that builds the topology of a noun, if it is named after one."""
+    topology = noun if isinstance(noun, Topology) else noun.problem.topology
+    # Any file can claim any name: what would be larger than it is not even built.
+    if any(int(each) > topology.nodes for each in re.findall(r"[0-9]+", topology.name)):
+        return None
+    try:
+        return topology.name if build(topology.name) == topology else None
+    except AlltoallError:
+        return None

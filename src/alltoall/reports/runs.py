@@ -1,0 +1,83 @@
+"""Measured and predicted times: the JSON of `alltoall run` and of `alltoall simulate`."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from alltoall.errors import FormatError
+from alltoall.ir.files.fields import Json, short, take_int, take_list, take_object
+
+MOST_ROWS = 1_000
+"""More sizes than any run has."""
+
+CURVES = {
+    "throughput": "throughput",
+    "bound_throughput": "certified bound",
+    "native_throughput": "the library's own",
+}
+"""What rows have in bytes a second, and what a chart calls it."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """What one run, or one simulation, found: bytes a second of each curve, by size."""
+
+    of: str
+    title: str
+    bytes: tuple[int, ...]
+    curves: dict[str, tuple[float | None, ...]]
+
+    def content(self) -> dict[str, Any]:
+        """Return what a page has of it."""
+        curves = [{"name": name, "values": list(row)} for name, row in self.curves.items()]
+        return {"of": self.of, "title": self.title, "bytes": list(self.bytes), "curves": curves}
+
+
+def is_run(value: object) -> bool:
+    """Whether parsed JSON is that of a run or a simulation, and no artefact."""
+    return isinstance(value, dict) and "rows" in value and "format" not in value
+
+
+def run_of(value: object, where: str) -> Run:
+    """Return a run from parsed JSON; refuse what is none."""
+    whole = take_object(value, where)
+    rows = [
+        take_object(row, f"{where}: row {index}")
+        for index, row in enumerate(take_list(whole, "rows", where, MOST_ROWS))
+    ]
+    if not rows:
+        raise FormatError(f"{where}: no rows; expected the JSON of `alltoall run` or `simulate`")
+    sizes = tuple(take_int(row, "bytes", where, 2**62) for row in rows)
+    curves = {
+        said: tuple(_rate(row, key, f"{where}: row {index}") for index, row in enumerate(rows))
+        for key, said in CURVES.items()
+    }
+    known = {said: row for said, row in curves.items() if any(each is not None for each in row)}
+    if CURVES["throughput"] not in known:
+        raise FormatError(
+            f"{where}: no throughput in its rows; expected the JSON of `alltoall run` or `simulate`"
+        )
+    return Run(_text(whole, "schedule", "file"), _title(whole), sizes, known)
+
+
+def _rate(row: Json, key: str, here: str) -> float | None:
+    """Return bytes a second; a run outside a testbed has those of ours and the native apart."""
+    apart = row.get({"throughput": "ours", "native_throughput": "native"}.get(key, ""))
+    found = apart.get("throughput") if isinstance(apart, dict) else row.get(key)
+    if found is None:
+        return None
+    if isinstance(found, bool) or not isinstance(found, int | float) or not 0 < found < math.inf:
+        raise FormatError(f"{here}: {key} is {short(found)}; expected a positive number")
+    return float(found)
+
+
+def _title(whole: Json) -> str:
+    if "model" in whole:
+        return f"predicted, {_text(whole, 'model')}"
+    place = _text(whole, "topology", "on")
+    return f"measured on {place}, {_text(whole, 'runtime')}"
+
+
+def _text(whole: Json, *keys: str) -> str:
+    """Return the first of some texts that there is."""
+    return next((whole[key] for key in keys if isinstance(whole.get(key), str)), "")

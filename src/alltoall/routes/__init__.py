@@ -1,0 +1,162 @@
+"""Every routing method, ours and the baselines, behind one signature in one dict."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, cast
+
+import numpy as np
+
+from alltoall.errors import InputError, UsageError
+from alltoall.flows.methods import solve_master
+from alltoall.ir.flow import Status
+from alltoall.ir.problem import Problem
+from alltoall.ir.routes import Routes
+from alltoall.ir.units import normal_units
+from alltoall.paths.candidates import candidate_paths
+from alltoall.paths.shortest import shortest_distances
+from alltoall.registry import Registry, returned
+from alltoall.routes.baselines import BASELINES
+from alltoall.routes.baselines.sssp import route_sssp
+from alltoall.routes.deadlock_free.best import route_deadlock_free
+from alltoall.routes.exact import exact_weights, fewest_chunks
+from alltoall.routes.extp import route_extp
+from alltoall.routes.pmcf import route_pmcf
+from alltoall.routes.robust import route_robust
+from alltoall.routes.single import route_few, route_single
+from alltoall.settings import RouteSettings
+
+Router = Callable[[Problem, RouteSettings], Routes]
+
+
+def _router(_: str, function: Any) -> Router | None:
+    """Return what somebody registers as a method, if it is one of ours: it returns routes."""
+    return cast("Router", function) if returned(function) == Routes.__name__ else None
+
+
+ROUTERS: Registry[Router] = Registry(
+    "method",
+    "alltoall.methods",
+    {
+        "extp": route_extp,
+        "pmcf": route_pmcf,
+        "single": route_single,
+        "few": route_few,
+        "deadlock-free": route_deadlock_free,
+        "robust": route_robust,
+        **BASELINES,
+    },
+    _router,
+)
+"""All methods by name; others are added by `alltoall.register_method`."""
+
+CERTIFYING_METHODS = ("extp", "single", "few", "deadlock-free")
+"""Methods that solve the master program themselves; their certificate is the best there is."""
+
+SEARCHING_METHODS = ("extp", "pmcf", "single", "few", "fptas", "ilp-disjoint", "ilp-shortest")
+"""Methods that search: what a time limit leaves of them may be worse than shortest routes."""
+
+HOP_BYTES = 100
+"""What a link of a route takes of memory until routes are made, layered, checked and saved."""
+
+MOST_ROUTE_BYTES = 8 << 30
+"""Memory beyond which routes are refused rather than made."""
+
+SPLITTING_METHODS = ("extp", "pmcf", "deadlock-free", "robust", "few", "dor", "ewsp", "fptas")
+"""Methods that may give a pair several routes; the others give it one."""
+
+USED_BY: dict[str, tuple[str, ...]] = {
+    "paths": ("pmcf",),
+    "slack": ("pmcf",),
+    "k": ("pmcf",),
+    "max_routes": tuple(
+        each for each in SPLITTING_METHODS if each not in ("deadlock-free", "robust")
+    ),
+    "loss": ("few",),
+    "epsilon": ("fptas",),
+    "shape": ("dor",),
+    "chunks": SPLITTING_METHODS,
+    "robust": ("robust",),
+    "layer_change": ("deadlock-free",),
+    "destination_based": ("single", "deadlock-free", "sssp", "native"),
+    "layers": tuple(each for each in ROUTERS.known if each != "deadlock-free"),
+    "cluster": ("extp", "deadlock-free"),
+}
+"""The methods to which a setting means anything; all settings that are not here, to all.
+
+What others register is given all settings, and takes what it likes."""
+
+
+def route(problem: Problem, method: str = "extp", settings: RouteSettings | None = None) -> Routes:
+    """Return routes by a method, with exact weights and the best certificate that can be had.
+
+    A method that proves little or nothing itself gets the certificate of the master program, so
+    that every gap is measured against the same bound. Where a time limit comes before a method has
+    any routes, or better ones, they are those of `sssp`, and say so: these need a fraction of a
+    second where others take minutes.
+    """
+    if method not in ROUTERS:
+        raise UsageError(f"unknown method {method!r}; expected one of {', '.join(ROUTERS)}")
+    settings = (settings or RouteSettings()).begin()
+    _require_memory(problem)
+    units = normal_units(problem)
+    return units.restored(_exact(_certified(units.problem, method, settings), settings))
+
+
+def _certified(problem: Problem, method: str, settings: RouteSettings) -> Routes:
+    """Return routes of a problem in normal units, with the best certificate."""
+    routes = _best_in_time(problem, method, settings)
+    proven = method in CERTIFYING_METHODS or routes.gap <= settings.solve.gap
+    if proven or settings.solve.out_of_time():
+        return routes
+    certificate = solve_master(problem, settings.solve).certificate
+    if certificate.bound > routes.bound:
+        routes = replace(routes, certificate=certificate)
+    return routes
+
+
+def route_status(routes: Routes, settings: RouteSettings) -> Status:
+    """Return what the certified bound proves of the routes, or why it proves nothing."""
+    late = Status.TIME_LIMIT if settings.solve.out_of_time() else Status.GAP_NOT_REACHED
+    otherwise = Status.INTERRUPTED if settings.solve.stopped() else late
+    return Status.of_gap(routes.gap, settings.solve.gap, otherwise)
+
+
+def _exact(routes: Routes, settings: RouteSettings) -> Routes:
+    """Return the routes with weights that are fractions, small ones where the method may choose.
+
+    It may choose among equally good routes: all of them for extp and pmcf's columns, those of its
+    path set for pmcf else, and the layered ones that it found for deadlock-free.
+    """
+    if routes.method == "extp" or (routes.method == "pmcf" and settings.paths == "columns"):
+        return fewest_chunks(routes, settings, anywhere=True)
+    if routes.method == "pmcf":
+        return fewest_chunks(routes, settings, lambda: candidate_paths(routes.problem, settings))
+    if routes.method == "deadlock-free":
+        return fewest_chunks(routes, settings)
+    return exact_weights(routes)
+
+
+def _best_in_time(problem: Problem, method: str, settings: RouteSettings) -> Routes:
+    """Return the routes of a method; if its search is cut short, those of `sssp` if better."""
+    try:
+        routes = ROUTERS[method](problem, settings)
+        if method not in SEARCHING_METHODS or not settings.solve.out_of_time():
+            return routes
+    except TimeoutError:
+        return route_sssp(problem, settings)
+    return min(routes, route_sssp(problem, settings), key=lambda each: each.time)
+
+
+def _require_memory(problem: Problem) -> None:
+    """Raise, before any route is made, if one shortest route per pair would not fit in memory."""
+    topology, terminals = problem.topology, problem.topology.terminals
+    first = terminals[problem.sources[:1]]
+    hops = shortest_distances(topology, np.ones(topology.links), first)[0][terminals]
+    count = len(problem.sources) * len(terminals)
+    needed = HOP_BYTES * count * float(hops[np.isfinite(hops)].mean())
+    if needed > MOST_ROUTE_BYTES:
+        raise InputError(
+            f"{topology.name}: routes of {count:,} pairs need about {needed / 2**30:.1f} GiB; "
+            f"expected at most {MOST_ROUTE_BYTES / 2**30:g} GiB. Use a smaller topology, or "
+            "`solve`, which lists no routes"
+        )

@@ -1,0 +1,200 @@
+"""Deadlock freedom at scale: an order of all channels, and whole chunks that go forward in it.
+
+The search begins with the best of a few orders (`seeds`), in which chunks are placed quickly, so
+that a time limit always finds an answer. Then the order and the routes answer each other, as in
+`search`, but without a linear program: channels are moved to where the shortest ways of all pairs
+gain most (`places`), then chunks spread over the ways forward (`forward`). Lengths are those that
+prove the unrestricted bound and, a little, what the fullest links cost the chunks. The best order
+seen is improved again, with other draws.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from alltoall.ir.arrays import Floats, Ints
+from alltoall.ir.certificate import Certificate
+from alltoall.ir.news import News
+from alltoall.ir.paths import Paths
+from alltoall.ir.problem import Problem
+from alltoall.ir.routes import Routes
+from alltoall.routes.deadlock_free.forward import FORWARD_RISING_PASSES, Placed, place_forward
+from alltoall.routes.deadlock_free.lanes import Lanes
+from alltoall.routes.deadlock_free.places import Singles, improve, total_distance
+from alltoall.routes.deadlock_free.seeds import first_orders
+from alltoall.settings import RouteSettings
+
+ROUNDS = 30
+"""How often the order and the routes answer each other at most, unless time runs out."""
+
+PATIENT_ROUNDS = 10
+"""Rounds in turn without a better answer after which the search ends."""
+
+QUICK_PASSES = 8
+"""Passes in which chunks spread in each of the first orders, to see which one is best."""
+
+ORDER_IMPROVING_SHARE = 0.7
+"""The share of the time left for which an order is improved; the rest is for chunks in it."""
+
+ORDER_SWEEPS = 24
+"""How often every channel is moved in a round at most, on average."""
+
+WORTHWHILE = 2e-4
+"""A sweep is followed by another if it shortened the ways of all pairs by more than this share."""
+
+READ_PER_CALL = 100_000_000
+"""Distances looked at in one compiled call, so that a time limit is heard in between."""
+
+LEAST_PRICE = 0.05
+"""No link is shorter than this share of the mean: an order has to suit all links a little."""
+
+PRICED = 0.1
+"""The share of what the fullest links cost in the lengths, beside those that prove the bound."""
+
+ALL_CHUNKS = 10_000
+"""Chunks of all pairs up to which shards are cut: where pairs are many, whole shards are fine."""
+
+MOST_CHUNKS_AT_SCALE = 8
+"""Chunks per shard at most."""
+
+
+def route_in_lanes(
+    problem: Problem, layers: int, certificate: Certificate, method: str, settings: RouteSettings
+) -> Routes | None:
+    """Return the fastest routes found in so many layers, None if no order connects all pairs.
+
+    The certificate proves the bound without layers; `layer_change` in the settings lets routes
+    change layer on the way.
+    """
+    search = _Search(Lanes(problem, layers, settings.layer_change), certificate, settings)
+    best = search.best()
+    return None if best is None else search.routes(best, method)
+
+
+@dataclass(frozen=True, eq=False)
+class _Tried:
+    """An order, chunks on their ways in it, and what both are worth: the less, the better.
+
+    That is the time or, where some pairs have no way, the sum of distances.
+    """
+
+    order: Ints
+    placed: Placed | None
+    worth: tuple[float, float]
+
+
+@dataclass(frozen=True, eq=False)
+class _Search:
+    """What a search knows: the lanes, what proves the unrestricted bound, and the settings."""
+
+    lanes: Lanes
+    certificate: Certificate
+    settings: RouteSettings
+
+    def best(self) -> Placed | None:
+        """Return chunks on their ways in the best order found, None if none connects all pairs."""
+        solve, rng = self.settings.solve, np.random.default_rng(self.settings.seed)
+        proof = self._scaled(self.certificate.lengths)
+        firsts = (self._try(each, QUICK_PASSES) for each in first_orders(self.lanes, solve))
+        best = min(firsts, key=lambda tried: tried.worth)
+        prices, stale = [proof], 0
+        for _ in range(ROUNDS):
+            good = best.worth[0] <= self._goal * (1 + 1e-9)
+            if good or stale == PATIENT_ROUNDS or solve.out_of_time():
+                break
+            order = best.order.copy()
+            lengths = (1 - PRICED) * proof + PRICED * np.mean(prices, axis=0)
+            self._improve(order, self._scaled(lengths), rng)
+            tried = self._try(order, FORWARD_RISING_PASSES)
+            if tried.placed is not None:
+                prices.append(tried.placed.lengths)
+            stale = 0 if tried.worth < best.worth else stale + 1
+            best = tried if tried.worth <= best.worth else best
+        return best.placed
+
+    def _try(self, order: Ints, passes: int) -> _Tried:
+        """Place all chunks on ways forward in an order."""
+        late = self.settings.solve.out_of_time
+        placed = place_forward(self.lanes, order, self._cut(), self._goal, late, passes)
+        if placed is None:
+            proof = self._scaled(self.certificate.lengths)
+            return _Tried(order, None, (np.inf, total_distance(order, *self._game(proof))))
+        self._report(placed)
+        return _Tried(order, placed, (placed.time, 0.0))
+
+    def _report(self, placed: Placed) -> None:
+        above = placed.time / self.certificate.bound - 1
+        text = f"an order tried: {above:.2%} above the bound without layers"
+        solve = self.settings.solve
+        solve.report(News.of_gap(text, above, solve.gap))
+
+    @property
+    def _chunks(self) -> int:
+        """Into how many chunks a shard is cut."""
+        pairs = len(self.lanes.problem.demand.pairs()[0])
+        return min(MOST_CHUNKS_AT_SCALE, max(1, ALL_CHUNKS // pairs))
+
+    def _cut(self) -> tuple[Ints, Ints, Floats]:
+        """Return the source, the destination and the size of all chunks."""
+        demand = self.lanes.problem.demand
+        source, destination = (np.repeat(each, self._chunks) for each in demand.pairs())
+        return source, destination, demand.of(source, destination) / self._chunks
+
+    @cached_property
+    def _goal(self) -> float:
+        """Return a time that is good enough: the bound, or the next that whole chunks can have."""
+        problem, bound = self.lanes.problem, self.certificate.bound
+        if not problem.demand.uniform:
+            return bound
+        unit = 1 / (self._chunks * float(problem.topology.capacity.max()))
+        return float(np.ceil(bound / unit * (1 - 1e-9)) * unit)
+
+    def _scaled(self, lengths: Floats) -> Floats:
+        """Return lengths of which none is too short, that times capacity add up to 1."""
+        capacity = self.lanes.problem.topology.capacity
+        least = LEAST_PRICE * float(lengths @ capacity) / len(lengths)
+        longer = np.maximum(lengths, least / capacity)
+        return np.asarray(longer / float(longer @ capacity))
+
+    def _game(self, lengths: Floats) -> tuple[tuple[Ints, Ints], Ints, Singles, Singles]:
+        """Return what an order is played on: ends, terminals, lengths and demands."""
+        lanes = self.lanes
+        wanted = np.ascontiguousarray(lanes.problem.demand.table().T, dtype=np.float32)
+        single = lengths[lanes.link].astype(np.float32)
+        return lanes.ends, lanes.terminals, single / single.mean(), wanted
+
+    def _improve(self, order: Ints, lengths: Floats, rng: np.random.Generator) -> None:
+        """Move channels, in place, until a sweep is no longer worth its time."""
+        late = self.settings.solve.sharing(ORDER_IMPROVING_SHARE).out_of_time
+        terminals, game = self.lanes.terminals.shape[1], self._game(lengths)
+        per_call = 1 + READ_PER_CALL // (2 * terminals * (len(order) + 4 * terminals))
+        before = total_distance(order, *game)
+        for _ in range(ORDER_SWEEPS):
+            for first in range(0, len(order), per_call):
+                if late():
+                    return
+                improve(order, *game, min(per_call, len(order) - first), rng)
+            after = total_distance(order, *game)
+            if after > before * (1 - WORTHWHILE):
+                break
+            before = after
+
+    def routes(self, placed: Placed, method: str) -> Routes:
+        """Return a route per distinct way, weighted by the chunks that take it."""
+        lanes, (source, destination, size) = self.lanes, self._cut()
+        ways = Paths.from_table(source, destination, placed.table)
+        ways, weight = ways.merge_equal(size)
+        uniform = lanes.problem.demand.uniform
+        return Routes(
+            problem=lanes.problem,
+            source=ways.source,
+            destination=ways.destination,
+            start=ways.start,
+            link=lanes.link[ways.link],
+            weight=weight,
+            certificate=self.certificate,
+            method=method,
+            denominator=self._chunks if uniform else None,
+            hop_layer=np.unique(lanes.layer[ways.link], return_inverse=True)[1],
+        )

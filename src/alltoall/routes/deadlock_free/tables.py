@@ -1,0 +1,126 @@
+"""Forwarding tables that are free of deadlocks in one layer, as switches without layers need them.
+
+Every order of the links in which all pairs have a way forward has tables: read from the last link
+to the first, a node takes one that leads to where a way is known already. If every link has one
+back, up*/down* is such an order: towards a root first, then away from it. So there is always an
+answer, but its traffic crowds around the root.
+
+Better orders are those that `route_in_lanes` finds for routes of any kind in one layer. In the
+tables of an order nodes then change their links one after the other (`routes.by_destination`), as
+long as the turns of all tables together close no cycle: the order itself may change on the way.
+Several orders are tried, each several times, and the best tables are returned.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from alltoall.ir.arrays import Ints
+from alltoall.ir.certificate import Certificate
+from alltoall.ir.paths import NOTHING
+from alltoall.ir.problem import Problem
+from alltoall.ir.routes import Routes
+from alltoall.routes.baselines.tables import routes_from_tables
+from alltoall.routes.by_destination import Spreading, fabric_of
+from alltoall.routes.deadlock_free.at_scale import route_in_lanes
+from alltoall.routes.deadlock_free.orders import up_down_orders
+from alltoall.routes.layers.dependencies import dependencies_of, link_orders
+from alltoall.routes.table_loops import tables_in_order
+from alltoall.settings import RouteSettings
+
+ROOTS = 8
+"""Roots of up*/down* orders to choose from: the most central nodes."""
+
+SEARCHED_PAIRS = 10_000
+"""Pairs that are searched for in all tries together: the fewer there are, the more tries."""
+
+MOST_TABLE_TRIES = 4
+"""Orders that are searched for at most, and tries in each."""
+
+SEARCHING_SHARE = 0.5
+"""The share of the time left in which an order is searched for; the rest is for its tables."""
+
+
+Start = tuple[Ints, Ints]
+"""Tables to begin with, and an order of the links in which their ways go forward."""
+
+
+def route_by_tables(
+    problem: Problem,
+    certificate: Certificate,
+    method: str,
+    settings: RouteSettings,
+    first: Routes | None = None,
+) -> Routes | None:
+    """Return the fastest tables found in one layer as routes; None if no order has any.
+
+    The `first` routes in one layer, if there are any, are a start.
+    """
+    rng, goal = np.random.default_rng(settings.seed), _goal(problem, certificate.bound)
+    best: Spreading | None = None
+    for table, order in _starts(problem, certificate, settings, first):
+        for _ in range(_tries(problem)):
+            tried = Spreading(problem, table, order)
+            tried.spread(goal, settings, rng)
+            best = min((each for each in (best, tried) if each), key=lambda each: each.least)
+        if best is not None and (best.least <= goal or settings.solve.out_of_time()):
+            break
+    if best is None:
+        return None
+    routes = routes_from_tables(problem, best.best, method)
+    layer = np.zeros(routes.count, dtype=np.int64)
+    return replace(routes, certificate=certificate, layer=layer)
+
+
+def _starts(
+    problem: Problem, certificate: Certificate, settings: RouteSettings, first: Routes | None
+) -> Iterator[Start]:
+    """Yield starts, the quick ones first."""
+    yield from () if first is None else _of_routes(first)
+    roots = min(ROOTS, problem.topology.nodes)
+    rooted = [
+        each for order in up_down_orders(problem, roots) for each in _in_order(problem, order)
+    ]
+    if rooted:
+        yield min(rooted, key=lambda start: Spreading(problem, *start).time)
+    for attempt in range(_tries(problem)):
+        solving = settings.solve.sharing(SEARCHING_SHARE)
+        searching = replace(settings, seed=settings.seed + attempt, solve=solving)
+        routes = route_in_lanes(problem, 1, certificate, "", searching)
+        yield from () if routes is None else _of_routes(routes)
+
+
+def _of_routes(routes: Routes) -> Iterator[Start]:
+    """Yield the tables of routes in one layer, or others in their order if they have none."""
+    topology = routes.problem.topology
+    order = link_orders(dependencies_of(routes), np.zeros(routes.count, dtype=np.int64))[0]
+    table = np.full((len(topology.terminals), topology.nodes), NOTHING, dtype=np.int64)
+    entry = (routes.destination[routes.path_of_link], topology.tail[routes.link])
+    table[entry] = routes.link
+    if (table[entry] == routes.link).all():
+        yield table, order
+    else:
+        yield from _in_order(routes.problem, order)
+
+
+def _in_order(problem: Problem, order: Ints) -> Iterator[Start]:
+    """Yield tables in an order, if all pairs with a demand have a way."""
+    table = tables_in_order(order, fabric_of(problem.topology))
+    source, destination = problem.demand.pairs()
+    if (table[destination, problem.topology.terminals[source]] != NOTHING).all():
+        yield table, order
+
+
+def _tries(problem: Problem) -> int:
+    """Return how many orders are searched for, and how often tables are spread in each."""
+    pairs = len(problem.demand.pairs()[0])
+    return min(MOST_TABLE_TRIES, max(1, SEARCHED_PAIRS // pairs))
+
+
+def _goal(problem: Problem, bound: float) -> float:
+    """Return a time that is good enough: the bound, or the next that whole shards can have."""
+    if not problem.demand.uniform:
+        return bound
+    unit = 1 / float(problem.topology.capacity.max())
+    return float(np.ceil(bound / unit * (1 - 1e-9)) * unit)

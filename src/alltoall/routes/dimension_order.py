@@ -1,0 +1,127 @@
+"""Dimension order on grids: one route per pair, and orders of the links in which these go forward.
+
+Coordinates are corrected one after the other, each the shorter way round, so that links of a
+dimension never wait for those of an earlier one. Meshes, hypercubes and HyperX then need one
+virtual layer. On a ring, routes wait in a circle unless there is a node through which none goes on:
+a break, one for each line and direction of a layer. A route takes a layer in which it passes none.
+
+Half-way round an even ring both ways are as short. Which one is taken decides the load and the
+layers:
+
+- Sides of which half is even: up from nodes whose coordinates have an even sum, down from the
+  others. Every link gets as much, and no half-way route goes on at an even node (upward), which is
+  where the breaks are: on sides of four, whose only routes of two links are these, they cost
+  nothing. This is e-cube order on the hypercube that the torus is, Gray-coded.
+- Other even sides: every node sends half of its half-way routes either way, by the parity of the
+  other coordinates of both ends.
+
+Two ways to place the breaks are known to do. Evenly around the ring, a layer each, a route passes
+one of them at most per dimension if they are as far apart as it is long; then one layer more than
+there are dimensions is enough. Else two breaks on opposite sides, of which no shortest route passes
+both, in all combinations of the dimensions.
+
+Where routes may change layer, a break is a dateline: a route that comes to one goes on in the next
+layer, and no shortest way round passes it twice. Two layers are enough for any grid.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from alltoall.ir.arrays import Ints
+from alltoall.ir.certificate import Certificate
+from alltoall.ir.grid import Grid, Line
+from alltoall.ir.paths import Paths
+from alltoall.ir.problem import Problem
+from alltoall.ir.routes import Routes
+from alltoall.ir.topology import Topology
+from alltoall.routes.grid_walks import grid_offsets, grid_walks
+from alltoall.routes.weights import routes_from_weights
+
+FREE_SIDE = 4
+"""Rings up to this side need no second layer: their breaks are where no route goes on."""
+
+
+def route_by_dimension(
+    problem: Problem, grid: Grid, certificate: Certificate, method: str
+) -> Routes:
+    """Return one route per pair in dimension order, which say that they are of some method."""
+    topology = problem.topology
+    source, destination = problem.demand.pairs()
+    begin, end = (topology.terminals[each] for each in (source, destination))
+    offset, halfway = grid_offsets(grid, begin, end)
+    moves = np.where(halfway & _goes_down(grid, begin, end), -offset, offset)
+    start, link = grid_walks(topology, grid, begin, moves)
+    paths = Paths(source, destination, start, link)
+    weight = problem.demand.of(source, destination)
+    whole = 1 if problem.demand.uniform else None
+    return routes_from_weights(problem, paths, weight, certificate, method, whole)
+
+
+def _goes_down(grid: Grid, begin: Ints, end: Ints) -> NDArray[np.bool_]:
+    """Return which way half-way routes go, by pair and dimension: see the rules above."""
+    here, there = grid.coordinates[begin], grid.coordinates[end]
+    corrected = np.cumsum(there, axis=1) - there
+    left = here.sum(axis=1, keepdims=True) - np.cumsum(here, axis=1) + here
+    others = there.sum(axis=1, keepdims=True) - there + here.sum(axis=1, keepdims=True)
+    even_half = np.array([side % 4 == 0 for side in grid.shape])
+    return np.asarray(np.where(even_half, corrected + left, others) % 2 == 1)
+
+
+def dimension_orders(topology: Topology, grid: Grid, layers: int) -> Ints:
+    """Return an order of the links for each layer, in which dimension-ordered routes go forward.
+
+    All do if there are layers enough: `enough_layers` of them always are.
+    """
+    axis, places = _places(topology, grid, _breaks(grid, layers))
+    return np.stack([np.lexsort((place, axis)) for place in places]).astype(np.int64)
+
+
+def dateline_order(topology: Topology, grid: Grid, layers: int) -> Ints:
+    """Return an order of all channels: link l in layer k is `k * links + l`.
+
+    With two layers or more all routes in dimension order go forward, if they may change layer.
+    """
+    axis, place = _places(topology, grid, np.zeros((1, len(grid.shape)), dtype=np.int64))
+    layer = np.repeat(np.arange(layers), topology.links)
+    order = np.lexsort((np.tile(place[0], layers), layer, np.tile(axis, layers)))
+    return np.asarray(order, dtype=np.int64)
+
+
+def _places(topology: Topology, grid: Grid, breaks: Ints) -> tuple[Ints, Ints]:
+    """Return the dimension of each link, and how far after each of its breaks [breaks, links]."""
+    tail, head = grid.coordinates[topology.tail], grid.coordinates[topology.head]
+    axis = np.argmax(tail != head, axis=1)
+    every = np.arange(topology.links)
+    side, here = np.array(grid.shape)[axis], tail[every, axis]
+    around = np.array([line is Line.CYCLE for line in grid.lines])[axis]
+    step = head[every, axis] - here
+    down = np.where(around, step % side != 1, step < 0)
+    others = tail.sum(axis=1) - here + down
+    # Upward breaks are at nodes of one parity, downward ones at those of the other.
+    begin = np.where(around, breaks[:, axis] + others % 2, 0)
+    return axis, np.asarray(np.where(down, begin - here, here - begin) % side)
+
+
+def enough_layers(grid: Grid) -> int:
+    """Return a number of layers in which all dimension-ordered routes find room."""
+    return 1 << len(_long_rings(grid))
+
+
+def _long_rings(grid: Grid) -> list[int]:
+    kinds = zip(grid.shape, grid.lines, strict=True)
+    return [axis for axis, (side, line) in enumerate(kinds) if _is_long(side, line)]
+
+
+def _is_long(side: int, line: Line) -> bool:
+    return line is Line.CYCLE and side > FREE_SIDE
+
+
+def _breaks(grid: Grid, layers: int) -> Ints:
+    """Return where the rings of each dimension are broken, shape [layers, dimensions]."""
+    side, layer = np.array(grid.shape), np.arange(layers)[:, None]
+    if layers < enough_layers(grid):
+        return np.asarray(layer * side // layers)
+    far = np.zeros((layers, len(side)), dtype=np.int64)
+    for bit, axis in enumerate(_long_rings(grid)):
+        far[:, axis] = layer[:, 0] >> bit & 1
+    return np.asarray(far * (side // 2))

@@ -1,0 +1,41 @@
+"""MCF-extP: the flow per source, and the widest paths that it is made of.
+
+For each pair: find the path whose narrowest link is widest, take that width off all its links, and
+repeat until nothing is left. The flow conserves exactly, so the widths add up to the demand and no
+link carries more than the optimal flow put on it.
+"""
+
+from alltoall.flows.decompose import widest_paths
+from alltoall.flows.methods import solve_sources
+from alltoall.flows.workers import require_cluster
+from alltoall.ir.flow import Flow
+from alltoall.ir.problem import Problem
+from alltoall.ir.routes import Routes
+from alltoall.routes.weights import routes_from_weights
+from alltoall.settings import RouteSettings, SolveSettings
+
+FLOW_SHARE = 0.5
+"""The share of the time for the program; the rest is for its paths."""
+
+
+def route_extp(problem: Problem, settings: RouteSettings) -> Routes:
+    """Solve the master program and extract widest paths.
+
+    A time limit ends the program early enough to find the paths of what it has; raise TimeoutError
+    if even those come too late.
+    """
+    settings = settings.begin()
+    require_cluster(settings.solve)
+    flow = solve_sources(problem, settings.solve.sharing(FLOW_SHARE))
+    return routes_of_flow(flow, settings.solve)
+
+
+def routes_of_flow(
+    flow: Flow, settings: SolveSettings | None = None, method: str = "extp"
+) -> Routes:
+    """Return the widest paths of a flow as routes; the load of no link grows.
+
+    Raise TimeoutError if the time limit comes first.
+    """
+    paths, weight = widest_paths(flow, (settings or SolveSettings()).begin())
+    return routes_from_weights(flow.problem, paths, weight, flow.certificate, method)

@@ -1,0 +1,189 @@
+"""Virtual layers: which routes may share one without ever waiting for each other in a circle.
+
+All algorithms share one signature and sit in `LAYERINGS`:
+
+- `lash` and `lash-sequential`: see `routes.layers.lash`.
+- `df-sssp` (Domke, Hoefler and Nagel, "Deadlock-free oblivious routing for arbitrary topologies",
+  IPDPS 2011): see `routes.layers.cycles`.
+
+Which routes one starts from matters as much as how they are packed. On a grid, routes in dimension
+order are often as fast as any and need the fewest layers that are known, so `fewest_layers` tries
+those too (`routes.dimension_order`); elsewhere it reroutes those that need the last layers
+(`routes.layers.reroute`).
+"""
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+from alltoall.errors import InputError, UsageError
+from alltoall.ir.arrays import Ints
+from alltoall.ir.find_grid import grid_of
+from alltoall.ir.routes import Routes
+from alltoall.routes.by_destination import METHOD as BY_DESTINATION
+from alltoall.routes.dimension_order import route_by_dimension
+from alltoall.routes.layers.cycles import break_cycles
+from alltoall.routes.layers.lash import lash, lash_sequential
+from alltoall.routes.layers.reroute import Rerouting
+from alltoall.routes.weights import NO_LOSS
+from alltoall.settings import SolveSettings
+
+Layering = Callable[[Routes, int, SolveSettings], Ints]
+
+FREE_TO_CHOOSE = ("extp", "single", "few")
+"""Methods that promise a time and a number of routes per pair, and no particular routes."""
+
+TABLE_METHODS = ("sssp", "native", BY_DESTINATION)
+"""Methods with one next link per node and destination."""
+
+DIMENSION, REROUTED = "routes in dimension order", "other routes"
+"""How notes call what is taken instead of the given routes."""
+
+
+def assign_layers(
+    routes: Routes,
+    algorithm: str = "lash-sequential",
+    max_layers: int | None = None,
+    seed: int = 0,
+    settings: SolveSettings | None = None,
+) -> Routes:
+    """Return the routes with a virtual layer each, so that no layer can deadlock.
+
+    A time limit in the settings shortens the search for few layers; raise TimeoutError if not even
+    a first assignment ends in time.
+    """
+    if algorithm not in LAYERINGS:
+        known = ", ".join(LAYERINGS)
+        raise UsageError(f"unknown layering {algorithm!r}; expected one of {known}")
+    settings = (settings or SolveSettings()).begin()
+    settings.check_time()
+    layered = replace(routes, layer=LAYERINGS[algorithm](routes, seed, settings))
+    return _within(layered, algorithm, max_layers)
+
+
+def _within(layered: Routes, algorithm: str, max_layers: int | None) -> Routes:
+    """Return the routes if they need no more layers than are allowed, else raise."""
+    needed = layered.layers or 0
+    if max_layers is not None and needed > max_layers:
+        raise InputError(
+            f"{algorithm} needs {needed} virtual layers for these {layered.count} routes and "
+            f"{max_layers} are allowed; allow {needed}, try another of {', '.join(LAYERINGS)}, or "
+            f"compute routes for so many layers ({_for_layers(layered)})"
+        )
+    return layered
+
+
+def _for_layers(routes: Routes) -> str:
+    """Return the options that compute routes of the same kind for a number of layers."""
+    tables = " --destination-based" if routes.method in TABLE_METHODS else ""
+    return f"--method deadlock-free{tables}"
+
+
+def layers_in_time(
+    routes: Routes, algorithm: str, max_layers: int | None, settings: SolveSettings
+) -> tuple[Routes, tuple[str, ...]]:
+    """Return the routes with layers, or without and a note that says so if time runs out."""
+    settings.report("assigning layers")
+    try:
+        return fewest_layers(routes, algorithm, max_layers, settings)
+    except TimeoutError:
+        return routes, (
+            f"{settings.why_late()} came before all {routes.count:,} routes had a layer, so they "
+            "have none and may deadlock; allow more time, or leave out layers on fabrics that need "
+            "none",
+        )
+
+
+def fewest_layers(
+    routes: Routes, algorithm: str, max_layers: int | None, settings: SolveSettings
+) -> tuple[Routes, tuple[str, ...]]:
+    """Return layered routes, the given ones or others, and what there is to choose.
+
+    Where the method may choose its routes, and `lash-sequential` their layers, others are taken
+    that are as fast in fewer layers: in dimension order on a grid, else rerouted within earlier
+    layers. Slower ones are taken where more layers are needed than are allowed, the fastest there
+    are. A note says so, or that the two differ in time.
+    """
+    mine = assign_layers(routes, algorithm, settings=settings)
+    if algorithm != "lash-sequential" or mine.method not in FREE_TO_CHOOSE or mine.layers == 1:
+        return _within(mine, algorithm, max_layers), ()
+    others = _others(mine, max_layers, settings)
+    fast = [each for each in others if each.routes.time <= mine.time * (1 + NO_LOSS)]
+    best = min(fast, key=_layers, default=_Other("", mine))
+    notes = _as_fast(mine, best) if best.routes is not mine else ()
+    slower = [each for each in others if _layers(each) < _layers(best) and each not in fast]
+    if max_layers is not None and _layers(best) > max_layers:
+        fitting = [each for each in slower if _layers(each) <= max_layers]
+        if fitting:
+            chosen = min(fitting, key=lambda each: each.routes.time)
+            return chosen.routes, (f"{chosen.how}: {_points(chosen, _Other('', mine))}",)
+    elif slower:
+        notes += (_another_choice(min(slower, key=lambda each: each.routes.time), best),)
+    return _within(best.routes, algorithm, max_layers), notes
+
+
+@dataclass(frozen=True, eq=False)
+class _Other:
+    """Layered routes, and how they were made."""
+
+    how: str
+    routes: Routes
+
+
+def _layers(other: _Other) -> int:
+    return other.routes.layers or 0
+
+
+def _as_fast(mine: Routes, other: _Other) -> tuple[str, ...]:
+    return (f"{other.how}: as fast, {_layers(other)} instead of {mine.layers} layers",)
+
+
+def _points(slower: _Other, faster: _Other) -> str:
+    """Word two points between which the user may choose."""
+    slow, fast = (
+        f"time {each.routes.time:.9g}, layers {_layers(each)}" for each in (slower, faster)
+    )
+    return f"{slow}; instead of {fast}"
+
+
+def _another_choice(slower: _Other, best: _Other) -> str:
+    option = f"(--max-layers {_layers(best) - 1})"
+    return f"another choice: {slower.how} {option}: {_points(slower, best)}"
+
+
+def _others(mine: Routes, max_layers: int | None, settings: SolveSettings) -> list[_Other]:
+    """Return other routes in fewer layers: in dimension order, and rerouted where that is none."""
+    dimension = _by_dimension(mine, settings)
+    found = [] if dimension is None else [_Other(DIMENSION, dimension)]
+    if dimension is not None and dimension.time <= mine.time * (1 + NO_LOSS):
+        return found
+    rerouting = Rerouting(mine, settings)
+    tried = list(rerouting.as_fast())
+    if max_layers is not None and all((each.layers or 0) > max_layers for each in tried if each):
+        tried.append(rerouting.within(max_layers) if 0 < max_layers < (mine.layers or 0) else None)
+    return found + [_Other(REROUTED, each) for each in tried if each is not None]
+
+
+def _by_dimension(mine: Routes, settings: SolveSettings) -> Routes | None:
+    """Return layered routes in dimension order if they need fewer layers, and there are any."""
+    grid = grid_of(mine.problem.topology)
+    if grid is None:
+        return None
+    routes = route_by_dimension(mine.problem, grid, mine.certificate, mine.method)
+    with suppress(TimeoutError):
+        other = assign_layers(routes, settings=settings)
+        return other if (other.layers or 0) < (mine.layers or 0) else None
+    return None
+
+
+def df_sssp(routes: Routes, seed: int, settings: SolveSettings) -> Ints:
+    """Move routes that close cycles to the next layer: see `routes.layers.cycles`."""
+    return break_cycles(routes, seed, settings.out_of_time)
+
+
+LAYERINGS: dict[str, Layering] = {
+    "lash": lash,
+    "lash-sequential": lash_sequential,
+    "df-sssp": df_sssp,
+}
+"""Every layer assignment, by its name on the command line."""

@@ -1,0 +1,170 @@
+"""`lash` and `lash-sequential`: fill layers with routes, one route after the other.
+
+- `lash` (Skeie, Lysne and Theiss, "Layered shortest path (LASH) routing in irregular system area
+  networks", IPDPS 2002): every route, in the order in which the routes come, goes into the first
+  layer in which it closes no cycle of channel dependencies.
+- `lash-sequential` (the paper's variant): one layer is filled as far as possible, then the next.
+  Filled in the same order, layers one after the other hold exactly what `lash` puts into them, so
+  what the variant gains comes from looking at what is left before each layer: see `ORDERS`. A
+  packing with one order throughout is made for each of them; one that takes, layer by layer, the
+  order that places most dependencies; packings in which the sources come in random order; and one
+  by orders of the links instead of the routes (`routes.layers.orders`). On a grid, the orders of
+  the links that suit dimension-ordered routes come first (`routes.dimension_order`). The fewest
+  layers win, the earlier packing if equal. For very many routes only the packings by orders of the
+  links, which cost a tenth, are made.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+
+import numpy as np
+
+from alltoall.flows import sizes
+from alltoall.ir.arrays import Floats, Ints
+from alltoall.ir.find_grid import grid_of
+from alltoall.ir.routes import Routes
+from alltoall.routes.layers.by_dimension import pack_by_dimension
+from alltoall.routes.layers.dependencies import (
+    Dependencies,
+    circular_route,
+    dependencies_of,
+    fill_layer,
+    turn_weights,
+)
+from alltoall.routes.layers.orders import pack_by_orders
+from alltoall.settings import Late, SolveSettings
+
+Order = Callable[[Routes, Dependencies, Ints], Floats]
+
+SHUFFLES = 30
+"""How often `lash-sequential` tries the sources in random order, if the routes are few."""
+
+SHUFFLE_WORK = 1_000_000
+"""Dependencies of all routes, times shuffles, that are worth the time."""
+
+OFFERING_SHARE = 0.5
+"""The share of the time left for which routes are offered in other orders."""
+
+
+def lash(routes: Routes, _: int, settings: SolveSettings) -> Ints:
+    """Put each route, in the order given, into the first layer that it cannot deadlock."""
+    return first_fit(routes, dependencies_of(routes), _as_given, settings.out_of_time)
+
+
+def lash_sequential(routes: Routes, seed: int, settings: SolveSettings) -> Ints:
+    """Fill layer after layer, in several orders, and return the packing of fewest layers."""
+    dependencies = dependencies_of(routes)
+    if len(dependencies.turn) > sizes.OFFERED_DEPENDENCIES:
+        best = pack_by_orders(dependencies, seed, settings)
+        return _fewer_by_dimension(routes, dependencies, best)
+    best = first_fit(routes, dependencies, _as_given, settings.out_of_time)
+    best = _fewer_by_dimension(routes, dependencies, best)
+    return _improved(best, routes, dependencies, seed, settings)
+
+
+def _fewer_by_dimension(routes: Routes, dependencies: Dependencies, best: Ints) -> Ints:
+    """Return a packing of fewer layers than `best` if dimension orders of a grid allow one."""
+    topology = routes.problem.topology
+    grid = grid_of(topology) if best.max() > 0 else None
+    if grid is None:
+        return best
+    packing = pack_by_dimension(topology, grid, dependencies, int(best.max()))
+    return best if packing is None else packing[0]
+
+
+def _improved(
+    best: Ints, routes: Routes, dependencies: Dependencies, seed: int, settings: SolveSettings
+) -> Ints:
+    """Return the packing of fewest layers that other orders lead to in time."""
+    late = settings.sharing(OFFERING_SHARE).out_of_time
+    with suppress(TimeoutError):
+        for orders in _attempts(routes, dependencies, seed):
+            # Two layers cannot be improved on: that one would do is seen at the first attempt.
+            if best.max() < 2 or late():
+                break
+            packing = pack(routes, dependencies, orders, int(best.max()), settings.out_of_time)
+            best = best if packing is None else packing
+        by_orders = pack_by_orders(dependencies, seed, settings) if best.max() > 1 else best
+        return min(best, by_orders, key=lambda layer: int(layer.max()))
+    return best
+
+
+def _attempts(routes: Routes, dependencies: Dependencies, seed: int) -> Iterator[Sequence[Order]]:
+    yield from ([order] for order in ORDERS)
+    yield ORDERS
+    rng = np.random.default_rng(seed)
+    terminals = len(routes.problem.topology.terminals)
+    for _ in range(min(SHUFFLES, SHUFFLE_WORK // max(1, len(dependencies.turn)))):
+        place = rng.permutation(terminals)
+        yield [_by(place[routes.source])]
+
+
+def first_fit(routes: Routes, dependencies: Dependencies, order: Order, late: Late) -> Ints:
+    """Put each route into the first layer that takes it: the same as filling layer by layer."""
+    layer = pack(routes, dependencies, [order], routes.count, late)
+    if layer is None:
+        raise circular_route()
+    return layer
+
+
+def pack(
+    routes: Routes, dependencies: Dependencies, orders: Sequence[Order], limit: int, late: Late
+) -> Ints | None:
+    """Fill layers until all routes have one; of several orders, each layer takes the fullest.
+
+    Return None if `limit` layers do not hold them all.
+    """
+    layer = np.zeros(routes.count, dtype=np.int64)
+    left = np.flatnonzero(dependencies.length)
+    for level in range(limit):
+        fillings = [_filled(routes, dependencies, left, order, late) for order in orders]
+        taken = max(fillings, key=lambda mine: int(dependencies.length[mine].sum()))
+        layer[taken] = level
+        left = np.setdiff1d(left, taken, assume_unique=True)
+        if not len(left):
+            return layer
+    return None
+
+
+def _filled(
+    routes: Routes, dependencies: Dependencies, left: Ints, order: Order, late: Late
+) -> Ints:
+    """Return the routes that one layer takes if they are offered in a certain order."""
+    offered = left[np.argsort(order(routes, dependencies, left), kind="stable")]
+    taken, _ = fill_layer(dependencies, offered, late)
+    return np.flatnonzero(taken)
+
+
+def _by(key: Ints) -> Order:
+    return lambda _, __, left: key[left].astype(np.float64)
+
+
+def _as_given(_: Routes, __: Dependencies, left: Ints) -> Floats:
+    return np.zeros(len(left))
+
+
+def longest_first(_: Routes, dependencies: Dependencies, left: Ints) -> Floats:
+    """Offer the routes of most dependencies first: they are the hardest to place."""
+    return -dependencies.length[left].astype(np.float64)
+
+
+def _by_source(routes: Routes, _: Dependencies, left: Ints) -> Floats:
+    return routes.source[left].astype(np.float64)
+
+
+def _by_destination(routes: Routes, _: Dependencies, left: Ints) -> Floats:
+    return routes.destination[left].astype(np.float64)
+
+
+def _beaten_track_first(_: Routes, dependencies: Dependencies, left: Ints) -> Floats:
+    """Return minus how many of the routes left share a dependency of each, on average."""
+    alive = np.zeros(dependencies.routes)
+    alive[left] = 1.0
+    popular = turn_weights(dependencies, alive)
+    total = np.concatenate(([0.0], np.cumsum(popular[dependencies.turn])))
+    shared = total[dependencies.start[1:]] - total[dependencies.start[:-1]]
+    return -shared[left] / dependencies.length[left]
+
+
+ORDERS: Sequence[Order] = (longest_first, _by_source, _by_destination, _beaten_track_first)
+"""The orders in which `lash-sequential` offers the routes that are left to a new layer."""

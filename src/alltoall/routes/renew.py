@@ -1,0 +1,239 @@
+"""After a failure: new routes that begin where the last ones were.
+
+Links or nodes are gone, and what led over them has to move. Moving only that is a repair, and a bad
+one where links were full: the node that lost a link is a bottleneck, and what others send through
+it had better go elsewhere. So the displaced routes take the cheapest paths, and then all routes
+respond to prices for some passes (`best_response`), from where they are, until their time is
+within the gap of the bound. That is the best of the last lengths, which prove something on any
+graph, of the links at each node that lost one, and of the prices on the way; where it leaves more
+than the gap, some steps of the first-order method raise it.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from alltoall.errors import InputError
+from alltoall.flows.certificate import certify
+from alltoall.flows.first_order import raise_bound, search_from
+from alltoall.flows.groups import by_source
+from alltoall.flows.guess import Guess
+from alltoall.flows.matching import NOWHERE, matching_links, matching_nodes
+from alltoall.flows.program import whole_program
+from alltoall.ir.arrays import Floats, Ints
+from alltoall.ir.certificate import Certificate
+from alltoall.ir.paths import NOTHING, Paths
+from alltoall.ir.problem import Problem
+from alltoall.ir.routes import Routes
+from alltoall.ir.topology import Topology
+from alltoall.paths.any_path import Chunks, Table
+from alltoall.paths.shortest import shortest_distances
+from alltoall.routes.best_response import respond_from
+from alltoall.routes.by_destination import METHOD as BY_DESTINATION
+from alltoall.routes.single import COARSE_BOUND_GAP
+from alltoall.routes.weights import routes_from_weights
+from alltoall.settings import SolveSettings
+
+DETOUR_HOPS = 6
+"""How many more hops than the longest of the last routes a new one may have."""
+
+RENEWING_PASSES = (15, 30)
+"""Passes of responses while prices grow steeper: few mostly do, and if not, more of them follow."""
+
+RAISES, STEPS_OF_A_RAISE = 3, 150
+"""How often, and by how many steps at most, the bound is raised until it proves the gap: so few
+that no flow is made exact on the way."""
+
+MOST_RAISED = 20_000_000
+"""Flow variables up to which steps raise the bound."""
+
+
+@dataclass(frozen=True, eq=False)
+class Renewed:
+    """New routes, and what they are to be held against.
+
+    `repaired` is the time if only what is displaced moves, `unserved` the share of the demand that
+    the last routes, as they are, no longer deliver, and `moved` the routes that are not the same.
+    """
+
+    routes: Routes
+    repaired: float
+    unserved: float
+    moved: int
+
+    def losses(self) -> dict[str, float | None]:
+        """Return what the last routes lose, as plain values."""
+        loss = self.repaired / self.routes.bound - 1 if self.routes.bound > 0 else None
+        return {"unserved": self.unserved, "repaired_gap": loss}
+
+    def summary(self) -> dict[str, Any]:
+        """Return what the last routes lose, and how many moved, as plain values."""
+        return {**self.losses(), "moved": self.moved}
+
+
+def renew_routes(problem: Problem, last: Routes, settings: SolveSettings) -> Renewed:
+    """Return routes for a problem a little different from that of the last ones."""
+    settings = settings.begin()
+    cut, source, destination, table = _carried_over(problem, last, _most_hops(problem))
+    proof = certify(problem, _lengths(problem, last))
+    displaced, before = table[:, 0] == NOTHING, table.copy()
+    repaired, best, proof = _responded(problem, (source, destination), cut, table, proof, settings)
+    paths = Paths.from_table(source, destination, best)
+    paths, weight = paths.merge_equal(cut.size)
+    # Routes that move need not go on together where they meet.
+    method = "single" if last.method == BY_DESTINATION else last.method
+    routes = routes_from_weights(problem, paths, weight, proof, method, last.denominator)
+    return Renewed(
+        routes,
+        repaired=repaired,
+        unserved=float(cut.size[displaced].sum() / cut.size.sum()),
+        moved=int((before != best).any(axis=1).sum()),
+    )
+
+
+def _responded(
+    problem: Problem,
+    ends: tuple[Ints, Ints],
+    cut: Chunks,
+    table: Table,
+    proof: Certificate,
+    settings: SolveSettings,
+) -> tuple[float, Table, Certificate]:
+    """Return the time if only what has no path moves, paths after all respond, and their proof."""
+    repaired = 0.0
+    for passes in RENEWING_PASSES:
+        placed, table, charged = respond_from(
+            problem.topology, cut, table, proof.bound, passes, settings
+        )
+        # Of the second round these are the paths that it begins with.
+        repaired = repaired or _time(problem, Paths.from_table(*ends, placed), cut.size)
+        proof = certify(problem, [proof.lengths, *_means(charged)])
+        paths = Paths.from_table(*ends, table)
+        proof = _raised(problem, paths, cut.size, proof, settings)
+        if _time(problem, paths, cut.size) <= proof.bound * (1 + settings.gap):
+            break
+    return repaired, table, proof
+
+
+def _time(problem: Problem, paths: Paths, size: Floats) -> float:
+    """Return the largest load of chunks on paths over capacity."""
+    topology = problem.topology
+    return float((paths.load(size, topology.links) / topology.capacity).max())
+
+
+def _raised(
+    problem: Problem, paths: Paths, size: Floats, proof: Certificate, settings: SolveSettings
+) -> Certificate:
+    """Return a proof that paths are within the gap, or a better one than the given, by some steps.
+
+    The first-order method begins with the loads of the paths and the lengths of the proof.
+    """
+    enough = _time(problem, paths, size) / (1 + settings.gap)
+    program = whole_program(problem, by_source(problem))
+    if proof.bound >= enough or program.variables > MOST_RAISED:
+        return proof
+    coarse = replace(settings, gap=max(settings.gap, COARSE_BOUND_GAP))
+    search = search_from(program, coarse, Guess(program.volumes_of(paths, size), proof.lengths))
+    for _ in range(RAISES):
+        if search.bound >= enough or settings.out_of_time():
+            break
+        raise_bound(search, enough, STEPS_OF_A_RAISE)
+    return Certificate(search.best_lengths, search.bound)
+
+
+def _carried_over(problem: Problem, last: Routes, hops: int) -> tuple[Chunks, Ints, Ints, Table]:
+    """Return a chunk per last route, and per pair that had none, with its path if it is left.
+
+    They are sorted by their start; a path of which a link is gone is an empty row.
+    """
+    new, old = problem.topology, last.problem.topology
+    node = matching_nodes(old, new)
+    known = np.flatnonzero(node != NOWHERE)
+    new_link = _inverse(matching_links(old, new, node), old.links)
+    new_node = np.full(old.nodes, NOWHERE, dtype=np.int64)
+    new_node[node[known]] = known
+    place = _inverse(new.terminals, new.nodes)
+    ends = [
+        np.where(at != NOWHERE, place[at], NOWHERE)
+        for at in (new_node[old.terminals[each]] for each in (last.source, last.destination))
+    ]
+    wanted = problem.demand.of(np.maximum(ends[0], 0), np.maximum(ends[1], 0))
+    stays = np.flatnonzero((ends[0] != NOWHERE) & (ends[1] != NOWHERE) & (wanted > 0))
+    size = (last.weight / last.problem.demand.of(last.source, last.destination) * wanted)[stays]
+    old_table = last.table()[stays]
+    table = np.where(old_table == NOTHING, NOTHING, new_link[old_table])
+    table[((table == NOTHING) & (old_table != NOTHING)).any(axis=1)] = NOTHING
+    fresh = _pairs_without(problem, ends[0][stays], ends[1][stays])
+    source, destination = (np.concatenate((ends[side][stays], fresh[side])) for side in range(2))
+    size = np.concatenate((size, problem.demand.of(*fresh)))
+    width = old_table.shape[1]  # Those of chunks may pass a switch more than once.
+    room = max(width, min(new.nodes - 1, max(hops, width) + DETOUR_HOPS))
+    whole = np.full((len(source), room), NOTHING, dtype=np.int32)
+    whole[: len(stays), :width] = table
+    order = np.argsort(new.terminals[source], kind="stable")
+    source, destination = source[order], destination[order]
+    cut = Chunks(new.terminals[source], new.terminals[destination], size[order])
+    return cut, source, destination, whole[order]
+
+
+def _inverse(forward: Ints, count: int) -> Ints:
+    """Return where each of `count` numbers stands in `forward`, or NOWHERE."""
+    back = np.full(count, NOWHERE, dtype=np.int64)
+    there = np.flatnonzero(forward != NOWHERE)
+    back[forward[there]] = there
+    return back
+
+
+def _pairs_without(problem: Problem, source: Ints, destination: Ints) -> tuple[Ints, Ints]:
+    """Return the pairs that want something and are not among those given."""
+    terminals = len(problem.topology.terminals)
+    wanted, there = problem.demand.pairs(), source * terminals + destination
+    fresh = ~np.isin(wanted[0] * terminals + wanted[1], there)
+    return wanted[0][fresh], wanted[1][fresh]
+
+
+def _most_hops(problem: Problem) -> int:
+    """Return the hops between the pair that is furthest apart; refuse pairs that nothing joins."""
+    topology, (source, destination) = problem.topology, problem.demand.pairs()
+    starts = topology.terminals[problem.sources]
+    hops = shortest_distances(topology, np.ones(topology.links), starts)
+    apart = hops[np.searchsorted(problem.sources, source), topology.terminals[destination]]
+    lost = np.flatnonzero(~np.isfinite(apart))
+    if len(lost):
+        ends = [topology.terminal_name(int(each[lost[0]])) for each in (source, destination)]
+        raise InputError(
+            f"{topology.name}: nothing leads from node {ends[0]} to node {ends[1]} any more; "
+            "expected a topology that still connects all pairs"
+        )
+    return int(apart.max())
+
+
+def _lengths(problem: Problem, last: Routes) -> list[Floats]:
+    """Return the last lengths, and those of the links at nodes that lost some."""
+    new, old = problem.topology, last.problem.topology
+    node = matching_nodes(old, new)
+    link = matching_links(old, new, node)
+    lengths = np.full(new.links, last.certificate.lengths.mean())
+    lengths[link != NOWHERE] = last.certificate.lengths[link[link != NOWHERE]]
+    return [lengths, *_cuts(new, old, node)]
+
+
+def _means(charged: list[Floats]) -> list[Floats]:
+    """Return the means of what was charged over some of the passes: none is always the best."""
+    count = len(charged)
+    parts = (charged[count * low // 6 : count * (low + 2) // 6] for low in range(5))
+    return [np.mean(part, axis=0) for part in parts if part]
+
+
+def _cuts(new: Topology, old: Topology, node: Ints) -> list[Floats]:
+    """Return lengths of 1 on all links out of, or into, each node that has fewer than before."""
+    known = node != NOWHERE
+    cuts = []
+    for degree, before, ends in (
+        (new.out_degree, old.out_degree, new.tail),
+        (new.in_degree, old.in_degree, new.head),
+    ):
+        fewer = np.flatnonzero(known & (degree < before[np.maximum(node, 0)]))
+        cuts += [(ends == each).astype(np.float64) for each in fewer]
+    return cuts

@@ -1,0 +1,250 @@
+"""`robust`: a template, fixed shares of every pair on its routes, for a family of demands.
+
+Over shares x[p] of the paths p of each pair, and demands D of the family, each with its own bound
+B(D) on the time of any routes:
+
+    minimise    the mean over D of  max over links l of  load[l] / (cap[l] B(D))
+    where       load[l]  =  sum over p with l in p of  x[p] D(pair of p),   x >= 0, sum 1 per pair
+
+and for given demands, or for the hose model, the worst D in the place of the mean. Both are convex:
+nothing better is missed but for the paths, which are the shortest ones and those up to two hops
+longer.
+
+It is solved by mirror descent: shares are multiplied by exp(-step * gradient) and averaged over the
+second half of all steps. In every step the demands are drawn anew, so there are none that shares
+could fit by chance; of the hose model they are the permutations that are worst for the shares of
+that step. Where translations map the network to itself, they map the family too, and of convex
+objectives the average over them is no worse: paths that are images of each other have one share.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from alltoall.errors import InputError
+from alltoall.flows.certificate import certify
+from alltoall.flows.symmetry.translations import Translations, find_translations
+from alltoall.ir.arrays import Floats, Ints, products, starts_of
+from alltoall.ir.demand import Demand
+from alltoall.ir.paths import Paths
+from alltoall.ir.problem import Problem
+from alltoall.ir.routes import Routes
+from alltoall.paths.candidates import candidate_paths
+from alltoall.paths.shortest import shortest_distances
+from alltoall.routes.skews import SKEW, Family, worst_permutations
+from alltoall.routes.weights import routes_from_weights
+from alltoall.settings import RouteSettings
+
+METHOD = "robust"
+"""Its name among the methods, which its answers carry."""
+
+STEPS = 400
+"""Steps of mirror descent; the shares are those of the second half, on average."""
+
+BATCH = 48
+"""Demands that are drawn in every step; 16 lose 0.8 points more of pairs, 128 save 0.2."""
+
+LINK_STEEPNESS = 40.0
+"""How sharply the fullest links count: e to the power of this for a load of all of the bound."""
+
+FIRST_STEP, HALVED_AFTER = 0.2, 30
+"""The first step, in multiples of the mean gradient, and the steps after which it is half of it."""
+
+LONGER = 2
+"""Hops that a path may be longer than a shortest one, where there are not too many such paths."""
+
+ENOUGH_PATHS = 60_000
+"""Paths of all pairs beyond which longer ones are left out: a step takes time for each."""
+
+FEWER_HOPS = 0.5
+"""How much smaller the first share of a path is for a hop more, as a power of e."""
+
+LEAST_SHARE = 0.01
+"""Shares of a pair below which a route is not worth having."""
+
+MOST_PATHS = 400_000
+"""Paths of all pairs beyond which shares are not looked for."""
+
+MOST_CELLS = 50_000_000
+"""Links times pairs up to which the worst permutations of the hose model are looked for."""
+
+
+def route_robust(problem: Problem, settings: RouteSettings) -> Routes:
+    """Return routes whose shares serve a family of demands; `skew` unless settings name others."""
+    settings = settings.begin()
+    family = Family(problem, settings.robust or (SKEW,))
+    pool = _pool(problem, settings)
+    share = _descend(pool, family, settings)
+    kept = np.where(share >= LEAST_SHARE, share, 0.0)[pool.variable]
+    weight = kept * problem.demand.of(pool.paths.source, pool.paths.destination)
+    order = np.argsort(pool.pair, kind="stable")
+    return routes_from_weights(
+        problem, pool.paths.select(order), weight[order], certify(problem, []), METHOD
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Pool:
+    """Candidate paths of all pairs; those that are images of each other have one `variable`.
+
+    `first` is the pair of each variable, and `crossing` [links, paths] what a unit on a path takes
+    of the time of a link.
+    """
+
+    problem: Problem
+    paths: Paths
+    pair: Ints
+    variable: Ints
+    first: Ints
+    hops: Ints
+    crossing: csr_array
+
+    def shares(self, logs: Floats) -> Floats:
+        """Return shares in proportion to the exponents of logarithms; those of a pair add to 1."""
+        cells = len(self.problem.topology.terminals) ** 2
+        top = np.full(cells, -np.inf)
+        np.maximum.at(top, self.first, logs)
+        share = np.exp(logs - top[self.first])
+        return np.asarray(share / np.bincount(self.first, share, cells)[self.first])
+
+
+def _pool(problem: Problem, settings: RouteSettings) -> _Pool:
+    """Return all candidate paths, found for one source of each orbit of translations."""
+    topology = problem.topology
+    translations = find_translations(problem, settings.solve.symmetry)
+    one = _candidates(problem, translations, settings)
+    moved = topology.position[translations.members[:, topology.terminals]]
+    paths = Paths(
+        moved[:, one.source].ravel(),
+        moved[:, one.destination].ravel(),
+        starts_of(np.tile(one.hops, translations.order)),
+        translations.link_members[:, one.link].ravel(),
+    )
+    crossing = csr_array(
+        (1 / topology.capacity[paths.link], (paths.link, paths.path_of_link)),
+        shape=(topology.links, paths.count),
+    )
+    variable = np.tile(np.arange(one.count), translations.order)
+    size = len(topology.terminals)
+    return _Pool(problem, paths, paths.pair(size), variable, one.pair(size), one.hops, crossing)
+
+
+def _candidates(problem: Problem, translations: Translations, settings: RouteSettings) -> Paths:
+    """Return the paths of the first sources: the shortest, and longer ones while they are few."""
+    part, order = _first_sources(problem, translations), translations.order
+    found = candidate_paths(part, replace(settings, paths="shortest"))
+    if found.count * order > MOST_PATHS:
+        raise InputError(
+            f"{problem.topology.name}: {found.count * order:,} shortest paths; expected at most "
+            f"{MOST_PATHS:,} for robust routes. Use ewsp, which spreads evenly over all of them"
+        )
+    for longer in range(1, LONGER + 1):
+        # They multiply from hop to hop, so what may be too many is not even listed.
+        if found.count * order > ENOUGH_PATHS // 4:
+            break
+        more = candidate_paths(part, replace(settings, paths="bounded", slack=longer))
+        if more.count * order > ENOUGH_PATHS:
+            break
+        found = more
+    return found
+
+
+def _first_sources(problem: Problem, translations: Translations) -> Problem:
+    """Return the problem in which only one source of each orbit sends."""
+    if translations.order == 1:
+        return problem
+    sources = translations.symmetry.representatives()[0]
+    matrix = np.zeros((problem.demand.terminals, problem.demand.terminals))
+    matrix[sources] = problem.demand.rows(sources)
+    return Problem(problem.topology, Demand(problem.demand.terminals, matrix))
+
+
+def _descend(pool: _Pool, family: Family, settings: RouteSettings) -> Floats:
+    """Return the share of each variable; if time runs out, those of the steps so far."""
+    random = np.random.default_rng(settings.seed)
+    needs, least = _Needs(pool.problem), None
+    logs: Floats = -FEWER_HOPS * pool.hops.astype(np.float64)
+    total = np.zeros(len(logs))
+    for step in range(STEPS):
+        share = pool.shares(logs)
+        if settings.solve.out_of_time() and least is not None:
+            break
+        matrices = _worst(pool, share) if family.hose else family.draw(random, BATCH)
+        amounts = (matrices / needs.least_times(matrices)[:, None, None]).reshape(len(matrices), -1)
+        worst = family.hose or len(family.given) > 0
+        gradient, mean = _gradient(pool, share, amounts[:, pool.pair].T, worst)
+        logs = logs - FIRST_STEP / np.sqrt(1 + step / (HALVED_AFTER / 3)) * gradient
+        total = total + share if step >= STEPS // 2 else share
+        least = mean if least is None else min(least, mean)
+        if step % 20 == 0:
+            settings.solve.report(f"robust: step {step}, about {mean - 1:.0%} over the bounds")
+    # A time limit in the first half leaves the last shares, not their mean.
+    return np.asarray(total / np.bincount(pool.first, total)[pool.first])
+
+
+def _gradient(pool: _Pool, share: Floats, amounts: Floats, worst: bool) -> tuple[Floats, float]:
+    """Return the slope of the objective in each share, in units of the mean one, and its value.
+
+    `amounts` [paths, demands] are in units of their demand's bound.
+    """
+    load = pool.crossing @ (amounts * share[pool.variable][:, None])
+    fullest = load.max(axis=0)
+    price = np.exp(LINK_STEEPNESS * (load - (fullest.max() if worst else fullest)))
+    price /= price.sum() if worst else price.sum(axis=0) * len(fullest)
+    slope = np.bincount(pool.variable, ((pool.crossing.T @ price) * amounts).sum(axis=1))
+    mean = np.bincount(pool.first, slope * share)
+    slope = slope - mean[pool.first]
+    pairs = int((mean > 0).sum())
+    typical = float(np.sum(share * np.abs(slope))) / max(1, pairs)
+    return np.asarray(slope / max(typical, 1e-300)), float(
+        fullest.max() if worst else fullest.mean()
+    )
+
+
+def _worst(pool: _Pool, share: Floats) -> Floats:
+    """Return the permutations of the hose model that load the fullest links most."""
+    return worst_of_hose(pool.problem, pool.paths, share[pool.variable])[:BATCH]
+
+
+def worst_of_hose(problem: Problem, paths: Paths, share: Floats) -> Floats:
+    """Return the worst matrix of the hose model for each link, the worst of all first.
+
+    Each terminal sends and receives as much as a terminal does on average.
+    """
+    topology, size = problem.topology, len(problem.topology.terminals)
+    if topology.links * size * size > MOST_CELLS:
+        raise InputError(
+            f"{topology.name}: {topology.links:,} links times {size * size:,} pairs; expected at "
+            f"most {MOST_CELLS:,} for the hose model. Use robust skew"
+        )
+    taken = np.zeros((topology.links, size * size))
+    taking = share[paths.path_of_link] / topology.capacity[paths.link]
+    np.add.at(taken, (paths.link, paths.pair(size)[paths.path_of_link]), taking)
+    shares = taken.reshape(topology.links, size, size)
+    found = worst_permutations(shares)
+    found *= taken.any(axis=0).reshape(size, size)  # What has no path sends nothing.
+    loads = (found * shares).sum(axis=(1, 2))
+    order = np.argsort(-loads, kind="stable")[: int((loads > 0).sum())]
+    return np.asarray(found[order] * (problem.demand.total / size))
+
+
+class _Needs:
+    """Quick bounds on the time of any demand: distances, and what passes the links of a node."""
+
+    def __init__(self, problem: Problem) -> None:
+        topology = problem.topology
+        ends = topology.terminals
+        self.hops = shortest_distances(topology, np.ones(topology.links), ends)[:, ends]
+        self.capacity = float(topology.capacity.sum())
+        out = np.bincount(topology.tail, topology.capacity, topology.nodes)[ends]
+        into = np.bincount(topology.head, topology.capacity, topology.nodes)[ends]
+        # Without links there is nothing to send, so that any capacity does.
+        self.out, self.into = np.where(out > 0, out, 1.0), np.where(into > 0, into, 1.0)
+
+    def least_times(self, matrices: Floats) -> Floats:
+        """Return a time for each matrix that no routes are below."""
+        far = products(matrices, self.hops).sum(axis=(1, 2)) / self.capacity
+        sent = (matrices.sum(axis=2) / self.out).max(axis=1)
+        received = (matrices.sum(axis=1) / self.into).max(axis=1)
+        return np.asarray(np.maximum(far, np.maximum(sent, received)))

@@ -1,0 +1,175 @@
+"""All chunks of some routes, and the search for paths on which they keep a time.
+
+A chunk takes one of the paths of its pair (`paths.listed`), or any path at all (`paths.negotiate`).
+"""
+
+import math
+
+import numpy as np
+
+from alltoall.errors import InputError
+from alltoall.ir.arrays import Floats, Ints
+from alltoall.ir.chunks import chunks_of
+from alltoall.ir.paths import Paths
+from alltoall.ir.routes import Routes
+from alltoall.paths.any_path import Chunks, negotiate
+from alltoall.paths.listed import ListedChunks, Placement, negotiate_listed, phase_loads
+from alltoall.routes.weights import routes_from_weights
+from alltoall.settings import Late
+
+NEARLY_WHOLE = 1e-7
+"""How far from a whole number of chunks a weight may be and still count as one."""
+
+LISTED_ROUNDS = 150
+"""Rounds of negotiation for one try."""
+
+LISTED_TRIES = 4
+"""Orders of the chunks that are tried, each from its own seed."""
+
+REROUTING_ROUNDS = 100
+"""Rounds of negotiation over all paths for one try."""
+
+REROUTED_CHUNKS = 10_000
+"""Chunks that are rerouted in all tries for one target together."""
+
+REROUTING_TRIES = 8
+"""Orders of the chunks that are tried over all paths, if the effort allows."""
+
+TIMES_TOLD_APART = 24
+"""Times that are told apart between no loss and that of the first rounding."""
+
+MOST_ROUTE_CHUNKS = 20_000_000
+"""Chunks of all shards together that can be placed on routes."""
+
+
+class RouteChunks:
+    """All chunks of the routes, each on one of the paths of its pair.
+
+    The paths are those of the routes, in their layers if they have any, and those of `others`. A
+    shard of size 1 is cut into `chunks`, or every shard if they are for `each`.
+    """
+
+    def __init__(
+        self,
+        routes: Routes,
+        chunks: int,
+        late: Late,
+        others: Paths | None = None,
+        each: bool = False,
+    ) -> None:
+        self.problem, self.routes, self.chunks, self.late = routes.problem, routes, chunks, late
+        paths: Paths = routes
+        weight, layered = routes.weight, routes.layers is not None and others is None
+        if others is not None:
+            joined = Paths.join([routes, others])
+            paths, weight = joined.merge_equal(np.append(weight, np.zeros(others.count)))
+        pair = paths.pair(len(self.problem.topology.terminals))
+        order = np.argsort(pair, kind="stable")
+        self.paths, self.weight = paths.select(order), weight[order]
+        self.layered = routes.select(order) if layered else None
+        _, self.first, self.row = np.unique(pair[order], return_index=True, return_inverse=True)
+        self.demand = self.problem.demand.of(
+            self.paths.source[self.first], self.paths.destination[self.first]
+        )
+        self.counts = chunks_of(np.ones_like(self.demand) if each else self.demand, chunks)
+        _require_few(self.counts)
+        owner = np.repeat(np.arange(len(self.first)), self.counts)
+        after = np.append(self.first[1:], len(order))
+        self.size = (self.demand / self.counts)[owner]
+        self.items = ListedChunks(
+            self.paths.start, self.paths.link, self.first[owner], after[owner], self.size
+        )
+
+    def rounded(self) -> Placement:
+        """Give every path its whole chunks, and those left over to the largest remainders."""
+        ideal = self.weight / self.demand[self.row] * self.counts[self.row]
+        whole = np.floor(ideal + NEARLY_WHOLE).astype(np.int64)
+        left = self.counts - np.bincount(self.row, whole, len(self.counts)).astype(np.int64)
+        order = np.lexsort((whole - ideal, self.row))
+        rank = np.arange(len(order)) - self.first[self.row]
+        whole[order] += rank < left[self.row]
+        path = np.repeat(np.arange(len(whole)), whole)
+        return Placement(path, np.zeros(len(path), dtype=np.int64))
+
+    def targets(self, first: Placement) -> tuple[float, float, int]:
+        """Return the time without a loss, a step from there, and the steps below the first try."""
+        worst = self.time(first)
+        least, unit = self.routes.time, 0.0
+        if self.problem.demand.uniform:
+            unit = 1 / (self.chunks * float(self.problem.topology.capacity.max()))
+            least = math.ceil(least / unit * (1 - 1e-9)) * unit
+        span = max(0.0, worst - least)
+        step = max(unit, span / TIMES_TOLD_APART, 1e-12 * worst)
+        return least, step, math.ceil(span / step * (1 - 1e-9)) - 1
+
+    def time(self, places: Placement) -> float:
+        """Return the largest load over capacity of chunks in their places."""
+        return float(phase_loads(self.problem.topology, self.items, places, 1).max())
+
+    def on_own_paths(self, first: Placement, target: float) -> Placement | None:
+        """Return places on the pairs' own paths within a time, if they are found."""
+        budget = np.array([target * (1 + 1e-12)])
+        tries = (
+            negotiate_listed(
+                self.problem.topology, self.items, first, budget, LISTED_ROUNDS, seed, self.late
+            )
+            for seed in range(LISTED_TRIES)
+        )
+        return next((places for places in tries if places is not None), None)
+
+    def on_any_paths(self, first: Placement, target: float) -> Routes | None:
+        """Return routes over any paths within a time, if they are found."""
+        topology = self.problem.topology
+        ends = (self.paths.source[first.path], self.paths.destination[first.path])
+        chunks = Chunks(topology.terminals[ends[0]], topology.terminals[ends[1]], self.size)
+        budget = target * topology.capacity * (1 + 1e-12)
+        for seed in range(min(REROUTING_TRIES, max(1, REROUTED_CHUNKS // len(self.size)))):
+            if self.late():
+                break
+            table, fits = negotiate(
+                topology, chunks, self._table(first), budget, REROUTING_ROUNDS, seed, self.late
+            )
+            if fits:
+                return self._merged(Paths.from_table(*ends, table), self.size)
+        return None
+
+    def _table(self, places: Placement) -> Ints:
+        """Return the links of every chunk, a row each, with room for longer paths."""
+        room = min(self.problem.topology.nodes, 2 * int(self.paths.hops.max()) + 4)
+        return self.paths.table(room)[places.path]
+
+    def as_routes(self, places: Placement) -> Routes:
+        """Return a route per path that carries chunks, in the layer of that path."""
+        weight = np.bincount(places.path, self.size, self.paths.count).astype(np.float64)
+        used = np.flatnonzero(weight)
+        paths, weight = self.paths.select(used), weight[used]
+        if self.layered is None:
+            return self._merged(paths, weight)
+        return self._weighted(paths, weight, self.layered.select(used))
+
+    def _merged(self, paths: Paths, weight: Floats) -> Routes:
+        return self._weighted(*paths.merge_equal(weight))
+
+    def _weighted(self, paths: Paths, weight: Floats, layered: Routes | None = None) -> Routes:
+        """Return routes with weights that are exact multiples of their chunk."""
+        units = weight * self.chunks
+        whole = bool((np.abs(units - np.rint(units)) <= NEARLY_WHOLE).all())
+        return routes_from_weights(
+            self.problem,
+            paths,
+            np.rint(units) / self.chunks if whole else weight,
+            self.routes.certificate,
+            self.routes.method,
+            self.chunks if whole else None,
+            layered,
+        )
+
+
+def _require_few(counts: Ints) -> None:
+    """Raise, before any is made, if there are too many chunks: more than can be counted, too."""
+    total = float(counts.sum(dtype=np.float64))
+    if total > MOST_ROUTE_CHUNKS:
+        raise InputError(
+            f"{total:.4g} chunks of all shards; expected at most {MOST_ROUTE_CHUNKS:,}: use fewer "
+            "chunks per shard, or a demand in larger units"
+        )

@@ -1,0 +1,141 @@
+"""From a problem to checked routes: a method, then whatever is asked of its routes."""
+
+from dataclasses import dataclass, replace
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from alltoall.check.limits import check_limits, missed_goals
+from alltoall.check.routes import check_routes
+from alltoall.errors import UsageError
+from alltoall.flows.matching import require_same_network
+from alltoall.flows.survive import Survival
+from alltoall.ir.files.artefacts import read_as
+from alltoall.ir.flow import Status
+from alltoall.ir.problem import Problem
+from alltoall.ir.routes import Routes
+from alltoall.ir.summaries import in_order, summary_of
+from alltoall.routes import route, route_status
+from alltoall.routes.deadlock_free.best import METHOD
+from alltoall.routes.exact import common_factor_chunks
+from alltoall.routes.judge import Judged, judge
+from alltoall.routes.layers.assign import layers_in_time
+from alltoall.routes.phases import Phases, split_phases
+from alltoall.routes.renew import Renewed, renew_routes
+from alltoall.routes.skews import SKEW
+from alltoall.routes.survive import survive
+from alltoall.routes.whole_chunks import bounded_chunks, limit_routes
+from alltoall.settings import RouteSettings
+
+ROUTING_SHARE = 0.6
+"""The share of a time limit for routes that layers follow."""
+
+
+@dataclass(frozen=True, eq=False)
+class FoundRoutes:
+    """Routes, and what was learnt on the way to them.
+
+    `status` is that of their time against the certified bound, `notes` say what was left out, and
+    `phases` is the split that was asked for, if any. `robust` has the losses of robust routes under
+    demands that they were not made with, `renewed` what the last routes lose after a failure,
+    and `survival` what failures cost that may come.
+    """
+
+    routes: Routes
+    status: Status
+    notes: tuple[str, ...] = ()
+    phases: Phases | None = None
+    robust: Judged | None = None
+    renewed: Renewed | None = None
+    survival: Survival | None = None
+
+    def summary(self) -> dict[str, Any]:
+        """Return everything that is worth printing, as plain values."""
+        found = summary_of(self.routes)
+        found["notes"] += self.notes
+        found["common_factor_chunks"] = common_factor_chunks(self.routes)
+        found["status"] = self.status.value
+        if self.phases is not None:
+            found["phases"] = self.phases.summary()
+        if self.robust is not None:
+            found["robust"] = self.robust.summary()
+        if self.renewed is not None:
+            found["last"] = self.renewed.summary()
+        if self.survival is not None:
+            found["survive"] = self.survival.summary()
+        return in_order(found)
+
+
+def find_routes(
+    problem: Problem,
+    method: str = "extp",
+    settings: RouteSettings | None = None,
+    last: Routes | str | PathLike[str] | None = None,
+) -> FoundRoutes:
+    """Return checked routes by a method, with the layers, chunks and phases that are asked for.
+
+    With the last routes, of a problem a little different, it is these that are renewed.
+    """
+    settings = (settings or RouteSettings()).begin()
+    _refuse_with_tables(settings, last is not None)
+    share = 1.0 if settings.layers is None or method == METHOD else ROUTING_SHARE
+    solving = settings.solve.sharing(share)
+    renewed = None
+    if last is None:
+        routes = route(problem, method, replace(settings, solve=solving))
+    else:
+        before = last if isinstance(last, Routes) else read_as(Path(last), Routes)
+        require_same_network(before.problem.topology, problem.topology)
+        renewed = renew_routes(problem, before, solving)
+        routes = renewed.routes
+    if settings.max_routes is not None:
+        routes = limit_routes(routes, settings.max_routes, settings)
+    if settings.chunks is not None:
+        routes = bounded_chunks(routes, settings.chunks, settings)
+    notes: tuple[str, ...] = ()
+    if routes.layers is None and settings.layers is not None:
+        routes, notes = layers_in_time(routes, settings.layers, settings.max_layers, settings.solve)
+    check_routes(routes)
+    check_limits(routes, vars(settings))
+    notes += missed_goals(routes, vars(settings))
+    phases = _phases(routes, settings)
+    return FoundRoutes(
+        routes,
+        route_status(routes, settings),
+        notes,
+        phases,
+        _judged(routes, settings),
+        renewed,
+        None if settings.survive is None else survive(routes, settings.survive, settings),
+    )
+
+
+def _refuse_with_tables(settings: RouteSettings, renewing: bool) -> None:
+    """Refuse settings that contradict tables by destination."""
+    if not settings.destination_based:
+        return
+    if renewing or settings.survive is not None:
+        raise UsageError(
+            "--destination-based with --from or --survive: renewed routes need not go on together "
+            "where they meet; leave out one of the two, or route the remaining fabric anew"
+        )
+    if settings.layer_change:
+        raise UsageError(
+            "--destination-based with --layer-change: tables by destination are free of deadlocks "
+            "in one layer; leave out one of the two"
+        )
+
+
+def _judged(routes: Routes, settings: RouteSettings) -> Judged | None:
+    """Judge robust routes by other demands of their family than those that made them."""
+    if routes.method != "robust":
+        return None
+    return judge(routes, settings.robust or (SKEW,), settings.seed, settings.solve)
+
+
+def _phases(routes: Routes, settings: RouteSettings) -> Phases | None:
+    """Split the routes into phases, if that is asked for."""
+    if settings.phases is None:
+        return None
+    late = settings.solve.out_of_time
+    return split_phases(routes, settings.phases or None, settings.phase_loss, late)

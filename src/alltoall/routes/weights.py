@@ -1,0 +1,50 @@
+"""From weighted paths to `Routes`: what all routing methods end with."""
+
+import numpy as np
+
+from alltoall.ir.arrays import Floats
+from alltoall.ir.certificate import Certificate
+from alltoall.ir.paths import Paths
+from alltoall.ir.problem import Problem
+from alltoall.ir.routes import Routes
+
+NEGLIGIBLE_WEIGHT = 1e-9
+"""Weights below this share of the pair's demand are noise of the solver."""
+
+NO_LOSS = 1e-9
+"""The share of the time below which one that is longer is as good."""
+
+
+def routes_from_weights(
+    problem: Problem,
+    paths: Paths,
+    weight: Floats,
+    certificate: Certificate,
+    method: str,
+    denominator: int | None = None,
+    layered: Routes | None = None,
+) -> Routes:
+    """Return routes of the paths with weight, scaled so that each pair carries its demand.
+
+    They have the layers of `layered`, if that is given: routes of the same paths.
+    """
+    demand = problem.demand.of(paths.source, paths.destination)
+    weight = np.where(weight > NEGLIGIBLE_WEIGHT * demand, weight, 0.0)
+    pair = paths.pair(len(problem.topology.terminals))
+    total = np.bincount(pair, weight)[pair]
+    kept = np.flatnonzero(weight)
+    chosen = paths.select(kept)
+    own = None if layered is None else layered.select(kept)
+    return Routes(
+        problem=problem,
+        source=chosen.source,
+        destination=chosen.destination,
+        start=chosen.start,
+        link=chosen.link,
+        weight=weight[kept] / total[kept] * demand[kept],
+        certificate=certificate,
+        method=method,
+        layer=None if own is None else own.layer,
+        hop_layer=None if own is None else own.hop_layer,
+        denominator=denominator,
+    )

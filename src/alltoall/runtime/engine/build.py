@@ -1,0 +1,190 @@
+"""Build the engine with the user's own mpicc: once for each MPI, and kept in the user's cache.
+
+Two libraries and a program come of it. The engine is linked to the MPI library; what is preloaded
+into programs is not, because launchers and shells of a job get it, too. The program is a rank that
+checks and times an all-to-all. What needs no MPI is built with the user's cc (`build_library`).
+"""
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from alltoall.errors import MissingComponentError, UsageError
+
+SOURCES = Path(__file__).parent
+ENGINE = ("plan.c", "exchange.c", "interpose.c", "tally.c", "fortran.c")
+PRELOAD = ("preload.c",)
+RANK = ("rank.c", "plan.c", "exchange.c")
+HEADERS = ("engine.h", "calls.h", "tally.h")
+FLAGS = ("-O2", "-std=gnu11", "-D_GNU_SOURCE", "-pthread")
+LIBRARY = ("-fPIC", "-shared")
+ONLY_NEEDED = (*LIBRARY, "-fvisibility=hidden", "-Wl,--as-needed")
+"""Of what is preloaded: it must not pull in the MPI library."""
+
+COMPILE_SECONDS = 120
+TOLD_LINES = 12
+_LIBMPI = re.compile(r"\(NEEDED\).*\[(libmpi[^\]]*)\]")
+
+
+@dataclass(frozen=True)
+class Engine:
+    """The files of a built engine, and the MPI library that it is for, as linkers call it."""
+
+    engine: Path
+    preload: Path
+    rank: Path
+    libmpi: str
+
+
+def cache_folder() -> Path:
+    """Return where what is built is kept."""
+    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return Path(base) / "alltoall"
+
+
+def find_mpicc(
+    choice: str | None = None, launcher: str | None = None, kind: str | None = None
+) -> Path:
+    """Find the compiler of an MPI: the one named, that beside a launcher, or that on the PATH.
+
+    Where two MPIs share a folder, the launcher of one may be beside the compiler of the other:
+    `kind` (`mpich`, `openmpi`) leaves those of others out.
+    """
+    if choice is not None:
+        found = shutil.which(choice)
+        if found is None:
+            raise UsageError(f"{choice} is not an executable file; expected the path of an mpicc")
+        return Path(found)
+    beside = shutil.which(launcher) if launcher else None
+    folders = [str(Path(beside).resolve().parent), str(Path(beside).parent)] if beside else []
+    for folder in (*folders, None):
+        found = shutil.which("mpicc", path=folder)
+        if found and kind in (None, _kind_of(found)):
+            return Path(found)
+    wanted = f"mpicc of {kind}" if kind else "mpicc"
+    raise MissingComponentError(
+        f"no {wanted} beside the launcher or on the PATH; it comes with the MPI of the program: "
+        "load its module, install its development package, or name it (--mpicc)"
+    )
+
+
+def _kind_of(mpicc: str) -> str:
+    """Return whose compiler it is: only Open MPI's knows this option; others are as MPICH's."""
+    try:
+        _run([mpicc, "--showme:version"])
+    except MissingComponentError:
+        return "mpich"
+    return "openmpi"
+
+
+def build(mpicc: Path) -> Engine:
+    """Return the engine for the MPI of a compiler, built now if it has not been before."""
+    folder = cache_folder() / f"engine-{_sources()}-{_digest(str(mpicc).encode(), _means(mpicc))}"
+    found = _built(folder)
+    if found is None:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        new = Path(tempfile.mkdtemp(prefix=".new-", dir=folder.parent))
+        try:
+            _compile(mpicc, new / "engine.so", ENGINE, LIBRARY)
+            _compile(mpicc, new / "rank", RANK, ())
+            _compile(mpicc, new / "preload.so", PRELOAD, ONLY_NEEDED)
+            (new / "libmpi").write_text(_libmpi(new / "engine.so"), encoding="utf-8")
+            with suppress(OSError):  # another process was faster
+                new.rename(folder)
+        finally:
+            shutil.rmtree(new, ignore_errors=True)
+        found = _built(folder)
+    if found is None:
+        raise MissingComponentError(f"{folder} cannot be written; set XDG_CACHE_HOME to a folder")
+    return found
+
+
+def build_library(source: Path) -> Path:
+    """Return the library of one source that needs no MPI, built now if it has not been before."""
+    name = f"{source.stem}-{_digest(source.read_bytes(), ' '.join(FLAGS).encode())}.so"
+    target = cache_folder() / name
+    if not target.exists():
+        compiler = shutil.which(os.environ.get("CC") or "cc")
+        if compiler is None:
+            raise MissingComponentError(
+                "no C compiler: no cc on the PATH, and CC names none; install one, or set CC"
+            )
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryDirectory(prefix=".new-", dir=target.parent) as folder:
+                _run([compiler, *FLAGS, *LIBRARY, "-o", f"{folder}/{name}", str(source)])
+                Path(folder, name).rename(target)
+        except OSError as error:
+            raise MissingComponentError(
+                f"{target} cannot be written ({error.strerror}); set XDG_CACHE_HOME to a folder"
+            ) from None
+    return target
+
+
+def built_for(libmpi: str) -> Engine | None:
+    """Return an engine that has been built for an MPI library, if there is one."""
+    return next((each for each in _all_built() if each.libmpi == libmpi), None)
+
+
+def _all_built() -> Iterator[Engine]:
+    for folder in sorted(cache_folder().glob(f"engine-{_sources()}-*")):
+        found = _built(folder)
+        if found is not None:
+            yield found
+
+
+def _built(folder: Path) -> Engine | None:
+    library = folder / "libmpi"
+    if not library.exists():
+        return None
+    name = library.read_text(encoding="utf-8")
+    return Engine(folder / "engine.so", folder / "preload.so", folder / "rank", name)
+
+
+def _sources() -> str:
+    names = (*HEADERS, *ENGINE, *PRELOAD, *RANK)
+    return _digest(*((SOURCES / name).read_bytes() for name in names))
+
+
+def _digest(*parts: bytes) -> str:
+    return hashlib.sha256(b"\0".join(parts)).hexdigest()[:12]
+
+
+def _means(mpicc: Path) -> bytes:
+    """Return what a compiler says that it does, which tells one MPI from another."""
+    return _run([str(mpicc), "-show"]).encode()
+
+
+def _compile(mpicc: Path, target: Path, sources: tuple[str, ...], flags: tuple[str, ...]) -> None:
+    paths = [str(SOURCES / name) for name in sources]
+    _run([str(mpicc), *FLAGS, *flags, "-o", str(target), *paths, "-ldl"])
+
+
+def _libmpi(engine: Path) -> str:
+    """Return the name of the MPI library that the engine was linked to."""
+    found = _LIBMPI.search(_run(["readelf", "-d", str(engine)]))
+    if found is None:
+        raise MissingComponentError(
+            "the mpicc links no shared libmpi; a program's calls can only be taken if it does"
+        )
+    return found[1]
+
+
+def _run(command: list[str]) -> str:
+    try:
+        ended = subprocess.run(
+            command, capture_output=True, text=True, timeout=COMPILE_SECONDS, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise MissingComponentError(f"{command[0]} cannot be used: {error}") from None
+    if ended.returncode:
+        told = "\n".join(ended.stderr.splitlines()[-TOLD_LINES:])
+        raise MissingComponentError(f"{command[0]} failed ({ended.returncode}):\n{told}")
+    return ended.stdout

@@ -1,0 +1,193 @@
+"""Start the ranks of a saved schedule, or its messages, on this machine; return their report."""
+
+import importlib.util
+import os
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from alltoall.errors import MissingComponentError, UsageError, VerificationError, how_to_install
+from alltoall.ir.files.json import read_json
+from alltoall.ir.files.messages import messages_text
+from alltoall.ir.files.text import read_bytes, write_bytes, write_text
+from alltoall.ir.messages import Messages
+from alltoall.runtime.bench import Report, report_from_json
+from alltoall.runtime.engine.build import build, find_mpicc
+from alltoall.runtime.engine.job import fits, job_text
+from alltoall.runtime.mpiexec import CHOICE, find_mpi
+from alltoall.runtime.needs import Runnable, demand_of, require_memory
+from alltoall.runtime.parts import read_work
+from alltoall.runtime.processes import Command, grouped
+from alltoall.runtime.worker import RUNTIMES, Job
+
+SYNCS = ("dataflow", "step")
+LONGEST = 1e6
+"""Seconds that a run may be given; the system cannot wait for as long as a number can say."""
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    """How to run: shard sizes in bytes, repetitions, order, which MPI, seconds to give up after."""
+
+    sizes: tuple[int, ...] = (1024,)
+    iterations: int = 20
+    warmup: int = 3
+    sync: str = "dataflow"
+    mpi: str | None = None
+    timeout: float = 300.0
+
+    def __post_init__(self) -> None:
+        if not self.sizes or min(self.sizes) < 1:
+            raise UsageError(f"shard sizes {list(self.sizes)}; expected at least one byte each")
+        if self.iterations < 1 or self.warmup < 0 or not 0 < self.timeout <= LONGEST:
+            raise UsageError(
+                f"{self.iterations} iterations after {self.warmup}, for {self.timeout:g} seconds; "
+                f"expected at least 1 after at least 0, and a time above 0, at most {LONGEST:g}"
+            )
+        if self.sync not in SYNCS:
+            raise UsageError(f"sync {self.sync!r}; expected one of {', '.join(SYNCS)}")
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where ranks run: what is written before their commands, and variables of their own.
+
+    `watch` tells of a reason to end them all, if there is one.
+    """
+
+    prefix: tuple[str, ...] = ()
+    environment: dict[str, str] = field(default_factory=dict)
+    watch: Callable[[], str | None] | None = None
+
+
+HERE = Place()
+"""On this machine as it is."""
+
+
+def run_schedule(
+    schedule: Path, on: str, settings: RunSettings | None = None, ranks: int | None = None
+) -> Report:
+    """Run a saved schedule with real bytes and return times; raise if any byte is wrong.
+
+    The file may also be of the messages that the schedule was lowered to: that is what ranks read;
+    or a program or plan of any target, whose own instructions they then carry out.
+    `on` is one of `RUNTIMES`; `ranks`, if given, must be the number of terminals.
+    """
+    settings = settings or RunSettings()
+    if on not in RUNTIMES:
+        raise UsageError(f"no runtime {on!r}; expected one of {', '.join(RUNTIMES)}")
+    work = work_of(schedule, on, ranks, settings)
+    subject = f"the run of {schedule} on {on}"
+    report = report_from_json(run_ranks(work, schedule, on, settings, subject))
+    if report.violations:
+        raise VerificationError(subject, report.violations)
+    return report
+
+
+def run_ranks(
+    work: Runnable,
+    given: Path,
+    on: str,
+    settings: RunSettings,
+    subject: str,
+    place: Place = HERE,
+    metered: str | None = None,
+    gates: Sequence[Path] = (),
+) -> dict[str, Any]:
+    """Start the ranks of what was read from a file; return what they report in the end.
+
+    `gates` are files, the first its own, of metered runs that begin at once.
+    """
+    with grouped() as group:
+        job = _job(work, given, on, settings, group.folder)
+        job = replace(job, metered=metered, gates=[str(each) for each in gates])
+        commands = _commands(job, settings, work, group.folder, place)
+        group.run(commands, settings.timeout, subject, place.watch)
+        return result_of(Path(job.results), commands[0], subject)
+
+
+def work_of(path: Path, on: str, ranks: int | None, settings: RunSettings) -> Runnable:
+    """Return the messages of a schedule, or a program, that can be run."""
+    work = read_work(path)
+    found = len(work.ranks)
+    if not isinstance(work, Messages) and (on == "torch" or settings.sync == "step"):
+        raise UsageError(
+            f"{path}: the instructions of a program on {on}, by {settings.sync}; expected mpi or "
+            "reference, and dataflow: a program has no steps. Lower the schedule to messages"
+        )
+    if ranks is not None and ranks != found:
+        raise UsageError(
+            f"{path}: a schedule for {found} ranks, one per terminal, and {ranks} were asked for; "
+            f"leave out the number, or ask for {found}"
+        )
+    require_memory([work], settings.sizes)
+    return work
+
+
+def _job(work: Runnable, given: Path, on: str, settings: RunSettings, folder: Path) -> Job:
+    path = folder / "run.messages"
+    if isinstance(work, Messages):
+        write_text(path, messages_text(work))
+    else:
+        write_bytes(path, read_bytes(given))
+    return Job(
+        messages=str(path),
+        program=not isinstance(work, Messages),
+        on=on,
+        sizes=list(settings.sizes),
+        iterations=settings.iterations,
+        warmup=settings.warmup,
+        sync=settings.sync,
+        timeout=settings.timeout,
+        results=str(folder / "report.json"),
+    )
+
+
+def _commands(
+    job: Job, settings: RunSettings, work: Runnable, folder: Path, place: Place
+) -> list[Command]:
+    """Return the processes to start: mpiexec for MPI, one per rank for torch, else just one."""
+    ranks = len(work.ranks)
+    job.save(folder / "job.json")
+    worker = [sys.executable, "-m", "alltoall.runtime.worker", str(folder / "job.json")]
+    if job.on == "mpi":
+        mpi = replace(find_mpi(settings.mpi), place=place.prefix)
+        with suppress(MissingComponentError):  # without a compiler the exchange is in Python
+            engine = build(find_mpicc(launcher=str(mpi.mpiexec), kind=mpi.kind))
+            if os.environ.get(CHOICE) != "python" and fits(job, demand_of(work)):
+                write_text(folder / "job.txt", job_text(job, demand_of(work)))
+                worker = [str(engine.rank), str(folder / "job.txt")]
+        variables = {**mpi.variables(ranks), **place.environment}
+        return [Command(mpi.command(ranks, worker), variables, folder / "mpi.log")]
+    if job.on == "torch":
+        return [
+            Command(
+                [*place.prefix, *worker, str(rank)],
+                {**torch_variables(), "RANK": str(rank), **place.environment},
+                folder / f"{rank}.log",
+            )
+            for rank in range(ranks)
+        ]
+    return [Command(worker, os.environ, folder / "reference.log")]
+
+
+def torch_variables() -> dict[str, str]:
+    """Return the environment of ranks of gloo on this machine; raise if there is no torch."""
+    if importlib.util.find_spec("torch") is None:
+        raise MissingComponentError(
+            f"torch is not installed; install it with: {how_to_install('torch')}"
+        )
+    # All ranks are on this machine, so its name need not resolve to an address.
+    return {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo", **os.environ}
+
+
+def result_of(path: Path, command: Command, subject: str) -> dict[str, Any]:
+    """Return what the first rank wrote; raise if it did not."""
+    if not path.exists():
+        said = command.log.read_text(encoding="utf-8", errors="replace")[-2000:]
+        raise VerificationError(subject, [f"all ranks ended without a report; they said:\n{said}"])
+    value = read_json(path)
+    return value if isinstance(value, dict) else {}

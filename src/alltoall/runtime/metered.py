@@ -1,0 +1,156 @@
+"""One all-to-all, over and over, with what the machine counted meanwhile: for links that are real.
+
+All bytes of an exchange have been counted at both ends of their links once every rank has returned
+from it, for nobody returns before it has received its own. So counters are read between two
+barriers, which themselves take a few packets. An iteration during which the host of this machine
+gave its processors to others for too long says nothing, and is repeated.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from alltoall.ir.chunks import PerShard, shards_of
+from alltoall.runtime.bench import Bytes, Endpoint, Exchanging, check_exchange, sent_by
+
+MOST_STEAL = 0.10
+"""The share of one processor that others may take during an iteration that counts."""
+
+MOST_REPEATS = 2
+"""How many times as many iterations as asked for may be repeated."""
+
+DEVICES, TCP, PROCESSORS = (
+    Path("/proc/self/net/dev"),
+    Path("/proc/self/net/snmp"),
+    Path("/proc/stat"),
+)
+"""Where Linux tells what the devices of a namespace, its TCP, and the machine have counted."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What was measured for one size: by iteration the slowest rank and the steal; and counters.
+
+    `sent` has, for every rank, the bytes that each of its devices has sent during `calls`.
+    """
+
+    bytes: int
+    seconds: list[float]
+    steal: list[float]
+    calls: int
+    sent: list[dict[str, int]]
+    received: list[dict[str, int]]
+    retransmits: int
+    violations: list[str]
+
+
+def meter(
+    endpoint: Endpoint,
+    way: str,
+    sizes: list[int],
+    iterations: int,
+    warmup: int,
+    ready: Callable[[], None],
+) -> list[Reading]:
+    """Check and time one way to exchange at every size; stop after the first with a wrong byte.
+
+    The first rank calls `ready` before anything is timed, and the others wait for it.
+    """
+    exchange = {"ours": endpoint.exchange, "native": endpoint.native}[way]
+    readings: list[Reading] = []
+    for size in sizes:
+        readings.append(_reading(endpoint, exchange, size, iterations, warmup, ready))
+        if readings[-1].violations:
+            break
+    return readings
+
+
+def _reading(
+    endpoint: Endpoint,
+    exchange: Exchanging,
+    size: int,
+    iterations: int,
+    warmup: int,
+    ready: Callable[[], None],
+) -> Reading:
+    shard = shards_of(endpoint.demand, size)
+    send = [sent_by(rank, shard) for rank in endpoint.here]
+    recv = [np.empty(int(shard.outputs()[rank]), dtype=np.uint8) for rank in endpoint.here]
+    violations = check_exchange(endpoint, exchange, send, recv, size)
+    for _ in range(warmup):
+        exchange(send, recv, shard)
+    if endpoint.here[0] == 0:
+        ready()
+    endpoint.barrier()
+    before = _counters()
+    seconds: list[float] = []
+    steal: list[float] = []
+    calls = 0
+    while len(seconds) < iterations:
+        slowest, stolen = _timed(endpoint, exchange, send, recv, shard)
+        calls += 1
+        if stolen > MOST_STEAL and calls - len(seconds) <= MOST_REPEATS * iterations:
+            continue
+        seconds.append(slowest)
+        steal.append(stolen)
+    endpoint.barrier()
+    after = _counters()
+    told = endpoint.gather(_difference(before, after))
+    return Reading(
+        bytes=size,
+        seconds=seconds,
+        steal=steal,
+        calls=calls,
+        sent=[each["sent"] for each in told],
+        received=[each["received"] for each in told],
+        retransmits=sum(each["retransmits"] for each in told),
+        violations=violations,
+    )
+
+
+def _timed(
+    endpoint: Endpoint,
+    exchange: Exchanging,
+    send: list[Bytes],
+    recv: list[Bytes],
+    shard: PerShard,
+) -> tuple[float, float]:
+    """Return the seconds of the slowest rank, and the steal that any of them saw."""
+    endpoint.barrier()
+    stolen, started = steal_seconds(), time.perf_counter()
+    exchange(send, recv, shard)
+    seconds = time.perf_counter() - started
+    share = (steal_seconds() - stolen) / max(seconds, 1e-9)
+    told: list[tuple[float, float]] = [tuple(each) for each in endpoint.gather((seconds, share))]
+    # The slowest has waited for all others: its clock spans the whole.
+    return max(told)
+
+
+def _counters() -> dict[str, Any]:
+    """Read what the devices and the TCP of this namespace have counted."""
+    rows = [line.split(":") for line in DEVICES.read_text().splitlines()[2:]]
+    columns = {name.strip(): [int(word) for word in rest.split()] for name, rest in rows}
+    names, values = (line.split() for line in TCP.read_text().splitlines() if line[:4] == "Tcp:")
+    return {
+        "sent": {name: numbers[8] for name, numbers in columns.items()},
+        "received": {name: numbers[0] for name, numbers in columns.items()},
+        "retransmits": int(values[names.index("RetransSegs")]),
+    }
+
+
+def _difference(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
+    grown = {
+        key: {name: count - before[key].get(name, 0) for name, count in after[key].items()}
+        for key in ("sent", "received")
+    }
+    return {**grown, "retransmits": after["retransmits"] - before["retransmits"]}
+
+
+def steal_seconds() -> float:
+    """Read for how long processors of this machine were ready and not given to it."""
+    words = PROCESSORS.read_text().split("\n", 1)[0].split()
+    return int(words[8]) / 100.0

@@ -1,0 +1,219 @@
+"""An all-to-all among the ranks of a communicator, by the engine where it was built."""
+
+import os
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from alltoall.errors import MissingComponentError, UsageError
+from alltoall.ir.arrays import Ints
+from alltoall.ir.chunks import PerShard
+from alltoall.ir.messages import RankMessages
+from alltoall.runtime.engine.binding import LARGEST_SHARD, Exchange
+from alltoall.runtime.engine.build import Engine, built_for
+from alltoall.runtime.mpi.buffers import Bytes, address_of, buffer_of, copy_of, require_fit
+from alltoall.runtime.mpi.library import MPI
+from alltoall.runtime.mpi.requests import InPython, Sync
+from alltoall.runtime.mpiexec import CHOICE, LIBRARIES
+from alltoall.runtime.parts import Given, is_spec, messages_for, part_of
+from alltoall.runtime.spans import Sizes, sizes_of
+
+Layout = tuple[PerShard, tuple[Ints, Ints]]
+"""The bytes of all shards, and where those to and from each rank begin."""
+
+Lengths = tuple[tuple[int, int], int]
+"""Of the buffers of a call: bytes and items to send, and bytes to receive."""
+
+
+class Alltoall:
+    """An all-to-all by one schedule among the ranks of one communicator.
+
+    Rank r plays `topology.terminals[r]`, and ranks talk along the links of the topology only.
+    Making and freeing one are collective, as is every call. A SPEC is solved by rank 0.
+    """
+
+    def __init__(
+        self, work: Given | RankMessages, comm: "MPI.Intracomm", sync: Sync = "dataflow"
+    ) -> None:
+        if sync not in ("dataflow", "step"):
+            raise UsageError(f"sync {sync!r}; expected 'dataflow' or 'step'")
+        self._plan = _part(work, comm)
+        ranks = self._plan.chunks.ranks
+        if comm.Get_size() != ranks:
+            raise UsageError(
+                f"a communicator of {comm.Get_size()} ranks for a schedule of {ranks}; "
+                f"expected one rank per terminal: start {ranks} ranks (mpiexec -n {ranks}), and "
+                "start them with the mpiexec of the MPI that mpi4py uses"
+            )
+        # A communicator of our own: our messages cannot be taken for the user's.
+        self._comm = comm.Dup()
+        engine = _engine(self._comm) if sync == "dataflow" else None
+        self._exchange: InC | InPython
+        if engine:
+            self._exchange = InC(engine, self._plan, self._comm)
+        else:
+            self._exchange = InPython(self._plan, self._comm, sync)
+        self._pending: Pending | None = None
+        self._last: tuple[int | None, Lengths] | None = None
+        self._layout: Layout
+
+    def __call__(self, send: Any, recv: Any, sizes: Sizes = None) -> None:
+        """Send shard d of `send` to rank d, and receive the shard from rank s as shard s of `recv`.
+
+        In mpi4py's order, and with its buffers: an array, or a list of one and a datatype, perhaps
+        with a count of items in between; `send` may be `MPI.IN_PLACE`. Contiguous, of one type, and
+        apart. If `sizes` is left out, both are of one size, a multiple of the number of ranks; else
+        it is the bytes of a shard of size 1, or a matrix with the bytes of every pair, the same at
+        all ranks.
+        """
+        self.start(send, recv, sizes).wait()
+
+    def v(self, send: Any, recv: Any, sizes: Sizes = None) -> None:
+        """Send each rank as much as `counts` say, as `comm.Alltoallv(send, recv)` does.
+
+        Both are lists `[array, counts, displacements, datatype]` in items, the last two perhaps
+        left out. Ranks tell each other their counts, unless `sizes` has the bytes of every pair.
+        """
+        self.start_v(send, recv, sizes).wait()
+
+    def start(self, send: Any, recv: Any, sizes: Sizes = None) -> "Pending":
+        """Start a call; buffers must not be touched before `wait()` of what this returns."""
+        taken = buffer_of(recv, "receive")
+        given = copy_of(taken) if send is MPI.IN_PLACE else buffer_of(send, "send")
+        for side in (given, taken):
+            if side.counts is not None:
+                raise UsageError("counts of each rank are for Alltoall.v, as for comm.Alltoallv")
+        require_fit(given, taken)
+        lengths = ((given.bytes.nbytes, given.items), taken.bytes.nbytes)
+        key = (sizes, lengths) if isinstance(sizes, int | None) else None
+        if key is None or key != self._last:  # else all is where it was in the call before
+            self._layout = self._laid_out(sizes_of(self._plan, sizes, *lengths))
+            self._last = key
+        return self._begin(given.bytes, taken.bytes, *self._layout)
+
+    def _laid_out(self, shard: PerShard) -> Layout:
+        """Return sizes with where the shards to and from each rank begin, one after another."""
+        here, others = np.full(shard.ranks, self._plan.rank), np.arange(shard.ranks)
+        return shard, (shard.in_input(here, others), shard.in_output(others, here))
+
+    def start_v(self, send: Any, recv: Any, sizes: Sizes = None) -> "Pending":
+        """Start a call of `v`; buffers must not be touched before `wait()` of what this returns."""
+        taken = buffer_of(recv, "receive")
+        given = copy_of(taken) if send is MPI.IN_PLACE else buffer_of(send, "send")
+        require_fit(given, taken)
+        ranks = self._plan.chunks.ranks
+        sent, received = given.shards(ranks), taken.shards(ranks)
+        if sizes is None:
+            matrix = np.empty((ranks, ranks), dtype=np.int64)
+            self._comm.Allgather(sent[0], matrix)
+            sizes = matrix
+        # What lies together in either buffer is checked as if that were all of it.
+        lengths = ((int(sent[0].sum()), 1), int(received[0].sum()))
+        shard = sizes_of(self._plan, sizes, *lengths)
+        return self._begin(given.bytes, taken.bytes, shard, (sent[1], received[1]))
+
+    def free(self) -> None:
+        """Free the requests and the communicator; collective, and the last call."""
+        self._exchange.free()
+        self._comm.Free()
+
+    def __enter__(self) -> "Alltoall":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        # After an error elsewhere the others may never come to a collective call.
+        if kind is None:
+            self.free()
+
+    @property
+    def engine(self) -> str:
+        """Whose exchange it is: `c` or `python`."""
+        return "c" if isinstance(self._exchange, InC) else "python"
+
+    def _begin(
+        self, given: Bytes, taken: Bytes, shard: PerShard, offsets: tuple[Ints, Ints]
+    ) -> "Pending":
+        if self._pending is not None and not self._pending.done:
+            raise UsageError("the call before is not over; wait for it, or make a second Alltoall")
+        if isinstance(self._exchange, InC) and shard.most > LARGEST_SHARD:
+            self._exchange.free()
+            self._exchange = InPython(self._plan, self._comm, "dataflow")
+        self._exchange.start(given, taken, shard, offsets)
+        self._pending = Pending(self._exchange, (given, taken))
+        return self._pending
+
+
+@dataclass(eq=False)
+class Pending:
+    """A call that has been started. It goes on while `test` or `wait` is called, and then only."""
+
+    _exchange: "InC | InPython"
+    _buffers: tuple[Bytes, Bytes]
+    done: bool = False
+
+    def test(self) -> bool:
+        """Go on as far as there is no need to wait; return whether the call is over."""
+        self.done = self.done or self._exchange.test()
+        return self.done
+
+    def wait(self) -> None:
+        """Go on until the call is over."""
+        if not self.done:
+            self._exchange.wait()
+            self.done = True
+
+
+def _part(work: Given | RankMessages, comm: "MPI.Intracomm") -> RankMessages:
+    """Return this rank's messages; a schedule for a SPEC is made once, for all."""
+    rank = comm.Get_rank()
+    if isinstance(work, RankMessages):
+        return work
+    if is_spec(work):
+        parts = messages_for(work).ranks if rank == 0 else None
+        if parts is not None and len(parts) != comm.Get_size():
+            # Every rank is to get one, of which it finds out that it does not fit.
+            parts = (parts[0],) * comm.Get_size()
+        found: RankMessages = comm.scatter(parts)
+        return found
+    messages = messages_for(work)
+    return part_of(messages, min(rank, len(messages.ranks) - 1))
+
+
+def _engine(comm: "MPI.Intracomm") -> Engine | None:
+    """Return the engine, if it was built for this MPI everywhere: exchanges do not mix."""
+    choice = os.environ.get(CHOICE, "")
+    vendor = MPI.get_vendor()[0].lower()
+    kind = "openmpi" if "open mpi" in vendor else "mpich"
+    found = built_for(LIBRARIES[kind]) if choice != "python" else None
+    everywhere = comm.allreduce(found is not None, MPI.LAND)
+    if choice == "c" and not everywhere:
+        raise MissingComponentError(
+            f"{CHOICE}=c, and no engine was built for {LIBRARIES[kind]}; build it: alltoall wrap"
+        )
+    return found if everywhere else None
+
+
+class InC:
+    """The engine's exchange."""
+
+    def __init__(self, engine: Engine, plan: RankMessages, comm: "MPI.Intracomm") -> None:
+        handle: int = MPI._handleof(comm)
+        self._exchange = Exchange(engine.engine, plan, handle, MPI._sizeof(MPI.Comm))
+        self.test, self.wait, self.free = (
+            self._exchange.test,
+            self._exchange.wait,
+            self._exchange.free,
+        )
+
+    def start(
+        self, given: Bytes, taken: Bytes, shard: PerShard, offsets: tuple[Ints, Ints]
+    ) -> None:
+        """Start an all-to-all; offsets are where the shards to and from each rank begin."""
+        self._exchange.start((address_of(given), address_of(taken)), shard, offsets)

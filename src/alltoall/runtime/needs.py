@@ -1,0 +1,82 @@
+"""How much memory a run takes, held against what there is before anything starts."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from alltoall.errors import LimitError
+from alltoall.ir.chunks import shards_of
+from alltoall.ir.demand import Demand
+from alltoall.ir.execution_plan import ExecutionPlan
+from alltoall.ir.messages import Messages
+from alltoall.ir.program import Program
+from alltoall.runtime.spans import slot_bytes
+
+BUFFERS = 5
+"""Buffers of a rank at once: sent, received by either all-to-all, expected, and compared."""
+
+STAGED = 4
+"""More buffers for a program: its chunks in rows, and what is on its way to and from others."""
+
+Runnable = Messages | Program | ExecutionPlan
+"""What ranks can carry out."""
+
+PATTERN_BYTES = 12
+"""Bytes for every byte of a shard while the pattern of its bytes is made."""
+
+KEPT = 2
+"""Scratch of all smaller sizes, which double, is no more than that of the largest once again."""
+
+RANK_BYTES = 64 << 20
+"""What a rank takes before it has any buffer: Python, numpy, an MPI or torch."""
+
+MEMORY = Path("/proc/meminfo")
+LIMIT, USED = Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory.current")
+"""Where Linux tells the memory of the machine, and of the container if we are in one."""
+
+
+def require_memory(works: Sequence[Runnable], sizes: Sequence[int]) -> None:
+    """Refuse shards whose buffers do not fit into memory, with all ranks on this machine.
+
+    Those of all `works`, which run at the same time.
+    """
+    size, available = max(sizes), available_bytes()
+    needed = [count for work in works for count in needed_bytes(work, size)]
+    ranks = len(needed)
+    if available is not None and sum(needed) > available:
+        raise LimitError(
+            f"shards of {size:,} bytes take {_in_words(max(needed))} of memory in each of {ranks} "
+            f"ranks, {_in_words(sum(needed))} together, and {_in_words(available)} is free; "
+            "use smaller shards (--bytes)"
+        )
+
+
+def needed_bytes(messages: Runnable, size: int) -> list[int]:
+    """Return about what each rank takes for shards of `size` bytes."""
+    shard = shards_of(demand_of(messages), size)
+    slot, pattern = slot_bytes(messages.chunks, shard), PATTERN_BYTES * shard.most
+    buffers = BUFFERS if isinstance(messages, Messages) else BUFFERS + STAGED
+    both = zip(shard.inputs().tolist(), shard.outputs().tolist(), strict=True)
+    return [
+        RANK_BYTES + buffers * max(ends) + pattern + KEPT * scratch * slot
+        for scratch, ends in zip((each.scratch for each in messages.ranks), both, strict=True)
+    ]
+
+
+def demand_of(work: Runnable) -> Demand:
+    """Return how large shards are to each other."""
+    return work.demand if isinstance(work, Messages) else work.chunks.demand()
+
+
+def available_bytes() -> int | None:
+    """Return how much memory can be had, as far as the system tells."""
+    found: list[int] = []
+    if MEMORY.exists():
+        lines = (line.split() for line in MEMORY.read_text().splitlines())
+        found += [int(words[1]) << 10 for words in lines if words[0] == "MemAvailable:"]
+    if LIMIT.exists() and (limit := LIMIT.read_text().strip()).isdigit():
+        found.append(int(limit) - int(USED.read_text()))
+    return min(found, default=None)
+
+
+def _in_words(count: int) -> str:
+    return f"{count / (1 << 30):,.1f} GiB"

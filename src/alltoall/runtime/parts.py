@@ -1,0 +1,95 @@
+"""What a rank is to do: its part of a schedule, of messages, or what it was given."""
+
+from importlib import import_module
+from os import PathLike
+from pathlib import Path
+from typing import TypeAlias
+
+from alltoall.errors import UsageError
+from alltoall.ir.execution_plan import ExecutionPlan
+from alltoall.ir.files.artefacts import is_saved, read_as
+from alltoall.ir.files.json import parse_json
+from alltoall.ir.files.messages import MESSAGES_FORMAT, messages_from_text
+from alltoall.ir.files.npz import is_archive
+from alltoall.ir.files.text import MAX_FILE_BYTES, decode, read_bytes, read_text, require_size
+from alltoall.ir.messages import Messages, RankMessages
+from alltoall.ir.program import Program
+from alltoall.ir.schedule import Schedule
+from alltoall.lowering import MAX_LOWERED_BYTES, kind_of, parse_lowered
+
+COMPILER = "alltoall.lowering.programs.messages"
+"""By name: ranks of `run` read messages, and start sooner and smaller without what makes them."""
+
+SCHEDULER = "alltoall.schedules.public"
+"""By name, for the same reason: only who gives a SPEC needs what makes a schedule."""
+
+Work = Schedule | Messages | RankMessages
+"""What a runtime takes: a schedule, or what has been made of it for all ranks or for one."""
+
+Given: TypeAlias = Schedule | Messages | str | PathLike[str]
+"""What a caller may have instead: also the path of either, or the SPEC of a topology."""
+
+
+def part_of(work: Work, rank: int) -> RankMessages:
+    """Return the messages of one rank."""
+    if isinstance(work, Schedule):
+        found: RankMessages = import_module(COMPILER).rank_messages(work, rank)
+        return found
+    return work.ranks[rank] if isinstance(work, Messages) else work
+
+
+def all_parts(work: Schedule | Messages) -> Messages:
+    """Return the messages of all ranks."""
+    if isinstance(work, Messages):
+        return work
+    found: Messages = import_module(COMPILER).messages_of(work)
+    return found
+
+
+def is_spec(given: object) -> bool:
+    """Whether something is a SPEC, for which a schedule has yet to be made: a text, and no file."""
+    return isinstance(given, str) and not Path(given).exists()
+
+
+def messages_for(given: Given) -> Messages:
+    """Return the messages of what a caller gave: read from a file, or made for a SPEC."""
+    if isinstance(given, Schedule | Messages):
+        return all_parts(given)
+    if is_spec(given):
+        return all_parts(import_module(SCHEDULER).schedule(given))
+    return read_messages(Path(given))
+
+
+def read_messages(path: Path) -> Messages:
+    """Read the file of a schedule, or of the messages that it was lowered to."""
+    with path.open("rb") as file:
+        lowered = file.read(len(MESSAGES_FORMAT)) == MESSAGES_FORMAT.encode()
+    if lowered:
+        return messages_from_text(read_text(path, MAX_FILE_BYTES), str(path))
+    return all_parts(read_as(path, Schedule))
+
+
+def read_work(path: Path) -> Messages | Program | ExecutionPlan:
+    """Read the file of a schedule, or of anything that it, or another's, was lowered to."""
+    data, where = read_bytes(path), str(path)
+    kind = _target_of(data, where)
+    if kind in (None, "messages"):
+        return read_messages(path)
+    require_size(data, where, MAX_LOWERED_BYTES)
+    found = parse_lowered(decode(data, where), where)[1]
+    if not isinstance(found, Program | ExecutionPlan):
+        raise UsageError(
+            f"{path}: a file of the target {kind} does not say which bytes ranks move; expected a "
+            "schedule, its messages, MSCCL XML, an MSCCL++ plan or oneCCL-style XML"
+        )
+    return found
+
+
+def _target_of(data: bytes, where: str) -> str | None:
+    """Return the target that has written a file, if it is no artefact."""
+    if is_archive(data):
+        return None
+    text = decode(data, where)
+    kind = kind_of(text)
+    is_json = kind is not None and text.lstrip()[:1] == "{"
+    return None if is_json and is_saved(parse_json(text, where)) else kind

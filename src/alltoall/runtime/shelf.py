@@ -1,0 +1,79 @@
+"""The schedules that a program was given, and the one for a group of so many ranks.
+
+Nothing here fails: what cannot be used is a problem in words, and the program goes on without it.
+"""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from alltoall.check.program.messages import check_messages
+from alltoall.errors import UsageError, VerificationError
+from alltoall.ir.messages import Messages
+from alltoall.runtime.parts import Given, messages_for
+from alltoall.runtime.sizes import parse_sizes
+
+FILES, LEAST = "ALLTOALL_SCHEDULES", "ALLTOALL_MIN_BYTES"
+"""The variables of the environment that say which files, and from which size on."""
+
+
+@dataclass
+class Shelf:
+    """Schedules, of which the first with as many ranks as a group has serves the group.
+
+    All-to-alls with fewer than `min_bytes` from one rank to another, on average, are not served.
+    What is read is checked once, before it is used, and `problems` says what is wrong with it.
+    """
+
+    given: Sequence[Given] = ()
+    min_bytes: int = 0
+    problems: list[str] = field(default_factory=list)
+    _read: dict[int, Messages] = field(default_factory=dict, init=False, repr=False)
+    _unread: list[Given] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self._unread = list(self.given)
+
+    @classmethod
+    def from_environment(cls, variables: Mapping[str, str] = os.environ) -> "Shelf":
+        """Return what the environment names: files with colons in between, and a size."""
+        files = [Path(each) for each in variables.get(FILES, "").split(os.pathsep) if each]
+        try:
+            return cls(files, _size(variables.get(LEAST, "")))
+        except UsageError as error:
+            return cls(problems=[f"{LEAST}: {error}"])
+
+    def find(self, ranks: int) -> Messages | None:
+        """Return the messages for a group of so many ranks, if there are any."""
+        while self._unread:
+            self._take(self._unread.pop(0))
+        return self._read.get(ranks)
+
+    def sizes(self) -> list[int]:
+        """Return the numbers of ranks that have been found."""
+        return sorted(self._read)
+
+    def _take(self, given: Given) -> None:
+        """Read and check one schedule, unless it is broken, or an earlier one serves its groups."""
+        try:
+            found = messages_for(given)
+            if found.chunks.ranks in self._read:
+                return
+            report = check_messages(found)
+            if not report.correct:
+                raise VerificationError(found.name, report.problems())
+        except Exception as error:
+            # Whatever is wrong with a file: a program that would run without it has to run.
+            self.problems.append(f"{_named(given)}: {str(error) or type(error).__name__}")
+        else:
+            self._read[found.chunks.ranks] = found
+
+
+def _size(text: str) -> int:
+    """Return a size such as 4K; none is 0."""
+    return 0 if text.strip() in ("", "0") else parse_sizes(text)[0]
+
+
+def _named(given: Given) -> str:
+    return given.name if isinstance(given, Messages) else f"{given!s}"

@@ -1,0 +1,310 @@
+"""The instructions of programs and plans, executed by ranks that exchange real bytes.
+
+A rank is played by coroutines, one for every thread of its file, which give way where they have to
+wait. What goes from rank to rank is a packet: three numbers that say what it is for, and chunks.
+Packets between two ranks keep their order, which is all that a FIFO, or a put before a signal,
+asks of a network. FIFOs hold as much as memory does here: whether those of a GPU suffice is what
+`verify` finds out.
+"""
+
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from alltoall.ir.chunks import Chunks, PerShard
+from alltoall.ir.execution_plan import Copy, ExecutionPlan, Operation, PlanOp, joined_channels
+from alltoall.ir.program import EFFECTS, Buffer, Instruction, Program, Thread
+from alltoall.runtime.spans import slot_bytes
+
+Bytes = NDArray[np.uint8]
+Streams = Program | ExecutionPlan
+"""What is executed: both have ranks, and chunks of pairs."""
+
+Memory = list[Bytes]
+"""Input, output and scratch of a rank, a row for every chunk."""
+
+
+class Packet(NamedTuple):
+    """What a rank gets from another: what it is for, in three numbers, and chunks."""
+
+    source: int
+    head: tuple[int, int, int]
+    rows: Bytes
+
+
+class Post(Protocol):
+    """How a rank reaches others; nothing overtakes between two ranks."""
+
+    def send(self, peer: int, head: tuple[int, int, int], rows: Bytes) -> None:
+        """Send a packet; the rows may be overwritten once this returns."""
+
+    def arrived(self) -> list[Packet]:
+        """Return the packets that have come since the last call."""
+
+
+class Player(Protocol):
+    """One rank under way."""
+
+    def take(self, packet: Packet) -> None:
+        """Take a packet in."""
+
+    def threads(self) -> list[Iterator[None]]:
+        """Return its threads, each of which yields while it has to wait."""
+
+
+class ProgramRank:
+    """A rank of a `Program`: packets are chunks of a FIFO, by channel."""
+
+    def __init__(self, program: Program, rank: int, memory: Memory, post: Post) -> None:
+        self._threads = program.ranks[rank].threads
+        self._memory, self._post = memory, post
+        self._done = [0] * len(self._threads)
+        self._inbox: dict[tuple[int | None, int], deque[Bytes]] = {}
+
+    def take(self, packet: Packet) -> None:
+        """Put chunks behind those of the same FIFO."""
+        self._fifo(packet.source, packet.head[0]).append(packet.rows)
+
+    def threads(self) -> list[Iterator[None]]:
+        """Return the threads of the program."""
+        return [self._run(index, thread) for index, thread in enumerate(self._threads)]
+
+    def _fifo(self, source: int | None, channel: int) -> deque[Bytes]:
+        return self._inbox.setdefault((source, channel), deque())
+
+    def _run(self, index: int, thread: Thread) -> Iterator[None]:
+        for instruction in thread.instructions:
+            while any(self._done[step.thread] <= step.number for step in instruction.after):
+                yield
+            yield from self._move(thread, instruction)
+            self._done[index] += 1
+
+    def _move(self, thread: Thread, instruction: Instruction) -> Iterator[None]:
+        """Move the chunks of an instruction, as many at a time as there are."""
+        effects, moved = EFFECTS[instruction.op], 0
+        while moved < instruction.count and (effects.reads or effects.writes):
+            left = instruction.count - moved
+            if effects.receives:
+                rows = self._pop(self._fifo(thread.receive_from, thread.channel), left)
+            elif instruction.source is not None:
+                begin = instruction.source.offset + moved
+                rows = self._memory[instruction.source.buffer][begin : begin + left]
+            if not len(rows):
+                yield
+                continue
+            if instruction.target is not None:
+                begin = instruction.target.offset + moved
+                self._memory[instruction.target.buffer][begin : begin + len(rows)] = rows
+            if effects.sends and thread.send_to is not None:
+                self._post.send(thread.send_to, (thread.channel, 0, 0), rows)
+            moved += len(rows)
+
+    def _pop(self, fifo: deque[Bytes], most: int) -> Bytes:
+        """Take up to so many chunks out of a FIFO."""
+        if not fifo:
+            return self._memory[Buffer.INPUT][:0]
+        rows = fifo.popleft()
+        if len(rows) > most:
+            fifo.appendleft(rows[most:])
+        return rows[:most]
+
+
+class PlanRank:
+    """A rank of an `ExecutionPlan`: packets are puts, by buffer and offset, and signals."""
+
+    def __init__(self, plan: ExecutionPlan, rank: int, memory: Memory, post: Post) -> None:
+        self._plan, self._rank = plan.ranks[rank], rank
+        self._memory, self._post = memory, post
+        self._ends = joined_channels(plan)
+        self._signals: Counter[int] = Counter()
+        self._waiting: Counter[int] = Counter()
+        self._meetings: Counter[int] = Counter()
+        self._handlers: dict[PlanOp, Callable[[Operation], Iterator[None]]] = {
+            PlanOp.PUT: self._copy,
+            PlanOp.COPY: self._copy,
+            PlanOp.SIGNAL: self._signal,
+            PlanOp.WAIT: self._wait,
+            PlanOp.BARRIER: self._barrier,
+            PlanOp.NOP: lambda _: iter(()),
+        }
+
+    def take(self, packet: Packet) -> None:
+        """Write what was put here, or count a signal."""
+        is_put, place, offset = packet.head
+        if is_put:
+            self._memory[place][offset : offset + len(packet.rows)] = packet.rows
+        else:
+            self._signals[place] += 1
+
+    def threads(self) -> list[Iterator[None]]:
+        """Return the thread blocks of the plan."""
+        return [self._run(block) for block in self._plan.blocks]
+
+    def _run(self, block: Sequence[Operation]) -> Iterator[None]:
+        for operation in block:
+            yield from self._handlers[operation.op](operation)
+
+    def _copy(self, operation: Operation) -> Iterator[None]:
+        for copy in operation.copies:
+            self._give(copy)
+        return iter(())
+
+    def _give(self, copy: Copy) -> None:
+        begin = copy.source.offset
+        rows = self._memory[copy.source.buffer][begin : begin + copy.chunks]
+        head = (1, int(copy.target.buffer), copy.target.offset)
+        if copy.rank == self._rank:
+            self.take(Packet(self._rank, head, rows))
+        else:
+            self._post.send(copy.rank, head, rows)
+
+    def _signal(self, operation: Operation) -> Iterator[None]:
+        for channel in operation.channels:
+            peer, theirs = self._ends[self._rank, channel]
+            self._post.send(peer, (0, theirs, 0), self._memory[Buffer.INPUT][:0])
+        return iter(())
+
+    def _wait(self, operation: Operation) -> Iterator[None]:
+        for channel in operation.channels:
+            while not self._signals[channel]:
+                yield
+            self._signals[channel] -= 1
+
+    def _barrier(self, operation: Operation) -> Iterator[None]:
+        barrier = operation.barrier
+        meeting = self._meetings[barrier]
+        self._waiting[barrier] += 1
+        if self._waiting[barrier] >= operation.parties:
+            self._waiting[barrier] = 0
+            self._meetings[barrier] += 1
+        while self._meetings[barrier] == meeting:
+            yield
+
+
+def player(work: Streams, rank: int, memory: Memory, post: Post) -> Player:
+    """Return what plays a rank."""
+    if isinstance(work, Program):
+        return ProgramRank(work, rank, memory, post)
+    return PlanRank(work, rank, memory, post)
+
+
+def advance(threads: list[Iterator[None]]) -> list[Iterator[None]]:
+    """Give every thread its turn; return those that have not ended."""
+    ended = object()
+    return [each for each in threads if next(each, ended) is not ended]
+
+
+class Layout:
+    """Where the chunks of a rank lie in the caller's buffers of bytes, for shards of some sizes.
+
+    All chunks are as wide as the widest. Where that is the width of each, and they lie one after
+    the other, the caller's own memory is used.
+    """
+
+    def __init__(self, work: Streams, rank: int, shard: PerShard) -> None:
+        self.width = max(1, slot_bytes(work.chunks, shard))
+        self._scratch = work.ranks[rank].scratch
+        ranks = np.arange(shard.ranks)
+        here = np.full(shard.ranks, rank)
+        ways = ((here, ranks), shard.in_input), ((ranks, here), shard.in_output)
+        self._cells = [
+            _cells(work.chunks, shard, ends, begins, self.width) for ends, begins in ways
+        ]
+
+    def memory(self, send: Bytes, recv: Bytes) -> Memory:
+        """Return the buffers of a rank: the input filled, the others not."""
+        held: Memory = []
+        for cells, data in zip(self._cells, (send, recv), strict=True):
+            if cells is None:
+                held.append(data.reshape(-1, self.width))
+            else:
+                held.append(np.zeros((len(cells), self.width), dtype=np.uint8))
+        for row, (begin, size) in enumerate(self._cells[0] or []):
+            held[0][row, :size] = send[begin : begin + size]
+        return [*held, np.zeros((self._scratch, self.width), dtype=np.uint8)]
+
+    def deliver(self, memory: Memory, recv: Bytes) -> None:
+        """Write the output into the caller's buffer, unless it is there."""
+        for row, (begin, size) in enumerate(self._cells[1] or []):
+            recv[begin : begin + size] = memory[Buffer.OUTPUT][row, :size]
+
+
+def _cells(
+    chunks: Chunks, shard: PerShard, ends: tuple[Any, Any], begins: Callable[..., Any], width: int
+) -> list[tuple[int, int]] | None:
+    """Return where each chunk begins and how many bytes it has; None if they are rows as it is."""
+    found: list[tuple[int, int]] = []
+    rows = (begins(*ends), shard.of(*ends), chunks.of(*ends))
+    for begin, size, count in zip(*(row.tolist() for row in rows), strict=True):
+        cuts = [begin + each * size // max(count, 1) for each in range(count + 1)]
+        found += [(cut, end - cut) for cut, end in pairwise(cuts)]
+    alike = all(cell == (row * width, width) for row, cell in enumerate(found))
+    return None if alike and len(found) * width == int(rows[1].sum()) else found
+
+
+class _Pigeonholes:
+    """Packets of all ranks in one process."""
+
+    def __init__(self, ranks: int) -> None:
+        self.boxes: list[list[Packet]] = [[] for _ in range(ranks)]
+
+
+class _Desk:
+    """The post of one rank in this process."""
+
+    def __init__(self, office: _Pigeonholes, rank: int) -> None:
+        self._office, self._rank = office, rank
+
+    def send(self, peer: int, head: tuple[int, int, int], rows: Bytes) -> None:
+        """Put a copy into the box of a rank."""
+        self._office.boxes[peer].append(Packet(self._rank, head, rows.copy()))
+
+    def arrived(self) -> list[Packet]:
+        """Empty the own box."""
+        found, self._office.boxes[self._rank] = self._office.boxes[self._rank], []
+        return found
+
+
+class StreamsEndpoint:
+    """All ranks at once, for `runtime.bench`."""
+
+    def __init__(self, work: Streams) -> None:
+        self._work = work
+        self.demand = work.chunks.demand()
+        self.ranks = len(work.ranks)
+        self.here = tuple(range(self.ranks))
+        self.name = "reference, one process, by the instructions of the file"
+        self.native_name = None
+
+    def exchange(self, send: list[Bytes], recv: list[Bytes], shard: PerShard) -> None:
+        """All-to-all by the instructions; that they come to an end is what `verify` has found."""
+        office = _Pigeonholes(self.ranks)
+        desks = [_Desk(office, rank) for rank in self.here]
+        layouts = [Layout(self._work, rank, shard) for rank in self.here]
+        memories = [layout.memory(*ends) for layout, *ends in zip(layouts, send, recv, strict=True)]
+        players = [player(self._work, rank, memories[rank], desks[rank]) for rank in self.here]
+        threads = [each.threads() for each in players]
+        while any(threads):
+            for rank in self.here:
+                for packet in desks[rank].arrived():
+                    players[rank].take(packet)
+                threads[rank] = advance(threads[rank])
+        for layout, memory, taken in zip(layouts, memories, recv, strict=True):
+            layout.deliver(memory, taken)
+
+    def native(self, send: list[Bytes], recv: list[Bytes], shard: PerShard) -> None:
+        """Do nothing: there is no all-to-all of its own."""
+
+    def barrier(self) -> None:
+        """Wait for nobody."""
+
+    def gather(self, value: Any) -> list[Any]:
+        """Return the only value that there is."""
+        return [value]
+
+    def close(self) -> None:
+        """Take leave of nobody."""

@@ -1,0 +1,208 @@
+"""`list`: a schedule is routes plus an order. Chunks get paths first, and then steps.
+
+Every shard is cut into chunks, and each chunk is given a path as `single` and `few` do, with loads
+near the certified bound; then the chunks are served link by link (`serve`). The time is at least
+that of the paths' largest load, and list scheduling seldom loses much to it, so the time-stepped
+program, which grows with the steps, is not needed. What a list leaves above the loss is repaired
+(`tighten`), as far as that is a small matter, and held against chunks that go in rounds (`rounds`).
+Rounds take many chunks, so the usual numbers of them are tried first.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from alltoall.errors import InputError
+from alltoall.flows import sizes
+from alltoall.flows.methods import solve_master, solve_sources
+from alltoall.ir.chunks import Chunks, chunks_of
+from alltoall.ir.flow import Flow, Status
+from alltoall.ir.problem import Problem
+from alltoall.routes import route
+from alltoall.routes.judge import judge
+from alltoall.schedules.chunk_numbers import common_shard, most_chunks
+from alltoall.schedules.orders import Ordered, best_order, cheaper, orders_of
+from alltoall.schedules.placed import (
+    Placed,
+    most_per_shard,
+    per_shard,
+    place_chunks,
+    place_routes,
+)
+from alltoall.schedules.rounds import in_rounds, pipeline, rounds_for, short_cycle
+from alltoall.schedules.search import FoundSchedule, find_in_normal_units
+from alltoall.schedules.tighten import tightened
+from alltoall.settings import USUAL_MOST_CHUNKS, RouteSettings, ScheduleSettings, SolveSettings
+
+FINER_LISTS = (24, 32, 48, 64, 96, 128, 192, 256)
+"""Further chunks of a shard of mean size to try where no most is given, and few pairs send."""
+
+MOST_IN_ROUNDS = 1024
+"""Chunks of a shard at most that go in rounds where no most is given, and few pairs send."""
+
+ROBUST_CHUNKS = 8
+"""Chunks per shard of a template, unless another number is asked for."""
+
+MOST_TRIED = 400_000
+"""Chunks of all shards up to which more of them are tried for a smaller loss."""
+
+FEW_CHUNKS = 12_000
+"""Chunks of all shards up to which those of `FINER_LISTS` are tried, and rounds of more."""
+
+COARSE_LIST_GAP = 5e-4
+"""The certified gap that is asked of the bound, at least, where primal-dual steps prove it."""
+
+SOLVING_SHARE = 0.3
+"""The share of the time left that is for the flow, whose bound all else aims at."""
+
+
+def find_by_list(problem: Problem, settings: ScheduleSettings) -> FoundSchedule:
+    """Return a checked schedule by list scheduling.
+
+    It has the fewest chunks per shard that keep within the loss of the certified bound, or the best
+    number found.
+    """
+    return find_in_normal_units(problem, settings, list_in_normal_units)
+
+
+def list_in_normal_units(problem: Problem, settings: ScheduleSettings) -> FoundSchedule:
+    """Find a schedule for a problem in normal units."""
+    if settings.robust is not None:
+        return _find_robust(problem, settings, settings.robust)
+    flow = bounding_flow(problem, settings.solve.sharing(SOLVING_SHARE))
+    if flow.status is Status.INTERRUPTED:
+        raise KeyboardInterrupt
+    best: Ordered | None = None
+    curve: dict[float, float] = {}
+    for found in _tried(flow, settings):
+        finest = found.placed.chunks.most
+        curve[finest] = min(curve.get(finest, np.inf), found.time / flow.time - 1)
+        best = found if best is None else cheaper(best, found, settings.latency)
+        if best.time <= _enough(flow.bound, settings) or settings.solve.out_of_time():
+            break
+    if best is None:
+        raise InputError("no number of chunks to try; expected at least one chunk per shard")
+    schedule = best.write(flow.certificate, flow.time)
+    curve = {chunks: curve[chunks] for chunks in sorted(curve)}
+    return FoundSchedule(schedule, curve, {}, Status.GAP_NOT_REACHED, flow.bound)
+
+
+def _tried(flow: Flow, settings: ScheduleSettings) -> Iterator[Ordered]:
+    """Yield orders of more and more chunks: of usual numbers, of these in rounds, and of more."""
+    usual: list[Placed] = []
+    most = per_shard(flow.problem, USUAL_MOST_CHUNKS)
+    finer = choices(flow.problem, flow.bound, settings)
+    while finer and (not usual or finer[0] <= most):
+        usual.append(place_chunks(flow, finer.pop(0), settings.solve))
+        yield _best_list(usual[-1], flow.bound, settings)
+    for placed in usual:
+        yield from _in_rounds(placed, flow.bound, settings)
+    for chunks in finer:
+        yield from orders(place_chunks(flow, chunks, settings.solve), flow.bound, settings)
+
+
+def orders(placed: Placed, bound: float, settings: ScheduleSettings) -> Iterator[Ordered]:
+    """Yield the best order of chunks on their paths, and finer ones in rounds if that helps."""
+    best = _best_list(placed, bound, settings)
+    yield best
+    if best.time > _enough(bound, settings):
+        yield from _in_rounds(placed, bound, settings)
+
+
+def _enough(bound: float, settings: ScheduleSettings) -> float:
+    """Return the time that is within the loss."""
+    return bound * (1 + settings.loss) * (1 + 1e-9)
+
+
+def _best_list(placed: Placed, bound: float, settings: ScheduleSettings) -> Ordered:
+    """Return the best order of a list; what it leaves above the loss, and is small, is repaired."""
+    enough = _enough(bound, settings)
+    several = list(orders_of(placed, settings))
+    if min(each.time for each in several) > enough:
+        repaired = tightened(placed, bound, enough, settings.solve.out_of_time)
+        several += [] if repaired is None else [repaired]
+    return best_order(several, settings)
+
+
+def _in_rounds(placed: Placed, bound: float, settings: ScheduleSettings) -> Iterator[Ordered]:
+    """Yield chunks in rounds, if they may go so: as a pipeline, or in a shorter cycle."""
+    most, total = settings.max_chunks, MOST_TRIED
+    if most is None:
+        most, total = MOST_IN_ROUNDS, FEW_CHUNKS
+    most = min(total // len(placed.size), most // placed.chunks.most)
+    if settings.chunks is not None or settings.steps is not None or most <= 1:
+        return
+    enough, late = _enough(bound, settings), settings.solve.out_of_time
+    for cycle in (short_cycle(placed, late), pipeline(placed)):
+        wanted = None if cycle is None else rounds_for(cycle, enough)
+        if cycle is not None and wanted is not None:
+            yield in_rounds(cycle, min(wanted, most))
+        if wanted is not None and wanted <= most:
+            return
+
+
+def _find_robust(
+    problem: Problem, settings: ScheduleSettings, names: tuple[str, ...]
+) -> FoundSchedule:
+    """Return a template whose chunks are spread as robust routes are."""
+    routing = RouteSettings(robust=names, solve=settings.solve.sharing(SOLVING_SHARE))
+    routes = route(problem, "robust", routing)
+    placed = place_routes(
+        routes, settings.chunks or min(ROBUST_CHUNKS, settings.max_chunks or ROBUST_CHUNKS)
+    )
+    schedule = best_order(list(orders_of(placed, settings)), settings).write(
+        routes.certificate, routes.time
+    )
+    judged = judge(schedule, names, routing.seed, settings.solve)
+    curve: dict[float, float] = {schedule.chunks_per_shard: schedule.loss}
+    return FoundSchedule(schedule, curve, {}, Status.GAP_NOT_REACHED, routes.bound, robust=judged)
+
+
+def bounding_flow(problem: Problem, solving: SolveSettings) -> Flow:
+    """Return a flow whose bound is as sharp as asked, or as whole chunks can follow it."""
+    variables = len(problem.sources) * problem.topology.links
+    if variables <= sizes.FIRST_ORDER_VARIABLES:
+        return solve_sources(problem, solving)
+    return solve_master(problem, replace(solving, gap=max(solving.gap, COARSE_LIST_GAP)))
+
+
+def choices(problem: Problem, bound: float, settings: ScheduleSettings) -> list[int]:
+    """Return the numbers of chunks per shard of size 1 to try, the fewest first."""
+    if settings.chunks is not None:
+        return [settings.chunks]
+    tried = numbers_of(problem, settings.max_chunks)
+    whole = [each for each in tried if _least_loss(problem, each, bound) <= settings.loss]
+    return whole or tried
+
+
+def numbers_of(problem: Problem, most: int | None) -> list[int]:
+    """Return numbers of chunks per shard of size 1: all up to a most if all chunks can be alike.
+
+    Else every number that is twice the last one: more of them make no chunks that are more alike.
+    """
+    up_to, shard = most_chunks(problem, most), common_shard(problem)
+    largest = most_per_shard(problem, up_to)
+    equal = [max(1, round(each / shard)) for each in range(1, up_to + 1)] if shard else []
+    every = [each for each in equal if each <= largest]
+    if not every:
+        powers = (min(2**each, up_to) for each in range(up_to.bit_length() + 1))
+        every = [min(largest, per_shard(problem, each)) for each in powers]
+    finer = (per_shard(problem, each) for each in FINER_LISTS if most is None)
+    few = [each for each in finer if _chunks(problem, each) <= FEW_CHUNKS]
+    first, *others = sorted({*every, *few})
+    return [first, *(each for each in others if _chunks(problem, each) <= MOST_TRIED)]
+
+
+def _chunks(problem: Problem, per_shard: int) -> int:
+    """Return how many chunks there are in all."""
+    return Chunks.of_demand(problem.demand, per_shard).total
+
+
+def _least_loss(problem: Problem, chunks: int, bound: float) -> float:
+    """Return what whole chunks cost at least over the bound, where links and chunks are alike."""
+    capacity, shard = problem.topology.capacity, common_shard(problem)
+    if shard is None or np.ptp(capacity) > 0:
+        return 0.0
+    exact = bound * float(capacity.max()) * int(chunks_of(np.array([shard]), chunks)[0]) / shard
+    return float(np.ceil(exact * (1 - 1e-9)) / exact - 1)

@@ -1,0 +1,120 @@
+"""The time-expanded graph: one copy of the terminals per moment, one copy of the links per step.
+
+Terminal u has a copy u_t for every moment t = 0..T, before and after each of the T steps. A
+storage link u_t -> u_(t+1) is waiting. In step t = 0..T-1 a link (u, v) between terminals leads
+from u_t to v_(t+1). Nodes that are not terminals store nothing, so they have one copy per step, and
+a link to or from one stays within the step: what enters a switch leaves it in the same step.
+
+A schedule of T steps is a flow on this graph from (s, 0) to (d, T).
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from alltoall.errors import InputError
+from alltoall.flows.groups import Groups, by_source
+from alltoall.flows.program import FlowProgram
+from alltoall.flows.symmetry.orbits import Symmetry
+from alltoall.ir.arrays import Floats, Ints
+from alltoall.ir.problem import Problem
+from alltoall.ir.topology import MAX_LINKS, Topology
+
+
+@dataclass(frozen=True, eq=False)
+class Expansion:
+    """A problem unrolled over `steps` steps.
+
+    Link t * links + l of `graph` is link l in step t; after those come the storage links.
+    """
+
+    problem: Problem
+    steps: int
+
+    def __post_init__(self) -> None:
+        if self.timed_links > MAX_LINKS:
+            raise InputError(
+                f"{self.steps:,} steps of {self.problem.topology.links:,} links; expected at most "
+                f"{MAX_LINKS:,} links in all steps together"
+            )
+
+    @property
+    def timed_links(self) -> int:
+        """The number of links of the graph that are not storage."""
+        return self.steps * self.problem.topology.links
+
+    @cached_property
+    def layer(self) -> Ints:
+        """The step of each timed link."""
+        return np.repeat(np.arange(self.steps), self.problem.topology.links)
+
+    @cached_property
+    def graph(self) -> Topology:
+        """The time-expanded graph; storage links are as wide as all the demand together."""
+        topology, step = self.problem.topology, self.layer
+        everything = max(self.problem.demand.total, 1.0) * float(topology.capacity.max())
+        tail = self._copy(np.tile(topology.tail, self.steps), step, arriving=False)
+        head = self._copy(np.tile(topology.head, self.steps), step, arriving=True)
+        waiting = np.arange(self.steps * len(topology.terminals))
+        return Topology(
+            name=f"{topology.name} over {self.steps} steps",
+            nodes=self._switch_base + self.steps * (topology.nodes - len(topology.terminals)),
+            tail=np.concatenate((tail, waiting)),
+            head=np.concatenate((head, waiting + len(topology.terminals))),
+            capacity=np.concatenate(
+                (np.tile(topology.capacity, self.steps), np.full(len(waiting), everything))
+            ),
+            terminals=np.concatenate((self.starts, self.ends)),
+        )
+
+    @property
+    def starts(self) -> Ints:
+        """The copy of each terminal before the first step."""
+        return np.arange(len(self.problem.topology.terminals), dtype=np.int64)
+
+    @property
+    def ends(self) -> Ints:
+        """The copy of each terminal after the last step."""
+        return self.starts + self.steps * len(self.starts)
+
+    def groups(self, groups: Groups) -> Groups:
+        """Return the same groups on the time-expanded graph: from moment 0 to moment T."""
+        wanted = np.zeros((len(groups.start), self.graph.nodes))
+        wanted[:, self.ends] = groups.wanted[:, self.problem.topology.terminals]
+        return Groups(groups.source, groups.destination, groups.source, wanted)
+
+    def program(self, groups: Groups) -> FlowProgram:
+        """Return the program of groups on the time-expanded graph: a budget for every step."""
+        links = np.arange(self.problem.topology.links, dtype=np.int64)
+        return self._program(groups, np.ones(len(groups.start)), links)
+
+    def reduced_program(self, symmetry: Symmetry) -> FlowProgram:
+        """Return the program of one source per orbit, in which orbits of links share budgets."""
+        if symmetry.trivial:
+            return self.program(self.groups(by_source(self.problem)))
+        sources, size = symmetry.representatives()
+        groups = self.groups(by_source(self.problem, sources))
+        return self._program(groups, size.astype(np.float64), symmetry.link_orbit)
+
+    def _program(self, groups: Groups, weight: Floats, link_class: Ints) -> FlowProgram:
+        """Return the program whose classes are those of the links, anew in every step."""
+        classes = int(link_class.max()) + 1
+        timed = self.layer * classes + np.tile(link_class, self.steps)
+        none = np.full(self.graph.links - self.timed_links, self.steps * classes, dtype=np.int64)
+        budget = np.repeat(np.arange(self.steps), classes)
+        return FlowProgram(self.graph, groups, weight, np.concatenate((timed, none)), budget)
+
+    @property
+    def _switch_base(self) -> int:
+        return (self.steps + 1) * len(self.problem.topology.terminals)
+
+    def _copy(self, node: Ints, step: Ints, arriving: bool) -> Ints:
+        """Return the copy of each node from which, or at which, a link of a step is used."""
+        topology = self.problem.topology
+        rank = np.cumsum(np.isin(np.arange(topology.nodes), topology.terminals)) - 1
+        is_terminal = np.isin(node, topology.terminals)
+        switches = topology.nodes - len(topology.terminals)
+        stored = (step + arriving) * len(topology.terminals) + rank[node]
+        passing = self._switch_base + step * switches + (node - rank[node] - 1)
+        return np.where(is_terminal, stored, passing)

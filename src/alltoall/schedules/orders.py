@@ -1,0 +1,158 @@
+"""Orders of chunks on their paths: longer and shorter steps, and the best of them.
+
+List scheduling in steps of up to a quota (`serve`) is an order. Fewer steps cost time: quotas from
+that of one long step down to that of many short ones are tried, which draws the curve of one
+against the other.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from alltoall.errors import InputError
+from alltoall.ir.arrays import Floats, Ints
+from alltoall.ir.certificate import Certificate
+from alltoall.ir.schedule import Schedule
+from alltoall.lp.settings import never
+from alltoall.schedules.placed import METHOD, Placed
+from alltoall.schedules.serve import Served, Ways, serve, ways_of
+from alltoall.settings import Late, ScheduleSettings
+
+QUOTAS = (1, 2, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
+"""Parts of the paths' time that steps are to take, in turn, as far as more steps may pay."""
+
+FEW_QUOTAS = (8, 16)
+"""Quotas that are mostly without loss."""
+
+MANY_CHUNKS = 100_000
+"""Chunks from which on only the quotas of `FEW_QUOTAS` are tried, unless steps cost something."""
+
+SHORTEST_STEP = 0.125
+"""The share of a quota below which a step is not cut short, though a link may run dry in it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Ordered:
+    """Chunks on their paths, these as rows of legs, and the step of each leg."""
+
+    placed: Placed
+    ways: Ways
+    served: Served
+
+    @classmethod
+    def of(cls, placed: Placed, step: Ints, steps: int) -> "Ordered":
+        """Return an order from the step of each leg."""
+        ways = ways_of(placed.problem.topology, placed.paths, placed.size)
+        order = cls(placed, ways, Served(step, steps, 0.0))
+        return replace(order, served=replace(order.served, time=float(order.durations().sum())))
+
+    def without_empty(self) -> "Ordered":
+        """Return the same order without steps in which nothing is sent."""
+        used, step = np.unique(self.served.step, return_inverse=True)
+        return replace(self, served=replace(self.served, step=step, steps=len(used)))
+
+    @property
+    def time(self) -> float:
+        """How long all steps take."""
+        return self.served.time
+
+    @property
+    def steps(self) -> int:
+        """How many steps there are."""
+        return self.served.steps
+
+    @cached_property
+    def step(self) -> Ints:
+        """The step of every link of every path."""
+        return np.repeat(self.served.step, np.diff(self.ways.begin))
+
+    def durations(self) -> Floats:
+        """Return how long each step takes."""
+        topology, paths = self.placed.problem.topology, self.placed.paths
+        place = self.step * topology.links + paths.link
+        size = self.placed.size[paths.path_of_link]
+        load = np.bincount(place, size, self.steps * topology.links)
+        slowest = (load.reshape(self.steps, -1) / topology.capacity).max(axis=1)
+        return np.asarray(slowest, dtype=np.float64)
+
+    def cost(self, latency: float) -> float:
+        """Return what it takes, if each step costs something besides its time."""
+        return self.time + latency * self.steps
+
+    def write(
+        self, certificate: Certificate, fractional_time: float, method: str = METHOD
+    ) -> Schedule:
+        """Write chunks on their ways as the sends of each step."""
+        placed, chunk = self.placed, self.placed.paths.path_of_link
+        order = np.lexsort((placed.paths.link, chunk, self.step))
+        chunk = chunk[order]
+        return Schedule(
+            problem=placed.problem,
+            chunks=placed.chunks,
+            steps=self.steps,
+            step=self.step[order],
+            source=placed.paths.source[chunk],
+            destination=placed.paths.destination[chunk],
+            chunk=placed.chunk[chunk],
+            link=placed.paths.link[order],
+            certificate=certificate,
+            fractional_time=fractional_time,
+            method=method,
+        )
+
+
+def order_by_list(
+    placed: Placed, quota: float, shortest: float = SHORTEST_STEP, late: Late = never
+) -> Ordered | None:
+    """Return chunks in the order of a list, in steps of up to the quota; None if it gets late."""
+    topology = placed.problem.topology
+    ways = ways_of(topology, placed.paths, placed.size)
+    served = serve(topology, ways, quota, shortest, late)
+    return None if served is None else Ordered(placed, ways, served)
+
+
+def orders_of(placed: Placed, settings: ScheduleSettings, every: bool = False) -> Iterator[Ordered]:
+    """Yield orders of shorter and shorter steps, until more steps cannot pay; one at least.
+
+    The first has as few steps as there can be, if the number of steps is given or `every` order is
+    asked for.
+    """
+    least, latency = placed.time, settings.latency
+    fewest = [(1, 1.0)] if every or settings.steps is not None else []
+    many = len(placed.size) > MANY_CHUNKS and not fewest and latency == 0
+    best, late = np.inf, never
+    quotas = [*fewest, *((each, SHORTEST_STEP) for each in (FEW_QUOTAS if many else QUOTAS))]
+    for parts, shortest in quotas:
+        found = order_by_list(placed, least / parts, shortest, late)
+        if found is None:
+            return
+        settings.solve.report(f"{found.steps} steps: {found.time / least - 1:.2%} over the paths")
+        yield found
+        late = settings.solve.out_of_time
+        best = min(best, found.cost(latency))
+        none_left = least + latency * found.steps >= best * (1 - 1e-9)
+        if found.steps > (settings.steps or found.steps) or none_left:
+            return
+
+
+def best_order(several: list[Ordered], settings: ScheduleSettings) -> Ordered:
+    """Return the order of least cost, and of fewest steps among those that cost little more."""
+    allowed = [each for each in several if each.steps <= (settings.steps or each.steps)]
+    if not allowed:
+        raise InputError(
+            f"{settings.steps} steps; expected at least {several[0].ways.legs}, as many as the "
+            "longest path has: ask for more, or for the method tsmcf"
+        )
+    latency = settings.latency
+    near = min(each.cost(latency) for each in allowed) * (1 + settings.step_tolerance)
+    return min(
+        (each for each in allowed if each.cost(latency) <= near),
+        key=lambda each: (each.steps, each.time),
+    )
+
+
+def cheaper(one: Ordered, other: Ordered, latency: float) -> Ordered:
+    """Return the order that costs less; the first if there is nothing between them."""
+    return other if other.cost(latency) < one.cost(latency) * (1 - 1e-9) else one

@@ -1,0 +1,97 @@
+"""`Placed`: all chunks of a problem on their paths, before anyone says in which step."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from alltoall.errors import InputError
+from alltoall.ir.arrays import Floats, Ints, inner_index
+from alltoall.ir.chunks import Chunks
+from alltoall.ir.flow import Flow
+from alltoall.ir.paths import Paths
+from alltoall.ir.problem import Problem
+from alltoall.ir.routes import Routes
+from alltoall.lp.settings import never
+from alltoall.paths.any_path import Chunks as CutChunks
+from alltoall.paths.any_path import Table
+from alltoall.routes.route_chunks import RouteChunks
+from alltoall.routes.single import spread_chunks
+from alltoall.schedules.chunk_numbers import mean_shard
+from alltoall.schedules.timed_chunks import MOST_SCHEDULE_CHUNKS
+from alltoall.settings import RouteSettings, SolveSettings
+
+METHOD = "list"
+"""The name, among the methods, of what orders chunks on their paths; its answers carry it."""
+
+NEGOTIATED = 2_000
+"""Chunks up to which paths are negotiated; with more of them, cutting finer gains as much."""
+
+
+@dataclass(frozen=True, eq=False)
+class Placed:
+    """All chunks of a problem, in the order of their pairs, each with its path and its size."""
+
+    problem: Problem
+    chunks: Chunks
+    paths: Paths
+    chunk: Ints
+    size: Floats
+
+    @property
+    def time(self) -> float:
+        """The largest load of the paths over capacity: no order of theirs takes less."""
+        topology = self.problem.topology
+        return float((self.paths.load(self.size, topology.links) / topology.capacity).max())
+
+
+def place_chunks(flow: Flow, per_shard: int, solving: SolveSettings) -> Placed:
+    """Cut all shards into chunks, `per_shard` of size 1, and give every chunk a path."""
+    settings = RouteSettings(solve=solving)
+    return place_all(
+        flow.problem,
+        per_shard,
+        lambda cut: spread_chunks(flow, per_shard, cut, settings, METHOD, NEGOTIATED),
+    )
+
+
+def place_all(problem: Problem, per_shard: int, spread: Callable[[CutChunks], Table]) -> Placed:
+    """Cut all shards into chunks, and put these on the paths that `spread` finds for them."""
+    terminals = problem.topology.terminals
+    chunks = Chunks.of_demand(problem.demand, per_shard)
+    require_few(chunks.total)
+    pairs = problem.demand.pairs()
+    counts = chunks.of(*pairs)
+    source, destination = (np.repeat(each, counts) for each in pairs)
+    size = np.repeat(problem.demand.of(*pairs) / counts, counts)
+    table = spread(CutChunks(terminals[source], terminals[destination], size))
+    paths = Paths.from_table(source, destination, table)
+    return Placed(problem, chunks, paths, inner_index(counts), size)
+
+
+def require_few(chunks: int) -> None:
+    """Raise, before any is made, if there are too many chunks."""
+    if chunks > MOST_SCHEDULE_CHUNKS:
+        raise InputError(
+            f"{chunks:,} chunks in all; expected at most {MOST_SCHEDULE_CHUNKS:,}: use fewer "
+            "chunks per shard, or a demand in larger units"
+        )
+
+
+def place_routes(routes: Routes, per_shard: int) -> Placed:
+    """Cut all shards into chunks, spread over the routes of their pair by largest remainders."""
+    chunks = Chunks.of_demand(routes.problem.demand, per_shard)
+    require_few(chunks.total)
+    cut = RouteChunks(routes, per_shard, never)
+    paths = cut.paths.select(cut.rounded().path)
+    return Placed(routes.problem, chunks, paths, inner_index(cut.counts), cut.size)
+
+
+def per_shard(problem: Problem, chunks: int) -> int:
+    """Return the chunks of a shard of size 1, if one of mean size is cut into about `chunks`."""
+    return max(1, round(chunks / mean_shard(problem)))
+
+
+def most_per_shard(problem: Problem, chunks: int) -> int:
+    """Return the most chunks of a shard of size 1, if one of mean size has at most `chunks`."""
+    return max(1, int(chunks / mean_shard(problem) * (1 + 1e-9)))

@@ -1,0 +1,106 @@
+"""After a failure: a schedule that begins with the paths of the last one.
+
+The sends of a chunk are a path, so a schedule has a route per chunk. These routes are renewed
+(`routes.renew`), each with its chunk as a whole, so that the shards stay cut as they were; then the
+chunks are put in order as those of any list are (`by_list`). Of the last schedule only its paths
+and the lengths of its certificate are used, its steps are not: one chunk that goes elsewhere delays
+others.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from alltoall.check.schedule import check_schedule
+from alltoall.errors import UsageError
+from alltoall.ir.arrays import Ints
+from alltoall.ir.flow import Status
+from alltoall.ir.problem import Problem
+from alltoall.ir.routes import Routes
+from alltoall.ir.schedule import Schedule
+from alltoall.routes.renew import renew_routes
+from alltoall.schedules.by_list import orders
+from alltoall.schedules.placed import METHOD, place_routes
+from alltoall.schedules.search import FoundSchedule, find_in_normal_units
+from alltoall.settings import ScheduleSettings
+
+RENEWING_SHARE = 0.7
+"""The share of the time left that is for the routes; an order takes little."""
+
+
+def refuse_with_last(method: str, settings: ScheduleSettings) -> None:
+    """Refuse what means nothing to a schedule that begins with the last one."""
+    asked = {
+        f"--method {method}": method not in ("auto", METHOD),
+        "--robust": settings.robust is not None,
+        "--operation-cost": settings.operation_cost > 0,
+        "--chunks": settings.chunks is not None,
+        "--max-chunks": settings.max_chunks is not None,
+    }
+    for words in (each for each, given in asked.items() if given):
+        raise UsageError(
+            f"{words} with a schedule to begin with (--from, last=), which keeps its chunks and is "
+            f"put in order by the method {METHOD}; leave it out, or schedule what is left anew"
+        )
+
+
+def renew_schedule(problem: Problem, last: Schedule, settings: ScheduleSettings) -> FoundSchedule:
+    """Return a checked schedule for a problem a little different from that of the last one."""
+    check_schedule(last)  # Only the sends of a correct one are paths.
+    fixed = replace(settings, chunks=last.chunks_per_shard)
+    return find_in_normal_units(problem, fixed, lambda normal, asked: _renewed(normal, last, asked))
+
+
+def _renewed(problem: Problem, last: Schedule, settings: ScheduleSettings) -> FoundSchedule:
+    """Renew the routes of all chunks, and put these in order, in normal units."""
+    found = renew_routes(problem, routes_of(last), settings.solve.sharing(RENEWING_SHARE))
+    routes = found.routes
+    placed = place_routes(routes, last.chunks_per_shard)
+    several = orders(placed, routes.bound, settings)
+    order = min(several, key=lambda each: each.cost(settings.latency))
+    # What a list loses is repaired over any paths, so it may end below the routes.
+    schedule = order.write(routes.certificate, min(routes.time, order.time))
+    curve: dict[float, float] = {schedule.chunks_per_shard: schedule.loss}
+    status = Status.GAP_NOT_REACHED
+    return FoundSchedule(schedule, curve, {}, status, routes.bound, renewed=found)
+
+
+def routes_of(schedule: Schedule) -> Routes:
+    """Return a route per chunk of a correct schedule, by pair, with the size of the chunk."""
+    topology = schedule.problem.topology
+    by_chunk = np.lexsort((schedule.step, schedule.chunk, schedule.destination, schedule.source))
+    ends = (schedule.source, schedule.destination, schedule.chunk)
+    fresh = np.logical_or.reduce([np.diff(each[by_chunk], prepend=-1) != 0 for each in ends])
+    moment = np.cumsum(fresh | (np.diff(schedule.step[by_chunk], prepend=-1) != 0))
+    link = schedule.link[by_chunk]
+    stores = np.isin(np.arange(topology.nodes), topology.terminals)
+    link = link[
+        np.lexsort((_places(moment, topology.tail[link], topology.head[link], stores), moment))
+    ]
+    first = np.flatnonzero(fresh)
+    some = by_chunk[first]
+    return Routes(
+        problem=schedule.problem,
+        source=schedule.source[some],
+        destination=schedule.destination[some],
+        start=np.append(first, len(link)),
+        link=link,
+        weight=schedule.sizes()[some],
+        certificate=schedule.certificate,
+        method=schedule.method,
+    )
+
+
+def _places(moment: Ints, tail: Ints, head: Ints, stores: NDArray[np.bool_]) -> Ints:
+    """Return how many switches were passed before each send, within the moment of a chunk."""
+    key = moment * len(stores) + tail
+    order = np.argsort(key)
+    place = np.zeros(len(key), dtype=np.int64)
+    at, passed = np.flatnonzero(stores[tail]), 0
+    while len(at):
+        into = at[~stores[head[at]]]
+        at = order[np.searchsorted(key, moment[into] * len(stores) + head[into], sorter=order)]
+        passed += 1
+        place[at] = passed
+    return place

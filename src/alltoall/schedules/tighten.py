@@ -1,0 +1,123 @@
+"""Local repair of an order: last steps are dropped while all chunks find room in the others.
+
+List scheduling keeps chunks on their paths. Where few pairs send much over long ways, that costs:
+the links at the end of such ways idle until the first chunk comes, those at the beginning while the
+last one goes on. So here the chunks negotiate (`paths.negotiate`) for links and steps at once. They
+begin where a list of short steps has put them, the steps last as long as they do there, and some of
+the last ones are gone: as many as would be good enough at first, and then, by halves, as many as
+all chunks can do without.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from alltoall.flows import sizes
+from alltoall.ir.arrays import Floats, Ints, inner_index
+from alltoall.ir.paths import NOTHING, Paths
+from alltoall.paths.any_path import Budgets, Chunks, negotiate
+from alltoall.schedules.detours import without_detours
+from alltoall.schedules.expansion import Expansion
+from alltoall.schedules.orders import Ordered, order_by_list
+from alltoall.schedules.placed import Placed
+from alltoall.schedules.serve import ways_of
+from alltoall.schedules.steps import least_steps
+from alltoall.settings import Late
+
+TIGHTENING_ROUNDS = 40
+"""Rounds of negotiation for one number of steps; what works mostly does so within ten."""
+
+
+def tightened(placed: Placed, bound: float, enough: float, late: Late) -> Ordered | None:
+    """Return an order of short steps that takes `enough`, or the least time that was found.
+
+    No order takes less than the `bound`. None if there are too many chunks for a negotiation, or if
+    it is late.
+    """
+    longest = longest_send(placed)
+    steps = placed.time / longest
+    if len(placed.size) * placed.problem.topology.links * steps > sizes.TIGHTENED_WORK:
+        return None
+    best = order_by_list(placed, longest, 1.0, late)
+    return None if best is None else _with_fewer_steps(best, bound, enough, late).without_empty()
+
+
+def longest_send(placed: Placed) -> float:
+    """Return how long the slowest send of any chunk takes."""
+    capacity, paths = placed.problem.topology.capacity, placed.paths
+    return float((placed.size[paths.path_of_link] / capacity[paths.link]).max())
+
+
+def _with_fewer_steps(best: Ordered, bound: float, enough: float, late: Late) -> Ordered:
+    """Drop as many of the last steps as the chunks can do without; stop at a time of `enough`."""
+    durations = best.durations()
+    elapsed = np.cumsum(durations)
+    # The negotiation needs a way in time for everyone, however crowded it is.
+    shortest = least_steps(best.placed.problem) - 1
+    fails = max(shortest, int(np.searchsorted(elapsed, bound * (1 - 1e-9))))
+    works = best.steps
+    steps = max(fails + 1, int(np.searchsorted(elapsed, enough * (1 + 1e-9), side="right")))
+    while fails + 1 < works and best.time > enough * (1 + 1e-9) and not late():
+        found = within(best, durations[:steps], steps, late)
+        if found is None:
+            fails = steps
+        else:
+            works, best = steps, found
+        steps = (fails + works) // 2
+    return best
+
+
+def within(
+    start: Ordered, durations: Floats, steps: int, late: Late, rounds: int = TIGHTENING_ROUNDS
+) -> Ordered | None:
+    """Return an order of so many steps that take these durations at most, if one was found.
+
+    Where there are fewer durations than steps, they come again and again, and steps that share one
+    share its budget: together they take no longer.
+    """
+    placed = start.placed
+    topology = placed.problem.topology
+    expansion = Expansion(placed.problem, steps)
+    ends = (expansion.starts[placed.paths.source], expansion.ends[placed.paths.destination])
+    shared = len(durations) * topology.links
+    free = np.full(expansion.graph.links - expansion.timed_links, shared)
+    budgets = Budgets(
+        np.concatenate((np.arange(expansion.timed_links) % shared, free)),
+        np.ones(shared),
+        np.outer(durations, topology.capacity).ravel(),
+        float(np.median(placed.size)),
+    )
+    paths, fits = negotiate(
+        expansion.graph,
+        Chunks(*ends, placed.size),
+        _timed_paths(start, expansion),
+        budgets,
+        rounds,
+        0,
+        late,
+        (expansion.steps, topology.links),
+    )
+    return _ordered(placed, steps, without_detours(expansion, paths)) if fits else None
+
+
+def _timed_paths(start: Ordered, expansion: Expansion) -> Ints:
+    """Return the path of each chunk in the expanded graph, or none if it takes too many steps."""
+    paths = start.placed.paths
+    topology = expansion.problem.topology
+    switches = topology.nodes - len(topology.terminals)
+    table = np.full((paths.count, expansion.steps * (1 + switches)), NOTHING, dtype=np.int64)
+    timed = start.step * topology.links + paths.link
+    last = np.maximum.reduceat(start.step, paths.start[:-1])
+    taken = np.repeat(last < expansion.steps, paths.hops)
+    table[paths.path_of_link[taken], inner_index(paths.hops)[taken]] = timed[taken]
+    return table
+
+
+def _ordered(placed: Placed, steps: int, timed: Ints) -> Ordered:
+    """Return timed paths as chunks on paths with an order."""
+    topology, taken = placed.problem.topology, timed != NOTHING
+    link = np.where(taken, timed % topology.links, NOTHING)
+    paths = Paths.from_table(placed.paths.source, placed.paths.destination, link)
+    ways = ways_of(topology, paths, placed.size)
+    step = (timed[taken] // topology.links)[ways.begin[:-1]]
+    return Ordered.of(replace(placed, paths=paths), step, steps)

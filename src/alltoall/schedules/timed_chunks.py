@@ -1,0 +1,153 @@
+"""All chunks of a fractional schedule, and what comes of routing them within durations."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from alltoall.errors import InputError
+from alltoall.flows import sizes
+from alltoall.ir.arrays import Floats, Ints, inner_index
+from alltoall.ir.chunks import chunks_of
+from alltoall.ir.paths import NOTHING
+from alltoall.paths.any_path import Budgets, Chunks, negotiate
+from alltoall.paths.trace import trace_paths
+from alltoall.schedules.detours import without_detours
+from alltoall.schedules.timestepped import TimedFlow
+from alltoall.settings import SolveSettings
+
+TIMED_ROUNDS = 300
+"""Rounds of negotiation before a try is given up; a try that succeeds takes a handful."""
+
+MOST_TABLE_LINKS = 50_000_000
+"""Links in the table of all chunks' paths; only networks of very many switches come near."""
+
+MOST_SCHEDULE_CHUNKS = 20_000_000
+"""Chunks of a whole schedule beyond which it is refused rather than attempted."""
+
+
+@dataclass(frozen=True, eq=False)
+class Rounded:
+    """A timed path for each chunk of the sources that stand for all, and what whole chunks cost.
+
+    `fits` is whether the chunks are within the budgets that they were routed for.
+    """
+
+    flow: TimedFlow
+    chunks_per_shard: int
+    time: float
+    loss: float
+    source: Ints
+    destination: Ints
+    chunk: Ints
+    paths: Ints
+    fits: bool
+
+    def within(self, most_loss: float) -> bool:
+        """Whether the loss is at most this, up to rounding."""
+        return self.loss <= most_loss + 1e-8
+
+
+def rounding_work(flow: TimedFlow, chunks_per_shard: int) -> int:
+    """Return the size of rounding: the chunks to route times the links that a path may take."""
+    counts = chunks_of(amounts_of(flow), chunks_per_shard)
+    return int(counts.sum()) * flow.expansion.graph.links
+
+
+def amounts_of(flow: TimedFlow) -> Floats:
+    """Return what the sources that stand for all are to send to each destination."""
+    return flow.expansion.problem.demand.rows(flow.groups.source)
+
+
+def capacity_unit(flow: TimedFlow) -> float:
+    """Return the capacity that carries one chunk per unit of duration: that of a busy link.
+
+    It is the median over links, each counted as long as it is busy. So the result does not depend
+    on the unit of capacity, and links that are wide enough to idle do not set the pace.
+    """
+    capacity = flow.program.class_capacity
+    order = np.argsort(capacity, kind="stable")
+    busy = np.cumsum((flow.program.busy(flow.load) * flow.program.class_size)[order])
+    return float(capacity[order[np.searchsorted(busy, busy[-1] / 2 * (1 - 1e-9))]])
+
+
+class TimedChunks:
+    """All chunks of the flow's groups, in units of one chunk."""
+
+    def __init__(self, flow: TimedFlow, chunks_per_shard: int, settings: SolveSettings) -> None:
+        self.flow, self.per_shard, self.settings = flow, chunks_per_shard, settings
+        rows = amounts_of(flow)
+        self.row, destination = np.nonzero(rows)
+        demand = rows[self.row, destination]
+        counts = chunks_of(demand, chunks_per_shard)
+        total = int(counts.sum()) * flow.translations.order
+        if total > MOST_SCHEDULE_CHUNKS:
+            raise InputError(
+                f"{total:,} chunks in all; expected at most {MOST_SCHEDULE_CHUNKS:,}: use fewer "
+                "chunks per shard, or a demand in larger units"
+            )
+        self.cheap = rounding_work(flow, chunks_per_shard) <= sizes.EVERY_TOTAL_WORK
+        self.row = np.repeat(self.row, counts)
+        self.source = flow.groups.source[self.row]
+        self.destination = np.repeat(destination, counts)
+        self.chunk = inner_index(counts)
+        size = np.repeat(demand / np.maximum(counts, 1), counts) * chunks_per_shard
+        expansion = flow.expansion
+        self.chunks = Chunks(expansion.starts[self.source], expansion.ends[self.destination], size)
+
+    def route(
+        self,
+        durations: Floats,
+        volumes: Floats,
+        tries: int = 1,
+        late: Callable[[], bool] | None = None,
+    ) -> Rounded:
+        """Route every chunk, starting from volumes in shards, and within the durations if it can.
+
+        Of several tries, the first that fits is taken, or else the one of least loss.
+        """
+        expansion, program = self.flow.expansion, self.flow.program
+        width = program.class_capacity / capacity_unit(self.flow)
+        grain = float(np.median(self.chunks.size))
+        budget = durations[program.budget] * width
+        budgets = Budgets(program.link_class, self._share, budget, grain)
+        steps = (expansion.steps, expansion.problem.topology.links)
+        guide = volumes * self.per_shard
+        start = trace_paths(expansion.graph, self.chunks, guide, self.row, self._longest_path())
+        start = without_detours(expansion, start)
+        late = late or self.settings.out_of_time
+        found: list[Rounded] = []
+        for seed in range(tries):
+            paths, fits = negotiate(
+                expansion.graph, self.chunks, start, budgets, TIMED_ROUNDS, seed, late, steps
+            )
+            found.append(self._rounded(without_detours(expansion, paths), fits))
+            if fits or late():
+                break
+        return found[-1] if fits else min(found, key=lambda each: each.loss)
+
+    @property
+    def _share(self) -> Floats:
+        """What a chunk and all its images put on each link of a class, per link that it passes."""
+        return np.asarray(self.flow.translations.order / self.flow.program.class_size)
+
+    def _rounded(self, paths: Ints, fits: bool) -> Rounded:
+        """Return the result with its time, from the paths; infinite if one is missing."""
+        program = self.flow.program
+        chunk, hop = np.nonzero(paths != NOTHING)
+        size = self.flow.translations.order * self.chunks.size[chunk] / self.per_shard
+        load: Floats = np.zeros(program.graph.links)
+        np.add.at(load, paths[chunk, hop], size)
+        complete = bool((paths[:, 0] != NOTHING).all())
+        time = float(program.durations(load).sum()) if complete else np.inf
+        loss = time / self.flow.time - 1
+        ends = (self.source, self.destination, self.chunk)
+        return Rounded(self.flow, self.per_shard, time, loss, *ends, paths, fits)
+
+    def _longest_path(self) -> int:
+        """Return room for every link of a path: one hop per step, and all switches on the way."""
+        expansion = self.flow.expansion
+        switches = expansion.problem.topology.nodes - len(expansion.starts)
+        longest = expansion.steps * (1 + switches)
+        room = max(64, MOST_TABLE_LINKS // max(1, len(self.source)))
+        return min(longest, room)

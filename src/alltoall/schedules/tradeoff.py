@@ -1,0 +1,222 @@
+"""Time against operations: every message costs the rank that starts it, so fewer may be better.
+
+    minimize    time + latency * steps + operation_cost * operations of the busiest rank
+
+over the schedules that are found with fewer relays, fewer steps and fewer chunks. Relays are the
+terminals without a demand of their own: those through which the best flow sends most come first,
+and none, one, two, four, ... of them are tried. One step more allows a hop more. Of few chunks only
+few can take another way, so they need fewer messages as well.
+
+What cannot be better is not tried: no schedule of so many steps is faster than the fractional one,
+and every rank that sends or receives anything starts a message for it.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from alltoall.errors import TopologyError
+from alltoall.flows import sizes
+from alltoall.flows.methods import solve_master
+from alltoall.flows.symmetry.translations import find_translations
+from alltoall.ir.arrays import Ints
+from alltoall.ir.chunks import Chunks
+from alltoall.ir.demand import Demand
+from alltoall.ir.flow import Flow, Status
+from alltoall.ir.operations import operations_of
+from alltoall.ir.problem import Problem
+from alltoall.ir.schedule import Schedule
+from alltoall.ir.units import normal_units
+from alltoall.schedules.choice import Choice, worth_telling
+from alltoall.schedules.chunk_numbers import choices_of, floor_of
+from alltoall.schedules.chunks import schedule_from
+from alltoall.schedules.search import FoundSchedule, demand_unit, proven_status, whole_chunks
+from alltoall.schedules.steps import flow_in_steps_of, flow_of_steps, timed_flows
+from alltoall.schedules.timed_chunks import rounding_work
+from alltoall.schedules.timestepped import TimedFlow
+from alltoall.settings import ScheduleSettings
+
+PATIENCE = 2
+"""Numbers of steps that may bring nothing before no more are tried with as many relays."""
+
+BETTER = 1e-9
+"""The share by which a schedule must cost less than another one to be better."""
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A problem without some of its idle terminals: which terminals and links are left."""
+
+    whole: Problem
+    problem: Problem
+    terminals: Ints
+    links: Ints
+
+    def restored(self, schedule: Schedule, master: Flow) -> Schedule:
+        """Return a schedule of the part as one of the whole, with the proof for the whole."""
+        counts = np.zeros((self.whole.demand.terminals,) * 2, dtype=np.int64)
+        counts[np.ix_(self.terminals, self.terminals)] = schedule.chunk_counts()
+        uniform = self.whole.demand.uniform
+        return replace(
+            schedule,
+            problem=self.whole,
+            chunks=schedule.chunks if uniform else Chunks(len(counts), counts=counts),
+            source=self.terminals[schedule.source],
+            destination=self.terminals[schedule.destination],
+            link=self.links[schedule.link],
+            certificate=master.certificate,
+        )
+
+
+@dataclass
+class Search:
+    """The best schedule so far, and what all that were found cost."""
+
+    whole: Problem
+    settings: ScheduleSettings
+    choices: list[Choice]
+    best: tuple[Choice, Schedule, TimedFlow] | None = None
+
+    def bound(self, time: float, steps: int) -> float:
+        """Return what a schedule costs at least that takes so long."""
+        table = self.whole.demand.table() > 0
+        least = int((table.any(axis=0).astype(int) + table.any(axis=1)).max())
+        return self._total(time, steps, least)
+
+    def hopeless(self, bound: float) -> bool:
+        """Whether what costs so much at least is not better than the best, or time is up."""
+        if self.best is None:
+            return False
+        return bound >= self.best[0].total * (1 - BETTER) or self.settings.solve.out_of_time()
+
+    def add(self, schedule: Schedule, flow: TimedFlow) -> None:
+        """Weigh a schedule of the whole problem."""
+        operations = operations_of(schedule)
+        idle = np.flatnonzero(operations[idle_terminals(self.whole.demand)])
+        most, time = int(operations.max()), schedule.time
+        total = self._total(time, schedule.steps, most)
+        choice = Choice(len(idle), schedule.steps, schedule.chunks_per_shard, most, time, total)
+        self.choices.append(choice)
+        if self.best is None or total < self.best[0].total * (1 - BETTER):
+            self.best = choice, schedule, flow
+
+    def _total(self, time: float, steps: int, operations: int) -> float:
+        asked = self.settings
+        return time + asked.latency * steps + asked.operation_cost * operations
+
+
+def find_cheapest(problem: Problem, settings: ScheduleSettings) -> FoundSchedule:
+    """Return the checked schedule of least cost, and what others that were found cost."""
+    settings = settings.begin()
+    units = normal_units(problem, demand_unit(problem, settings))
+    master = solve_master(units.problem, settings.solve)
+    if master.status is Status.INTERRUPTED:
+        raise KeyboardInterrupt
+    costs = (settings.latency / units.time, settings.operation_cost / units.time)
+    asked = replace(settings, latency=costs[0], operation_cost=costs[1])
+    search = Search(units.problem, asked, [])
+    for part in _parts(master):
+        _try_part(part, master, search)
+    if search.best is None:  # only if no part is connected, and the whole is one of them
+        raise TopologyError(f"{problem.topology.name}: no schedule was found")
+    chosen, schedule, flow = search.best
+    flow = flow_in_steps_of(schedule, flow, master, settings.solve)
+    schedule = units.restored(replace(schedule, fractional_time=flow.time))
+    proven = flow.bound if flow.expansion.problem is master.problem else 0.0
+    told = (
+        replace(each, time=each.time * units.time, total=each.total * units.time)
+        for each in worth_telling(search.choices, chosen)
+    )
+    return FoundSchedule(
+        schedule=schedule,
+        curve={schedule.chunks_per_shard: schedule.loss},
+        floor={},
+        status=proven_status(schedule, Status.GAP_NOT_REACHED, settings.solve),
+        fractional_bound=max(proven, master.bound) * units.time,
+        tradeoff=tuple(told),
+    )
+
+
+def idle_terminals(demand: Demand) -> Ints:
+    """Return the terminals that neither send nor receive anything."""
+    if demand.matrix is None:
+        return np.zeros(0, dtype=np.int64)
+    used = demand.matrix.any(axis=0) | demand.matrix.any(axis=1)
+    return np.flatnonzero(~used).astype(np.int64)
+
+
+def _parts(master: Flow) -> Iterator[Part]:
+    """Yield the problem with none, one, two, four, ... and all of its relays."""
+    problem, topology = master.problem, master.problem.topology
+    idle = idle_terminals(problem.demand)
+    passing = np.bincount(topology.head, master.mean_load(), topology.nodes)
+    ranked = idle[np.argsort(-np.round(passing[topology.terminals[idle]], 9), kind="stable")]
+    few = {2**power for power in range(len(idle).bit_length())}
+    for count in sorted({0, len(idle)} | {each for each in few if each < len(idle)}):
+        part = _without(problem, ranked[count:])
+        if part is not None:
+            yield part
+
+
+def _without(problem: Problem, left_out: Ints) -> Part | None:
+    """Return a problem without some idle terminals, or None if that disconnects the others."""
+    topology, matrix = problem.topology, problem.demand.matrix
+    terminals = np.setdiff1d(np.arange(problem.demand.terminals), left_out)
+    gone = topology.terminals[left_out]
+    links = np.flatnonzero(~np.isin(topology.tail, gone) & ~np.isin(topology.head, gone))
+    if matrix is None or not len(left_out):
+        return Part(problem, problem, terminals, links)
+    smaller = replace(
+        topology,
+        tail=topology.tail[links],
+        head=topology.head[links],
+        capacity=topology.capacity[links],
+        terminals=topology.terminals[terminals],
+    )
+    demand = Demand(len(terminals), matrix[np.ix_(terminals, terminals)])
+    try:
+        return Part(problem, Problem(smaller, demand), terminals, links)
+    except TopologyError:
+        return None
+
+
+def _try_part(part: Part, master: Flow, search: Search) -> None:
+    """Weigh schedules of one part, of more and more steps."""
+    whole = part.problem is part.whole
+    own = master if whole else solve_master(part.problem, search.settings.solve)
+    failures = 0
+    if search.hopeless(search.bound(own.bound, 1)):
+        return
+    for flow in _flows(own, search.settings):
+        last = search.best and search.best[0].total
+        for schedule in _whole(flow, own, search):
+            search.add(part.restored(schedule, master), flow)
+        failures = failures + 1 if search.best and search.best[0].total == last else 0
+        if failures == PATIENCE or search.hopeless(
+            search.bound(own.bound, flow.expansion.steps + 1)
+        ):
+            return
+
+
+def _flows(master: Flow, settings: ScheduleSettings) -> Iterator[TimedFlow]:
+    """Yield fractional schedules: of the steps asked for, or of more and more."""
+    translations = find_translations(master.problem, settings.solve.symmetry)
+    if settings.steps is None:
+        yield from timed_flows(master, settings.solve, settings.step_tolerance, translations)
+    else:
+        yield flow_of_steps(master, settings.steps, settings.solve, translations)
+
+
+def _whole(flow: TimedFlow, master: Flow, search: Search) -> Iterator[Schedule]:
+    """Yield schedules of one flow, of all numbers of chunks that could be better."""
+    asked = search.settings
+    first, *others = [asked.chunks] if asked.chunks else choices_of(flow, asked.max_chunks)
+    affordable = (each for each in others if rounding_work(flow, each) <= sizes.AFFORDABLE_WORK)
+    for chunks in (first, *affordable):
+        # Whole chunks may leave steps of the flow unused.
+        if search.hopeless(search.bound(flow.time * (1 + floor_of(flow, chunks)), 1)):
+            continue
+        asked.solve.report(f"{flow.expansion.steps} steps, {chunks} chunks per shard")
+        rounded = whole_chunks(flow, chunks, asked.solve)
+        yield schedule_from(rounded, master.certificate, "tsmcf")

@@ -1,0 +1,357 @@
+"""What a caller may ask of any method: everything on one page."""
+
+import math
+import os
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from alltoall.errors import UsageError
+from alltoall.lp import require_solver
+from alltoall.lp.settings import LPSettings, never, silent
+
+clock = time.monotonic
+"""What every time limit is read from; tests put a clock of their own in its place."""
+
+
+@dataclass
+class Pauses:
+    """Seconds that no time limit counts; a pause within a pause is part of it."""
+
+    depth: int = 0
+    began: float = 0.0
+    seconds: float = 0.0
+
+    def begin(self) -> None:
+        """Let time limits stand still."""
+        if self.depth == 0:
+            self.began = clock()
+        self.depth += 1
+
+    def end(self) -> None:
+        """Let time limits go on."""
+        self.depth -= 1
+        if self.depth == 0:
+            self.seconds += clock() - self.began
+
+
+PAUSES = Pauses()
+"""Those of this process: kernels are compiled, once after an installation (`paths.kernels`)."""
+
+
+def now() -> float:
+    """Return the time that limits are held against: that of `clock`, which pauses hold up."""
+    return (PAUSES.began if PAUSES.depth else clock()) - PAUSES.seconds
+
+
+Late = Callable[[], bool]
+"""Whether time is up, as `SolveSettings.out_of_time` tells loops that need nothing else of it."""
+
+LEAST_SECONDS = 1e-9
+"""A share of no time is as good as none, but a time limit is above 0."""
+
+
+def cores() -> int:
+    """Return how many cores there are to use."""
+    return os.cpu_count() or 1
+
+
+class Team(Protocol):
+    """Processes that solve one problem together, each for some of the sources (`--mpi`).
+
+    Every process calls every method, in the same order.
+    """
+
+    rank: int
+    size: int
+
+    def total(self, part: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the sum of all parts, the same for all to the last bit."""
+
+    def gathered(self, part: Any) -> list[Any] | None:
+        """Return all parts in the order of the ranks, on the first of them."""
+
+
+class Alone:
+    """A team of one."""
+
+    rank, size = 0, 1
+
+    def total(self, part: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the only part."""
+        return part
+
+    def gathered(self, part: Any) -> list[Any] | None:
+        """Return the only part."""
+        return [part]
+
+
+ALONE = Alone()
+"""The team of a process that nobody helps."""
+
+
+class Dismissed(Exception):  # noqa: N818 (nothing went wrong)
+    """Ends a search on all ranks of a team but the first, which has the answer."""
+
+
+@dataclass(frozen=True)
+class SolveSettings:
+    """Settings shared by all methods; they are passed in, never global.
+
+    `time_limit` counts from the call that the settings are passed to: every public function begins
+    with `begin`, and all stages of one call share the clock that it `started`. It does not count
+    what it takes to compile kernels, which happens once after an installation.
+    `cluster` is the address of a Dask scheduler, on which the work per source then runs; it runs
+    code, so it has to be one that you trust. `symmetry` lets one source stand for all that
+    automorphisms map it to. Once `stopped` says so, the time limit is over. A long solve leaves a
+    `checkpoint` now and then, and goes on from one that is there. A `team` shares out the sources.
+    """
+
+    gap: float = 1e-6
+    solver: str = "auto"
+    time_limit: float | None = None
+    workers: int = field(default_factory=cores)
+    report: Callable[[str], None] = silent
+    started: float | None = None
+    cluster: str | None = None
+    symmetry: bool = True
+    stopped: Callable[[], bool] = never
+    checkpoint: Path | None = None
+    team: Team = ALONE
+
+    def __post_init__(self) -> None:
+        if not 0 < self.gap < 1:
+            raise UsageError(f"gap {self.gap:g}; expected a number above 0 and below 1")
+        require_solver(self.solver)
+        if self.time_limit is not None and not self.time_limit > 0:
+            raise UsageError(f"time limit {self.time_limit:g}; expected seconds above 0")
+        if self.workers < 1:
+            raise UsageError(f"{self.workers} workers; expected at least 1")
+        if self.cluster is not None and not re.fullmatch(r"(tcp|tls)://.+:[0-9]+", self.cluster):
+            raise UsageError(
+                f"cluster {self.cluster!r}; expected the address of a Dask scheduler, such as "
+                "tcp://localhost:8786"
+            )
+
+    def begin(self) -> "SolveSettings":
+        """Return the settings with their clock running: themselves, if a caller started it."""
+        return self if self.started is not None else replace(self, started=now())
+
+    def sharing(self, share: float) -> "SolveSettings":
+        """Return settings that stop after a share of the time left, for what others follow."""
+        left = self.seconds_left()
+        if left is None:
+            return self
+        return replace(self, time_limit=max(share * left, LEAST_SECONDS), started=now())
+
+    def known(self) -> dict[str, str | float]:
+        """Return what is worth knowing of an answer that these settings led to by now."""
+        seconds = 0.0 if self.started is None else round(now() - self.started, 3)
+        return {"solver": self.solver, "gap": self.gap, "seconds": seconds}
+
+    def seconds_left(self) -> float | None:
+        """Return what is left of the time limit, or None if there is none."""
+        if self.stopped():
+            return 0.0
+        if self.time_limit is None:
+            return None
+        if self.started is None:
+            return self.time_limit
+        return max(0.0, self.time_limit - (now() - self.started))
+
+    def why_late(self) -> str:
+        """Name what ended the time, for a message."""
+        return "a signal to stop" if self.stopped() else f"the time limit of {self.time_limit:g} s"
+
+    def check_time(self) -> None:
+        """Raise TimeoutError if the time limit has passed."""
+        if self.out_of_time():
+            raise TimeoutError
+
+    def out_of_time(self) -> bool:
+        """Whether the time limit has passed."""
+        return self.seconds_left() == 0.0
+
+    def lp_settings(self) -> LPSettings:
+        """Return what to ask of a solver of linear programs.
+
+        Repaired flows and recomputed bounds both lose a little on the solver's numbers, so it is
+        asked for more accuracy than the gap. More threads than cores only cost memory.
+        """
+        return LPSettings(
+            tolerance=min(1e-8, self.gap / 100),
+            time_limit=self.seconds_left(),
+            threads=min(self.workers, cores()),
+            report=self.report,
+            stopped=self.stopped,
+        )
+
+
+MOST_CHUNKS = 4096
+"""Chunks per shard beyond which the weights of routes are not taken for fractions."""
+
+PATH_SETS = ("disjoint", "shortest", "bounded", "k-shortest", "columns")
+"""Where pmcf takes its paths from; `columns` generates them as they are needed."""
+
+
+@dataclass(frozen=True)
+class RouteSettings:
+    """Settings shared by all routing methods; each uses those that concern it.
+
+    `paths` names the candidate paths of pmcf and the ILPs; `slack` is how many hops a bounded path
+    may be longer than a shortest one; `k` is the number of k-shortest paths; `max_routes` limits
+    the routes of a pair; `loss` is what limiting them may cost; `epsilon` is the FPTAS' accuracy;
+    `max_layers` is what deadlock-free routes may take, and `layer_change` lets them change layer on
+    the way; `destination_based` routes to a terminal go on together where they meet; `shape` has
+    the sides of the grid that is routed by dimension, where they are not found; `robust` names the
+    demands that robust routes serve, families of `routes.skews` or files.
+
+    What is done to the routes of a method, in this order (`routes.search`): `max_routes`; `chunks`,
+    of which every weight becomes a multiple; `layers`, the algorithm that assigns them, or None;
+    `phases` to split them into, 0 for as many as `phase_loss` allows. `survive` names failures for
+    which routes are found in advance, to leave a file of each in the folder `switch_over`: of what
+    differs from the healthy routes, or of all if it is to be `whole`.
+    """
+
+    paths: str = "disjoint"
+    slack: int = 1
+    k: int = 8
+    max_routes: int | None = None
+    loss: float = 0.01
+    epsilon: float = 0.05
+    seed: int = 0
+    max_layers: int | None = None
+    layer_change: bool = False
+    destination_based: bool = False
+    shape: tuple[int, ...] | None = None
+    chunks: int | None = None
+    layers: str | None = "lash-sequential"
+    phases: int | None = None
+    phase_loss: float = 0.05
+    robust: tuple[str, ...] | None = None
+    solve: SolveSettings = field(default_factory=SolveSettings)
+    survive: str | None = None
+    switch_over: Path | None = None
+    whole: bool = False
+
+    def __post_init__(self) -> None:
+        if self.switch_over is not None and self.survive is None:
+            raise UsageError("--switch-over without --survive; add which failures, as links:1")
+        if self.whole and self.switch_over is None:
+            raise UsageError("--whole without --switch-over; add a folder for the files")
+        if self.paths not in PATH_SETS:
+            known = ", ".join(PATH_SETS)
+            raise UsageError(f"unknown paths {self.paths!r}; expected one of {known}")
+        if self.slack < 0 or self.k < 1:
+            raise UsageError(f"slack {self.slack}, k {self.k}; expected slack >= 0 and k >= 1")
+        if self.max_routes is not None and self.max_routes < 1:
+            raise UsageError(f"{self.max_routes} routes per pair; expected at least 1")
+        if self.max_layers is not None and self.max_layers < 1:
+            raise UsageError(f"{self.max_layers} virtual layers; expected at least 1")
+        if not 0 <= self.loss < 1:
+            raise UsageError(f"loss {self.loss:g}; expected a share from 0 to below 1")
+        if not 0 < self.epsilon < 1:
+            raise UsageError(f"epsilon {self.epsilon:g}; expected a number above 0 and below 1")
+
+    def begin(self) -> "RouteSettings":
+        """Return the settings with the clock of their time limit running."""
+        return replace(self, solve=self.solve.begin())
+
+
+STEP_TOLERANCE = 1e-3
+"""By default, a further step must lower the time by more than this share, or it is not taken."""
+
+USUAL_MOST_CHUNKS = 16
+"""By default, a shard of mean size is cut into so many chunks at most, if many pairs send."""
+
+WORST_LOSS = 1.0
+"""The largest loss that may be asked for: twice the fractional time."""
+
+
+@dataclass(frozen=True)
+class ScheduleSettings:
+    """What a caller may ask of a schedule.
+
+    `steps` and `chunks` fix what is otherwise searched for; `latency` is the cost of a step in
+    shard times; a further step must save a share of more than `step_tolerance`; `loss` is how much
+    longer than the fractional optimum whole chunks may take, and `max_chunks` into how many of them
+    a shard of mean size is cut at most: `USUAL_MOST_CHUNKS` if left out, or more where few pairs
+    send. `operation_cost` is what each message costs the rank that
+    sends or receives it, in shard times: with it, fewer relays, steps and chunks are tried too.
+    `robust` names the demands that a template is to serve.
+    """
+
+    steps: int | None = None
+    chunks: int | None = None
+    latency: float = 0.0
+    step_tolerance: float = STEP_TOLERANCE
+    loss: float = 0.01
+    max_chunks: int | None = None
+    robust: tuple[str, ...] | None = None
+    solve: SolveSettings = field(default_factory=SolveSettings)
+    operation_cost: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not self.latency >= 0:
+            raise UsageError(f"latency {self.latency:g}; expected shard times of at least 0")
+        if not 0 <= self.operation_cost < math.inf:
+            raise UsageError(
+                f"operation cost {self.operation_cost:g}; expected shard times of at least 0"
+            )
+        if not 0 < self.step_tolerance < 1:
+            raise UsageError(f"step tolerance {self.step_tolerance:g}; expected a share below 1")
+        if not 0 <= self.loss <= WORST_LOSS:
+            raise UsageError(f"loss {self.loss:g}; expected a share from 0 to {WORST_LOSS:g}")
+        for name, value in (("chunks", self.chunks), ("chunks", self.max_chunks)):
+            if value is not None and not 1 <= value <= 4096:
+                raise UsageError(f"{value} {name} per shard; expected 1 to 4096")
+        if self.steps is not None and self.steps < 1:
+            raise UsageError(f"{self.steps} steps; expected at least 1")
+
+    def begin(self) -> "ScheduleSettings":
+        """Return the settings with the clock of their time limit running."""
+        return replace(self, solve=self.solve.begin())
+
+
+OBJECTIVES = ("alltoall", "alltoall+failures", "alltoall+diameter")
+"""What a design is chosen by: its time, its time after the worst failure, or its diameter first."""
+
+DESIGN_GAP = 1e-3
+"""The certified gap at which candidates are compared, unless another is asked for."""
+
+
+@dataclass(frozen=True)
+class DesignSettings:
+    """What a caller may ask of a design.
+
+    `objective` is one of `OBJECTIVES`; `layers` is how many virtual layers the chosen network may
+    need; `failures` is how many single failures are solved for each of the best candidates; `gap`
+    of `solve` is that of every certified time.
+    """
+
+    objective: str = "alltoall"
+    layers: int | None = None
+    failures: int = 0
+    seed: int = 0
+    solve: SolveSettings = field(default_factory=lambda: SolveSettings(gap=DESIGN_GAP))
+
+    def __post_init__(self) -> None:
+        if self.objective not in OBJECTIVES:
+            known = ", ".join(OBJECTIVES)
+            raise UsageError(f"unknown objective {self.objective!r}; expected one of {known}")
+        if self.layers is not None and self.layers < 1:
+            raise UsageError(f"{self.layers} virtual layers; expected at least 1")
+        if self.failures < 0:
+            raise UsageError(f"{self.failures} failures; expected 0 or more")
+        if self.seed < 0:
+            raise UsageError(f"seed {self.seed}; expected 0 or more")
+
+    def begin(self) -> "DesignSettings":
+        """Return the settings with the clock of their time limit running."""
+        return replace(self, solve=self.solve.begin())

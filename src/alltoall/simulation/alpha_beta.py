@@ -1,0 +1,256 @@
+"""Schedules by the alpha-beta model: messages that cost their sender and their links time.
+
+All chunks that one terminal gives another in one step are one message, as in `ir.messages`. A
+message of b bytes over links of rate r and latency a, in dataflow:
+
+    ready     all its chunks have arrived at its sender, and links have ended earlier steps
+    issued    after the overhead of each message of its sender in this step, one after the other
+    ends      a link works on all its messages of a step until the last has ended: b / r each
+    arrives   when the last of its links has ended, after the sum of their latencies
+
+With a barrier, a step is ready when all messages of the step before have arrived. Terminals store
+and forward; other nodes (switches, NIC halves) pass on within the step. An injection limit is a
+link more at either end of every message.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from alltoall.errors import InputError
+from alltoall.ir.arrays import Floats, Ints
+from alltoall.ir.fabric import Fabric
+from alltoall.ir.schedule import Schedule
+
+SYNCS = ("dataflow", "step")
+"""What a message waits for: what it forwards, or a barrier after every step."""
+
+SHARINGS = ("due", "fair")
+"""How messages share links: those that are due first, or all that are under way alike."""
+
+MOST_HOPS_DOUBLED = 40
+"""Doublings of the links that a chunk takes in one step; no topology has so many."""
+
+
+@dataclass(frozen=True, eq=False)
+class StepMessages:
+    """Messages by step: m goes in step `step[m]` from terminal `sender[m]` to `receiver[m]`.
+
+    Use u says that `shards[u]` of message `message[u]` cross the link `link[u]`, on the trail
+    `trail[u]`: what goes side by side has different trails. Message `later[w]` begins only after
+    `earlier[w]`, which is of an earlier step, has arrived.
+    """
+
+    step: Ints
+    sender: Ints
+    receiver: Ints
+    message: Ints
+    link: Ints
+    trail: Ints
+    shards: Floats
+    later: Ints
+    earlier: Ints
+
+
+def messages_of_schedule(schedule: Schedule) -> StepMessages:
+    """Return the messages of a schedule, and which of them each waits for."""
+    topology, position = schedule.problem.topology, schedule.problem.topology.position
+    tail, head = topology.tail[schedule.link], topology.head[schedule.link]
+    root = _roots(schedule, tail, head)
+    delivers = position[head] >= 0
+    receiver = np.zeros(schedule.sends, dtype=np.int64)
+    receiver[root[delivers]] = position[head[delivers]]
+    terminals = len(topology.terminals)
+    key = (schedule.step * terminals + position[tail[root]]) * terminals + receiver[root]
+    known, message = np.unique(key, return_inverse=True)
+    later, earlier = _waits(schedule, tail, head, message, delivers)
+    return StepMessages(
+        step=known // terminals**2,
+        sender=known // terminals % terminals,
+        receiver=known % terminals,
+        message=message,
+        link=schedule.link,
+        trail=root,
+        shards=schedule.sizes(),
+        later=later,
+        earlier=earlier,
+    )
+
+
+def _places(schedule: Schedule, tail: Ints, head: Ints) -> tuple[Ints, Ints]:
+    """Return one number for each chunk at a node: where every send takes it from, and to."""
+    topology = schedule.problem.topology
+    pair = schedule.source * len(topology.terminals) + schedule.destination
+    most = int(schedule.chunk.max(initial=0)) + 1
+    chunk = np.unique(pair * most + schedule.chunk, return_inverse=True)[1]
+    ends = np.concatenate([chunk * topology.nodes + tail, chunk * topology.nodes + head])
+    place = np.unique(ends, return_inverse=True)[1]
+    return place[: schedule.sends], place[schedule.sends :]
+
+
+def _roots(schedule: Schedule, tail: Ints, head: Ints) -> Ints:
+    """Return the send with which each chunk left a terminal, of all sends in the same step."""
+    passing = schedule.problem.topology.position[tail] < 0
+    root = np.arange(schedule.sends)
+    if not passing.any():
+        return root
+    taken, put = _places(schedule, tail, head)
+    order = np.argsort(put * schedule.steps + schedule.step, kind="stable")
+    found = (put * schedule.steps + schedule.step)[order]
+    wanted = (taken * schedule.steps + schedule.step)[passing]
+    at = np.minimum(np.searchsorted(found, wanted), len(found) - 1)
+    root[passing] = np.where(found[at] == wanted, order[at], root[passing])
+    for _ in range(MOST_HOPS_DOUBLED):
+        further = root[root]
+        if np.array_equal(further, root):
+            break
+        root = further
+    stray = np.flatnonzero(passing[root])
+    if len(stray):
+        name = schedule.problem.topology.link_name(int(schedule.link[stray[0]]))
+        raise InputError(
+            f"send {stray[0]} takes a chunk over {name}, whose tail stores nothing and was not "
+            "given it in this step; expected a schedule that verifies"
+        )
+    return root
+
+
+def _waits(
+    schedule: Schedule, tail: Ints, head: Ints, message: Ints, delivers: np.ndarray
+) -> tuple[Ints, Ints]:
+    """Return which message waits for which: the first that brought a chunk that it takes on."""
+    terminals = schedule.problem.topology.terminals
+    relays = schedule.problem.topology.position[tail] >= 0
+    relays &= tail != terminals[schedule.source]
+    taken, put = _places(schedule, tail, head)
+    brought = np.flatnonzero(delivers)
+    # Sends are ordered by step, so the first of equal places is the first delivery.
+    places, first = np.unique(put[brought], return_index=True)
+    wanted = np.flatnonzero(relays)
+    at = np.minimum(np.searchsorted(places, taken[wanted]), max(len(places) - 1, 0))
+    if len(wanted) and not np.array_equal(places[at], taken[wanted]):
+        raise InputError("a send takes a chunk from where it never arrives; verify the schedule")
+    count = int(message.max(initial=0)) + 1
+    before = message[brought[first[at]]] if len(wanted) else np.zeros(0, dtype=np.int64)
+    pairs = np.unique(message[wanted] * count + before)
+    return pairs // count, pairs % count
+
+
+def seconds_of_messages(
+    messages: StepMessages, fabric: Fabric, shard_bytes: float, sync: str, start: Floats
+) -> float:
+    """Return when the last message has arrived, for shards of so many bytes.
+
+    `start` is when each terminal begins.
+    """
+    work = _works(messages, fabric, shard_bytes)
+    latency = latencies(messages, fabric)
+    steps = np.unique(messages.step)
+    of_step = np.searchsorted(messages.step, np.append(steps, steps[-1] + 1))
+    uses = np.searchsorted(work.message, of_step)
+    waits = np.searchsorted(messages.later, of_step)
+    ready = start[messages.sender]
+    arrival = np.zeros(len(messages.step))
+    free = np.zeros(work.resources)
+    barrier = 0.0
+    for index in range(len(steps)):
+        first, last = int(of_step[index]), int(of_step[index + 1])
+        wait, use = (slice(int(at[index]), int(at[index + 1])) for at in (waits, uses))
+        np.maximum.at(ready, messages.later[wait], arrival[messages.earlier[wait]])
+        begin = np.maximum(ready[first:last], barrier)
+        begin = _issued(begin, messages.sender[first:last], fabric.overhead)
+        mine, resource = work.message[use] - first, work.resource[use]
+        np.maximum.at(begin, mine, free[resource])
+        ended = _ended(begin[mine], resource, work.seconds[use])
+        free[resource] = ended
+        here = np.zeros(last - first)
+        np.maximum.at(here, mine, ended)
+        arrival[first:last] = here + latency[first:last]
+        if sync == "step":
+            barrier = max(barrier, float(arrival[first:last].max()))
+    return float(arrival.max())
+
+
+@dataclass(frozen=True, eq=False)
+class _Works:
+    """Seconds that messages, in order, take of resources: links, and what terminals inject."""
+
+    message: Ints
+    resource: Ints
+    seconds: Floats
+    resources: int
+
+
+def _works(messages: StepMessages, fabric: Fabric, shard_bytes: float) -> _Works:
+    links, terminals = fabric.topology.links, len(fabric.topology.terminals)
+    used, shards = messages.message * links + messages.link, messages.shards
+    message, resource = messages.message, messages.link
+    rate, resources = fabric.link_rates, links
+    if fabric.injection is not None:
+        resources += 2 * terminals
+        total = _total_shards(messages)
+        every = np.arange(len(messages.step))
+        message = np.concatenate([message, every, every])
+        ends = (links + messages.sender, links + terminals + messages.receiver)
+        resource = np.concatenate([resource, *ends])
+        shards = np.concatenate([shards, total, total])
+        rate = np.concatenate([rate, np.full(2 * terminals, fabric.injection)])
+    used, place = np.unique(message * resources + resource, return_inverse=True)
+    amount = np.bincount(place, shards, len(used)) * shard_bytes
+    resource = used % resources
+    return _Works(used // resources, resource, amount / rate[resource], resources)
+
+
+def _total_shards(messages: StepMessages) -> Floats:
+    """Return the size of each message: what leaves its sender, whichever way it takes."""
+    first = np.unique(messages.trail, return_index=True)[1]
+    size = np.bincount(messages.message[first], messages.shards[first], len(messages.step))
+    return size.astype(np.float64)
+
+
+def latencies(messages: StepMessages, fabric: Fabric) -> Floats:
+    """Return the latency of each message: that of the slowest way that a part of it takes."""
+    trails, trail = np.unique(messages.trail, return_inverse=True)
+    along = np.bincount(trail, fabric.latency[messages.link], len(trails))
+    latency = np.zeros(len(messages.step))
+    np.maximum.at(latency, messages.message, along[trail])
+    return latency
+
+
+def _issued(ready: Floats, sender: Ints, overhead: float) -> Floats:
+    """Return when messages of a step are on their way: each costs its sender time, in turn."""
+    if overhead == 0:
+        return np.array(ready)
+    order = np.lexsort((ready, sender))
+    fresh = np.append(True, np.diff(sender[order]) != 0)
+    turn = np.arange(len(order)) - np.flatnonzero(fresh)[np.cumsum(fresh) - 1]
+    issued = ready[order] + overhead
+    for each in range(1, int(turn.max()) + 1):
+        now = np.flatnonzero(turn == each)
+        issued[now] = np.maximum(issued[now], issued[now - 1] + overhead)
+    found = np.empty_like(issued)
+    found[order] = issued
+    return found
+
+
+def _ended(begin: Floats, resource: Ints, seconds: Floats) -> Floats:
+    """Return when the resource of each use has ended all its work of the step.
+
+    It works whenever there is something to do: it ends with the busy time that begins with some use
+    and has all the work that comes from then on.
+    """
+    order = np.lexsort((begin, resource))
+    fresh = np.append(True, np.diff(resource[order]) != 0)
+    bounds = np.append(np.flatnonzero(fresh), len(order))
+    done = _sums_before(seconds[order])
+    segment = np.cumsum(fresh) - 1
+    rest = done[bounds[1:]][segment] - done[:-1]
+    last = np.maximum.reduceat(begin[order] + rest, bounds[:-1])
+    found = np.empty_like(begin)
+    found[order] = last[segment]
+    return found
+
+
+def _sums_before(seconds: Floats) -> Floats:
+    """Return the sum of all that comes before each, and of all of them last."""
+    return np.append(0.0, np.cumsum(seconds))

@@ -1,0 +1,214 @@
+"""Schedules over a transport that is fair: all messages under way have max-min fair rates.
+
+The alpha-beta model lets links work on what is due first. TCP, and most NICs, do not know what is
+due: what leaves a host at once shares its bandwidth evenly, and what has more to carry ends late.
+
+    ready     all its chunks have arrived at its sender; with barriers, all messages of the step
+              before have arrived
+    issued    after the overhead of each message of its sender, one after the other
+    begins    when the message before it, between the same two terminals, has left
+    rate      by progressive filling, over links and what terminals inject
+    arrives   when all of it has left, after the latencies of its links
+
+A message that goes several ways has a part for each, and rates as the parts are large.
+"""
+
+import heapq
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+
+from alltoall.ir.arrays import Floats, Ints, inner_index, starts_of, writable
+from alltoall.ir.fabric import Fabric
+from alltoall.simulation.alpha_beta import StepMessages, latencies
+from alltoall.simulation.filling import SAME_MOMENT, fill
+
+BEGINS, ARRIVES = 0, 1
+"""What happens to a message at a time that is known."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Parts:
+    """Part p of message `message[p]` has `shards[p]` for `resource[start[p]:start[p + 1]]`.
+
+    Parts are in the order of their messages.
+    """
+
+    message: Ints
+    shards: Floats
+    start: Ints
+    resource: Ints
+
+
+def seconds_of_fair_messages(
+    messages: StepMessages, fabric: Fabric, shard_bytes: float, sync: str, start: Floats
+) -> float:
+    """Return when the last message has arrived, for shards of so many bytes.
+
+    `start` is when each terminal begins.
+    """
+    parts = _parts(messages, fabric)
+    total = np.bincount(parts.message, parts.shards)
+    limits = () if fabric.injection is None else (np.full(2 * len(start), fabric.injection),)
+    later, earlier, gates = _waits(messages, sync)
+    count = len(messages.step) + gates
+    sender = np.append(messages.sender, np.full(gates, len(start)))
+    waits = 1 + np.bincount(later, minlength=count)
+    successor = np.append(_successors(messages), np.full(gates, -1))
+    waits[successor[successor >= 0]] += 1
+    order = np.argsort(earlier, kind="stable")
+    return float(
+        _last_arrival(
+            (parts.start, parts.resource),
+            np.concatenate((fabric.link_rates, *limits)),
+            parts.shards / total[parts.message],
+            parts.shards * shard_bytes,
+            writable(parts.message),
+            starts_of(np.bincount(parts.message, minlength=count)),
+            waits,
+            (starts_of(np.bincount(earlier, minlength=count)), later[order]),
+            successor,
+            sender,
+            np.append(latencies(messages, fabric), np.zeros(gates)),
+            np.where(np.arange(count) < len(messages.step), fabric.overhead, 0.0),
+            np.append(start, 0.0),
+        )
+    )
+
+
+def _waits(messages: StepMessages, sync: str) -> tuple[Ints, Ints, int]:
+    """Return which message waits for the arrival of which, and how many of them are gates.
+
+    A barrier is a gate: a message of nothing that waits for all of a step, and for which all of the
+    next step wait.
+    """
+    if sync != "step":
+        return messages.later, messages.earlier, 0
+    number = np.unique(messages.step, return_inverse=True)[1]
+    count, gates = len(number), int(number.max(initial=0))
+    every = np.arange(count)
+    before, after = every[number < gates], every[number > 0]
+    later = np.concatenate((count + number[before], after))
+    earlier = np.concatenate((before, count + number[after] - 1))
+    return later, earlier, gates
+
+
+def _successors(messages: StepMessages) -> Ints:
+    """Return the next message between the same two terminals, or -1."""
+    pair = messages.sender * (int(messages.receiver.max(initial=0)) + 1) + messages.receiver
+    order = np.argsort(pair, kind="stable")
+    follows = np.flatnonzero(pair[order][1:] == pair[order][:-1])
+    found = np.full(len(pair), -1, dtype=np.int64)
+    found[order[follows]] = order[follows + 1]
+    return found
+
+
+def _parts(messages: StepMessages, fabric: Fabric) -> _Parts:
+    """Return what of each message goes which way."""
+    order = np.lexsort((messages.link, messages.trail))
+    trail, link = messages.trail[order], messages.link[order]
+    first = np.flatnonzero(np.append(True, np.diff(trail) != 0))
+    hops = np.diff(np.append(first, len(trail)))
+    rows = np.full((len(first), 1 + int(hops.max(initial=0))), -1, dtype=np.int64)
+    rows[:, 0] = messages.message[order][first]
+    rows[np.repeat(np.arange(len(first)), hops), 1 + inner_index(hops)] = link
+    ways, part = np.unique(rows, axis=0, return_inverse=True)
+    message = ways[:, 0]
+    if fabric.injection is not None:
+        links, terminals = fabric.topology.links, len(fabric.topology.terminals)
+        ends = (links + messages.sender[message], links + terminals + messages.receiver[message])
+        ways = np.column_stack((ways, *ends))
+    used = ways[:, 1:] >= 0
+    shards = np.bincount(part.ravel(), messages.shards[order][first], len(ways))
+    return _Parts(
+        message, shards.astype(np.float64), starts_of(used.sum(axis=1)), ways[:, 1:][used]
+    )
+
+
+@njit(cache=True)
+def _last_arrival(
+    paths: tuple[Ints, Ints],
+    capacity: Floats,
+    weight: Floats,
+    size: Floats,
+    message: Ints,
+    parts_of: Ints,
+    waits: Ints,
+    followers: tuple[Ints, Ints],
+    successor: Ints,
+    sender: Ints,
+    latency: Floats,
+    overhead: Floats,
+    free_at: Floats,
+) -> float:
+    """Go from event to event: a part has left, a message begins, or it has arrived."""
+    left, rate, level = size.copy(), np.zeros(len(size)), np.zeros(len(size))
+    active, gone = np.empty(len(size), dtype=np.int64), np.empty(len(size), dtype=np.int64)
+    remaining = parts_of[1:] - parts_of[:-1]
+    heap = [(np.inf, ARRIVES, -1)]
+    for each in range(len(latency)):
+        _release(heap, waits, each, 0.0, overhead[each], free_at, sender[each])
+    busy, now = 0, 0.0
+    while True:
+        moment = heap[0][0]
+        for part in active[:busy]:
+            moment = min(moment, now + left[part] / rate[part])
+        if moment == np.inf:
+            return now
+        kept, ended = _carry(active, busy, gone, left, size, rate, moment - now)
+        busy, now = kept, moment
+        for part in gone[:ended]:
+            each = message[part]
+            remaining[each] -= 1
+            if remaining[each] == 0:
+                heapq.heappush(heap, (now + latency[each], ARRIVES, each))
+                after = successor[each]
+                if after >= 0:
+                    _release(heap, waits, after, now, overhead[after], free_at, sender[after])
+        while heap[0][0] <= now * (1 + SAME_MOMENT):
+            _, kind, each = heapq.heappop(heap)
+            if kind == BEGINS:
+                parts = parts_of[each + 1] - parts_of[each]
+                active[busy : busy + parts] = np.arange(parts_of[each], parts_of[each + 1])
+                busy += parts
+            if kind == ARRIVES or remaining[each] == 0:
+                for after in followers[1][followers[0][each] : followers[0][each + 1]]:
+                    _release(heap, waits, after, now, overhead[after], free_at, sender[after])
+        fill(paths, weight, active[:busy], level, capacity.copy())
+        for part in active[:busy]:
+            rate[part] = weight[part] * level[part]
+
+
+@njit(cache=True)
+def _release(
+    heap: list[tuple[float, int, int]],
+    waits: Ints,
+    each: int,
+    now: float,
+    overhead: float,
+    free_at: Floats,
+    sender: int,
+) -> None:
+    """Let a message wait for one thing less; it begins after the last, once its sender is free."""
+    waits[each] -= 1
+    if waits[each] == 0:
+        free_at[sender] = max(now, free_at[sender]) + overhead
+        heapq.heappush(heap, (free_at[sender], BEGINS, each))
+
+
+@njit(cache=True)
+def _carry(
+    active: Ints, busy: int, gone: Ints, left: Floats, size: Floats, rate: Floats, seconds: float
+) -> tuple[int, int]:
+    """Move what is under way; return how many parts still are, and how many have left."""
+    kept, ended = 0, 0
+    for part in active[:busy]:
+        left[part] -= rate[part] * seconds
+        if left[part] > SAME_MOMENT * size[part]:
+            active[kept] = part
+            kept += 1
+        else:
+            gone[ended] = part
+            ended += 1
+    return kept, ended

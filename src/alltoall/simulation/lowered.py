@@ -1,0 +1,114 @@
+"""The messages that a schedule was lowered to, on the links of a topology."""
+
+from collections import deque
+
+import numpy as np
+
+from alltoall.errors import InputError
+from alltoall.ir.arrays import Floats, Ints
+from alltoall.ir.messages import Messages, RankMessages
+from alltoall.ir.topology import Topology
+from alltoall.simulation.alpha_beta import StepMessages
+
+Ways = dict[tuple[int, int], list[tuple[list[int], float]]]
+"""The ways from one rank to another that it sends to: links, and the share that goes there."""
+
+
+def messages_of_lowered(lowered: Messages, topology: Topology) -> StepMessages:
+    """Return messages on a topology whose terminals, in order, are their ranks.
+
+    A message takes the links from its sender to its receiver, in parts as their capacities are; if
+    there is none, a shortest way through nodes that are not terminals.
+    """
+    ranks = len(lowered.ranks)
+    if ranks != len(topology.terminals):
+        raise InputError(
+            f"messages of {ranks} ranks on {topology.name}, which has "
+            f"{len(topology.terminals)} terminals; expected a rank for each of them"
+        )
+    key = [_keys(part, ranks) for part in lowered.ranks]
+    sent = [keys[part.sends] for keys, part in zip(key, lowered.ranks, strict=True)]
+    known = np.sort(np.concatenate(sent))
+    step, sender, receiver = known // ranks**2, known // ranks % ranks, known % ranks
+    shards = np.zeros(len(known))
+    later: list[Ints] = []
+    earlier: list[Ints] = []
+    for part, keys in zip(lowered.ranks, key, strict=True):
+        place = np.searchsorted(known, keys)
+        shards[place[part.sends]] = _sizes(part)[part.sends]
+        later.append(np.repeat(place, np.diff(part.waits_first)))
+        earlier.append(place[part.waits])
+    pairs = np.unique(np.concatenate(later) * len(known) + np.concatenate(earlier))
+    use = _uses(sender, receiver, shards, _ways(topology, sender, receiver))
+    return StepMessages(
+        step, sender, receiver, *use, later=pairs // len(known), earlier=pairs % len(known)
+    )
+
+
+def _keys(part: RankMessages, ranks: int) -> Ints:
+    """Return one number for each message at either end: its step, sender and receiver."""
+    sender = np.where(part.sends, part.rank, part.peer)
+    receiver = np.where(part.sends, part.peer, part.rank)
+    return np.asarray((part.step * ranks + sender) * ranks + receiver)
+
+
+def _sizes(part: RankMessages) -> Floats:
+    """Return the size of every message, in shards."""
+    chunk = part.demand.of(part.source, part.destination)
+    size = chunk / part.chunks.of(part.source, part.destination) * part.count
+    return np.asarray(np.add.reduceat(size, part.first[:-1])) if part.messages else np.zeros(0)
+
+
+def _uses(
+    sender: Ints, receiver: Ints, shards: Floats, ways: Ways
+) -> tuple[Ints, Ints, Ints, Floats]:
+    """Return message, link, trail and shards of every use."""
+    message, link, trail, amount = [], [], [], []
+    trails = 0
+    for index, ends in enumerate(zip(sender.tolist(), receiver.tolist(), strict=True)):
+        for links, share in ways[ends]:
+            message += [index] * len(links)
+            link += links
+            trail += [trails] * len(links)
+            amount += [shards[index] * share] * len(links)
+            trails += 1
+    integers = (np.array(each, dtype=np.int64) for each in (message, link, trail))
+    return *integers, np.array(amount)  # type: ignore[return-value]
+
+
+def _ways(topology: Topology, sender: Ints, receiver: Ints) -> Ways:
+    ends = set(zip(sender.tolist(), receiver.tolist(), strict=True))
+    return {pair: _ways_between(topology, *pair) for pair in sorted(ends)}
+
+
+def _ways_between(topology: Topology, sender: int, receiver: int) -> list[tuple[list[int], float]]:
+    start, goal = int(topology.terminals[sender]), int(topology.terminals[receiver])
+    direct = np.flatnonzero((topology.tail == start) & (topology.head == goal))
+    if len(direct):
+        share = topology.capacity[direct] / topology.capacity[direct].sum()
+        return [([link], part) for link, part in zip(direct.tolist(), share.tolist(), strict=True)]
+    return [(_way_through(topology, start, goal), 1.0)]
+
+
+def _way_through(topology: Topology, start: int, goal: int) -> list[int]:
+    """Return the links of a shortest way through nodes that are not terminals."""
+    by: dict[int, int] = {start: -1}
+    queue = deque([start])
+    while queue and goal not in by:
+        node = queue.popleft()
+        for link in np.flatnonzero(topology.tail == node).tolist():
+            head = int(topology.head[link])
+            if head not in by and (head == goal or topology.position[head] < 0):
+                by[head] = link
+                queue.append(head)
+    if goal not in by:
+        ends = topology.node_name(start), topology.node_name(goal)
+        raise InputError(
+            f"a message from node {ends[0]} to node {ends[1]}, between which {topology.name} has "
+            "no link and no way through switches; expected the topology that it was made for"
+        )
+    links: list[int] = []
+    while goal != start:
+        links.append(by[goal])
+        goal = int(topology.tail[by[goal]])
+    return links[::-1]

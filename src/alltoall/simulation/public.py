@@ -1,0 +1,373 @@
+"""`alltoall.simulate`: what a schedule or routes take, predicted."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from alltoall.check.flow import recompute_bound
+from alltoall.errors import FormatError, InputError, UsageError
+from alltoall.flows.public import find_flow
+from alltoall.ir.arrays import Floats
+from alltoall.ir.bandwidth import bytes_per_second
+from alltoall.ir.demand import Demand
+from alltoall.ir.fabric import Fabric, Rate, link_rate
+from alltoall.ir.files.node_values import read_node_values
+from alltoall.ir.messages import Messages
+from alltoall.ir.problem import Problem
+from alltoall.ir.routes import Routes
+from alltoall.ir.schedule import Schedule
+from alltoall.ir.times import parse_seconds
+from alltoall.ir.topology import Topology
+from alltoall.loading import load
+from alltoall.lp.settings import silent
+from alltoall.routes.phases import split_phases
+from alltoall.runtime.sizes import parse_size, parse_sizes
+from alltoall.settings import RouteSettings
+from alltoall.simulation.alpha_beta import SHARINGS, SYNCS, StepMessages, messages_of_schedule
+from alltoall.simulation.fluid import FluidSettings
+from alltoall.simulation.lowered import messages_of_lowered
+from alltoall.simulation.report import JobRow, Row, Simulation
+from alltoall.simulation.rows import (
+    FLUID,
+    SHARED,
+    STEPPED,
+    Asked,
+    JobPart,
+    jobs_together,
+    messages_alone,
+    routes_alone,
+)
+from alltoall.topologies.background import GivenBackground, without_background
+from alltoall.topologies.given import Given, topology_of
+from alltoall.verification import verify
+
+Subject: TypeAlias = Schedule | Routes | Messages
+"""What can be simulated."""
+
+
+Seconds: TypeAlias = str | float
+"""A number of seconds, or a text such as `2us`."""
+
+Starts: TypeAlias = ArrayLike | str | PathLike[str] | None
+"""When terminals begin: seconds of each, or a file of lines of a node and its seconds."""
+
+
+def simulate(
+    subject: Subject | str | PathLike[str] | None = None,
+    *,
+    link_bandwidth: Rate | None = None,
+    sizes: str | int | Sequence[int] = "1M",
+    latency: Seconds = 0.0,
+    overhead: Seconds = 0.0,
+    injection: Rate | None = None,
+    start: Starts = None,
+    sync: str = "dataflow",
+    sharing: str = "due",
+    weights: str = "equal",
+    flows: int = 1,
+    chunk_bytes: str | int | None = None,
+    phases: int | None = None,
+    phase_loss: float = RouteSettings.phase_loss,
+    resolution: float | None = None,
+    topology: Given | None = None,
+    jobs: Sequence[Routes | str | PathLike[str]] | None = None,
+    background: GivenBackground = None,
+    progress: Callable[[str], None] = silent,
+) -> Simulation:
+    """Predict what a schedule or routes take on a fabric; return a row for each size.
+
+    What is simulated is verified first. Schedules, and the messages that they were lowered to, go
+    by the alpha-beta model: terminals store and forward messages, and links carry them in the order
+    of their steps. Routes are a fluid: each flow has its max-min fair rate at every moment. No time
+    is below `bound_seconds`, which is certified for any all-to-all on this topology.
+
+    Args:
+        subject: a `Schedule` or `Routes`, or the path of either, or of the messages of a schedule;
+            it may be left out where there are jobs.
+        link_bandwidth: what a link of capacity 1 carries, as a text such as `"25Gbps"` or in bytes
+            per second; what the topology's file says if left out.
+        sizes: bytes of a shard, which is what one terminal sends to one other: a number, several,
+            or a text such as `"64K"`, or `"1K:16M"` by doubling.
+        latency: how long a byte takes over a link, besides its rate: a text such as `"2us"`, or
+            seconds.
+        overhead: how long a message keeps its sender, likewise.
+        injection: what a terminal can send, and receive, over all its links.
+        start: seconds at which each terminal begins, or a file of lines of a node and its seconds.
+        sync: of schedules: `"dataflow"` forwards what has arrived, `"step"` has a barrier after
+            every step.
+        sharing: of schedules: with `"due"` links work on what is due first, with `"fair"` all
+            messages under way have their max-min fair share, as TCP and NICs divide them.
+        weights: of routes: `"equal"` lets every flow have the same share of a link, `"share"` paces
+            each route at its weight.
+        flows: of routes: so many flows of each at once.
+        chunk_bytes: of routes: the size of a message; a flow sends one after the other.
+        phases: of routes: begin a phase when the one before is in; 0 for as many phases as
+            `phase_loss` allows.
+        phase_loss: what splitting into phases may cost.
+        resolution: of routes: what flows leave is taken up no more often than this share of the
+            time of the fullest link; 0 is exact. Exact up to 5,000 routes if left out, 0.001 above.
+        topology: on which the ranks of lowered messages are, which do not say it.
+        jobs: routes of several jobs, or their paths, `"FILE@0.5"` for one that begins after half a
+            second: they share the links uncoordinated, each by its own routes. The subject, if
+            there is one, then is a joint schedule or joint routes, of the sum of their demands.
+        background: what others use of the links, taken away from them, as for `solve`.
+        progress: called with a line now and then.
+
+    >>> import alltoall
+    >>> found = alltoall.simulate(alltoall.schedule("ring:4"), link_bandwidth=1e9, latency="1us")
+    >>> round(found.seconds * 1e3, 6), round(found.bound_seconds * 1e3, 6)
+    (2.099152, 2.097152)
+
+    """
+    fluid = FluidSettings(
+        weights, flows, None if chunk_bytes is None else parse_size(chunk_bytes), resolution
+    )
+    found = None if subject is None else subject_of(subject)
+    parts = tuple(map(job_of, jobs or ()))
+    _require_use(found, bool(parts), (sync, sharing), fluid, phases, topology)
+    place = _joint_place(found, parts, topology).less(background)
+    fabric = fabric_of(place.problem.topology, link_bandwidth, latency, overhead, injection)
+    asked = Asked(
+        fabric=fabric,
+        sizes=sizes_of(sizes),
+        begin=starts_of_terminals(start, fabric.topology),
+        demand=place.problem.demand,
+        bound=place.bound,
+        fluid=fluid,
+        progress=progress,
+    )
+    together: tuple[Row, ...] = ()
+    each_job: tuple[JobRow, ...] = ()
+    if parts:
+        bounds = [place_of(part.routes, None).less(background).bound for part in parts]
+        together, each_job = jobs_together(parts, bounds, asked)
+    if isinstance(found, Routes):
+        model, rows = FLUID, routes_alone(_phases(found, phases, phase_loss), asked)
+    elif found is not None:
+        model = f"{SHARED[sharing]}, {STEPPED[sync]}"
+        rows = messages_alone(steps_of(found, fabric.topology), sync, sharing, asked)
+    else:
+        model, rows = FLUID, together
+    return Simulation(
+        topology=fabric.topology.name,
+        terminals=asked.demand.terminals,
+        link_rates=(float(fabric.link_rates.min()), float(fabric.link_rates.max())),
+        model=model,
+        rows=rows,
+        resolution=_resolution(found, parts, fluid),
+        together=together,
+        jobs=each_job,
+    )
+
+
+@dataclass(frozen=True)
+class Place:
+    """A problem, and lengths of links with the bound that a check has proven by them, if any."""
+
+    problem: Problem
+    bound: float
+    lengths: Floats | None = None
+
+    def less(self, background: GivenBackground) -> "Place":
+        """Return the same where links have what others leave; the lengths prove more of that."""
+        if background is None:
+            return self
+        topology = without_background(self.problem.topology, background)
+        problem = Problem(topology, self.problem.demand)
+        if self.lengths is None:
+            return Place(problem, find_flow(problem).bound)
+        bound, trouble = recompute_bound(problem, self.lengths)
+        return Place(problem, self.bound if trouble else max(self.bound, bound), self.lengths)
+
+
+def job_of(given: Routes | str | PathLike[str]) -> JobPart:
+    """Return the routes of a job: FILE, or FILE@TIME if it does not begin at once."""
+    if isinstance(given, Routes):
+        return JobPart(given.problem.topology.name, given, 0.0)
+    name, at, start = str(given).rpartition("@")
+    path, begins = (name, _seconds(start, Path(name))) if at and name else (str(given), 0.0)
+    if not 0 <= begins < np.inf:
+        raise UsageError(f"job {given} begins at {begins:g}; expected seconds of 0 or more")
+    routes = load(path)
+    if not isinstance(routes, Routes):
+        raise UsageError(
+            f"{path}: a {type(routes).__name__} as one of several jobs; expected saved routes, "
+            "whose flows can share links"
+        )
+    return JobPart(path, routes, begins)
+
+
+def _joint_place(found: Subject | None, parts: Sequence[JobPart], given: Given | None) -> Place:
+    """Return the problem of what is simulated: of a subject, which carries all jobs if any."""
+    if not parts:
+        if found is None:
+            raise UsageError("nothing to simulate; expected a file, or several jobs (--job FILE)")
+        return place_of(found, given)
+    first = parts[0].routes.problem.topology
+    for part in parts[1:]:
+        _require_same(part.routes.problem.topology, first, part.name)
+    tables = [part.routes.problem.demand.table() for part in parts]
+    total = Demand(len(first.terminals), np.sum(tables, axis=0))
+    if found is None:
+        flow = find_flow(Problem(first, total))
+        return Place(flow.problem, flow.bound, flow.certificate.lengths)
+    place = place_of(found, given)
+    _require_same(place.problem.topology, first, "the joint file")
+    if not np.allclose(place.problem.demand.table(), total.table(), rtol=1e-9, atol=0):
+        raise InputError(
+            "the joint file carries another demand than all jobs together; expected their sum"
+        )
+    return place
+
+
+def _require_same(topology: Topology, first: Topology, where: str) -> None:
+    same = all(
+        np.array_equal(getattr(topology, key), getattr(first, key))
+        for key in ("tail", "head", "capacity", "terminals")
+    )
+    if not same:
+        raise InputError(
+            f"{where} is on {topology.name}, and the first job on {first.name}, with other links "
+            "or terminals; expected jobs on one topology"
+        )
+
+
+def subject_of(subject: Subject | str | PathLike[str]) -> Subject:
+    """Return what a caller wants to be simulated; refuse what has no time on links."""
+    found = load(subject) if isinstance(subject, str | PathLike) else subject
+    if not isinstance(found, Schedule | Routes | Messages):
+        raise UsageError(
+            f"a {type(found).__name__} cannot be simulated; expected a saved schedule, saved "
+            "routes, or the messages of a schedule (lower --to messages)"
+        )
+    return found
+
+
+def place_of(subject: Subject, topology: Given | None) -> Place:
+    """Verify what is to be simulated; return its problem and its proven bound."""
+    if not isinstance(subject, Messages):
+        bound = float(verify(subject).facts["bound"])
+        return Place(subject.problem, bound, subject.certificate.lengths)
+    if topology is None:
+        raise UsageError("messages do not say which links they take; give the topology too")
+    problem = Problem(topology_of(topology), subject.demand)
+    facts = verify(subject, topology=problem.topology).facts
+    return Place(problem, float(facts["bound"]))
+
+
+def steps_of(subject: Schedule | Messages, topology: Topology) -> StepMessages:
+    """Return the messages of a schedule, or of a file of them."""
+    if isinstance(subject, Schedule):
+        return messages_of_schedule(subject)
+    return messages_of_lowered(subject, topology)
+
+
+def fabric_of(
+    topology: Topology,
+    link_bandwidth: Rate | None,
+    latency: Seconds,
+    overhead: Seconds,
+    injection: Rate | None,
+) -> Fabric:
+    """Return a topology in bytes and seconds."""
+    rate = link_rate(topology, link_bandwidth)
+    if rate is None:
+        raise UsageError(
+            "no link bandwidth; add what a link of capacity 1 carries, such as 100G "
+            "(--link-bandwidth), or give capacities their units in an edge list"
+        )
+    limit = None if injection is None else _rate(injection)
+    delay, cost = parse_seconds(latency), parse_seconds(overhead)
+    try:
+        return Fabric(topology, rate, np.asarray(delay, np.float64), limit, cost)
+    except InputError as error:
+        raise UsageError(str(error)) from None
+
+
+def _rate(given: Rate) -> float:
+    return bytes_per_second(given) if isinstance(given, str) else float(given)
+
+
+def sizes_of(sizes: str | int | Sequence[int]) -> tuple[int, ...]:
+    """Return the sizes that a caller means; they are positive and there is one."""
+    if isinstance(sizes, str):
+        return parse_sizes(sizes)
+    found = (sizes,) if isinstance(sizes, int) else tuple(sizes)
+    if not found or min(found) < 1:
+        raise UsageError(f"sizes {list(found)}; expected at least one, each of 1 byte or more")
+    return found
+
+
+def starts_of_terminals(given: Starts, topology: Topology) -> Floats:
+    """Return when each terminal begins: at 0, unless a caller says otherwise."""
+    terminals = len(topology.terminals)
+    if given is None:
+        return np.zeros(terminals)
+    if isinstance(given, str | PathLike):
+        path = Path(given)
+        given = [_seconds(each, path) for each in read_node_values(path, topology)]
+    begin = np.asarray(given, dtype=np.float64)
+    if begin.shape != (terminals,) or not np.all((begin >= 0) & np.isfinite(begin)):
+        raise InputError(
+            f"start times {begin.tolist() if begin.size < 9 else '...'}; expected seconds of 0 or "
+            f"more for each of the {terminals} terminals"
+        )
+    return begin
+
+
+def _seconds(text: str, path: Path) -> float:
+    try:
+        return parse_seconds(text)
+    except UsageError as error:
+        raise FormatError(f"{path}: {error}") from None
+
+
+def _resolution(
+    found: Subject | None, parts: Sequence[JobPart], fluid: FluidSettings
+) -> float | None:
+    """Return that of the fluid, if there is one: of the subject, or else of the jobs."""
+    if isinstance(found, Routes):
+        return fluid.resolution_for(found.count)
+    if found is not None:
+        return None
+    return fluid.resolution_for(sum(part.routes.count for part in parts))
+
+
+def _phases(routes: Routes, phases: int | None, loss: float) -> list[Routes]:
+    """Return the routes of each phase."""
+    if phases is None:
+        return [routes]
+    split = split_phases(routes, phases or None, loss)
+    return [routes.select(np.flatnonzero(split.phase == each)) for each in range(split.count)]
+
+
+def _require_use(
+    subject: Subject | None,
+    several: bool,
+    stepped: tuple[str, str],
+    fluid: FluidSettings,
+    phases: int | None,
+    topology: Given | None,
+) -> None:
+    """Raise if something is asked of a kind that it means nothing to."""
+    asked = zip(("sync", "sharing"), stepped, (SYNCS, SHARINGS), strict=True)
+    for kind, given, known in asked:
+        if given not in known:
+            raise UsageError(f"{kind} {given!r}; expected one of {', '.join(known)}")
+    flowing, stepping = isinstance(subject, Routes), isinstance(subject, Schedule | Messages)
+    if not stepping and stepped != (SYNCS[0], SHARINGS[0]):
+        raise UsageError("sync or sharing with routes, which have no steps; leave it out")
+    if several and phases is not None:
+        raise UsageError("phases with several jobs, which nobody coordinates; leave them out")
+    if not flowing and not several and (fluid != FluidSettings() or phases is not None):
+        raise UsageError(
+            "weights, flows, chunk bytes, phases or a resolution with a schedule; expected routes, "
+            "whose flows share links"
+        )
+    if not isinstance(subject, Messages) and topology is not None:
+        raise UsageError("a topology with what says its own; it is for lowered messages, leave it")

@@ -1,0 +1,206 @@
+"""Who starts the ranks of routes and says when: `python -m alltoall.testbed.conduct JOB`.
+
+One process outside the fabric becomes a rank in every terminal's namespace by forking, so that
+Python and numpy are loaded once. All start together; the time of an iteration is that of its
+slowest rank from that moment. What links have carried is read before the first and after the last
+iteration of a size, so that every byte between them is accounted for.
+"""
+
+import json
+import os
+import select
+import socket
+import statistics
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from alltoall.ir.files.json import read_json, write_json
+from alltoall.runtime.metered import MOST_STEAL, steal_seconds
+from alltoall.testbed.flows import Rank
+from alltoall.testbed.inside import enter
+from alltoall.testbed.namespaces import Bed, Counted, bed_called, counted
+
+REPEATS = 2
+"""How many times as many iterations as were asked for are tried at most."""
+
+START_SECONDS = 0.02
+"""How long before the common start ranks are told of it."""
+
+QUIET_SECONDS = 5.0
+"""How long the last acknowledgements get to leave the queues before links are read."""
+
+GATHER_SECONDS = 0.002
+"""How long answers may lie: who wakes up for each of them takes time from those still at work."""
+
+TOLD_BYTES = 1 << 22
+"""The longest message of a rank."""
+
+
+class Late(Exception):  # noqa: N818 - what follows is a report
+    """The time for all is over, or one waits in vain; `answers` are what ranks said last."""
+
+    def __init__(self, answers: list[dict[str, Any]]) -> None:
+        super().__init__("not done in time")
+        self.answers = answers
+
+
+class Ranks:
+    """The lines to all ranks."""
+
+    def __init__(self, job: dict[str, Any], deadline: float) -> None:
+        self.lines: list[socket.socket] = []
+        self.deadline = deadline
+        for rank, namespace in enumerate(job["namespaces"]):
+            here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            for end in (here, there):
+                end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, TOLD_BYTES)
+            if os.fork() == 0:
+                for line in (here, *self.lines):
+                    line.close()
+                _be_rank(job, rank, namespace, there)
+            there.close()
+            self.lines.append(here)
+
+    def ask(self, order: dict[str, Any]) -> list[dict[str, Any]]:
+        """Tell all ranks what to do, and return what each answers."""
+        self._say(order)
+        return self.answers()
+
+    def answers(self) -> list[dict[str, Any]]:
+        """Return what each rank says next; if one is stuck or late, tell all others to stop."""
+        found: dict[int, dict[str, Any]] = {}
+        self._gather(found, self.deadline)
+        if len(found) < len(self.lines) or _stuck(found):
+            waited = [line for rank, line in enumerate(self.lines) if rank not in found]
+            for line in waited:
+                line.send(json.dumps({"do": "stop"}).encode())
+            self._gather(found, time.monotonic() + QUIET_SECONDS)
+            raise Late([found.get(rank, {}) for rank in range(len(self.lines))])
+        return [found[rank] for rank in range(len(self.lines))]
+
+    def _gather(self, found: dict[int, dict[str, Any]], deadline: float) -> None:
+        while len(found) < len(self.lines) and not (_stuck(found) and deadline == self.deadline):
+            waited = {
+                line.fileno(): rank for rank, line in enumerate(self.lines) if rank not in found
+            }
+            poll = select.poll()
+            for file in waited:
+                poll.register(file, select.POLLIN)
+            ready = poll.poll(max(0.0, deadline - time.monotonic()) * 1000)
+            if not ready:
+                return
+            time.sleep(GATHER_SECONDS)
+            for file, _ in ready:
+                rank = waited[file]
+                said = self.lines[rank].recv(TOLD_BYTES)
+                if not said:
+                    raise SystemExit(
+                        f"rank {rank} ended early: what it said is above, or else it was killed, "
+                        "or the fabric was removed (testbed down) while this ran"
+                    )
+                found[rank] = json.loads(said)
+
+    def _say(self, order: dict[str, Any]) -> None:
+        for line in self.lines:
+            line.send(json.dumps(order).encode())
+
+
+def _stuck(found: dict[int, dict[str, Any]]) -> bool:
+    return any("missing" in told for told in found.values())
+
+
+def _be_rank(job: dict[str, Any], rank: int, namespace: str, line: socket.socket) -> None:
+    """Become a rank; never returns."""
+    code = 1
+    try:
+        enter(namespace)
+        Rank(job, rank, line).serve()
+        code = 0
+    except BrokenPipeError:
+        pass  # nobody listens any more, and why is told by who does not
+    except BaseException as error:
+        sys.stderr.write(f"rank {rank}: {type(error).__name__}: {error}\n")
+        sys.stderr.flush()
+    finally:
+        os._exit(code)
+
+
+def main(words: list[str]) -> None:
+    """Run the job in a file, and write what was measured beside it."""
+    job: Any = read_json(Path(words[0]))
+    bed = bed_called(job["bed"])
+    rows: list[dict[str, Any]] = []
+    result: dict[str, Any] = {"rows": rows, "missing": []}
+    ranks = Ranks(job, time.monotonic() + job["timeout"])
+    try:
+        ranks.answers()
+        ranks.ask({"do": "connect"})
+        for index in range(len(job["sizes"])):
+            ranks.ask({"do": "size", "index": index})
+            rows.append(_measured(bed, job, ranks))
+            if rows[-1]["wrong"]:
+                break
+    except Late as late:
+        result["missing"] = [row for told in late.answers for row in told.get("missing", [])]
+        result["late"] = "timeout" if time.monotonic() >= ranks.deadline else "silence"
+    write_json(Path(job["results"]), result)
+
+
+def _measured(bed: Bed, job: dict[str, Any], ranks: Ranks) -> dict[str, Any]:
+    """Repeat an exchange until enough of them were undisturbed, or often enough."""
+    before = _settled(bed)
+    runs: list[dict[str, float]] = []
+    wrong: list[str] = []
+    wanted = job["iterations"]
+    done = 0
+    while not wrong and done < job["warmup"] + REPEATS * wanted:
+        run, wrong = _once(ranks)
+        done += 1
+        if done > job["warmup"]:
+            runs.append(run)
+        if sum(run["steal"] <= MOST_STEAL for run in runs) >= wanted:
+            break
+    after = _settled(bed)
+    # The least disturbed, should there not be enough undisturbed ones.
+    taken = sorted(runs, key=lambda run: run["steal"] > MOST_STEAL and run["steal"])[:wanted]
+    middle = {
+        key: statistics.median(run[key] for run in taken) if taken else 0.0
+        for key in ("seconds", "steal", "cpu")
+    }
+    return {
+        **middle,
+        "exchanges": done,
+        "wrong": wrong,
+        "sent": [[*key, after.sent[key] - before.sent[key]] for key in sorted(after.sent)],
+        "retransmits": after.retransmits - before.retransmits,
+        "drops": after.drops - before.drops,
+    }
+
+
+def _once(ranks: Ranks) -> tuple[dict[str, float], list[str]]:
+    """Exchange once; nothing else happens between the common start and the end of the last."""
+    ranks.ask({"do": "reset"})
+    start = time.monotonic_ns() + int(START_SECONDS * 1e9)
+    stolen = steal_seconds()
+    told = ranks.ask({"do": "go", "at": start})
+    seconds = (max(each["ended"] for each in told) - start) * 1e-9
+    run = {
+        "seconds": seconds,
+        "steal": (steal_seconds() - stolen) / seconds,
+        "cpu": sum(each["cpu"] for each in told),
+    }
+    return run, [line for each in ranks.ask({"do": "check"}) for line in each["wrong"]]
+
+
+def _settled(bed: Bed) -> Counted:
+    """Read what links have carried once their queues are empty."""
+    deadline = time.monotonic() + QUIET_SECONDS
+    while (found := counted(bed)).queued and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return found
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

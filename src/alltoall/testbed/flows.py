@@ -1,0 +1,251 @@
+"""What a host does: thousands of TCP flows, one per route.
+
+A rank listens, connects the flows that it sends, and accepts those that it receives; which flow one
+is, the address tells that it was made to. Then, again and again: make ready, wait for the common
+start, move all bytes (`moving.py`), and tell when all was there. What is told goes over a socket
+that the fabric knows nothing of; what is right is looked at when all have ended.
+"""
+
+import json
+import select
+import socket
+import struct
+import time
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from alltoall.ir.chunks import PerShard
+from alltoall.runtime.bench import received_by, sent_by, wrong_bytes
+from alltoall.testbed.moving import BrokenFlowError, Moves, Spans, Stopped
+
+PORT = 7000
+"""Where all ranks listen."""
+
+BACKLOG = 4096
+"""Flows that may be waiting to be accepted."""
+
+SO_MAX_PACING_RATE = 47
+"""Of Linux: bytes a second of a socket at most."""
+
+UNPACED = 0xFFFFFFFF
+"""No limit to the bytes a second of a socket."""
+
+ONE_PACKET = 8192
+"""Bytes that fit into one packet: nothing waits for its acknowledgement, which may come later.
+
+Or else it is sent when the bytes are taken, and for shards of a kilobyte a third of all work is
+acknowledgements. Linux forgets the wish whenever it has sent one late."""
+
+BUFFER = 16 * 1024
+"""What a flow may have on its way before its size is known; what is set, the kernel keeps."""
+
+
+class Rank:
+    """One host: its flows, its buffers, and the line to who says when."""
+
+    def __init__(self, job: dict[str, Any], rank: int, line: socket.socket) -> None:
+        self.job, self.rank, self.line = job, rank, line
+        self.flows: list[list[Any]] = job["flows"]
+        self.events = select.epoll()
+        self.connecting: dict[int, int] = {}
+        self.out: dict[int, socket.socket] = {}
+        self.into: dict[int, socket.socket] = {}
+        self.moves: Moves | None = None
+        self.small: list[socket.socket] = []
+        self.size: dict[str, Any] = {}
+        self.shard = PerShard(1, 1)
+        self.input, self.output = memoryview(b""), memoryview(bytearray())
+
+    def serve(self) -> None:
+        """Do what one is told until the line is closed."""
+        deeds = {
+            "connect": self.connect,
+            "size": self._prepare,
+            "reset": self._reset,
+            "go": self._exchange,
+            "check": self._check,
+        }
+        self.listen()
+        self._tell({"listens": True})
+        while said := self.line.recv(1 << 16):
+            order = json.loads(said)
+            if order["do"] in deeds:
+                try:
+                    told = deeds[order["do"]](order)
+                except Stopped:
+                    told = {"missing": self._missing()}
+                self._tell(told)
+
+    def _missing(self) -> list[list[int]]:
+        """Return the flows that are not connected, or have not brought all, and what is left."""
+        late = [[number, 0] for number in self.connecting.values()]
+        if self.moves is None:
+            return late
+        coming = zip(self.into, self.moves.into, strict=True)
+        return late + [[number, flow.left] for number, flow in coming if flow.left]
+
+    def _tell(self, value: dict[str, Any]) -> None:
+        self.line.send(json.dumps(value).encode())
+
+    def listen(self) -> None:
+        """Open the door for flows."""
+        self.door = socket.socket(socket.AF_INET6, socket.SOCK_STREAM)
+        self.door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self.door.bind(("::", PORT))
+        self.door.listen(BACKLOG)
+        self.door.setblocking(False)
+        self.events.register(self.line.fileno(), select.EPOLLIN)
+
+    def connect(self, _: dict[str, Any]) -> dict[str, Any]:
+        """Make all flows that leave, and take all that arrive."""
+        waiting = self.connecting
+        for number, (source, _to, own, address, _phase) in enumerate(self.flows):
+            if source != self.rank:
+                continue
+            made = socket.socket(socket.AF_INET6, socket.SOCK_STREAM)
+            made.setblocking(False)
+            made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            made.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, BUFFER)
+            made.bind((own, 0))
+            with suppress(BlockingIOError):
+                made.connect((address, PORT))
+            self.out[number] = made
+            waiting[made.fileno()] = number
+            self.events.register(made.fileno(), select.EPOLLOUT)
+        known = {
+            _packed(address): number
+            for number, (_source, to, _own, address, _phase) in enumerate(self.flows)
+            if to == self.rank
+        }
+        self.events.register(self.door.fileno(), select.EPOLLIN)
+        while waiting or len(self.into) < len(known):
+            for file in self._happened():
+                if file == self.door.fileno():
+                    self._accept(known)
+                elif file in waiting:
+                    number = waiting.pop(file)
+                    self.events.unregister(file)
+                    _require_connected(self.out[number], self.flows[number])
+        self.events.unregister(self.door.fileno())
+        self._watch()
+        return {"flows": len(self.out)}
+
+    def _happened(self) -> list[int]:
+        """Wait for events: files that are ready."""
+        found = [file for file, _ in self.events.poll(self.job["silence"])]
+        if not found or self.line.fileno() in found:
+            raise Stopped
+        return found
+
+    def _accept(self, known: dict[bytes, int]) -> None:
+        with suppress(BlockingIOError):
+            while True:
+                made, _ = self.door.accept()
+                made.setblocking(False)
+                self.into[known[_packed(made.getsockname()[0])]] = made
+
+    def _watch(self) -> None:
+        for each in self.into.values():
+            self.events.register(each.fileno(), select.EPOLLIN)
+        self.moves = Moves(
+            self.job["mover"],
+            self.events,
+            self.line.fileno(),
+            [(each.fileno(), self.flows[number][-1]) for number, each in self.out.items()],
+            [each.fileno() for each in self.into.values()],
+            self.job["silence"],
+        )
+
+    def _prepare(self, order: dict[str, Any]) -> dict[str, Any]:
+        """Get ready for shards of another size."""
+        self.size = self.job["sizes"][order["index"]]
+        counts = self.size["counts"]
+        ranks = self.job["ranks"]
+        even = isinstance(counts, int)
+        self.shard = (
+            PerShard(ranks, counts)
+            if even
+            else PerShard(ranks, counts=np.array(counts, dtype=np.int64))
+        )
+        self.input = sent_by(self.rank, self.shard).data
+        self.received = received_by(self.rank, self.shard)
+        self.output = self.received.data
+        self.lay_out()
+        return {"ready": True}
+
+    def lay_out(self) -> None:
+        """Give every flow its parts of the buffers, its room, and its rate."""
+        assert self.moves is not None
+        coming = [self._spans(each) for each in self.into]
+        self.moves.lay_out([self._spans(each) for each in self.out], coming)
+        small = (sum(end - begin for begin, end in spans) <= ONE_PACKET for spans in coming)
+        self.small = [
+            each for each, is_small in zip(self.into.values(), small, strict=True) if is_small
+        ]
+        for number, flow in self.out.items():
+            rate = min(self.size["pace"][number] or UNPACED, UNPACED)
+            room = self.size["buffer"][number]
+            flow.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, room)
+            flow.setsockopt(socket.SOL_SOCKET, SO_MAX_PACING_RATE, struct.pack("=I", int(rate)))
+
+    def _spans(self, number: int) -> Spans:
+        source, to = self.flows[number][:2]
+        ends = (np.array(source), np.array(to))
+        place = self.shard.in_input if source == self.rank else self.shard.in_output
+        first = int(place(*ends))
+        return [(first + at, first + at + length) for at, length in self.size["pieces"][number]]
+
+    def _reset(self, _: dict[str, Any]) -> dict[str, Any]:
+        """Make every byte wrong that is to be received."""
+        np.invert(received_by(self.rank, self.shard), out=self.received)
+        self._begin()
+        return {"ready": True}
+
+    def _exchange(self, order: dict[str, Any]) -> dict[str, Any]:
+        """Exchange once from a common start; return when all was there."""
+        used = time.process_time()
+        self._move(order["at"])
+        return {"ended": time.monotonic_ns(), "cpu": time.process_time() - used}
+
+    def _check(self, _: dict[str, Any]) -> dict[str, Any]:
+        """Tell of bytes that are wrong."""
+        return {"wrong": wrong_bytes(self.received, self.rank, self.shard, self.size["bytes"])}
+
+    def exchange(self) -> None:
+        """Exchange once what the buffers have; others have to have ended the last one."""
+        self._begin()
+        self._move()
+
+    def _move(self, start: int = 0) -> None:
+        assert self.moves is not None
+        try:
+            self.moves.move(start)
+        except BrokenFlowError as error:
+            files = {each.fileno(): number for number, each in (self.out | self.into).items()}
+            source, to, own, address, _ = self.flows[files[error.file]]
+            raise ConnectionError(
+                f"the flow from rank {source} ({own}) to {to} ({address}): {error}"
+            ) from None
+
+    def _begin(self) -> None:
+        """Take what a rank has for itself, which never leaves it, and start over."""
+        assert self.moves is not None
+        own = (np.array(self.rank), np.array(self.rank))
+        length = int(self.shard.of(*own))
+        begin, end = int(self.shard.in_input(*own)), int(self.shard.in_output(*own))
+        self.output[end : end + length] = self.input[begin : begin + length]
+        self.moves.begin(self.input, self.output)
+        for each in self.small:
+            each.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 0)
+
+
+def _packed(address: str) -> bytes:
+    return socket.inet_pton(socket.AF_INET6, address)
+
+
+def _require_connected(made: socket.socket, flow: list[Any]) -> None:
+    code = made.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+    if code:
+        raise OSError(code, f"no connection from {flow[2]} to {flow[3]}")

@@ -1,0 +1,206 @@
+"""Run a schedule, or what it was lowered to, on a fabric, and the library's own all-to-all."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from os import getpid
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from alltoall.errors import UsageError, VerificationError
+from alltoall.ir.chunks import shards_of
+from alltoall.ir.topology import Topology
+from alltoall.runtime.launch import Place, RunSettings, run_ranks
+from alltoall.runtime.metered import Reading
+from alltoall.runtime.mpiexec import find_mpi
+from alltoall.runtime.needs import Runnable, demand_of
+from alltoall.testbed.loads import device_bytes, differences, pair_bytes
+from alltoall.testbed.namespaces import Bed, Counted, counted, cut_since, down, remove_orphans, up
+from alltoall.testbed.ranks import KIND, device_variables, require_kind
+from alltoall.testbed.report import BedReport, BedRow
+
+THROUGH = ("mpi", "torch")
+"""The runtimes whose ranks can be put on the nodes of a fabric."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """What to run: the file that ranks read, what was read from it, and the bound of its demand.
+
+    `bound` is the least time that any all-to-all takes, in shards over capacity 1.
+    """
+
+    path: Path
+    parts: Runnable
+    bound: float
+
+
+@contextmanager
+def temporary_bed(topology: Topology, bytes_per_second: float) -> Iterator[Bed]:
+    """Give a fabric that is gone afterwards, or when the next one is made if we are killed."""
+    remove_orphans()
+    name = f"run{getpid()}"
+    bed = up(topology, bytes_per_second, name, owner=getpid())
+    try:
+        yield bed
+    finally:
+        down(name)
+
+
+def run_on_bed(
+    bed: Bed, work: Work, settings: RunSettings, through: str = "mpi", native: bool = True
+) -> BedReport:
+    """Run on a fabric; raise if a byte is wrong, or another number crossed a link than should."""
+    ranks = len(bed.plan.topology.terminals)
+    if through not in THROUGH:
+        raise UsageError(f"no runtime {through!r} on a fabric; expected {' or '.join(THROUGH)}")
+    if len(work.parts.ranks) != ranks:
+        raise UsageError(
+            f"{work.path}: for {len(work.parts.ranks)} ranks, and {bed.plan.topology.name} has "
+            f"{ranks} terminals; expected as many: name the fabric that it was made for"
+        )
+    subject = f"the run of {work.path} on {bed.plan.topology.name}"
+    before = counted(bed)
+    ours = told(bed, work, settings, through, "ours", subject)
+    after = counted(bed)
+    readings = [Reading(**each) for each in ours["readings"]]
+    wrong = [each for reading in readings for each in reading.violations]
+    if wrong:
+        raise VerificationError(subject, wrong)
+    runs = [(work, reading) for reading in readings]
+    wrong_in_all = list(sent_otherwise(bed, runs, settings.warmup, before, after))
+    theirs: dict[int, Reading] = {}
+    if native:
+        found = told(bed, work, settings, through, "native", subject)
+        theirs = {each["bytes"]: Reading(**each) for each in found["readings"]}
+    rows: list[BedRow] = []
+    violations: list[str] = list(wrong_in_all)
+    for reading in readings:
+        wrong = [
+            f"shards of {reading.bytes:,} bytes: {each}" for each in _wrong(bed, work, reading)
+        ]
+        violations += wrong
+        ok = not wrong and not wrong_in_all
+        drops = after.drops - before.drops
+        rows.append(_row(bed, work, reading, theirs.get(reading.bytes), ok, drops))
+    if violations:
+        raise VerificationError(subject, violations)
+    return BedReport(
+        fabric=bed.plan.name,
+        topology=bed.plan.topology.name,
+        ranks=ranks,
+        rate=bed.plan.bytes_per_second,
+        runtime=ours["runtime"],
+        native=ours["native"] if native else None,
+        links_emulated=True,
+        rows=tuple(rows),
+        violations=(),
+    )
+
+
+def told(
+    bed: Bed,
+    work: Work,
+    settings: RunSettings,
+    through: str,
+    way: str,
+    subject: str,
+    gates: Sequence[Path] = (),
+    watch: Callable[[], str | None] = lambda: None,
+) -> dict[str, Any]:
+    """Run ours or the library's own on a fabric; return what the ranks tell in the end.
+
+    `gates` are as `run_ranks` takes them; `watch` tells of a further reason to end all ranks.
+    """
+    if through == "mpi":
+        settings = replace(settings, mpi=settings.mpi or KIND)
+        require_kind(find_mpi(settings.mpi))
+    # A schedule is for neighbours; a library knows none, and is given a network.
+    variables = device_variables(scheduled=way == "ours")
+    place = Place(tuple(bed.prefix()), variables, lambda: cut_since(bed) or watch())
+    return run_ranks(work.parts, work.path, through, settings, subject, place, way, gates)
+
+
+def _wrong(bed: Bed, work: Work, reading: Reading) -> Iterator[str]:
+    """Yield the devices at ranks that have not sent, or received, what they should have."""
+    plan = bed.plan
+    seen: dict[tuple[int, str], int] = {}
+    node = plan.topology.terminals.tolist()
+    own = {place: rank for rank, place in enumerate(node)}
+    for cable in plan.cables:
+        for device, other in (cable, cable[::-1]):
+            if device.node in own:
+                seen[device.node, device.name] = reading.sent[own[device.node]][device.name]
+            elif other.node in own:
+                seen[device.node, device.name] = reading.received[own[other.node]][other.name]
+    once = _expected(bed, work, reading.bytes)
+    expected = {place: reading.calls * count for place, count in once.items()}
+    yield from differences(plan, expected, seen, reading.calls)
+
+
+def sent_otherwise(
+    bed: Bed,
+    runs: Sequence[tuple[Work, Reading]],
+    warmup: int,
+    before: Counted,
+    after: Counted,
+) -> Iterator[str]:
+    """Yield the devices, also between switches, that have not sent what they should have in all."""
+    expected: dict[tuple[int, str], int] = {}
+    calls = 0
+    for work, reading in runs:
+        each = reading.calls + warmup + 1
+        calls += each
+        for place, count in _expected(bed, work, reading.bytes).items():
+            expected[place] = expected.get(place, 0) + each * count
+    sent = {place: count - before.sent.get(place, 0) for place, count in after.sent.items()}
+    yield from differences(bed.plan, expected, sent, calls)
+
+
+def _expected(bed: Bed, work: Work, size: int) -> dict[tuple[int, str], int]:
+    """Return what should leave through each device in one all-to-all."""
+    pairs = pair_bytes(work.parts, shards_of(demand_of(work.parts), size))
+    return device_bytes(bed.plan, pairs, frozenset(bed.cut))
+
+
+def _row(
+    bed: Bed, work: Work, reading: Reading, native: Reading | None, ok: bool, drops: int
+) -> BedRow:
+    plan, demand = bed.plan, demand_of(work.parts)
+    shard = shards_of(demand, reading.bytes)
+    sent = shard.total / shard.ranks
+    seconds = median(reading.seconds)
+    credit = _credit(bed, _expected(bed, work, reading.bytes))
+    throughput = sent / (seconds + credit)
+    bound = sent * plan.bytes_per_second / (work.bound * reading.bytes)
+    theirs = None if native is None else median(native.seconds)
+    return BedRow(
+        bytes=reading.bytes,
+        seconds=seconds,
+        least=min(reading.seconds),
+        most=max(reading.seconds),
+        credit_seconds=credit,
+        throughput=throughput,
+        bound_throughput=bound,
+        fraction=throughput / bound,
+        native_seconds=theirs,
+        native_throughput=None if theirs is None else sent / theirs,
+        ratio=None if theirs is None else theirs / seconds,
+        counters_ok=ok,
+        load_fraction=None,
+        steal=max(reading.steal),
+        retransmits=reading.retransmits,
+        drops=drops,
+    )
+
+
+def _credit(bed: Bed, expected: dict[tuple[int, str], int]) -> float:
+    """Return the longest time that the first burst of a link would have taken at its rate."""
+    plan = bed.plan
+    loads = np.zeros(plan.topology.links)
+    for link, device in plan.device_of.items():
+        loads[link] = expected.get((device.node, device.name), 0)
+    return float((np.minimum(loads, plan.bursts) / plan.rates).max())

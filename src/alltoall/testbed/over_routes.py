@@ -1,0 +1,76 @@
+"""An exchange along routes among ranks that are on a fabric already, for workloads.
+
+Ranks meet by MPI; what they exchange goes along the routes that the fabric has been told, a flow
+for each. `prepared` says what ranks need to know, `ByRoutes` is one of them.
+"""
+
+import socket
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from alltoall.ir.chunks import PerShard
+from alltoall.ir.files.artefacts import read_as
+from alltoall.ir.files.json import read_json, write_json
+from alltoall.ir.routes import Routes
+from alltoall.testbed.flows import Rank
+from alltoall.testbed.moving import mover
+from alltoall.testbed.namespaces import Bed
+from alltoall.testbed.routed import SILENCE, flows_of
+from alltoall.testbed.shares import WEIGHTS, buffers_of, pieces_of
+from alltoall.testbed.steering import steer, steered
+
+Bytes = NDArray[np.uint8]
+
+
+def prepared(bed: Bed, routes: Routes, folder: Path, steering: str = "plain") -> dict[str, str]:
+    """Have the fabric know some routes; return the options that make a rank's `ByRoutes`."""
+    library, found = mover(), steered(bed.plan, routes)
+    steer(bed, found, steering)
+    saved, job = folder / "routes.npz", folder / "flows.json"
+    found.routes.save(saved)
+    flows = flows_of(found, None, routes)
+    write_json(job, {"flows": flows, "back": found.back.tolist(), "mover": library})
+    return {"routes": str(saved), "job": str(job)}
+
+
+class ByRoutes:
+    """One rank's exchange along routes."""
+
+    def __init__(self, ranks: Any, routes: str, job: str) -> None:
+        told: Any = read_json(Path(job))
+        self._routes = read_as(Path(routes), Routes)
+        self._back = np.array(told["back"], dtype=np.int64)
+        # Nobody speaks over this line: MPI says when to begin.
+        self._quiet, line = socket.socketpair()
+        about = {key: told[key] for key in ("flows", "mover")}
+        about |= {"ranks": ranks.size, "silence": SILENCE}
+        self._rank = Rank(about, ranks.rank, line)
+        self._shard: PerShard | None = None
+        self.name = f"{self._routes.count} flows along routes"
+        self._rank.listen()
+        ranks.barrier()
+        self._rank.connect({})
+        ranks.barrier()
+
+    def exchange(self, send: Bytes, recv: Bytes, shard: PerShard) -> None:
+        """All-to-all along the routes, of shards that are alike or not."""
+        rank = self._rank
+        if self._shard != shard:
+            cut = pieces_of(self._routes, shard, WEIGHTS[0])
+            rank.size = {
+                "pieces": cut.by_route(self._routes.count),
+                "buffer": buffers_of(self._routes, self._back, cut),
+                "pace": [0] * self._routes.count,
+            }
+            self._shard = rank.shard = shard
+            rank.lay_out()
+        rank.input, rank.output = send.data, recv.data
+        rank.exchange()
+
+    def close(self) -> None:
+        """Close all flows."""
+        for flow in (*self._rank.out.values(), *self._rank.into.values()):
+            flow.close()

@@ -1,0 +1,365 @@
+"""What an emulated fabric consists of: namespaces, devices, addresses, routes and rates as text.
+
+A node is a network namespace, a link a pair of virtual Ethernet devices with a token bucket at its
+tail. Two links that join the same nodes in opposite directions share a pair; a link without such a
+partner has a channel back at `ACK_SHARE` of its rate, which carries acknowledgements and nothing
+else. Parallel links are one device of their summed rate: a connection between two ranks has one
+path, and could not fill both.
+
+A terminal has two addresses on a device that leads nowhere. The routes to `10.77.x.y` are what a
+schedule needs: neighbours over their link, and acknowledgements back the same way. Those to
+`10.78.x.y` are what a network has: shortest paths along the links only, equal ones shared by their
+capacities. Nothing here calls anything; `namespaces.py` does.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from alltoall.errors import LimitError, UsageError
+from alltoall.ir.arrays import Floats, Ints
+from alltoall.ir.topology import Topology
+
+PREFIX = "a2a"
+"""With what the names of all namespaces begin that are ours."""
+
+NAME = re.compile(r"[a-z0-9]{1,16}")
+"""What a fabric may be called: the name becomes part of names and paths."""
+
+MOST_NODES = 1024
+"""Namespaces that one fabric may have: the kernel takes more, two cores do not."""
+
+MTU = 9000
+GSO_BYTES = 30_000
+"""The largest packet that TCP hands to a device: it must fit into the burst, or be cut in vain."""
+
+LEAST_BURST = 32 * 1024
+BURST_SECONDS = 0.0125
+"""A bucket that refills for longer forgives longer stalls, and gives more for nothing."""
+
+QUEUE_BYTES = 8_000_000
+"""Deep, so that many flows share a link fairly: shallow queues drop at random."""
+
+LEAST_RATE = 1_000.0
+"""Bytes per second of the slowest link: below it a packet takes seconds."""
+
+ACK_SHARE = 0.5
+"""The rate of the channel back of a one-way link, as a share of the link's."""
+
+IDENTITY, NETWORK = "id", "net"
+"""The devices with the two addresses of a terminal: the two ends of one pair, in one namespace."""
+
+ROUTE_OPTIONS = "initcwnd 2 congctl cubic"
+"""Jumbo frames in deep queues: larger first windows are taken for losses, and sent again."""
+
+SEND_SECONDS = 0.0525
+LEAST_SEND_BUFFER = 64 * 1024
+"""What a connection may hold at its sender, in seconds of the slowest link and at least, where
+several connections of a host leave through one NIC: what lies in the queue that they share delays
+what is due, and whoever has more there gets more. 64 KiB at 10 Mbit/s; on the hosted torus 48 KiB
+reached 0.933 of the bound, 64 KiB 0.945, 128 KiB 0.907, and no limit 0.885."""
+
+MOST_WEIGHT = 255
+"""The largest weight of one of several next hops."""
+
+
+@dataclass(frozen=True)
+class Device:
+    """One end of a cable: where it is, what it is called, and how fast it sends.
+
+    `link` is the link that leaves through it; None if all it carries is acknowledgements.
+    """
+
+    node: int
+    name: str
+    mac: str
+    rate: float
+    link: int | None
+    peer: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A fabric by its name, its topology without parallel links, and the rate of capacity 1."""
+
+    name: str
+    topology: Topology
+    bytes_per_second: float
+
+    def __post_init__(self) -> None:
+        if not NAME.fullmatch(self.name):
+            raise UsageError(
+                f"a fabric called {self.name[:40]!r}; expected 1 to 16 small letters and digits"
+            )
+        if self.topology.nodes > MOST_NODES:
+            raise LimitError(
+                f"{self.topology.name}: {self.topology.nodes:,} nodes; a fabric of namespaces has "
+                f"at most {MOST_NODES:,}; use alltoall simulate"
+            )
+        slowest = float(self.rates.min())
+        if slowest < LEAST_RATE:
+            raise UsageError(
+                f"a link of {8 * slowest:.6g} bit/s; expected at least {8 * LEAST_RATE:g}: give a "
+                "higher --rate, which is that of a link of capacity 1"
+            )
+
+    @cached_property
+    def rates(self) -> Floats:
+        """What each link carries, in bytes per second."""
+        return self.topology.capacity * self.bytes_per_second
+
+    @cached_property
+    def bursts(self) -> Ints:
+        """How many bytes each link sends at once after a pause."""
+        return _bursts(self.rates)
+
+    @cached_property
+    def settings(self) -> dict[str, str]:
+        """What the namespaces of this fabric set besides: short send buffers behind switches."""
+        if len(self.topology.terminals) == self.topology.nodes:
+            return {}
+        most = max(LEAST_SEND_BUFFER, round(SEND_SECONDS * float(self.rates.min())))
+        return {"ipv4/tcp_wmem": f"4096 16384 {most}"}
+
+    def namespace(self, node: int) -> str:
+        """Name the namespace of a node."""
+        return f"{PREFIX}-{self.name}-{node}"
+
+    @cached_property
+    def cables(self) -> list[tuple[Device, Device]]:
+        """The two ends of each cable; the first is at the tail of the link of lower index."""
+        topology = self.topology
+        ends = list(zip(topology.tail.tolist(), topology.head.tolist(), strict=True))
+        number = {pair: link for link, pair in enumerate(ends)}
+        arriving = [0] * topology.nodes
+        found: list[tuple[Device, Device]] = []
+        for link, (tail, head) in enumerate(ends):
+            back = number.get((head, tail))
+            if back is not None and back < link:
+                continue
+            there = self._port(link)
+            if back is None:
+                index = arriving[head]
+                arriving[head] += 1
+                rate = max(float(self.rates[link]) * ACK_SHARE, LEAST_RATE)
+                mac = _mac(1, head, index)
+                here = Device(head, f"q{index}", mac, rate, None, tail)
+            else:
+                here = self._port(back)
+            found.append((there, here))
+        return found
+
+    def _port(self, link: int) -> Device:
+        tail, head = int(self.topology.tail[link]), int(self.topology.head[link])
+        port = int(self._ports[link])
+        return Device(tail, f"p{port}", _mac(0, tail, port), float(self.rates[link]), link, head)
+
+    @cached_property
+    def _ports(self) -> Ints:
+        """The number of each link among those that leave its tail, in the order of links."""
+        order = np.argsort(self.topology.tail, kind="stable")
+        first = np.cumsum(self.topology.out_degree) - self.topology.out_degree
+        ports = np.empty(self.topology.links, dtype=np.int64)
+        ports[order] = np.arange(len(order)) - first[self.topology.tail[order]]
+        return ports
+
+    @cached_property
+    def devices(self) -> list[list[Device]]:
+        """The devices of each node that are ends of cables."""
+        found: list[list[Device]] = [[] for _ in range(self.topology.nodes)]
+        for cable in self.cables:
+            for end in cable:
+                found[end.node].append(end)
+        return found
+
+    @cached_property
+    def device_of(self) -> dict[int, Device]:
+        """The device through which each link leaves."""
+        ends = (end for cable in self.cables for end in cable)
+        return {end.link: end for end in ends if end.link is not None}
+
+    def creation(self) -> str:
+        """Return the batch that makes all namespaces and cables, run from outside."""
+        lines = [f"netns add {self.namespace(node)}" for node in range(self.topology.nodes)]
+        for there, here in self.cables:
+            lines.append(
+                f"link add {there.name} netns {self.namespace(there.node)} mtu {MTU} address "
+                f"{there.mac} type veth peer name {here.name} netns {self.namespace(here.node)} "
+                f"mtu {MTU} address {here.mac}"
+            )
+        return _text(lines)
+
+    def inside(self, node: int) -> str:
+        """Return the batch for `ip` inside the namespace of a node: devices, addresses, routes."""
+        lines = [
+            "link set lo up",
+            f"link add {IDENTITY} type veth peer name {NETWORK}",
+            f"link set {IDENTITY} up",
+            f"link set {NETWORK} up",
+        ]
+        if self.topology.position[node] >= 0:
+            lines.append(f"address add {direct_address(node)}/32 dev {IDENTITY}")
+            lines.append(f"address add {network_address(node)}/32 dev {NETWORK}")
+        for device in self.devices[node]:
+            lines.append(f"link set {device.name} gso_max_size {GSO_BYTES} up")
+            # Known from the start: a question would wait in the queue behind all data.
+            lines += [
+                f"neigh add {address(device.peer)} lladdr {self._macs[node, device.peer]} "
+                f"dev {device.name} nud permanent"
+                for address in (direct_address, network_address)
+            ]
+        return _text([*lines, *self.routes(node)])
+
+    def limits(self, node: int) -> str:
+        """Return the batch for `tc` inside the namespace of a node: the rate of each device."""
+        lines = [f"qdisc add dev {each.name} root {bucket(each)}" for each in self.devices[node]]
+        return _text(lines)
+
+    def routes(self, node: int, without: frozenset[int] = frozenset()) -> list[str]:
+        """Return the lines that lead from a node to every terminal, in both ranges of addresses.
+
+        Links `without` are not used, nor is what comes back along them.
+        """
+        lines: list[str] = []
+        distance = self.distances(without)
+        for position, to in enumerate(self.topology.terminals.tolist()):
+            if to == node:
+                continue
+            first = self.next_device(node, position, distance, without)
+            if first is not None:
+                lines.append(self._route(direct_address, node, to, [_via(direct_address, first)]))
+            hops = self._next_links(node, distance[position], without)
+            ways = [_via(network_address, self.device_of[link]) for link in hops]
+            if len(hops) > 1:
+                shares = _weights(self.topology.capacity[hops])
+                ways = [
+                    f"nexthop {w} weight {share}" for w, share in zip(ways, shares, strict=True)
+                ]
+            if hops:
+                lines.append(self._route(network_address, node, to, ways))
+        return lines
+
+    def next_device(
+        self, node: int, position: int, distance: Ints, without: frozenset[int] = frozenset()
+    ) -> Device | None:
+        """Return through which device a node sends what is for the direct address of a terminal."""
+        to = int(self.topology.terminals[position])
+        for device in self.devices[node]:
+            if device.link is None and device.peer == to and self._arriving(device) not in without:
+                return device
+        hops = self._next_links(node, distance[position], without)
+        return self.device_of[hops[0]] if hops else None
+
+    def _arriving(self, device: Device) -> int:
+        """Return the one-way link that arrives at a device."""
+        both = (self.topology.tail == device.peer) & (self.topology.head == device.node)
+        return int(np.flatnonzero(both)[0])
+
+    def distances(self, without: frozenset[int] = frozenset()) -> Ints:
+        """Return the hops from every node to each terminal, -1 if there is no way; terminals first.
+
+        Terminals pass on what others send, as switches do.
+        """
+        return self._distances(without) if without else self._whole
+
+    @cached_property
+    def _whole(self) -> Ints:
+        return self._distances(frozenset())
+
+    def _distances(self, without: frozenset[int]) -> Ints:
+        topology = self.topology
+        kept = np.setdiff1d(np.arange(topology.links), np.array(sorted(without), dtype=np.int64))
+        tail, head = topology.tail[kept], topology.head[kept]
+        found = np.full((len(topology.terminals), topology.nodes), -1, dtype=np.int64)
+        rows = np.arange(len(topology.terminals))
+        found[rows, topology.terminals] = 0
+        for hops in range(1, topology.nodes):
+            row, link = np.nonzero((found[:, head] == hops - 1) & (found[:, tail] < 0))
+            if not len(row):
+                break
+            found[row, tail[link]] = hops
+        return found
+
+    def _next_links(self, node: int, distance: Ints, without: frozenset[int]) -> list[int]:
+        topology = self.topology
+        nearer = (topology.tail == node) & (distance[topology.head] == distance[node] - 1)
+        nearer &= distance[topology.head] >= 0
+        return [link for link in np.flatnonzero(nearer).tolist() if link not in without]
+
+    def _route(self, address: "Addressing", node: int, to: int, ways: list[str]) -> str:
+        own = f" src {address(node)}" if self.topology.position[node] >= 0 else ""
+        options = f"{own} {ROUTE_OPTIONS}"
+        if len(ways) == 1:
+            return f"route replace {address(to)}/32 {ways[0]}{options}"
+        return f"route replace {address(to)}/32{options} {' '.join(ways)}"
+
+    @cached_property
+    def _macs(self) -> dict[tuple[int, int], str]:
+        """What is at the other end of a cable, by its two nodes."""
+        there = {(far.node, near.node): near.mac for far, near in self.cables}
+        return there | {(near.node, far.node): far.mac for far, near in self.cables}
+
+
+Addressing = Callable[[int], str]
+
+
+def merged(topology: Topology) -> tuple[Topology, Ints]:
+    """Return a topology with parallel links as one, and which link of it each link became."""
+    keys = topology.tail * topology.nodes + topology.head
+    _, first, place = np.unique(keys, return_index=True, return_inverse=True)
+    if len(first) == topology.links:
+        return topology, np.arange(topology.links)
+    # In the order of the first link of each, so that most keep their places.
+    order = np.argsort(first)
+    number = np.empty(len(first), dtype=np.int64)
+    number[order] = np.arange(len(first))
+    link = number[place]
+    kept = first[order]
+    capacity = np.bincount(link, weights=topology.capacity)
+    ends = {"tail": topology.tail[kept], "head": topology.head[kept], "capacity": capacity}
+    return topology.changed("parallel links are one", **ends), link
+
+
+def direct_address(node: int) -> str:
+    """Return the address of a terminal that neighbours reach over their link."""
+    return f"10.77.{node >> 8}.{node & 255}"
+
+
+def network_address(node: int) -> str:
+    """Return the address of a terminal that others reach by shortest paths."""
+    return f"10.78.{node >> 8}.{node & 255}"
+
+
+def bucket(device: Device) -> str:
+    """Return the token bucket of a device."""
+    burst = _bursts(np.array(device.rate))
+    return f"tbf rate {round(8 * device.rate)}bit burst {burst} limit {QUEUE_BYTES}"
+
+
+def _bursts(rates: Floats) -> Ints:
+    return np.maximum(LEAST_BURST, np.rint(rates * BURST_SECONDS)).astype(np.int64)
+
+
+def _via(address: Addressing, device: Device) -> str:
+    return f"via {address(device.peer)} dev {device.name} onlink"
+
+
+def _weights(capacity: Floats) -> list[int]:
+    """Return whole numbers in about the ratio of capacities."""
+    least = float(capacity.min())
+    scale = min(1.0 / least, MOST_WEIGHT / float(capacity.max()))
+    found: list[int] = np.maximum(1, np.rint(capacity * scale)).astype(np.int64).tolist()
+    return found
+
+
+def _mac(kind: int, node: int, index: int) -> str:
+    """Return an address of our own making: locally administered, and told apart by its parts."""
+    parts = (2, kind, node >> 8, node & 255, index >> 8, index & 255)
+    return ":".join(f"{part:02x}" for part in parts)
+
+
+def _text(lines: list[str]) -> str:
+    return "".join(f"{line}\n" for line in lines)

@@ -1,0 +1,247 @@
+"""What is behind `alltoall.run(..., on="testbed")`: a file and a fabric become a report."""
+
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from alltoall.errors import UsageError, VerificationError
+from alltoall.flows.public import solve
+from alltoall.ir.bandwidth import bytes_per_second
+from alltoall.ir.chunks import shards_of
+from alltoall.ir.problem import Problem
+from alltoall.ir.routes import Routes
+from alltoall.ir.schedule import Schedule
+from alltoall.ir.topology import Topology
+from alltoall.loading import load
+from alltoall.lowering.tables.routed_file import RoutedFile, rebuild
+from alltoall.routes.phases import split_phases
+from alltoall.routes.public import route
+from alltoall.runtime.launch import RunSettings, work_of
+from alltoall.runtime.needs import demand_of, require_memory
+from alltoall.schedules.public import schedule
+from alltoall.testbed.drill import drill
+from alltoall.testbed.launch import Work, run_on_bed, temporary_bed
+from alltoall.testbed.loads import pair_bytes, require_paths
+from alltoall.testbed.namespaces import Bed, bed_called, require_testbed, reroute
+from alltoall.testbed.plan import merged
+from alltoall.testbed.report import BedReport, BedRow, SharedReport
+from alltoall.testbed.routed import RoutedRow, run_routes
+from alltoall.testbed.settings import BedSettings
+from alltoall.testbed.sharing import share
+from alltoall.topologies.given import topology_of
+from alltoall.topologies.operators import remove_links
+from alltoall.verification import verify
+
+MOST_ITERATIONS = 10_000
+"""Of a run that a cut is to end."""
+
+PHASE_LOSS = 0.05
+"""What sending routes phase after phase may cost in time, by their loads."""
+
+
+def run_on_testbed(path: Path, run: RunSettings, asked: BedSettings) -> BedReport:
+    """Run schedules, routes, or what they were lowered to, on a fabric of namespaces."""
+    subject = load(path)
+    own = getattr(getattr(subject, "problem", None), "topology", None)
+    with bed_for(own, asked, str(path)) as bed:
+        if isinstance(subject, RoutedFile):
+            problem = subject.problem or Problem.all_to_all(bed.plan.topology)
+            subject = rebuild(subject, problem, subject.certificate)
+        if asked.cut is not None:
+            return _drilled(bed, subject, path, run, asked)
+        if isinstance(subject, Routes):
+            return _run_routes(bed, subject, run, asked, str(path))
+        if isinstance(subject, Schedule):
+            return _run_schedule(bed, subject, path, run, asked)
+        verify(path)
+        parts = work_of(path, asked.through, None, run)
+        bound = solve(bed.plan.topology, demand=demand_of(parts)).bound
+        return run_on_bed(bed, Work(path, parts, bound), run, asked.through, asked.native)
+
+
+def share_testbed(paths: Sequence[Path], run: RunSettings, asked: BedSettings) -> SharedReport:
+    """Run saved schedules on one fabric, each alone and all at once, and one for all of them."""
+    if len(run.sizes) != 1:
+        raise UsageError(
+            f"{len(run.sizes)} sizes for jobs that share a fabric; expected one: name it (--bytes "
+            "256K)"
+        )
+    if asked.cut is not None:
+        raise UsageError("a cable to cut and jobs that share a fabric; expected one of the two")
+    answers = [_saved_schedule(path) for path in paths]
+    topology = answers[0].problem.topology
+    with (
+        bed_for(topology, asked, str(paths[0])) as bed,
+        tempfile.TemporaryDirectory(prefix="alltoall-") as folder,
+    ):
+        works = [
+            _work(bed, answer, path, run, asked)
+            for answer, path in zip(answers, paths, strict=True)
+        ]
+        require_memory([work.parts for work in works], run.sizes)
+        total = sum(answer.problem.demand.table() for answer in answers)
+        joint = schedule(topology, demand=np.asarray(total))
+        path = Path(folder) / "joint.npz"
+        joint.save(path)
+        return share(bed, works, _work(bed, joint, path, run, asked), run, asked.through)
+
+
+def _saved_schedule(path: Path) -> Schedule:
+    found = load(path)
+    if not isinstance(found, Schedule):
+        raise UsageError(
+            f"{path}: a {type(found).__name__} in the place of a job; expected a saved schedule "
+            "(alltoall schedule SPEC --group 0,1,2,3 -o FILE)"
+        )
+    return found
+
+
+def _run_schedule(
+    bed: Bed, answer: Schedule, path: Path, run: RunSettings, asked: BedSettings
+) -> BedReport:
+    work = _work(bed, answer, path, run, asked)
+    return run_on_bed(bed, work, run, asked.through, asked.native)
+
+
+def _work(bed: Bed, answer: Schedule, path: Path, run: RunSettings, asked: BedSettings) -> Work:
+    """Return what ranks are to do; raise if that is not for this fabric."""
+    parts = work_of(path, asked.through, None, run)
+    require_same(bed, answer, str(path))
+    unit = max(run.sizes)
+    pairs = pair_bytes(parts, shards_of(demand_of(parts), unit))
+    require_paths(bed, answer, pairs, unit)
+    return Work(path, parts, answer.bound)
+
+
+def _drilled(
+    bed: Bed, subject: object, path: Path, run: RunSettings, asked: BedSettings
+) -> BedReport:
+    """Cut a cable while a schedule, or routes, run; solve for what is left, and run that."""
+    if not isinstance(subject, Schedule | Routes):
+        raise UsageError(f"{path}: cannot be made again without a cable; expected saved answers")
+    topology = subject.problem.topology
+    ends = topology.ends_of(asked.cut or "")
+    left = remove_links(topology, [ends])
+    endless = replace(run, sizes=run.sizes[-1:], iterations=MOST_ITERATIONS, warmup=0)
+    quiet = replace(asked, native=False)
+    moved = shards_of(subject.problem.demand, endless.sizes[0]).total
+
+    def first(bed: Bed) -> BedReport:
+        if isinstance(subject, Routes):
+            return _run_routes(bed, subject, endless, quiet, str(path))
+        return _run_schedule(bed, subject, path, endless, quiet)
+
+    def solved() -> Callable[[Bed], BedReport]:
+        problem = Problem(left, subject.problem.demand)
+        if isinstance(subject, Routes):
+            routes = route(problem)
+            return lambda bed: _run_routes(bed, routes, run, quiet, "routes around the cut")
+        found = schedule(problem)
+
+        def again(bed: Bed) -> BedReport:
+            with tempfile.TemporaryDirectory(prefix="alltoall-") as folder:
+                new = Path(folder) / "schedule.npz"
+                found.save(new)
+                return _run_schedule(bed, found, new, run, quiet)
+
+        return again
+
+    return drill(bed, ends, moved, first, solved)
+
+
+def _run_routes(
+    bed: Bed, routes: Routes, run: RunSettings, asked: BedSettings, subject: str
+) -> BedReport:
+    """Run routes: each is a flow that the fabric keeps on its path."""
+    phase = split_phases(routes, None, PHASE_LOSS).phase if asked.weights == "phases" else None
+    rows = run_routes(
+        bed,
+        routes,
+        run.sizes,
+        run.iterations,
+        run.warmup,
+        weights=asked.weights,
+        steering=asked.steering,
+        phase=phase,
+        timeout=run.timeout,
+    )
+    wrong = [f"{row.bytes:,} bytes: {each}" for row in rows for each in row.disagreements]
+    if wrong:
+        raise VerificationError(f"the run of {subject} on {bed.plan.topology.name}", wrong)
+    return BedReport(
+        fabric=bed.plan.name,
+        topology=bed.plan.topology.name,
+        ranks=len(bed.plan.topology.terminals),
+        rate=bed.plan.bytes_per_second,
+        runtime=f"{routes.count} flows, {asked.weights}, {asked.steering} steering",
+        native=None,
+        links_emulated=True,
+        rows=tuple(map(_routed_row, rows)),
+        violations=(),
+    )
+
+
+def _routed_row(row: RoutedRow) -> BedRow:
+    # Without a bound of their own, routes are held against their largest link load.
+    bound = row.load_throughput if row.bound_throughput is None else row.bound_throughput
+    return BedRow(
+        bytes=row.bytes,
+        seconds=row.seconds,
+        least=row.seconds,
+        most=row.seconds,
+        credit_seconds=row.burst_seconds,
+        throughput=row.throughput,
+        bound_throughput=bound,
+        fraction=row.throughput / bound,
+        native_seconds=None,
+        native_throughput=None,
+        ratio=None,
+        counters_ok=row.counters_ok,
+        load_fraction=row.load_fraction,
+        steal=row.steal,
+        retransmits=row.retransmits,
+        drops=row.drops,
+    )
+
+
+@contextmanager
+def bed_for(own: Topology | None, asked: BedSettings, subject: str) -> Iterator[Bed]:
+    """Give the fabric that is asked for: one that exists, or one for this run only."""
+    require_testbed()
+    if asked.fabric is not None:
+        bed = bed_called(asked.fabric)
+        if bed.cut:
+            reroute(bed)
+        yield bed
+        return
+    if own is None and asked.topology is None:
+        raise UsageError(
+            f"{subject} does not say what its links are; name the topology (--topology SPEC), or a "
+            "fabric that exists (--fabric NAME)"
+        )
+    topology = own if asked.topology is None else topology_of(asked.topology)
+    assert topology is not None
+    with temporary_bed(topology, bytes_per_second(asked.rate)) as bed:
+        yield bed
+
+
+def require_same(bed: Bed, schedule: Schedule, subject: str) -> None:
+    """Refuse a schedule that is for other links than the fabric has, less those that are cut."""
+    wanted, found = merged(schedule.problem.topology)[0], bed.plan.topology
+    left = [row for link, row in enumerate(_links(found)) if link not in bed.cut]
+    same = set(_links(wanted)) == set(left)
+    if not same or not np.array_equal(wanted.terminals, found.terminals):
+        cut = f" without {len(bed.cut)} links that are cut" if bed.cut else ""
+        raise UsageError(
+            f"{subject} is for {wanted.name}, and the fabric {bed.plan.name!r} {found.name}{cut}; "
+            "expected the same nodes, links and capacities: take another fabric, or have one made"
+        )
+
+
+def _links(topology: Topology) -> list[tuple[int, int, float]]:
+    columns = (topology.tail.tolist(), topology.head.tolist(), topology.capacity.tolist())
+    return list(zip(*columns, strict=True))

@@ -1,0 +1,315 @@
+"""Routes run on a fabric: every route a TCP flow that is kept on its path, bytes and links checked.
+
+The figures are those of `runtime.bench`: a throughput is what a rank sends others, over the time of
+the slowest. Buckets that are full at the start send a burst for nothing; the time that this saves
+on the busiest link is added before anything is divided by time, so that no share of a bound comes
+from it. What each link counted must be at least the payload of the routes over it, and at most that
+with the headers it needs and the acknowledgements of routes that are answered over it.
+"""
+
+import os
+import sys
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from alltoall.errors import LimitError, UsageError, VerificationError
+from alltoall.ir.arrays import Floats, Ints
+from alltoall.ir.chunks import PerShard, shards_of
+from alltoall.ir.files.json import read_json, write_json
+from alltoall.ir.routes import Routes
+from alltoall.lowering.options import STEERING
+from alltoall.runtime.needs import PATTERN_BYTES, RANK_BYTES, available_bytes
+from alltoall.runtime.processes import Command, grouped
+from alltoall.testbed.loads import MOST_ACKS, MOST_HEADERS
+from alltoall.testbed.moving import mover
+from alltoall.testbed.namespaces import Bed, cut_since
+from alltoall.testbed.shares import BUFFER, WEIGHTS, Pieces, buffers_of, pieces_of
+from alltoall.testbed.steering import Steered, steer, steered
+
+PACE = 1.02
+"""A paced flow's rate over its share of the time that the busiest link needs."""
+
+BUFFERS = 5
+"""Buffers of a rank at once: sent, received, wrong, expected, and compared."""
+
+PER_FLOW = 4 * 250
+"""Bytes of a flow besides: the packets that it does not fill, or that only acknowledge."""
+
+PER_LINK = 4096
+"""Bytes of a link that are of no flow: what devices say when they appear."""
+
+RETRANSMITTED = 9_200
+"""Bytes of a packet that was sent again, at most."""
+
+SILENCE = 15.0
+"""Seconds without a byte after which a host gives up: three times what TCP takes to send again."""
+
+GRACE_SECONDS = 15.0
+"""How long after the time limit those that run get to say what is missing."""
+
+MOST_TOLD = 5
+"""Flows that did not arrive, and links, that a message names."""
+
+
+@dataclass(frozen=True)
+class RoutedRow:
+    """What was measured for shards of `bytes`.
+
+    `seconds` is the median over the iterations, each that of its slowest rank; `burst_seconds` what
+    full buckets saved. `bound_throughput` is what the certified bound of the routes allows, None if
+    they have none, `fraction` the share of it; `load_throughput` and `load_fraction` are those of
+    the routes' own largest link load. `cpu_seconds` is what all ranks took of the processors.
+    """
+
+    bytes: int
+    seconds: float
+    burst_seconds: float
+    throughput: float
+    bound_throughput: float | None
+    fraction: float | None
+    load_throughput: float
+    load_fraction: float
+    counters_ok: bool
+    disagreements: tuple[str, ...]
+    steal: float
+    retransmits: int
+    drops: int
+    cpu_seconds: float
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the row as plain values."""
+        return asdict(self)
+
+
+def run_routes(
+    bed: Bed,
+    routes: Routes,
+    sizes: tuple[int, ...],
+    iterations: int = 5,
+    warmup: int = 1,
+    *,
+    weights: str = "weights",
+    steering: str = "plain",
+    phase: Ints | None = None,
+    buffer: int = BUFFER,
+    timeout: float = 300.0,
+    silence: float = SILENCE,
+) -> tuple[RoutedRow, ...]:
+    """Install routes on a fabric, run them at every size, and return what was measured.
+
+    `weights` is one of `WEIGHTS`; `phases` needs the `phase` of each route. `buffer` is what a flow
+    may have on its way, per hop. Raise if a byte is wrong, if not all is done after `timeout`
+    seconds, or if a host waits and nothing comes for `silence` seconds; a row says whether links
+    carried what they should have.
+    """
+    _check(routes, sizes, weights, steering, phase)
+    found = steered(bed.plan, routes)
+    shards = [shards_of(routes.problem.demand, size) for size in sizes]
+    cuts = [pieces_of(found.routes, shard, weights) for shard in shards]
+    _require_memory(shards)
+    library = mover()  # before the fabric is touched: it needs a compiler
+    steer(bed, found, steering)
+    subject = f"the run of routes on {routes.problem.topology.name}"
+    job = {
+        "bed": bed.plan.name,
+        "namespaces": [bed.namespaces[node] for node in bed.plan.topology.terminals.tolist()],
+        "mover": library,
+        "ranks": len(bed.plan.topology.terminals),
+        "flows": flows_of(found, phase if weights == "phases" else None, routes),
+        "sizes": [
+            {
+                **_size(bed, found.routes, size, shard, cut, weights == "paced"),
+                "buffer": buffers_of(found.routes, found.back, cut, buffer),
+            }
+            for size, shard, cut in zip(sizes, shards, cuts, strict=True)
+        ],
+        "iterations": iterations,
+        "warmup": warmup,
+        "timeout": timeout,
+        "silence": silence,
+    }
+    result = _conducted(bed, job, subject)
+    if result.get("late"):
+        words = {
+            "timeout": f"not done within {timeout:g} seconds (--timeout)",
+            "silence": f"nothing came for {silence:g} seconds",
+        }
+        raise VerificationError(subject, [_late(found, result["missing"], words[result["late"]])])
+    wrong = [line for row in result["rows"] for line in row["wrong"]]
+    if wrong:
+        raise VerificationError(subject, wrong)
+    return tuple(
+        _row(bed, found, size, shard, cut, row)
+        for size, shard, cut, row in zip(sizes, shards, cuts, result["rows"], strict=True)
+    )
+
+
+def _check(
+    routes: Routes, sizes: tuple[int, ...], weights: str, steering: str, phase: Ints | None
+) -> None:
+    for kind, name, known in (("weights", weights, WEIGHTS), ("steering", steering, STEERING)):
+        if name not in known:
+            raise UsageError(f"{kind} {name!r}; expected one of {', '.join(known)}")
+    if not sizes or min(sizes) < 1:
+        raise UsageError(f"shard sizes {list(sizes)}; expected at least one byte each")
+    if weights == "phases" and (phase is None or phase.shape != (routes.count,)):
+        raise UsageError(
+            f"{0 if phase is None else len(phase)} phases for {routes.count} routes; expected the "
+            "phase of each route, as alltoall.routes.phases splits them"
+        )
+
+
+def _require_memory(shards: list[PerShard]) -> None:
+    available = available_bytes()
+    most = max(shards, key=lambda shard: shard.stored)
+    needed = most.ranks * (RANK_BYTES // 4 + PATTERN_BYTES * most.most) + BUFFERS * most.stored
+    if available is not None and needed > available:
+        raise LimitError(
+            f"shards of {most.most:,} bytes take {needed:,} bytes of memory in {most.ranks} ranks "
+            f"and {available:,} are free; use smaller shards (--bytes)"
+        )
+
+
+def flows_of(found: Steered, phase: Ints | None, given: Routes) -> list[list[Any]]:
+    """Return the flow of each route with data: ranks, the addresses of both, and its phase."""
+    routes = found.routes
+    phases = np.zeros(routes.count, dtype=np.int64)
+    if phase is not None:
+        phases = _in_order(routes, given, phase)
+    own = [found.address[back] for back in found.back.tolist()]
+    columns = (routes.source, routes.destination, own, found.address, phases)
+    rows = zip(*(c if isinstance(c, list) else c.tolist() for c in columns), strict=True)
+    return [list(row) for row in rows]
+
+
+def _in_order(routes: Routes, given: Routes, phase: Ints) -> Ints:
+    """Return the phases of routes in file order, with 0 for ways back."""
+    order = np.lexsort((given.destination, given.source))
+    found = np.zeros(routes.count, dtype=np.int64)
+    found[routes.weight > 0] = phase[order]
+    return found
+
+
+def _size(
+    bed: Bed, routes: Routes, size: int, shard: PerShard, cut: Pieces, paced: bool
+) -> dict[str, Any]:
+    carried = cut.bytes_of(routes.count)
+    pace = PACE * carried / _seconds(bed, _payload(routes, carried)) if paced else 0 * carried
+    return {
+        "bytes": size,
+        "counts": shard.most if shard.counts is None else shard.counts.tolist(),
+        "pieces": cut.by_route(routes.count),
+        "pace": pace.tolist(),
+    }
+
+
+def _payload(routes: Routes, carried: Ints) -> Floats:
+    """Return the bytes of payload over each link."""
+    return routes.load(carried.astype(np.float64))
+
+
+def _seconds(bed: Bed, payload: Floats) -> float:
+    """Return how long the busiest link takes."""
+    return float((payload / bed.plan.rates).max())
+
+
+def _conducted(bed: Bed, job: dict[str, Any], subject: str) -> dict[str, Any]:
+    with grouped() as group:
+        path, results = group.folder / "job.json", group.folder / "results.json"
+        write_json(path, {**job, "results": str(results)})
+        words = [sys.executable, "-m", "alltoall.testbed.conduct", str(path)]
+        command = Command(words, os.environ, group.folder / "conduct.log")
+        limit = job["timeout"] + GRACE_SECONDS
+        group.run([command], limit, subject, lambda: cut_since(bed))
+        found: Any = read_json(results)
+    return dict(found)
+
+
+def _row(
+    bed: Bed, found: Steered, size: int, shard: PerShard, cut: Pieces, told: dict[str, Any]
+) -> RoutedRow:
+    routes = found.routes
+    carried = cut.bytes_of(routes.count)
+    payload = _payload(routes, carried)
+    each = shard.total / shard.ranks
+    saved = float(
+        (np.minimum(payload, bed.plan.bursts) / bed.plan.rates)[np.argmax(payload / bed.plan.rates)]
+    )
+    throughput = each / (told["seconds"] + saved)
+    load = each / _seconds(bed, payload)
+    bound = each * bed.plan.bytes_per_second / (found.bound * size) if found.bound > 0 else None
+    wrong = disagreements(bed, found, carried * told["exchanges"], told)
+    return RoutedRow(
+        bytes=size,
+        seconds=told["seconds"],
+        burst_seconds=saved,
+        throughput=throughput,
+        bound_throughput=bound,
+        fraction=None if bound is None else throughput / bound,
+        load_throughput=load,
+        load_fraction=throughput / load,
+        counters_ok=not wrong,
+        disagreements=tuple(wrong),
+        steal=told["steal"],
+        retransmits=told["retransmits"],
+        drops=told["drops"],
+        cpu_seconds=told["cpu"],
+    )
+
+
+def disagreements(bed: Bed, found: Steered, carried: Ints, told: dict[str, Any]) -> list[str]:
+    """Name the links that did not carry what routes with so many bytes each lay on them."""
+    routes, exchanges = found.routes, told["exchanges"]
+    least = _payload(routes, carried)
+    flows = exchanges * (carried > 0).astype(np.float64)
+    most = routes.load((1 + MOST_HEADERS) * carried + PER_FLOW * flows)
+    answers = MOST_ACKS * carried + PER_FLOW * flows
+    answered = np.bincount(found.back, answers, minlength=routes.count).astype(np.float64)
+    most += routes.load(answered) + PER_LINK + told["retransmits"] * RETRANSMITTED
+    sent = {(node, device): count for node, device, count in told["sent"]}
+    problems: list[str] = []
+    for link, device in sorted(bed.plan.device_of.items()):
+        count = sent.pop((device.node, device.name))
+        if not least[link] <= count <= most[link]:
+            problems.append(
+                f"{bed.plan.topology.link_name(link)} carried {count:,} bytes; expected "
+                f"{least[link]:,.0f} to {most[link]:,.0f}"
+            )
+    problems += [
+        f"the way back at {device} of node {bed.plan.topology.node_name(node)} carried {count:,} "
+        "bytes; expected none"
+        for (node, device), count in sorted(sent.items())
+        if count > PER_LINK
+    ]
+    return problems
+
+
+def _late(found: Steered, missing: list[list[int]], text: str) -> str:
+    """Say what was not there in time, and which cables all of it needed."""
+    if not missing:
+        return f"{text}, and no flow has anything left; give it more time"
+    routes = found.routes
+    topology = routes.problem.topology
+    for route, left in missing[:MOST_TOLD]:
+        ends = (int(routes.source[route]), int(routes.destination[route]))
+        names = " to ".join(topology.terminal_name(end) for end in ends)
+        text += f"; {names}: {left:,} bytes missing" if left else f"; {names}: not connected"
+    if len(missing) > MOST_TOLD:
+        text += f"; and {len(missing) - MOST_TOLD} more flows"
+    common = set.intersection(*(_cables(found, route) for route, _ in missing))
+    shared = ", ".join(
+        "-".join(topology.node_name(node) for node in ends) for ends in sorted(common)[:MOST_TOLD]
+    )
+    cause = f"all of them need {shared}" if shared else "they have no link in common"
+    return f"{text}; {cause}: is a link cut, or the time too short?"
+
+
+def _cables(found: Steered, route: int) -> set[tuple[int, int]]:
+    """Return the two ends of all that a flow and its acknowledgements go over."""
+    routes, topology = found.routes, found.routes.problem.topology
+    ways = (route, int(found.back[route]))
+    links = [each for way in ways for each in routes.link[slice(*routes.start[way : way + 2])]]
+    ends = [(int(topology.tail[link]), int(topology.head[link])) for link in links]
+    return {(min(pair), max(pair)) for pair in ends}

@@ -1,0 +1,190 @@
+"""Routes as what the nodes of a fabric have to know: addresses, neighbours, and a way per route.
+
+Every route of a pair has an address of its own, and so have the ways of acknowledgements: whoever
+sends along route k from S to D binds the address of a route from D to S, and what comes back takes
+that one. Pairs that only send one way get a shortest way back, which carries no data.
+
+The commands are those of `lower --to srv6`; what is added here is what the fabric itself has to set
+up, and what TCP needs on deep queues.
+"""
+
+from collections import deque
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from alltoall.errors import UsageError
+from alltoall.ir.arrays import Ints, starts_of
+from alltoall.ir.certificate import Certificate
+from alltoall.ir.problem import Problem
+from alltoall.ir.routes import Routes
+from alltoall.ir.topology import Topology
+from alltoall.lowering.options import Options
+from alltoall.lowering.tables.routed_file import in_file_order, pair_sizes
+from alltoall.lowering.tables.srv6.emit import (
+    emit_srv6,
+    link_addresses,
+    node_batches,
+    route_addresses,
+)
+from alltoall.testbed.namespaces import Bed, install
+from alltoall.testbed.plan import ROUTE_OPTIONS, Plan, merged
+
+LINKS, ENDS = "fc01::/16", "fc02::/16"
+"""Where the addresses of links, and those of routes, are."""
+
+
+@dataclass(frozen=True)
+class Steered:
+    """Routes on a fabric, in the order of their addresses, and the way back of each.
+
+    Route r is reached by `address[r]`; acknowledgements of it take route `back[r]`. Ways back that
+    no demand needs are routes of weight 0. `bound` is the certified one of the routes as they were.
+    """
+
+    routes: Routes
+    address: list[str]
+    back: Ints
+    bound: float
+
+
+def steered(plan: Plan, routes: Routes) -> Steered:
+    """Return routes as a fabric of the same topology is to carry them."""
+    whole = _with_ways_back(_on_fabric(plan, routes))
+    ordered, _ = in_file_order(whole)
+    return Steered(ordered, route_addresses(ordered), _backs(ordered), routes.bound)
+
+
+def batches(plan: Plan, found: Steered, steering: str) -> dict[int, str]:
+    """Return what each node is to run: what was installed before goes, then all is set up."""
+    commands = node_batches(emit_srv6(found.routes, Options(steering=steering)))
+    links = _link_lines(plan)
+    lines = {node: _settled(node, text, links) for node, text in commands.items()}
+    return {node: "".join(f"{line}\n" for line in text) for node, text in lines.items()}
+
+
+def steer(bed: Bed, found: Steered, steering: str) -> None:
+    """Install routes on a fabric in the place of those that it had."""
+    install(bed, batches(bed.plan, found, steering))
+
+
+def _settled(node: int, commands: str, links: list[list[str]]) -> list[str]:
+    gone = [
+        f"address flush dev lo to {ENDS}",
+        f"route flush root {ENDS}",
+        f"route flush root {LINKS}",
+    ]
+    ways = [
+        f"{line} {ROUTE_OPTIONS}" if line.startswith("route add fc02:") else line
+        for line in commands.splitlines()
+    ]
+    return [*gone, *links[node], *ways]
+
+
+def _link_lines(plan: Plan) -> list[list[str]]:
+    """Return for each node the addresses of links that arrive, and who is behind those it sends.
+
+    Known from the start: a question would wait in the queue behind all data.
+    """
+    segment = link_addresses(plan.topology)
+    lines: list[list[str]] = [[] for _ in range(plan.topology.nodes)]
+    for cable in plan.cables:
+        for there, here in (cable, cable[::-1]):
+            if there.link is not None:
+                own = segment[there.link]
+                lines[here.node].append(
+                    f"address replace {own}/128 dev {here.name} nodad noprefixroute"
+                )
+                lines[there.node].append(
+                    f"neigh replace {own} lladdr {here.mac} dev {there.name} nud permanent"
+                )
+    return lines
+
+
+def _on_fabric(plan: Plan, routes: Routes) -> Routes:
+    """Return routes over the links of the fabric, where parallel links are one.
+
+    They may have been made for what a failure left of it.
+    """
+    fabric = plan.topology
+    topology, link = merged(routes.problem.topology)
+    number = {ends: index for index, ends in enumerate(_ends(fabric))}
+    place = np.array([number.get(ends, -1) for ends in _ends(topology)], dtype=np.int64)
+    fits = topology.nodes == fabric.nodes and np.array_equal(topology.terminals, fabric.terminals)
+    if not fits or np.any(place < 0) or np.any(topology.capacity != fabric.capacity[place]):
+        raise UsageError(
+            f"routes on {topology.name} ({topology.nodes} nodes, {topology.links} links) for a "
+            f"fabric of {fabric.name} ({fabric.nodes} nodes, {fabric.links} links); expected the "
+            "topology that the fabric was made from, or what is left of it"
+        )
+    return replace(
+        routes,
+        problem=Problem(fabric, routes.problem.demand),
+        link=place[link[routes.link]],
+        # Lengths belong to the links that the routes were made for.
+        certificate=Certificate(np.ones(fabric.links), 0.0),
+        layer=None,
+    )
+
+
+def _ends(topology: Topology) -> list[tuple[int, int]]:
+    return list(zip(topology.tail.tolist(), topology.head.tolist(), strict=True))
+
+
+def _with_ways_back(routes: Routes) -> Routes:
+    """Add a route without data for each pair that only receives."""
+    terminals = len(routes.problem.topology.terminals)
+    forth = np.unique(routes.pair(terminals))
+    back = np.unique(routes.destination * terminals + routes.source)
+    missing = np.setdiff1d(back, forth)
+    if not len(missing):
+        return routes
+    source, destination = missing // terminals, missing % terminals
+    topology = routes.problem.topology
+    paths = [
+        _shortest(topology, int(topology.terminals[a]), int(topology.terminals[b]))
+        for a, b in zip(source, destination, strict=True)
+    ]
+    hops = starts_of(np.array([len(path) for path in paths], dtype=np.int64))
+    return replace(
+        routes,
+        source=np.concatenate((routes.source, source)),
+        destination=np.concatenate((routes.destination, destination)),
+        start=np.concatenate((routes.start, routes.start[-1] + hops[1:])),
+        link=np.concatenate((routes.link, *paths)),
+        weight=np.concatenate((routes.weight, np.zeros(len(missing)))),
+        # The weights of ways back are no shares of anything.
+        denominator=None,
+    )
+
+
+def _shortest(topology: Topology, begin: int, end: int) -> Ints:
+    """Return the links of a path with fewest hops; there is one, or there would be no problem."""
+    leaving: list[list[int]] = [[] for _ in range(topology.nodes)]
+    for link, tail in enumerate(topology.tail.tolist()):
+        leaving[tail].append(link)
+    by: dict[int, int] = {begin: -1}
+    waiting = deque([begin])
+    while end not in by:
+        node = waiting.popleft()
+        for link in leaving[node]:
+            head = int(topology.head[link])
+            if head not in by:
+                by[head] = link
+                waiting.append(head)
+    path: list[int] = []
+    while end != begin:
+        path.append(by[end])
+        end = int(topology.tail[path[-1]])
+    return np.array(path[::-1], dtype=np.int64)
+
+
+def _backs(routes: Routes) -> Ints:
+    """Return which route acknowledgements of each take: of its number, as far as there is one."""
+    sizes = pair_sizes(routes.source, routes.destination)
+    start = starts_of(sizes)
+    terminals = len(routes.problem.topology.terminals)
+    keys = routes.pair(terminals)[start[:-1]]
+    other = np.searchsorted(keys, routes.destination * terminals + routes.source)
+    number = np.arange(routes.count) - np.repeat(start[:-1], sizes)
+    return np.asarray(start[other] + number % sizes[other])

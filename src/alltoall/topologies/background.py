@@ -1,0 +1,128 @@
+"""What others use of a fabric: rates on links, which are taken away from the capacities."""
+
+from dataclasses import replace
+from os import PathLike
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+
+from alltoall.errors import FormatError, InputError, UsageError
+from alltoall.ir.arrays import Floats
+from alltoall.ir.files.artefacts import is_saved, saved_from_json
+from alltoall.ir.files.fields import short
+from alltoall.ir.files.json import parse_json
+from alltoall.ir.files.npz import artefact_from_bytes, is_archive
+from alltoall.ir.files.text import decode, read_bytes
+from alltoall.ir.flow import Flow
+from alltoall.ir.routes import Routes
+from alltoall.ir.topology import Topology
+
+GivenBackground: TypeAlias = Flow | Routes | Floats | str | PathLike[str] | None
+"""Rates of links; a flow or routes at full speed; or a file: `tail,head,rate`, or FILE@SHARE."""
+
+MAX_BACKGROUND_BYTES = 256 << 20
+"""The largest file of rates that is read."""
+
+
+def without_background(topology: Topology, background: GivenBackground) -> Topology:
+    """Return a topology whose links have what others leave of them."""
+    if background is None:
+        return topology
+    left = topology.capacity - background_rates(background, topology)
+    full = np.flatnonzero(left <= 1e-12 * topology.capacity)
+    if len(full):
+        link = int(full[0])
+        used = topology.capacity[link] - left[link]
+        more = f" ({len(full)} such links)" if len(full) > 1 else ""
+        raise InputError(
+            f"the background uses {used:g} of {topology.capacity[link]:g} on "
+            f"{topology.link_name(link)}, which leaves nothing{more}; expected less than each link "
+            "has. Scale it (FILE@0.5), or remove the link"
+        )
+    return replace(topology, capacity=left)
+
+
+def background_rates(background: GivenBackground, topology: Topology) -> Floats:
+    """Return what others use of each link, in the unit of its capacity."""
+    if isinstance(background, str | PathLike):
+        return _rates_of_file(str(background), topology)
+    if isinstance(background, Flow | Routes):
+        return _rates_of_answer(background, topology, "background")
+    rates = np.asarray(background, dtype=np.float64)
+    if rates.shape != (topology.links,) or not np.all((rates >= 0) & np.isfinite(rates)):
+        raise InputError(
+            f"a background of shape {rates.shape}; expected a rate of 0 or more for each of the "
+            f"{topology.links} links of {topology.name}"
+        )
+    return rates
+
+
+def _rates_of_file(words: str, topology: Topology) -> Floats:
+    """Read a file, at the share that may follow its name."""
+    name, at, share = words.rpartition("@")
+    name, factor = (name, _share(share)) if at and name else (words, 1.0)
+    path = Path(name)
+    data, where = read_bytes(path, MAX_BACKGROUND_BYTES), str(path)
+    if is_archive(data):
+        return factor * _rates_of_answer(artefact_from_bytes(data, where), topology, where)
+    text = decode(data, where)
+    if text.lstrip()[:1] != "{":
+        return factor * _rates_of_lines(text, topology, where)
+    value = parse_json(text, where)
+    if not is_saved(value):
+        raise FormatError(f"{where}: JSON of no flow and no routes; expected one of them, or lines")
+    return factor * _rates_of_answer(saved_from_json(value, where), topology, where)
+
+
+def _share(text: str) -> float:
+    try:
+        share = float(text)
+    except ValueError:
+        share = -1.0
+    if not 0 <= share < np.inf:
+        raise UsageError(f"background @{text}; expected a share after the file, such as @0.5")
+    return share
+
+
+def _rates_of_answer(answer: object, topology: Topology, where: str) -> Floats:
+    """Return what a flow, or routes as fast as they go, put on each link."""
+    if not isinstance(answer, Flow | Routes):
+        raise UsageError(
+            f"{where}: a {type(answer).__name__} in the place of a background; expected a flow, "
+            "routes, or lines of tail,head,rate"
+        )
+    own = answer.problem.topology
+    same = np.array_equal(own.tail, topology.tail) and np.array_equal(own.head, topology.head)
+    if not same:
+        raise InputError(
+            f"{where}: a background on the {own.links} links of {own.name}; expected the "
+            f"{topology.links} of {topology.name}"
+        )
+    if isinstance(answer, Flow):
+        return answer.mean_load()
+    return answer.load() / answer.time
+
+
+def _rates_of_lines(text: str, topology: Topology, where: str) -> Floats:
+    """Read lines `tail,head,rate`; parallel links share a rate as their capacities are."""
+    rates = np.zeros(topology.links)
+    for number, line in enumerate(text.splitlines(), start=1):
+        cells = [cell.strip() for cell in line.partition("#")[0].replace(",", " ").split()]
+        if not cells or cells == ["tail", "head", "rate"]:
+            continue
+        if len(cells) != 3:
+            raise FormatError(f"{where}: line {number}: {short(line)}; expected tail,head,rate")
+        try:
+            tail, head = topology.node_of(cells[0]), topology.node_of(cells[1])
+            rate = float(cells[2])
+        except (UsageError, ValueError) as error:
+            raise FormatError(f"{where}: line {number}: {error}") from None
+        links = np.flatnonzero((topology.tail == tail) & (topology.head == head))
+        if not len(links) or not 0 <= rate < np.inf:
+            raise FormatError(
+                f"{where}: line {number}: {short(line)}; expected a link of {topology.name} and a "
+                "rate of 0 or more"
+            )
+        rates[links] += rate * topology.capacity[links] / topology.capacity[links].sum()
+    return rates

@@ -1,0 +1,187 @@
+"""The lines of an edge list, collected: comments, header row, edges, ports."""
+
+import io
+import re
+from array import array
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from alltoall.errors import FormatError
+from alltoall.ir.arrays import Ints
+from alltoall.ir.files.json.values import parse_json, strings
+from alltoall.ir.topology import MAX_LINKS, MAX_NODES
+from alltoall.topologies.formats.edge_cables import Cables, find_ports, node_of
+from alltoall.topologies.formats.edge_header import read_header
+from alltoall.topologies.formats.edge_lines import read_line, read_rate, shown, split_words
+
+_HEADER = re.compile(r"#\s*(names?|nodes|terminals|capacity 1)\s*:\s*(.*)", re.IGNORECASE)
+_DIRECTED = re.compile(r"#\s*(directed|parallel)\s*", re.IGNORECASE)
+_ALMOST_DIRECTED = re.compile(r"#\s*directed\b", re.IGNORECASE)
+
+
+@dataclass
+class Lines:
+    """The lines of a file in compact arrays; ends are indices of tokens."""
+
+    name: str
+    directed: bool
+    parallel: bool
+    attribute: str | None
+    nodes: int | None = None
+    names: list[str] | None = None
+    terminals: list[str] | None = None
+    tokens: dict[str, int] = field(default_factory=dict)
+    first_line: "array[int]" = field(default_factory=lambda: array("q"))
+    marked: set[str] = field(default_factory=set)
+    u: "array[int]" = field(default_factory=lambda: array("q"))
+    v: "array[int]" = field(default_factory=lambda: array("q"))
+    width: "array[float]" = field(default_factory=lambda: array("d"))
+    units: dict[str, float] = field(default_factory=dict)
+    rate: float | None = None
+    """What capacity 1 is, in bytes per second."""
+    bare: int | None = None
+    """The first line whose capacity has no unit, or that has none."""
+    attributes: int = 0
+    one_way: int = 0
+    almost_directed: str | None = None
+    """A comment that begins like `# directed`."""
+    has_header: bool = False
+    ports: bool = False
+    notes: tuple[str, ...] = ()
+
+
+def collect(text: str, where: str, lines: Lines) -> None:
+    """Read all lines of a text, and settle what an edge is: one way, a cable, or ports."""
+    if text.count("\n") - text.count("#") > MAX_LINKS:
+        raise FormatError(f"{where}: more than the limit of {MAX_LINKS:,} edges")
+    for number, line in enumerate(io.StringIO(text), start=1):
+        stripped = line.strip()
+        if stripped.startswith("#"):
+            _read_comment(lines, stripped, f"{where}: line {number}")
+        elif stripped and not _read_header(lines, stripped, text, f"{where}: line {number}"):
+            _read_edge(lines, stripped, number, where)
+    if lines.attribute is not None and len(lines.u) and not lines.attributes:
+        raise FormatError(f"{where}: no line has the attribute {lines.attribute!r}; leave it out")
+    _settle_direction(lines, where)
+    _settle_ports(lines, where)
+
+
+def _read_comment(lines: Lines, line: str, place: str) -> None:
+    mode = _DIRECTED.fullmatch(line)
+    if mode is not None:
+        setattr(lines, mode[1].lower(), True)
+        return
+    if _ALMOST_DIRECTED.match(line):
+        lines.almost_directed = f"{place}: {shown(line)}"
+    header = _HEADER.fullmatch(line)
+    if header is None:
+        return
+    key, value = header[1].lower(), header[2].strip()
+    if key == "nodes":
+        lines.nodes = integer(value, place, "a number of nodes")
+    elif key == "names":
+        lines.names = strings(parse_json(value, place), "names", place)
+    elif key == "terminals":
+        lines.terminals = split_words(value)
+    elif key == "capacity 1":
+        lines.rate = read_rate(value, place)
+    elif value:
+        lines.name = value
+
+
+def _read_header(lines: Lines, line: str, text: str, place: str) -> bool:
+    """Return whether a line is the header row, which tells what the capacities are."""
+    if len(lines.u) or lines.has_header or lines.names is not None:
+        return False
+    header = read_header(line, text, lines.attribute, place)
+    if header is None:
+        return False
+    lines.has_header = True
+    lines.attributes += header.names_attribute
+    lines.rate = lines.rate if header.rate is None else header.rate
+    return True
+
+
+def _read_edge(lines: Lines, line: str, number: int, where: str) -> None:
+    edge = read_line(line, lines.attribute, f"{where}: line {number}")
+    if len(lines.u) >= MAX_LINKS:
+        raise FormatError(f"{where}: line {number}: more than the limit of {MAX_LINKS:,} edges")
+    for token, ends in zip(edge.ends, (lines.u, lines.v), strict=True):
+        if token not in lines.tokens:
+            lines.tokens[token] = len(lines.tokens)
+            lines.first_line.append(number)
+        ends.append(lines.tokens[token])
+    lines.marked.update(edge.marked)
+    lines.attributes += edge.has_attribute
+    lines.one_way += edge.one_way
+    lines.width.append(1.0 if edge.width is None else edge.width)
+    if edge.width is not None and edge.unit is not None:
+        lines.units.setdefault(edge.unit, edge.width)
+    elif lines.bare is None:
+        lines.bare = number
+
+
+def _settle_direction(lines: Lines, where: str) -> None:
+    """Take lines with arrows `->` as directed; refuse what contradicts itself."""
+    if 0 < lines.one_way < len(lines.u):
+        raise FormatError(
+            f"{where}: {lines.one_way} of {len(lines.u)} lines have an arrow `->`; expected one in "
+            "every line, or in none"
+        )
+    lines.directed |= lines.one_way > 0
+    if lines.almost_directed is not None and not (lines.directed or lines.parallel):
+        raise FormatError(
+            f"{lines.almost_directed} looks like `# directed`, which makes every line one "
+            "direction, and is not; say which it is: --directed if a line is one direction, "
+            "--parallel if it is a cable, which goes both ways; or reword the comment"
+        )
+    if lines.directed and lines.parallel:
+        raise FormatError(
+            f"{where}: lines are one direction (`->`, `# directed` or --directed) and cables "
+            "(`# parallel` or --parallel); expected one of these"
+        )
+
+
+def _settle_ports(lines: Lines, where: str) -> None:
+    """Put nodes in the place of ports; a cable that is listed twice counts once."""
+    if lines.names is not None or not len(lines.u):
+        return
+    u, v = (np.array(ends, dtype=np.int64) for ends in (lines.u, lines.v))
+    found = find_ports(list(lines.tokens), u, v, np.array(lines.width), lines.directed, where)
+    if found is None:
+        return
+    lines.ports = True
+    node = _number_nodes(lines, found)
+    keep = np.arange(len(u)) if lines.parallel else found.keep
+    if len(keep) < len(u):
+        lines.notes += (
+            f"{len(u) - len(keep):,} of {len(u):,} lines name a cable by its ports "
+            "that an earlier line named; each cable counts once",
+        )
+    loop = np.flatnonzero(node[u] == node[v])
+    if len(loop):
+        ends = [found.ends[end[loop[0]]] for end in (u, v)]
+        raise FormatError(f"{where}: a cable {' '.join(ends)} from a node to itself; remove it")
+    lines.u, lines.v = (array("q", node[end[keep]].tolist()) for end in (u, v))
+    lines.width = array("d", np.array(lines.width)[keep].tolist())
+    lines.marked = {node_of(end) for end in lines.marked}
+
+
+def _number_nodes(lines: Lines, found: Cables) -> Ints:
+    """Make the nodes of ports the tokens; return the number of each port's node."""
+    first, lines.tokens, lines.first_line = lines.first_line, {}, array("q")
+    for node, number in zip(found.nodes, first, strict=True):
+        if node not in lines.tokens:
+            lines.tokens[node] = len(lines.tokens)
+            lines.first_line.append(number)
+    return np.array([lines.tokens[node] for node in found.nodes], dtype=np.int64)
+
+
+def integer(word: str, place: str, expected: str) -> int:
+    """Return a number of nodes, or a node; `expected` says which."""
+    if not (word.isascii() and word.isdecimal()):
+        raise FormatError(f"{place}: {shown(word)} is not an integer; expected {expected}")
+    if len(word) > len(str(MAX_NODES)) or int(word) > MAX_NODES:
+        raise FormatError(f"{place}: {shown(word)} is above the limit of {MAX_NODES:,} nodes")
+    return int(word)

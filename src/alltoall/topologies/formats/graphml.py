@@ -1,0 +1,108 @@
+"""GraphML, as networkx and igraph write it: `capacity` on edges, `terminal` on nodes."""
+
+import reprlib
+import warnings
+from dataclasses import replace
+from typing import Any
+from xml.etree.ElementTree import Element
+
+import networkx as nx
+
+from alltoall.errors import AlltoallError, FormatError
+from alltoall.ir.files.xml import local_name, parse_xml
+from alltoall.ir.topology import Topology
+from alltoall.ir.words import one_line
+from alltoall.topologies.formats.networkx_graph import from_networkx, to_networkx
+
+
+def read(text: str, where: str, name: str, capacity: str | None = None) -> Topology:
+    """Read GraphML; `name` is used if the graph has none, `capacity` is that of `from_networkx`."""
+    root = parse_xml(text, where)
+    if local_name(root) != "graphml":
+        raise FormatError(f"{where}: the root is <{local_name(root)}>; expected <graphml>")
+    graphs = [child for child in root if local_name(child) == "graph"]
+    if len(graphs) != 1:
+        raise FormatError(f"{where}: holds {len(graphs)} graphs; expected exactly one <graph>")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        graph = _parse(text, where, graphs[0])
+    topology = from_networkx(graph, str(graph.graph.get("name") or name), capacity)
+    remarks = dict.fromkeys(f"GraphML: {warning.message}" for warning in caught)
+    return replace(topology, notes=(*topology.notes, *remarks))
+
+
+def write(topology: Topology) -> str:
+    """Return the GraphML of a topology; edge ids are link indices."""
+    graph = to_networkx(topology)
+    graph.graph["name"] = one_line(topology.name)
+    return "\n".join(nx.generate_graphml(graph)) + "\n"
+
+
+def _parse(text: str, where: str, element: Element) -> "nx.Graph[Any]":
+    """Let networkx read the text, which `parse_xml` has found to be harmless."""
+    labels = _labels(element, where)
+    _check_edges(element, set(labels), where)
+    numbered = all(label.isascii() and label.isdecimal() for label in labels)
+    try:
+        graph: nx.Graph[Any] = nx.parse_graphml(
+            text, node_type=int if numbered else str, force_multigraph=True
+        )
+    except AlltoallError:
+        raise
+    except Exception as error:  # a broken file makes this parser raise nearly anything
+        raise FormatError(
+            f"{where}: not the GraphML that networkx reads: {_worded(error)}"
+        ) from None
+    edges = sum(local_name(child) == "edge" for child in element)
+    if (graph.number_of_nodes(), graph.number_of_edges()) != (len(labels), edges):
+        raise FormatError(
+            f"{where}: {len(labels)} nodes and {edges} edges, of which networkx distinguishes "
+            f"{graph.number_of_nodes()} and {graph.number_of_edges()}; expected every edge to end "
+            "at declared nodes, and parallel edges to have different ids"
+        )
+    return graph
+
+
+def _labels(element: Element, where: str) -> list[str]:
+    """Return the ids of the nodes; raise if one has none or that of another."""
+    labels: dict[str, int] = {}
+    nodes = (child for child in element if local_name(child) == "node")
+    for number, node in enumerate(nodes, start=1):
+        label = node.get("id")
+        if label is None:
+            raise FormatError(f"{where}: node without an id: the {number}. <node>; give it one")
+        if labels.setdefault(label, number) != number:
+            raise FormatError(
+                f"{where}: the {labels[label]}. and the {number}. <node> have the id "
+                f"{reprlib.repr(label)}; expected different ids"
+            )
+    return list(labels)
+
+
+def _check_edges(element: Element, labels: set[str], where: str) -> None:
+    """Raise unless every edge has a source and a target that are nodes."""
+    edges = (child for child in element if local_name(child) == "edge")
+    for number, edge in enumerate(edges, start=1):
+        for key in ("source", "target"):
+            end = edge.get(key)
+            if end is None:
+                raise FormatError(
+                    f"{where}: edge without a {key}: the {number}. <edge>; give it one"
+                )
+            if end not in labels:
+                raise FormatError(
+                    f"{where}: the {number}. <edge> has the {key} {reprlib.repr(end)}; "
+                    "expected every edge to end at declared nodes"
+                )
+
+
+def _worded(error: Exception) -> str:
+    """Return what a parser's error means to the one who wrote the file."""
+    if isinstance(error, nx.NetworkXException):
+        return one_line(str(error))
+    if isinstance(error, KeyError):
+        word = reprlib.repr(error.args[0]) if error.args else "of an attribute"
+        return f"it does not know the type or the value {word}; expected a type such as double"
+    if isinstance(error, ValueError):
+        return f"a <data> does not fit the type of its <key> ({one_line(str(error))})"
+    return "an element lacks an attribute or has a wrong one; compare it with a file that is read"

@@ -1,0 +1,228 @@
+"""The matrix that `nvidia-smi topo -m` prints: a cell NVk stands for k NVLinks.
+
+GPUs that NVLinks do not join are joined by the PCIe switches that the other cells tell of.
+"""
+
+import re
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+
+from alltoall.errors import FormatError
+from alltoall.ir.arrays import Floats, Ints
+from alltoall.ir.bandwidth import rate_in_words
+from alltoall.ir.reach import reachable
+from alltoall.ir.topology import Topology
+from alltoall.topologies.formats import MAX_MATRIX_BYTES
+from alltoall.topologies.formats.nvlinks import SWITCH, require, require_both_ways, whole_links
+from alltoall.topologies.formats.pcie_tree import (
+    NVLINK,
+    close_levels,
+    level_of,
+    read_rates,
+    tree_edges,
+)
+
+# No GPU has more NVLinks than this, so a row that adds up to more shows a switched fabric.
+MAX_NVLINKS = 18
+
+Cell = tuple[str, str]
+"""The text of a cell, and where it is."""
+
+_ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+_GPU = re.compile(r"GPU[0-9]{1,4}")
+_NVLINK = re.compile(r"NV([0-9]{1,4})")
+
+
+def read(text: str, where: str, name: str) -> Topology:
+    """Read the output of `nvidia-smi topo -m`: its NVLinks, and PCIe where these join not all.
+
+    Lines such as `# rate SYS: 20GB/s` state rates.
+    """
+    lines = [_ANSI.sub("", line) for line in text.splitlines()]
+    rates = read_rates(lines, where)
+    words = [line.split() for line in lines]
+    header, gpus = _header(words, where)
+    cells = _matrix(words, header, gpus, where)
+    counts = np.array([[_links(*cell) for cell in row] for row in cells], dtype=np.int64)
+    _check_symmetric(counts, gpus, where)
+    if not _joins_all(counts):
+        level = np.array([[level_of(*cell) for cell in row] for row in cells])
+        return _with_pcie(name, counts, close_levels(level, gpus, where), gpus, rates, where)
+    return replace(_network(name, counts, gpus), bytes_per_second=rates.get(NVLINK))
+
+
+def write(topology: Topology) -> str:
+    """Return the matrix that `read` takes for this topology, parallel links summed.
+
+    Terminals that are called like GPUs keep their names, others are numbered.
+
+    Through a switch, two GPUs see as many NVLinks as the one with fewer has.
+    """
+    gpus = len(topology.terminals)
+    fits = gpus * gpus * len("NV9\t") < MAX_MATRIX_BYTES
+    require(
+        topology, fits, f"{gpus} GPUs; expected a matrix of less than {MAX_MATRIX_BYTES:,} bytes"
+    )
+    links = whole_links(topology)
+    for (u, v), count in links.items():
+        require_both_ways(topology, links, u, v, count)
+    widest = max(links.values())
+    require(topology, widest < 10_000, f"{widest} links between two nodes; expected below 10,000")
+    counts = np.zeros((gpus, gpus), dtype=np.int64)
+    if topology.nodes > gpus:
+        spokes = np.array([links[gpu, gpus] for gpu in range(gpus)])
+        counts += np.minimum.outer(spokes, spokes)
+    for (u, v), count in links.items():
+        if max(u, v) < gpus:
+            counts[u, v] += count
+    np.fill_diagonal(counts, 0)
+    _check_reads_back(topology, links, counts)
+    return _text(counts, _called(topology, gpus))
+
+
+def _check_reads_back(topology: Topology, links: Counter[tuple[int, int]], counts: Ints) -> None:
+    """Refuse a matrix from which another network would be read."""
+    joined = _joins_all(counts)
+    require(topology, joined, "GPUs that no NVLinks join, which would be read as joined by PCIe")
+    found = _network(topology.name, counts, _names(len(counts)))
+    kind = "one switch" if found.nodes > len(counts) else "links without a switch"
+    require(
+        topology,
+        found.nodes == topology.nodes and whole_links(found) == +links,
+        f"its GPUs show up to {counts.sum(axis=1).max()} NVLinks, which would be read as {kind}, "
+        f"not as this network; expected direct links, at most {MAX_NVLINKS} a GPU, or links to one "
+        f"switch alone, as many at every GPU, so that a GPU shows more than {MAX_NVLINKS}",
+    )
+
+
+def _called(topology: Topology, gpus: int) -> list[str]:
+    names = list(topology.names or ())[:gpus]
+    return names if names and all(map(_GPU.fullmatch, names)) else _names(gpus)
+
+
+def _text(counts: Ints, names: list[str]) -> str:
+    lines = ["\t".join(["", *names])]
+    for name, row in zip(names, counts.tolist(), strict=True):
+        cells = [f"NV{count}" if count else "SYS" for count in row]
+        cells[len(lines) - 1] = " X "
+        lines.append("\t".join([name, *cells]))
+    return "\n".join(lines) + "\n"
+
+
+def _network(name: str, counts: Ints, gpus: list[str]) -> Topology:
+    """Return the network of a matrix: direct links, or a switch if they are too many."""
+    if counts.sum(axis=1).max() > MAX_NVLINKS:
+        return _switched(name, counts, gpus)
+    links = [(u, v, counts[u, v]) for u, v in np.argwhere(counts)]
+    return Topology.from_links(name, len(counts), links, names=gpus)
+
+
+def _with_pcie(
+    name: str, counts: Ints, level: Floats, gpus: list[str], rates: dict[str, float], where: str
+) -> Topology:
+    """Return the PCIe tree of a machine and its NVLinks; the slowest link has capacity 1."""
+    if rates and counts.any() and NVLINK not in rates:
+        raise FormatError(
+            f"{where}: lines state rates, but none for NVLinks; add `# rate NVLink: 25GB/s`"
+        )
+    edges, switches = tree_edges(level, rates, where)
+    pairs = [(u, v) for u, v in np.argwhere(counts).tolist() if u < v]
+    edges += [(u, v, float(counts[u, v] * rates.get(NVLINK, 1.0))) for u, v in pairs]
+    unit = min((width for *_, width in edges), default=1.0) if rates else 1.0
+    if rates:
+        note = f"capacity 1 is {rate_in_words(unit)}"
+    else:
+        note = (
+            "every PCIe link, and an NVLink, has capacity 1; if rates differ add lines to the file "
+            "such as `# rate PCIe: 32GB/s`, `# rate SYS: 20GB/s` and `# rate NVLink: 25GB/s`"
+        )
+    first = f"NVLinks do not join all GPUs: read with PCIe as a tree of {len(switches)} switches"
+    found = Topology.from_edges(
+        name,
+        len(gpus) + len(switches),
+        [(u, v, width / unit) for u, v, width in edges],
+        range(len(gpus)),
+        (first, note),
+        [*gpus, *switches],
+    )
+    return replace(found, bytes_per_second=unit if rates else None)
+
+
+def _joins_all(counts: Ints) -> bool:
+    """Return whether NVLinks lead from every GPU to every other."""
+    tail, head = np.nonzero(counts)
+    return bool(reachable(len(counts), tail, head, 0).all())
+
+
+def _names(count: int) -> list[str]:
+    return [f"GPU{index}" for index in range(count)]
+
+
+def _header(lines: list[list[str]], where: str) -> tuple[int, list[str]]:
+    """Return the index of the header line, and its GPUs."""
+    for index, words in enumerate(lines):
+        if len(words) >= 2 and _GPU.fullmatch(words[0]) and _GPU.fullmatch(words[1]):
+            gpus = [word for word in words if _GPU.fullmatch(word)]
+            if len(set(gpus)) != len(gpus):
+                raise FormatError(f"{where}: line {index + 1}: the header names a GPU twice")
+            return index, gpus
+    raise FormatError(
+        f"{where}: no header line with GPU0 and GPU1; "
+        "expected the output of `nvidia-smi topo -m` on a machine with two or more GPUs"
+    )
+
+
+def _matrix(lines: list[list[str]], header: int, gpus: list[str], where: str) -> list[list[Cell]]:
+    """Return the cells between every two GPUs, each with its place."""
+    columns = [lines[header].index(gpu) for gpu in gpus]
+    rows: dict[str, list[Cell]] = {}
+    for number, words in enumerate(lines[header + 1 :], start=header + 2):
+        if words and words[0] in gpus:
+            rows[words[0]] = _row(words, columns, gpus, f"{where}: line {number}: {words[0]}")
+    missing = [gpu for gpu in gpus if gpu not in rows]
+    if missing:
+        raise FormatError(f"{where}: no row for {missing[0]}; check that the file is complete")
+    return [rows[gpu] for gpu in gpus]
+
+
+def _row(words: list[str], columns: list[int], gpus: list[str], place: str) -> list[Cell]:
+    cells = words[1:]
+    if len(cells) <= max(columns):
+        raise FormatError(f"{place} has {len(cells)} cells; expected one per column of the header")
+    row = [(cells[column], place) for column in columns]
+    own = cells[columns[gpus.index(words[0])]]
+    if own != "X":
+        raise FormatError(f"{place} has {own!r} in its own column; expected X")
+    return row
+
+
+def _links(cell: str, place: str) -> int:
+    nvlink = _NVLINK.fullmatch(cell)
+    if nvlink is None and cell.startswith("NV"):
+        raise FormatError(f"{place} has a cell {cell[:20]!r}; expected NV and a number of links")
+    return int(nvlink[1]) if nvlink else 0
+
+
+def _check_symmetric(counts: Ints, gpus: list[str], where: str) -> None:
+    uneven = np.argwhere(counts != counts.T)
+    if len(uneven):
+        u, v = uneven[0]
+        raise FormatError(
+            f"{where}: {gpus[u]} shows {counts[u, v]} NVLinks to {gpus[v]}, which shows "
+            f"{counts[v, u]} back; expected a symmetric matrix"
+        )
+
+
+def _switched(name: str, counts: Ints, gpus: list[str]) -> Topology:
+    """Model an NVSwitch fabric, where a GPU has its k links whichever GPU they lead to."""
+    total = counts.max(axis=1)
+    switch = len(counts)
+    spokes = [(gpu, switch, links) for gpu, links in enumerate(total) if links]
+    note = (
+        f"NVSwitch: a GPU shows {counts.sum(axis=1).max()} NVLinks, more than the {MAX_NVLINKS} "
+        f"that any GPU has; modelled as one switch, {SWITCH}, with all links of each GPU"
+    )
+    names = [*gpus, SWITCH]
+    return Topology.from_edges(name, switch + 1, spokes, range(switch), (note,), names)

@@ -1,0 +1,116 @@
+"""The PCIe tree of a machine, from how far apart `nvidia-smi topo -m` says that its GPUs are.
+
+GPUs that are PIX share a PCIe switch, PXB a switch above it, PHB a host bridge, NODE a NUMA node,
+and SYS the interconnect of the sockets. So the matrix is that of a tree: each set of GPUs within
+one of these is a switch, and its link upwards has the rate of the slowest part that it crosses.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from alltoall.errors import FormatError
+from alltoall.ir.arrays import Floats, Ints
+from alltoall.topologies.formats.edge_lines import read_rate, shown
+
+LEVELS = ("PIX", "PXB", "PHB", "NODE", "SYS")
+OLD_NAMES = {"SOC": "SYS"}
+"""Levels as older drivers call them."""
+
+PCIE, NVLINK = "PCIe", "NVLink"
+RATES = {PCIE: LEVELS[:3], "NODE": ("NODE",), "SYS": ("SYS",), NVLINK: (NVLINK,)}
+"""What a line `# rate PCIe: 32GB/s` may name, and the levels that it is the rate of."""
+
+_RATE = re.compile(r"#\s*rate\s+(\w+)\s*:\s*(.*)", re.IGNORECASE)
+
+Edge = tuple[int, int, float]
+
+
+def read_rates(lines: Sequence[str], where: str) -> dict[str, float]:
+    """Return the bytes per second of levels and NVLinks that lines of a file state."""
+    found: dict[str, float] = {}
+    for number, line in enumerate(lines, start=1):
+        match = _RATE.fullmatch(line.strip())
+        if match is None:
+            continue
+        place = f"{where}: line {number}"
+        name = next((name for name in RATES if name.lower() == match[1].lower()), None)
+        if name is None:
+            raise FormatError(f"{place}: a rate of {shown(match[1])}; expected {', '.join(RATES)}")
+        found |= dict.fromkeys(RATES[name], read_rate(match[2], place))
+    return found
+
+
+def level_of(cell: str, place: str) -> float:
+    """Return how far apart a cell says that two GPUs are; infinite if it does not."""
+    name = OLD_NAMES.get(cell, cell)
+    if name in LEVELS:
+        return float(LEVELS.index(name))
+    if cell == "X" or cell.startswith("NV"):
+        return np.inf
+    raise FormatError(
+        f"{place} has a cell {shown(cell)}; expected {', '.join(LEVELS)} or NVk, as "
+        "`nvidia-smi topo -m` prints them"
+    )
+
+
+def close_levels(level: Floats, gpus: Sequence[str], where: str) -> Floats:
+    """Fill in pairs of which no level is known from the others; refuse what is no tree."""
+    closed = np.minimum(level, level.T)
+    np.fill_diagonal(closed, -1.0)
+    for middle in range(len(closed)):
+        np.minimum(closed, np.maximum.outer(closed[:, middle], closed[middle]), out=closed)
+    np.fill_diagonal(level, -1.0)
+    wrong = np.argwhere(np.isfinite(level) & (level != closed))
+    if len(wrong):
+        u, v = wrong[0]
+        raise FormatError(
+            f"{where}: {gpus[u]} shows {LEVELS[int(level[u, v])]} to {gpus[v]}, but by way of "
+            f"others they are {LEVELS[int(closed[u, v])]}; expected a symmetric matrix of a tree "
+            "of PCIe switches, check that the file is complete"
+        )
+    return closed
+
+
+def tree_edges(
+    level: Floats, rates: Mapping[str, float], where: str
+) -> tuple[list[Edge], list[str]]:
+    """Return the edges of the tree, and the names of its switches, which follow the GPUs.
+
+    Without rates all capacities are 1, else they are bytes per second.
+    """
+    gpus = len(level)
+    top, height = list(range(gpus)), [-1] * gpus
+    edges: list[Edge] = []
+    names: list[str] = []
+    for rank, name in enumerate(LEVELS):
+        for number, members in enumerate(_joined(np.argmax(level <= rank, axis=1), top)):
+            switch = gpus + len(names)
+            edges += [(each, switch, _width(height[each], rank, rates, where)) for each in members]
+            names.append(f"{name}{number}")
+            height.append(rank)
+            top = [switch if each in members else each for each in top]
+    return edges, names
+
+
+def _joined(group: Ints, top: Sequence[int]) -> list[list[int]]:
+    """Return the sets of subtrees that a level joins, each by the tops of its GPUs."""
+    found: dict[int, set[int]] = {}
+    for each, label in zip(top, group.tolist(), strict=True):
+        found.setdefault(label, set()).add(each)
+    return [sorted(members) for members in found.values() if len(members) > 1]
+
+
+def _width(below: int, above: int, rates: Mapping[str, float], where: str) -> float:
+    """Return the capacity of a link from one level up to another: that of its slowest part."""
+    crossed = LEVELS[below + 1 : above + 1]
+    if not rates:
+        return 1.0
+    known = [rates[name] for name in crossed if name in rates]
+    if not known:
+        raise FormatError(
+            f"{where}: lines state rates, but none for {crossed[-1]}; add a line such as "
+            f"`# rate {crossed[-1] if crossed[-1] in RATES else PCIE}: 32GB/s`"
+        )
+    return min(known)

@@ -1,0 +1,243 @@
+"""Changes to a topology, each a pure function that adds a line to `notes` on what it did."""
+
+from collections.abc import Callable, Iterable, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from alltoall.errors import TopologyError
+from alltoall.ir.arrays import Ints
+from alltoall.ir.bandwidth import rate_in_words
+from alltoall.ir.names import distinct_names
+from alltoall.ir.reach import connected_pairs, reachable
+from alltoall.ir.topology import Topology
+from alltoall.ir.without import without_links, without_nodes
+from alltoall.ir.words import counted
+from alltoall.topologies.cables import cable_links, partner_links
+
+MAX_DRAWS = 1000
+MAX_NAMED = 50
+
+Pair = tuple[int, int]
+Mask = NDArray[np.bool_]
+
+
+def drop_links(topology: Topology, count: int, seed: int) -> Topology:
+    """Remove `count` random links, whole cables if the topology is bidirectional.
+
+    The terminals stay connected: draws that would cut them apart are drawn again.
+    """
+    cables = cable_links(topology)
+    _check_count(topology, count, len(cables), "cables" if topology.bidirectional else "links")
+    if count == 0:
+        return topology
+
+    def remove(drawn: Ints) -> Topology:
+        words = f"dropped {_links_in_words(topology, drawn)} at random (seed {seed})"
+        return without_links(topology, _with_partners(topology, drawn), words)
+
+    return _draw(topology, cables, count, seed, remove)
+
+
+def drop_nodes(topology: Topology, count: int, seed: int) -> Topology:
+    """Remove `count` random terminals with their links, and renumber the nodes densely.
+
+    The remaining terminals stay connected: draws that would cut them apart are drawn again.
+    """
+    _check_count(topology, count, len(topology.terminals) - 2, "terminals besides the last two")
+    if count == 0:
+        return topology
+
+    def remove(drawn: Ints) -> Topology:
+        words = f"dropped {_nodes_in_words(topology, drawn)} at random (seed {seed}) and renumbered"
+        return without_nodes(topology, drawn, words)
+
+    return _draw(topology, topology.terminals, count, seed, remove)
+
+
+def remove_links(topology: Topology, pairs: Iterable[Pair]) -> Topology:
+    """Remove all links from u to v for every pair (u, v), and from v to u if bidirectional."""
+    gone = np.zeros(topology.links, dtype=np.bool_)
+    for u, v in pairs:
+        gone |= _links_between(topology, u, v)
+        if topology.bidirectional:
+            gone |= _links_between(topology, v, u)
+    links = np.flatnonzero(gone).astype(np.int64)
+    if not len(links):
+        return topology
+    shown = links[topology.tail[links] < topology.head[links]] if topology.bidirectional else links
+    return without_links(topology, links, f"removed {_links_in_words(topology, shown)}")
+
+
+def remove_nodes(topology: Topology, nodes: Iterable[int]) -> Topology:
+    """Remove the named nodes with their links, and renumber the others densely in order."""
+    named = sorted(set(nodes))
+    for node in named:
+        _check_node(topology, node)
+    if not named:
+        return topology
+    gone = np.array(named, dtype=np.int64)
+    note = f"removed {_nodes_in_words(topology, gone)} and renumbered"
+    return without_nodes(topology, gone, note)
+
+
+def scale_capacities(topology: Topology, factor: float) -> Topology:
+    """Multiply every capacity by `factor`."""
+    _check_positive(topology, "factor", factor)
+    note = f"scaled all capacities by {factor:g}"
+    return topology.changed(note, capacity=topology.capacity * factor)
+
+
+def set_capacities(topology: Topology, capacities: Mapping[Pair, float]) -> Topology:
+    """Give every link from u to v the capacity `capacities[u, v]`, in that direction only."""
+    changed = np.array(topology.capacity)
+    for (u, v), value in capacities.items():
+        _check_positive(topology, f"capacity of {_arc(topology, u, v)}", value)
+        changed[_links_between(topology, u, v)] = value
+    shown = [f"{_arc(topology, *pair)} to {value:g}" for pair, value in capacities.items()]
+    note = f"set the capacity of {_listed(shown)}"
+    return topology.changed(note, capacity=changed)
+
+
+def with_host_bandwidth(topology: Topology, bandwidth: float) -> Topology:
+    """Model a host-to-NIC bottleneck: all traffic through a terminal passes its host.
+
+    Terminal number i keeps its id as the host, and gets the NIC halves in = nodes + i and
+    out = nodes + terminals + i, which are not terminals. A link u -> v becomes out(u) -> in(v)
+    with its index and capacity; behind those come the links in(u) -> u of all terminals and then
+    the links u -> out(u), all of capacity `bandwidth`. Switches are not split. Where nodes have
+    names, the halves of `a` are called `a/nic-in` and `a/nic-out`.
+    """
+    _check_positive(topology, "host bandwidth", bandwidth)
+    hosts = topology.terminals
+    halves = topology.nodes + np.arange(2 * len(hosts), dtype=np.int64)
+    nic_in, nic_out = halves[: len(hosts)], halves[len(hosts) :]
+    sends, receives = np.arange(topology.nodes), np.arange(topology.nodes)
+    sends[hosts], receives[hosts] = nic_out, nic_in
+    unit = topology.bytes_per_second
+    rate = "" if unit is None else f" ({rate_in_words(bandwidth * unit)})"
+    note = (
+        f"host bandwidth {bandwidth:g}{rate}: {len(hosts)} terminals split into host and NIC halves"
+    )
+    return topology.changed(
+        note,
+        nodes=topology.nodes + len(halves),
+        tail=np.concatenate([sends[topology.tail], nic_in, hosts]),
+        head=np.concatenate([receives[topology.head], hosts, nic_out]),
+        capacity=np.concatenate([topology.capacity, np.full(len(halves), float(bandwidth))]),
+        names=_with_halves(topology),
+    )
+
+
+def _with_halves(topology: Topology) -> tuple[str, ...] | None:
+    """Return the names of all nodes and of the NIC halves; none if the nodes have no names."""
+    if topology.names is None:
+        return None
+    hosts = [topology.names[host] for host in topology.terminals.tolist()]
+    return distinct_names(
+        (*topology.names, *(f"{host}/nic-{way}" for way in ("in", "out") for host in hosts))
+    )
+
+
+def _draw(
+    topology: Topology, pool: Ints, count: int, seed: int, remove: Callable[[Ints], Topology]
+) -> Topology:
+    """Return `remove` of the first draw from the pool that leaves the terminals connected.
+
+    Terminals that had no path to each other before need none.
+    """
+    generator, whole = np.random.default_rng(seed), _connected(topology)
+    for _ in range(MAX_DRAWS):
+        drawn = np.sort(generator.choice(pool, count, replace=False))
+        result = remove(drawn)
+        if _connected(result) or (not whole and _keeps_paths(topology, result, drawn)):
+            return result
+    raise TopologyError(
+        f"{topology.name}: none of {MAX_DRAWS} random draws of {count} out of {len(pool)} "
+        f"(seed {seed}) leaves the terminals connected; drop fewer"
+    )
+
+
+def _connected(topology: Topology) -> bool:
+    """Whether every terminal reaches every other one."""
+    first = int(topology.terminals[0])
+    forth = reachable(topology.nodes, topology.tail, topology.head, first)
+    back = reachable(topology.nodes, topology.head, topology.tail, first)
+    return bool((forth & back)[topology.terminals].all())
+
+
+def _keeps_paths(topology: Topology, result: Topology, drawn: Ints) -> bool:
+    """Whether terminals that had a path to each other, and are still there, have one."""
+    ends = topology.terminals
+    if len(result.terminals) < len(ends):
+        ends = ends[~np.isin(ends, drawn)]
+    before = connected_pairs(topology.nodes, topology.tail, topology.head, ends)
+    after = connected_pairs(result.nodes, result.tail, result.head, result.terminals)
+    return bool((after | ~before).all())
+
+
+def _with_partners(topology: Topology, links: Ints) -> Ints:
+    if not topology.bidirectional:
+        return links
+    return np.concatenate([links, partner_links(topology)[links]])
+
+
+def _links_between(topology: Topology, u: int, v: int) -> Mask:
+    """Return a mask of the links from u to v; raise if there is none."""
+    _check_node(topology, u)
+    mask: Mask = (topology.tail == u) & (topology.head == v)
+    if mask.any():
+        return mask
+    neighbours = np.unique(topology.head[topology.tail == u])
+    raise TopologyError(
+        f"{topology.name}: there is no link {_arc(topology, u, v)}; the links from "
+        f"{topology.node_name(u)} lead to {_named(topology, neighbours) or 'no node'}"
+    )
+
+
+def _arc(topology: Topology, u: int, v: int) -> str:
+    return f"{topology.node_name(u)} -> {topology.node_name(v)}"
+
+
+def _check_node(topology: Topology, node: int) -> None:
+    if not 0 <= node < topology.nodes:
+        raise TopologyError(
+            f"{topology.name}: there is no node {node}; expected one of 0..{topology.nodes - 1}"
+        )
+
+
+def _check_count(topology: Topology, count: int, available: int, what: str) -> None:
+    if not 0 <= count <= available:
+        raise TopologyError(
+            f"{topology.name}: cannot drop {count} of {max(available, 0)} {what}; "
+            f"expected 0 to {max(available, 0)}"
+        )
+
+
+def _check_positive(topology: Topology, what: str, value: float) -> None:
+    if not (np.isfinite(value) and value > 0):
+        raise TopologyError(
+            f"{topology.name}: {what} is {value:g}; expected a positive finite number"
+        )
+
+
+def _links_in_words(topology: Topology, links: Ints) -> str:
+    arrow, noun = ("-", "cable") if topology.bidirectional else ("->", "link")
+    pairs = zip(topology.tail[links].tolist(), topology.head[links].tolist(), strict=True)
+    ends = (f"{topology.node_name(u)}{arrow}{topology.node_name(v)}" for u, v in pairs)
+    return f"{counted(len(links), noun)} {_listed(ends)}"
+
+
+def _nodes_in_words(topology: Topology, nodes: Ints) -> str:
+    return f"{counted(len(nodes), 'node')} {_named(topology, nodes)}"
+
+
+def _named(topology: Topology, nodes: Ints) -> str:
+    return _listed(map(topology.node_name, nodes.tolist()))
+
+
+def _listed(words: Iterable[str]) -> str:
+    """Join words with commas; a note or message names only so many."""
+    every = list(words)
+    more = f" and {len(every) - MAX_NAMED} more" if len(every) > MAX_NAMED else ""
+    return ", ".join(every[:MAX_NAMED]) + more

@@ -1,0 +1,85 @@
+"""What the families share: checks made before anything is allocated, and links from arrays."""
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from alltoall.errors import TopologyError
+from alltoall.ir.arrays import Ints
+from alltoall.ir.topology import MAX_LINKS, MAX_NODES, Topology
+
+_BEYOND = 64  # 2**64 is above every limit, so larger exponents need not be computed
+
+
+def require(holds: bool, name: str, problem: str) -> None:
+    """Raise a `TopologyError` that says `problem` about the topology `name`, unless `holds`."""
+    if not holds:
+        raise TopologyError(f"{name}: {problem}")
+
+
+def check_size(name: str, nodes: int, links: int) -> None:
+    """Refuse a topology above the limits from its counts alone, before it is built."""
+    for count, limit, what in ((nodes, MAX_NODES, "nodes"), (links, MAX_LINKS, "links")):
+        require(
+            count <= limit,
+            name,
+            f"would have {_rounded(count)} {what}; at most {limit:,} are supported, "
+            "choose smaller parameters",
+        )
+
+
+def power(base: int, exponent: int) -> int:
+    """Return `base ** exponent`, or a smaller number that is still above every limit."""
+    return int(base ** min(exponent, _BEYOND))
+
+
+def shape_name(dims: Iterable[int]) -> str:
+    """Write dimensions as in a SPEC: `3x3x3`."""
+    return "x".join(map(str, dims))
+
+
+def from_arcs(
+    name: str,
+    nodes: int,
+    tail: Ints,
+    head: Ints,
+    capacity: ArrayLike = 1.0,
+    terminals: Ints | None = None,
+    notes: tuple[str, ...] = (),
+) -> Topology:
+    """Build from arrays of directed links, which are put in order of tail, then head."""
+    order = np.lexsort((head, tail))
+    return Topology(
+        name=name,
+        nodes=nodes,
+        tail=tail[order],
+        head=head[order],
+        capacity=np.broadcast_to(np.asarray(capacity, dtype=np.float64), tail.shape)[order],
+        terminals=np.arange(nodes, dtype=np.int64) if terminals is None else terminals,
+        notes=notes,
+    )
+
+
+def from_pairs(
+    name: str,
+    nodes: int,
+    left: Ints,
+    right: Ints,
+    capacity: ArrayLike = 1.0,
+    terminals: Ints | None = None,
+) -> Topology:
+    """Build from arrays of undirected edges, as `Topology.from_edges` does from tuples."""
+    return from_arcs(
+        name,
+        nodes,
+        np.concatenate([left, right]),
+        np.concatenate([right, left]),
+        np.tile(np.broadcast_to(np.asarray(capacity, dtype=np.float64), left.shape), 2),
+        terminals,
+    )
+
+
+def _rounded(count: int) -> str:
+    # Python refuses to print integers of thousands of digits, and nobody wants to read them.
+    return f"{count:,}" if count < 10**15 else "more than 10^15"

@@ -1,0 +1,359 @@
+"""The check of any file or noun, without trusting what made it: `verify`.
+
+Artefacts go to their checker. A lowered program is parsed, executed on real bytes, and measured on
+a topology; lowered routes are read back into routes, and those are checked.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from importlib import import_module
+from os import PathLike
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from alltoall.check.flow import TOLERANCE, FlowReport, check_flow, check_topology
+from alltoall.check.program.alltoall import AllToAllReport, check_all_to_all
+from alltoall.check.program.interpret_plan import check_plan
+from alltoall.check.program.messages import check_messages
+from alltoall.check.program.timing import time_on
+from alltoall.check.routes import RoutesReport, check_routes
+from alltoall.check.schedule import ScheduleReport, check_schedule
+from alltoall.check.template import TemplateReport, check_template
+from alltoall.errors import UsageError, VerificationError
+from alltoall.ir.certificate import Certificate
+from alltoall.ir.chunks import Chunks
+from alltoall.ir.demand import Demand
+from alltoall.ir.execution_plan import ExecutionPlan
+from alltoall.ir.fabric import Fabric
+from alltoall.ir.files.artefacts import Artefact, format_name
+from alltoall.ir.files.node_values import read_ranks
+from alltoall.ir.flow import Flow
+from alltoall.ir.messages import Messages
+from alltoall.ir.problem import Problem
+from alltoall.ir.program import Program
+from alltoall.ir.provenance import Provenance
+from alltoall.ir.routes import Routes
+from alltoall.ir.schedule import Schedule
+from alltoall.ir.topology import Topology
+from alltoall.loading import LoweredText, Noun, opened
+from alltoall.lowering import TARGETS, Lowered, parse_lowered
+from alltoall.lowering.programs.msccl.complete import refusals
+from alltoall.lowering.programs.msccl.limits import RUNTIMES
+from alltoall.lowering.ranks import topology_by_rank
+from alltoall.lowering.tables.routed_file import RoutedFile, differences, rebuild
+from alltoall.topologies.given import Given, GivenDemand, demand_of, topology_of
+
+Reference = Topology | Problem | Routes | Schedule
+"""What a file is held against: a topology stands for the uniform all-to-all on it."""
+
+Prove: TypeAlias = Callable[[Problem], Flow]
+"""Solves a problem, so that its bound can be held against the time of something else."""
+
+SHARP = 1e-5
+"""The gap of a proof up to which its bound counts as the optimum."""
+
+KINDS = {Program: "program", ExecutionPlan: "execution plan", Messages: "messages"}
+"""What is lowered, if it is no file of a target."""
+
+Subject: TypeAlias = str | PathLike[str] | Noun
+"""What can be verified: a file of any kind, or what one stands for."""
+
+
+@dataclass(frozen=True)
+class Verified:
+    """What a check found about something that holds what it claims.
+
+    `kind` is its format, or the target that it is a file of; `facts` are the numbers that the check
+    found itself, by the names that the command line prints.
+    """
+
+    kind: str
+    facts: Mapping[str, Any]
+
+    @property
+    def valid(self) -> bool:
+        """Whether everything holds; what does not is raised instead."""
+        return True
+
+    def summary(self) -> dict[str, Any]:
+        """Return everything as plain values."""
+        return {"valid": True, **self.facts, "format": self.kind}
+
+
+def verify(
+    subject: Subject,
+    *,
+    topology: Given | None = None,
+    rank_map: str | PathLike[str] | None = None,
+    demand: GivenDemand = None,
+    tolerance: float = TOLERANCE,
+) -> Verified:
+    """Check a file or a noun without trusting what made it; raise `VerificationError` if wrong.
+
+    A flow must conserve, fit the capacities, meet the demand, and its certificate must prove its
+    bound; a schedule must deliver every chunk and send none before it is there; routes must be
+    paths, carry the demand and not deadlock; a lowered program of any target, ours or not, is
+    executed on real bytes; lowered routes are read back into routes; a topology must be sound.
+
+    `topology` is for lowered files: they have to keep to its links, and their time is held against
+    a certified bound, that of the file or of a solve. `rank_map` is that with which a program was
+    lowered, a file with a line `node rank` for every terminal of the topology. `demand`, as for
+    `solve`, is the one that lowered routes are for, or one that routes or a schedule are used under
+    as a template: their time under it is predicted, and held against its own certified bound.
+    `tolerance` is the largest relative error that a sum may have.
+
+    >>> import alltoall
+    >>> report = alltoall.verify(alltoall.solve("torus:3x3"))
+    >>> report.kind, round(report.facts["time"], 6)
+    ('alltoall.flow/1', 3.0)
+    """
+    if not 0 <= tolerance < 1:
+        raise UsageError(f"tolerance {tolerance:g}; expected a number from 0 to below 1")
+    if rank_map is not None and topology is None:
+        raise UsageError("a rank map without the topology whose nodes it names; give that too")
+    found = opened(Path(subject)) if isinstance(subject, str | PathLike) else subject
+    routed = isinstance(found, LoweredText | RoutedFile) and _is_routed(found)
+    if demand is not None and not (isinstance(found, Routes | Schedule) or (routed and topology)):
+        raise UsageError(
+            "a demand without a template; expected routes or a schedule to use it on, or lowered "
+            "routes with the topology that they are for"
+        )
+    if isinstance(found, Artefact):
+        return _verified_artefact(found, tolerance, demand)
+    if isinstance(found, Topology | Problem):
+        return _verified_topology(found)
+    if isinstance(found, Demand | Certificate | Fabric):
+        raise UsageError(
+            f"a {type(found).__name__} claims nothing by itself; expected a topology, a flow, "
+            "routes, a schedule or a lowered file"
+        )
+    fabric = topology_of(topology) if topology is not None else None
+    if fabric is not None and rank_map is not None and not routed:
+        fabric = topology_by_rank(fabric, read_ranks(Path(rank_map), fabric))
+    reference: Topology | Problem | None = fabric
+    if fabric is not None and demand is not None:
+        reference = Problem(fabric, demand_of(demand, fabric))
+    facts = _facts(found, reference)
+    return Verified(str(facts.pop("format")), facts)
+
+
+def _is_routed(lowered: LoweredText | RoutedFile | Lowered) -> bool:
+    """Whether a lowered file is a table of routes, which names its ends by itself."""
+    if isinstance(lowered, LoweredText):
+        return TARGETS[lowered.kind].takes is Routes
+    return isinstance(lowered, RoutedFile)
+
+
+def _verified_topology(found: Topology | Problem) -> Verified:
+    topology = found if isinstance(found, Topology) else found.topology
+    check_topology(topology)
+    facts = {"topology": topology.name, "nodes": topology.nodes, "links": topology.links}
+    return Verified("topology", facts | _made_by(topology.provenance))
+
+
+def _verified_artefact(noun: Artefact, tolerance: float, demand: GivenDemand) -> Verified:
+    report: FlowReport | RoutesReport | ScheduleReport
+    if isinstance(noun, Flow):
+        report = check_flow(noun, tolerance)
+    elif isinstance(noun, Routes):
+        report = check_routes(noun, tolerance)
+    else:
+        report = check_schedule(noun, tolerance)
+    facts = {"topology": noun.problem.topology.name, **asdict(report)}
+    if demand is not None and not isinstance(noun, Flow):
+        facts |= asdict(predict(noun, demand))
+    return Verified(format_name(noun), facts | _made_by(noun.provenance))
+
+
+def _made_by(provenance: Provenance | None) -> dict[str, Any]:
+    return {} if provenance is None else {"provenance": dict(provenance.known())}
+
+
+def predict(template: Routes | Schedule, demand: GivenDemand) -> TemplateReport:
+    """Return the time of routes or a schedule under a demand, against that demand's own bound.
+
+    >>> import alltoall, numpy
+    >>> routes = alltoall.route("torus:3x3", method="single")
+    >>> alltoall.predict(routes, 2 - 2 * numpy.eye(9)).template_time
+    6.0
+    """
+    wanted = demand_of(demand, template.problem.topology)
+    problem = Problem(template.problem.topology, wanted)
+    return check_template(template, wanted, _prove(problem).certificate.lengths)
+
+
+def _facts(
+    lowered: LoweredText | RoutedFile | Lowered, reference: Topology | Problem | None
+) -> dict[str, Any]:
+    """Read routes back from their target's file, or execute a program on real bytes."""
+    if isinstance(lowered, RoutedFile):
+        return _verify_routed(lowered.kind, lowered, lowered.name, reference, _prove)
+    if not isinstance(lowered, LoweredText):
+        report = _executed(lowered, lowered.name)
+        timed = _timed(lowered, report, lowered.name, reference, _prove)
+        return _summary(KINDS[type(lowered)], lowered, report) | timed
+    return verify_text(lowered.text, lowered.where, reference, _prove)
+
+
+def _prove(problem: Problem) -> Flow:
+    """Return a flow that proves the bound of a problem."""
+    # By name: most checks need no solver, and it takes longer to load than they do.
+    flow: Flow = import_module("alltoall.flows").prove(problem)
+    return flow
+
+
+def _slack(flow: Flow) -> dict[str, float]:
+    """Say how far below the optimum the bound of a proof may be, if that is far."""
+    return {"bound_slack": flow.gap} if flow.gap > SHARP else {}
+
+
+def _demand(lowered: Lowered) -> Demand:
+    """Return how much ranks send each other, in the unit of the time."""
+    if isinstance(lowered, Messages):
+        return lowered.demand
+    return lowered.chunks.demand()
+
+
+def verify_text(
+    text: str, where: str, reference: Reference | None = None, prove: Prove | None = None
+) -> dict[str, Any]:
+    """Check what a target has written; return what it is.
+
+    A program on a topology has to keep to the links (`check.program.timing`); `gap` compares the
+    time that it takes there to the bound that `prove` finds for the problem. Routes must be simple
+    paths of the topology through the ports that the file states, carry exactly the demand, and be
+    free of deadlocks in every layer. Held against routes, it must say the same. Only the fabric's
+    table has its own topology, so that its routes can be checked alone.
+    """
+    kind, lowered = parse_lowered(text, where)
+    if isinstance(lowered, RoutedFile):
+        return _verify_routed(kind, lowered, where, reference, prove)
+    report = _executed(lowered, where)
+    found = _summary(kind, lowered, report)
+    if kind == "msccl" and isinstance(lowered, Program):
+        refused = refusals(lowered, text, where)
+        found["runtimes"] = [name for name in RUNTIMES if name not in refused]
+        found |= {"refused_by": refused} if refused else {}
+    return found | _timed(lowered, report, where, reference, prove)
+
+
+def _executed(lowered: Lowered, where: str) -> AllToAllReport:
+    """Execute a program; raise what is wrong with it."""
+    report: AllToAllReport
+    if isinstance(lowered, Messages):
+        report = check_messages(lowered)
+    else:
+        report = check_all_to_all(lowered) if isinstance(lowered, Program) else check_plan(lowered)
+    if not report.correct:
+        raise VerificationError(where, report.problems())
+    return report
+
+
+def _timed(
+    lowered: Lowered,
+    report: AllToAllReport,
+    where: str,
+    reference: Reference | None,
+    prove: Prove | None,
+) -> dict[str, Any]:
+    """Return what a program takes on a topology, if there is one, and how far from the bound.
+
+    Messages say how large shards are. A program or a plan does not: where its pairs have different
+    numbers of chunks, these are taken to be equal, which is said.
+    """
+    if reference is None:
+        return {}
+    topology = reference if isinstance(reference, Topology) else _problem_of(reference).topology
+    time = time_on(lowered, report, topology, where)
+    found: dict[str, Any] = {"topology": topology.name, "time": time}
+    if not isinstance(lowered, Messages) and not lowered.chunks.uniform:
+        found["chunk_sizes"] = "equal"
+    if prove is None:
+        return found
+    flow = prove(Problem(topology, _demand(lowered)))
+    return found | {"bound": flow.bound, "gap": time / flow.bound - 1.0, **_slack(flow)}
+
+
+def _summary(kind: str, lowered: Lowered, report: AllToAllReport) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "format": kind,
+        "name": lowered.name,
+        "ranks": len(lowered.ranks),
+        **_chunks(report.chunks),
+        "correct": report.correct,
+        "steps": report.steps,
+        "sends": int(report.sends.sum()),
+        "max_sends_per_link": int(report.sends.max()),
+        "scratch_chunks": max(each.scratch for each in lowered.ranks),
+    }
+    if isinstance(lowered, Messages):
+        found["messages"] = lowered.messages
+    elif isinstance(lowered, Program):
+        found["thread_blocks"] = max(len(each.threads) for each in lowered.ranks)
+    else:
+        found["thread_blocks"] = max(len(each.blocks) for each in lowered.ranks)
+    return found
+
+
+def _chunks(chunks: Chunks) -> dict[str, int]:
+    """Say how many chunks there are: of every shard, or in all and of the largest."""
+    if chunks.per_shard is not None:
+        return {"chunks_per_shard": chunks.per_shard}
+    return {"chunks": chunks.total, "max_chunks_per_shard": chunks.most}
+
+
+def _verify_routed(
+    kind: str,
+    file: RoutedFile,
+    where: str,
+    reference: Reference | None,
+    prove: Prove | None = None,
+) -> dict[str, Any]:
+    """Rebuild the routes that a file describes, and check them.
+
+    Few formats have room for what proves a bound: else that is left to `prove`.
+    """
+    problem, certificate = _problem(file, reference)
+    found = rebuild(file, problem, certificate)
+    report, slack = check_routes(found), {}
+    violations = list(differences(found, reference)) if isinstance(reference, Routes) else []
+    if violations:
+        raise VerificationError(where, violations)
+    if certificate is None and prove is not None:
+        flow = prove(problem)
+        report, slack = check_routes(rebuild(file, problem, flow.certificate)), _slack(flow)
+    return {
+        "format": kind,
+        "topology": problem.topology.name,
+        **file.facts,
+        **asdict(report),
+        **slack,
+    }
+
+
+def _problem(file: RoutedFile, reference: Reference | None) -> tuple[Problem, Certificate | None]:
+    """Return what to check the file against, and what proves the bound, if anything."""
+    if reference is None:
+        if file.problem is None:
+            raise UsageError(
+                f"{file.name}: a file of the target {file.kind} has no topology in it; "
+                "give the topology that it is for (--topology SPEC)"
+            )
+        return file.problem, file.certificate
+    problem = _problem_of(reference)
+    own = file.problem
+    if own is not None and own.topology != problem.topology:
+        raise VerificationError(
+            file.name, [f"is for another topology than {problem.topology.name}"]
+        )
+    if own is not None and own.demand != problem.demand:
+        raise VerificationError(file.name, ["is for another demand"])
+    if isinstance(reference, Routes):
+        return problem, reference.certificate
+    return problem, file.certificate
+
+
+def _problem_of(reference: Reference) -> Problem:
+    if isinstance(reference, Topology):
+        return Problem.all_to_all(reference)
+    return reference.problem if isinstance(reference, Routes | Schedule) else reference

@@ -1,0 +1,153 @@
+"""Start the ranks of a workload on this machine, and return what the first of them wrote.
+
+Who hands in an `Mpi` of its own decides where the ranks run: its `command` may enter network
+namespaces before every rank, and its `variables` are theirs.
+"""
+
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from alltoall.errors import LimitError, MissingComponentError, UsageError, VerificationError
+from alltoall.ir.files.messages import messages_text
+from alltoall.ir.files.text import write_text
+from alltoall.ir.messages import Messages
+from alltoall.runtime.engine.build import build, find_mpicc
+from alltoall.runtime.launch import LONGEST, result_of, torch_variables
+from alltoall.runtime.mpiexec import Mpi, find_mpi
+from alltoall.runtime.needs import RANK_BYTES, available_bytes
+from alltoall.runtime.processes import Command, grouped
+from alltoall.workloads.turns import Turns
+from alltoall.workloads.worker import Job
+
+RUNTIMES = ("mpi", "torch")
+"""What workloads go over, each by `over_NAME.py`."""
+
+
+LIBRARY = "library"
+"""The way that no schedule is needed for."""
+
+
+@dataclass(frozen=True)
+class ExchangeSpec:
+    """What makes an exchange in a rank: a `module:function` of the ranks and these options.
+
+    Messages, if there are any, are saved, and the function gets their path as `messages`.
+    """
+
+    make: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    messages: Messages | None = None
+
+
+@dataclass(frozen=True)
+class WaySpec:
+    """A way by its name: one exchange, or one for there and one for back."""
+
+    name: str
+    exchanges: Sequence[ExchangeSpec]
+
+
+@dataclass(frozen=True)
+class Launch:
+    """What to start: a workload with its parameters, on so many ranks, each of the ways in turn."""
+
+    workload: str
+    parameters: Mapping[str, Any]
+    ranks: int
+    ways: Sequence[WaySpec]
+    turns: Turns
+    timeout: float
+    on: str = "mpi"
+
+    def __post_init__(self) -> None:
+        if self.on not in RUNTIMES:
+            raise UsageError(f"no runtime {self.on!r}; expected one of {', '.join(RUNTIMES)}")
+        if not 0 < self.timeout <= LONGEST:
+            raise UsageError(
+                f"a time limit of {self.timeout:g} seconds; expected above 0, at most {LONGEST:g}"
+            )
+
+
+def library_way(on: str, name: str = LIBRARY) -> WaySpec:
+    """Return the way by the runtime's own all-to-all."""
+    return WaySpec(name, [ExchangeSpec(f"alltoall.workloads.over_{on}:ByLibrary")])
+
+
+def schedule_way(on: str, name: str, messages: Sequence[Messages]) -> WaySpec:
+    """Return the way by a schedule, or by one there and one back."""
+    make = f"alltoall.workloads.over_{on}:BySchedule"
+    return WaySpec(name, [ExchangeSpec(make, messages=each) for each in messages])
+
+
+def run_ranks(launch: Launch, mpi: Mpi | str | None = None) -> dict[str, Any]:
+    """Start the ranks, wait for them, and return what they found; raise what is wrong with it.
+
+    `mpi` is for ranks of MPI: its kind, the path of its mpiexec, or an `Mpi` that starts them.
+    """
+    subject = f"the workload {launch.workload} on {launch.on}"
+    with grouped() as group:
+        job = _job(launch, group.folder)
+        job.save(group.folder / "job.json")
+        commands = _commands(launch, mpi, group.folder)
+        group.run(commands, launch.timeout, subject)
+        found = result_of(Path(job.results), commands[0], subject)
+    violations = found.pop("violations")
+    if violations:
+        raise VerificationError(subject, violations)
+    return found
+
+
+def require_memory(needed: int, ranks: int, remedy: str) -> None:
+    """Refuse what does not fit into memory with all ranks on this machine."""
+    total, available = needed + ranks * RANK_BYTES, available_bytes()
+    if available is not None and total > available:
+        raise LimitError(
+            f"{ranks} ranks would take {total / 2**30:,.1f} GiB of memory together, and "
+            f"{available / 2**30:,.1f} GiB is free; {remedy}"
+        )
+
+
+def _job(launch: Launch, folder: Path) -> Job:
+    return Job(
+        workload=launch.workload,
+        on=launch.on,
+        ranks=launch.ranks,
+        ways=[_told(way, index, folder) for index, way in enumerate(launch.ways)],
+        parameters=dict(launch.parameters),
+        iterations=launch.turns.iterations,
+        warmup=launch.turns.warmup,
+        timeout=launch.timeout,
+        results=str(folder / "report.json"),
+    )
+
+
+def _told(way: WaySpec, index: int, folder: Path) -> dict[str, Any]:
+    """Return what ranks are told of a way, with its messages saved."""
+    exchanges = []
+    for number, each in enumerate(way.exchanges):
+        options = dict(each.options)
+        if each.messages is not None:
+            path = folder / f"{index}.{number}.messages"
+            write_text(path, messages_text(each.messages))
+            options["messages"] = str(path)
+        exchanges.append({"make": each.make, "options": options})
+    return {"name": way.name, "exchanges": exchanges}
+
+
+def _commands(launch: Launch, choice: Mpi | str | None, folder: Path) -> list[Command]:
+    """Return the processes to start: mpiexec for MPI, one per rank for torch."""
+    worker = [sys.executable, "-m", "alltoall.workloads.worker", str(folder / "job.json")]
+    if launch.on == "torch":
+        return [
+            Command([*worker, str(rank)], torch_variables(), folder / f"{rank}.log")
+            for rank in range(launch.ranks)
+        ]
+    mpi = choice if isinstance(choice, Mpi) else find_mpi(choice)
+    with suppress(MissingComponentError):  # without a compiler the exchange is in Python
+        build(find_mpicc(launcher=str(mpi.mpiexec), kind=mpi.kind))
+    command, variables = mpi.command(launch.ranks, worker), mpi.variables(launch.ranks)
+    return [Command(command, variables, folder / "mpi.log")]

@@ -1,0 +1,163 @@
+"""A layer of a mixture of experts: tokens to their experts, and what these make of them back.
+
+    dispatch   rows in the order of their experts, and the exchange
+    experts    y = W_e x for all rows that came
+    combine    the exchange back, and the sum by shares of what came
+
+How many rows go between ranks is shared before, once: it is the same for all ways. An expert is a
+cheap linear map, for it is the exchange that is measured; and one that works number by number, so
+that the result is, bit for bit, what each rank computes for its own tokens without the others.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from alltoall.ir.arrays import Ints, starts_of
+from alltoall.ir.chunks import PerShard
+from alltoall.workloads.arrival import UNTOUCHED, wrong_shards
+from alltoall.workloads.ranks import Bytes, Ranks, Way
+from alltoall.workloads.router import Router, Rows, applied, rows_between
+from alltoall.workloads.turns import Turns, median_times
+
+STEPS = ("dispatch", "experts", "combine")
+"""The steps, by the names of the JSON."""
+
+ROW_BUFFERS = 7
+"""Of rows at once: sent, received, made, returned, and while adding up and comparing."""
+
+SCORE_BYTES = 24
+"""Of every token and expert while experts are drawn."""
+
+
+class Layer:
+    """The tokens and the experts of a rank, its buffers, and the steps on them."""
+
+    def __init__(self, ranks: Ranks, router: Router) -> None:
+        self.router, self.rank = router, ranks.rank
+        self._tokens = router.embeddings(ranks.rank)
+        self._expert, self._share = router.choices(ranks.rank)
+        # Rows by expert, and so by rank; where the row of each choice then lies.
+        self._order = np.argsort(self._expert.ravel(), kind="stable")
+        self._place = np.argsort(self._order, kind="stable")
+        table = np.array(ranks.share(router.sent(ranks.rank)))
+        between = rows_between(router, table) * router.row_bytes
+        self.there = PerShard(router.ranks, counts=between)
+        self.back = PerShard(router.ranks, counts=between.T)
+        first = ranks.rank * router.experts_per_rank
+        self._mine = range(first, first + router.experts_per_rank)
+        self._runs = _runs(table[:, first : first + router.experts_per_rank])
+        self._weights = [router.weights(expert) for expert in self._mine]
+        self.sent = np.empty((len(self._order), router.hidden), dtype=np.float32)
+        self.received = np.empty((int(table[:, self._mine].sum()), router.hidden), dtype=np.float32)
+        self.made = np.empty_like(self.received)
+        self.returned = np.empty_like(self.sent)
+        self.result = np.empty_like(self._tokens)
+
+    def steps(self, way: Way) -> list[Callable[[], None]]:
+        """Return the three steps, with the exchanges of a way."""
+        there, back = way.exchanges[0], way.exchanges[-1]
+
+        def dispatch() -> None:
+            np.take(self._tokens, self._order // self.router.top_k, axis=0, out=self.sent)
+            there.exchange(as_bytes(self.sent), as_bytes(self.received), self.there)
+
+        def combine() -> None:
+            back.exchange(as_bytes(self.made), as_bytes(self.returned), self.back)
+            self._add_up(self.returned, self.result)
+
+        return [dispatch, self._apply, combine]
+
+    def alone(self) -> Rows:
+        """Return the result as this rank has it without any other."""
+        tokens, found = np.repeat(self._tokens, self.router.top_k, axis=0), np.empty_like(self.sent)
+        experts = self._expert.ravel()
+        for expert in np.unique(experts).tolist():
+            of_it = experts == expert
+            found[of_it] = applied(self.router.weights(expert), tokens[of_it])
+        result = np.empty_like(self._tokens)
+        self._add_up(found[self._order], result)
+        return result
+
+    def _apply(self) -> None:
+        """Let each expert of this rank make something of its rows, which lie by source."""
+        for weights, runs in zip(self._weights, self._runs, strict=True):
+            for run in runs:
+                self.made[run] = applied(weights, self.received[run])
+
+    def _add_up(self, rows: Rows, result: Rows) -> None:
+        """Add up what experts made of each token by their shares, in the order of its choices."""
+        result[...] = 0
+        for choice in range(self.router.top_k):
+            place = self._place[choice :: self.router.top_k]
+            result += self._share[:, choice, None] * rows[place]
+
+
+def _runs(table: Ints) -> list[list[slice]]:
+    """Return, for each expert here, where its rows from every source lie: by source, by expert."""
+    starts = starts_of(table.ravel())
+    runs = [slice(*starts[at : at + 2].tolist()) for at in range(table.size)]
+    experts = table.shape[1]
+    return [[run for run in runs[e::experts] if run.start < run.stop] for e in range(experts)]
+
+
+def as_bytes(rows: Rows) -> Bytes:
+    """Return rows as bytes, in place."""
+    return rows.reshape(-1).view(np.uint8)
+
+
+def dispatch_and_combine(
+    ranks: Ranks, ways: Sequence[Way], parameters: Mapping[str, Any], turns: Turns
+) -> dict[str, Any]:
+    """Check and time the layer by every way; return rows, and every violation."""
+    layer = Layer(ranks, Router(**parameters))
+    expected = layer.alone()
+    checked = [_checked(ranks, way, layer, expected) for way in ways]
+    errors, violations = [each[0] for each in checked], [v for each in checked for v in each[1]]
+    times: list[list[float]] = []
+    if not violations:
+        times = median_times(ranks, [layer.steps(way) for way in ways], turns)
+        # Once more after many calls, on buffers that requests have been bound to for long.
+        violations = [v for way in ways for v in _checked(ranks, way, layer, expected)[1]]
+    rows = [
+        {"way": way.name, "carrier": way.carrier, **_row(seconds), "error": error}
+        for way, seconds, error in zip(ways, times, errors, strict=False)
+    ]
+    return {"rows": rows, "violations": violations}
+
+
+def _row(seconds: list[float]) -> dict[str, float]:
+    return dict(zip(("seconds", *STEPS), seconds, strict=True))
+
+
+def _checked(ranks: Ranks, way: Way, layer: Layer, expected: Rows) -> tuple[float, list[str]]:
+    """Do the layer once on buffers without a number; return the error, and what is wrong."""
+    for rows in (layer.received, layer.returned):
+        as_bytes(rows)[:] = UNTOUCHED
+    violations = []
+    dispatch, experts, combine = layer.steps(way)
+    dispatch()
+    pairs = [(layer.sent, layer.received, layer.there, "dispatch")]
+    experts()
+    combine()
+    pairs.append((layer.made, layer.returned, layer.back, "combine"))
+    for sent, found, shard, step in pairs:
+        subject = f"{step} by {way.name}"
+        violations += wrong_shards(ranks, as_bytes(sent), as_bytes(found), shard, subject)
+    error = float(np.abs(layer.result - expected).max())
+    errors = ranks.share(error)
+    violations += [
+        f"by {way.name}: the result of rank {rank} is off by {each:.1e} from what it computes "
+        "without the others; expected the same bits"
+        for rank, each in enumerate(errors)
+        if each != 0  # nor is what is not a number
+    ]
+    return max(errors), violations
+
+
+def needed_bytes(router: Router) -> int:
+    """Return about what all ranks take together."""
+    rows = router.ranks * router.tokens * router.top_k
+    scores = SCORE_BYTES * router.ranks * router.tokens * router.experts
+    return ROW_BUFFERS * rows * router.row_bytes + scores

@@ -1,0 +1,73 @@
+"""Ranks of MPI's COMM_WORLD, and two exchanges among them: a schedule's, and the library's own."""
+
+from pathlib import Path
+from typing import Any
+
+from alltoall.ir.chunks import PerShard
+from alltoall.ir.files.messages import read_rank
+from alltoall.runtime.mpi import Alltoall
+from alltoall.runtime.mpi.library import MPI
+from alltoall.workloads.ranks import Bytes
+
+ENGINES = {"c": "exchange in C", "python": "exchange in Python"}
+"""What an `Alltoall` calls its engines, in words."""
+
+
+class MpiRanks:
+    """All ranks that were started together."""
+
+    def __init__(self) -> None:
+        self.comm = MPI.COMM_WORLD
+        self.rank, self.size = self.comm.Get_rank(), self.comm.Get_size()
+        vendor, version = MPI.get_vendor()
+        self.name = f"{vendor} {'.'.join(map(str, version))}"
+
+    def barrier(self) -> None:
+        """Wait for all ranks."""
+        self.comm.Barrier()
+
+    def share(self, value: Any) -> list[Any]:
+        """Return the values of all ranks."""
+        return self.comm.allgather(value)
+
+    def collect(self, value: Any) -> list[Any] | None:
+        """Return the values of all ranks at rank 0."""
+        return self.comm.gather(value)
+
+    def close(self) -> None:
+        """Leave the rest to MPI, which takes leave when the process ends."""
+
+
+class BySchedule:
+    """An exchange by the messages of a schedule."""
+
+    def __init__(self, ranks: MpiRanks, messages: str) -> None:
+        self._alltoall = Alltoall(read_rank(Path(messages), ranks.rank), ranks.comm)
+        self.name = f"schedule, {ENGINES[self._alltoall.engine]}"
+
+    def exchange(self, send: Bytes, recv: Bytes, shard: PerShard) -> None:
+        """All-to-all by the schedule, of shards that are alike or not."""
+        self._alltoall(send, recv, shard)
+
+    def close(self) -> None:
+        """Free what MPI holds for the schedule."""
+        self._alltoall.free()
+
+
+class ByLibrary:
+    """The exchange that MPI has itself."""
+
+    def __init__(self, ranks: MpiRanks) -> None:
+        self._comm, self._rank = ranks.comm, ranks.rank
+        self.name = "MPI_Alltoall(v)"
+
+    def exchange(self, send: Bytes, recv: Bytes, shard: PerShard) -> None:
+        """All-to-all by MPI_Alltoall, or MPI_Alltoallv where shards are not alike."""
+        if shard.counts is None:
+            self._comm.Alltoall(send, recv)
+            return
+        sent, received = shard.counts[self._rank], shard.counts[:, self._rank]
+        self._comm.Alltoallv([send, sent.tolist()], [recv, received.tolist()])
+
+    def close(self) -> None:
+        """Nothing is held."""

@@ -1,0 +1,392 @@
+"""`alltoall.fft3d` and `alltoall.moe`: programs that an all-to-all decides, checked and timed."""
+
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from os import PathLike
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from alltoall.errors import UsageError
+from alltoall.ir.arrays import Ints
+from alltoall.ir.bandwidth import rate_in_words
+from alltoall.ir.demand import Demand
+from alltoall.ir.messages import Messages
+from alltoall.ir.routes import Routes
+from alltoall.ir.schedule import Schedule
+from alltoall.loading import load
+from alltoall.lp.settings import silent
+from alltoall.runtime.mpiexec import Mpi, find_mpi
+from alltoall.runtime.parts import all_parts, is_spec
+from alltoall.schedules.public import Solver
+from alltoall.schedules.public import schedule as make_schedule
+from alltoall.testbed.namespaces import Bed
+from alltoall.testbed.over_routes import prepared
+from alltoall.testbed.public import bed_for, require_same
+from alltoall.testbed.ranks import KIND, placed
+from alltoall.testbed.settings import BedSettings
+from alltoall.verification import predict
+from alltoall.workloads.fft3d import GATHERED_POINTS
+from alltoall.workloads.fft3d import needed_bytes as fft_bytes
+from alltoall.workloads.launch import (
+    LIBRARY,
+    ExchangeSpec,
+    Launch,
+    WaySpec,
+    library_way,
+    require_memory,
+    run_ranks,
+    schedule_way,
+)
+from alltoall.workloads.moe import needed_bytes as moe_bytes
+from alltoall.workloads.reports import FftReport, MoeReport, MoeRow, Predicted, fft_report
+from alltoall.workloads.router import Router, rows_between, sent_table, skew_statistics
+from alltoall.workloads.slabs import Slabs, parse_grid
+from alltoall.workloads.turns import Turns
+
+BY_ROUTES = "alltoall.testbed.over_routes:ByRoutes"
+"""What makes an exchange along routes in a rank on a testbed."""
+
+Scheduled: TypeAlias = Schedule | Messages | str | PathLike[str]
+"""What a schedule is given as: itself, its messages, the path of either, or a SPEC."""
+
+
+def fft3d(
+    grid: str | int | tuple[int, int, int],
+    *,
+    schedule: Scheduled | None = None,
+    ranks: int | None = None,
+    mpi: str | Mpi | None = None,
+    iterations: int = Turns.iterations,
+    warmup: int = Turns.warmup,
+    seed: int = 0,
+    timeout: float = 600.0,
+    rate: str | None = None,
+    fabric: str | None = None,
+    routes: Sequence[Routes | str | PathLike[str]] | None = None,
+    others: Sequence[WaySpec] = (),
+    progress: Callable[[str], None] = silent,
+) -> FftReport:
+    """Transform a grid over MPI by a schedule and by the library's own all-to-all, in turns.
+
+    Every rank has a slab of planes: it transforms them along two sides and packs them, exchanges
+    them, and transforms what it received along the third. Each of the three steps is timed. What
+    comes out is compared with numpy's `fftn`; above 2 million points with random sums that every
+    point is in. Every shard is compared with what was sent, to the bit. A wrong result, a rank that
+    dies, or a time that is up is a `VerificationError`.
+
+    Args:
+        grid: the side of a cube, or three sides as numbers or as a text such as `"64x48x32"`; sides
+            need not be multiples of the number of ranks, but the first two not less than it.
+        schedule: a `Schedule`, its messages, the path of either, or a SPEC for which one is made;
+            if left out, only the library's own all-to-all is timed.
+        ranks: as many as the schedule has terminals; needed if there is no schedule.
+        mpi: `"mpich"`, `"openmpi"`, the path of an mpiexec, or what starts ranks in its place.
+        iterations: timed repetitions of each way.
+        warmup: repetitions before those.
+        seed: of the numbers in the grid.
+        timeout: seconds after which all ranks are ended.
+        rate: if given, ranks run on a testbed that is made for them, of the schedule's topology,
+            where a link of capacity 1 carries so much, such as `"20mbit"`.
+        fabric: the name of a testbed that exists, for the same.
+        routes: routes on that topology, or files of them: each is a further way on a testbed.
+        others: further ways to move shards, as `workloads.launch` has them.
+        progress: called with a line now and then.
+
+    >>> import alltoall
+    >>> report = alltoall.fft3d("10x9x7", schedule="ring:4", iterations=1)
+    >>> report.ranks, report.checked, [row.way for row in report.rows]
+    (4, 'fftn', ['library', 'schedule'])
+
+    """
+    require_seed(seed)
+    sides, turns = parse_grid(grid), Turns(iterations, warmup)
+    given = None if schedule is None else _opened(schedule, progress)
+    messages = None if given is None else _messages(given)
+    slabs = Slabs(sides, _ranks_of(messages, ranks))
+    require_memory(fft_bytes(slabs, GATHERED_POINTS), slabs.ranks, "take a smaller grid")
+    ways = [library_way("mpi")]
+    if messages is not None:
+        ways.append(schedule_way("mpi", "schedule", [messages]))
+    ways += others
+    # Over slow links it would take longer to gather a grid than all that is measured.
+    gathered = GATHERED_POINTS if rate is None and fabric is None else 0
+    parameters = {"grid": sides, "seed": seed, "gathered_points": gathered}
+    progress(f"{slabs.ranks} ranks at work")
+    launch = Launch("fft3d", parameters, slabs.ranks, ways, turns, timeout)
+    with _where(given, mpi, rate, fabric, routes or ()) as where:
+        found = where.run(launch)
+    return fft_report(slabs, found, where.links)
+
+
+def moe(
+    tokens: int = 1024,
+    *,
+    hidden: int = 256,
+    experts_per_rank: int = 2,
+    top_k: int = 2,
+    skew: float = 1.0,
+    seed: int = 0,
+    on: str = "mpi",
+    schedule: Scheduled | None = None,
+    resolve: bool = False,
+    ranks: int | None = None,
+    mpi: str | Mpi | None = None,
+    iterations: int = Turns.iterations,
+    warmup: int = Turns.warmup,
+    timeout: float = 600.0,
+    rate: str | None = None,
+    fabric: str | None = None,
+    routes: Sequence[Routes | str | PathLike[str]] | None = None,
+    others: Sequence[WaySpec] = (),
+    progress: Callable[[str], None] = silent,
+) -> MoeReport:
+    """Send tokens to their experts and back, by a schedule and by the runtime's own all-to-all.
+
+    A router of a given skew decides how many tokens go from each rank to each other. The ways, in
+    turns: the runtime's own uneven all-to-all; the schedule as a template, whatever the counts; and
+    schedules solved for the very counts, there and back. Every rank compares its result with what
+    it computes for its tokens alone, and every shard with what was sent, to the bit. A wrong
+    result, a rank that dies, or a time that is up is a `VerificationError`.
+
+    Args:
+        tokens: of every rank.
+        hidden: numbers of a token, of four bytes each.
+        experts_per_rank: how many experts each rank has.
+        top_k: how many experts each token goes to.
+        skew: the sigma of the lognormal popularity of experts; 0 makes all alike.
+        seed: of tokens, router and experts.
+        on: `"mpi"`, or `"torch"` with gloo.
+        schedule: a `Schedule`, its messages, the path of either, or a SPEC for which one is made;
+            if left out, only the runtime's own all-to-all is timed.
+        resolve: also solve for the counts, on the topology of the schedule.
+        ranks: as many as the schedule has terminals; needed if there is no schedule.
+        mpi: `"mpich"`, `"openmpi"`, the path of an mpiexec, or what starts ranks in its place.
+        iterations: timed repetitions of each way.
+        warmup: repetitions before those.
+        timeout: seconds after which all ranks are ended.
+        rate: if given, ranks run on a testbed that is made for them, of the schedule's topology,
+            where a link of capacity 1 carries so much, such as `"20mbit"`.
+        fabric: the name of a testbed that exists, for the same.
+        routes: routes on that topology, or files of them: each is a further way on a testbed.
+        others: further ways to move shards, as `workloads.launch` has them.
+        progress: called with a line now and then.
+
+    >>> import alltoall
+    >>> report = alltoall.moe(64, hidden=8, schedule="ring:4", iterations=1)
+    >>> [(row.way, row.error) for row in report.rows], report.skew["rank_max_over_mean"] > 1
+    ([('library', 0.0), ('template', 0.0)], True)
+
+    """
+    require_seed(seed)
+    turns = Turns(iterations, warmup)
+    given = None if schedule is None else _opened(schedule, progress)
+    template = None if given is None else _messages(given)
+    count = _ranks_of(template, ranks)
+    router = Router(count, tokens, hidden, experts_per_rank, top_k, skew, seed)
+    require_memory(moe_bytes(router), count, "take fewer tokens, or fewer numbers of each")
+    table = sent_table(router)
+    demands = Demands.of(rows_between(router, table))
+    known: dict[str, dict[str, Any]] = {}
+    ways = [library_way(on)]
+    if template is not None:
+        ways.append(schedule_way(on, "template", [template]))
+        known["template"] = _predictions([given, given], demands)
+    prepared = None
+    if resolve:
+        prepared, schedules, seconds = _resolved(given, demands, progress)
+        ways.append(schedule_way(on, "resolved", [all_parts(each) for each in schedules]))
+        known["resolved"] = _predictions(schedules, demands) | {"solve_seconds": seconds}
+    progress(f"{count} ranks at work")
+    launch = Launch("moe", router.plain(), count, [*ways, *others], turns, timeout, on)
+    with _where(given, mpi, rate, fabric, routes or ()) as where:
+        found = where.run(launch)
+    rows = tuple(MoeRow(**row, **known.get(row["way"], {})) for row in found["rows"])
+    return MoeReport(
+        runtime=found["runtime"],
+        on=on,
+        links=where.links,
+        ranks=count,
+        tokens=tokens,
+        hidden=hidden,
+        experts_per_rank=experts_per_rank,
+        top_k=top_k,
+        skew={"sigma": skew, **skew_statistics(router, table)},
+        rows=rows,
+        speedups={row.way: rows[0].seconds / row.seconds for row in rows[1:]},
+        prepare_seconds=prepared,
+    )
+
+
+class Where(NamedTuple):
+    """Where ranks run: what links are emulated there, if any are, and what runs them."""
+
+    links: str | None
+    run: Callable[[Launch], dict[str, Any]]
+
+
+@contextmanager
+def _where(
+    given: Schedule | Messages | None,
+    mpi: str | Mpi | None,
+    rate: str | None,
+    fabric: str | None,
+    routes: Sequence[Routes | str | PathLike[str]],
+) -> Iterator[Where]:
+    """Give the place for a workload: this machine as it is, or a testbed."""
+    if rate is None and fabric is None:
+        if routes:
+            raise UsageError("routes without a testbed to keep them on their paths; give --rate")
+        yield Where(None, lambda launch: run_ranks(launch, mpi))
+        return
+    schedule = given if isinstance(given, Schedule) else None
+    topology = None if schedule is None else schedule.problem.topology
+    with bed_for(topology, BedSettings(rate or BedSettings.rate, fabric), "the workload") as bed:
+        if schedule is not None:
+            require_same(bed, schedule, "the schedule")
+        speed = rate_in_words(bed.plan.bytes_per_second)
+        links = f"{bed.plan.topology.name}, links of {speed}"
+        steered = {_called(each, index): _routes(each) for index, each in enumerate(routes)}
+        yield Where(links, lambda launch: _on_bed(launch, bed, mpi, steered))
+
+
+def _called(routes: Routes | str | PathLike[str], index: int) -> str:
+    """Name a way along routes: by its file, without what tells its format."""
+    if isinstance(routes, Routes):
+        return f"routes {index + 1}"
+    return Path(routes).name.partition(".")[0]
+
+
+def _routes(given: Routes | str | PathLike[str]) -> Routes:
+    found = given if isinstance(given, Routes) else load(Path(given))
+    if not isinstance(found, Routes):
+        raise UsageError(f"{given}: a {type(found).__name__}; expected saved routes")
+    return found
+
+
+def _on_bed(
+    launch: Launch, bed: Bed, mpi: str | Mpi | None, routes: Mapping[str, Routes]
+) -> dict[str, Any]:
+    """Run the ways of a workload on a testbed: the library's own by a network, others by links."""
+    if launch.on != "mpi":
+        raise UsageError(f"a workload over {launch.on} on a testbed; expected --on mpi")
+    chosen = mpi if isinstance(mpi, Mpi) else find_mpi(mpi or KIND)
+    rows: list[Any] = []
+    found: dict[str, Any] = {}
+    for scheduled in (False, True):
+        ways = [way for way in launch.ways if (way.name != LIBRARY) == scheduled]
+        if ways:
+            found = run_ranks(replace(launch, ways=ways), placed(chosen, bed, scheduled))
+            rows += found["rows"]
+    for name, each in routes.items():
+        with tempfile.TemporaryDirectory(prefix="alltoall-") as folder:
+            options = prepared(bed, each, Path(folder))
+            way = WaySpec(name, [ExchangeSpec(BY_ROUTES, options)])
+            found = run_ranks(replace(launch, ways=[way]), placed(chosen, bed, scheduled=True))
+        rows += found["rows"]
+    return {**found, "rows": rows}
+
+
+def _predictions(
+    schedules: Sequence[Schedule | Messages | None], demands: "Demands"
+) -> dict[str, Any]:
+    """Return what schedules take there and back; nothing of messages, which name no links."""
+    both = zip(("predicted_dispatch", "predicted_combine"), schedules, demands, strict=True)
+    found: dict[str, Any] = {}
+    for key, schedule, demand in both:
+        if isinstance(schedule, Schedule) and demand is not None:
+            report = predict(schedule, demand)
+            found[key] = Predicted(
+                report.template_time, report.template_bound, report.template_loss
+            )
+    return found
+
+
+def _resolved(
+    given: Schedule | Messages | None, demands: "Demands", progress: Callable[[str], None]
+) -> tuple[float, list[Schedule], float]:
+    """Return how long it took to get ready to solve, schedules there and back, and their time."""
+    if not isinstance(given, Schedule) or demands.there is None or demands.back is None:
+        raise UsageError(
+            "nothing to solve again; expected a schedule, which has the topology to solve on "
+            "(messages have none), and tokens that go to other ranks"
+        )
+    started = time.perf_counter()
+    progress("getting ready to solve")
+    solver = Solver(given.problem.topology)
+    prepared = time.perf_counter()
+    progress("solving")
+    schedules = [solver.schedule(each) for each in (demands.there, demands.back)]
+    return prepared - started, schedules, time.perf_counter() - prepared
+
+
+class Demands(NamedTuple):
+    """What ranks send each other there and back, in shards of mean size; None if nothing."""
+
+    there: Demand | None
+    back: Demand | None
+
+    @classmethod
+    def of(cls, rows: Ints) -> "Demands":
+        """Return the demands of so many rows between ranks."""
+        between = np.where(np.eye(len(rows), dtype=np.bool_), 0, rows)
+        if not between.any():
+            return cls(None, None)
+        shards = between / (between.sum() / (len(rows) * (len(rows) - 1)))
+        return cls(Demand(len(rows), shards), Demand(len(rows), shards.T))
+
+
+def _opened(given: Scheduled, progress: Callable[[str], None]) -> Schedule | Messages:
+    """Return a schedule or messages: as given, read from a file, or made for a SPEC."""
+    if isinstance(given, Schedule | Messages):
+        return given
+    if is_spec(given):
+        return make_schedule(str(given), progress=progress)
+    found = load(Path(given))
+    if not isinstance(found, Schedule | Messages):
+        raise UsageError(
+            f"{given}: a {type(found).__name__}; expected a schedule, or the messages that it was "
+            "lowered to"
+        )
+    return found
+
+
+def _messages(work: Schedule | Messages) -> Messages:
+    """Return messages that all pairs of ranks can send by."""
+    found = all_parts(work)
+    counts = found.chunks.counts
+    if counts is not None and np.count_nonzero(counts == 0) > np.count_nonzero(
+        np.diag(counts) == 0
+    ):
+        raise UsageError(
+            "the schedule has no chunks for some pairs of ranks, and in a workload all pairs may "
+            "have something to send; expected a schedule of the uniform all-to-all"
+        )
+    return found
+
+
+def _ranks_of(messages: Messages | None, ranks: int | None) -> int:
+    if messages is None:
+        if ranks is None or ranks < 1:
+            raise UsageError(
+                f"{'no' if ranks is None else ranks} ranks and no schedule; expected a schedule, "
+                "or how many ranks are to use the library's own all-to-all"
+            )
+        return ranks
+    found = len(messages.ranks)
+    if ranks is not None and ranks != found:
+        raise UsageError(
+            f"a schedule for {found} ranks, one per terminal, and {ranks} were asked for; leave "
+            f"out the number, or ask for {found}"
+        )
+    return found
+
+
+def require_seed(seed: int) -> None:
+    """Refuse a seed that no generator takes."""
+    if not 0 <= seed < 2**63:
+        raise UsageError(f"seed {seed}; expected 0 or more, below 2**63")
