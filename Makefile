@@ -4,10 +4,10 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
-BUILD := hatchling editables
+BUILD := scikit-build-core nanobind ninja build
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint types tests fuzz mutants docs outputs results bench dist lock clean
+.PHONY: help setup core demo test lint types tests fuzz mutants docs outputs results bench dist lock clean
 
 help:  ## list the commands
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -26,6 +26,9 @@ $(READY): pyproject.toml constraints.txt
 	@touch $@
 
 setup: $(READY)  ## create the virtual environment and install everything into it
+
+core: $(READY)  ## build the compiled core again, after a change of its sources
+	$(BIN)/python $(PIP_INSTALL) -c constraints.txt --no-build-isolation --no-deps -e .
 
 demo: $(READY)  ## install, then go from topologies to proofs, files, and an unchanged MPI program
 	$(BIN)/alltoall solve torus:3x3x3 --host-bandwidth 4 --link-bandwidth 25Gbps
@@ -78,8 +81,8 @@ bench: $(READY)  ## link against decomposed, as a ratio over N
 dist: export SOURCE_DATE_EPOCH := $(shell git log -1 --format=%ct)
 dist: $(READY)  ## build sdist and wheel in dist/, twice, and compare them to the byte
 	rm -rf dist out/dist
-	$(BIN)/python -m hatchling build -d dist
-	$(BIN)/python -m hatchling build -d out/dist
+	$(BIN)/python -m build --no-isolation --outdir dist
+	$(BIN)/python -m build --no-isolation --outdir out/dist
 	diff -r dist out/dist
 	sha256sum dist/*
 

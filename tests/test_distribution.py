@@ -17,7 +17,10 @@ DATE = "1700000000"
 
 def _built(where: Path, target: str) -> Path:
     """Build a distribution as `make dist` does, and return its file."""
-    command = [sys.executable, "-m", "hatchling", "build", "-d", str(where), "-t", target]
+    command = [
+        *(sys.executable, "-m", "build", "--no-isolation", f"--{target}", "--outdir", str(where)),
+        *(() if target == "sdist" else (f"-Cbuild-dir={where.parent / 'build'}",)),
+    ]
     dated = {**os.environ, "SOURCE_DATE_EPOCH": DATE}
     subprocess.run(command, cwd=ROOT, env=dated, check=True, capture_output=True)
     [found] = where.iterdir()
@@ -44,6 +47,8 @@ def test_the_wheel_has_the_package_and_what_it_compiles(tmp_path: Path) -> None:
         [metadata] = [name for name in names if name.endswith("METADATA")]
         said = wheel.read(metadata).decode()
     assert "alltoall/py.typed" in names
+    core = [Path(name).name.split(".")[0] for name in names if name.startswith("alltoall/core/")]
+    assert sorted(core) == ["__init__", "_core", "_core"]  # Python, the extension and its types
     assert any(
         name.startswith("alltoall/runtime/engine/") and name.endswith(".c") for name in names
     )

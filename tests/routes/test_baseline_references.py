@@ -12,9 +12,10 @@ from alltoall.check.routes import check_routes
 from alltoall.errors import InputError
 from alltoall.ir.routes import Routes
 from alltoall.paths.candidates import candidate_paths
-from alltoall.routes.baselines import BASELINES, balance
-from alltoall.routes.baselines.balance import balanced_choice
+from alltoall.placing.listed import ListedChunks, pick_paths
+from alltoall.routes.baselines import BASELINES
 from alltoall.routes.baselines.ewsp import route_ewsp
+from alltoall.routes.baselines.ilp import STEEPNESS_BY_ROUND
 from alltoall.settings import RouteSettings
 from alltoall.topologies.properties import hop_distances
 
@@ -226,7 +227,7 @@ def test_ewsp_lists_every_shortest_path_once(name: str) -> None:
 
 
 def balanced(problem: Problem, seed: int) -> list[int]:
-    """Return the choice of `balance`, by its definition, and plainly."""
+    """Return the choice of `pick_paths`, by its definition, and plainly."""
     paths = candidate_paths(problem, RouteSettings())
     pair = paths.source * problem.demand.terminals + paths.destination
     first = np.append(np.flatnonzero(np.diff(pair, prepend=-1)), paths.count)
@@ -238,7 +239,7 @@ def balanced(problem: Problem, seed: int) -> list[int]:
     hops = np.array([len(links[each]) for each in first[:-1]])
     scale = (hops * amount).sum() / capacity.sum()
     order = np.random.default_rng(seed).permutation(len(amount))
-    for sharpness in balance.SHARPNESS_BY_ROUND:
+    for sharpness in STEEPNESS_BY_ROUND:
         rate = sharpness / (capacity * scale)
 
         def raised(path: int, size: float, rate: np.ndarray = rate) -> float:
@@ -272,5 +273,6 @@ def test_the_quick_choice_is_that_of_its_definition(name: str) -> None:
     pair = paths.source * problem.demand.terminals + paths.destination
     first = np.append(np.flatnonzero(np.diff(pair, prepend=-1)), paths.count)
     amount = demand_of(problem).ravel()[pair[first[:-1]]]
-    found = balanced_choice(paths.start, paths.link, first, amount, problem.topology.capacity, 3)
+    chunks = ListedChunks(paths.start, paths.link, first[:-1], first[1:], amount)
+    found = pick_paths(chunks, problem.topology.capacity, STEEPNESS_BY_ROUND, 3)
     assert found.tolist() == balanced(problem, 3)

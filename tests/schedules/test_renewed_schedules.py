@@ -17,7 +17,7 @@ from alltoall.ir.paths import NOTHING
 from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes
 from alltoall.ir.schedule import Schedule
-from alltoall.paths.any_path import Chunks, Table
+from alltoall.placing.chunks import Chunks, Table
 from alltoall.routes.weights import routes_from_weights
 from alltoall.schedules.methods import find_schedule
 from alltoall.schedules.orders import order_by_list

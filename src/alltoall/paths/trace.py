@@ -6,8 +6,8 @@ from numba import njit
 from alltoall.ir.arrays import Floats, Ints
 from alltoall.ir.paths import NOTHING
 from alltoall.ir.topology import Topology
-from alltoall.paths.any_path import Chunks
 from alltoall.paths.shortest import Adjacency
+from alltoall.placing.chunks import Chunks
 
 
 def trace_paths(graph: Topology, chunks: Chunks, volumes: Floats, row: Ints, hops: int) -> Ints:

@@ -3,7 +3,7 @@
 That is what InfiniBand switches and most cards have room for: routes to a terminal form a tree that
 leads to it. The trees of `sssp` are a beginning. Then one node after the other changes the link by
 which it sends on to one terminal, with all that it passes on, if that lowers the potential of
-`best_response`, which grows steeper from pass to pass. A link that leads back to the node is none
+`placing.place`, which grows steeper from pass to pass. A link that leads back to the node is none
 of the choices, so trees stay trees. `deadlock_free.tables` does the same within one layer.
 
 A pass costs, for every node and terminal, a walk to the terminal over each of the node's links.
@@ -20,9 +20,9 @@ from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes
 from alltoall.ir.topology import Topology
 from alltoall.paths.shortest import Adjacency
+from alltoall.placing.place import LAST_STEEPNESS, PlacementParams
 from alltoall.routes.baselines.sssp import sssp_tables
 from alltoall.routes.baselines.tables import routes_from_tables
-from alltoall.routes.best_response import FIRST_STEEPNESS, LAST_STEEPNESS
 from alltoall.routes.table_loops import Fabric, Tables, Turns, fill_tables, respond
 from alltoall.settings import RouteSettings
 
@@ -92,8 +92,8 @@ class Spreading:
     def _steepnesses(self, goal: float) -> Floats:
         mean = float(self.demand[self.demand > 0].mean())
         fit = goal * float(self.problem.topology.capacity.mean()) / mean
-        last = min(LAST_STEEPNESS, max(10 * FIRST_STEEPNESS, fit))
-        return np.geomspace(FIRST_STEEPNESS, last, TREE_PASSES)
+        last = min(LAST_STEEPNESS, max(10 * PlacementParams.first, fit))
+        return np.geomspace(PlacementParams.first, last, TREE_PASSES)
 
 
 def fabric_of(topology: Topology) -> Fabric:

@@ -3,7 +3,7 @@
 The routes of a phase run together, the phases one after the other, and a phase lasts as long as its
 busiest link needs. Each route goes to one of K phases so that the sum of these times stays within a
 stated loss of the time of all routes at once. Every phase gets an equal part of that as its budget,
-in whole chunks if that can be, and the routes negotiate until all budgets hold (`paths.listed`).
+in whole chunks if that can be, and the routes negotiate until all budgets hold (`placing.listed`).
 Then routes move, within the budgets, to where their source has fewer flows.
 """
 
@@ -19,10 +19,10 @@ from alltoall.errors import InputError, UsageError
 from alltoall.ir.arrays import Floats, Ints, frozen
 from alltoall.ir.routes import Routes
 from alltoall.lp.settings import never
-from alltoall.paths.listed import (
+from alltoall.placing.listed import (
     UNPLACED,
+    Choice,
     ListedChunks,
-    Placement,
     first_found,
     negotiate_listed,
     phase_loads,
@@ -69,7 +69,7 @@ class Phases:
         used = phase_loads(
             self.routes.problem.topology,
             _items(self.routes),
-            Placement(np.arange(self.routes.count), self.phase),
+            Choice(np.arange(self.routes.count), self.phase),
             self.count,
         )
         return frozen(used.max(axis=1), np.float64)
@@ -159,7 +159,7 @@ def _try(routes: Routes, phases: int, loss: float, late: Late) -> Phases | None:
     if phases == 1:
         return _all_at_once(routes)
     items = _items(routes)
-    nowhere = Placement(np.arange(routes.count), np.full(routes.count, UNPLACED))
+    nowhere = Choice(np.arange(routes.count), np.full(routes.count, UNPLACED))
     tries = min(MOST_ORDERS_TRIED, max(1, PLACES_TRIED // (routes.count * phases)))
     for budget in _budgets(routes, phases, loss):
         for seed in range(tries):
@@ -206,7 +206,7 @@ def _own_time(routes: Routes) -> Floats:
     return np.asarray(routes.weight / narrowest, dtype=np.float64)
 
 
-def _evened(routes: Routes, places: Placement, budget: Floats) -> Ints:
+def _evened(routes: Routes, places: Choice, budget: Floats) -> Ints:
     """Return phases with fewer flows of a source at once, still within the budgets."""
     topology = routes.problem.topology
     phase = np.array(places.phase)

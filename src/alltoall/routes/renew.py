@@ -3,7 +3,7 @@
 Links or nodes are gone, and what led over them has to move. Moving only that is a repair, and a bad
 one where links were full: the node that lost a link is a bottleneck, and what others send through
 it had better go elsewhere. So the displaced routes take the cheapest paths, and then all routes
-respond to prices for some passes (`best_response`), from where they are, until their time is
+respond to prices for some passes (`placing.place`), from where they are, until their time is
 within the gap of the bound. That is the best of the last lengths, which prove something on any
 graph, of the links at each node that lost one, and of the prices on the way; where it leaves more
 than the gap, some steps of the first-order method raise it.
@@ -27,9 +27,10 @@ from alltoall.ir.paths import NOTHING, Paths
 from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes
 from alltoall.ir.topology import Topology
-from alltoall.paths.any_path import Chunks, Table
 from alltoall.paths.shortest import shortest_distances
-from alltoall.routes.best_response import respond_from
+from alltoall.placing.chunks import Chunks, Table
+from alltoall.placing.network import any_path, no_path
+from alltoall.placing.place import Placement, PlacementParams, place
 from alltoall.routes.by_destination import METHOD as BY_DESTINATION
 from alltoall.routes.single import COARSE_BOUND_GAP
 from alltoall.routes.weights import routes_from_weights
@@ -37,6 +38,9 @@ from alltoall.settings import SolveSettings
 
 DETOUR_HOPS = 6
 """How many more hops than the longest of the last routes a new one may have."""
+
+RENEWING_STEEPNESS = 20.0
+"""The first steepness where most chunks are well placed already."""
 
 RENEWING_PASSES = (15, 30)
 """Passes of responses while prices grow steeper: few mostly do, and if not, more of them follow."""
@@ -103,17 +107,44 @@ def _responded(
     """Return the time if only what has no path moves, paths after all respond, and their proof."""
     repaired = 0.0
     for passes in RENEWING_PASSES:
-        placed, table, charged = respond_from(
-            problem.topology, cut, table, proof.bound, passes, settings
-        )
+        placed = _place_from(problem.topology, cut, table, proof.bound, passes, settings)
+        table = placed.table
         # Of the second round these are the paths that it begins with.
-        repaired = repaired or _time(problem, Paths.from_table(*ends, placed), cut.size)
-        proof = certify(problem, [proof.lengths, *_means(charged)])
+        repaired = repaired or _time(problem, Paths.from_table(*ends, placed.repaired), cut.size)
+        proof = certify(problem, [proof.lengths, *_means(placed.prices)])
         paths = Paths.from_table(*ends, table)
         proof = _raised(problem, paths, cut.size, proof, settings)
         if _time(problem, paths, cut.size) <= proof.bound * (1 + settings.gap):
             break
     return repaired, table, proof
+
+
+def _place_from(
+    topology: Topology,
+    cut: Chunks,
+    table: Table,
+    bound: float,
+    rounds: int,
+    settings: SolveSettings,
+) -> Placement:
+    """Place chunks from where they are, within the gap of a bound."""
+
+    def report(index: int, time: float) -> None:
+        settings.report(f"moving routes: pass {index}, {time / bound - 1:.2%} above the bound")
+
+    params = PlacementParams(first=RENEWING_STEEPNESS, rounds=rounds, threads=settings.workers)
+    placed = place(
+        any_path(topology),
+        cut,
+        bound * (1 + settings.gap),
+        params,
+        table,
+        settings.out_of_time,
+        report,
+    )
+    if placed is None:
+        raise no_path(topology)
+    return placed
 
 
 def _time(problem: Problem, paths: Paths, size: Floats) -> float:

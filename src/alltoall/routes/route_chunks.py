@@ -1,6 +1,7 @@
 """All chunks of some routes, and the search for paths on which they keep a time.
 
-A chunk takes one of the paths of its pair (`paths.listed`), or any path at all (`paths.negotiate`).
+A chunk takes one of the paths of its pair (`placing.listed`), or any path at all
+(`placing.negotiate`).
 """
 
 import math
@@ -12,8 +13,10 @@ from alltoall.ir.arrays import Floats, Ints
 from alltoall.ir.chunks import chunks_of
 from alltoall.ir.paths import Paths
 from alltoall.ir.routes import Routes
-from alltoall.paths.any_path import Chunks, negotiate
-from alltoall.paths.listed import ListedChunks, Placement, negotiate_listed, phase_loads
+from alltoall.placing.chunks import Chunks
+from alltoall.placing.listed import Choice, ListedChunks, negotiate_listed, phase_loads
+from alltoall.placing.negotiate import negotiate
+from alltoall.placing.network import any_path
 from alltoall.routes.weights import routes_from_weights
 from alltoall.settings import Late
 
@@ -80,7 +83,7 @@ class RouteChunks:
             self.paths.start, self.paths.link, self.first[owner], after[owner], self.size
         )
 
-    def rounded(self) -> Placement:
+    def rounded(self) -> Choice:
         """Give every path its whole chunks, and those left over to the largest remainders."""
         ideal = self.weight / self.demand[self.row] * self.counts[self.row]
         whole = np.floor(ideal + NEARLY_WHOLE).astype(np.int64)
@@ -89,9 +92,9 @@ class RouteChunks:
         rank = np.arange(len(order)) - self.first[self.row]
         whole[order] += rank < left[self.row]
         path = np.repeat(np.arange(len(whole)), whole)
-        return Placement(path, np.zeros(len(path), dtype=np.int64))
+        return Choice(path, np.zeros(len(path), dtype=np.int64))
 
-    def targets(self, first: Placement) -> tuple[float, float, int]:
+    def targets(self, first: Choice) -> tuple[float, float, int]:
         """Return the time without a loss, a step from there, and the steps below the first try."""
         worst = self.time(first)
         least, unit = self.routes.time, 0.0
@@ -102,11 +105,11 @@ class RouteChunks:
         step = max(unit, span / TIMES_TOLD_APART, 1e-12 * worst)
         return least, step, math.ceil(span / step * (1 - 1e-9)) - 1
 
-    def time(self, places: Placement) -> float:
+    def time(self, places: Choice) -> float:
         """Return the largest load over capacity of chunks in their places."""
         return float(phase_loads(self.problem.topology, self.items, places, 1).max())
 
-    def on_own_paths(self, first: Placement, target: float) -> Placement | None:
+    def on_own_paths(self, first: Choice, target: float) -> Choice | None:
         """Return places on the pairs' own paths within a time, if they are found."""
         budget = np.array([target * (1 + 1e-12)])
         tries = (
@@ -117,28 +120,28 @@ class RouteChunks:
         )
         return next((places for places in tries if places is not None), None)
 
-    def on_any_paths(self, first: Placement, target: float) -> Routes | None:
+    def on_any_paths(self, first: Choice, target: float) -> Routes | None:
         """Return routes over any paths within a time, if they are found."""
         topology = self.problem.topology
         ends = (self.paths.source[first.path], self.paths.destination[first.path])
         chunks = Chunks(topology.terminals[ends[0]], topology.terminals[ends[1]], self.size)
-        budget = target * topology.capacity * (1 + 1e-12)
+        budget, network = target * topology.capacity * (1 + 1e-12), any_path(topology)
         for seed in range(min(REROUTING_TRIES, max(1, REROUTED_CHUNKS // len(self.size)))):
             if self.late():
                 break
             table, fits = negotiate(
-                topology, chunks, self._table(first), budget, REROUTING_ROUNDS, seed, self.late
+                network, chunks, self._table(first), budget, REROUTING_ROUNDS, seed, self.late
             )
             if fits:
                 return self._merged(Paths.from_table(*ends, table), self.size)
         return None
 
-    def _table(self, places: Placement) -> Ints:
+    def _table(self, places: Choice) -> Ints:
         """Return the links of every chunk, a row each, with room for longer paths."""
         room = min(self.problem.topology.nodes, 2 * int(self.paths.hops.max()) + 4)
         return self.paths.table(room)[places.path]
 
-    def as_routes(self, places: Placement) -> Routes:
+    def as_routes(self, places: Choice) -> Routes:
         """Return a route per path that carries chunks, in the layer of that path."""
         weight = np.bincount(places.path, self.size, self.paths.count).astype(np.float64)
         used = np.flatnonzero(weight)

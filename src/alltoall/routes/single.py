@@ -1,7 +1,7 @@
 """`single` and `few`: near-optimal routing with one route per pair, or a handful.
 
 A shard is cut into C equal chunks, each on one route (C = 1 for `single`), so a pair has at most C
-routes. The chunks are spread over all paths by best responses to prices (`best_response`), which
+routes. The chunks are spread over all paths by best responses to prices (`placing.place`), which
 comes within a chunk or two per link of the certified bound, rounded up to what whole chunks can
 reach.
 
@@ -25,12 +25,14 @@ from alltoall.ir.paths import Paths
 from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes
 from alltoall.ir.topology import Topology
-from alltoall.paths.any_path import Chunks, Table, negotiate
 from alltoall.paths.trace import trace_paths
-from alltoall.routes.best_response import best_response_paths
+from alltoall.placing.chunks import Chunks, Table
+from alltoall.placing.negotiate import negotiate
+from alltoall.placing.network import any_path, no_path
+from alltoall.placing.place import PlacementParams, place
 from alltoall.routes.by_destination import route_by_destination
 from alltoall.routes.weights import routes_from_weights
-from alltoall.settings import RouteSettings
+from alltoall.settings import RouteSettings, SolveSettings
 
 ROUNDS_PER_TARGET = 200
 """Rounds of negotiation for one try."""
@@ -108,10 +110,24 @@ def spread_chunks(
     goal = max(enough, next(_targets(problem, flow.bound, chunks)))
     above = goal / flow.bound - 1
     settings.solve.report(f"{method}: {chunks} per pair, aiming at {above:.2%} above the bound")
-    table = best_response_paths(problem.topology, cut, goal, settings.solve)
+    table = _best_response(problem.topology, cut, goal, settings.solve)
     if len(cut.start) > negotiable or _time(problem.topology, cut, table) <= enough:
         return table
     return _negotiated(flow, chunks, cut, table, settings)
+
+
+def _best_response(topology: Topology, cut: Chunks, goal: float, settings: SolveSettings) -> Table:
+    """Return a path per chunk by best responses to link prices."""
+
+    def report(index: int, time: float) -> None:
+        settings.report(f"spreading chunks: pass {index}, {time / goal - 1:.2%} above the goal")
+
+    few = len(np.unique(cut.start)) <= sizes.FRESH_PRICE_SOURCES
+    params = PlacementParams(rounds=100 if few else 40, threads=settings.workers)
+    placed = place(any_path(topology), cut, goal, params, late=settings.out_of_time, report=report)
+    if placed is None:
+        raise no_path(topology)
+    return placed.table
 
 
 def _negotiated(
@@ -122,7 +138,7 @@ def _negotiated(
     They start where they are and, in turn, on the paths of the flow: neither is always better.
     """
     topology = flow.problem.topology
-    reached = _time(topology, cut, table) * (1 - 1e-9)
+    network, reached = any_path(topology), _time(topology, cut, table) * (1 - 1e-9)
     tries = min(ORDERS_PER_TARGET, sizes.NEGOTIATED_CHUNKS // len(cut.start))
     starts = [table] if tries == 0 else [*_flow_paths(flow, cut, table.shape[1]), table]
     for target in _targets(flow.problem, flow.bound, chunks):
@@ -136,7 +152,7 @@ def _negotiated(
                 return table
             start, seed = starts[attempt % len(starts)], settings.seed + attempt
             paths, fits = negotiate(
-                topology, cut, start, budget, ROUNDS_PER_TARGET, seed, settings.solve.out_of_time
+                network, cut, start, budget, ROUNDS_PER_TARGET, seed, settings.solve.out_of_time
             )
             if fits:
                 return paths

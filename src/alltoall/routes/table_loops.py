@@ -14,8 +14,10 @@ from numba import njit
 
 from alltoall.ir.arrays import Floats, Ints
 from alltoall.ir.paths import NOTHING
-from alltoall.routes.best_response_loops import LARGEST_PRICE_EXPONENT
 from alltoall.routes.layers.dependencies import Flags, insert_turn
+
+LARGEST_PRICE_EXPONENT = 300.0
+"""Beyond this a price is out of the question anyway, and sums of it must not overflow."""
 
 
 class Fabric(NamedTuple):

@@ -18,7 +18,7 @@ from alltoall.ir.arrays import Ints
 from alltoall.ir.paths import Paths
 from alltoall.ir.routes import Routes
 from alltoall.lp.solve import solve_program
-from alltoall.paths.listed import first_found
+from alltoall.placing.listed import first_found
 from alltoall.routes.exact import fewest_chunks
 from alltoall.routes.pmcf import path_program
 from alltoall.routes.route_chunks import RouteChunks

@@ -13,8 +13,8 @@ from alltoall.ir.paths import Paths
 from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes
 from alltoall.lp.settings import never
-from alltoall.paths.any_path import Chunks as CutChunks
-from alltoall.paths.any_path import Table
+from alltoall.placing.chunks import Chunks as CutChunks
+from alltoall.placing.chunks import Table
 from alltoall.routes.route_chunks import RouteChunks
 from alltoall.routes.single import spread_chunks
 from alltoall.schedules.chunk_numbers import mean_shard

@@ -30,8 +30,10 @@ from alltoall.ir.routes import Routes
 from alltoall.ir.schedule import Schedule
 from alltoall.ir.topology import Topology
 from alltoall.ir.units import normal_units, shard_unit
-from alltoall.paths.any_path import Chunks, Table
-from alltoall.routes.best_response import LAST_STEEPNESS, quick_paths
+from alltoall.placing.chunks import Chunks, Table
+from alltoall.placing.network import any_path, no_path
+from alltoall.placing.place import LAST_STEEPNESS
+from alltoall.placing.quick import place_quickly
 from alltoall.routes.weights import routes_from_weights
 from alltoall.schedules.orders import Ordered, order_by_list
 from alltoall.schedules.placed import Placed, per_shard, place_all
@@ -130,8 +132,12 @@ class Resolver:
             nonlocal lengths
             passes = min(MOST_PASSES, round(finer * PASSES / self.loss**0.5))
             steepness = min(LAST_STEEPNESS, max(10.0, PRICE_STEEPNESS / self.loss))
-            table, lengths = quick_paths(self.problem.topology, cut, steepness, passes, TOGETHER)
-            return table
+            network = any_path(self.problem.topology)
+            found = place_quickly(network, cut, steepness, passes, TOGETHER)
+            if found is None:
+                raise no_path(self.problem.topology)
+            lengths = found.lengths
+            return found.table
 
         return place_all(self.problem, chunks, spread), lengths
 

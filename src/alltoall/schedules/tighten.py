@@ -1,11 +1,11 @@
 """Local repair of an order: last steps are dropped while all chunks find room in the others.
 
-List scheduling keeps chunks on their paths. Where few pairs send much over long ways, that costs:
-the links at the end of such ways idle until the first chunk comes, those at the beginning while the
-last one goes on. So here the chunks negotiate (`paths.negotiate`) for links and steps at once. They
-begin where a list of short steps has put them, the steps last as long as they do there, and some of
-the last ones are gone: as many as would be good enough at first, and then, by halves, as many as
-all chunks can do without.
+List scheduling keeps chunks on their paths. Where few pairs send much over long paths, that costs:
+the links at the end of such a path idle until the first chunk comes, those at its beginning while
+the last one goes on. So the chunks negotiate (`placing.negotiate`) for links and steps at once.
+They begin where a list of short steps has put them, and the steps last as long as they do there.
+Some of the last steps are gone: as many as would be good enough at first, then, by bisection, as
+many as all chunks can do without.
 """
 
 from dataclasses import replace
@@ -15,7 +15,9 @@ import numpy as np
 from alltoall.flows import sizes
 from alltoall.ir.arrays import Floats, Ints, inner_index
 from alltoall.ir.paths import NOTHING, Paths
-from alltoall.paths.any_path import Budgets, Chunks, negotiate
+from alltoall.placing.chunks import Chunks
+from alltoall.placing.negotiate import negotiate
+from alltoall.placing.network import in_steps
 from alltoall.schedules.detours import without_detours
 from alltoall.schedules.expansion import Expansion
 from alltoall.schedules.orders import Ordered, order_by_list
@@ -81,23 +83,23 @@ def within(
     ends = (expansion.starts[placed.paths.source], expansion.ends[placed.paths.destination])
     shared = len(durations) * topology.links
     free = np.full(expansion.graph.links - expansion.timed_links, shared)
-    budgets = Budgets(
-        np.concatenate((np.arange(expansion.timed_links) % shared, free)),
-        np.ones(shared),
-        np.outer(durations, topology.capacity).ravel(),
-        float(np.median(placed.size)),
-    )
+    budget = np.outer(durations, topology.capacity).ravel()
+    link_class = np.concatenate((np.arange(expansion.timed_links) % shared, free))
     paths, fits = negotiate(
-        expansion.graph,
+        in_steps(expansion.graph, expansion.steps, topology.links, link_class, budget),
         Chunks(*ends, placed.size),
         _timed_paths(start, expansion),
-        budgets,
+        budget,
         rounds,
         0,
         late,
-        (expansion.steps, topology.links),
+        grain=float(np.median(placed.size)),
     )
-    return _ordered(placed, steps, without_detours(expansion, paths)) if fits else None
+    return (
+        _ordered(placed, steps, without_detours(expansion, paths.astype(np.int64)))
+        if fits
+        else None
+    )
 
 
 def _timed_paths(start: Ordered, expansion: Expansion) -> Ints:

@@ -10,8 +10,10 @@ from alltoall.flows import sizes
 from alltoall.ir.arrays import Floats, Ints, inner_index
 from alltoall.ir.chunks import chunks_of
 from alltoall.ir.paths import NOTHING
-from alltoall.paths.any_path import Budgets, Chunks, negotiate
 from alltoall.paths.trace import trace_paths
+from alltoall.placing.chunks import Chunks
+from alltoall.placing.negotiate import negotiate
+from alltoall.placing.network import in_steps
 from alltoall.schedules.detours import without_detours
 from alltoall.schedules.timestepped import TimedFlow
 from alltoall.settings import SolveSettings
@@ -110,8 +112,8 @@ class TimedChunks:
         width = program.class_capacity / capacity_unit(self.flow)
         grain = float(np.median(self.chunks.size))
         budget = durations[program.budget] * width
-        budgets = Budgets(program.link_class, self._share, budget, grain)
-        steps = (expansion.steps, expansion.problem.topology.links)
+        per_step = expansion.problem.topology.links
+        network = in_steps(expansion.graph, expansion.steps, per_step, program.link_class, width)
         guide = volumes * self.per_shard
         start = trace_paths(expansion.graph, self.chunks, guide, self.row, self._longest_path())
         start = without_detours(expansion, start)
@@ -119,9 +121,9 @@ class TimedChunks:
         found: list[Rounded] = []
         for seed in range(tries):
             paths, fits = negotiate(
-                expansion.graph, self.chunks, start, budgets, TIMED_ROUNDS, seed, late, steps
+                network, self.chunks, start, budget, TIMED_ROUNDS, seed, late, self._share, grain
             )
-            found.append(self._rounded(without_detours(expansion, paths), fits))
+            found.append(self._rounded(without_detours(expansion, paths.astype(np.int64)), fits))
             if fits or late():
                 break
         return found[-1] if fits else min(found, key=lambda each: each.loss)

@@ -19,8 +19,9 @@ from alltoall.ir.news import News
 from alltoall.ir.paths import Paths
 from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes
-from alltoall.routes.deadlock_free.forward import FORWARD_RISING_PASSES, Placed, place_forward
-from alltoall.routes.deadlock_free.lanes import Lanes
+from alltoall.placing.chunks import Chunks
+from alltoall.placing.place import Placement, PlacementParams, place
+from alltoall.routes.deadlock_free.lanes import Lanes, forward_network
 from alltoall.routes.deadlock_free.places import Singles, improve, total_distance
 from alltoall.routes.deadlock_free.seeds import first_orders
 from alltoall.settings import RouteSettings
@@ -30,6 +31,9 @@ ROUNDS = 30
 
 PATIENT_ROUNDS = 10
 """Rounds in turn without a better answer after which the search ends."""
+
+FULL_PASSES = 40
+"""Passes in which chunks spread in an order while prices grow steeper."""
 
 QUICK_PASSES = 8
 """Passes in which chunks spread in each of the first orders, to see which one is best."""
@@ -80,7 +84,7 @@ class _Tried:
     """
 
     order: Ints
-    placed: Placed | None
+    placed: Placement | None
     worth: tuple[float, float]
 
 
@@ -92,7 +96,7 @@ class _Search:
     certificate: Certificate
     settings: RouteSettings
 
-    def best(self) -> Placed | None:
+    def best(self) -> Placement | None:
         """Return chunks on their ways in the best order found, None if none connects all pairs."""
         solve, rng = self.settings.solve, np.random.default_rng(self.settings.seed)
         proof = self._scaled(self.certificate.lengths)
@@ -106,7 +110,7 @@ class _Search:
             order = best.order.copy()
             lengths = (1 - PRICED) * proof + PRICED * np.mean(prices, axis=0)
             self._improve(order, self._scaled(lengths), rng)
-            tried = self._try(order, FORWARD_RISING_PASSES)
+            tried = self._try(order, FULL_PASSES)
             if tried.placed is not None:
                 prices.append(tried.placed.lengths)
             stale = 0 if tried.worth < best.worth else stale + 1
@@ -116,14 +120,16 @@ class _Search:
     def _try(self, order: Ints, passes: int) -> _Tried:
         """Place all chunks on ways forward in an order."""
         late = self.settings.solve.out_of_time
-        placed = place_forward(self.lanes, order, self._cut(), self._goal, late, passes)
+        params = PlacementParams(rounds=passes, last_rounds=passes // 4)
+        network = forward_network(self.lanes, order)
+        placed = place(network, Chunks(*self._cut()), self._goal, params, late=late)
         if placed is None:
             proof = self._scaled(self.certificate.lengths)
             return _Tried(order, None, (np.inf, total_distance(order, *self._game(proof))))
         self._report(placed)
         return _Tried(order, placed, (placed.time, 0.0))
 
-    def _report(self, placed: Placed) -> None:
+    def _report(self, placed: Placement) -> None:
         above = placed.time / self.certificate.bound - 1
         text = f"an order tried: {above:.2%} above the bound without layers"
         solve = self.settings.solve
@@ -180,7 +186,7 @@ class _Search:
                 break
             before = after
 
-    def routes(self, placed: Placed, method: str) -> Routes:
+    def routes(self, placed: Placement, method: str) -> Routes:
         """Return a route per distinct way, weighted by the chunks that take it."""
         lanes, (source, destination, size) = self.lanes, self._cut()
         ways = Paths.from_table(source, destination, placed.table)

@@ -15,6 +15,7 @@ from numba import njit
 
 from alltoall.ir.arrays import Ints
 from alltoall.ir.problem import Problem
+from alltoall.placing.network import Network, in_order
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +57,12 @@ class Lanes:
         """The terminals [copies, terminals] in each copy of the nodes."""
         topology = self.problem.topology
         return np.arange(self.copies)[:, None] * topology.nodes + topology.terminals
+
+
+def forward_network(lanes: Lanes, order: Ints) -> Network:
+    """Return the network of paths between terminals along channels of increasing rank."""
+    capacity = lanes.problem.topology.capacity
+    return in_order(capacity, lanes.ends, lanes.link, lanes.terminals, order)
 
 
 def hop_layers(lanes: Lanes, order: Ints, start: Ints, link: Ints) -> Ints | None:

@@ -16,8 +16,9 @@ from alltoall.ir.arrays import Ints
 from alltoall.ir.find_grid import grid_of
 from alltoall.ir.grid import Grid
 from alltoall.ir.paths import Paths
-from alltoall.paths.any_path import Chunks
-from alltoall.routes.best_response import quick_paths
+from alltoall.placing.chunks import Chunks
+from alltoall.placing.network import any_path
+from alltoall.placing.quick import place_quickly
 from alltoall.routes.deadlock_free.lanes import Lanes
 from alltoall.routes.deadlock_free.orders import up_down_orders
 from alltoall.routes.dimension_order import dateline_order, dimension_orders
@@ -65,8 +66,10 @@ def of_routes(lanes: Lanes, late: Late) -> Iterator[Ints]:
     source, destination = demand.pairs()
     begin, end = topology.terminals[source], topology.terminals[destination]
     chunks = Chunks(begin, end, demand.of(source, destination))
-    table, _ = quick_paths(topology, chunks, FREE_STEEPNESS, FREE_PASSES)
-    paths = Paths.from_table(source, destination, table)
+    placed = place_quickly(any_path(topology), chunks, FREE_STEEPNESS, FREE_PASSES)
+    if placed is None:
+        return
+    paths = Paths.from_table(source, destination, placed.table)
     dependencies = dependencies_of_paths(topology.links, paths.start, paths.link)
     ranks = layer_orders(dependencies, lanes.layers, 0, 0, late).rank
     if not ranks:

@@ -4,7 +4,7 @@ Most layers of a large network are for a few routes: at a thousand nodes the las
 hold 0.6 %. Each layer that stays has an order of the links in which its routes go forward, and
 every pair whose layer is given up takes the cheapest way forward in any of these orders, most often
 one as short as any. Then all routes respond to the loads, within the orders
-(`deadlock_free.forward`), until the time is what it was.
+(`placing.place`), until the time is what it was.
 """
 
 from dataclasses import dataclass, replace
@@ -12,15 +12,21 @@ from functools import cached_property
 
 import numpy as np
 
-from alltoall.ir.arrays import Floats, Ints, inner_index
+from alltoall.ir.arrays import Ints, inner_index
 from alltoall.ir.paths import NOTHING, Paths
 from alltoall.ir.routes import Routes
-from alltoall.paths.any_path import Table
-from alltoall.routes.deadlock_free.forward import MORE_HOPS, respond_forward
-from alltoall.routes.deadlock_free.lanes import Lanes
+from alltoall.placing.chunks import Chunks, Table
+from alltoall.placing.place import PlacementParams, place
+from alltoall.routes.deadlock_free.lanes import Lanes, forward_network
 from alltoall.routes.layers.dependencies import dependencies_of, link_orders
 from alltoall.routes.weights import NO_LOSS
 from alltoall.settings import SolveSettings
+
+MORE_HOPS = 6
+"""Room for paths of so many hops more than the longest."""
+
+NEARLY_PLACED = PlacementParams(first=30.0, rounds=8, last_rounds=0)
+"""Most chunks are well placed: at low steepness they would leave their paths and come back."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,11 +59,15 @@ class Rerouting:
         lanes = Lanes(self.routes.problem, layers, change=False)
         links = self.routes.problem.topology.links
         order = (np.arange(layers)[:, None] * links + self._orders[:layers]).ravel()
-        late = self.settings.out_of_time
-        table = respond_forward(
-            lanes, order, self._chunks, self._table(layers), self.routes.time, late
+        placed = place(
+            forward_network(lanes, order),
+            self._chunks,
+            self.routes.time,
+            NEARLY_PLACED,
+            self._table(layers),
+            self.settings.out_of_time,
         )
-        return None if table is None else self._routes(lanes, table)
+        return None if placed is None else self._routes(lanes, placed.table)
 
     @cached_property
     def _sorted(self) -> Routes:
@@ -79,10 +89,10 @@ class Rerouting:
         return link_orders(dependencies_of(self._sorted), self._layer)
 
     @property
-    def _chunks(self) -> tuple[Ints, Ints, Floats]:
-        """Source, destination and size of what each route carries."""
+    def _chunks(self) -> Chunks:
+        """A chunk per route."""
         mine = self._sorted
-        return mine.source, mine.destination, mine.weight
+        return Chunks(mine.source, mine.destination, mine.weight)
 
     def _table(self, layers: int) -> Table:
         """Return a row of channels per route, empty for those whose layer is given up."""

@@ -1,16 +1,15 @@
-"""Spreading whole chunks by prices: sound paths, near the bound, the same however it is run."""
+"""Best responses to link prices: sound paths, near the bound, the same on any number of threads."""
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from alltoall.flows import sizes
-from alltoall.flows.threads import using_threads
 from alltoall.ir.paths import NOTHING
 from alltoall.ir.problem import Problem
-from alltoall.paths.any_path import Chunks, Table, negotiate
-from alltoall.routes.best_response import best_response_paths
-from alltoall.settings import SolveSettings, cores
+from alltoall.placing.chunks import Chunks, Table
+from alltoall.placing.negotiate import negotiate
+from alltoall.placing.network import any_path
+from alltoall.placing.place import PlacementParams, place
 from alltoall.topologies.spec import build
 from strategies import problems
 
@@ -21,6 +20,16 @@ def chunks_of(problem: Problem) -> Chunks:
     source, destination = problem.demand.pairs()
     size = problem.demand.rows(np.arange(len(terminals)))[source, destination]
     return Chunks(terminals[source], terminals[destination], size)
+
+
+def placed(problem: Problem, goal: float, late: bool = False, **params: int) -> Table:
+    """Return the paths of one chunk per pair."""
+    settings = PlacementParams(**params)
+    network = any_path(problem.topology)
+    found = place(network, chunks_of(problem), goal, settings, late=lambda: late)
+    assert found is not None
+    assert found.time == pytest.approx(time_of(problem, chunks_of(problem), found.table))
+    return found.table
 
 
 def time_of(problem: Problem, chunks: Chunks, table: Table) -> float:
@@ -50,7 +59,7 @@ def time_of(problem: Problem, chunks: Chunks, table: Table) -> float:
 def test_single_paths_come_within_a_chunk_or_two_of_the_optimum(spec: str, optimum: float) -> None:
     """Without any flow to start from; the optima are those of the master program."""
     problem = Problem.all_to_all(build(spec))
-    table = best_response_paths(problem.topology, chunks_of(problem), optimum, SolveSettings())
+    table = placed(problem, optimum)
     time = time_of(problem, chunks_of(problem), table)
     assert optimum - 1e-3 <= time <= optimum + 2
 
@@ -60,7 +69,7 @@ def test_single_paths_come_within_a_chunk_or_two_of_the_optimum(spec: str, optim
 def test_any_problem_gets_sound_paths(problem: Problem) -> None:
     """Whatever the demand, the capacities and the switches."""
     chunks = chunks_of(problem)
-    table = best_response_paths(problem.topology, chunks, 1e-6, SolveSettings())
+    table = placed(problem, 1e-6)
     assert time_of(problem, chunks, table) > 0
 
 
@@ -71,44 +80,48 @@ def test_wide_links_take_the_load_of_narrow_ones() -> None:
     capacity = np.where(wide, 1000.0, 1.0)
     problem = Problem.all_to_all(type(ring)(**{**vars(ring), "capacity": capacity}))
     chunks = chunks_of(problem)
-    table = best_response_paths(problem.topology, chunks, 1e-3, SolveSettings())
+    table = placed(problem, 1e-3)
     assert time_of(problem, chunks, table) == pytest.approx(15 / 1000)
 
 
 def test_out_of_time_still_gives_every_chunk_a_path() -> None:
     """The paths of fewest hops, at worst."""
     problem = Problem.all_to_all(build("genkautz:n=32,d=4"))
-    late = SolveSettings(time_limit=1e-9).begin()
-    time_of(
-        problem,
-        chunks_of(problem),
-        best_response_paths(problem.topology, chunks_of(problem), 1, late),
-    )
+    time_of(problem, chunks_of(problem), placed(problem, 1.0, late=True))
 
 
-def test_threads_and_blocks_do_not_change_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Trees of a block are found under the same prices, whoever finds them."""
-    monkeypatch.setattr(sizes, "FRESH_PRICE_SOURCES", 0)
+def test_threads_do_not_change_the_answer() -> None:
+    """Sixteen sources search at the same prices, on whichever thread."""
     problem = Problem.all_to_all(build("genkautz:n=50,d=4"))
-    tables = []
-    for threads in (1, cores()):
-        with using_threads(threads):
-            tables.append(
-                best_response_paths(problem.topology, chunks_of(problem), 32.5, SolveSettings())
-            )
+    tables = [placed(problem, 32.5, fresh_sources=0, threads=threads) for threads in (1, 2, 8)]
     assert np.array_equal(tables[0], tables[1])
+    assert np.array_equal(tables[0], tables[2])
     assert time_of(problem, chunks_of(problem), tables[0]) <= 35
+
+
+def test_chunks_without_a_path_move_first() -> None:
+    """The others stay where they are as long as the goal allows it."""
+    problem = Problem.all_to_all(build("genkautz:n=32,d=4"))
+    start = placed(problem, 1.0)
+    time = time_of(problem, chunks_of(problem), start)
+    start[::7] = NOTHING
+    found = place(any_path(problem.topology), chunks_of(problem), 1.5 * time, start=start)
+    assert found is not None
+    assert np.array_equal(found.table, found.repaired)
+    kept = start[:, 0] != NOTHING
+    assert np.array_equal(found.table[kept], start[kept])
+    time_of(problem, chunks_of(problem), found.table)
 
 
 def test_negotiation_heals_what_is_over_budget_and_leaves_its_input_alone() -> None:
     """All pairs of the 3-cube on paths of fewest hops, then within the optimum of 4."""
     problem = Problem.all_to_all(build("hypercube:3"))
     chunks = chunks_of(problem)
-    late = SolveSettings(time_limit=1e-9).begin()
-    start = best_response_paths(problem.topology, chunks, 4.0, late)
+    start = placed(problem, 4.0, late=True)
     kept = start.copy()
     assert time_of(problem, chunks, start) > 4
-    tries = [negotiate(problem.topology, chunks, start, np.full(24, 4.0), 200, s) for s in range(8)]
+    network, budget = any_path(problem.topology), np.full(24, 4.0)
+    tries = [negotiate(network, chunks, start, budget, 200, seed) for seed in range(8)]
     healed = [table for table, fits in tries if fits]
     assert healed
     assert time_of(problem, chunks, healed[0]) == 4

@@ -1,0 +1,38 @@
+// Threads that live as long as a call, so that a fork finds none.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "graph.h"
+
+namespace alltoall {
+
+// Call body(0) to body(count - 1) on at most `threads` threads; rethrow the first exception.
+template <class Body>
+void in_parallel(Int count, int threads, const Body& body) {
+  std::atomic<Int> next = 0;
+  std::exception_ptr failure;
+  std::mutex failing;
+  const auto work = [&] {
+    try {
+      for (Int each = next++; each < count; each = next++) body(each);
+    } catch (...) {
+      const std::lock_guard guard(failing);
+      if (!failure) failure = std::current_exception();
+      next = count;
+    }
+  };
+  {
+    std::vector<std::jthread> others;
+    for (Int each = 1; each < std::min<Int>(threads, count); ++each) others.emplace_back(work);
+    work();
+  }
+  if (failure) std::rethrow_exception(failure);
+}
+
+}  // namespace alltoall

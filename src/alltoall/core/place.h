@@ -1,0 +1,201 @@
+// Chunks on paths: every chunk moves to a cheaper path, or off links that are over their budgets.
+#pragma once
+
+#include <vector>
+
+#include "finders.h"
+#include "parallel.h"
+#include "prices.h"
+
+namespace alltoall {
+
+// Chunks sorted by their start: those of source i are first[i] to first[i + 1] - 1.
+struct Sources {
+  Ints start;
+  Ints first;
+};
+
+// A path per chunk, a row each: links in order, then `none`; an empty row is no path.
+using PathTable = Matrix<std::int32_t>;
+
+inline Path path_of(std::span<const std::int32_t> row) {
+  std::size_t hops = 0;
+  while (hops < row.size() && row[hops] != none) ++hops;
+  return row.first(hops);
+}
+
+// Maps a link to the one whose load and price it shares; links from `count` on are free.
+struct Pricing {
+  Ints priced;  // empty if every link has its own
+  Int count;
+
+  Int of(Int link) const { return priced.empty() ? link : priced[link]; }
+};
+
+// Chunks, their sizes and paths, and the prices that they see.
+template <Price P>
+class Placing {
+ public:
+  Placing(Pricing pricing, Floats size, PathTable table, P& price)
+      : pricing_(pricing), size_(size), table_(table), price_(price), mark_(pricing.count, none) {}
+
+  Path path(Int chunk) const { return path_of(table_[chunk]); }
+  double size(Int chunk) const { return size_[chunk]; }
+  Int width() const { return table_.columns(); }
+
+  // Fill the cost of every priced link for a chunk of a size.
+  void fill_cost(double size, std::span<double> cost) const {
+    for (Int link = 0; link < pricing_.count; ++link) cost[link] = price_.join(link, size);
+  }
+
+  // Bring the cost of the links of a path up to date, for a chunk on it or for others of its size.
+  void update_cost(Path path, double size, bool is_on_it, std::span<double> cost) const {
+    for (const Int link : path) {
+      if (!is_priced(link)) continue;
+      const Int each = pricing_.of(link);
+      cost[each] = is_on_it ? price_.stay(each, size) : price_.join(each, size);
+    }
+  }
+
+  bool is_over_budget(Int chunk) const
+    requires std::same_as<P, BudgetPrice>
+  {
+    return std::ranges::any_of(path(chunk), [&](Int link) {
+      return is_priced(link) && price_.is_over(pricing_.of(link));
+    });
+  }
+
+  // Whether a new path is cheaper than that of the chunk; a tie, or a last digit, is not.
+  bool is_cheaper(Int chunk, Path path) {
+    const Path old = this->path(chunk);
+    if (old.empty()) return true;
+    if (std::ranges::equal(old, path)) return false;
+    for (const Int link : old)
+      if (is_priced(link)) mark_[pricing_.of(link)] = chunk;
+    return cost(chunk, path) < (1 - 1e-9) * cost(chunk, old);
+  }
+
+  void move(Int chunk, Path path) {
+    add(chunk, -size_[chunk]);
+    const auto row = table_[chunk];
+    std::fill(std::ranges::copy(path, row.begin()).out, row.end(), std::int32_t{none});
+    add(chunk, size_[chunk]);
+  }
+
+  void add(Int chunk, double size) {
+    for (const Int link : path(chunk))
+      if (is_priced(link)) price_.add(pricing_.of(link), size);
+  }
+
+ private:
+  bool is_priced(Int link) const { return pricing_.of(link) < pricing_.count; }
+
+  // The cost of a path for a chunk whose own path is marked.
+  double cost(Int chunk, Path path) const {
+    double total = 0.0;
+    for (const Int link : path) {
+      if (!is_priced(link)) continue;
+      const Int each = pricing_.of(link);
+      total += mark_[each] == chunk ? price_.stay(each, size_[chunk]) : price_.join(each, size_[chunk]);
+    }
+    return total;
+  }
+
+  Pricing pricing_;
+  Floats size_;
+  PathTable table_;
+  P& price_;
+  std::vector<Int> mark_;
+};
+
+// Return the most hops that a chunk needs, `none` if some chunk has no path at all.
+template <Finder F>
+Int most_hops(F& finder, Sources sources, Ints end, Int priced, Int room) {
+  const std::vector<double> cost(priced + 1, 1.0);
+  std::vector<std::int32_t> path(room);
+  Int most = 0;
+  for (std::size_t source = 0; source < sources.start.size(); ++source) {
+    finder.search(sources.start[source], cost);
+    for (Int chunk = sources.first[source]; chunk < sources.first[source + 1]; ++chunk) {
+      if (!finder.reaches(end[chunk])) return none;
+      most = std::max(most, finder.walk(end[chunk], path));
+    }
+  }
+  return most;
+}
+
+// Let the chunks of a source respond in turn to the paths that its finder found.
+template <Finder F, Price P>
+Int respond_in_turn(const F& finder, Sources sources, Int source, Ints end, Placing<P>& placing,
+                    std::span<std::int32_t> walk) {
+  Int moved = 0, hops = 0, to = none;
+  for (Int chunk = sources.first[source]; chunk < sources.first[source + 1]; ++chunk) {
+    if (end[chunk] != to) {  // chunks of a pair stand together
+      to = end[chunk];
+      hops = finder.reaches(to) ? finder.walk(to, walk) : 0;
+    }
+    const Path path = walk.first(hops);
+    if (hops > 0 && placing.is_cheaper(chunk, path)) {
+      placing.move(chunk, path);
+      ++moved;
+    }
+  }
+  return moved;
+}
+
+// Let the chunks of every source move to cheaper paths; return how many did.
+//
+// As many sources as there are finders search at the same prices, on several threads; their chunks
+// answer in order, so the number of threads changes nothing.
+template <Finder F, Price P>
+Int respond(std::vector<F>& finders, Sources sources, Ints end, Floats mean_size, Int priced,
+            Placing<P>& placing, int threads) {
+  const Int count = static_cast<Int>(sources.start.size()), block = static_cast<Int>(finders.size());
+  std::vector<std::vector<double>> cost(block, std::vector<double>(priced + 1));
+  std::vector<std::int32_t> walk(placing.width());
+  Int moved = 0;
+  for (Int low = 0; low < count; low += block) {
+    const Int high = std::min(low + block, count);
+    for (Int source = low; source < high; ++source)
+      placing.fill_cost(mean_size[source], cost[source - low]);
+    in_parallel(high - low, threads, [&](Int each) {
+      finders[each].search(sources.start[low + each], cost[each]);
+    });
+    for (Int source = low; source < high; ++source)
+      moved += respond_in_turn(finders[source - low], sources, source, end, placing, walk);
+  }
+  return moved;
+}
+
+// Reroute chunks over a budget, from order[begin] on; return the place at which it stopped.
+//
+// It stops after `most` chunks or at the end, or at `none` minus the place of a chunk that has no
+// path. A path that is too long for its row leaves the row empty.
+template <Finder F>
+Int reroute(F& finder, Ints start, Ints end, Ints order, Int begin, Int most, Int priced,
+            double free_cost, Placing<BudgetPrice>& placing) {
+  std::vector<double> cost(priced + 1);
+  std::vector<std::int32_t> walk(placing.width());
+  double size = 0.0;
+  Int rerouted = 0;
+  for (Int place = begin; place < static_cast<Int>(order.size()); ++place) {
+    const Int chunk = order[place];
+    if (!placing.path(chunk).empty() && !placing.is_over_budget(chunk)) continue;
+    if (rerouted++ == most) return place;
+    if (placing.size(chunk) != size) {
+      size = placing.size(chunk);
+      placing.fill_cost(size, cost);
+      cost[priced] = free_cost;
+    }
+    const std::vector<std::int32_t> old(placing.path(chunk).begin(), placing.path(chunk).end());
+    placing.update_cost(old, size, true, cost);
+    finder.search(start[chunk], cost);
+    if (!finder.reaches(end[chunk])) return none - place;
+    placing.move(chunk, Path(walk).first(finder.walk(end[chunk], walk)));
+    placing.update_cost(old, size, false, cost);
+    placing.update_cost(placing.path(chunk), size, false, cost);
+  }
+  return static_cast<Int>(order.size());
+}
+
+}  // namespace alltoall

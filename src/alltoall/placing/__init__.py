@@ -1,0 +1,1 @@
+"""Chunks on paths: the one engine behind every method that places whole chunks."""

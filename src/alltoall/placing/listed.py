@@ -1,0 +1,211 @@
+"""Chunks that choose from listed paths, and from phases: each phase has its own copy of every link.
+
+With one phase this picks paths (weights to chunks), with one path it picks phases (injection
+control). Prices are those of `place` or of `negotiate`.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+
+from alltoall import core
+from alltoall.ir.arrays import Floats, Ints
+from alltoall.ir.topology import Topology
+from alltoall.lp.settings import never
+from alltoall.placing.negotiate import Budgets, NegotiationParams
+from alltoall.placing.rounds import grow_steeper
+from alltoall.settings import Late
+
+UNPLACED = -1
+"""The phase of a chunk that has no place yet."""
+
+LISTED_PARAMS = NegotiationParams(pressure=4.0, growth=1.2, patience=61)
+"""Few places to choose from take more patience than all paths."""
+
+FILL_WEIGHT = 4.0
+"""The price of a full link beside that of a hop: chunks spread over the phases."""
+
+CHOICES_PER_CALL = 1_000_000
+"""Choices priced in one call of the core, so that Ctrl-C is heard."""
+
+Answer = TypeVar("Answer")
+
+
+@dataclass(frozen=True, eq=False)
+class ListedChunks:
+    """Chunk i of `size[i]` takes one of the paths `low[i]` to `high[i] - 1`.
+
+    Path p is `link[start[p]:start[p + 1]]`.
+    """
+
+    start: Ints
+    link: Ints
+    low: Ints
+    high: Ints
+    size: Floats
+
+    @property
+    def count(self) -> int:
+        """The number of chunks."""
+        return len(self.size)
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """The path and the phase of every chunk."""
+
+    path: Ints
+    phase: Ints
+
+
+@dataclass(eq=False)
+class _Choosing:
+    """Chunks that choose in a random order, at exponential prices."""
+
+    chunks: ListedChunks
+    order: Ints
+    choice: Choice
+    capacity: Floats
+    load: Floats
+    expected: float
+    best: Ints
+    least: float = np.inf
+
+    @property
+    def count(self) -> int:
+        """The number of chunks."""
+        return self.chunks.count
+
+    def move(self, begin: int, steepness: float) -> int:
+        """Let some chunks choose anew."""
+        if begin == 0:
+            self.scale = steepness / (self.capacity * self.expected)
+        chunks = self.chunks
+        return core.choose(
+            chunks.start, chunks.link, chunks.low, chunks.high, len(self.capacity), 1, chunks.size,
+            self.order, begin, CHOICES_PER_CALL, self.scale, steepness, self.load,
+            self.choice.path, self.choice.phase,
+        )  # fmt: skip
+
+    def end_round(self) -> bool:
+        """Keep the best choice."""
+        self.expected = float((self.load / self.capacity).max())
+        if self.expected < self.least:
+            self.best, self.least = self.choice.path.copy(), self.expected
+        return False
+
+
+def pick_paths(
+    chunks: ListedChunks, capacity: Floats, steepness: Floats, seed: int, late: Late = never
+) -> Ints:
+    """Return a path per chunk with a low largest load, in one round per steepness.
+
+    When it is `late`, the best so far is returned; the first round is always done.
+    """
+    order = np.random.default_rng(seed).permutation(chunks.count).astype(np.int64)
+    choice = Choice(np.array(chunks.low), np.full(chunks.count, UNPLACED))
+    # No load is known yet: expect all links to share the first paths evenly.
+    hops = np.diff(chunks.start)[chunks.low]
+    expected = float((hops * chunks.size).sum() / capacity.sum())
+    state = _Choosing(
+        chunks, order, choice, capacity, np.zeros(len(capacity)), expected, choice.path
+    )
+    grow_steeper(state, steepness[:1], never)
+    grow_steeper(state, steepness[1:], late)
+    return state.best
+
+
+@dataclass(frozen=True, eq=False)
+class _Negotiation:
+    """Chunks that choose in a random order, within budgets of the links of each phase."""
+
+    chunks: ListedChunks
+    order: Ints
+    choice: Choice
+    links: int
+    phases: int
+    budgets: Budgets
+
+    @property
+    def count(self) -> int:
+        """The number of chunks."""
+        return self.chunks.count
+
+    def move(self, begin: int, steepness: float) -> int:
+        """Let some chunks over a budget choose anew."""
+        chunks, budgets = self.chunks, self.budgets
+        return core.choose_within(
+            chunks.start, chunks.link, chunks.low, chunks.high, self.links, self.phases,
+            chunks.size, self.order, begin, CHOICES_PER_CALL, budgets.budget, budgets.share,
+            budgets.history, FILL_WEIGHT, steepness, budgets.load,
+            self.choice.path, self.choice.phase,
+        )  # fmt: skip
+
+    def end_round(self) -> bool:
+        """Raise prices; stop when all budgets hold, or without progress."""
+        return self.budgets.learn()
+
+
+def negotiate_listed(
+    topology: Topology,
+    chunks: ListedChunks,
+    begin: Choice,
+    budget: Floats,
+    rounds: int,
+    seed: int,
+    late: Late = never,
+) -> Choice | None:
+    """Return choices in which no link of phase k is used for longer than `budget[k]`, if found."""
+    order = np.random.default_rng(seed).permutation(chunks.count).astype(np.int64)
+    choice = Choice(np.array(begin.path), np.array(begin.phase))
+    phases, links = len(budget), topology.links
+    budgets = Budgets(
+        np.outer(budget, topology.capacity).ravel(), np.ones(phases * links),
+        float(chunks.size.mean()), LISTED_PARAMS.patience,
+    )  # fmt: skip
+    placed = choice.phase != UNPLACED
+    used = Choice(choice.path[placed], choice.phase[placed])
+    busy = phase_loads(topology, chunks, used, phases, chunks.size[placed])
+    budgets.load += (busy * topology.capacity).ravel()
+    talks = _Negotiation(chunks, order, choice, links, phases, budgets)
+    grow_steeper(talks, LISTED_PARAMS.rounds(rounds), late)
+    return choice if budgets.excess == 0.0 else None
+
+
+def phase_loads(
+    topology: Topology,
+    chunks: ListedChunks,
+    choice: Choice,
+    phases: int,
+    size: Floats | None = None,
+) -> Floats:
+    """Return for how long each link is used in each phase, shape [phases, links]."""
+    size = chunks.size if size is None else size
+    hops = np.diff(chunks.start)[choice.path]
+    entry = np.repeat(chunks.start[choice.path] - np.cumsum(hops) + hops, hops)
+    spot = (
+        np.repeat(choice.phase, hops) * topology.links + chunks.link[entry + np.arange(len(entry))]
+    )
+    used = np.bincount(spot, np.repeat(size, hops), phases * topology.links)
+    return np.asarray(used.reshape(phases, topology.links) / topology.capacity, dtype=np.float64)
+
+
+def first_found(last: int, attempt: Callable[[int], Answer | None]) -> Answer | None:
+    """Return the result of the lowest of the tries 0..last that gives any, by bisection.
+
+    The first try is 0, which is the best there can be and often works.
+    """
+    best = attempt(0)
+    if best is not None or last < 1:
+        return best
+    low, high = 0, last + 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        found = attempt(middle)
+        if found is None:
+            low = middle
+        else:
+            best, high = found, middle
+    return best

@@ -1,0 +1,258 @@
+"""`place`: chunks on paths so that the largest load is low, by best responses to link prices.
+
+The potential is the sum over links of exp(steepness * (load / (capacity * time) - 1)), where `time`
+is the largest load over capacity so far. Source by source, the cheapest paths for one more chunk
+are found, and each chunk of the source moves to its cheapest path if that lowers the potential. The
+steepness grows from round to round: at first all loads count, in the end only the fullest links.
+
+A round costs one search per source and a look at every path.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from alltoall import core
+from alltoall.ir.arrays import Floats, Ints
+from alltoall.ir.paths import NOTHING
+from alltoall.lp.settings import never
+from alltoall.placing.chunks import Chunks, Table
+from alltoall.placing.network import Network
+from alltoall.placing.rounds import grow_steeper
+from alltoall.settings import Late
+
+
+@dataclass(frozen=True)
+class PlacementParams:
+    """How prices grow steeper.
+
+    Attributes:
+        first: the first steepness; at 3 a full link is twenty times as expensive as an empty one.
+        last: the last steepness; None for the number of chunks that fit on a link at the goal.
+        rounds: rounds while the steepness grows.
+        last_rounds: rounds at the last steepness at most.
+        fresh_sources: up to this many sources, each sees the moves of those before it; of more, 16
+            search at the same prices, in parallel.
+        threads: threads for these searches.
+
+    """
+
+    first: float = 3.0
+    last: float | None = None
+    rounds: int = 100
+    last_rounds: int = 10
+    fresh_sources: int = 500
+    threads: int = 1
+
+
+DEFAULTS = PlacementParams()
+"""What suits most placements."""
+
+LAST_STEEPNESS = 1e4
+"""The last steepness at most; steeper prices lose digits."""
+
+SOURCES_PER_CALL = 16
+"""Sources that search in one call of the core, so that Ctrl-C is heard."""
+
+MISSING_ROUNDS = 4
+"""Rounds in which chunks without a path find one, before all others move too."""
+
+Report = Callable[[int, float], object]
+"""Receives the round and the time."""
+
+
+@dataclass(frozen=True, eq=False)
+class Placement:
+    """Chunks on paths.
+
+    `table` has the best paths seen, `time` is their largest load over capacity, and `repaired` the
+    paths after only chunks without one had moved. `prices` has the price of each link over its
+    capacity, round by round, scaled to a sum of 1 over capacity: lengths that bound the time.
+    """
+
+    table: Table
+    time: float
+    repaired: Table
+    prices: list[Floats]
+
+    @property
+    def lengths(self) -> Floats:
+        """The mean price of each link in the later rounds: lengths that nearly prove the time."""
+        return np.asarray(np.mean(self.prices[len(self.prices) // 2 :], axis=0), dtype=np.float64)
+
+
+def place(
+    network: Network,
+    chunks: Chunks,
+    goal: float,
+    params: PlacementParams = DEFAULTS,
+    start: Table | None = None,
+    late: Late = never,
+    report: Report | None = None,
+) -> Placement | None:
+    """Place chunks, sorted by their start, on paths with a time near or below `goal`.
+
+    Chunks begin on the paths of `start`, whose empty rows are chunks without one; if it is None,
+    on paths of fewest hops. Return None if some chunk has no path. When it is `late`, the best
+    paths so far are returned.
+    """
+    state = _begin(network, chunks, goal, params, start, late)
+    if state is None:
+        return None
+    state.repaired, state.report = state.table.copy(), report
+    growing = np.geomspace(min(params.first, state.last), state.last, params.rounds)
+    grow_steeper(state, [*growing, *[state.last] * params.last_rounds], state.is_done)
+    return Placement(state.best, state.least, state.repaired, state.prices or [state.price()])
+
+
+def _begin(
+    network: Network,
+    chunks: Chunks,
+    goal: float,
+    params: PlacementParams,
+    start: Table | None,
+    late: Late,
+) -> "_BestResponse | None":
+    """Give every chunk a path, None if some has none."""
+    table = _empty_table(network, chunks) if start is None else start.copy()
+    if table is None:
+        return None
+    load = np.zeros(len(network.capacity))
+    core.add_loads(network.where, chunks.size, np.ones_like(load), table, load)
+
+    def without_path() -> Ints:
+        return np.flatnonzero(table[:, 0] == NOTHING)
+
+    def part(rows: Ints) -> _BestResponse:
+        return _BestResponse(network, chunks.select(rows), goal, params, table[rows], load, late)
+
+    if start is not None and len(rows := without_path()):
+        some = part(rows)
+        grow_steeper(some, [some.last] * MISSING_ROUNDS, some.is_done)
+        table[rows] = some.table
+    if len(rows := without_path()):
+        some = part(rows)
+        some.respond(slice(0, some.count), None, 0.0)
+        table[rows] = some.table
+        if len(without_path()):
+            return None
+    state = _BestResponse(network, chunks, goal, params, table, load, late)
+    state.keep_best()
+    return state
+
+
+def _empty_table(network: Network, chunks: Chunks) -> Table | None:
+    """Return a table without paths, with room for detours; None if some chunk has no path."""
+    start, first = _by_source(chunks)
+    hops = core.most_hops(network.where, start, first, chunks.end)
+    if hops < 0:
+        return None
+    # Paths of more than twice the hops are not worth their load.
+    room = min(network.longest_path, 2 * hops + 4)
+    return np.full((len(chunks.start), room), NOTHING, dtype=np.int32)
+
+
+def _by_source(chunks: Chunks) -> tuple[Ints, Ints]:
+    """Return the distinct starts, and the bounds of the chunks of each."""
+    start, first = np.unique(chunks.start, return_index=True)
+    return start, np.append(first, len(chunks.start)).astype(np.int64)
+
+
+@dataclass(eq=False)
+class _BestResponse:
+    """Chunks by source, their paths, and the loads of the links."""
+
+    network: Network
+    chunks: Chunks
+    goal: float
+    params: PlacementParams
+    table: Table
+    load: Floats
+    late: Late
+    moved: int = 0
+    round: int = 0
+    steepness: float = PlacementParams.first
+    scale: Floats = field(init=False)
+    best: Table = field(init=False)
+    least: float = np.inf
+    repaired: Table = field(init=False)
+    prices: list[Floats] = field(default_factory=list)
+    report: Report | None = None
+
+    def __post_init__(self) -> None:
+        self.start, self.first = _by_source(self.chunks)
+        total = (
+            np.add.reduceat(self.chunks.size, self.first[:-1]) if len(self.start) else np.zeros(0)
+        )
+        self.mean_size = total / np.diff(self.first)
+        self.last = self.params.last or self._fitting()
+
+    @property
+    def count(self) -> int:
+        """The number of sources."""
+        return len(self.start)
+
+    @property
+    def time(self) -> float:
+        """The largest load over capacity."""
+        return float((self.load / self.network.capacity).max())
+
+    def _fitting(self) -> float:
+        """Return the steepness at which one chunk more or less on a link decides."""
+        fit = self.goal * float(np.median(self.network.capacity)) / float(self.chunks.size.mean())
+        return min(LAST_STEEPNESS, max(10 * PlacementParams.first, fit))
+
+    def is_done(self) -> bool:
+        """Return whether the goal is reached or time is up."""
+        return self.least <= self.goal * (1 + 1e-9) or self.late()
+
+    def move(self, begin: int, steepness: float) -> int:
+        """Let the chunks of some sources respond."""
+        if begin == 0:
+            self.moved = 0
+            self.steepness = steepness
+            self.scale = steepness / (max(self.goal, self.time) * self.network.capacity)
+        end = min(begin + SOURCES_PER_CALL, self.count)
+        self.moved += self.respond(slice(begin, end), self.scale, steepness)
+        return end
+
+    def respond(self, sources: slice, scale: Floats | None, steepness: float) -> int:
+        """Let the chunks of some sources move to cheaper paths; return how many did."""
+        first = self.first[sources.start : sources.stop + 1]
+        rows = slice(int(first[0]), int(first[-1]))
+        few = self.count <= self.params.fresh_sources
+        return core.respond(
+            self.network.where,
+            self.start[sources],
+            first - first[0],
+            self.chunks.end[rows],
+            self.chunks.size[rows],
+            self.mean_size[sources],
+            scale,
+            steepness,
+            self.table[rows],
+            self.load,
+            1 if few else SOURCES_PER_CALL,
+            self.params.threads,
+        )
+
+    def end_round(self) -> bool:
+        """Keep the best paths and the prices; stop if nothing moves at the last steepness."""
+        self.round += 1
+        if self.report is not None:
+            self.report(self.round, self.time)
+        self.prices.append(self.price())
+        self.keep_best()
+        return not self.moved and self.round >= self.params.rounds
+
+    def price(self) -> Floats:
+        """Return the price of each link over its capacity, scaled to a sum of 1 over capacity."""
+        capacity = self.network.capacity
+        price = np.exp(self.steepness * (self.load / (self.time * capacity) - 1))
+        return np.asarray(price / capacity / price.sum(), dtype=np.float64)
+
+    def keep_best(self) -> None:
+        """Remember the paths if they are the best so far."""
+        if self.time < self.least:
+            self.best, self.least = self.table.copy(), self.time
