@@ -21,6 +21,7 @@ PACKAGE = Path(alltoall.__file__).parent
 NOUNS = {"errors", "ir"}
 SOLVING = NOUNS | {"lp", "settings", "paths"}
 ROOMS: dict[str, set[str]] = {
+    "core": set(),
     "errors": set(),
     "registry": {"errors"},
     "ir": {"errors"},
@@ -29,9 +30,10 @@ ROOMS: dict[str, set[str]] = {
     "settings": {"errors", "lp"},
     "topologies": NOUNS | {"registry"},
     "paths": NOUNS | {"lp", "settings"},
+    "placing": SOLVING | {"core"},
     "flows": SOLVING | {"topologies", "registry"},
-    "routes": SOLVING | {"flows", "check", "registry", "topologies"},
-    "schedules": SOLVING | {"flows", "routes", "check"},
+    "routes": SOLVING | {"placing", "flows", "check", "registry", "topologies"},
+    "schedules": SOLVING | {"placing", "flows", "routes", "check"},
     "designs": SOLVING | {"topologies", "flows", "routes"},
     "lowering": NOUNS | {"registry", "topologies"},
     "simulation": NOUNS,

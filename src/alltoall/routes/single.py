@@ -25,11 +25,11 @@ from alltoall.ir.paths import Paths
 from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes
 from alltoall.ir.topology import Topology
-from alltoall.paths.trace import trace_paths
 from alltoall.placing.chunks import Chunks, Table
 from alltoall.placing.negotiate import negotiate
 from alltoall.placing.network import any_path, no_path
 from alltoall.placing.place import PlacementParams, place
+from alltoall.placing.trace import trace_paths
 from alltoall.routes.by_destination import route_by_destination
 from alltoall.routes.weights import routes_from_weights
 from alltoall.settings import RouteSettings, SolveSettings

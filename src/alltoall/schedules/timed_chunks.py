@@ -10,10 +10,10 @@ from alltoall.flows import sizes
 from alltoall.ir.arrays import Floats, Ints, inner_index
 from alltoall.ir.chunks import chunks_of
 from alltoall.ir.paths import NOTHING
-from alltoall.paths.trace import trace_paths
 from alltoall.placing.chunks import Chunks
 from alltoall.placing.negotiate import negotiate
 from alltoall.placing.network import in_steps
+from alltoall.placing.trace import trace_paths
 from alltoall.schedules.detours import without_detours
 from alltoall.schedules.timestepped import TimedFlow
 from alltoall.settings import SolveSettings
