@@ -78,5 +78,5 @@ class MissingComponentError(AlltoallError):
 
 
 def how_to_install(extra: str) -> str:
-    """Return the words that bring an extra; by name pip would take another project from PyPI."""
+    """Return the words that bring an extra; the package itself is not on the package index yet."""
     return f"pip install '.[{extra}]' in a clone of alltoall"

@@ -66,7 +66,7 @@ def test_what_is_only_written_is_not_read(saved: Path, tmp_path: Path, target: s
     output = tmp_path / "out"
     call(saved, "--to", target, "-o", output)
     for use in (verify, alltoall.load, alltoall.run):
-        with pytest.raises(FormatError, match=r"use the saved schedule|: Is a dir"):
+        with pytest.raises(FormatError, match=r"use the saved schedule|what `lldpcli|: Is a dir"):
             use(output)
     schedule = schedule_named("hypercube:3", 2)
     cut = replace(schedule, **{key: getattr(schedule, key)[:-1] for key in KEYS})

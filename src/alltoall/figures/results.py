@@ -13,10 +13,10 @@ from alltoall.ir.files.text import read_bytes, read_text, write_bytes, write_tex
 HEAD = """# Results
 
 Written by `alltoall reproduce`; do not edit. Every claim of the paper that this tool can check,
-what we measured, and whether it holds. The data behind a picture are in the CSV file of its name, which
-the same command makes anew; `alltoall reproduce --list` says how long each takes. How near is near,
-and how large is large, is our choice where the paper gives no number: the limits are in `judge` of
-each figure.
+what we measured, and whether it holds. The data behind a picture are in the CSV file of its name,
+which the same command makes anew; `alltoall reproduce --list` says how long each takes. How near is
+near, and how large is large, is our choice where the paper gives no number: the limits are in
+`judge` of each figure.
 """
 
 PICTURE = ".svg"

@@ -166,19 +166,29 @@ def _texts(path: Path, limit: int) -> dict[str, str]:
     """Return what lldpcli printed on each of some hosts; stop at the first file of another kind."""
     found: dict[str, str] = {}
     for name in folder_names(path, load(f"{__name__}.lldp_json:MAX_HOSTS")):
-        found[name] = read_text(path / name, limit)
+        found[name] = _lldp_text(path, name, limit)
         limit -= len(found[name])
-        if not _LLDP.match(found[name]):
-            raise FormatError(
-                f"{path}: a directory, and {name[:80]!r} in it is not what `lldpcli -f json` "
-                "prints; give the path of a topology file, or a folder of such files only"
-            )
     if not found:
         raise FormatError(
             f"{path}: a directory, not a regular file, and it has none; give the path of a "
             "topology file, or a folder with what `lldpcli -f json show neighbors` prints on hosts"
         )
     return found
+
+
+def _lldp_text(path: Path, name: str, limit: int) -> str:
+    """Return what lldpcli printed on one host."""
+    reason = ""
+    try:
+        text = read_text(path / name, limit)
+        if _LLDP.match(text):
+            return text
+    except FormatError as error:
+        reason = f" ({error})"
+    raise FormatError(
+        f"{path}: a directory, and {name[:80]!r} in it is not what `lldpcli -f json` prints"
+        f"{reason}; give the path of a topology file, or a folder of such files only"
+    )
 
 
 def _format(key: str) -> Format:
