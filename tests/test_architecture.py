@@ -34,6 +34,7 @@ ROOMS: dict[str, set[str]] = {
     "flows": SOLVING | {"topologies", "registry"},
     "routes": SOLVING | {"placing", "flows", "check", "registry", "topologies"},
     "schedules": SOLVING | {"placing", "flows", "routes", "check"},
+    "comparing": SOLVING | {"topologies", "routes", "schedules", "check"},
     "designs": SOLVING | {"topologies", "flows", "routes"},
     "lowering": NOUNS | {"registry", "topologies"},
     "simulation": NOUNS,

@@ -37,18 +37,14 @@ ONLY_PRINTED = {
 SHARED_VERBS = ("solve", "route", "schedule", "lower", "simulate", "run", "wrap", "verify")
 """Verbs that are a function of the same name."""
 
-SETTINGS_ONLY = {
-    "route": {"phases", "phase_loss", "survive", "switch_over", "whole"},
-    "solve": {"survive", "switch_over"},
-}
-"""What verbs only report: `find_routes` has it, `split_phases`, `survive` and
-`survive_failures`."""
+SETTINGS_ONLY = {"route": {"phases", "phase_loss"}}
+"""What verbs only report: `find_routes` has it, and `split_phases`."""
 
 
 WHERE = {name: VERBS[name].where for name in ("solve", "route", "schedule", "lower", "run")}
 WHERE |= {
     name: VERBS[name].where
-    for name in ("design", "simulate", "wrap", "verify", "report", "reproduce")
+    for name in ("design", "failures", "simulate", "wrap", "verify", "report", "reproduce")
 } | dict(VERBS["workload"].parts)
 """Where the verb of a function is; those that are several in one have a function for each part."""
 

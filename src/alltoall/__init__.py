@@ -12,6 +12,7 @@ One function per verb, each from one noun to the next; docs/library.md goes thro
     solve       the best rate, as a `Flow` with its certificate
     route       weighted or single paths, as `Routes` with layers that cannot deadlock
     schedule    whole chunks in steps, as a `Schedule`
+    failures    what each failure costs, and routes or a schedule ready for it
     lower       the files of runtimes and fabrics, proven before they are returned
     simulate    predicted times, message by message or as a fluid
     run         real bytes between processes, checked and timed
@@ -36,6 +37,7 @@ _WHERE = {
     "alltoall.check.routes": ("check_routes",),
     "alltoall.check.schedule": ("check_schedule",),
     "alltoall.check.template": ("TemplateReport",),
+    "alltoall.comparing.failures": ("FailureReport", "FailureRow", "failures"),
     "alltoall.designs.candidate": ("Candidate",),
     "alltoall.designs.design": ("Design",),
     "alltoall.designs.public": ("design",),
@@ -106,6 +108,9 @@ if MYPY:
     from alltoall.check.routes import check_routes as check_routes
     from alltoall.check.schedule import check_schedule as check_schedule
     from alltoall.check.template import TemplateReport as TemplateReport
+    from alltoall.comparing.failures import FailureReport as FailureReport
+    from alltoall.comparing.failures import FailureRow as FailureRow
+    from alltoall.comparing.failures import failures as failures
     from alltoall.designs.candidate import Candidate as Candidate
     from alltoall.designs.design import Design as Design
     from alltoall.designs.public import design as design

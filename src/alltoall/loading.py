@@ -59,7 +59,7 @@ def opened(path: Path) -> Saved | LoweredText:
     text = decode(data, where)
     value = parse_json(text, where) if text.lstrip()[:1] == "{" else None
     if is_saved(value):
-        return saved_from_json(value, where, path.parent)
+        return saved_from_json(value, where)
     kind = kind_of(text)
     if kind is not None:
         require_size(data, where, MAX_LOWERED_BYTES)

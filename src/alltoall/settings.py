@@ -214,9 +214,7 @@ class RouteSettings:
 
     What is done to the routes of a method, in this order (`routes.search`): `max_routes`; `chunks`,
     of which every weight becomes a multiple; `layers`, the algorithm that assigns them, or None;
-    `phases` to split them into, 0 for as many as `phase_loss` allows. `survive` names failures for
-    which routes are found in advance, to leave a file of each in the folder `switch_over`: of what
-    differs from the healthy routes, or of all if it is to be `whole`.
+    `phases` to split them into, 0 for as many as `phase_loss` allows.
     """
 
     paths: str = "disjoint"
@@ -236,15 +234,8 @@ class RouteSettings:
     phase_loss: float = 0.05
     robust: tuple[str, ...] | None = None
     solve: SolveSettings = field(default_factory=SolveSettings)
-    survive: str | None = None
-    switch_over: Path | None = None
-    whole: bool = False
 
     def __post_init__(self) -> None:
-        if self.switch_over is not None and self.survive is None:
-            raise UsageError("--switch-over without --survive; add which failures, as links:1")
-        if self.whole and self.switch_over is None:
-            raise UsageError("--whole without --switch-over; add a folder for the files")
         if self.paths not in PATH_SETS:
             known = ", ".join(PATH_SETS)
             raise UsageError(f"unknown paths {self.paths!r}; expected one of {known}")

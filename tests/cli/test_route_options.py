@@ -28,8 +28,7 @@ WORDS: dict[str, tuple[str, ...]] = {
 """How each option that concerns some methods only is given."""
 
 GENERAL = {
-    *("last", "survive", "switch_over", "whole"),
-    *("method", "deadlock_free", "max_layers", "phases", "phase_loss", "demand"),
+    *("last", "method", "deadlock_free", "max_layers", "phases", "phase_loss", "demand"),
     *("groups", "group_file", "jobs", "background"),
     *("solver", "gap", "time_limit", "workers", "symmetry", "output", "as_json"),
     *("link_bandwidth", "shard", "provenance"),

@@ -18,7 +18,7 @@ from alltoall.registry import deferred
 
 load: Callable[[str | Path], object] = deferred("alltoall.loading:load")
 
-OUTPUTS = ("output", "draw", "patch", "checkpoint", "switch_over")
+OUTPUTS = ("output", "draw", "patch", "checkpoint")
 """Parameters that name files to write; all others may name files to read."""
 
 RENEWABLE = (("output", "spec"), ("output", "last"))

@@ -101,25 +101,6 @@ def route_verb(
             "them may move, and most do not.",
         ),
     ] = None,
-    survive: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FAILURES",
-            help="Find routes for failures in advance: links:1, nodes:1, or a file with one a "
-            "line, such as 3-4 or 7.",
-        ),
-    ] = None,
-    switch_over: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="With --survive: leave a file per failure, of what differs from the healthy "
-            "routes, which are left beside it.",
-        ),
-    ] = None,
-    whole: Annotated[
-        bool, typer.Option("--whole", help="With --switch-over: leave files of all routes.")
-    ] = False,
     demand: DemandFile = None,
     groups: Groups = None,
     group_file: GroupFile = None,
@@ -131,8 +112,8 @@ def route_verb(
     The time is the largest link load of the routes over its capacity, in shards; routes are
     checked before they are shown, layers included. An option that means nothing to the method is
     refused. After a failure, `route SPEC --remove-link 3-4 --from FILE` says what the last routes
-    lose and finds new ones from there, by the method of the last; with --survive that is done
-    before anything fails, and the worst loss is known.
+    lose and finds new ones from there, by the method of the last; `alltoall failures` does so
+    before anything fails.
 
     Example: alltoall route genkautz:n=64,d=4 --method single --output routes.json
     """
@@ -161,9 +142,6 @@ def route_verb(
             phase_loss=phase_loss,
             robust=tuple(robust) if robust else None,
             solve=solving,
-            survive=survive,
-            switch_over=switch_over,
-            whole=whole,
         )
         found = find_routes(problem, method, settings, last)
     telling.tell(found.routes, found.summary(), solving)

@@ -21,7 +21,6 @@ from alltoall.cli.ranks import in_a_team, start_ranks
 from alltoall.cli.telling import Telling, takes_telling
 from alltoall.flows import METHODS
 from alltoall.flows.public import find_flow, find_job_rates, refuse_with_jobs
-from alltoall.flows.survive import refuse_switch_over, survive_failures
 from alltoall.ir.summaries import summary_of
 from alltoall.ir.topology import Topology
 from alltoall.topologies.given import jobs_of
@@ -56,18 +55,6 @@ def solve_verb(
             "--repair", help="With --from: only reroute what cannot stay, and stop there."
         ),
     ] = False,
-    survive: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FAILURES",
-            help="Solve for failures in advance, from this flow: links:1, nodes:1, or a file with "
-            "one a line, such as 3-4 or 7.",
-        ),
-    ] = None,
-    switch_over: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="With --survive: leave a flow per failure."),
-    ] = None,
     checkpoint: Annotated[
         Path | None,
         typer.Option(
@@ -89,8 +76,8 @@ def solve_verb(
 
     Prints the all-to-all time, the certified lower bound on the time of any schedule, and the gap
     between the two. Time is in units of one shard over one link of capacity 1. After a failure,
-    `solve SPEC --remove-link 3-4 --from FILE` starts from what is left of the last answer; with
-    --survive that is done before anything fails, and the worst loss is known. With --jobs, the flow
+    `solve SPEC --remove-link 3-4 --from FILE` starts from what is left of the last answer.
+    With --jobs, the flow
     carries every job at its max-min fair rate, and each level of rates is proven.
     `mpiexec -n R alltoall solve SPEC` solves over R ranks, each with its share of the memory.
 
@@ -99,16 +86,12 @@ def solve_verb(
     if mpi is not None:
         raise typer.Exit(start_ranks(mpi, context.obj, checkpoint))
     problem = load_problem(topology, demand, groups, group_file, jobs, background)
-    refuse_switch_over(survive, switch_over)
     if jobs is not None:
-        refuse_with_jobs(method, last, survive)
+        refuse_with_jobs(method, last)
         with asked.search() as settings:
             rates = find_job_rates(problem.topology, jobs_of(jobs, problem.topology), settings)
         telling.tell(rates.flow, summary_of(rates.flow) | rates.summary(), settings)
         return
     with asked.search() as alone, in_a_team(replace(alone, checkpoint=checkpoint)) as settings:
         flow = find_flow(problem, method, settings, last, repair_only)
-        found = summary_of(flow)
-        if survive is not None:
-            found["survive"] = survive_failures(flow, survive, settings, switch_over).summary()
-    telling.tell(flow, found, settings)
+    telling.tell(flow, summary_of(flow), settings)

@@ -58,6 +58,10 @@ VERBS: dict[str, Verb] = {
         "alltoall.cli.lower:lower_verb",
         "Lower a saved schedule or saved routes to the file of a runtime or a fabric.",
     ),
+    "failures": Verb(
+        "alltoall.cli.failures_verb:failures_verb",
+        "Find what each failure costs, and routes or a schedule ready for it, worst first.",
+    ),
     "simulate": Verb(
         "alltoall.cli.simulate:simulate_verb",
         "Predict what a schedule or routes take on links of a given rate and latency.",

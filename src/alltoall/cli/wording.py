@@ -196,25 +196,6 @@ def _last_schedule(summary: Mapping[str, Any]) -> str | None:
     )
 
 
-def _survive(summary: Mapping[str, Any]) -> str | None:
-    found = summary.get("survive")
-    if found is None:
-        return None
-    lost = f"\ncut off by {', '.join(found['cut_off'])}" if found["cut_off"] else ""
-    late, total = found["not_solved"], found["failures"]
-    if late:
-        lost += f"\n{late} of {total} not solved in time; allow more time"
-    if found["worst"] is None:
-        return f"{counted(total, 'failure')}{lost}"
-    healthy = "as they are, these routes" if "routes" in summary else "as it is, this flow"
-    return (
-        f"{counted(total - late, 'failure')} lose {found['mean_loss']:.1%} (mean) to "
-        f"{found['worst_loss']:.1%} (worst, {found['worst']}), each within "
-        f"{found['worst_gap']:.1%} of its bound\n{healthy} would leave up to "
-        f"{found['worst_unserved']:.1%} of the demand undelivered{lost}"
-    )
-
-
 def _robust(summary: Mapping[str, Any]) -> str | None:
     found = summary.get("robust")
     return found and (
@@ -255,7 +236,6 @@ ANSWER: dict[str, Callable[[Mapping[str, Any]], str | None]] = {
     "robust": _robust,
     "last routes": _last,
     "last schedule": _last_schedule,
-    "failures": _survive,
     "method": lambda summary: f"{summary['method']}, {summary['seconds']:.2f} s",
 }
 """The label of each line about an answer, in order, and what it says, if anything."""

@@ -157,13 +157,11 @@ def fair_rates(
     return find_job_rates(topology, jobs_of(jobs, topology), settings)
 
 
-def refuse_with_jobs(
-    method: str, last: Flow | str | PathLike[str] | None, survive: str | None = None
-) -> None:
+def refuse_with_jobs(method: str, last: Flow | str | PathLike[str] | None) -> None:
     """Raise if something is asked of fair rates that they do not use."""
-    if method != "auto" or last is not None or survive is not None:
+    if method != "auto" or last is not None:
         raise UsageError(
-            "--jobs with --method, --from or --survive, which fair rates do not use; leave them out"
+            "--jobs with --method or --from, which fair rates do not use; leave them out"
         )
 
 

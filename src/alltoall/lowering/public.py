@@ -255,7 +255,7 @@ def _read(path: Path) -> Schedule | Routes | str:
         artefact = decode(data, where)
         found = {"msccl": None, None: "XML"}.get(kind_of(artefact), "a lowered program")
     else:
-        artefact = artefact_of(data, where, path.parent)
+        artefact = artefact_of(data, where)
         found = f"format is {FORMATS[Flow]!r}" if isinstance(artefact, Flow) else None
     if found or isinstance(artefact, Flow):
         raise FormatError(

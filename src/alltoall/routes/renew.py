@@ -232,10 +232,10 @@ def _most_hops(problem: Problem) -> int:
     apart = hops[np.searchsorted(problem.sources, source), topology.terminals[destination]]
     lost = np.flatnonzero(~np.isfinite(apart))
     if len(lost):
-        ends = [topology.terminal_name(int(each[lost[0]])) for each in (source, destination)]
+        ends = (topology.terminal_name(int(each[lost[0]])) for each in (source, destination))
         raise InputError(
-            f"{topology.name}: nothing leads from node {ends[0]} to node {ends[1]} any more; "
-            "expected a topology that still connects all pairs"
+            f"{topology.name}: no path from {' to '.join(ends)} any more; expected a topology that "
+            "still connects all pairs"
         )
     return int(apart.max())
 

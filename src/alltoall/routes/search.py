@@ -9,7 +9,6 @@ from alltoall.check.limits import check_limits, missed_goals
 from alltoall.check.routes import check_routes
 from alltoall.errors import UsageError
 from alltoall.flows.matching import require_same_network
-from alltoall.flows.survive import Survival
 from alltoall.ir.files.artefacts import read_as
 from alltoall.ir.flow import Status
 from alltoall.ir.problem import Problem
@@ -20,10 +19,10 @@ from alltoall.routes.deadlock_free.best import METHOD
 from alltoall.routes.exact import common_factor_chunks
 from alltoall.routes.judge import Judged, judge
 from alltoall.routes.layers.assign import layers_in_time
+from alltoall.routes.layers.keep import layers_after
 from alltoall.routes.phases import Phases, split_phases
 from alltoall.routes.renew import Renewed, renew_routes
 from alltoall.routes.skews import SKEW
-from alltoall.routes.survive import survive
 from alltoall.routes.whole_chunks import bounded_chunks, limit_routes
 from alltoall.settings import RouteSettings
 
@@ -37,8 +36,7 @@ class FoundRoutes:
 
     `status` is that of their time against the certified bound, `notes` say what was left out, and
     `phases` is the split that was asked for, if any. `robust` has the losses of robust routes under
-    demands that they were not made with, `renewed` what the last routes lose after a failure,
-    and `survival` what failures cost that may come.
+    demands that they were not made with, `renewed` what the last routes lose after a failure.
     """
 
     routes: Routes
@@ -47,7 +45,6 @@ class FoundRoutes:
     phases: Phases | None = None
     robust: Judged | None = None
     renewed: Renewed | None = None
-    survival: Survival | None = None
 
     def summary(self) -> dict[str, Any]:
         """Return everything that is worth printing, as plain values."""
@@ -61,8 +58,6 @@ class FoundRoutes:
             found["robust"] = self.robust.summary()
         if self.renewed is not None:
             found["last"] = self.renewed.summary()
-        if self.survival is not None:
-            found["survive"] = self.survival.summary()
         return in_order(found)
 
 
@@ -80,11 +75,10 @@ def find_routes(
     _refuse_with_tables(settings, last is not None)
     share = 1.0 if settings.layers is None or method == METHOD else ROUTING_SHARE
     solving = settings.solve.sharing(share)
-    renewed = None
-    if last is None:
+    renewed, before = None, _read(last)
+    if before is None:
         routes = route(problem, method, replace(settings, solve=solving))
     else:
-        before = last if isinstance(last, Routes) else read_as(Path(last), Routes)
         require_same_network(before.problem.topology, problem.topology)
         renewed = renew_routes(problem, before, solving)
         routes = renewed.routes
@@ -92,9 +86,7 @@ def find_routes(
         routes = limit_routes(routes, settings.max_routes, settings)
     if settings.chunks is not None:
         routes = bounded_chunks(routes, settings.chunks, settings)
-    notes: tuple[str, ...] = ()
-    if routes.layers is None and settings.layers is not None:
-        routes, notes = layers_in_time(routes, settings.layers, settings.max_layers, settings.solve)
+    routes, notes = _layered(routes, before, settings)
     check_routes(routes)
     check_limits(routes, vars(settings))
     notes += missed_goals(routes, vars(settings))
@@ -106,18 +98,33 @@ def find_routes(
         phases,
         _judged(routes, settings),
         renewed,
-        None if settings.survive is None else survive(routes, settings.survive, settings),
     )
+
+
+def _read(last: Routes | str | PathLike[str] | None) -> Routes | None:
+    return last if last is None or isinstance(last, Routes) else read_as(Path(last), Routes)
+
+
+def _layered(
+    routes: Routes, last: Routes | None, settings: RouteSettings
+) -> tuple[Routes, tuple[str, ...]]:
+    """Return routes with layers, if they need some, and notes on them."""
+    if routes.layers is not None or settings.layers is None:
+        return routes, ()
+    algorithm, most = settings.layers, settings.max_layers
+    if last is not None:
+        return layers_after(routes, last, settings.solve, algorithm, most)
+    return layers_in_time(routes, algorithm, most, settings.solve)
 
 
 def _refuse_with_tables(settings: RouteSettings, renewing: bool) -> None:
     """Refuse settings that contradict tables by destination."""
     if not settings.destination_based:
         return
-    if renewing or settings.survive is not None:
+    if renewing:
         raise UsageError(
-            "--destination-based with --from or --survive: renewed routes need not go on together "
-            "where they meet; leave out one of the two, or route the remaining fabric anew"
+            "--destination-based with --from: renewed routes need not go on together where they "
+            "meet; leave out one of the two, or route the remaining fabric anew"
         )
     if settings.layer_change:
         raise UsageError(

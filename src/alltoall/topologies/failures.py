@@ -1,107 +1,115 @@
-"""What may fail: links and nodes, one by one or together, and what is left of a problem then."""
+"""Failures of cables and nodes, by name, and the problem that each leaves."""
 
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, combinations
 
 import numpy as np
 
-from alltoall.errors import AlltoallError, FormatError, UsageError
+from alltoall.errors import UsageError
 from alltoall.ir.arrays import Ints
-from alltoall.ir.files.text import read_text
-from alltoall.ir.names import DASH, distinct_stems
 from alltoall.ir.problem import Problem
 from alltoall.ir.topology import Topology
-from alltoall.ir.without import demand_without
-from alltoall.topologies.operators import remove_links, remove_nodes
+from alltoall.ir.without import demand_without, numbers_left, without_links, without_nodes
+from alltoall.topologies.cables import cable_links, partner_links
+from alltoall.topologies.operators import links_between
 
-LINKS, NODES = "links:1", "nodes:1"
-"""Every single link (cable, where links come in pairs), and every single node."""
+TOGETHER = "+"
+"""Joins links and nodes that fail together."""
 
 
 @dataclass(frozen=True)
 class Failure:
-    """Links, by their ends, and nodes that fail together.
+    """Links, by number and both ways of a cable, and nodes that fail together."""
 
-    `name` is for people, and `file` is the name of a file, without suffix.
-    """
-
-    links: tuple[tuple[int, int], ...] = ()
+    name: str
+    links: tuple[int, ...] = ()
     nodes: tuple[int, ...] = ()
-    name: str = field(default="", compare=False)
-    file: str = field(default="", compare=False)
 
     def left_of(self, problem: Problem) -> Problem:
-        """Return the problem on what is left."""
-        topology = remove_nodes(remove_links(problem.topology, self.links), self.nodes)
-        return Problem(topology, demand_without(problem, np.array(self.nodes, dtype=np.int64)))
+        """Return the problem on the rest of the network, where nodes keep their names."""
+        topology, (links, nodes) = problem.topology, self._numbers()
+        if len(nodes) and topology.names is None:  # They are renumbered.
+            topology = replace(topology, names=tuple(map(str, range(topology.nodes))))
+        topology = without_links(topology, links, f"without {self.name}")
+        if len(nodes):
+            topology = without_nodes(topology, nodes, "renumbered")
+        return Problem(topology, demand_without(problem, nodes))
 
-    def numbers_of_links(self, topology: Topology) -> Ints:
-        """Return the numbers of the links that fail: of both ways, where links come in pairs."""
-        ends = set(self.links)
-        ends |= {(v, u) for u, v in ends} if topology.bidirectional else set()
-        pairs = zip(topology.tail.tolist(), topology.head.tolist(), strict=True)
-        return np.array([link for link, pair in enumerate(pairs) if pair in ends], dtype=np.int64)
+    def links_left(self, topology: Topology) -> Ints:
+        """Return the numbers of the links that are left."""
+        return numbers_left(topology, *self._numbers())[1]
+
+    def _numbers(self) -> tuple[Ints, Ints]:
+        return np.array(self.links, dtype=np.int64), np.array(self.nodes, dtype=np.int64)
 
 
-def failures_of(topology: Topology, text: str) -> list[Failure]:
-    """Return the failures of `links:1`, `nodes:1`, or a file with one a line, such as `3-4, 7`.
+def failures_of(
+    topology: Topology, links: int = 1, nodes: int = 0, only: Sequence[str] = ()
+) -> tuple[int, Iterator[Failure]]:
+    """Return how many failures there are, and each in turn.
 
-    Nodes are names or numbers, and what stands on a line fails together. Names and files are those
-    of the nodes.
+    These are all sets of so many `links` (cables, where links come in pairs), then all sets of so
+    many `nodes`; or `only` those named.
     """
-    found = _failures(topology, text)
-    stems = distinct_stems(_file(topology, each) for each in found)
-    return [
-        replace(each, name=_name(topology, each), file=stem)
-        for each, stem in zip(found, stems, strict=True)
-    ]
+    if only:
+        return len(only), iter([_named(topology, text) for text in only])
+    if min(links, nodes) < 0 or links + nodes == 0:
+        raise UsageError(f"{links} links or {nodes} nodes fail; expected at least 1 of either")
+    kinds = [(_cables(topology), links), (_nodes(topology), nodes)]
+    kinds = [(single, together) for single, together in kinds if together]
+    every = chain.from_iterable(combinations(*kind) for kind in kinds)
+    return sum(math.comb(len(single), together) for single, together in kinds), map(_join, every)
 
 
-def _name(topology: Topology, failure: Failure) -> str:
-    """Say what fails."""
-    links = [topology.cable_name(u, v) for u, v in failure.links]
-    return " and ".join([*links, *(f"node {topology.node_name(each)}" for each in failure.nodes)])
+def _join(parts: Sequence[Failure]) -> Failure:
+    """Return the failure of all parts together."""
+    return Failure(
+        f" {TOGETHER} ".join(part.name for part in parts),
+        tuple(link for part in parts for link in part.links),
+        tuple(node for part in parts for node in part.nodes),
+    )
 
 
-def _file(topology: Topology, failure: Failure) -> str:
-    """Return what a file of a failure is called after."""
-    name, mark = topology.node_name, "-" if topology.names is None else DASH
-    links = [f"link-{name(u)}{mark}{name(v)}" for u, v in failure.links]
-    return "_".join([*links, *(f"node-{name(each)}" for each in failure.nodes)])
+def _cables(topology: Topology) -> list[Failure]:
+    """Return the failure of every cable, or of every link if they go one way.
+
+    Of parallel ones with the same capacity, one stands for all.
+    """
+    first = cable_links(topology)
+    back = partner_links(topology)[first] if topology.bidirectional else first
+    ends = list(zip(topology.tail[first].tolist(), topology.head[first].tolist(), strict=True))
+    capacities, parallel = topology.capacity[first].tolist(), Counter(ends)
+    found: dict[str, Failure] = {}
+    for pair, capacity, *links in zip(ends, capacities, first.tolist(), back.tolist(), strict=True):
+        name = _link_name(topology, pair)
+        if parallel[pair] > 1:
+            name += f" (one of {parallel[pair]}, capacity {capacity:g})"
+        found.setdefault(name, Failure(name, tuple(sorted(set(links)))))
+    return list(found.values())
 
 
-def _failures(topology: Topology, text: str) -> list[Failure]:
-    """Return the failures, without names."""
-    if text == LINKS:
-        pairs = sorted(set(zip(topology.tail.tolist(), topology.head.tolist(), strict=True)))
-        both = topology.bidirectional
-        return [Failure(links=((u, v),)) for u, v in pairs if u < v or not both]
-    if text == NODES:
-        return [Failure(nodes=(node,)) for node in range(topology.nodes)]
-    path = Path(text)
-    if not path.exists():
-        raise UsageError(f"--survive {text}; expected {LINKS}, {NODES}, or a file of failures")
-    lines = [line.split("#")[0].strip() for line in read_text(path).splitlines()]
-    found = [
-        _failure(topology, line, f"{path}: line {number}")
-        for number, line in enumerate(lines, 1)
-        if line
-    ]
-    if not found:
-        raise FormatError(f"{path}: no failures; expected one a line, such as 3-4 or 7")
-    return found
+def _nodes(topology: Topology) -> list[Failure]:
+    return [Failure(f"node {topology.node_name(v)}", nodes=(v,)) for v in range(topology.nodes)]
 
 
-def _failure(topology: Topology, line: str, where: str) -> Failure:
-    """Return what fails together by a line: nodes and links, by names or numbers."""
-    links, nodes = [], []
-    try:
-        for word in line.replace(",", " ").split():
-            if "-" in word and not topology.has_node(word):
-                links.append(topology.ends_of(word))
-            else:
-                nodes.append(topology.node_of(word))
-        remove_nodes(remove_links(topology, links), nodes)
-    except AlltoallError as error:  # What is not there cannot fail, and is refused by name.
-        raise FormatError(f"{where}: {error}") from None
-    return Failure(tuple(links), tuple(nodes))
+def _link_name(topology: Topology, pair: tuple[int, int]) -> str:
+    return f"link {'-'.join(map(topology.node_name, pair))}"
+
+
+def _named(topology: Topology, text: str) -> Failure:
+    """Return the failure that a text such as `a-b`, `a` or `a-b+c` means.
+
+    All cables between two nodes fail together.
+    """
+    words = [text] if topology.has_node(text) else text.split(TOGETHER)
+    return _join([_part(topology, word.strip()) for word in words])
+
+
+def _part(topology: Topology, word: str) -> Failure:
+    if topology.has_node(word):
+        return _nodes(topology)[topology.node_of(word)]
+    pair = topology.ends_of(word)
+    return Failure(_link_name(topology, pair), tuple(links_between(topology, [pair]).tolist()))

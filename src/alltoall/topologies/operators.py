@@ -57,16 +57,21 @@ def drop_nodes(topology: Topology, count: int, seed: int) -> Topology:
 
 def remove_links(topology: Topology, pairs: Iterable[Pair]) -> Topology:
     """Remove all links from u to v for every pair (u, v), and from v to u if bidirectional."""
-    gone = np.zeros(topology.links, dtype=np.bool_)
-    for u, v in pairs:
-        gone |= _links_between(topology, u, v)
-        if topology.bidirectional:
-            gone |= _links_between(topology, v, u)
-    links = np.flatnonzero(gone).astype(np.int64)
+    links = links_between(topology, pairs)
     if not len(links):
         return topology
     shown = links[topology.tail[links] < topology.head[links]] if topology.bidirectional else links
     return without_links(topology, links, f"removed {_links_in_words(topology, shown)}")
+
+
+def links_between(topology: Topology, pairs: Iterable[Pair]) -> Ints:
+    """Return all links from u to v for every pair (u, v), and from v to u if bidirectional."""
+    chosen = np.zeros(topology.links, dtype=np.bool_)
+    for u, v in pairs:
+        chosen |= _links_from_to(topology, u, v)
+        if topology.bidirectional:
+            chosen |= _links_from_to(topology, v, u)
+    return np.flatnonzero(chosen).astype(np.int64)
 
 
 def remove_nodes(topology: Topology, nodes: Iterable[int]) -> Topology:
@@ -93,7 +98,7 @@ def set_capacities(topology: Topology, capacities: Mapping[Pair, float]) -> Topo
     changed = np.array(topology.capacity)
     for (u, v), value in capacities.items():
         _check_positive(topology, f"capacity of {_arc(topology, u, v)}", value)
-        changed[_links_between(topology, u, v)] = value
+        changed[_links_from_to(topology, u, v)] = value
     shown = [f"{_arc(topology, *pair)} to {value:g}" for pair, value in capacities.items()]
     note = f"set the capacity of {_listed(shown)}"
     return topology.changed(note, capacity=changed)
@@ -182,7 +187,7 @@ def _with_partners(topology: Topology, links: Ints) -> Ints:
     return np.concatenate([links, partner_links(topology)[links]])
 
 
-def _links_between(topology: Topology, u: int, v: int) -> Mask:
+def _links_from_to(topology: Topology, u: int, v: int) -> Mask:
     """Return a mask of the links from u to v; raise if there is none."""
     _check_node(topology, u)
     mask: Mask = (topology.tail == u) & (topology.head == v)

@@ -24,7 +24,6 @@ from alltoall.ir.files.json import (
     PROGRAM_FORMAT,
     ROUTES_FORMAT,
     SCHEDULE_FORMAT,
-    SWITCH_OVER_FORMAT,
     TOPOLOGY_FORMAT,
     UNEVEN_FORMAT,
     certificate_from_json,
@@ -36,7 +35,6 @@ from alltoall.ir.files.json import (
     flow_from_json,
     flow_to_json,
     format_of,
-    healthy_file,
     json_text,
     parse_json,
     plan_from_json,
@@ -46,7 +44,6 @@ from alltoall.ir.files.json import (
     program_from_json,
     program_to_json,
     routes_from_json,
-    routes_from_switch_over,
     routes_to_json,
     schedule_format,
     schedule_from_json,
@@ -140,42 +137,39 @@ def file_bytes(path: Path | None, noun: Noun, provenance: bool = True) -> bytes:
     return json_text(_TO_JSON[type(noun)](noun) | block).encode()
 
 
-def saved_from_json(value: object, where: str, folder: Path | None = None) -> Saved:
-    """Build any noun from parsed JSON, whichever its format names; a file of it is in a folder."""
+def saved_from_json(value: object, where: str) -> Saved:
+    """Build any noun from parsed JSON, whichever its format names."""
     found = format_of(value, where)
     if found in _PARTS_FROM_JSON:
         return _PARTS_FROM_JSON[found](value, where)
-    return artefact_from_json(value, where, folder)
+    return artefact_from_json(value, where)
 
 
 def is_saved(value: object) -> bool:
     """Whether parsed JSON says that it is a noun; a topology's own reader knows it too."""
     found = value.get("format") if isinstance(value, dict) else None
-    known = _FROM_JSON.keys() | {SWITCH_OVER_FORMAT} | _PARTS_FROM_JSON.keys() - {TOPOLOGY_FORMAT}
+    known = _FROM_JSON.keys() | _PARTS_FROM_JSON.keys() - {TOPOLOGY_FORMAT}
     return isinstance(found, str) and found in known
 
 
 def refuse_unknown(value: object, where: str) -> None:
     """Refuse parsed JSON that says that it is a noun of ours, but none that we know."""
     found = value.get("format") if isinstance(value, dict) else None
-    known = (*_FROM_JSON, SWITCH_OVER_FORMAT, *_PARTS_FROM_JSON)
+    known = (*_FROM_JSON, *_PARTS_FROM_JSON)
     if isinstance(found, str) and found.startswith("alltoall.") and found not in known:
         raise FormatError(f"{where}: format is {short(found)}; expected one of {', '.join(known)}")
 
 
 def read_artefact(path: Path) -> Artefact:
     """Read a flow, routes or a schedule in either form."""
-    return artefact_of(read_bytes(path), str(path), path.parent)
+    return artefact_of(read_bytes(path), str(path))
 
 
-def artefact_of(data: bytes, where: str, folder: Path | None = None) -> Artefact:
-    """Build a flow, routes or a schedule from the bytes of a file; the first of them say which.
-
-    In the folder of the file is what a difference is to.
-    """
+def artefact_of(data: bytes, where: str) -> Artefact:
+    """Build a flow, routes or a schedule from the bytes of a file; the first of them say which."""
     if is_archive(data):
         return artefact_from_bytes(data, where)
-    return artefact_from_json(parse_json(decode(data, where), where), where, folder)
+    return artefact_from_json(parse_json(decode(data, where), where), where)
 
 
 def read_as(path: Path, kind: type[Kind]) -> Kind:
@@ -186,29 +180,11 @@ def read_as(path: Path, kind: type[Kind]) -> Kind:
     return found
 
 
-def artefact_from_json(value: object, where: str, folder: Path | None = None) -> Artefact:
+def artefact_from_json(value: object, where: str) -> Artefact:
     """Build a flow, routes or a schedule from parsed JSON, whichever its format names."""
     found = format_of(value, where)
-    if found == SWITCH_OVER_FORMAT:
-        return _switched_over(value, where, folder)
     if found not in _FROM_JSON:
         raise FormatError(
             f"{where}: format is {short(found)}; expected one of {', '.join(_FROM_JSON)}"
         )
     return _FROM_JSON[found](value, where)
-
-
-def _switched_over(value: object, where: str, folder: Path | None) -> Routes:
-    """Apply a difference to the healthy routes that are in the same folder."""
-    if folder is None:
-        raise FormatError(
-            f"{where}: a difference to routes that are not here; expected the routes themselves"
-        )
-    path = folder / healthy_file(value, where)
-    healthy = artefact_of(read_bytes(path), str(path))
-    if not isinstance(healthy, Routes):
-        raise FormatError(
-            f"{path}: format is {format_name(healthy)!r}; expected {ROUTES_FORMAT!r}, to which "
-            f"{where} is a difference"
-        )
-    return routes_from_switch_over(value, healthy, where)

@@ -1,18 +1,40 @@
 """Layers after a failure: routes that stay keep theirs, and others go where they close no cycle.
 
-What is left of a layer cannot deadlock, as the whole could not. Each route that moved is offered to
-one layer after the other, behind those that are in it, and to new layers in the end.
+The rest of a layer cannot deadlock, as the whole could not. Each route that moved is offered to one
+layer after the other, behind those that are in it, and to new layers in the end.
 """
 
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
 
+from alltoall.flows.matching import matching_links, matching_nodes
 from alltoall.ir.arrays import Ints
-from alltoall.ir.paths import NOTHING
+from alltoall.ir.paths import NOTHING, Paths
 from alltoall.ir.routes import Routes
+from alltoall.routes.layers.assign import layers_in_time
 from alltoall.routes.layers.dependencies import circular_route, dependencies_of, fill_layer
 from alltoall.settings import SolveSettings
+
+
+def layers_after(
+    routes: Routes,
+    last: Routes,
+    settings: SolveSettings,
+    algorithm: str = "lash-sequential",
+    most: int | None = None,
+) -> tuple[Routes, tuple[str, ...]]:
+    """Return renewed routes with layers, and notes on them.
+
+    Those of the last routes are kept where that takes no more of them; else all are assigned anew.
+    """
+    if last.layer is not None:
+        with suppress(TimeoutError):
+            kept = keep_layers(routes, last_layers(routes, last), settings)
+            if (kept.layers or 0) <= min(last.layers or 0, most or np.inf):
+                return kept, ()
+    return layers_in_time(routes, algorithm, most, settings)
 
 
 def keep_layers(routes: Routes, last: Ints, settings: SolveSettings) -> Routes:
@@ -31,3 +53,18 @@ def keep_layers(routes: Routes, last: Ints, settings: SolveSettings) -> Routes:
         layer[taken] = level
         waiting, level = waiting[~taken[waiting]], level + 1
     return replace(routes, layer=layer)
+
+
+def last_layers(routes: Routes, last: Routes) -> Ints:
+    """Return the last layer of each route that has not moved, and NOTHING for one that has."""
+    old, new = last.problem.topology, routes.problem.topology
+    node = matching_nodes(old, new)
+    link = matching_links(old, new, node)
+    source, destination = (
+        old.position[node[new.terminals[each]]] for each in (routes.source, routes.destination)
+    )
+    now = Paths(source, destination, routes.start, link[routes.link])
+    _, same = Paths.join([last, now]).equal()
+    layer = np.full(int(same.max()) + 1, NOTHING, dtype=np.int64)
+    layer[same[: last.count]] = NOTHING if last.layer is None else last.layer
+    return layer[same[last.count :]]

@@ -33,13 +33,6 @@ from alltoall.ir.files.json.schedule import (
     schedule_from_json,
     schedule_to_json,
 )
-from alltoall.ir.files.json.switch_over import (
-    HEALTHY_FILE,
-    SWITCH_OVER_FORMAT,
-    healthy_file,
-    routes_from_switch_over,
-    switch_over_to_json,
-)
 from alltoall.ir.files.json.topology import TOPOLOGY_FORMAT, topology_from_json, topology_to_json
 from alltoall.ir.files.json.values import format_of, json_text, parse_json, read_json, write_json
 
@@ -48,13 +41,11 @@ __all__ = [
     "DEMAND_FORMAT",
     "FABRIC_FORMAT",
     "FLOW_FORMAT",
-    "HEALTHY_FILE",
     "PLAN_FORMAT",
     "PROBLEM_FORMAT",
     "PROGRAM_FORMAT",
     "ROUTES_FORMAT",
     "SCHEDULE_FORMAT",
-    "SWITCH_OVER_FORMAT",
     "TOPOLOGY_FORMAT",
     "UNEVEN_FORMAT",
     "certificate_from_json",
@@ -68,7 +59,6 @@ __all__ = [
     "flow_from_json",
     "flow_to_json",
     "format_of",
-    "healthy_file",
     "json_text",
     "parse_json",
     "plan_from_json",
@@ -79,12 +69,10 @@ __all__ = [
     "program_to_json",
     "read_json",
     "routes_from_json",
-    "routes_from_switch_over",
     "routes_to_json",
     "schedule_format",
     "schedule_from_json",
     "schedule_to_json",
-    "switch_over_to_json",
     "topology_from_json",
     "topology_to_json",
     "write_json",

@@ -1,0 +1,246 @@
+"""`alltoall.failures`: what every failure costs routes or a schedule, before it happens.
+
+For each failure the healthy answer is renewed on the rest of the network, as `route --from` and
+`schedule --from` do afterwards, and checked. Failures are independent, so that whatever ends the
+search, those that were done are kept.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from alltoall.check.routes import check_routes
+from alltoall.check.schedule import check_schedule
+from alltoall.errors import FormatError, InputError, TimeLimitError, UsageError
+from alltoall.ir.files.artefacts import BINARY_SUFFIX, format_name, read_artefact, write_artefact
+from alltoall.ir.files.json import json_text
+from alltoall.ir.files.text import write_text
+from alltoall.ir.news import News
+from alltoall.ir.problem import Problem
+from alltoall.ir.routes import Routes
+from alltoall.ir.schedule import Schedule
+from alltoall.lp.settings import never, silent
+from alltoall.routes.layers.keep import layers_after
+from alltoall.routes.renew import renew_routes
+from alltoall.schedules.renew import renew_schedule, routes_of
+from alltoall.settings import ScheduleSettings, SolveSettings
+from alltoall.topologies.failures import Failure, failures_of
+
+INDEX = "index.json"
+"""The file that lists the others of a folder."""
+
+LONGEST_NAME = 100
+"""Most characters of a file's name before its suffix."""
+
+FAILURES_GAP = 0.01
+"""The gap at which rerouting ends by default: near the bound, and few routes move."""
+
+Answer = Routes | Schedule
+
+
+@dataclass(frozen=True)
+class FailureRow:
+    """What one failure costs.
+
+    `lost` is the share of the remaining traffic that does not arrive without rerouting, `time` and
+    `bound` are those after it, `slower` is the time over the healthy one, less 1, and `moved` the
+    routes or chunks that take another path. Where there is no answer, a `reason` says why.
+    """
+
+    failure: str
+    lost: float
+    time: float | None = None
+    slower: float | None = None
+    bound: float | None = None
+    gap: float | None = None
+    moved: int | None = None
+    reason: str | None = None
+    file: str | None = None
+
+
+@dataclass(frozen=True)
+class FailureReport:
+    """The failures of routes or a schedule, worst first, next to the healthy answer.
+
+    `not_solved` counts those that came after the time limit.
+    """
+
+    topology: str
+    kind: str
+    time: float
+    bound: float
+    rows: tuple[FailureRow, ...]
+    not_solved: int = 0
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all as plain values."""
+        rows = [asdict(row) for row in self.rows]
+        return {**asdict(self), "failures": len(rows) + self.not_solved, "rows": rows}
+
+
+def failures(
+    file: Answer | str | PathLike[str],
+    *,
+    links: int | None = None,
+    nodes: int | None = None,
+    only: str | Sequence[str] | None = None,
+    output: str | PathLike[str] | None = None,
+    gap: float = FAILURES_GAP,
+    time_limit: float | None = None,
+    progress: Callable[[str], None] = silent,
+    stop: Callable[[], bool] = never,
+) -> FailureReport:
+    """Return what each failure costs routes or a schedule, worst first.
+
+    Args:
+        file: routes or a schedule, or the path of one.
+        links: so many links (cables, where links come in pairs) fail together; 1 if neither this
+            nor `nodes` is given.
+        nodes: so many nodes fail together.
+        only: these failures in place of all: `"a-b"` is a link, `"a"` a node, `"a-b+c"` both at
+            once, by names or numbers; several as a list or with commas between them.
+        output: a folder for the routes or the schedule after each failure, and `index.json`.
+        gap: rerouting ends so near the proven bound.
+        time_limit: seconds after which the failures found so far are returned.
+        progress: called with a line now and then.
+        stop: asked now and then; once it says so, the time limit is over.
+
+    >>> import alltoall
+    >>> found = alltoall.failures(alltoall.route("ring:4"), only="0-1")
+    >>> [(row.failure, round(row.lost, 3), round(row.time, 6)) for row in found.rows]
+    [('link 0-1', 0.333, 4.0)]
+
+    """
+    healthy = file if isinstance(file, Answer) else _read(Path(file))
+    settings = SolveSettings(gap=gap, time_limit=time_limit, report=progress, stopped=stop).begin()
+    if only is not None and (links is not None or nodes is not None):
+        raise UsageError("--only with --links or --nodes; leave one of them out")
+    named = only.split(",") if isinstance(only, str) else tuple(only or ())
+    many = (1, 0) if links is None and nodes is None else (links or 0, nodes or 0)
+    count, each = failures_of(healthy.problem.topology, *many, named)
+    suffix = Path(file).suffix if isinstance(file, str | PathLike) else ""
+    folder = None if output is None else _Folder(Path(output), suffix)
+    rows = tuple(_rows(healthy, each, count, folder, settings))
+    report = FailureReport(
+        healthy.problem.topology.name,
+        type(healthy).__name__.lower(),
+        healthy.time,
+        healthy.bound,
+        tuple(sorted(rows, key=_badness, reverse=True)),
+        count - len(rows),
+    )
+    if folder is not None:
+        write_text(folder.path / INDEX, json_text(report.to_json()))
+    return report
+
+
+def _read(path: Path) -> Answer:
+    """Read routes or a schedule, and check them."""
+    found = read_artefact(path)
+    if isinstance(found, Routes):
+        check_routes(found)
+    elif isinstance(found, Schedule):
+        check_schedule(found)
+    else:
+        raise FormatError(
+            f"{path}: format is {format_name(found)!r}; expected routes or a schedule. After a "
+            "failure a flow is solved anew, with --remove-link or --remove-node"
+        )
+    return found
+
+
+def _badness(row: FailureRow) -> tuple[float, float]:
+    return np.inf if row.slower is None else row.slower, row.lost
+
+
+def _rows(
+    healthy: Answer,
+    each: Iterator[Failure],
+    count: int,
+    folder: "_Folder | None",
+    settings: SolveSettings,
+) -> Iterator[FailureRow]:
+    """Yield a row for each failure, until time is up; leave its answer in the folder."""
+    routes = routes_of(healthy) if isinstance(healthy, Schedule) else healthy
+    for done, failure in enumerate(each):
+        settings.report(News.of_count(f"failures: {done} of {count}", done, count))
+        row = FailureRow(failure.name, _lost(routes, failure))
+        try:
+            now, moved = _reroute(failure.left_of(healthy.problem), healthy, settings)
+        except (TimeoutError, TimeLimitError):
+            return
+        except InputError as error:  # Some pair is cut off.
+            yield replace(row, reason=str(error).partition(";")[0])
+            continue
+        if settings.out_of_time():
+            return
+        yield replace(
+            row,
+            time=now.time,
+            slower=now.time / healthy.time - 1,
+            bound=now.bound,
+            gap=now.gap,
+            moved=moved,
+            file=None if folder is None else folder.save(failure.name, now),
+        )
+
+
+def _lost(healthy: Routes, failure: Failure) -> float:
+    """Return the share of the remaining traffic whose routes cross a failed link or node."""
+    topology = healthy.problem.topology
+    left = failure.links_left(topology)
+    cut = np.bincount(healthy.path_of_link, ~np.isin(healthy.link, left), healthy.count) > 0
+    ends = (topology.terminals[each] for each in (healthy.source, healthy.destination))
+    stays = ~np.logical_or(*(np.isin(each, failure.nodes) for each in ends))
+    total = healthy.weight[stays].sum()
+    return float(healthy.weight[cut & stays].sum() / total) if total > 0 else 0.0
+
+
+def _reroute(left: Problem, healthy: Answer, settings: SolveSettings) -> tuple[Answer, int]:
+    """Return a checked answer for the rest of the network, and how many paths moved."""
+    if isinstance(healthy, Schedule):
+        found = renew_schedule(left, healthy, ScheduleSettings(solve=settings))
+        return found.schedule, 0 if found.renewed is None else found.renewed.moved
+    renewed = renew_routes(left, healthy, settings)
+    routes = renewed.routes
+    if healthy.layers is not None:
+        routes, _ = layers_after(routes, healthy, settings)
+    check_routes(routes)
+    return routes, renewed.moved
+
+
+class _Folder:
+    """A folder with a file for each failure, named after what fails."""
+
+    def __init__(self, path: Path, suffix: str) -> None:
+        self.path, self._taken = path, {""}
+        self._suffix = BINARY_SUFFIX if suffix.lower() == BINARY_SUFFIX else ".json"
+        if str(path) == "-":
+            raise UsageError("-o - for several files; name another folder")
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UsageError(
+                f"{path}: files cannot be kept there: {error.strerror}; name another folder"
+            ) from None
+
+    def save(self, failure: str, answer: Answer) -> str:
+        """Save an answer; return the name of its file."""
+        name = self._free_name(failure) + self._suffix
+        write_artefact(self.path / name, answer, provenance=False)
+        return name
+
+    def _free_name(self, failure: str) -> str:
+        """Return a name that is safe, and that no other file has on any file system."""
+        plain = re.sub(r"[^A-Za-z0-9_.+-]+", "-", failure)[:LONGEST_NAME].strip("-")
+        name, number = plain, 1
+        while name.lower() in self._taken:
+            number += 1
+            name = f"{plain}-{number}"
+        self._taken.add(name.lower())
+        return name
