@@ -5,9 +5,9 @@ whole command, start-up included, and memory is the peak of its process. Kernels
 before. Beside every size whose symmetry helps stands one that has little or none of it, and each
 line says how many automorphisms there are. Ratios are measured in the same run, without start-up:
 against the fastest of HiGHS' solvers, which get `--patience` times as long as the first-order
-method took; against the child programs of the paper; of a warm restart against a cold one; of a
-step against copying; of two MPI ranks against one; after a failure, of what begins with the last
-answer against what begins from scratch.
+method took; against the child programs of the paper; of a step against copying; of two MPI ranks
+against one; after a failure, of routes and schedules that begin with the last ones against those
+from scratch.
 
     python benchmarks/scale.py
     python benchmarks/scale.py --only solve ratio
@@ -162,32 +162,6 @@ def against_highs(patience: float) -> Iterator[str]:
         yield f"n={nodes}: first-order {ours:.1f} s, {ratio} times faster than the best of HiGHS"
 
 
-def against_cold() -> Iterator[str]:
-    """Compare a restart after one link failed with a cold solve of the same problem."""
-    for gap in ("1e-2", "1e-3"):
-        with tempfile.TemporaryDirectory() as folder:
-            saved = str(Path(folder, "last.npz"))
-            run("solve", "genkautz:n=200,d=4", "--gap", gap, "--output", saved)
-            broken = (
-                "solve",
-                "genkautz:n=200,d=4",
-                "--drop-links",
-                "1",
-                "--seed",
-                "1",
-                "--gap",
-                gap,
-            )
-            cold = run(*broken, "--method", "first-order").summary["seconds"]
-            warm = run(*broken, "--from", saved).summary["seconds"]
-            repaired = run(*broken, "--from", saved, "--repair").summary
-        yield (
-            f"one link of genkautz n=200 fails, gap {gap}: cold {cold:.2f} s, warm {warm:.2f} s, "
-            f"ratio {cold / warm:.1f}; repair alone {repaired['seconds']:.2f} s, "
-            f"certified gap {repaired['gap']:.2f}"
-        )
-
-
 def against_copying() -> Iterator[str]:
     """Compare a step with copying the flows as often as a step reads or writes them."""
     for nodes in (200, 1000):
@@ -250,7 +224,6 @@ FAILED_GAP, FAILED_SHARE, LAST_GAP = 0.02, 0.25, 1e-3
 gap that is asked of the last answer."""
 
 FINDERS: dict[str, tuple[Callable[..., Any], dict[str, Any], dict[str, Any]]] = {
-    "solve": (alltoall.solve, {}, {"method": "first-order"}),
     "route": (alltoall.route, {"layers": None}, {"method": "single"}),
     "schedule": (alltoall.schedule, {"loss": FAILED_GAP}, {"method": "list"}),
 }
@@ -324,7 +297,7 @@ def main() -> None:
     for line in goals(options.only, options.match):
         print(line, flush=True)
     if "ratio" in options.only:
-        for line in (*against_copying(), *against_cold(), *against_highs(options.patience)):
+        for line in (*against_copying(), *against_highs(options.patience)):
             print(line, flush=True)
         subprocess.run([sys.executable, Path(__file__).with_name("children.py")], check=True)
     if "ranks" in options.only:

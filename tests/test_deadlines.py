@@ -17,7 +17,6 @@ from alltoall.check.flow import check_flow
 from alltoall.check.routes import check_routes
 from alltoall.errors import AlltoallError, FormatError, InputError, TopologyError
 from alltoall.flows import METHODS, solve
-from alltoall.flows.warm import repair, solve_from
 from alltoall.ir.flow import Status
 from alltoall.ir.problem import Problem
 from alltoall.lp.program import LinearProgram
@@ -27,6 +26,7 @@ from alltoall.routes import ROUTERS, route
 from alltoall.routes.baselines.ewsp import route_ewsp
 from alltoall.routes.deadlock_free.best import solve_deadlock_free
 from alltoall.routes.layers.assign import LAYERINGS, assign_layers, layers_in_time
+from alltoall.routes.renew import renew_routes
 from alltoall.schedules.search import find_timestepped
 from alltoall.settings import RouteSettings, ScheduleSettings, SolveSettings
 from alltoall.topologies.formats import read_topology
@@ -99,8 +99,7 @@ CALLS: dict[str, Callable[[SolveSettings], object]] = {
     **{f"route {name}": routing(name) for name in ANYWHERE},
     "schedule": lambda each: find_timestepped(problem(), ScheduleSettings(solve=each)),
     "deadlock-free": lambda each: solve_deadlock_free(tiny(), 3, RouteSettings(solve=each)),
-    "warm restart": lambda each: solve_from(problem(), solve(problem(), "grouped"), each),
-    "repair": lambda each: repair(problem(), solve(problem(), "grouped"), each),
+    "route after a failure": lambda each: renew_routes(problem(), route(problem(), "native"), each),
 }
 
 

@@ -24,7 +24,7 @@ FLOW = alltoall.solve(PROBLEM)
 SCHEDULE = alltoall.schedule(PROBLEM)
 ROUTES = alltoall.route(PROBLEM)
 
-NAMES = {"last": "last", "repair_only": "repair", "hash_name": "hash", "topology": "topology"}
+NAMES = {"hash_name": "hash"}
 """Options of verbs that the library calls by another name."""
 
 ONLY_PRINTED = {
@@ -154,19 +154,6 @@ def test_progress_and_stop_reach_the_search() -> None:
     assert flow.bound <= flow.time
     found = alltoall.find_routes(PROBLEM, "native", alltoall.RouteSettings(chunks=1))
     assert found.status is alltoall.Status.GAP_NOT_REACHED
-
-
-def test_a_flow_is_solved_again_and_repaired(tmp_path: Path) -> None:
-    """From a noun or from a file."""
-    path = tmp_path / "flow.npz"
-    FLOW.save(path)
-    broken = alltoall.remove_links(alltoall.build("torus:3x3"), [(0, 1)])
-    last = alltoall.solve("torus:3x3")
-    again = alltoall.solve(broken, last=last)
-    assert alltoall.solve(broken, last=last, repair=True).time >= again.time * (1 - 1e-6)
-    assert alltoall.solve("ring:4", last=path).time == pytest.approx(FLOW.time)
-    with pytest.raises(UsageError, match="without a flow to repair"):
-        alltoall.solve("ring:4", repair=True)
 
 
 @pytest.mark.parametrize(

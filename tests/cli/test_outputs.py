@@ -75,7 +75,6 @@ def test_no_output_replaces_an_input(words: Sequence[str], folder: Path, run: Ru
     ("words", "kind"),
     [
         (("topology", "net.json", "--scale-capacity", "2", "-o", "net.json"), alltoall.Topology),
-        (("solve", "ring:4", "--from", "flow.json", "-o", "flow.json"), alltoall.Flow),
         (("route", "ring:4", "--from", "routes.json", "-o", "routes.json"), alltoall.Routes),
         (
             ("schedule", "ring:4", "--from", "schedule.json", "-o", "schedule.json"),

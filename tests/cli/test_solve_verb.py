@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from alltoall.topologies.spec import build
 from command_line import Run
 
 KEYS = {"nodes", "links", "time", "bound", "gap", "method", "seconds"}
@@ -148,58 +147,3 @@ def test_a_compact_flow_is_saved_and_verified(
     short = run("verify", path)
     assert short.code == 3
     assert "expected one for each of the 32 nodes" in short.err
-
-
-FABRIC = "jellyfish:n=14,d=4,seed=1"
-
-
-def some_cable() -> str:
-    """Return a cable of the fabric, by its ends."""
-    topology = build(FABRIC)
-    return f"{topology.tail[0]}-{topology.head[0]}"
-
-
-def test_a_failed_link_is_solved_from_the_last_answer(run: Run, tmp_path: Path) -> None:
-    """Saved, a link gone, solved from the file: the time of a cold solve, with its own proof."""
-    last, again = tmp_path / "a.npz", tmp_path / "b.npz"
-    assert run("solve", FABRIC, "-o", last).code == 0
-    link = some_cable()
-    words = ("solve", FABRIC, "--remove-link", link, "--gap", 1e-3, "--json")
-    cold = run(*words).json["time"]
-    warm = run(*words, "--from", last, "-o", again).json
-    assert (warm["status"], warm["method"]) == ("optimal", "first-order")
-    assert warm["time"] == pytest.approx(cold, rel=1.1e-3)
-    assert run("verify", again).code == 0
-    named = run(*words, "--from", last, "--method", "first-order").json
-    assert named["time"] == pytest.approx(warm["time"])
-
-
-def test_a_failed_link_is_only_repaired(run: Run, tmp_path: Path) -> None:
-    """At once, feasible and with the gap that it has, from either form of file."""
-    repaired = tmp_path / "repaired.npz"
-    link = some_cable()
-    for name in ("a.npz", "a.json"):
-        last = tmp_path / name
-        assert run("solve", FABRIC, "-o", last).code == 0
-        words = ("solve", FABRIC, "--remove-link", link, "--from", last, "--repair")
-        found = run(*words, "-o", repaired, "--json").json
-        assert found["method"] == "repair"
-        assert found["status"] == "gap_not_reached"
-        assert found["bound"] < found["time"] < 2 * found["bound"]
-        assert run("verify", repaired).code == 0
-
-
-def test_a_last_answer_is_refused_where_it_is_of_no_use(run: Run, tmp_path: Path) -> None:
-    """Nothing to repair, a method that starts from nothing: usage; routes, no file: bad input."""
-    last, routes = tmp_path / "a.npz", tmp_path / "routes.json"
-    assert run("solve", "ring:5", "-o", last).code == 0
-    assert run("route", "ring:5", "-o", routes).code == 0
-    for words, code, message in (
-        (("--repair",), 2, "add --from FILE"),
-        (("--from", last, "--method", "link"), 2, "only first-order starts from a flow"),
-        (("--from", routes), 3, "expected"),
-        (("--from", tmp_path / "none.npz"), 3, "none.npz"),
-    ):
-        refused = run("solve", "ring:5", *words)
-        assert refused.code == code
-        assert message in refused.err

@@ -14,7 +14,6 @@ from alltoall.check.flow import check_flow
 from alltoall.check.routes import check_routes
 from alltoall.check.schedule import check_schedule
 from alltoall.flows import METHODS, SolveSettings, solve
-from alltoall.flows.warm import repair, solve_from
 from alltoall.ir.demand import Demand
 from alltoall.ir.flow import Flow
 from alltoall.ir.problem import Problem
@@ -67,16 +66,6 @@ def torus() -> Problem:
     return Problem.all_to_all(build("torus:3x3"))
 
 
-def warm(problem: Problem) -> Flow:
-    """Solve from the answer to the problem in other units."""
-    return solve_from(problem, solve(scaled(problem, 5.0), "grouped", QUIET), QUIET)
-
-
-def repaired(problem: Problem) -> Flow:
-    """Repair the answer to the problem in other units."""
-    return repair(problem, solve(scaled(problem, 5.0), "grouped", QUIET), QUIET)
-
-
 def timed(problem: Problem) -> Schedule:
     """Return a schedule of whole chunks."""
     found = find_timestepped(problem, TIMED)
@@ -88,8 +77,6 @@ def timed(problem: Problem) -> Schedule:
 Answer = Flow | Routes | Schedule
 PRODUCERS: dict[str, tuple[Callable[[], Problem], Callable[[Problem], Answer]]] = {
     **{f"solve {name}": (mixed, partial(solve, method=name, settings=QUIET)) for name in METHODS},
-    "solve --from": (mixed, warm),
-    "solve --repair": (mixed, repaired),
     **{f"route {name}": (torus, partial(route, method=name, settings=ROUTED)) for name in ROUTERS},
     "route extp, mixed": (mixed, lambda p: route(p, "extp", ROUTED)),
     "route few, mixed": (mixed, lambda p: route(p, "few", ROUTED)),

@@ -7,12 +7,12 @@ import pytest
 
 import alltoall
 from alltoall.check.routes import check_routes
-from alltoall.errors import InputError
+from alltoall.errors import InputError, UsageError
 from alltoall.ir.demand import Demand
 from alltoall.ir.paths import NOTHING
 from alltoall.ir.problem import Problem
-from alltoall.routes.layers.keep import last_layers, layers_after
-from alltoall.routes.renew import renew_routes
+from alltoall.routes.layers.keep import keep_layers
+from alltoall.routes.renew import last_places, renew_routes
 from alltoall.settings import SolveSettings
 from alltoall.topologies.operators import remove_links, remove_nodes
 from alltoall.topologies.spec import build
@@ -82,24 +82,49 @@ def test_the_verb_begins_with_saved_routes(run: Run, tmp_path: Path) -> None:
     refused = run(*words, "--method", "single")
     assert refused.code == 2
     assert "a method of their own" in refused.err
-    refused = run(*words, "--destination-based")
-    assert refused.code == 2
-    assert "leave out one of the two" in refused.err
 
 
-def test_routes_that_stay_keep_their_layer() -> None:
-    """Unless that takes more layers."""
+@pytest.mark.parametrize(
+    ("spec", "stays"), [("genkautz:n=12,d=3", True), ("jellyfish:n=16,d=4,seed=1", False)]
+)
+def test_routes_that_stay_keep_their_layer(spec: str, stays: bool) -> None:
+    """Unless that takes more layers; what moved is counted in the end."""
+    healthy = alltoall.route(spec, method="single")
+    topology = healthy.problem.topology
+    left = remove_links(topology, [(int(topology.tail[0]), int(topology.head[0]))])
+    settings = alltoall.RouteSettings(solve=SolveSettings(gap=0.01))
+    found = alltoall.find_routes(Problem.all_to_all(left), "extp", settings, healthy)
+    place = last_places(found.routes, healthy)
+    assert found.renewed is not None
+    assert found.renewed.moved == (place == NOTHING).sum()
+    assert found.routes.layer is not None
+    assert healthy.layer is not None
+    kept = found.routes.layer == healthy.layer[place]
+    assert kept[place != NOTHING].all() == stays
+    assert found.routes.layers == healthy.layers
+
+
+def test_layers_that_stay_are_filled_up() -> None:
+    """Routes that moved go behind those that did not, or to a new layer."""
     healthy = alltoall.route("genkautz:n=24,d=3", method="single")
     left = remove_links(healthy.problem.topology, [(1, 20)])
     now = renew_routes(Problem.all_to_all(left), healthy, SolveSettings()).routes
-    last = last_layers(now, healthy)
+    assert healthy.layer is not None
+    place = last_places(now, healthy)
+    last = np.where(place == NOTHING, NOTHING, healthy.layer[place])
     stays = last != NOTHING
     assert stays.sum() > 0.7 * now.count
-    kept, notes = layers_after(now, healthy, SolveSettings())
+    kept = keep_layers(now, last, SolveSettings())
     assert kept.layer is not None
-    assert notes == ()
     assert np.array_equal(kept.layer[stays], last[stays])
     check_routes(kept)
+
+
+def test_renewed_routes_need_no_tables() -> None:
+    """Routes that move need not go on together, so that is not asked of them."""
+    settings = alltoall.RouteSettings(destination_based=True)
+    with pytest.raises(UsageError, match="leave out one of the two"):
+        alltoall.find_routes(LAST.problem, "single", settings, LAST)
 
 
 def test_routes_by_destination_become_single_ones() -> None:

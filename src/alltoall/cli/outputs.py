@@ -10,7 +10,6 @@ import typer
 
 from alltoall.cli.show import STANDARD_OUTPUT
 from alltoall.errors import AlltoallError, UsageError
-from alltoall.ir.flow import Flow
 from alltoall.ir.routes import Routes
 from alltoall.ir.schedule import Schedule
 from alltoall.ir.topology import Topology
@@ -24,7 +23,7 @@ OUTPUTS = ("output", "draw", "patch", "checkpoint")
 RENEWABLE = (("output", "spec"), ("output", "last"))
 """An output and an input that may be one file, if it holds what the verb writes."""
 
-KINDS = {"topology": Topology, "solve": Flow, "route": Routes, "schedule": Schedule}
+KINDS = {"topology": Topology, "route": Routes, "schedule": Schedule}
 """What verbs write that can be their input, too."""
 
 

@@ -40,21 +40,6 @@ def solve_verb(
     group_file: GroupFile = None,
     jobs: JobsFile = None,
     background: Background = None,
-    last: Annotated[
-        Path | None,
-        typer.Option(
-            "--from",
-            metavar="FILE",
-            help="Start from a saved flow, of this problem before links or nodes failed, or "
-            "capacities or demands changed.",
-        ),
-    ] = None,
-    repair_only: Annotated[
-        bool,
-        typer.Option(
-            "--repair", help="With --from: only reroute what cannot stay, and stop there."
-        ),
-    ] = False,
     checkpoint: Annotated[
         Path | None,
         typer.Option(
@@ -75,10 +60,8 @@ def solve_verb(
     """Find the best all-to-all rate and prove it.
 
     Prints the all-to-all time, the certified lower bound on the time of any schedule, and the gap
-    between the two. Time is in units of one shard over one link of capacity 1. After a failure,
-    `solve SPEC --remove-link 3-4 --from FILE` starts from what is left of the last answer.
-    With --jobs, the flow
-    carries every job at its max-min fair rate, and each level of rates is proven.
+    between the two. Time is in units of one shard over one link of capacity 1. With --jobs, the
+    flow carries every job at its max-min fair rate, and each level of rates is proven.
     `mpiexec -n R alltoall solve SPEC` solves over R ranks, each with its share of the memory.
 
     Example: alltoall solve torus:3x3x3 --host-bandwidth 4 --link-bandwidth 25Gbps
@@ -87,11 +70,11 @@ def solve_verb(
         raise typer.Exit(start_ranks(mpi, context.obj, checkpoint))
     problem = load_problem(topology, demand, groups, group_file, jobs, background)
     if jobs is not None:
-        refuse_with_jobs(method, last)
+        refuse_with_jobs(method)
         with asked.search() as settings:
             rates = find_job_rates(problem.topology, jobs_of(jobs, problem.topology), settings)
         telling.tell(rates.flow, summary_of(rates.flow) | rates.summary(), settings)
         return
     with asked.search() as alone, in_a_team(replace(alone, checkpoint=checkpoint)) as settings:
-        flow = find_flow(problem, method, settings, last, repair_only)
+        flow = find_flow(problem, method, settings)
     telling.tell(flow, summary_of(flow), settings)

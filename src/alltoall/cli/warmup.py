@@ -24,7 +24,6 @@ from alltoall.flows.description import describe_problem
 from alltoall.flows.groups import by_source
 from alltoall.flows.program import whole_program
 from alltoall.flows.sweeps import Sweeps
-from alltoall.flows.warm import repair, solve_from
 from alltoall.flows.workers import Local, run_all
 from alltoall.ir.problem import Problem
 from alltoall.paths.kernels import COMPILE
@@ -109,7 +108,6 @@ def small_jobs() -> dict[str, Job]:
         "topology": partial(describe_problem, problem),
         "topology of one-way links": partial(describe_problem, one_way),
         **{f"solve by {name}": partial(solve, problem, name) for name in METHODS},
-        "solve from the last answer": partial(_solve_again, problem),
         **{f"route by {name}": partial(route, even, name) for name in ROUTERS},
         **{f"route on {paths} paths": partial(_route_on, one_way, paths) for paths in PATH_SETS},
         "layers, chunks and phases": partial(_refine, one_way),
@@ -139,13 +137,6 @@ def _route_on(problem: Problem, paths: str) -> None:
 
 def _sweep(problem: Problem) -> None:
     Sweeps(whole_program(problem, by_source(problem)), SolveSettings(gap=1e-3), None).run()
-
-
-def _solve_again(problem: Problem) -> None:
-    last = solve(problem, "first-order")
-    fewer = replace(problem, topology=drop_links(problem.topology, 1, seed=0))
-    repair(fewer, last, SolveSettings())
-    solve_from(fewer, last, SolveSettings())
 
 
 def _route_again(problem: Problem) -> None:

@@ -26,7 +26,7 @@ from alltoall.ir.routes import Routes
 from alltoall.ir.schedule import Schedule
 from alltoall.lp.settings import never, silent
 from alltoall.routes.layers.keep import layers_after
-from alltoall.routes.renew import renew_routes
+from alltoall.routes.renew import count_moved, renew_routes
 from alltoall.schedules.renew import renew_schedule, routes_of
 from alltoall.settings import ScheduleSettings, SolveSettings
 from alltoall.topologies.failures import Failure, failures_of
@@ -206,12 +206,11 @@ def _reroute(left: Problem, healthy: Answer, settings: SolveSettings) -> tuple[A
     if isinstance(healthy, Schedule):
         found = renew_schedule(left, healthy, ScheduleSettings(solve=settings))
         return found.schedule, 0 if found.renewed is None else found.renewed.moved
-    renewed = renew_routes(left, healthy, settings)
-    routes = renewed.routes
+    routes = renew_routes(left, healthy, settings).routes
     if healthy.layers is not None:
         routes, _ = layers_after(routes, healthy, settings)
     check_routes(routes)
-    return routes, renewed.moved
+    return routes, count_moved(routes, healthy)
 
 
 class _Folder:

@@ -58,21 +58,17 @@ class Answer:
 
 
 def solve_by_steps(
-    problem: Problem,
-    program: FlowProgram,
-    settings: SolveSettings,
-    method: str,
-    guess: Guess | None = None,
+    problem: Problem, program: FlowProgram, settings: SolveSettings, method: str
 ) -> Flow:
     """Return a flow within the gap asked for, or the best when time runs out or the user stops."""
     with using_threads(settings.workers):
         if settings.team.size > 1:
             answer = _answer_together(program, settings)
         else:
-            plain = plain_flow(problem, program, method) if guess is None else None
-            if plain is not None and plain.gap <= settings.gap:
+            plain = plain_flow(problem, program, method)
+            if plain.gap <= settings.gap:
                 return with_status(plain, Status.WITHIN_GAP, settings)
-            answer = answer_by_steps(program, settings, guess, _keeping(program, settings, 0))
+            answer = answer_by_steps(program, settings, keeping=_keeping(program, settings, 0))
     certificate = Certificate(answer.lengths, answer.bound)
     flow = flow_from_entries(problem, program, answer.entries, certificate, method)
     return with_status(flow, answer.status, settings)

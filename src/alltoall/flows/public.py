@@ -11,11 +11,7 @@ from alltoall.flows import solve as solve_problem
 from alltoall.flows.by_lp import with_status
 from alltoall.flows.description import Description, describe_problem
 from alltoall.flows.jobs import fair_job_rates
-from alltoall.flows.matching import require_same_network
-from alltoall.flows.warm import repair as repaired
-from alltoall.flows.warm import solve_from
 from alltoall.ir.answer import made_now
-from alltoall.ir.files.artefacts import read_as
 from alltoall.ir.flow import Flow
 from alltoall.ir.jobs import Job, JobRates
 from alltoall.ir.problem import Problem
@@ -48,8 +44,6 @@ def solve(
     workers: int | None = None,
     symmetry: bool = True,
     cluster: str | None = None,
-    last: Flow | str | PathLike[str] | None = None,
-    repair: bool = False,
     checkpoint: str | PathLike[str] | None = None,
     progress: Callable[[str], None] = silent,
     stop: Callable[[], bool] = never,
@@ -80,9 +74,6 @@ def solve(
         workers: threads and processes to use; as many as there are cores if left out.
         symmetry: let one source stand for all that are symmetric to it.
         cluster: the address of a Dask scheduler, which you trust, for the work per source.
-        last: a flow, or the path of one, to start from: of this problem before links or nodes
-            failed, or capacities or demands changed.
-        repair: with `last`, only reroute what cannot stay, and stop there.
         checkpoint: a file for the state of a long solve, which goes on from one that is there.
         progress: called with a line now and then.
         stop: asked now and then; once it says so, the time limit is over.
@@ -107,10 +98,10 @@ def solve(
     problem = problem_of(given, demand, host_bandwidth, groups, jobs, background)
     settings = settings.begin()
     if jobs is not None:
-        refuse_with_jobs(method, last)
+        refuse_with_jobs(method)
         flow = find_job_rates(problem.topology, jobs_of(jobs, problem.topology), settings).flow
     else:
-        flow = find_flow(problem, method, settings, last, repair)
+        flow = find_flow(problem, method, settings)
     return made_now(flow, command="alltoall.solve", **settings.known())
 
 
@@ -157,12 +148,10 @@ def fair_rates(
     return find_job_rates(topology, jobs_of(jobs, topology), settings)
 
 
-def refuse_with_jobs(method: str, last: Flow | str | PathLike[str] | None) -> None:
-    """Raise if something is asked of fair rates that they do not use."""
-    if method != "auto" or last is not None:
-        raise UsageError(
-            "--jobs with --method or --from, which fair rates do not use; leave them out"
-        )
+def refuse_with_jobs(method: str) -> None:
+    """Raise if a method is asked of fair rates, which have one of their own."""
+    if method != "auto":
+        raise UsageError("--jobs with --method, which fair rates do not use; leave it out")
 
 
 def find_job_rates(
@@ -175,47 +164,20 @@ def find_job_rates(
 
 
 def find_flow(
-    problem: Problem,
-    method: str = "auto",
-    settings: SolveSettings | None = None,
-    last: Flow | str | PathLike[str] | None = None,
-    repair: bool = False,
+    problem: Problem, method: str = "auto", settings: SolveSettings | None = None
 ) -> Flow:
-    """Solve a problem from scratch, or from the last flow, and check the answer.
-
-    `solve` says what may be asked.
-    """
+    """Solve a problem, and check the answer; `solve` says what may be asked."""
     settings = (settings or SolveSettings()).begin()
-    flow = _solved(problem, method, settings, last, repair)
-    check_flow(flow)
-    return with_status(flow, flow.status.unless(settings.stopped()), settings)
-
-
-def _solved(
-    problem: Problem,
-    method: str,
-    settings: SolveSettings,
-    last: Flow | str | PathLike[str] | None,
-    repair: bool,
-) -> Flow:
     if settings.team.size > 1:
-        if method not in ("auto", "first-order") or last is not None:
+        if method not in ("auto", "first-order"):
             raise UsageError(
-                "several MPI ranks with another --method than first-order, or with --from; leave "
-                "them out, or solve in one process"
+                "several MPI ranks with another --method than first-order; leave it out, or solve "
+                "in one process"
             )
         method = "first-order"
-    if last is None:
-        if repair:
-            raise UsageError("--repair without a flow to repair; add --from FILE")
-        return solve_problem(problem, method, settings)
-    if method not in ("auto", "first-order"):
-        raise UsageError(
-            f"--from with --method {method}; only first-order starts from a flow, leave it out"
-        )
-    flow = last if isinstance(last, Flow) else read_as(Path(last), Flow)
-    require_same_network(flow.problem.topology, problem.topology)
-    return repaired(problem, flow, settings) if repair else solve_from(problem, flow, settings)
+    flow = solve_problem(problem, method, settings)
+    check_flow(flow)
+    return with_status(flow, flow.status.unless(settings.stopped()), settings)
 
 
 def describe(

@@ -96,6 +96,25 @@ def renew_routes(problem: Problem, last: Routes, settings: SolveSettings) -> Ren
     )
 
 
+def last_places(routes: Routes, last: Routes) -> Ints:
+    """Return the place of each route among the last ones, and NOTHING for one that moved."""
+    old, new = last.problem.topology, routes.problem.topology
+    node = matching_nodes(old, new)
+    source, destination = (
+        old.position[node[new.terminals[each]]] for each in (routes.source, routes.destination)
+    )
+    link = matching_links(old, new, node)[routes.link]
+    _, same = Paths.join([last, Paths(source, destination, routes.start, link)]).equal()
+    place = np.full(int(same.max()) + 1, NOTHING, dtype=np.int64)
+    place[same[: last.count]] = np.arange(last.count)
+    return place[same[last.count :]]
+
+
+def count_moved(routes: Routes, last: Routes) -> int:
+    """Return how many routes take another path than any of the last ones."""
+    return int((last_places(routes, last) == NOTHING).sum())
+
+
 def _responded(
     problem: Problem,
     ends: tuple[Ints, Ints],

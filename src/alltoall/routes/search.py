@@ -21,7 +21,7 @@ from alltoall.routes.judge import Judged, judge
 from alltoall.routes.layers.assign import layers_in_time
 from alltoall.routes.layers.keep import layers_after
 from alltoall.routes.phases import Phases, split_phases
-from alltoall.routes.renew import Renewed, renew_routes
+from alltoall.routes.renew import Renewed, count_moved, renew_routes
 from alltoall.routes.skews import SKEW
 from alltoall.routes.whole_chunks import bounded_chunks, limit_routes
 from alltoall.settings import RouteSettings
@@ -90,6 +90,8 @@ def find_routes(
     check_routes(routes)
     check_limits(routes, vars(settings))
     notes += missed_goals(routes, vars(settings))
+    if renewed is not None and before is not None:
+        renewed = replace(renewed, moved=count_moved(routes, before))
     phases = _phases(routes, settings)
     return FoundRoutes(
         routes,

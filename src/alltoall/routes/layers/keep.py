@@ -9,12 +9,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from alltoall.flows.matching import matching_links, matching_nodes
 from alltoall.ir.arrays import Ints
-from alltoall.ir.paths import NOTHING, Paths
+from alltoall.ir.paths import NOTHING
 from alltoall.ir.routes import Routes
 from alltoall.routes.layers.assign import layers_in_time
 from alltoall.routes.layers.dependencies import circular_route, dependencies_of, fill_layer
+from alltoall.routes.renew import last_places
 from alltoall.settings import SolveSettings
 
 
@@ -30,8 +30,11 @@ def layers_after(
     Those of the last routes are kept where that takes no more of them; else all are assigned anew.
     """
     if last.layer is not None:
+        place = last_places(routes, last)
         with suppress(TimeoutError):
-            kept = keep_layers(routes, last_layers(routes, last), settings)
+            kept = keep_layers(
+                routes, np.where(place == NOTHING, NOTHING, last.layer[place]), settings
+            )
             if (kept.layers or 0) <= min(last.layers or 0, most or np.inf):
                 return kept, ()
     return layers_in_time(routes, algorithm, most, settings)
@@ -53,18 +56,3 @@ def keep_layers(routes: Routes, last: Ints, settings: SolveSettings) -> Routes:
         layer[taken] = level
         waiting, level = waiting[~taken[waiting]], level + 1
     return replace(routes, layer=layer)
-
-
-def last_layers(routes: Routes, last: Routes) -> Ints:
-    """Return the last layer of each route that has not moved, and NOTHING for one that has."""
-    old, new = last.problem.topology, routes.problem.topology
-    node = matching_nodes(old, new)
-    link = matching_links(old, new, node)
-    source, destination = (
-        old.position[node[new.terminals[each]]] for each in (routes.source, routes.destination)
-    )
-    now = Paths(source, destination, routes.start, link[routes.link])
-    _, same = Paths.join([last, now]).equal()
-    layer = np.full(int(same.max()) + 1, NOTHING, dtype=np.int64)
-    layer[same[: last.count]] = NOTHING if last.layer is None else last.layer
-    return layer[same[last.count :]]
