@@ -8,12 +8,7 @@ from alltoall.ir.routes import Routes
 from alltoall.ir.schedule import Schedule
 from alltoall.lp.settings import never, silent
 from alltoall.schedules.methods import AUTO, find_schedule
-from alltoall.schedules.resolve import (
-    require_loss,
-    resolved_routes,
-    resolved_schedule,
-    warm_up,
-)
+from alltoall.schedules.resolve import resolved_routes, resolved_schedule, warm_up
 from alltoall.schedules.sweep import Sweep, sweep_schedules
 from alltoall.settings import STEP_TOLERANCE, ScheduleSettings, SolveSettings, cores
 from alltoall.topologies.background import GivenBackground
@@ -165,7 +160,6 @@ class Solver:
 
         The time limit, in seconds, ends the search for a smaller loss.
         """
-        require_loss(loss)
         settings = SolveSettings(time_limit=time_limit, workers=self.workers).begin()
         found = resolved_schedule(problem_of(self.topology, demand), loss, settings)
         return made_now(found, command="alltoall.Solver", **settings.known())
@@ -177,7 +171,6 @@ class Solver:
 
         They have no layers. The time limit, in seconds, ends the search for a smaller loss.
         """
-        require_loss(loss)
         settings = SolveSettings(time_limit=time_limit, workers=self.workers).begin()
         found = resolved_routes(problem_of(self.topology, demand), loss, settings)
         return made_now(found, command="alltoall.Solver", **settings.known())
