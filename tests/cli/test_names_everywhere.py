@@ -71,11 +71,7 @@ ANSWERS = [
     ("solve", "--set-capacity", "gpu-18->gpu-20=2"),
     ("solve", "--host-bandwidth", "1"),
     ("solve", "--group", "gpu-18,gpu-05"),
-    ("solve", "--survive", "links:1"),
-    ("solve", "--survive", "nodes:1"),
     *(("route", "--method", method) for method in ROUTERS.known if method != "dor"),
-    ("route", "--method", "single", "--survive", "links:1"),
-    ("route", "--method", "single", "--survive", "nodes:1"),
     ("schedule",),
     ("schedule", "--method", "list"),
 ]
@@ -153,31 +149,24 @@ def test_what_lowering_says_has_names(run: Run, lab: Path, tmp_path: Path, kind:
             check(run("verify", tmp_path / to, "--topology", lab), 0, 4)
 
 
-@pytest.mark.parametrize("verb", ["solve", "route"])
+@pytest.mark.parametrize("verb", ["route", "schedule"])
 def test_files_of_failures_are_named_after_nodes(run: Run, lab: Path, verb: str) -> None:
-    """The worst failure is the cable that it names, and its file has the same ends."""
-    folder = lab.parent / "over"
-    words = (verb, lab, "--survive", "links:1", "--switch-over", folder, "--json")
-    found = run(*words).json["survive"]
-    named = {f"cable {NAMES[u]} -- {NAMES[v]}" for u, v in map(sorted, CABLES)}
-    assert found["worst"] in named
-    stems = {path.stem for path in folder.iterdir()} - {"healthy"}
-    safe = [name.replace(":", "%3A").replace("/", "%2F") for name in NAMES]
-    assert stems == {f"link-{safe[u]}--{safe[v]}" for u, v in map(sorted, CABLES)}
-    for path in folder.iterdir():
-        check(run("verify", path), 0)
-
-
-def test_failures_of_a_file_are_named_too(run: Run, lab: Path) -> None:
-    """Several at once, and the same twice: nothing is overwritten."""
-    listed, folder = lab.parent / "failures.txt", lab.parent / "over"
-    listed.write_text("gpu-18-gpu-20, gpu-06\n0-1\ngpu-18-gpu-20\nleaf:a/b\n")
-    words = ("route", lab, "--survive", listed, "--switch-over", folder, "--json")
-    assert run(*words).json["survive"]["failures"] == 4
-    assert {path.stem for path in folder.iterdir()} == {
-        *("healthy", "link-gpu-18--gpu-20_node-gpu-06", "link-gpu-18--gpu-20"),
-        *("link-gpu-18--gpu-20~2", "node-leaf%3Aa%2Fb"),
+    """Every failure is the cable or node that it names, and so is its file."""
+    saved, folder = lab.parent / "healthy.json", lab.parent / "over"
+    check(run(verb, lab, "-o", saved), 0)
+    check(run("failures", saved, "--nodes", "1", "-o", folder), 0)
+    rows = run("failures", saved, "--json").json["rows"]
+    assert {row["failure"] for row in rows} == {
+        f"link {NAMES[u]}-{NAMES[v]}" for u, v in map(sorted, CABLES)
     }
+    safe = [name.replace(":", "%3A").replace("/", "%2F") for name in NAMES]
+    stems = {path.stem for path in folder.iterdir()} - {"index"}
+    assert stems <= {f"link-{safe[u]}-{safe[v]}" for u, v in map(sorted, CABLES)} | {
+        f"node-{name}" for name in safe
+    }
+    for path in folder.iterdir():
+        if path.stem != "index":
+            check(run("verify", path), 0)
 
 
 def test_frames_have_names() -> None:

@@ -116,7 +116,9 @@ def small_jobs() -> dict[str, Job]:
         "routes that change layer on a ring": partial(solve_deadlock_free, ring, 1, CHANGING),
         "routes after a failure": partial(_route_again, problem),
         "routes by destination": partial(route, one_way, "single", BY_DESTINATION),
-        "routes by destination in one layer": partial(route, even, "deadlock-free", BY_DESTINATION),
+        "routes by destination in one layer": partial(
+            route, problem, "deadlock-free", BY_DESTINATION
+        ),
         "schedule": partial(find_timestepped, problem, ScheduleSettings(max_chunks=2)),
         "schedule by list": partial(find_by_list, problem, ScheduleSettings(chunks=1)),
         "solve again": partial(warm_up, problem.topology),

@@ -5,7 +5,6 @@ For each failure the healthy answer is renewed on the rest of the network, as `r
 search, those that were done are kept.
 """
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from os import PathLike
@@ -20,6 +19,7 @@ from alltoall.errors import FormatError, InputError, TimeLimitError, UsageError
 from alltoall.ir.files.artefacts import BINARY_SUFFIX, format_name, read_artefact, write_artefact
 from alltoall.ir.files.json import json_text
 from alltoall.ir.files.text import write_text
+from alltoall.ir.names import FileStems
 from alltoall.ir.news import News
 from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes
@@ -33,9 +33,6 @@ from alltoall.topologies.failures import Failure, failures_of
 
 INDEX = "index.json"
 """The file that lists the others of a folder."""
-
-LONGEST_NAME = 100
-"""Most characters of a file's name before its suffix."""
 
 FAILURES_GAP = 0.01
 """The gap at which rerouting ends by default: near the bound, and few routes move."""
@@ -217,7 +214,7 @@ class _Folder:
     """A folder with a file for each failure, named after what fails."""
 
     def __init__(self, path: Path, suffix: str) -> None:
-        self.path, self._taken = path, {""}
+        self.path, self._stems = path, FileStems()
         self._suffix = BINARY_SUFFIX if suffix.lower() == BINARY_SUFFIX else ".json"
         if str(path) == "-":
             raise UsageError("-o - for several files; name another folder")
@@ -230,16 +227,6 @@ class _Folder:
 
     def save(self, failure: str, answer: Answer) -> str:
         """Save an answer; return the name of its file."""
-        name = self._free_name(failure) + self._suffix
+        name = self._stems.stem_of(failure.replace(" ", "-")) + self._suffix
         write_artefact(self.path / name, answer, provenance=False)
-        return name
-
-    def _free_name(self, failure: str) -> str:
-        """Return a name that is safe, and that no other file has on any file system."""
-        plain = re.sub(r"[^A-Za-z0-9_.+-]+", "-", failure)[:LONGEST_NAME].strip("-")
-        name, number = plain, 1
-        while name.lower() in self._taken:
-            number += 1
-            name = f"{plain}-{number}"
-        self._taken.add(name.lower())
         return name

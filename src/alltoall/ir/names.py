@@ -91,15 +91,18 @@ def file_stem(text: str) -> str:
     return f"{stem[: MAX_STEM - 17]}~{digest}"
 
 
-def distinct_stems(texts: Iterable[str]) -> list[str]:
-    """Return a stem for each text that differs from all others, where case does not count too."""
-    seen: Counter[str] = Counter()
-    stems = []
-    for stem in map(file_stem, texts):
-        seen[stem.lower()] += 1
-        times = seen[stem.lower()]
-        stems.append(stem if times == 1 else f"{stem}~{times}")
-    return stems
+class FileStems:
+    """Stems that differ from all given before, where case does not count too."""
+
+    def __init__(self) -> None:
+        self._seen: Counter[str] = Counter()
+
+    def stem_of(self, text: str) -> str:
+        """Return a stem for a text; one that is taken gets a mark."""
+        stem = file_stem(text)
+        self._seen[stem.lower()] += 1
+        times = self._seen[stem.lower()]
+        return stem if times == 1 else f"{stem}~{times}"
 
 
 def node_called(text: str, numbers: Mapping[str, int], nodes: int) -> int | None:
