@@ -79,7 +79,7 @@ def outside_time(problem: Problem) -> float | None:
         method="highs",
     )
     assert found.status == 0, found.message
-    return float(found.fun)
+    return float(found.fun or 0.0)
 
 
 def walked_flow(flow: Flow) -> float:

@@ -266,7 +266,6 @@ def test_a_schedule_is_run_from_a_noun_or_a_file(tmp_path: Path) -> None:
         alltoall.run(SCHEDULE, ranks=3)
 
 
-@pytest.mark.parametrize("way", ["solve_problem", "solve_from", "repaired"])
 @pytest.mark.parametrize(
     ("forged", "words"),
     [
@@ -276,13 +275,11 @@ def test_a_schedule_is_run_from_a_noun_or_a_file(tmp_path: Path) -> None:
     ],
 )
 def test_solve_checks_its_own_answer(
-    monkeypatch: pytest.MonkeyPatch, run: Run, way: str, forged: Any, words: str
+    monkeypatch: pytest.MonkeyPatch, run: Run, forged: Any, words: str
 ) -> None:
-    """Whichever way it came to it, in Python and as a verb."""
-    monkeypatch.setattr(f"alltoall.flows.public.{way}", lambda *_: forged(FLOW))
-    last = None if way == "solve_problem" else FLOW
+    """In Python and as a verb."""
+    monkeypatch.setattr("alltoall.flows.public.solve_problem", lambda *_: forged(FLOW))
     with pytest.raises(VerificationError, match=words):
-        alltoall.solve("ring:4", last=last, repair=way == "repaired")
-    if last is None:
-        found = run("solve", "ring:4")
-        assert (found.code, words in found.err) == (4, True)
+        alltoall.solve("ring:4")
+    found = run("solve", "ring:4")
+    assert (found.code, words in found.err) == (4, True)

@@ -10,8 +10,10 @@ import os
 import select
 import signal
 import sys
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from typing import Any
 
 import numba
 import pytest
@@ -26,7 +28,7 @@ LONGEST = 60.0
 SPECS = {"torus:3x3": 3.0, "ring:6": 4.5, "hypercube:3": 4.0, "bipartite:3x3": 7 / 3}
 """Networks, and their times."""
 
-PRODUCERS = {
+PRODUCERS: dict[str, Callable[[str], Any]] = {
     **{method: partial(alltoall.solve, method=method) for method in METHODS},
     "route": alltoall.route,
     "single": partial(alltoall.route, method="single"),
@@ -39,7 +41,7 @@ PRODUCERS = {
 def bound_of(item: tuple[str, str]) -> float:
     """Return the certified bound that a producer has for a network."""
     name, spec = item
-    return PRODUCERS[name](spec).bound
+    return float(PRODUCERS[name](spec).bound)
 
 
 ITEMS = [(name, spec) for name in PRODUCERS for spec in SPECS]

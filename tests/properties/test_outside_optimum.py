@@ -78,6 +78,7 @@ def require_true(found: Flow | Routes | Schedule, walked: float) -> float:
     It is verified as it is and as a file; its time over the optimum is returned.
     """
     optimum = outside_time(found.problem)
+    assert optimum is not None
     assert found.time == pytest.approx(walked, rel=SMALL)
     assert found.bound <= optimum * (1 + SMALL)
     assert optimum * (1 - SMALL) <= found.time
@@ -120,7 +121,10 @@ def test_schedules_deliver_every_chunk(problem: Problem, method: str) -> None:
 @settings(max_examples=8)
 def test_what_is_lowered_keeps_its_demand(problem: Problem) -> None:
     """To every target that takes uneven demand; each file is parsed back and proven."""
-    nouns = {Routes: alltoall.route(problem), Schedule: alltoall.schedule(problem, method="list")}
+    nouns: dict[type, Routes | Schedule] = {
+        Routes: alltoall.route(problem),
+        Schedule: alltoall.schedule(problem, method="list"),
+    }
     for kind, noun in nouns.items():
         for target in sorted(targets_for(kind).keys() - {*UNSPLIT, *EVEN_ONLY}):
             lowered = alltoall.lower(noun, to=target, max_routes=4096)

@@ -192,7 +192,7 @@ def _catalogued(wiring: Wiring, degree: int) -> Wiring | None:
     way = "" if wiring.directed else ",bidirectional=true"
     spec = f"{CATALOGUE}:n={wiring.nodes},d={degree}{way}"
     known = spec in fitting_specs(CATALOGUE, wiring.nodes, degree)
-    return wiring_of(build(spec), wiring.directed) if known else None
+    return wiring_of(build_without_unit(spec), wiring.directed) if known else None
 
 
 def _aim(wanted: Wanted, settings: DesignSettings) -> Aim | None:
