@@ -153,9 +153,9 @@ def test_a_stopped_search_has_an_answer() -> None:
     """The best so far, certified, and the design says that it is not complete."""
     found = alltoall.design(42, degree=4, stop=lambda: True)
     assert not found.complete
-    assert found.best.time >= found.bound
+    assert found.best.time >= found.bound * (1 - 1e-9)
     short = alltoall.design(20, degree=3, time_limit=1.0)
-    assert short.best.time >= short.bound
+    assert short.best.time >= short.bound * (1 - 1e-9)
 
 
 @pytest.mark.parametrize("bidirectional", [True, False])
