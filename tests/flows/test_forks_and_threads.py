@@ -10,6 +10,7 @@ import os
 import select
 import signal
 import sys
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
@@ -19,6 +20,9 @@ from numba.core.dispatcher import Dispatcher
 
 import a2aflow
 from a2aflow.flows import METHODS
+from a2aflow.ir.flow import Flow
+from a2aflow.ir.routes import Routes
+from a2aflow.ir.schedule import Schedule
 
 LONGEST = 60.0
 """Seconds after which an answer is not waited for any more."""
@@ -26,7 +30,7 @@ LONGEST = 60.0
 SPECS = {"torus:3x3": 3.0, "ring:6": 4.5, "hypercube:3": 4.0, "bipartite:3x3": 7 / 3}
 """Networks, and their times."""
 
-PRODUCERS = {
+PRODUCERS: dict[str, Callable[[str], Flow | Routes | Schedule]] = {
     **{method: partial(a2aflow.solve, method=method) for method in METHODS},
     "route": a2aflow.route,
     "single": partial(a2aflow.route, method="single"),
