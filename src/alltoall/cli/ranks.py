@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -29,6 +30,9 @@ OWN_CODES = range(6)
 
 PATIENCE = 10.0
 """Seconds that ranks have to end once they are told to, before they are killed."""
+
+FORWARDING_SECONDS = 0.3
+"""How long a launcher has to forward a message: an abort discards what is still on its way."""
 
 
 def start_ranks(ranks: int, words: Sequence[str], checkpoint: Path | None) -> int:
@@ -104,4 +108,5 @@ def in_a_team(settings: SolveSettings) -> Iterator[SolveSettings]:
 def _give_up(team: Ranks, error: BaseException) -> None:
     told = described(error)
     warn(f"rank {team.rank} of {team.size}: {told['message']}")
+    time.sleep(FORWARDING_SECONDS)
     team.give_up(int(told["code"]))
