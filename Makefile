@@ -58,7 +58,8 @@ tests: $(READY)  ## pytest
 	$(BIN)/alltoall warmup
 	$(BIN)/pytest
 
-fuzz: $(READY)  ## hostile inputs for SECONDS (60) with SEED; failures go to out/fuzz
+fuzz: $(READY)  ## properties with 200 examples each, then hostile inputs for SECONDS (60) with SEED; failures go to out/fuzz
+	HYPOTHESIS_PROFILE=full $(BIN)/pytest -m hypothesis $(if $(SEED),--hypothesis-seed=$(SEED))
 	$(BIN)/python tests/fuzz/fuzz_drive.py --seconds $(or $(SECONDS),60) $(if $(SEED),--seed $(SEED))
 
 mutants: $(READY)  ## do the tests notice single changes? MODULES='src/alltoall/ir ...' SAMPLE=40

@@ -32,8 +32,8 @@ from alltoall.topologies.catalogue import times
 NODES, DEGREES = range(8, 257), range(2, 9)
 """The sizes and degrees of the catalogue."""
 
-COMMON = (3, 4)
-"""Degrees that are searched first: those that most networks have."""
+BLOCK = 32
+"""Sizes are searched in blocks of so many nodes, the smallest first."""
 
 NEAT = 96
 """Nodes below which a search is given more effort: it costs less there."""
@@ -43,9 +43,9 @@ TARGET = Path(alltoall.__file__).parent / "topologies" / "catalogue.npz"
 
 
 def tasks(effort: float, seed: int, most: int) -> list[Task]:
-    """Return the entries up to a size that may be improved, those far from the bound first.
+    """Return the entries up to a size that may be improved: small ones, far from the bound, first.
 
-    Degrees 3 and 4 come before all others. Small networks are searched longer, up to four times.
+    Small networks are searched longer, up to four times.
     """
     found = {
         Task(nodes, degree, directed, effort * min(max(NEAT / nodes, 1), 4), seed): distance
@@ -55,7 +55,7 @@ def tasks(effort: float, seed: int, most: int) -> list[Task]:
         if degree < nodes and (directed or nodes * degree % 2 == 0)
         if (distance := distance_to_bound(nodes, degree, directed)) > 1e-9
     }
-    return sorted(found, key=lambda task: (task.degree not in COMMON, -found[task]))
+    return sorted(found, key=lambda task: (task.nodes // BLOCK, -found[task]))
 
 
 def distance_to_bound(nodes: int, degree: int, directed: bool) -> float:

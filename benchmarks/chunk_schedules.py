@@ -14,7 +14,7 @@ from pathlib import Path
 from alltoall import Problem, build
 from alltoall.flows import SolveSettings
 from alltoall.ir.files.artefacts import write_artefact
-from alltoall.schedules.search import find_timestepped
+from alltoall.schedules.methods import find_schedule
 from alltoall.settings import ScheduleSettings
 
 SPECS = ["torus:3x3x3", "genkautz:n=32,d=4", "genkautz:n=100,d=4", "torus:8x8x8"]
@@ -24,7 +24,7 @@ def measure(spec: str, symmetry: bool) -> str:
     """Return one line of the table."""
     settings = ScheduleSettings(solve=SolveSettings(symmetry=symmetry))
     started = time.perf_counter()
-    found = find_timestepped(Problem.all_to_all(build(spec)), settings)
+    found = find_schedule(Problem.all_to_all(build(spec)), "tsmcf", settings)
     seconds = time.perf_counter() - started
     with tempfile.TemporaryDirectory() as folder:
         started = time.perf_counter()

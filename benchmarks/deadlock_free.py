@@ -16,8 +16,9 @@ from collections.abc import Sequence
 
 from alltoall import Problem, SolveSettings, build
 from alltoall.check.routes import check_routes
+from alltoall.errors import InputError
 from alltoall.flows import solve
-from alltoall.routes.deadlock_free.best import deadlock_free_by_layers, solve_deadlock_free
+from alltoall.routes.deadlock_free.best import solve_deadlock_free
 from alltoall.routes.extp import routes_of_flow
 from alltoall.routes.layers.assign import assign_layers
 from alltoall.settings import RouteSettings
@@ -57,9 +58,14 @@ def large_line(spec: str, layers: int, seed: int, seconds: float) -> str:
 
 def ratios(problem: Problem, layers: int, settings: RouteSettings) -> list[str]:
     """Return time over bound for each number of layers, of checked routes."""
-    answers = deadlock_free_by_layers(problem, layers, settings)
-    reports = [None if each is None else check_routes(each.routes) for each in answers]
-    return ["none" if each is None else f"{each.time / each.bound:.4f}" for each in reports]
+    cells = []
+    for count in range(1, layers + 1):
+        try:
+            report = check_routes(solve_deadlock_free(problem, count, settings))
+            cells.append(f"{report.time / report.bound:.4f}")
+        except InputError:
+            cells.append("none")
+    return cells
 
 
 def line(spec: str, layers: int, seed: int) -> str:

@@ -193,7 +193,12 @@ def step_seconds(program: FlowProgram) -> float:
     taken = []
     for steps in (10, 100, 300):  # The first one loads the kernels.
         by_steps = patch.object(sizes, "STEPPED_VARIABLES", program.variables + 1)
-        with by_steps, patch.object(first_order_search, "MOST_STEPS", steps):
+        with (
+            by_steps,
+            patch.object(
+                first_order_search, "STEP_DEFAULTS", first_order_search.StepParams(most_steps=steps)
+            ),
+        ):
             settings = SolveSettings(gap=1e-3, workers=1)
             with patch.object(first_order_search.Search, "certify"):
                 begun = time.perf_counter()

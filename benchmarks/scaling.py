@@ -9,7 +9,7 @@ that is called optimal.
 import argparse
 
 from alltoall import Problem, build
-from alltoall.schedules.search import find_timestepped
+from alltoall.schedules.methods import find_schedule
 from alltoall.settings import ScheduleSettings
 from alltoall.topologies.operators import scale_capacities
 
@@ -18,8 +18,8 @@ SCALES = (1.0, 1e-9, 1e3, 3e6, 1e7, 1e8, 2.5e10, 1e12)
 
 def cell(spec: str, scale: float) -> str:
     """Return time times scale of a schedule, with a mark if it is called optimal."""
-    found = find_timestepped(
-        Problem.all_to_all(scale_capacities(build(spec), scale)), ScheduleSettings()
+    found = find_schedule(
+        Problem.all_to_all(scale_capacities(build(spec), scale)), "tsmcf", ScheduleSettings()
     )
     mark = "*" if found.status == "optimal" else " "
     return f"{found.schedule.time * scale:.6g}{mark}"

@@ -17,16 +17,24 @@ from alltoall.topologies.families import FAMILIES
 from command_line import Run, runner
 from doc_pages import PAGES, read_page
 
-# Solving takes what it takes on a busy machine: no test judges by the clock.
+# No deadline: no test judges by the clock.
 settings.register_profile(
-    "alltoall", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+    "quick",
+    max_examples=25,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow],
 )
-settings.load_profile("alltoall")
+# New examples in every run: `make fuzz`.
+settings.register_profile(
+    "full", settings.get_profile("quick"), max_examples=200, derandomize=False, print_blob=True
+)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
 
-MAY_SKIP = ("torch", "gurobi", "testbed", "SimGrid", "chromium")
+MAY_SKIP = ("torch", "gurobi", "testbed", "SimGrid", "chromium", "CI=true")
 """What `make` does not install: gigabytes of CUDA, a licence, the rights of root on Linux, and
-packages of Debian's."""
+packages of Debian's. Slow pages of the documentation need CI=true."""
 
 
 @pytest.hookimpl(wrapper=True)

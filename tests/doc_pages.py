@@ -7,6 +7,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
+SLOW = ("docs/design.md", "docs/testbed.md", "docs/workloads.md")
+"""Pages whose commands run in continuous integration only (CI=true): each takes many seconds."""
+
 PROMPT = "$ "
 NOT_RUN = re.compile(r"<!-- not run: (.+) -->")
 FENCE = re.compile(r"```(\w*)$")

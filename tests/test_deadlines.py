@@ -27,7 +27,7 @@ from alltoall.routes.baselines.ewsp import route_ewsp
 from alltoall.routes.deadlock_free.best import solve_deadlock_free
 from alltoall.routes.layers.assign import LAYERINGS, assign_layers, layers_in_time
 from alltoall.routes.renew import renew_routes
-from alltoall.schedules.search import find_timestepped
+from alltoall.schedules.methods import find_schedule
 from alltoall.settings import RouteSettings, ScheduleSettings, SolveSettings
 from alltoall.topologies.formats import read_topology
 from alltoall.topologies.spec import build
@@ -97,7 +97,7 @@ def routing(method: str) -> Callable[[SolveSettings], object]:
 CALLS: dict[str, Callable[[SolveSettings], object]] = {
     **{f"solve {name}": solving(name) for name in ("auto", *METHODS)},
     **{f"route {name}": routing(name) for name in ANYWHERE},
-    "schedule": lambda each: find_timestepped(problem(), ScheduleSettings(solve=each)),
+    "schedule": lambda each: find_schedule(problem(), "tsmcf", ScheduleSettings(solve=each)),
     "deadlock-free": lambda each: solve_deadlock_free(tiny(), 3, RouteSettings(solve=each)),
     "route after a failure": lambda each: renew_routes(problem(), route(problem(), "native"), each),
 }

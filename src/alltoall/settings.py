@@ -143,8 +143,8 @@ class SolveSettings:
         """Return the settings with their clock running: themselves, if a caller started it."""
         return self if self.started is not None else replace(self, started=now())
 
-    def sharing(self, share: float) -> "SolveSettings":
-        """Return settings that stop after a share of the time left, for what others follow."""
+    def sharing(self, share: float = 0.5) -> "SolveSettings":
+        """Return settings that stop after a share of the time left, for a stage before others."""
         left = self.seconds_left()
         if left is None:
             return self

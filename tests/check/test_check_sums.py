@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from alltoall.check import flow as verify
@@ -95,7 +95,6 @@ def test_balances_of_two_groups(flow: Flow) -> None:
 
 
 @given(flow=flows().filter(lambda flow: flow.per_commodity), size=st.integers(1, 30))
-@settings(max_examples=60)
 def test_balances_are_those_of_the_whole_table(flow: Flow, size: int) -> None:
     """Whatever the blocks, every pair that occurs has its sums and no other has any."""
     flow = replace(flow, amount=np.ones(len(flow.amount)))
@@ -116,7 +115,6 @@ def test_balances_are_those_of_the_whole_table(flow: Flow, size: int) -> None:
 
 
 @given(flow=flows(), size=st.integers(1, 30))
-@settings(max_examples=60)
 def test_blocks_follow_each_other(flow: Flow, size: int) -> None:
     """Every group is in exactly one block, and a block of several groups is not too large."""
     blocks = list(entry_blocks(flow, size))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from alltoall.check.flow import check_flow
 from alltoall.check.symmetry import check_generators
@@ -215,7 +215,6 @@ def test_overload_is_judged_by_the_mean_over_an_orbit() -> None:
 
 
 @given(problem=symmetric_problems())
-@settings(max_examples=40)
 def test_orbits_of_the_checker_are_those_of_the_solver(problem: Problem) -> None:
     """Two ways to find orbits: labels that spread, and connected components."""
     maps = find_symmetry(problem).generators
@@ -270,7 +269,6 @@ def averaged(flow: Flow) -> Flow:
 
 
 @given(problem=symmetric_problems(max_nodes=5))
-@settings(max_examples=30)
 def test_an_accepted_flow_is_what_it_claims(problem: Problem) -> None:
     """The average over the whole group, formed by hand, passes the ordinary checker."""
     found = solve_master(problem, QUIET)

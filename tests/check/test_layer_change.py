@@ -8,7 +8,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from alltoall.check import routes as verify_routes
@@ -59,7 +59,6 @@ def test_a_dateline_makes_a_ring_free_of_deadlocks() -> None:
         assert routes.changes_layer.any()
 
 
-@settings(max_examples=60)
 @given(data=st.data(), block=st.sampled_from([1, 7, 4_000_000]))
 def test_the_checker_agrees_with_a_graph_library(data: st.DataObject, block: int) -> None:
     """Any layers per hop pass if and only if the channels that they make have no cycle."""

@@ -6,7 +6,7 @@ from dataclasses import fields, replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from alltoall.check.limits import ROUTE_LIMITS, SCHEDULE_LIMITS, check_limits, missed_goals
@@ -88,7 +88,6 @@ def require_reason(error: InputError, words: str) -> None:
 
 
 @given(problem=any_demands(), asked=route_requests())
-@settings(max_examples=100)
 def test_routes_keep_every_limit(problem: Problem, asked: tuple[str, RouteSettings]) -> None:
     """Or are refused, with a reason that is the input; a broken limit would be an error."""
     method, limits = asked
@@ -109,7 +108,6 @@ def test_routes_keep_every_limit(problem: Problem, asked: tuple[str, RouteSettin
     chunks=st.none() | st.integers(1, 2),
     max_chunks=st.none() | st.integers(1, 4),
 )
-@settings(max_examples=40)
 def test_schedules_keep_every_limit(
     problem: Problem, method: str, steps: int | None, chunks: int | None, max_chunks: int | None
 ) -> None:

@@ -102,7 +102,7 @@ def test_compilation_takes_nothing_of_a_time_limit(slow: SlowCompiler) -> None:
 def test_kernels_pause_the_limit_whoever_calls() -> None:
     """The library listens to the compiler by itself, once, without the command line."""
     script = (
-        "from numba.core import event; import alltoall; alltoall.solve('ring:3');"
+        "from numba.core import event; import alltoall; alltoall.route('ring:3', method='sssp');"
         "print(len(event._registered['numba:compile']))"
     )
     done = subprocess.run(

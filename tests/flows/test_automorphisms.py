@@ -7,7 +7,7 @@ from math import factorial
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from alltoall.flows import sizes
 from alltoall.flows.symmetry.automorphisms import count_automorphisms, find_generators
@@ -71,7 +71,6 @@ def ring_demand(terminals: int, amounts: list[float]) -> Floats:
 
 
 @given(problem=problems(max_nodes=6) | symmetric_problems(max_nodes=4))
-@settings(max_examples=80)
 def test_generators_have_the_orbits_of_all_automorphisms(problem: Problem) -> None:
     """Each generator is an automorphism, and orbits and count are those of all permutations."""
     nodes = problem.topology.nodes
@@ -83,7 +82,6 @@ def test_generators_have_the_orbits_of_all_automorphisms(problem: Problem) -> No
 
 
 @given(problem=problems(max_nodes=5) | symmetric_problems(max_nodes=4))
-@settings(max_examples=40)
 def test_kept_numbers_fix_a_node(problem: Problem) -> None:
     """With a number of its own a node stays, and the orbits are those of all that leave it."""
     nodes = problem.topology.nodes

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from alltoall.check.flow import recompute_bound
 from alltoall.errors import UsageError
@@ -19,7 +19,6 @@ from strategies import problems
 
 
 @given(problem=problems())
-@settings(max_examples=40)
 def test_no_bound_exceeds_the_optimum(problem: Problem) -> None:
     """Distance, cut and certificate all stay below the time of a feasible flow."""
     time = solve(problem).time * (1 + 1e-9)
@@ -80,7 +79,6 @@ def test_a_narrow_waist_is_found_by_its_cut() -> None:
 
 
 @given(problem=problems())
-@settings(max_examples=40)
 def test_any_lengths_prove_a_bound_that_the_checker_confirms(problem: Problem) -> None:
     """Our Dijkstra and the checker's Bellman-Ford read the same bound off random lengths."""
     rng = np.random.default_rng(problem.topology.links)

@@ -35,8 +35,9 @@ def test_a_solve_goes_on_where_it_stopped(tmp_path: Path, monkeypatch: pytest.Mo
     file = tmp_path / "state.npz"
     settings = SolveSettings(gap=1e-5, workers=1, checkpoint=file, report=said.append)
     with monkeypatch.context() as stopping:
-        stopping.setattr(first_order_search, "MOST_STEPS", 300)
-        stopping.setattr(first_order_search, "MOST_SMALL_STEPS", 300)
+        stopping.setattr(
+            first_order_search, "STEP_DEFAULTS", first_order_search.StepParams(most_steps=300)
+        )
         early = by_steps(HARD, settings)
     assert early.status is Status.GAP_NOT_REACHED
     later = by_steps(HARD, settings)

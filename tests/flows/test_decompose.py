@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from alltoall.check.flow import check_flow
 from alltoall.errors import InputError
@@ -118,7 +118,6 @@ def check_paths(flow: Flow) -> None:
 
 
 @given(problem=problems())
-@settings(max_examples=60)
 def test_paths_deliver_the_demand_within_the_flow(problem: Problem) -> None:
     """Any capacities, demand and switches; per source and, again, per commodity."""
     flow = master_flow(problem)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from alltoall.flows.exact import exact_flows
@@ -40,7 +40,6 @@ def is_acyclic(topology: Topology, flow: Floats) -> bool:
 
 
 @given(problem=problems(), seed=st.integers(0, 2**31), per_pair=st.booleans())
-@settings(max_examples=150)
 def test_any_numbers_become_exact_acyclic_flows(
     problem: Problem, seed: int, per_pair: bool
 ) -> None:

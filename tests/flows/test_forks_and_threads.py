@@ -3,21 +3,16 @@
 Every wait has a bound: a child that hangs, or that is ended and started again, fails the test.
 """
 
-import ast
-import inspect
 import multiprocessing
 import os
 import select
 import signal
-import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
-import numba
 import pytest
-from numba.core.dispatcher import Dispatcher
 
 import alltoall
 from alltoall.flows import METHODS
@@ -50,9 +45,8 @@ BOUNDS = [pytest.approx(SPECS[spec], rel=1e-5) for _, spec in ITEMS]
 
 @pytest.fixture(autouse=True, scope="module")
 def _solved_before() -> None:
-    """Compile all that is needed, and start the threads of this process."""
+    """Load all that is needed."""
     assert [bound_of(item) for item in ITEMS] == BOUNDS
-    assert numba.threading_layer() in ("tbb", "workqueue")
 
 
 def test_a_pool_of_forked_processes_solves() -> None:
@@ -85,32 +79,3 @@ def test_eight_threads_solve_at_once() -> None:
     with ThreadPoolExecutor(8) as pool:
         found = [pool.submit(bound_of, item) for item in ITEMS * 2]
         assert [each.result(LONGEST) for each in found] == BOUNDS * 2
-
-
-def is_parallel(value: object) -> bool:
-    """Whether this is a kernel that runs threads, or that calls such a kernel."""
-    if not isinstance(value, Dispatcher):
-        return False
-    names, there = value.py_func.__code__.co_names, value.py_func.__globals__
-    others = (there[name] for name in names if there.get(name, value) is not value)
-    return value.targetoptions.get("parallel", False) or any(map(is_parallel, others))
-
-
-def test_parallel_kernels_take_turns() -> None:
-    """Two of them at once would end the process: only `run_in_turn` calls them, or a kernel.
-
-    `run_steps_together` is itself given a turn.
-    """
-    found = set()
-    for name, module in list(sys.modules.items()):
-        if not name.startswith("alltoall.") or not str(module.__file__).endswith(".py"):
-            continue
-        kernels = {key for key, value in vars(module).items() if is_parallel(value)}
-        for function in ast.parse(inspect.getsource(module)).body:
-            source = ast.unparse(function)
-            calls = [each for each in ast.walk(function) if isinstance(each, ast.Call)]
-            direct = {ast.unparse(each.func) for each in calls} & kernels
-            if not source.startswith("@njit") and "def run_steps_together" not in source:
-                assert not direct, f"{name}: {direct}"
-        found |= kernels
-    assert {"_distances", "_exact", "run_steps", "wave"} <= found

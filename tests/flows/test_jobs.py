@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
@@ -68,7 +68,6 @@ def shared(draw: st.DrawFn) -> tuple[Topology, list[Job]]:
 
 
 @given(shared())
-@settings(max_examples=25)
 def test_no_job_can_have_more_without_one_that_has_less(case: tuple[Topology, list[Job]]) -> None:
     """The definition of max-min fairness, by a program of another kind for every job."""
     topology, jobs = case

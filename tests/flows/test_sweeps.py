@@ -13,7 +13,7 @@ from alltoall.flows.first_order import answer_by_steps, solve_by_steps
 from alltoall.flows.groups import by_source
 from alltoall.flows.guess import Guess
 from alltoall.flows.program import FlowProgram, reduced_program, whole_program
-from alltoall.flows.sweeps import Sweeps, suits_sweeps
+from alltoall.flows.sweeps import SweepParams, Sweeps, suits_sweeps
 from alltoall.flows.symmetry.orbits import find_symmetry
 from alltoall.ir.demand import Demand
 from alltoall.ir.flow import Flow, Status
@@ -107,7 +107,7 @@ def test_which_programs_are_swept() -> None:
 def test_the_number_of_threads_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Parts that answer at the same time do so on one thread or two."""
     monkeypatch.setattr(first_order, "THREAD_VARIABLES", 1)
-    monkeypatch.setattr(sweeps, "LEAST_SHARED_GROUPS", 0)
+    monkeypatch.setattr(sweeps, "SWEEP_DEFAULTS", SweepParams(shared_groups=0))
     one, two = (by_sweeps(LARGE, replace(COARSE, workers=count)) for count in (1, 2))
     assert (one.rate, one.bound, one.gap <= 1e-3) == (two.rate, two.bound, True)
     for key in ("start", "link", "amount"):
@@ -117,8 +117,8 @@ def test_the_number_of_threads_changes_nothing(monkeypatch: pytest.MonkeyPatch) 
 def test_where_sweeps_stall_steps_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """To the gap that was asked for, from what the sweeps found."""
     said: list[str] = []
-    monkeypatch.setattr(sweeps, "STALLED_SWEEPS", 3)
-    monkeypatch.setattr(sweeps, "STALLED_SHARE", 0.0)
+    stalling = SweepParams(stalled_sweeps=3, stalled_share=0.0)
+    monkeypatch.setattr(sweeps, "SWEEP_DEFAULTS", stalling)
     flow = by_sweeps(LARGE, replace(COARSE, report=said.append))
     assert flow.status.done
     assert check_flow(flow).gap <= 1e-3
@@ -134,7 +134,7 @@ def test_steps_that_find_nothing_better_lose_nothing(monkeypatch: pytest.MonkeyP
         if "steps" in words:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(sweeps, "STALLED_SWEEPS", 20)
+    monkeypatch.setattr(sweeps, "SWEEP_DEFAULTS", SweepParams(stalled_sweeps=20))
     flow = by_sweeps(LARGE, SolveSettings(gap=1e-9, workers=1, report=stop))
     assert flow.status is Status.INTERRUPTED
     assert "sweeps" in said[-2]
@@ -155,7 +155,7 @@ def test_ctrl_c_gives_the_best_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
     def stop(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(sweeps, "wave", stop)
+    monkeypatch.setattr(sweeps, "update_batch", stop)
     flow = by_sweeps(LARGE, COARSE)
     assert flow.status is Status.INTERRUPTED
     assert check_flow(flow).bound == pytest.approx(flow.bound)

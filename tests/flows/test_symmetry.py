@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
@@ -120,7 +120,6 @@ def test_symmetry_leaves_the_optimum_as_it_is(name: str) -> None:
 
 
 @given(problem=problems(max_nodes=6) | symmetric_problems())
-@settings(max_examples=60)
 def test_symmetry_leaves_the_optimum_of_random_problems(problem: Problem) -> None:
     """Whatever capacities, switches, parallel links and demand: one optimum."""
     compact = solve_master(problem, QUIET)
@@ -234,7 +233,6 @@ def test_any_generators_can_be_claimed(name: str) -> None:
 
 
 @given(problem=symmetric_problems(), data=st.data())
-@settings(max_examples=40)
 def test_any_generators_of_random_problems_can_be_claimed(
     problem: Problem, data: st.DataObject
 ) -> None:

@@ -8,7 +8,6 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
 
-import numba
 import numpy as np
 import pytest
 from cluster_tasks import die, double, double_or_die, refuse
@@ -16,9 +15,9 @@ from clusters import Cluster, running_cluster
 
 from alltoall.errors import MissingComponentError, UsageError
 from alltoall.flows import METHODS, SolveSettings, decompose, solve, workers
-from alltoall.flows.threads import using_threads
 from alltoall.flows.workers import ITEMS_AHEAD, Local, require_cluster, run_all
 from alltoall.ir.problem import Problem
+from alltoall.paths.blocks import thread_count, using_threads
 from alltoall.routes.extp import route_extp
 from alltoall.settings import RouteSettings, cores
 from alltoall.topologies.spec import build
@@ -120,7 +119,7 @@ def test_ctrl_c_cancels_what_is_under_way(moment: str, monkeypatch: pytest.Monke
 def test_a_cluster_gives_what_this_machine_gives(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Programs and blocks of sources, down to the last bit."""
+    """Programs and blocks of sources, down to the last bit, and errors."""
     monkeypatch.setattr(decompose, "BLOCK_ENTRIES", 60)
     messages: list[str] = []
     there = SolveSettings(cluster=cluster.address, report=messages.append)
@@ -134,6 +133,9 @@ def test_a_cluster_gives_what_this_machine_gives(
     assert np.array_equal(near_routes.weight, far_routes.weight)
     assert "children: 10 of 10" in messages
     assert sum("blocks of sources: 3 of" in message for message in messages) == 2
+    # Errors of the work come back as they are, after the retries.
+    with pytest.raises(ArithmeticError, match="no 0"):
+        list(run_all(refuse, range(2), 2, there, Local.PROCESSES, "things"))
 
 
 def test_a_worker_killed_at_its_work_loses_nothing(cluster: Cluster, tmp_path: Path) -> None:
@@ -146,9 +148,8 @@ def test_a_worker_killed_at_its_work_loses_nothing(cluster: Cluster, tmp_path: P
     assert [code for each in cluster.workers if (code := each.poll())] == [-signal.SIGKILL]
 
 
-@pytest.mark.parametrize("method", ["decomposed", "decomposed-lp"])
 def test_results_that_die_with_a_worker_are_computed_again(
-    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, method: str
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A worker is killed after the first result has arrived; the flow is complete all the same."""
     monkeypatch.setattr(decompose, "BLOCK_ENTRIES", 60)
@@ -158,7 +159,7 @@ def test_results_that_die_with_a_worker_are_computed_again(
             os.kill(cluster.workers[0].pid, signal.SIGKILL)
 
     there = SolveSettings(cluster=cluster.address, report=kill_at_the_first)
-    flow, expected = solve(PROBLEM, method, there), solve(PROBLEM, method)
+    flow, expected = solve(PROBLEM, "decomposed", there), solve(PROBLEM, "decomposed")
     assert cluster.workers[0].wait(60) == -signal.SIGKILL
     assert np.array_equal(flow.amount, expected.amount)
 
@@ -195,13 +196,6 @@ def test_a_cluster_that_lacks_the_package_is_told_so(tmp_path: Path) -> None:
         asked = SolveSettings(cluster=cluster.address)
         with pytest.raises(MissingComponentError, match="'cluster_tasks'; install the same"):
             list(run_all(double, range(2), 2, asked, Local.THREADS, "things"))
-
-
-def test_errors_of_the_work_come_back_from_a_cluster(cluster: Cluster) -> None:
-    """As they are, after the retries."""
-    asked = SolveSettings(cluster=cluster.address)
-    with pytest.raises(ArithmeticError, match="no 0"):
-        list(run_all(refuse, range(2), 2, asked, Local.PROCESSES, "things"))
 
 
 def test_a_scheduler_without_workers_is_refused(
@@ -262,14 +256,14 @@ def test_threads_do_not_change_the_answer(method: str) -> None:
 
 def test_threads_are_bounded_and_restored() -> None:
     """Never fewer than one, nor more than there are; the caller's number survives an error."""
-    before = numba.get_num_threads()
+    before = thread_count()
     with using_threads(1) as one:
-        assert numba.get_num_threads() == one == 1
+        assert thread_count() == one == 1
         with using_threads(10_000) as all_of_them:
-            assert numba.get_num_threads() == all_of_them == numba.config.NUMBA_NUM_THREADS
-        assert numba.get_num_threads() == 1
+            assert thread_count() == all_of_them == cores()
+        assert thread_count() == 1
     with using_threads(0) as least:
         assert least == 1
     with pytest.raises(ArithmeticError), using_threads(1):
         refuse(0)
-    assert numba.get_num_threads() == before
+    assert thread_count() == before

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from alltoall.errors import FormatError, InputError, UsageError
@@ -76,7 +76,6 @@ def same(found: object, expected: object) -> bool:
 
 
 @given(noun=flows() | routes() | schedules())
-@settings(max_examples=150)
 def test_round_trips_are_exact(noun: Artefact) -> None:
     """Whatever a noun holds comes back bit by bit, and is written in the same bytes again."""
     data = artefact_to_bytes(noun)
@@ -264,7 +263,6 @@ def test_a_hostile_file_is_refused(case: str) -> None:
 
 
 @given(place=st.integers(0, len(DATA) - 1), byte=st.integers(0, 255))
-@settings(max_examples=300)
 def test_one_wrong_byte_never_does_harm(place: int, byte: int) -> None:
     """A file with a byte replaced is refused as one, or it still says the same."""
     data = DATA[:place] + bytes([byte]) + DATA[place + 1 :]

@@ -5,7 +5,7 @@ from math import prod
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from alltoall.errors import InputError, TopologyError
@@ -36,7 +36,6 @@ def grids(draw: st.DrawFn) -> Grid:
 
 
 @given(grids())
-@settings(max_examples=100, deadline=None)
 def test_every_grid_is_found_in_any_numbering(grid: Grid) -> None:
     """What is found has the same links, and its coordinates are places of all nodes."""
     topology = topology_of(grid)
@@ -53,7 +52,6 @@ def test_every_grid_is_found_in_any_numbering(grid: Grid) -> None:
 
 
 @given(st.lists(st.sampled_from(["path", "cycle", "clique"]), min_size=1, max_size=3), st.data())
-@settings(max_examples=50, deadline=None)
 def test_row_by_row_keeps_sides_and_order(kinds: list[str], data: st.DataObject) -> None:
     """The sides are those that were built, in their order, fours included."""
     lines = tuple(map(Line, kinds))

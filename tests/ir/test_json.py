@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from alltoall.errors import DemandError, FormatError, InputError, UsageError, VerificationError
 from alltoall.flows import solve
@@ -35,7 +35,6 @@ SMALL: dict[str, Any] = topology_to_json(Topology.from_edges("path", 3, [(0, 1),
 
 
 @given(topology=topologies())
-@settings(max_examples=50)
 def test_topologies_survive_json_exactly(topology: Topology) -> None:
     """Nodes, link order, capacities and terminals come back as they were."""
     text = json.dumps(topology_to_json(topology))

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from alltoall.errors import InputError, UsageError
@@ -114,7 +114,6 @@ def cabled(draw: st.DrawFn) -> Problem:
 
 
 @given(problem=cabled())
-@settings(max_examples=25)
 def test_every_network_of_cables_has_a_file(problem: Problem) -> None:
     """All pairs arrive, no channels wait in a circle, whatever the network and the demand."""
     found = find_routes(problem, "deadlock-free", BY_TABLES)

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from routed_cases import METHODS, SPECS, layered, topology_of, weighted
 
@@ -99,7 +99,6 @@ def test_every_truncation_is_refused(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 @given(data=st.data())
-@settings(max_examples=60)
 def test_damaged_files_never_surprise(kind: str, data: st.DataObject) -> None:
     """Cut, overwritten or repeated text gives an error of ours, or still says the same."""
     text = TEXTS[kind]

@@ -21,7 +21,7 @@ from alltoall.ir.schedule import Schedule
 from alltoall.lowering import TARGETS, Options, parse_lowered, targets_for
 from alltoall.lowering.tables.routed_file import RoutedFile
 from alltoall.runtime.in_process import Alltoall
-from alltoall.schedules.search import find_timestepped
+from alltoall.schedules.methods import find_schedule
 from alltoall.settings import ScheduleSettings
 from alltoall.topologies.spec import build
 from alltoall.verification import verify_text
@@ -238,8 +238,8 @@ def test_chunks_in_the_wrong_shard_are_found() -> None:
 @settings(max_examples=20)
 def test_random_fabrics_and_demands(problem: Problem, chunks: int | None) -> None:
     """From the problem to the bytes: scheduled, verified, lowered, verified again, and run."""
-    wanted = ScheduleSettings(chunks=chunks, max_chunks=3, loss=0.5)
-    schedule = find_timestepped(problem, wanted).schedule
+    wanted = ScheduleSettings(chunks=chunks, max_chunks=None if chunks else 3, loss=0.5)
+    schedule = find_schedule(problem, "tsmcf", wanted).schedule
     assert check_schedule(schedule).time == pytest.approx(schedule.time)
     for target in targets_for(Schedule):
         try:

@@ -4,7 +4,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from lowering_cases import schedule_named
 
@@ -24,7 +24,6 @@ XSD = "{http://www.w3.org/2001/XMLSchema}"
 
 @pytest.mark.parametrize("kind", TEXTS)
 @given(data=st.data())
-@settings(max_examples=80)
 def test_damaged_files_never_surprise(kind: str, data: st.DataObject) -> None:
     """Cut, overwritten or repeated text gives an error of ours, or is still correct."""
     text = TEXTS[kind]

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csc_array
 
@@ -24,7 +24,6 @@ def diet(rows: list[float], columns: list[float], side: float, price: float) -> 
     return LinearProgram(cost, scaled, lower, np.full(2, np.inf))
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.lists(exponents, min_size=2, max_size=2),
     st.lists(exponents, min_size=3, max_size=3),

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from alltoall.ir.paths import NOTHING
 from alltoall.ir.problem import Problem
@@ -64,7 +64,6 @@ def test_single_paths_come_within_a_chunk_or_two_of_the_optimum(spec: str, optim
     assert optimum - 1e-3 <= time <= optimum + 2
 
 
-@settings(max_examples=40)
 @given(problem=problems())
 def test_any_problem_gets_sound_paths(problem: Problem) -> None:
     """Whatever the demand, the capacities and the switches."""

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from alltoall.check.flow import check_flow
@@ -41,7 +41,6 @@ def uneven(draw: st.DrawFn) -> Problem:
 
 @pytest.mark.parametrize("method", ["auto", *METHODS])
 @given(problem=uneven())
-@settings(max_examples=40, deadline=None)
 def test_small_problems_are_solved_to_the_end(method: str, problem: Problem) -> None:
     """The certified gap is 1e-9 by every method, and the checker agrees."""
     assert check_flow(solve(problem, method, QUIET)).gap <= 1e-9

@@ -19,7 +19,7 @@ from alltoall.lowering import TARGETS, Options, targets_for
 from alltoall.lowering.programs.transfers import plain_chunks
 from alltoall.runtime.in_process import Alltoall
 from alltoall.runtime.launch import RunSettings, run_schedule
-from alltoall.schedules.search import find_timestepped
+from alltoall.schedules.methods import find_schedule
 from alltoall.settings import ScheduleSettings
 from alltoall.topologies.clusters import compose
 from alltoall.topologies.hosts import Host
@@ -78,7 +78,7 @@ def exchanged(schedule: Schedule, size: int) -> None:
 @settings(max_examples=12)
 def test_from_the_problem_to_the_bytes(problem: Problem, chunks: int) -> None:
     """Scheduled, lowered to every target that admits it, verified, and run; MSCCL says why not."""
-    schedule = find_timestepped(problem, ScheduleSettings(chunks=chunks)).schedule
+    schedule = find_schedule(problem, "tsmcf", ScheduleSettings(chunks=chunks)).schedule
     assert check_schedule(schedule).time == pytest.approx(schedule.time)
     admitted = set(targets_for(Schedule))
     if not plain_chunks(schedule).uniform:
@@ -105,7 +105,7 @@ def test_ranks_that_only_relay(spec: str, groups: list[list[int]], tmp_path: Pat
     """Real processes: helpers have no input and no output, and every byte is checked."""
     topology = build(spec)
     problem = Problem(topology, Demand.of_groups(len(topology.terminals), groups))
-    schedule = find_timestepped(problem, ScheduleSettings(steps=2, chunks=4)).schedule
+    schedule = find_schedule(problem, "tsmcf", ScheduleSettings(steps=2, chunks=4)).schedule
     idle = ~(problem.demand.table().any(axis=0) | problem.demand.table().any(axis=1))
     assert idle.any()
     schedule.save(tmp_path / "groups.json")

@@ -93,7 +93,6 @@ def require_true(found: Flow | Routes | Schedule, walked: float) -> float:
 
 
 @given(problem=sparse_problems(), method=st.sampled_from(sorted(METHODS)))
-@settings(max_examples=25)
 def test_solve_finds_the_optimum(problem: Problem, method: str) -> None:
     """By every method, in flows that arrive and fit."""
     flow = alltoall.solve(problem, method=method, symmetry=False)
@@ -101,7 +100,6 @@ def test_solve_finds_the_optimum(problem: Problem, method: str) -> None:
 
 
 @given(problem=sparse_problems(), method=st.sampled_from(sorted({*ROUTERS} - {*FOR_GRIDS})))
-@settings(max_examples=25)
 def test_routes_are_paths_that_carry_the_demand(problem: Problem, method: str) -> None:
     """By every method: as fast as they say, and the best of them as fast as can be."""
     routes = alltoall.route(problem, method=method)

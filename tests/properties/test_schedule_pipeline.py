@@ -11,7 +11,7 @@ from alltoall.ir.schedule import Schedule
 from alltoall.ir.topology import Topology
 from alltoall.lowering import targets_for
 from alltoall.runtime.in_process import Alltoall
-from alltoall.schedules.search import find_timestepped
+from alltoall.schedules.methods import find_schedule
 from alltoall.settings import ScheduleSettings
 from alltoall.topologies.spec import build
 from lowered_files import check_lowered
@@ -35,7 +35,7 @@ def check_everywhere(schedule: Schedule) -> None:
 def scheduled(topology: Topology, chunks: int) -> Schedule:
     """Return the schedule of a number of chunks."""
     settings = ScheduleSettings(chunks=chunks)
-    return find_timestepped(Problem.all_to_all(topology), settings).schedule
+    return find_schedule(Problem.all_to_all(topology), "tsmcf", settings).schedule
 
 
 @pytest.mark.parametrize("ring", ["first", "each", "switch", "last to first"])
@@ -48,7 +48,9 @@ def test_no_chunk_returns_to_its_sender(fast: float, ring: str) -> None:
 def test_no_chunk_leaves_its_destination() -> None:
     """Where links have time to spare it costs nothing to send on what has arrived."""
     topology = build("genkautz:n=7,d=2")
-    check_everywhere(find_timestepped(Problem.all_to_all(topology), ScheduleSettings()).schedule)
+    check_everywhere(
+        find_schedule(Problem.all_to_all(topology), "tsmcf", ScheduleSettings()).schedule
+    )
 
 
 @given(topology=fabrics(), chunks=st.integers(1, 2))

@@ -7,7 +7,7 @@ from functools import cache, partial
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from alltoall.check.flow import check_flow
@@ -23,8 +23,8 @@ from alltoall.ir.topology import Topology
 from alltoall.ir.units import normal_units
 from alltoall.routes import ROUTERS, route
 from alltoall.routes.deadlock_free.best import solve_deadlock_free
+from alltoall.schedules.methods import find_schedule
 from alltoall.schedules.sccl import synthesise
-from alltoall.schedules.search import find_timestepped
 from alltoall.settings import RouteSettings, ScheduleSettings
 from alltoall.topologies.operators import scale_capacities
 from alltoall.topologies.spec import build
@@ -68,7 +68,7 @@ def torus() -> Problem:
 
 def timed(problem: Problem) -> Schedule:
     """Return a schedule of whole chunks."""
-    found = find_timestepped(problem, TIMED)
+    found = find_schedule(problem, "tsmcf", TIMED)
     assert found.fractional_bound <= found.schedule.fractional_time * (1 + 1e-9)
     assert found.status.done == (found.schedule.gap <= QUIET.gap)
     return found.schedule
@@ -150,7 +150,6 @@ def test_the_unit_of_demand_changes_nothing_else(name: str) -> None:
         assert same_shape(found, expected), scale
 
 
-@settings(max_examples=50, deadline=None)
 @given(problems(), st.sampled_from([1.0, *SCALES]), st.sampled_from([1.0, 1e-9, 1e12]))
 def test_normal_units_are_near_1_and_restored(problem: Problem, wide: float, much: float) -> None:
     """The median link is 1, the largest demand below 2, and what is solved there holds here."""

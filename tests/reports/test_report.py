@@ -322,7 +322,7 @@ def test_ways_of_some_sources_where_there_is_no_room_for_all() -> None:
 
 def test_layers_that_change_on_the_way_are_shown() -> None:
     """A page has the layer of every hop, and says that they cannot deadlock."""
-    routes = alltoall.route("genkautz:n=16,d=3", deadlock_free=2, layer_change=True)
+    routes = alltoall.route("torus:5x5", deadlock_free=2, layer_change=True)
     assert routes.hop_layer is not None
     (shown,) = content_of(alltoall.report(routes).html)["views"]
     assert shown["ways"]["layer"] is None

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from alltoall import Problem, SolveSettings, Topology, build
@@ -57,7 +57,6 @@ def test_dimension_order_is_optimal_in_few_layers(spec: str) -> None:
     assert report.layers == layers <= lash
 
 
-@settings(max_examples=40)
 @given(
     sides=st.lists(st.integers(2, 9), min_size=1, max_size=2),
     kind=st.sampled_from(["torus", "mesh", "hyperx"]),

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from baseline_cases import CASES, case, optimum, settings
 from hypothesis import given
-from hypothesis import settings as hypothesis_settings
 
 from alltoall.check.routes import check_routes
 from alltoall.errors import InputError
@@ -31,7 +30,6 @@ def test_routes_are_valid_and_not_below_the_optimum(name: str, method: str) -> N
 
 
 @pytest.mark.parametrize("method", ANYWHERE)
-@hypothesis_settings(max_examples=25)
 @given(problem=problems())
 def test_random_problems(method: str, problem: Problem) -> None:
     """Parallel links, switches, uneven demands and capacities: all are routed."""

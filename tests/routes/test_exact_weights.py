@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from alltoall import (
@@ -76,7 +76,6 @@ def test_the_denominator_is_the_least_that_the_time_allows(name: str, method: st
 
 
 @given(problem=problems())
-@settings(max_examples=40)
 def test_nothing_is_lost_on_random_problems(problem: Problem) -> None:
     """Any demand, capacities and switches: as fast as before, and exact if it says so."""
     rough = route_extp(problem, SETTINGS)
@@ -89,7 +88,6 @@ def test_nothing_is_lost_on_random_problems(problem: Problem) -> None:
 
 
 @given(common=st.integers(1, 40), cuts=st.lists(st.integers(1, 39), max_size=3), seed=st.integers())
-@settings(max_examples=40)
 def test_noise_is_taken_off(common: int, cuts: list[int], seed: int) -> None:
     """Weights that stand for fractions become them, whatever the solver left on them."""
     ends = sorted({0, common, *(cut for cut in cuts if cut < common)})

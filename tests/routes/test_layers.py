@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from layer_cases import random_routes, routes_over, short_paths, walk
 
@@ -24,7 +24,6 @@ ALGORITHMS = sorted(LAYERINGS)
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
-@settings(max_examples=40)
 @given(problem=problems(), seed=st.integers(0, 1000), per_pair=st.integers(1, 3))
 def test_no_layer_can_deadlock(algorithm: str, problem: Problem, seed: int, per_pair: int) -> None:
     """Whatever the routes, the checker finds no cycle, and layers are numbered without holes."""
@@ -103,7 +102,6 @@ def test_one_hop_routes_need_one_layer(algorithm: str) -> None:
     assert assign_layers(direct, algorithm).layers == 1
 
 
-@settings(max_examples=40)
 @given(problem=problems(), seed=st.integers(0, 1000), per_pair=st.integers(1, 3))
 def test_packing_by_orders_cannot_deadlock(problem: Problem, seed: int, per_pair: int) -> None:
     """What very many routes get, on few: acyclic, and layers numbered without holes."""

@@ -4,7 +4,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from alltoall.errors import InputError, UsageError
@@ -71,7 +71,6 @@ def test_too_many_phases_are_refused() -> None:
 
 
 @given(problem=problems(), loss=st.sampled_from([0.0, 0.2, 1.0]))
-@settings(max_examples=25)
 def test_the_loss_is_kept(problem: Problem, loss: float) -> None:
     """Whatever the demand and the capacities, the sum of the phases' times is within the loss."""
     phases = split_phases(route_single(problem, SETTINGS), None, loss)

@@ -94,7 +94,7 @@ def test_symmetry_leaves_the_optimum_as_it_is(name: str, paths: str) -> None:
 
 @pytest.mark.usefixtures("sizes")
 @given(problem=symmetric_problems())
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_columns_stay_exact_on_random_symmetric_problems(problem: Problem) -> None:
     """Parallel links, hubs, any widths and demands by difference."""
     report = check_routes(route_pmcf(problem, RouteSettings(paths="columns")))

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from alltoall.check.routes import check_routes
 from alltoall.errors import InputError, UsageError
@@ -47,7 +47,6 @@ def test_columns_and_extraction_reach_the_link_based_optimum(name: str) -> None:
 
 
 @given(problem=problems())
-@settings(max_examples=40)
 def test_columns_and_extraction_are_exact_on_random_problems(problem: Problem) -> None:
     """Any demand, capacities and switches."""
     time = solve(problem).time
@@ -106,7 +105,6 @@ def test_single_reaches_the_bound_rounded_up_to_a_whole_load(spec: str) -> None:
 
 
 @given(problem=problems())
-@settings(max_examples=30)
 def test_single_is_feasible_on_random_problems_and_survives_json(problem: Problem) -> None:
     """Checked, written, read back, and equal."""
     routes = route_few(problem, RouteSettings(loss=0.5, max_routes=3))

@@ -4,7 +4,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from alltoall.check.routes import check_routes
@@ -70,7 +70,6 @@ def test_bounded_chunks_lose_at_most_one_chunk(spec: str, chunks: int) -> None:
 
 
 @given(problem=problems(), chunks=st.integers(1, 4))
-@settings(max_examples=25)
 def test_any_demand_is_carried_in_whole_chunks(problem: Problem, chunks: int) -> None:
     """Whatever the demand, capacities and switches, the routes carry it exactly."""
     whole = bounded_chunks(route_extp(problem, SETTINGS), chunks, SETTINGS)
@@ -79,7 +78,6 @@ def test_any_demand_is_carried_in_whole_chunks(problem: Problem, chunks: int) ->
 
 
 @given(problem=problems(), most_chunks=st.integers(1, 3))
-@settings(max_examples=25)
 def test_routes_are_limited(problem: Problem, most_chunks: int) -> None:
     """No pair has more routes than asked for, and all demand is carried."""
     limited = limit_routes(route_extp(problem, SETTINGS), most_chunks, SETTINGS)

@@ -13,6 +13,7 @@ from alltoall.lowering.programs.messages import messages_of
 from alltoall.runtime.engine.job import fits
 from alltoall.runtime.launch import RunSettings, run_ranks
 from alltoall.runtime.metered import Reading
+from alltoall.runtime.parts import RankWork
 from alltoall.runtime.worker import Job
 
 SETTINGS = RunSettings(sizes=(7, 4096), iterations=2, warmup=1, timeout=60)
@@ -29,7 +30,7 @@ def messages(uneven: bool) -> Messages:
 
 def told(work: Messages, way: str, gates: tuple[Path, ...] = ()) -> dict[str, Any]:
     """Run metered ranks on this machine."""
-    return run_ranks(work, Path("x"), "mpi", SETTINGS, "the run", metered=way, gates=gates)
+    return run_ranks(RankWork("x", work), "mpi", SETTINGS, "the run", metered=way, gates=gates)
 
 
 @pytest.mark.parametrize("uneven", [False, True], ids=["even", "uneven"])

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from alltoall.check.schedule import check_schedule
 from alltoall.errors import InputError, UsageError
@@ -20,7 +20,8 @@ from alltoall.schedules import search, timestepped
 from alltoall.schedules.chunks import rounded_to
 from alltoall.schedules.detours import without_detours
 from alltoall.schedules.expansion import Expansion
-from alltoall.schedules.search import choose_flow, find_timestepped
+from alltoall.schedules.methods import find_schedule
+from alltoall.schedules.search import choose_flow
 from alltoall.settings import ScheduleSettings
 from alltoall.topologies.operators import (
     drop_links,
@@ -46,7 +47,7 @@ NEAR = {
 @pytest.mark.parametrize("spec", EXACT)
 def test_symmetric_fabrics_lose_nothing(spec: str) -> None:
     """At most 16 chunks, time equal to the certified bound of any all-to-all."""
-    schedule = find_timestepped(Problem.all_to_all(build(spec)), ScheduleSettings()).schedule
+    schedule = find_schedule(Problem.all_to_all(build(spec)), "tsmcf", ScheduleSettings()).schedule
     report = check_schedule(schedule)
     assert schedule.chunks_per_shard <= 16
     assert report.gap == pytest.approx(0.0, abs=1e-9)
@@ -56,16 +57,15 @@ def test_symmetric_fabrics_lose_nothing(spec: str) -> None:
 def test_other_fabrics_lose_at_most_two_percent(name: str) -> None:
     """At most 16 chunks and 2 % above the bound of any all-to-all, not just of the fraction."""
     problem = Problem.all_to_all(NEAR[name])
-    schedule = find_timestepped(problem, ScheduleSettings(loss=0.01)).schedule
+    schedule = find_schedule(problem, "tsmcf", ScheduleSettings(loss=0.01)).schedule
     assert schedule.chunks_per_shard <= 16
     assert check_schedule(schedule).gap <= 0.02
 
 
 @given(problem=problems(max_nodes=5))
-@settings(max_examples=25)
 def test_schedules_of_random_problems_are_correct_and_survive_json(problem: Problem) -> None:
     """Any demand, capacities and switches: checked, written, read back, checked again."""
-    schedule = find_timestepped(problem, ScheduleSettings(loss=0.2, max_chunks=4)).schedule
+    schedule = find_schedule(problem, "tsmcf", ScheduleSettings(loss=0.2, max_chunks=4)).schedule
     report = check_schedule(schedule)
     assert report.time >= schedule.bound * (1 - 1e-9)
     value = schedule_to_json(schedule)
@@ -77,17 +77,20 @@ def test_schedules_of_random_problems_are_correct_and_survive_json(problem: Prob
 def test_a_given_number_of_chunks_is_used() -> None:
     """K4,4 needs two chunks; with one it takes longer and says how much."""
     problem = Problem.all_to_all(build("bipartite:4x4"))
-    one = find_timestepped(problem, ScheduleSettings(chunks=1)).schedule
+    one = find_schedule(problem, "tsmcf", ScheduleSettings(chunks=1)).schedule
     assert one.chunks_per_shard == 1
     assert one.loss == pytest.approx(0.2)
-    assert find_timestepped(problem, ScheduleSettings(chunks=4)).schedule.loss == pytest.approx(0.0)
+    assert find_schedule(
+        problem, "tsmcf", ScheduleSettings(chunks=4)
+    ).schedule.loss == pytest.approx(0.0)
 
 
 def test_the_same_call_gives_the_same_schedule() -> None:
     """No hidden randomness."""
     problem = Problem.all_to_all(build("genkautz:n=9,d=3"))
     first, second = (
-        schedule_to_json(find_timestepped(problem, ScheduleSettings()).schedule) for _ in range(2)
+        schedule_to_json(find_schedule(problem, "tsmcf", ScheduleSettings()).schedule)
+        for _ in range(2)
     )
     assert first == second
 
@@ -95,13 +98,13 @@ def test_the_same_call_gives_the_same_schedule() -> None:
 def test_too_few_steps_are_refused() -> None:
     """Data cannot travel faster than one hop a step."""
     with pytest.raises(InputError, match="needs at least 3"):
-        find_timestepped(Problem.all_to_all(TORUS), ScheduleSettings(steps=2))
+        find_schedule(Problem.all_to_all(TORUS), "tsmcf", ScheduleSettings(steps=2))
 
 
 def test_given_steps_are_kept() -> None:
     """Fewer steps than the best take longer; the bound stays that of any schedule."""
     problem = Problem.all_to_all(build("genkautz:n=16,d=4"))
-    schedule = find_timestepped(problem, ScheduleSettings(steps=2)).schedule
+    schedule = find_schedule(problem, "tsmcf", ScheduleSettings(steps=2)).schedule
     assert schedule.steps == 2
     assert schedule.time == pytest.approx(8.0)
     assert schedule.bound == pytest.approx(53 / 7)
@@ -133,7 +136,7 @@ def test_rounding_keeps_the_sum() -> None:
 def test_uneven_capacities_are_respected() -> None:
     """A fat link carries proportionally more in the same step."""
     ring = Topology.from_links("fat", 3, [(0, 1, 4.0), (1, 2, 4.0), (2, 0, 4.0), (1, 0, 0.5)])
-    schedule = find_timestepped(Problem.all_to_all(ring), ScheduleSettings()).schedule
+    schedule = find_schedule(Problem.all_to_all(ring), "tsmcf", ScheduleSettings()).schedule
     assert (schedule.loads() <= schedule.step_times()[:, None] * ring.capacity + 1e-9).all()
 
 
@@ -141,7 +144,7 @@ def test_uneven_capacities_are_respected() -> None:
 def test_the_unit_of_capacity_does_not_matter(factor: float) -> None:
     """A cube of fast links needs no more chunks than one of slow links."""
     cube = scale_capacities(build("hypercube:3"), factor)
-    schedule = find_timestepped(Problem.all_to_all(cube), ScheduleSettings()).schedule
+    schedule = find_schedule(Problem.all_to_all(cube), "tsmcf", ScheduleSettings()).schedule
     assert schedule.chunks_per_shard == 1
     assert schedule.gap == pytest.approx(0.0, abs=1e-9)
 
@@ -151,7 +154,7 @@ def test_steps_go_on_until_a_detour_pays_off() -> None:
     ring = set_capacities(build("ring:6"), {(0, 1): 0.01})
     matrix = np.zeros((6, 6))
     matrix[0, 1] = 1.0
-    schedule = find_timestepped(Problem(ring, Demand(6, matrix)), ScheduleSettings()).schedule
+    schedule = find_schedule(Problem(ring, Demand(6, matrix)), "tsmcf", ScheduleSettings()).schedule
     assert schedule.time <= 5.0 + 1e-9
 
 
@@ -159,14 +162,14 @@ def test_a_long_chain_of_switches_is_passed_in_one_step() -> None:
     """A hundred switches in a row between two terminals."""
     edges = [(i, i + 1) for i in range(101)]
     chain = Topology.from_edges("chain", 102, edges, terminals=[0, 101])
-    schedule = find_timestepped(Problem.all_to_all(chain), ScheduleSettings()).schedule
+    schedule = find_schedule(Problem.all_to_all(chain), "tsmcf", ScheduleSettings()).schedule
     assert (schedule.steps, schedule.time) == (1, 1.0)
 
 
 def test_a_time_limit_still_gives_a_schedule() -> None:
     """Out of time, the answer is a correct schedule that says so."""
     settings = ScheduleSettings(solve=SolveSettings(time_limit=1e-6))
-    found = find_timestepped(Problem.all_to_all(build("genkautz:n=16,d=4")), settings)
+    found = find_schedule(Problem.all_to_all(build("genkautz:n=16,d=4")), "tsmcf", settings)
     assert check_schedule(found.schedule).gap >= 0
     assert not found.status.done or found.schedule.gap < 0.1
 
@@ -175,23 +178,23 @@ def test_chunks_of_large_demands() -> None:
     """A demand in bytes is cut as one in shards; one chunk for each byte is refused."""
     matrix = np.array([[0.0, 1e9], [1.0, 0.0]])
     problem = Problem(build("complete:2"), Demand(2, matrix))
-    assert find_timestepped(problem, ScheduleSettings()).schedule.chunk_counts().max() <= 32
+    assert find_schedule(problem, "tsmcf", ScheduleSettings()).schedule.chunk_counts().max() <= 32
     with pytest.raises(InputError, match="larger units"):
-        find_timestepped(problem, ScheduleSettings(chunks=1))
+        find_schedule(problem, "tsmcf", ScheduleSettings(chunks=1))
 
 
 @pytest.mark.parametrize("spec", ["hypercube:3", "torus:3x3x3", "torus:4x4x4", "hypercube:5"])
 def test_one_chunk_per_shard_is_enough_on_cubes_and_tori(spec: str) -> None:
     """The paths of one source, translated, fill every link exactly."""
     problem = Problem.all_to_all(build(spec))
-    schedule = find_timestepped(problem, ScheduleSettings(chunks=1)).schedule
+    schedule = find_schedule(problem, "tsmcf", ScheduleSettings(chunks=1)).schedule
     assert check_schedule(schedule).gap == pytest.approx(0.0, abs=1e-9)
 
 
 def test_schedules_of_translated_paths_look_alike_from_every_source() -> None:
     """Every translation maps the sends of a torus of 64 nodes to themselves."""
     problem = Problem.all_to_all(build("torus:4x4x4"))
-    schedule = find_timestepped(problem, ScheduleSettings(chunks=1)).schedule
+    schedule = find_schedule(problem, "tsmcf", ScheduleSettings(chunks=1)).schedule
     under = find_translations(problem)
     sends = np.stack((schedule.step, schedule.source, schedule.destination, schedule.link))
     known = set(map(tuple, sends.T.tolist()))
@@ -202,7 +205,9 @@ def test_schedules_of_translated_paths_look_alike_from_every_source() -> None:
 
 def test_an_even_ring_needs_paths_that_are_not_images_of_each_other() -> None:
     """Opposite nodes go round either way in turn, so one chunk is enough without loss."""
-    schedule = find_timestepped(Problem.all_to_all(build("ring:8")), ScheduleSettings()).schedule
+    schedule = find_schedule(
+        Problem.all_to_all(build("ring:8")), "tsmcf", ScheduleSettings()
+    ).schedule
     assert (schedule.chunks_per_shard, schedule.time) == (1, 8.0)
 
 
@@ -216,7 +221,7 @@ def test_the_means_for_large_cases_give_correct_schedules(
     monkeypatch.setattr(sizes, "AFFORDABLE_WORK", 0)
     monkeypatch.setattr(sizes, "EVERY_TOTAL_WORK", 0)
     settings = ScheduleSettings(loss=0.1, solve=SolveSettings(gap=1e-3))
-    schedule = find_timestepped(Problem.all_to_all(build(spec)), settings).schedule
+    schedule = find_schedule(Problem.all_to_all(build(spec)), "tsmcf", settings).schedule
     assert check_schedule(schedule).gap <= 0.11
 
 
@@ -224,7 +229,7 @@ def test_symmetry_can_be_switched_off() -> None:
     """Without it the answer is another one, and as good."""
     problem = Problem.all_to_all(build("torus:3x3"))
     settings = ScheduleSettings(solve=SolveSettings(symmetry=False))
-    assert find_timestepped(problem, settings).schedule.gap == pytest.approx(0.0, abs=1e-9)
+    assert find_schedule(problem, "tsmcf", settings).schedule.gap == pytest.approx(0.0, abs=1e-9)
 
 
 def test_an_interrupt_of_the_plain_flow_ends_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -235,7 +240,7 @@ def test_an_interrupt_of_the_plain_flow_ends_the_search(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(search, "solve_master", cut_short)
     with pytest.raises(KeyboardInterrupt):
-        find_timestepped(Problem.all_to_all(build("ring:5")), ScheduleSettings())
+        find_schedule(Problem.all_to_all(build("ring:5")), "tsmcf", ScheduleSettings())
 
 
 @pytest.mark.parametrize(("latency", "steps"), [(0.0, 3), (100.0, 2)])

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from alltoall.ir.demand import Demand
 from alltoall.ir.problem import Problem
 from alltoall.ir.topology import Topology
+from alltoall.schedules.found import FoundSchedule
 from alltoall.schedules.methods import find_schedule
-from alltoall.schedules.search import FoundSchedule
 from alltoall.schedules.timestepped import solve_timestepped
 from alltoall.settings import ScheduleSettings, SolveSettings
 from alltoall.topologies.spec import build

@@ -13,9 +13,8 @@ from alltoall.errors import UsageError
 from alltoall.ir.demand import Demand
 from alltoall.ir.operations import operations_of
 from alltoall.ir.problem import Problem
-from alltoall.schedules.choice import Choice, worth_telling
+from alltoall.schedules.found import Choice, worth_telling
 from alltoall.schedules.methods import find_schedule
-from alltoall.schedules.tradeoff import find_cheapest
 from alltoall.settings import ScheduleSettings
 from alltoall.topologies.spec import build
 from command_line import Run
@@ -171,7 +170,7 @@ def test_costs_that_cannot_be() -> None:
 def test_any_problem_has_a_cheapest_schedule(problem: Problem, cost: float) -> None:
     """Checked against the whole topology, whichever relays were left out."""
     asked = ScheduleSettings(max_chunks=2, operation_cost=cost, latency=0.1)
-    found = find_cheapest(problem, asked)
+    found = find_schedule(problem, "tsmcf", asked)
     check_schedule(found.schedule)
     assert np.array_equal(found.schedule.chunk_counts() > 0, problem.demand.table() > 0)
     assert found.schedule.problem.topology == problem.topology

@@ -13,7 +13,6 @@ from alltoall.ir.paths import Paths
 from alltoall.ir.problem import Problem
 from alltoall.ir.topology import Topology
 from alltoall.schedules import placed
-from alltoall.schedules.by_list import find_by_list
 from alltoall.schedules.methods import find_schedule
 from alltoall.schedules.serve import serve, ways_of
 from alltoall.settings import ScheduleSettings
@@ -38,7 +37,7 @@ FABRICS = {
 @pytest.mark.parametrize("name", FABRICS)
 def test_within_a_few_percent_of_the_bound(name: str) -> None:
     """On direct networks, on switches and with narrow hosts: correct, and near the bound."""
-    found = find_by_list(Problem.all_to_all(FABRICS[name]), ScheduleSettings(max_chunks=4))
+    found = find_schedule(Problem.all_to_all(FABRICS[name]), "list", ScheduleSettings(max_chunks=4))
     assert found.schedule.method == "list"
     assert check_schedule(found.schedule).gap <= 0.04
 
@@ -47,8 +46,8 @@ def test_within_a_few_percent_of_the_bound(name: str) -> None:
 @settings(max_examples=15)
 def test_every_demand_has_a_list(problem: Problem, chunks: int | None) -> None:
     """Whatever pairs have nothing to send and whatever stores nothing: a correct schedule."""
-    wanted = ScheduleSettings(chunks=chunks, max_chunks=4)
-    schedule = find_by_list(problem, wanted).schedule
+    wanted = ScheduleSettings(chunks=chunks, max_chunks=None if chunks else 4)
+    schedule = find_schedule(problem, "list", wanted).schedule
     assert check_schedule(schedule).time == pytest.approx(schedule.time)
 
 
@@ -59,14 +58,16 @@ def test_links_of_any_width(topology: Topology, wide: int) -> None:
     width = 10.0 ** np.random.default_rng(wide).uniform(-3, 3, topology.links)
     links = zip(topology.tail.tolist(), topology.head.tolist(), width.tolist(), strict=True)
     graph = Topology.from_links("any", topology.nodes, list(links), topology.terminals.tolist())
-    schedule = find_by_list(Problem.all_to_all(graph), ScheduleSettings(max_chunks=2)).schedule
+    schedule = find_schedule(
+        Problem.all_to_all(graph), "list", ScheduleSettings(max_chunks=2)
+    ).schedule
     assert check_schedule(schedule).time == pytest.approx(schedule.time)
 
 
 def test_a_real_demand() -> None:
     """Shards of all sizes, with terminals that are silent: within 5 % of the bound."""
     problem = lopsided(build("genkautz:n=20,d=3"))
-    found = find_by_list(problem, ScheduleSettings(chunks=48))
+    found = find_schedule(problem, "list", ScheduleSettings(chunks=48))
     assert check_schedule(found.schedule).gap <= 0.05
 
 
@@ -76,7 +77,7 @@ def test_a_link_never_runs_dry_where_it_need_not() -> None:
     matrix = np.zeros((7, 7))
     matrix[:6, 6] = 1.0
     problem = Problem(star, Demand(7, matrix))
-    schedule = find_by_list(problem, ScheduleSettings(chunks=1)).schedule
+    schedule = find_schedule(problem, "list", ScheduleSettings(chunks=1)).schedule
     assert schedule.time == pytest.approx(6.0)
     assert schedule.gap == pytest.approx(0.0, abs=1e-9)
 
@@ -106,14 +107,14 @@ def test_a_switch_stores_nothing() -> None:
 def test_fewer_steps_cost_time() -> None:
     """A latency, or a number of steps, buys fewer of them; what cannot be is refused."""
     problem = Problem.all_to_all(FABRICS["jellyfish"])
-    free = find_by_list(problem, ScheduleSettings(chunks=2)).schedule
-    dear = find_by_list(problem, ScheduleSettings(chunks=2, latency=2.0)).schedule
+    free = find_schedule(problem, "list", ScheduleSettings(chunks=2)).schedule
+    dear = find_schedule(problem, "list", ScheduleSettings(chunks=2, latency=2.0)).schedule
     least = int(dear.steps)
     assert dear.time + 2 * dear.steps <= free.time + 2 * free.steps + 1e-9
-    few = find_by_list(problem, ScheduleSettings(chunks=2, steps=least)).schedule
+    few = find_schedule(problem, "list", ScheduleSettings(chunks=2, steps=least)).schedule
     assert few.steps <= least
     with pytest.raises(InputError, match=r"2 steps; expected at least .* longest path"):
-        find_by_list(problem, ScheduleSettings(chunks=2, steps=2))
+        find_schedule(problem, "list", ScheduleSettings(chunks=2, steps=2))
 
 
 def test_the_size_chooses_the_method(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -130,12 +131,14 @@ def test_too_many_chunks_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """The number of all chunks is known before there is room for them."""
     monkeypatch.setattr(placed, "MOST_SCHEDULE_CHUNKS", 100)
     with pytest.raises(InputError, match="240 chunks in all; expected at most 100"):
-        find_by_list(Problem.all_to_all(build("torus:4x4")), ScheduleSettings(chunks=1))
+        find_schedule(Problem.all_to_all(build("torus:4x4")), "list", ScheduleSettings(chunks=1))
 
 
 def test_same_answer_every_time() -> None:
     """The same problem has the same list."""
     problem = lopsided(build("torus:3x3"))
-    once, again = (find_by_list(problem, ScheduleSettings(chunks=2)).schedule for _ in range(2))
+    once, again = (
+        find_schedule(problem, "list", ScheduleSettings(chunks=2)).schedule for _ in range(2)
+    )
     assert np.array_equal(once.step, again.step)
     assert np.array_equal(once.link, again.link)

@@ -91,7 +91,7 @@ def test_totals_are_tried_from_the_least_on(scripted: Callable[..., Script]) -> 
     script = scripted(lambda _: (np.inf, False))
     assert rounded(0.3, stub([0.75, 0.25])) is None
     assert script.totals == [10.0, 11.0, 12.0, 13.0]
-    assert {tries for *_, tries, _ in script.calls} == {chunks.CHEAP_TRIES}
+    assert {tries for *_, tries, _ in script.calls} == {chunks.ROUNDING.cheap_tries}
     assert all(volumes == "volumes" for _, volumes, *_ in script.calls)
     script = scripted(lambda total: (0.2 if total >= 12 else np.inf, True))
     found = rounded(0.3, stub([0.75, 0.25]))
@@ -104,7 +104,7 @@ def test_many_totals_are_spread_over_the_range(scripted: Callable[..., Script]) 
     script = scripted(lambda _: (np.inf, False))
     assert rounded(1.0, stub([1.0]), per_shard=50) is None
     assert (script.totals[0], script.totals[-1]) == (100.0, 200.0)
-    assert len(script.totals) == chunks.TOTALS_TRIED
+    assert len(script.totals) == chunks.ROUNDING.totals
     assert script.totals == sorted(set(script.totals))
 
 
@@ -139,7 +139,7 @@ def test_where_it_is_dear_two_totals_are_tried(
     found = rounded(loss, stub([1.0]))
     assert script.totals == tried
     assert (None if found is None else found.time) == taken
-    assert {tries for *_, tries, _ in script.calls} == {chunks.DEAR_TRIES}
+    assert {tries for *_, tries, _ in script.calls} == {chunks.ROUNDING.dear_tries}
 
 
 @pytest.mark.usefixtures("scripted")
@@ -212,7 +212,7 @@ def test_squeezing_ends(scripted: Callable[..., Script]) -> None:
     """After some rounds; and with the first try where time is up."""
     script = scripted(lambda _: (0.5, False))
     assert squeezed(stub([1.0]), 5, 0.0, SETTINGS).loss == 0.5
-    assert len(script.calls) == 1 + chunks.SQUEEZES
+    assert len(script.calls) == 1 + chunks.ROUNDING.squeezes
     script = scripted(lambda _: (0.5, False))
     late = SolveSettings(stopped=lambda: True)
     assert squeezed(stub([1.0]), 5, 0.0, late).loss == 0.5

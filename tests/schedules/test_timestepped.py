@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from alltoall.flows import SolveSettings, sizes, solve
 from alltoall.flows.symmetry.translations import find_translations
@@ -58,7 +58,6 @@ def test_the_forms_per_source_and_per_commodity_agree(name: str) -> None:
 
 
 @given(problem=problems(max_nodes=5))
-@settings(max_examples=25)
 def test_forms_agree_on_random_problems_with_any_demand(problem: Problem) -> None:
     """Uneven demand, uneven capacities, switches: one optimum, never below the plain one."""
     steps = least_steps(problem) + 1

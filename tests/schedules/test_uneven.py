@@ -2,14 +2,14 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from alltoall.check.schedule import check_schedule
 from alltoall.ir.demand import Demand
 from alltoall.ir.problem import Problem
 from alltoall.ir.topology import Topology
-from alltoall.schedules.search import find_timestepped
+from alltoall.schedules.methods import find_schedule
 from alltoall.settings import ScheduleSettings
 from alltoall.topologies.spec import build
 from strategies import topologies
@@ -35,11 +35,10 @@ def wild_problems(draw: st.DrawFn) -> Problem:
 
 
 @given(problem=wild_problems(), chunks=st.none() | st.integers(1, 3))
-@settings(max_examples=30)
 def test_every_problem_has_a_schedule(problem: Problem, chunks: int | None) -> None:
     """Whatever the capacities and demands: a correct schedule, and an honest time."""
-    wanted = ScheduleSettings(chunks=chunks, max_chunks=4, loss=0.1)
-    schedule = find_timestepped(problem, wanted).schedule
+    wanted = ScheduleSettings(chunks=chunks, max_chunks=None if chunks else 4, loss=0.1)
+    schedule = find_schedule(problem, "tsmcf", wanted).schedule
     assert check_schedule(schedule).time == pytest.approx(schedule.time)
 
 
@@ -51,7 +50,7 @@ def test_one_shard_over_one_link(width: float, chunks: int | None) -> None:
     matrix = np.zeros((3, 3))
     matrix[0, 1] = 1.0
     problem = Problem(ring, Demand(3, matrix))
-    schedule = find_timestepped(problem, ScheduleSettings(chunks=chunks)).schedule
+    schedule = find_schedule(problem, "tsmcf", ScheduleSettings(chunks=chunks)).schedule
     assert schedule.time * width == pytest.approx(1.0)
     assert schedule.gap == pytest.approx(0.0, abs=1e-9)
 
@@ -64,6 +63,6 @@ def test_real_demand_loses_little(spec: str, scale: float) -> None:
     nodes = topology.nodes
     matrix = scale * np.random.default_rng(0).uniform(0, 1, (nodes, nodes))
     np.fill_diagonal(matrix, 0.0)
-    found = find_timestepped(Problem(topology, Demand(nodes, matrix)), ScheduleSettings())
+    found = find_schedule(Problem(topology, Demand(nodes, matrix)), "tsmcf", ScheduleSettings())
     assert check_schedule(found.schedule).gap <= 0.03
     assert found.schedule.chunk_counts().mean() <= 16

@@ -11,8 +11,6 @@ from alltoall.ir.problem import Problem
 from alltoall.simulation.report import Simulation
 from strategies import fabrics, problems
 
-EXAMPLES = 15
-
 ROUNDING = 1e-9
 """What sums in another order may take off."""
 
@@ -38,7 +36,7 @@ def require_above_the_bound(found: Simulation) -> None:
 
 
 @given(problems(max_nodes=6), fabric_options(), st.data())
-@settings(max_examples=EXAMPLES, deadline=None)
+@settings(max_examples=15)
 def test_routes(problem: Problem, fabric: dict[str, Any], data: st.DataObject) -> None:
     """However they share links, are cut, or come in phases."""
     method = data.draw(st.sampled_from(["native", "extp"]))
@@ -57,7 +55,7 @@ def test_routes(problem: Problem, fabric: dict[str, Any], data: st.DataObject) -
 
 
 @given(problems(max_nodes=5), fabric_options(), st.sampled_from(["dataflow", "step"]))
-@settings(max_examples=EXAMPLES, deadline=None)
+@settings(max_examples=15)
 def test_schedules(problem: Problem, fabric: dict[str, Any], sync: str) -> None:
     """With barriers or without, whether what is due goes first or all have a fair share."""
     schedule = alltoall.schedule(problem, chunks=1)
@@ -66,7 +64,7 @@ def test_schedules(problem: Problem, fabric: dict[str, Any], sync: str) -> None:
 
 
 @given(fabrics(), fabric_options())
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 def test_hosts_behind_switches(topology: alltoall.Topology, fabric: dict[str, Any]) -> None:
     """What passes switches within a step."""
     schedule = alltoall.schedule(topology, chunks=1)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import alltoall
@@ -87,7 +87,6 @@ def random_flows(draw: st.DrawFn, problem: Problem) -> Flows:
 
 
 @given(st.data())
-@settings(max_examples=60, deadline=None)
 def test_events_change_what_a_filling_anew_would(data: st.DataObject) -> None:
     """Only levels above what ended are filled again, and no rate differs for that."""
     problem = data.draw(problems())

@@ -8,9 +8,10 @@ from fabrics import fabric, needs_testbed
 
 import alltoall
 from alltoall.errors import UsageError, VerificationError
-from alltoall.runtime.launch import RunSettings, work_of
+from alltoall.runtime.launch import RunSettings
+from alltoall.runtime.parts import rank_work
 from alltoall.testbed import launch
-from alltoall.testbed.launch import Work, run_on_bed
+from alltoall.testbed.launch import BedWork, run_on_bed
 from alltoall.testbed.loads import pair_bytes
 from alltoall.testbed.namespaces import counted
 from alltoall.testbed.report import BedReport
@@ -96,10 +97,8 @@ def test_bytes_on_other_links_than_said_are_found_out(
 ) -> None:
     """If ranks hand each other twice what the file says, the counters tell."""
     schedule = alltoall.schedule("ring:4")
-    schedule.save(tmp_path / "ring.json")
-    parts = work_of(tmp_path / "ring.json", "mpi", None, SETTINGS)
     with fabric(schedule.problem.topology, "forged") as bed:
-        work = Work(tmp_path / "ring.json", parts, schedule.bound)
+        work = BedWork(rank_work("ring.json", schedule), schedule.bound)
         for factor, said in ((10, "expected [1-9],"), (0, "expected 0 to")):
             monkeypatch.setattr(
                 launch, "pair_bytes", lambda *given, by=factor: by * pair_bytes(*given)

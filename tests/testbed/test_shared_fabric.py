@@ -14,12 +14,12 @@ import alltoall
 from alltoall.cli.run import shared_table
 from alltoall.errors import UsageError, VerificationError
 from alltoall.ir.chunks import shards_of
-from alltoall.lowering.programs.messages import messages_of
-from alltoall.runtime.launch import RunSettings, work_of
+from alltoall.runtime.launch import RunSettings
 from alltoall.runtime.metered import Reading
 from alltoall.runtime.needs import demand_of
+from alltoall.runtime.parts import rank_work
 from alltoall.testbed import launch, public, sharing
-from alltoall.testbed.launch import Work
+from alltoall.testbed.launch import BedWork
 from alltoall.testbed.loads import pair_bytes
 from alltoall.testbed.namespaces import Bed, Counted
 from alltoall.testbed.plan import Plan
@@ -41,9 +41,9 @@ def across() -> alltoall.Schedule:
 @needs_testbed
 def test_jobs_share_a_fabric(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """All bytes of all jobs are checked and counted, and the joint schedule moves as many."""
-    given: list[tuple[list[Work], Work]] = []
+    given: list[tuple[list[BedWork], BedWork]] = []
 
-    def spied(bed: Bed, works: list[Work], joint: Work, *rest: Any) -> SharedReport:
+    def spied(bed: Bed, works: list[BedWork], joint: BedWork, *rest: Any) -> SharedReport:
         given.append((works, joint))
         return share(bed, works, joint, *rest)
 
@@ -80,8 +80,7 @@ def test_bytes_that_no_job_should_send_are_found_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The counters of the whole time that jobs run together are held against their files."""
-    ALL.save(tmp_path / "ring.json")
-    work = Work(tmp_path / "ring.json", work_of(tmp_path / "ring.json", "mpi", None, SETTINGS), 2)
+    work = BedWork(rank_work("ring.json", ALL), 2)
     monkeypatch.setattr(sharing, "run_on_bed", lambda *_given, **_named: ALONE)
     monkeypatch.setattr(launch, "pair_bytes", lambda *given: 10 * pair_bytes(*given))
     with (
@@ -93,17 +92,17 @@ def test_bytes_that_no_job_should_send_are_found_out(
 
 def stubbed(
     monkeypatch: pytest.MonkeyPatch, told: Callable[..., dict[str, Any]]
-) -> tuple[Bed, list[Work], Work]:
+) -> tuple[Bed, list[BedWork], BedWork]:
     """Have ranks tell what a test says; return a fabric that does not exist, and jobs for it."""
     seconds = {"short": 0.2, "long": 1.0, "joint": 0.8}
 
-    def alone(_bed: Bed, work: Work, *_given: Any, **_named: Any) -> BedReport:
-        return replace(ALONE, rows=(replace(ROW, seconds=seconds[str(work.path)]),))
+    def alone(_bed: Bed, work: BedWork, *_given: Any, **_named: Any) -> BedReport:
+        return replace(ALONE, rows=(replace(ROW, seconds=seconds[work.name]),))
 
     monkeypatch.setattr(sharing, "run_on_bed", alone)
     monkeypatch.setattr(sharing, "counted", lambda _bed: Counted({}, 0, 0, 0))
     monkeypatch.setattr(sharing, "told", told)
-    short, long, joint = (Work(Path(name), messages_of(ALL), 2) for name in seconds)
+    short, long, joint = (BedWork(rank_work(name, ALL), 2) for name in seconds)
     return Bed(Plan("none", ALL.problem.topology, 1e6)), [short, long], joint
 
 
@@ -111,8 +110,8 @@ def test_a_short_job_lasts_as_long_as_a_long_one(monkeypatch: pytest.MonkeyPatch
     """It is repeated; each job has a gate of its own first, and the gates of all others."""
     gates: dict[str, list[Path]] = {}
 
-    def told(_bed: Bed, work: Work, settings: RunSettings, *given: Any) -> dict[str, Any]:
-        gates[str(work.path)] = given[3]
+    def told(_bed: Bed, work: BedWork, settings: RunSettings, *given: Any) -> dict[str, Any]:
+        gates[work.name] = given[3]
         count = settings.iterations
         reading = Reading(SIZE, [1.6] * count, [0.01] * count, count, [], [], 0, [])
         return {"readings": [asdict(reading)]}
@@ -130,8 +129,8 @@ def test_all_jobs_end_if_one_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     """The others are told to, and the error is that of the first."""
     said: list[str] = []
 
-    def told(_bed: Bed, work: Work, *given: Any) -> dict[str, Any]:
-        if str(work.path) == "short":
+    def told(_bed: Bed, work: BedWork, *given: Any) -> dict[str, Any]:
+        if work.name == "short":
             raise VerificationError("short", ["a rank ended early"])
         watch, deadline = given[-1], time.monotonic() + 60
         while not watch() and time.monotonic() < deadline:

@@ -3,7 +3,7 @@ from collections.abc import Callable
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from alltoall.errors import TopologyError
@@ -61,7 +61,6 @@ def test_genkautz_notes_its_loops() -> None:
     )
 
 
-@settings(max_examples=150, deadline=None)
 @given(n=st.integers(2, 60), d=st.integers(1, 12))
 def test_genkautz_links(n: int, d: int) -> None:
     """The links are the defining ones, parallels kept, without the loops."""
@@ -71,7 +70,6 @@ def test_genkautz_links(n: int, d: int) -> None:
     assert sorted(found) == sorted(arc for arc in expected if arc[0] != arc[1])
 
 
-@settings(max_examples=150, deadline=None)
 @given(n=st.integers(2, 60), d=st.integers(1, 12))
 def test_rewired_genkautz_wastes_no_port(n: int, d: int) -> None:
     """After rewiring every in-degree and out-degree is d, whatever the loops were."""
@@ -81,7 +79,6 @@ def test_rewired_genkautz_wastes_no_port(n: int, d: int) -> None:
     assert (topology.notes == ()) == (genkautz(n, d).links == n * d)
 
 
-@settings(max_examples=100, deadline=None)
 @given(n=st.integers(2, 60), d=st.integers(1, 12))
 def test_gendebruijn(n: int, d: int) -> None:
     """The links are the defining ones without the loops, and rewiring wastes no port."""

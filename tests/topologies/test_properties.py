@@ -6,7 +6,7 @@ from math import factorial
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import shortest_path
@@ -127,7 +127,6 @@ def test_parallel_edges_are_a_cycle_of_two() -> None:
     assert girth(Topology.from_edges("double", 3, [(0, 1), (0, 1), (1, 2)])) == 2
 
 
-@settings(max_examples=100, deadline=None)
 @given(random_topologies())
 def test_automorphisms_by_brute_force(topology: Topology) -> None:
     """The count is the number of permutations that map links and capacities to themselves."""

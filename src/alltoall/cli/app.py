@@ -66,8 +66,15 @@ def run_or_report(words: Sequence[str]) -> int:
 
 def _call(words: Sequence[str]) -> int:
     """Answer what needs no verb; call the verb for all else. Return the exit code."""
-    if COMPLETING in os.environ or (words and words[0] in COMPLETION_WORDS):
-        return _parsed(words)
+    completes = COMPLETING in os.environ or (words and words[0] in COMPLETION_WORDS)
+    if not completes and _answer_without_verb(words):
+        return 0
+    code: int = import_module("alltoall.cli.parser").call(words)
+    return code
+
+
+def _answer_without_verb(words: Sequence[str]) -> bool:
+    """Print what light tables can answer; return whether they could."""
     if not words or words[0] in OVERVIEW_WORDS:
         say_out(overview())
     elif words[0] == "--version":
@@ -78,8 +85,8 @@ def _call(words: Sequence[str]) -> int:
         say_out(family_help(words[1].partition(":")[0]))
     else:
         require_words(words)
-        return _parsed(words)
-    return 0
+        return False
+    return True
 
 
 def _asks_of_a_family(words: Sequence[str]) -> bool:
@@ -90,11 +97,6 @@ def _asks_of_a_family(words: Sequence[str]) -> bool:
         and words[1].partition(":")[0] in FAMILIES
         and words[2] in OVERVIEW_WORDS
     )
-
-
-def _parsed(words: Sequence[str]) -> int:
-    code: int = import_module("alltoall.cli.parser").call(words)
-    return code
 
 
 def _fail(error: BaseException, as_json: bool) -> int:

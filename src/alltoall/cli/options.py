@@ -1,13 +1,11 @@
 """The options that every verb with a SPEC shares, and the problem that they describe."""
 
-import inspect
 import re
 import reprlib
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -238,68 +236,6 @@ def asked_settings(
     return Asked(
         SolveSettings(gap, solver, time_limit, workers, cluster=cluster, symmetry=symmetry)
     )
-
-
-def takes_topology(verb: Callable[..., None]) -> Callable[..., None]:
-    """Give a verb the parameters of `chosen_topology` in the place of its parameter `topology`.
-
-    If that has a default, the SPEC may be left out. The SPEC comes first, and what changes the
-    topology comes last.
-    """
-    own = inspect.signature(verb).parameters
-    shared = dict(inspect.signature(chosen_topology).parameters)
-    spec = shared["spec"].replace(default=own["topology"].default)
-    others = [each for key, each in own.items() if key != "topology"]
-    changes = [each for key, each in shared.items() if key != "spec"]
-
-    @wraps(verb)
-    def wrapper(**given: Any) -> None:
-        choice = {key: given.pop(key) for key in shared}
-        verb(topology=_topology_or_none(choice), **given)
-
-    return with_parameters(wrapper, [spec, *others, *changes])
-
-
-def takes_settings(*without: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a verb the parameters of `asked_settings` in the place of its parameter `asked`.
-
-    They come before its `demand`. Those that mean nothing to the verb are named and left out.
-    """
-
-    def decorated(verb: Callable[..., None]) -> Callable[..., None]:
-        shared = dict(inspect.signature(asked_settings).parameters)
-        for name in without:
-            del shared[name]
-
-        @wraps(verb)
-        def wrapper(**given: Any) -> None:
-            verb(asked=asked_settings(**{key: given.pop(key) for key in shared}), **given)
-
-        parameters: list[inspect.Parameter] = []
-        for key, each in inspect.signature(verb).parameters.items():
-            parameters += shared.values() if key == "demand" else ()
-            parameters += () if key == "asked" else (each,)
-        return with_parameters(wrapper, parameters)
-
-    return decorated
-
-
-def with_parameters(
-    wrapper: Callable[..., None], parameters: list[inspect.Parameter]
-) -> Callable[..., None]:
-    """Return a function that says that it has these parameters, by keyword."""
-    by_keyword = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in parameters]
-    wrapper.__signature__ = inspect.Signature(by_keyword)  # type: ignore[attr-defined]
-    wrapper.__annotations__ = {each.name: each.annotation for each in parameters}
-    return wrapper
-
-
-def _topology_or_none(choice: dict[str, Any]) -> Topology | None:
-    if choice["spec"] is not None:
-        return chosen_topology(**choice)
-    if any(choice.values()):
-        raise UsageError("options that change a topology, but no SPEC; name one to change")
-    return None
 
 
 def command_of(context: typer.Context) -> str:

@@ -16,10 +16,9 @@ from alltoall.cli.options import (
     given_options,
     load_problem,
     sides_of,
-    takes_settings,
-    takes_topology,
 )
-from alltoall.cli.telling import Telling, takes_telling
+from alltoall.cli.shared_options import takes_options
+from alltoall.cli.telling import Telling
 from alltoall.ir.topology import Topology
 from alltoall.routes import ROUTERS
 from alltoall.routes.deadlock_free.best import DEFAULT_LAYERS, METHOD
@@ -32,9 +31,7 @@ from alltoall.settings import PATH_SETS, RouteSettings
 DEFAULTS = RouteSettings()
 
 
-@takes_topology
-@takes_settings()
-@takes_telling
+@takes_options()
 def route_verb(
     topology: Topology,
     context: typer.Context,

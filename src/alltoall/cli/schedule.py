@@ -14,26 +14,23 @@ from alltoall.cli.options import (
     JobsFile,
     Robust,
     load_problem,
-    takes_settings,
-    takes_topology,
 )
+from alltoall.cli.shared_options import takes_options
 from alltoall.cli.show import show
 from alltoall.cli.tables import columns
-from alltoall.cli.telling import Telling, parse_cost, takes_telling
+from alltoall.cli.telling import Telling, parse_cost
 from alltoall.errors import UsageError
 from alltoall.ir.topology import Topology
 from alltoall.schedules.by_list import MOST_IN_ROUNDS
-from alltoall.schedules.methods import AUTO, find_schedule, require_method
-from alltoall.schedules.search import FoundSchedule
+from alltoall.schedules.found import FoundSchedule
+from alltoall.schedules.methods import find_schedule, require_method
 from alltoall.schedules.sweep import sweep_schedules
 from alltoall.settings import USUAL_MOST_CHUNKS, ScheduleSettings
 
 DEFAULTS = ScheduleSettings()
 
 
-@takes_topology
-@takes_settings("cluster")
-@takes_telling
+@takes_options("cluster")
 def schedule_verb(
     topology: Topology,
     asked: Asked,
@@ -44,7 +41,7 @@ def schedule_verb(
             help="tsmcf, the program in steps; list, routes and an order; the baseline sccl: least "
             "steps by SMT, small cases only; or auto, by size."
         ),
-    ] = AUTO,
+    ] = "auto",
     steps: Annotated[
         int | None, typer.Option(help="Most steps; the best number if left out.")
     ] = None,

@@ -14,11 +14,10 @@ from alltoall.cli.options import (
     Groups,
     JobsFile,
     load_problem,
-    takes_settings,
-    takes_topology,
 )
 from alltoall.cli.ranks import in_a_team, start_ranks
-from alltoall.cli.telling import Telling, takes_telling
+from alltoall.cli.shared_options import takes_options
+from alltoall.cli.telling import Telling
 from alltoall.flows import METHODS
 from alltoall.flows.public import find_flow, find_job_rates, refuse_with_jobs
 from alltoall.ir.summaries import summary_of
@@ -26,9 +25,7 @@ from alltoall.ir.topology import Topology
 from alltoall.topologies.given import jobs_of
 
 
-@takes_topology
-@takes_settings()
-@takes_telling
+@takes_options()
 def solve_verb(
     topology: Topology,
     context: typer.Context,

@@ -1,9 +1,7 @@
 """How the answers of `solve`, `route` and `schedule` are told: in which units, and where to."""
 
-import inspect
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial, wraps
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,7 +13,6 @@ from alltoall.cli.options import (
     LinkBandwidth,
     Output,
     command_of,
-    with_parameters,
 )
 from alltoall.cli.outputs import check_outputs
 from alltoall.cli.show import deliver
@@ -139,19 +136,3 @@ def _one_size(text: str) -> int:
     if ":" in text:
         raise UsageError(f"--bytes {text}; expected one size, such as 1M")
     return parse_sizes(text)[0]
-
-
-def takes_telling(verb: Callable[..., None]) -> Callable[..., None]:
-    """Give a verb the parameters of `asked_telling`, after all others, for its `telling`."""
-    shared, own = (inspect.signature(each).parameters for each in (asked_telling, verb))
-    added = [each for key, each in shared.items() if key not in own]
-
-    @wraps(verb)
-    def wrapper(**given: Any) -> None:
-        telling = asked_telling(**{key: given[key] for key in shared}).on(given["topology"])
-        for each in added:
-            del given[each.name]
-        verb(telling=telling, **given)
-
-    others = [each for key, each in own.items() if key != "telling"]
-    return with_parameters(wrapper, [*others, *added])

@@ -7,8 +7,9 @@ from typing import Annotated, Any
 import typer
 
 from alltoall.cli.choices import show_choices
-from alltoall.cli.options import AsJson, KeepProvenance, command_of, takes_topology
+from alltoall.cli.options import AsJson, KeepProvenance, command_of
 from alltoall.cli.outputs import check_outputs
+from alltoall.cli.shared_options import takes_options
 from alltoall.cli.show import STANDARD_OUTPUT, deliver
 from alltoall.cli.wording import link_in_words
 from alltoall.errors import UsageError
@@ -22,7 +23,7 @@ MAX_NAMES = 10
 """Most names of nodes in the lines for people; the JSON has all of them."""
 
 
-@takes_topology
+@takes_options()
 def topology_verb(
     context: typer.Context,
     topology: Topology | None = None,

@@ -33,9 +33,8 @@ from alltoall.routes.layers.assign import LAYERINGS, assign_layers
 from alltoall.routes.phases import split_phases
 from alltoall.routes.renew import renew_routes
 from alltoall.routes.whole_chunks import bounded_chunks, limit_routes
-from alltoall.schedules.by_list import find_by_list
+from alltoall.schedules.methods import find_schedule
 from alltoall.schedules.resolve import warm_up
-from alltoall.schedules.search import find_timestepped
 from alltoall.settings import PATH_SETS, DesignSettings, RouteSettings, ScheduleSettings
 from alltoall.simulation.public import simulate
 from alltoall.topologies.operators import drop_links
@@ -119,8 +118,8 @@ def small_jobs() -> dict[str, Job]:
         "routes by destination in one layer": partial(
             route, problem, "deadlock-free", BY_DESTINATION
         ),
-        "schedule": partial(find_timestepped, problem, ScheduleSettings(max_chunks=2)),
-        "schedule by list": partial(find_by_list, problem, ScheduleSettings(chunks=1)),
+        "schedule": partial(find_schedule, problem, "tsmcf", ScheduleSettings(max_chunks=2)),
+        "schedule by list": partial(find_schedule, problem, "list", ScheduleSettings(chunks=1)),
         "solve again": partial(warm_up, problem.topology),
         "simulate": partial(_simulate, even),
         "design": partial(find_design, wanted_regular(8, 3, True), DesignSettings()),
@@ -129,7 +128,7 @@ def small_jobs() -> dict[str, Job]:
 
 def _simulate(problem: Problem) -> None:
     simulate(route(problem, "native"), link_bandwidth=1.0, sizes=1)
-    found = find_by_list(problem, ScheduleSettings(chunks=1))
+    found = find_schedule(problem, "list", ScheduleSettings(chunks=1))
     simulate(found.schedule, link_bandwidth=1.0, sizes=1, sharing="fair")
 
 

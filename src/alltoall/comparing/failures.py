@@ -27,7 +27,8 @@ from alltoall.ir.schedule import Schedule
 from alltoall.lp.settings import never, silent
 from alltoall.routes.layers.keep import layers_after
 from alltoall.routes.renew import count_moved, renew_routes
-from alltoall.schedules.renew import renew_schedule, routes_of
+from alltoall.schedules.methods import find_schedule
+from alltoall.schedules.renew import routes_of
 from alltoall.settings import ScheduleSettings, SolveSettings
 from alltoall.topologies.failures import Failure, failures_of
 
@@ -201,7 +202,7 @@ def _lost(healthy: Routes, failure: Failure) -> float:
 def _reroute(left: Problem, healthy: Answer, settings: SolveSettings) -> tuple[Answer, int]:
     """Return a checked answer for the rest of the network, and how many paths moved."""
     if isinstance(healthy, Schedule):
-        found = renew_schedule(left, healthy, ScheduleSettings(solve=settings))
+        found = find_schedule(left, "auto", ScheduleSettings(solve=settings), healthy)
         return found.schedule, 0 if found.renewed is None else found.renewed.moved
     routes = renew_routes(left, healthy, settings).routes
     if healthy.layers is not None:

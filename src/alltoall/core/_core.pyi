@@ -121,3 +121,183 @@ def choose_within(
     phase: Ints,
 ) -> int:
     """Let chunks over a budget choose from listed paths; return the place of the next."""
+
+Rows = tuple[Ints, Ints, Floats]
+"""(start, item, value) in compressed rows: links and amounts, or end nodes and demands."""
+
+def distances(graph: Graph, lengths: Floats, starts: Ints, threads: int = 1) -> Floats:
+    """Return the distance from each start to each node, [starts, nodes]."""
+
+def distance_sums(
+    graph: Graph, lengths: Floats, starts: Ints, wanted: Floats, threads: int = 1
+) -> Floats:
+    """Return, for each start, the sum over all nodes of `wanted` times distance."""
+
+def add_tree_flows(
+    graph: Graph, lengths: Floats, starts: Ints, amount: Floats, flows: Floats, threads: int = 1
+) -> None:
+    """Send amounts [starts, nodes] down shortest-path trees; add to flows [starts, links]."""
+
+def disjoint_paths(graph: Graph, start: int, goals: Ints) -> tuple[Ints, Ints, Ints]:
+    """Return largest sets of link-disjoint paths with fewest links: goals, starts, links."""
+
+def simple_paths(
+    graph: Graph,
+    start: int,
+    goals: Ints,
+    hops: Floats,
+    slack: int,
+    most_paths: int,
+    most_links: int,
+) -> tuple[Ints, Ints, Ints]:
+    """Return for each goal its first simple paths, shortest first: goals, starts, links.
+
+    They have at most `slack` hops more than a shortest one; `hops[g, v]` leads from v to goal g.
+    The search stops when all paths together have more than `most_links` links.
+    """
+
+def tree_paths(graph: Graph, lengths: Floats, begin: Ints, end: Ints) -> tuple[Ints, Ints]:
+    """Return a shortest path per pair: starts and links. Sorted pairs share their trees."""
+
+def trace_paths(
+    graph: Graph, begin: Ints, end: Ints, size: Floats, row: Ints, volumes: Floats, paths: Ints
+) -> None:
+    """Trace a path per chunk along the volumes of its row; both arrays are changed in place."""
+
+def split_flows(
+    graph: Graph, begin: Ints, flow: Rows, wanted: Rows
+) -> tuple[int, Ints, Floats, Ints, Ints]:
+    """Split flows into widest paths: a pair that fails or -1, pair, width, starts, links."""
+
+def merge_paths(pairs: int, pair: Ints, width: Floats, start: Ints, link: Ints) -> Rows:
+    """Add up the paths of each pair by link."""
+
+def make_exact(
+    graph: Graph, lengths: Floats, source: Ints, wanted: Floats, flows: Floats, threads: int = 1
+) -> None:
+    """Make flows [groups, links] deliver exactly `wanted` [groups, nodes], in place."""
+
+def find_level(target: Floats, slope: Floats, width: Floats) -> float:
+    """Return the level at which the sum of width * max(0, target - slope * level) is 1."""
+
+def update_batch(
+    graph: Graph,
+    link_class: Ints,
+    unit_cost: Floats,
+    multiplier: Floats,
+    slope: Floats,
+    source: Ints,
+    weight: Floats,
+    wanted: Floats,
+    flows: Floats,
+    time: Floats,
+    cuts: Ints,
+    damping: float,
+    threads: int = 1,
+) -> Floats:
+    """Let parts of the groups respond to prices, in place; return [parts, classes + 1].
+
+    These are the changes of the times of classes and, last, the sum of demand times distance.
+    """
+
+class PrimalDual:
+    """The iterates of the primal-dual method: flows, potentials, prices, and their anchors.
+
+    Classes of links are in the order of their budgets; those of budget b begin at `first[b]`.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        link_class: Ints,
+        first: Ints,
+        size: Floats,
+        capacity: Floats,
+        source: Ints,
+        wanted: Floats,
+        share: Floats,
+        flow: Floats,
+        potential: Floats,
+        price: Floats,
+    ) -> None: ...
+    @property
+    def price(self) -> Floats:
+        """A copy of the price of each class."""
+
+    def set_steps(self, flow: Floats, potential: Floats, price: Floats) -> None:
+        """Set the step sizes per link, per node and per class."""
+
+    def restart(self) -> None:
+        """Make the present iterate the anchor."""
+
+    def step_flows(self, keep: float, threads: int = 1) -> Floats:
+        """Step flows and potentials; return the loads and, last, the squared length of the step."""
+
+    def step_prices(self, load: Floats, keep: float) -> float:
+        """Step the prices by these loads; return the squared length of the step."""
+
+    def write_flows(self, rows: Floats) -> None:
+        """Write the flows, [groups, links]."""
+
+    def write_potentials(self, rows: Floats) -> None:
+        """Write the potentials, [groups, nodes]."""
+
+class Annealing:
+    """Simulated annealing of a wiring: two cables exchange an end, one move at each temperature.
+
+    `fixed` cables stay; those in `ends` exchange ends with others of the same `panel`, and may be
+    turned round if that is asked for. The cost is the sum of demand times distance, the mean sum of
+    distances after `failures` of one cable, or the sum of distances, in which a pair at distance k
+    costs the first k weights; and no less than the norm of link loads if these are to be `even`.
+    Prices above the budget are fined. Equal seeds give equal results.
+    """
+
+    def __init__(
+        self,
+        nodes: int,
+        fixed: Ints,
+        ends: Ints,
+        directed: bool,
+        turns: bool,
+        panel: Ints,
+        price: Floats | None,
+        budget: float,
+        fine: float,
+        weight: Floats,
+        demand: Floats | None,
+        failures: bool,
+        even: bool,
+        seed: int,
+    ) -> None: ...
+    def run(self, temperatures: Floats) -> None: ...
+    def best(self) -> Ints: ...
+    @property
+    def least(self) -> float: ...
+
+class LiftAnnealing:
+    """Simulated annealing of a lift: base arcs get other voltages, or two exchange heads.
+
+    Rows of `arcs` are tail, head and voltage. `places` are where an arc stands among the ports of
+    all base nodes, and its way back, or -1. A `single` arc is its own way back. The cost is the sum
+    of the distances from one copy of every base node.
+    """
+
+    def __init__(
+        self,
+        bases: int,
+        ports: int,
+        m: int,
+        k: int,
+        power: Ints,
+        involutions: Ints,
+        arcs: Ints,
+        places: Ints,
+        single: Ints,
+        seed: int,
+    ) -> None: ...
+    def run(self, temperatures: Floats) -> None: ...
+    def best(self) -> Ints: ...
+    @property
+    def least(self) -> float: ...
+    @property
+    def is_simple(self) -> bool: ...

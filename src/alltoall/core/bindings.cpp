@@ -6,42 +6,20 @@
 
 #include "arrays.h"
 #include "choose.h"
+#include "graph_arrays.h"
 #include "place.h"
 
 using namespace nanobind::literals;
 
 namespace alltoall::border {
+
+void bind_paths(nb::module_& module);
+void bind_flows(nb::module_& module);
+void bind_designs(nb::module_& module);
+
 namespace {
 
 using TableArray = Array<std::int32_t, 2>;
-
-// A directed graph with its links by node; it owns its arrays.
-class GraphArrays {
- public:
-  GraphArrays(Int nodes, IntArray tail, IntArray head) : tail_(copy(view(tail))), head_(copy(view(head))) {
-    require(nodes >= 1, "nodes", "at least 1");
-    require_size(head_, tail_.size(), "head");
-    require_range(tail_, 0, nodes, "tail");
-    require_range(head_, 0, nodes, "head");
-    first_.assign(nodes + 1, 0);
-    for (const Int node : tail_) ++first_[node + 1];
-    for (Int node = 0; node < nodes; ++node) first_[node + 1] += first_[node];
-    std::vector<Int> next(first_.begin(), first_.end() - 1);
-    leaving_.resize(tail_.size());
-    for (std::size_t link = 0; link < tail_.size(); ++link)
-      leaving_[next[tail_[link]]++] = static_cast<Int>(link);
-  }
-
-  Graph graph() const { return {{first_, leaving_}, tail_, head_}; }
-  TreeFinder finder() const { return TreeFinder(graph()); }
-  Pricing pricing() const { return {{}, links()}; }
-  Int links() const { return static_cast<Int>(tail_.size()); }
-  Int ends() const { return graph().nodes(); }
-  Int longest_path() const { return graph().nodes(); }
-
- private:
-  std::vector<Int> tail_, head_, first_, leaving_;
-};
 
 // Links in an order that paths follow (see LinkOrder); it owns its arrays.
 class OrderArrays {
@@ -250,6 +228,9 @@ NB_MODULE(_core, module) {
            "priced_links"_a, "copies"_a);
   define_placing<GraphArrays>(module);
   define_placing<OrderArrays>(module);
+  bind_paths(module);
+  bind_flows(module);
+  bind_designs(module);
   module.def("choose", &py_choose, "path_start"_a, "link"_a, "low"_a, "high"_a, "links"_a,
              "phases"_a, "size"_a, "order"_a, "begin"_a, "most"_a, "scale"_a, "steepness"_a,
              "load"_a.noconvert(), "path"_a.noconvert(), "phase"_a.noconvert());

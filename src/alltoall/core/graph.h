@@ -30,6 +30,7 @@ class Matrix {
   }
 
   Number& at(Int row, Int column) const { return data_[row * columns_ + column]; }
+  Matrix part(Int low, Int high) const { return {data_ + low * columns_, high - low, columns_}; }
 
  private:
   Number* data_;
@@ -51,6 +52,7 @@ struct Graph {
   Adjacency out;
   Ints tail;
   Ints head;
+  Adjacency in = {};
 
   Int nodes() const { return out.nodes(); }
   Int links() const { return static_cast<Int>(tail.size()); }

@@ -5,10 +5,13 @@
 namespace alltoall {
 
 Dijkstra::Dijkstra(Adjacency out, Ints head)
-    : out_(out), head_(head), heap_(out.link.size() + 1), settled_(out.nodes()) {}
+    : out_(out), head_(head), heap_(out.link.size() + 1), settled_(out.nodes()) {
+  order_.reserve(out.nodes());
+}
 
 void Dijkstra::run(Floats lengths, Int start, std::span<double> distance, std::span<Int> parent) {
   std::ranges::fill(settled_, false);
+  order_.clear();
   std::ranges::fill(distance, infinity);
   distance[start] = 0.0;
   size_ = 0;
@@ -17,6 +20,7 @@ void Dijkstra::run(Floats lengths, Int start, std::span<double> distance, std::s
     const Int node = pop();
     if (settled_[node]) continue;
     settled_[node] = true;
+    order_.push_back(node);
     for (const Int link : out_.at(node)) {
       const Int end = head_[link];
       const double reach = distance[node] + lengths[link];

@@ -16,6 +16,9 @@ class Dijkstra {
   // the start. Links may have length 0.
   void run(Floats lengths, Int start, std::span<double> distance, std::span<Int> parent);
 
+  // The nodes that the last run reached, nearest first.
+  Ints order() const { return order_; }
+
  private:
   struct Entry {
     double key;
@@ -29,6 +32,7 @@ class Dijkstra {
   Ints head_;
   std::vector<Entry> heap_;
   std::vector<char> settled_;
+  std::vector<Int> order_;
   Int size_ = 0;
 };
 

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from alltoall.designs.lifts import Group, anneal_lift, groups_of_order, place, product, simple
-from alltoall.designs.wiring import Wiring
+from alltoall import core
+from alltoall.designs.lifts import Group, groups_of_order
+from alltoall.designs.wiring import SEEDS, Wiring
 from alltoall.ir.arrays import Ints
 from alltoall.settings import Late
 
@@ -34,8 +35,8 @@ HOT, COLD = 0.02, 0.001
 DRAWS = 50
 """Random starts that are drawn, at most, for one without self-loops and parallel links."""
 
-UNKNOWN = np.iinfo(np.int64).max // 2
-"""The cost of what has not been measured yet."""
+NO_WAY_BACK = -1
+"""The place of the way back of a one-way link."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,13 +62,12 @@ class Lift:
 
     def wiring(self) -> Wiring:
         """Return its cables: those of every base arc, for every element of the group."""
-        order, found = self.group.order, []
-        for (tail, head, voltage), alone in zip(self.arcs, self.single, strict=True):
-            for g in range(order):
-                other = product(g, voltage, self.group.m, self.group.k, self.group.powers)
-                if not alone or g < other:
-                    found.append((tail * order + g, head * order + other))
-        ends = np.array(found, dtype=np.int64)
+        order = self.group.order
+        tail, head, voltage = self.arcs[:, :, None].transpose(1, 0, 2)
+        element = np.arange(order)[None]
+        other = self.group.product(element, voltage)
+        once = (self.single[:, None] == 0) | (element < other)
+        ends = np.stack([(tail * order + element)[once], (head * order + other)[once]], axis=1)
         return Wiring(self.bases * order, ends, self.directed)
 
 
@@ -144,34 +144,18 @@ def anneal_shape(shape: Shape, degree: int, directed: bool, moves: int, seed: in
     group, bases = shape.group, shape.bases
     rng = np.random.default_rng(seed)
     for _ in range(DRAWS):
-        arcs, slots, single = _random_start(shape, degree, directed, rng)
-        head, voltage = np.zeros((2, bases + 1, degree), dtype=np.int64)
-        for arc in range(len(arcs)):
-            place(head, voltage, arcs, slots, arc, group.m, group.k, group.powers)
-        if all(simple(head, voltage, base) for base in range(bases)):
+        arcs, places, single = _random_start(shape, degree, directed, rng)
+        rule = (group.m, group.k, group.powers, group.involutions)
+        search = core.LiftAnnealing(bases, degree, *rule, arcs, places, single, seed % SEEDS)
+        if search.is_simple:
             break
     else:
         return None
-    best, costs = arcs.copy(), np.array([UNKNOWN, UNKNOWN])
     scale = bases * group.order * bases
-    anneal_lift(
-        head,
-        voltage,
-        arcs,
-        slots,
-        single,
-        group.m,
-        group.k,
-        group.powers,
-        group.involutions,
-        np.geomspace(HOT * scale, COLD * scale, moves),
-        best,
-        costs,
-        rng,
-    )
-    if costs[1] >= UNKNOWN or costs[1] >= 1 << 40:
+    search.run(np.geomspace(HOT * scale, COLD * scale, moves))
+    if search.least == np.inf:
         return None
-    return Lift(group, bases, directed, best, single, float(costs[1]) / bases)
+    return Lift(group, bases, directed, search.best(), single, search.least / bases)
 
 
 def _random_start(
@@ -182,16 +166,16 @@ def _random_start(
     drawn = rng.permutation(ports)
     if directed:
         tails, heads = ports, drawn
-        slots = np.stack([ports, np.full(len(ports), len(ports))], axis=1)
+        places = np.stack([ports, np.full(len(ports), NO_WAY_BACK)], axis=1)
     else:
         alone, joined = drawn[: shape.singles], drawn[shape.singles :]
         tails = np.append(alone, joined[::2])
         heads = np.append(alone, joined[1::2])
-        slots = np.stack([tails, heads], axis=1)
+        places = np.stack([tails, heads], axis=1)
     voltage = rng.integers(shape.group.order, size=len(tails))
     single = np.zeros(len(tails), dtype=np.int64)
     if shape.singles and not directed:
         single[: shape.singles] = 1
         voltage[: shape.singles] = rng.choice(shape.group.involutions, shape.singles)
     arcs = np.stack([tails // degree, heads // degree, voltage], axis=1)
-    return arcs.astype(np.int64), slots.astype(np.int64), single
+    return arcs, places, single

@@ -143,13 +143,17 @@ def anneal_into(
     effort: float = 1.0,
     known: Wiring | None = None,
 ) -> None:
-    """Anneal from one seed after the other, and offer what each finds."""
+    """Anneal from one seed after the other, and offer what each finds.
+
+    Round r takes r times the moves of the first, so an effort of 1, 3, 6, 10 is that many rounds.
+    """
     if wiring.nodes > MOST_ANNEALED or len(wiring.ends) < 2:
         return
-    for run in count() if settings.time_limit is not None else range(len(COOLINGS)):
+    rounds = max(1, int((np.sqrt(8 * effort + 1) - 1) / 2))
+    for run in count() if settings.time_limit is not None else range(rounds * len(COOLINGS)):
         cooling = COOLINGS[run % len(COOLINGS)]
         start = _best_start(pool, known or wiring) if cooling.from_best else wiring
-        more = effort * (1 + run // len(COOLINGS))
+        more = min(effort, 1.0) * (1 + run // len(COOLINGS))
         for found in _annealed(start, aim, cooling, seed + run, settings, more):
             pool.offer(found)
         if settings.out_of_time():

@@ -5,8 +5,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from alltoall.designs.anneal import anneal, wiring_cost
-from alltoall.designs.distances import room_for
+from alltoall import core
 from alltoall.errors import UsageError
 from alltoall.ir.arrays import Floats, Ints, frozen
 from alltoall.ir.topology import Topology
@@ -21,8 +20,8 @@ CHUNK = 2_000
 SLOW_CHUNK = 20
 """The same where every move looks at all failures or all loads."""
 
-NO_NUMBERS = np.zeros((0, 0))
-"""In place of prices or of a demand."""
+SEEDS = 1 << 64
+"""How many seeds there are."""
 
 
 def _no_links() -> Ints:
@@ -134,102 +133,42 @@ class Annealing:
     """A search under way: each `round` of moves cools down from where the last one ended."""
 
     def __init__(self, wiring: Wiring, aim: Aim, seed: int) -> None:
-        self.wiring, self.aim, self.rng = wiring, aim, np.random.default_rng(seed)
-        self.ends = np.array(wiring.ends)
-        self.best = self.ends.copy()
-        self.out, self.slots = _adjacency(wiring)
-        self.mates, self.first, self.count = _mates(wiring)
-        self.room = room_for(wiring.nodes)
-        self.fine = float(wiring.nodes)
-        self.demand = NO_NUMBERS if aim.demand is None else np.array(aim.demand)
-        self.costs = np.full(2, self._cost())
-
-    def _cost(self) -> float:
-        over = self.fine * max(0.0, self.wiring.paid() - self.wiring.budget)
-        both = not self.wiring.directed
-        aim = self.aim
-        how = (aim.weight, self.demand, aim.failures, aim.even, self.room, np.inf)
-        return over + float(wiring_cost(self.out, self.wiring.nodes, both, *how))
+        self.wiring, self.aim = wiring, aim
+        self.search = core.Annealing(
+            nodes=wiring.nodes,
+            fixed=wiring.fixed,
+            ends=wiring.ends,
+            directed=wiring.directed,
+            turns=not (wiring.directed or wiring.sided),
+            panel=np.zeros(len(wiring.ends), np.int64) if wiring.panel is None else wiring.panel,
+            price=wiring.price,
+            budget=wiring.budget,
+            fine=float(wiring.nodes),
+            weight=aim.weight,
+            demand=aim.demand,
+            failures=aim.failures,
+            even=aim.even,
+            seed=seed % SEEDS,
+        )
 
     def round(self, moves: int, hot: float = HOT, cold: float = COLD) -> Iterator[float]:
         """Make moves from hot to cold; yield the least cost after some of them."""
         temperatures = np.geomspace(hot, cold, moves)
-        prices = NO_NUMBERS if self.wiring.price is None else self.wiring.price
         chunk = SLOW_CHUNK if self.aim.failures or self.aim.even else CHUNK
         for begin in range(0, moves, chunk):
-            anneal(
-                self.out,
-                self.ends,
-                self.slots,
-                self.mates,
-                self.first,
-                self.count,
-                not (self.wiring.directed or self.wiring.sided),
-                self.aim.weight,
-                self.demand,
-                self.aim.failures,
-                self.aim.even,
-                prices,
-                self.wiring.budget,
-                self.fine,
-                self.room,
-                temperatures[begin : begin + chunk],
-                self.best,
-                self.costs,
-                self.rng,
-            )
-            yield float(self.costs[1])
+            self.search.run(temperatures[begin : begin + chunk])
+            yield self.least
 
     @property
     def least(self) -> float:
         """The least cost so far."""
-        return float(self.costs[1])
+        return self.search.least
 
     def found(self) -> Wiring:
         """Return the best wiring so far."""
-        return replace(self.wiring, ends=frozen(self.best.copy(), np.int64))
+        return replace(self.wiring, ends=frozen(self.search.best(), np.int64))
 
 
 def least_time(wiring: Wiring, aim: Aim) -> float:
     """Return the cost of a wiring per link: by distances, no all-to-all takes less."""
     return Annealing(wiring, aim, 0).least / wiring.links
-
-
-def _adjacency(wiring: Wiring) -> tuple[Ints, Ints]:
-    """Return the successors of every node, and where each cable's two ends stand among them.
-
-    A row of successors is filled up with the node itself; behind all rows is a place for the ways
-    back that one-way links do not have.
-    """
-    both = not wiring.directed
-    links = [(*each, False) for each in wiring.fixed.tolist()]
-    links += [(*each, True) for each in wiring.ends.tolist()]
-    rows: list[list[int]] = [[] for _ in range(wiring.nodes)]
-    places: list[list[tuple[int, int] | None]] = []
-    for a, b, movable in links:
-        rows[a].append(b)
-        place: list[tuple[int, int] | None] = [(a, len(rows[a]) - 1), None]
-        if both:
-            rows[b].append(a)
-            place[1] = (b, len(rows[b]) - 1)
-        if movable:
-            places.append(place)
-    ports = max(map(len, rows))
-    full = [row + [node] * (ports - len(row)) for node, row in enumerate(rows)]
-    nowhere = wiring.nodes * ports
-    slots = [
-        [nowhere if one is None else one[0] * ports + one[1] for one in each] for each in places
-    ]
-    out = np.array([*full, [0] * ports], dtype=np.int64)
-    return out, np.array(slots, dtype=np.int64).reshape(-1, 2)
-
-
-def _mates(wiring: Wiring) -> tuple[Ints, Ints, Ints]:
-    """Return the cables by panel; and for each where those of its panel begin, and how many."""
-    panel = np.zeros(len(wiring.ends), np.int64) if wiring.panel is None else wiring.panel
-    order = np.argsort(panel, kind="stable").astype(np.int64)
-    _, first, which, count = np.unique(
-        panel[order], return_index=True, return_inverse=True, return_counts=True
-    )
-    back = np.argsort(order)
-    return order, first[which][back].astype(np.int64), count[which][back].astype(np.int64)

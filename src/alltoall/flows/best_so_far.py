@@ -8,7 +8,7 @@ from alltoall.flows.certificate import program_bound
 from alltoall.flows.checkpoint import CHECKPOINT_SECONDS, Checkpoint, Keeping
 from alltoall.flows.entries import exact_entries
 from alltoall.flows.program import FlowProgram
-from alltoall.ir.arrays import Floats, Ints, Reals
+from alltoall.ir.arrays import Floats, Ints
 from alltoall.ir.flow import Status
 from alltoall.ir.news import News
 from alltoall.settings import SolveSettings, now
@@ -20,7 +20,7 @@ class BestSoFar(ABC):
     turns: str
     """What it counts: steps or sweeps."""
 
-    best_flow: Reals
+    best_flow: Floats
 
     def __init__(
         self, program: FlowProgram, settings: SolveSettings, keeping: Keeping | None

@@ -31,18 +31,26 @@ Mask = NDArray[np.bool_]
 CANCELLED_SHARE = 1e-12
 """A capacity below this share of all is what rounding left of links that cancel."""
 
-SLOW_SPACES, SAME_EIGENVALUE = 4, 1e-9
-"""Spaces of eigenvectors that are swept along; eigenvalues that differ by less than this share of
-the largest one are the same."""
+SAME_EIGENVALUE = 1e-9
+"""Eigenvalues that differ by a smaller share of the largest one are the same."""
 
-SWEPT_MIXTURES = 32
-"""How many mixtures of eigenvectors are swept."""
 
-SWEEP_STARTS = 64
-"""Cuts are grown around at most this many terminals."""
+@dataclass(frozen=True)
+class CutParams:
+    """How many cuts are tried.
 
-MOST_NEIGHBOURS = 16
-"""Links of a terminal along which cuts are tried."""
+    Nodes are swept along `spaces` of eigenvectors, in `mixtures` of them, and grown around at most
+    `starts` terminals and along `neighbours` links of each.
+    """
+
+    spaces: int = 4
+    mixtures: int = 32
+    starts: int = 64
+    neighbours: int = 16
+
+
+CUTS = CutParams()
+"""What cuts are searched by."""
 
 
 def regular_bound(nodes: int, degree: int) -> Fraction:
@@ -136,18 +144,18 @@ def _orders(problem: Problem) -> Iterator[Ints]:
     """Yield orders to sweep: along the graph's slowest modes, around terminals, across links."""
     topology = problem.topology
     spaces = _slow_spaces(topology)
-    random = np.random.default_rng(0).standard_normal((topology.nodes, SWEPT_MIXTURES))
+    random = np.random.default_rng(0).standard_normal((topology.nodes, CUTS.mixtures))
     for space in (*spaces, np.hstack(spaces)):
         # Of equal eigenvalues only the space is known, not its vectors: these are the library's
         # choice, and may separate nothing. What is projected on the space is the same everywhere.
         projected = space @ (space.T @ random[:, : space.shape[1] ** 3])
         for values in projected.T:
             yield np.argsort(np.round(values / np.abs(values).max(), 9), kind="stable")
-    starts = topology.terminals[:: -(-len(topology.terminals) // SWEEP_STARTS)]
+    starts = topology.terminals[:: -(-len(topology.terminals) // CUTS.starts)]
     for start, distance in zip(starts, _hops(topology, starts), strict=True):
         yield np.argsort(distance, kind="stable")
         # Nearer to this end of a link or to that one: the straight cuts of grids and cubes.
-        ends = topology.head[topology.tail == start][:MOST_NEIGHBOURS]
+        ends = topology.head[topology.tail == start][: CUTS.neighbours]
         for other in _hops(topology, ends):
             yield np.argsort(distance - other, kind="stable")
 
@@ -199,13 +207,13 @@ def _slow_spaces(topology: Topology) -> list[Floats]:
     if topology.nodes <= sizes.DENSE_NODES:
         values, vectors = np.linalg.eigh(np.diag(degree) - weight.toarray())
         cuts = 1 + np.flatnonzero(np.diff(values[1:]) > SAME_EIGENVALUE * values[-1])
-        return np.split(vectors[:, 1:], cuts, axis=1)[:SLOW_SPACES]
+        return np.split(vectors[:, 1:], cuts, axis=1)[: CUTS.spaces]
     # Large eigenvalues converge fast and small ones slowly, so turn the spectrum around.
     turned = diags_array(2 * degree.max() - degree) + weight
     start = np.random.default_rng(0).standard_normal(topology.nodes)
-    values, vectors = eigsh(turned.tocsr(), k=SLOW_SPACES + 1, which="LA", v0=start, tol=1e-2)
+    values, vectors = eigsh(turned.tocsr(), k=CUTS.spaces + 1, which="LA", v0=start, tol=1e-2)
     slow = vectors[:, np.argsort(-values)[1:]]
-    return np.split(np.asarray(slow, dtype=np.float64), SLOW_SPACES, axis=1)
+    return np.split(np.asarray(slow, dtype=np.float64), CUTS.spaces, axis=1)
 
 
 def _improved(problem: Problem, cut: Cut) -> Cut:

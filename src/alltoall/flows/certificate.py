@@ -9,7 +9,7 @@ from alltoall.flows.program import FlowProgram, whole_program
 from alltoall.ir.arrays import Floats
 from alltoall.ir.certificate import Certificate
 from alltoall.ir.problem import Problem
-from alltoall.paths.many_trees import distance_sums
+from alltoall.paths.shortest import distance_sums
 from alltoall.settings import ALONE, Team
 
 

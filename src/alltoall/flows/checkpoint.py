@@ -15,7 +15,7 @@ import numpy as np
 
 from alltoall.errors import InputError
 from alltoall.flows.program import FlowProgram
-from alltoall.ir.arrays import Floats, Reals
+from alltoall.ir.arrays import Floats
 from alltoall.ir.files.text import replacing
 
 FORMAT = "alltoall.checkpoint/1"
@@ -33,8 +33,8 @@ class Checkpoint:
     """
 
     first: int
-    flow: Reals
-    potential: Reals
+    flow: Floats
+    potential: Floats
     price: Floats
     lengths: Floats
     bound: float

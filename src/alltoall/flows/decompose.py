@@ -12,8 +12,8 @@ from itertools import pairwise
 from typing import TypeVar
 
 import numpy as np
-from numba import njit
 
+from alltoall import core
 from alltoall.flows.groups import Groups
 from alltoall.flows.symmetry.orbits import expand
 from alltoall.flows.workers import Local, run_all
@@ -141,8 +141,7 @@ def commodity_flow(
 def commodities(block: FlowBlock) -> Csr:
     """Return the flow of each pair of a block: where its links begin, the links, the volumes."""
     paths, width, pair = split(block)
-    flows: Csr = _merged(len(block.end), pair, width, paths.start, paths.link)
-    return flows
+    return core.merge_paths(len(block.end), pair, width, paths.start, paths.link)
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,27 +201,3 @@ def _block(flow: Flow, pairs: _Pairs, low: int, high: int) -> FlowBlock:
         end=topology.terminals[pairs.destination[wanted]],
         demand=pairs.demand[wanted],
     )
-
-
-@njit(cache=True, nogil=True)
-def _merged(pairs: int, pair: Ints, width: Floats, start: Ints, link: Ints) -> Csr:
-    """Add up the paths of each pair by link; links are in order within a pair."""
-    first, path, used = np.zeros(pairs + 1, dtype=np.int64), 0, 0
-    links, volumes = np.empty(len(link), dtype=np.int64), np.empty(len(link))
-    for each in range(pairs):
-        last = path
-        while last < len(pair) and pair[last] == each:
-            last += 1
-        part = link[start[path] : start[last]]
-        amount = np.empty(len(part))
-        for index in range(path, last):
-            amount[start[index] - start[path] : start[index + 1] - start[path]] = width[index]
-        begin = used
-        for index in np.argsort(part, kind="mergesort"):
-            if used > begin and links[used - 1] == part[index]:
-                volumes[used - 1] += amount[index]
-            else:
-                links[used], volumes[used] = part[index], amount[index]
-                used += 1
-        first[each + 1], path = used, last
-    return first, links[:used].copy(), volumes[:used].copy()

@@ -32,18 +32,18 @@ import numpy as np
 from alltoall.flows.by_lp import flow_from_entries, plain_flow, with_status
 from alltoall.flows.certificate import program_bound
 from alltoall.flows.checkpoint import Keeping, fingerprint
-from alltoall.flows.first_order_search import MOST_STEPS, Search
+from alltoall.flows.first_order_search import Search
 from alltoall.flows.guess import Guess
 from alltoall.flows.program import FlowProgram
 from alltoall.flows.sweeps import Sweeps, suits_sweeps
-from alltoall.flows.threads import using_threads
 from alltoall.ir.arrays import Floats, Ints, starts_of
 from alltoall.ir.certificate import Certificate
 from alltoall.ir.flow import Flow, Status
 from alltoall.ir.problem import Problem
+from alltoall.paths.blocks import using_threads
 from alltoall.settings import ALONE, Dismissed, SolveSettings
 
-THREAD_VARIABLES = 50_000
+THREAD_VARIABLES = 200_000
 """Flows per further thread: short steps lose more by waiting for threads on a busy machine."""
 
 
@@ -147,10 +147,12 @@ def search_from(program: FlowProgram, settings: SolveSettings, guess: Guess) -> 
     return search
 
 
-def raise_bound(search: Search, enough: float, most_steps: int = MOST_STEPS) -> Certificate:
+def raise_bound(search: Search, enough: float, most_steps: int | None = None) -> Certificate:
     """Step until the bound is enough, or within the gap asked for of a flow; return its proof."""
     program, settings = search.program, search.settings
-    search.enough, search.most_steps = enough, most_steps
+    search.enough = enough
+    if most_steps is not None:
+        search.params = replace(search.params, most_steps=most_steps)
     if search.bound < enough:
         with using_threads(min(settings.workers, 1 + program.variables // THREAD_VARIABLES)):
             search.run()

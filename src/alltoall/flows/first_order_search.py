@@ -1,71 +1,57 @@
 """The search of the first-order method: steps, restarts and checks (`flows.first_order`)."""
 
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
+from alltoall import core
 from alltoall.flows.best_so_far import BestSoFar
 from alltoall.flows.checkpoint import Checkpoint, Keeping
-from alltoall.flows.exact import narrowness
+from alltoall.flows.entries import exact_load
 from alltoall.flows.fill import fill_missing
-from alltoall.flows.first_order_lanes import lanes_for, positive_load, to_lanes, to_rows
-from alltoall.flows.first_order_loops import (
-    Network,
-    Prices,
-    State,
-    Steps,
-    exact_load,
-    run_steps,
-    run_steps_together,
-)
 from alltoall.flows.guess import Guess, shortest_paths, useful_widths, within_budget
 from alltoall.flows.program import FlowProgram
 from alltoall.ir.arrays import Floats
 from alltoall.ir.flow import Status
 from alltoall.lp import SMALL_SIZE
-from alltoall.paths.kernels import run_in_turn
-from alltoall.paths.shortest import Adjacency, shortest_distances
+from alltoall.paths.blocks import thread_count
+from alltoall.paths.shortest import core_graph, shortest_distances
 from alltoall.settings import SolveSettings
 
-POTENTIALS_SHARE = 0.9
-"""The share of the step condition that goes to the potentials; prices have the rest."""
 
-WARM_STEP_SHARE = 0.3
-"""How much smaller the steps of flows are after a guess: its flows are nearer than its prices."""
+@dataclass(frozen=True)
+class StepParams:
+    """Parameters of primal-dual steps.
 
-STEP_MARGIN = 0.998
-"""Step sizes stay this much below what the condition allows, for rounding."""
+    Step sizes are what the condition allows times `margin`, for rounding. `potentials_share` of it
+    goes to the potentials, and prices have the rest. Steps of flows are smaller by
+    `warm_step_share` after a guess, whose flows are nearer than its prices. Restart when a move is
+    `restart_sufficient` of the first one, `restart_necessary` and rising, or after
+    `restart_longest` of all steps. Loads are checked after every `steps_between_checks`, and later
+    an eighth of all. Flows are made exact when they look good, and whenever there are
+    `certifying_growth` times more steps; where a bound may be enough, not before `steps_for_bound`.
+    `most_steps` end the search, `most_small_steps` that of a program which solvers of linear
+    programs finish at once. `batch_variables` are stepped, in at most `most_batch_steps`, between
+    two looks at the clock.
+    """
 
-RESTART_SUFFICIENT, RESTART_NECESSARY, RESTART_LONGEST = 0.2, 0.8, 0.36
-"""Restart when the move is this share of the first one; or this one and rising; or after this share
-of all steps."""
+    margin: float = 0.998
+    potentials_share: float = 0.9
+    warm_step_share: float = 0.3
+    restart_sufficient: float = 0.2
+    restart_necessary: float = 0.8
+    restart_longest: float = 0.36
+    steps_between_checks: int = 50
+    steps_for_bound: int = 200
+    certifying_growth: float = 1.5
+    most_steps: int = 1_000_000
+    most_small_steps: int = 20_000
+    batch_variables: int = 40_000_000
+    most_batch_steps: int = 10
 
-BATCH_VARIABLES = 40_000_000
-"""Flow variables stepped in one compiled call, so that Ctrl-C is heard within a second."""
 
-MOST_BATCH_STEPS = 10
-"""Steps in one compiled call: restarts are considered in between."""
-
-STEPS_BETWEEN_CHECKS = 50
-"""Steps between checks whether the flows' loads are near the bound; later an eighth of all."""
-
-STEPS_FOR_BOUND = 200
-"""Steps before a flow is made exact, where a bound may be enough: that costs as much as these."""
-
-CERTIFYING_GROWTH = 1.5
-"""Flows are made exact when they look good, and when there are this many times more steps."""
-
-SINGLE_GAP = 1e-4
-"""Gaps from here on are reached in single precision."""
-
-SINGLE_RANGE = 1e3
-"""Capacities further apart than this need double precision: narrow links carry little."""
-
-MOST_STEPS = 1_000_000
-"""Steps after which the method gives up."""
-
-MOST_SMALL_STEPS = 20_000
-"""The same for programs so small that a linear program's solver finishes them at once."""
+STEP_DEFAULTS = StepParams()
+"""What steps are taken by unless told otherwise."""
 
 
 class Search(BestSoFar):
@@ -81,114 +67,95 @@ class Search(BestSoFar):
         keeping: Keeping | None = None,
     ) -> None:
         super().__init__(program, settings, keeping)
+        self.params = STEP_DEFAULTS
         warm = guess is not None
         total = program.groups.wanted.sum(axis=1)
         self.scale = total / (self._sum(total.sum()) / self._sum(len(total)))
-        uneven = program.graph.capacity.max() > SINGLE_RANGE * program.graph.capacity.min()
-        single = settings.gap >= SINGLE_GAP and not uneven
-        self.real: Any = np.float32 if single else np.float64
-        self.width = lanes_for(len(program.weight), program.graph.nodes)
-        self.network = self._network()
-        self.prices = Prices(
-            np.searchsorted(program.budget, np.arange(int(program.budget.max()) + 2)),
-            program.link_class,
-            program.class_size,
-            program.class_capacity,
-        )
-        self.most_steps = MOST_STEPS
+        self.share = program.weight * self.scale
         guess = guess or shortest_paths(program)
         self.useful = useful_widths(program, guess.volumes, self.team)
-        self.state = self._start(guess)
-        self.trial = np.zeros((len(program.weight), program.graph.links), dtype=self.real)
+        price = within_budget(program, guess.lengths)
+        flow = guess.volumes / self.scale[:, None]
+        length = program.link_lengths(price)
+        potential = shortest_distances(program.graph, length, program.groups.start)
+        potential[~np.isfinite(potential)] = 0.0
+        self.weight = self._natural_weight(flow, potential, price)
+        self.weight *= self.params.warm_step_share if warm else 1.0
+        self.iterates = self._start(flow, potential, price)
+        self.trial = np.zeros((len(program.weight), program.graph.links))
         self.best_flow = np.zeros_like(self.trial)
-        self.weight = 1.0
-        self.weight = self._natural_weight() * (WARM_STEP_SHARE if warm else 1.0)
         self._go_on()
 
     def _time(self, load: Floats) -> float:
         """Return the time of loads, each the sum of this rank's flows on a link."""
         return float(self.program.durations(self.team.total(load)).sum())
 
+    def _start(self, flow: Floats, potential: Floats, price: Floats) -> core.PrimalDual:
+        """Return the iterates at given flows, potentials and prices, with no steps taken."""
+        program, groups = self.program, self.program.groups
+        budgets = np.arange(int(program.budget.max()) + 2)
+        iterates = core.PrimalDual(
+            core_graph(program.graph),
+            program.link_class,
+            np.searchsorted(program.budget, budgets),
+            program.class_size,
+            program.class_capacity,
+            groups.start,
+            groups.wanted / self.scale[:, None],
+            self.share,
+            flow,
+            potential,
+            price,
+        )
+        iterates.set_steps(*self._step_sizes())
+        return iterates
+
     def _resume(self, found: Checkpoint) -> None:
         """Go on with the iterates and the weight of a checkpoint."""
-        state = self.state
-        state.flow[:], state.potential[:] = self._lanes(found.flow), self._lanes(found.potential)
-        state.price[:] = found.price
-        self._restart()
         self.weight = found.weight
+        self.iterates = self._start(found.flow, found.potential, found.price)
 
     def _checkpoint(self, keeping: Keeping) -> Checkpoint:
         """Return the iterates, the weight and the best proof."""
-        groups, state = len(self.program.weight), self.state
-        flow = np.empty((groups, self.program.graph.links), dtype=self.real)
-        potential = np.empty((groups, self.program.graph.nodes), dtype=self.real)
-        to_rows(state.flow, flow)
-        to_rows(state.potential, potential)
-        proof = self.best_lengths, self.bound
-        return Checkpoint(
-            keeping.first, flow, potential, state.price, *proof, self.weight, self.steps
-        )
+        groups, graph = len(self.program.weight), self.program.graph
+        flow, potential = np.empty((groups, graph.links)), np.empty((groups, graph.nodes))
+        self.iterates.write_flows(flow)
+        self.iterates.write_potentials(potential)
+        state = flow, potential, self.iterates.price, self.best_lengths, self.bound
+        return Checkpoint(keeping.first, *state, self.weight, self.steps)
 
-    def _network(self) -> Network:
-        program = self.program
-        return Network(
-            program.graph.tail.astype(np.uint32),
-            program.graph.head.astype(np.uint32),
-            self._lanes(program.groups.start, np.int64),
-            self._lanes(program.groups.wanted / self.scale[:, None]),
-            self._lanes(program.weight * self.scale),
-        )
-
-    def _lanes(self, rows: Any, kind: Any = None) -> Any:
-        """Return what is by group in lanes."""
-        return to_lanes(rows, self.width, kind or self.real)
-
-    def _start(self, guess: Guess) -> State:
-        """Start from the guess: flows, prices and potentials."""
-        program = self.program
-        price = within_budget(program, guess.lengths)
-        length = program.link_lengths(price)
-        flow = self._lanes(guess.volumes / self.scale[:, None])
-        distance = shortest_distances(program.graph, length, program.groups.start)
-        distance[~np.isfinite(distance)] = 0.0
-        potential = self._lanes(distance)
-        return State(flow, potential, price, flow.copy(), potential.copy(), price.copy())
-
-    def _steps(self) -> Steps:
-        """Return step sizes for the present weight of flows against lengths."""
-        program, graph = self.program, self.program.graph
-        flow = STEP_MARGIN * self.weight * self.useful
+    def _step_sizes(self) -> tuple[Floats, Floats, Floats]:
+        """Return step sizes of flows, potentials and prices, by the weight of flows."""
+        program, graph, share = self.program, self.program.graph, self.params.potentials_share
+        flow = self.params.margin * self.weight * self.useful
         near = np.bincount(graph.tail, flow, graph.nodes)
         near += np.bincount(graph.head, flow, graph.nodes)
         near[near == 0] = 1.0  # what no link touches wants nothing
-        total = self._sum(float((program.weight * self.scale).sum()))
+        total = self._sum(float(self.share.sum()))
         size = np.bincount(program.link_class, flow, program.classes)[: program.classes]
-        price = (1 - POTENTIALS_SHARE) / (size / program.class_size * total)
-        per_link = flow.astype(self.real), (1 / flow).astype(self.real)
-        return Steps(*per_link, (POTENTIALS_SHARE / (2 * near)).astype(self.real), price)
+        return flow, share / (2 * near), (1 - share) / (size / program.class_size * total)
 
-    def _natural_weight(self) -> float:
+    def _natural_weight(self, flow: Floats, potential: Floats, price: Floats) -> float:
         """Return the weight that makes flows and lengths as far from zero as each other."""
-        steps, state = self._steps(), self.state
-        share = self.network.share
-        flow = np.einsum("blw,blw,l,bw->", state.flow, state.flow, steps.inverse, share)
-        inverse = 1 / steps.potential
-        squares = np.einsum("bnw,bnw,n,bw->", state.potential, state.potential, inverse, share)
-        price = float((self.prices.size * state.price**2 / steps.price).sum())
-        return float(np.sqrt(self._sum(float(flow)) / (self._sum(float(squares)) + price)))
+        self.weight = 1.0
+        of_flow, of_potential, of_price = self._step_sizes()
+        flows = self._sum(float((self.share @ flow**2) @ (1 / of_flow)))
+        potentials = self._sum(float((self.share @ potential**2) @ (1 / of_potential)))
+        prices = float((self.program.class_size * price**2 / of_price).sum())
+        return float(np.sqrt(flows / (potentials + prices)))
 
     def _run(self) -> Status:
         """Step, restart and check until done."""
-        steps, since, begun = self._steps(), 0, self.steps
+        params, since, begun = self.params, 0, self.steps
         first_move, last_move = 0.0, np.inf
         eager = np.isinf(self.enough)  # A flow is asked for, and a bound alone is never enough.
-        next_certified = 0.0 if eager else float(begun + STEPS_FOR_BOUND)
-        next_check = begun + STEPS_BETWEEN_CHECKS
+        next_certified = 0.0 if eager else float(begun + params.steps_for_bound)
+        next_check = begun + params.steps_between_checks
         variables = int(self._sum(self.program.variables))
-        batch = int(np.clip(BATCH_VARIABLES // variables, 1, MOST_BATCH_STEPS))
-        small = MOST_SMALL_STEPS if variables < SMALL_SIZE else MOST_STEPS
-        while self.steps < begun + min(small, self.most_steps):
-            move = self._run_steps(steps, since, batch)
+        batch = int(np.clip(params.batch_variables // variables, 1, params.most_batch_steps))
+        small = params.most_small_steps if variables < SMALL_SIZE else params.most_steps
+        while self.steps < begun + min(small, params.most_steps):
+            move = self._run_steps(since, batch)
             first_move = move if since == 0 else first_move
             since, self.steps = since + batch, self.steps + batch
             late = self._sum(float(self.settings.out_of_time())) > 0
@@ -197,63 +164,51 @@ class Search(BestSoFar):
                 due = (promising and eager) or self.steps >= next_certified or late
                 if self.bound < self.enough and due:
                     self.certify()
-                    next_certified = CERTIFYING_GROWTH * self.steps
+                    next_certified = params.certifying_growth * self.steps
                     self._report()
                 if self.gap <= self.settings.gap or self.bound >= self.enough:
                     return Status.WITHIN_GAP
                 if late:
                     return Status.TIME_LIMIT
                 self._keep()
-                next_check = self.steps + max(STEPS_BETWEEN_CHECKS, self.steps // 8)
-            slower = move > last_move and move <= RESTART_NECESSARY * first_move
-            long = since >= max(64, RESTART_LONGEST * self.steps)
-            if move <= RESTART_SUFFICIENT * first_move or slower or long:
-                self._restart()
+                next_check = self.steps + max(params.steps_between_checks, self.steps // 8)
+            slower = move > last_move and move <= params.restart_necessary * first_move
+            long = since >= max(64, params.restart_longest * self.steps)
+            if move <= params.restart_sufficient * first_move or slower or long:
+                self.iterates.restart()
                 since, move = 0, np.inf
             last_move = move
         return Status.GAP_NOT_REACHED
 
-    def _run_steps(self, steps: Steps, since: int, count: int) -> float:
-        """Take some steps; return how far the last one moves."""
-        given = (self.network, self.prices, steps, self.state, since, count)
-        if self.team.size == 1:
-            return float(run_in_turn(run_steps, *given))
-        return run_in_turn(run_steps_together, *given, self.team)
+    def _run_steps(self, since: int, count: int) -> float:
+        """Take reflected Halpern steps, `since` of them after the anchor; return the last move.
 
-    def _restart(self) -> None:
-        state = self.state
-        state.flow_anchor[:] = state.flow
-        state.potential_anchor[:] = state.potential
-        state.price_anchor[:] = state.price
+        With T the primal-dual step, z becomes a (2 T(z) - z) + (1 - a) anchor with
+        a = (k + 1) / (k + 2). All ranks of a team have the same prices; they need the sum of loads.
+        """
+        moved = 0.0
+        for step in range(since, since + count):
+            keep = (step + 1) / (step + 2)
+            load = self.team.total(self.iterates.step_flows(keep, thread_count()))
+            moved = float(load[-1]) + self.iterates.step_prices(load, keep)
+        return float(np.sqrt(moved))
 
     def _promising(self) -> bool:
         """Raise the bound by the present prices; say whether the flows' loads are within the gap.
 
         The loads count what is still to be delivered as if it were free, so they are no proof.
         """
-        program = self.program
-        self.try_lengths(program.link_lengths(np.maximum(self.state.price, 0.0)))
-        load = run_in_turn(positive_load, self.state.flow, self.network.share).sum(axis=0)
+        self.try_lengths(self.program.link_lengths(np.maximum(self.iterates.price, 0.0)))
+        self.iterates.write_flows(self.trial)
+        load = self.share @ np.maximum(self.trial, 0.0, out=self.trial)
         return self._time(load) <= self.bound * (1 + self.settings.gap)
 
     def certify(self) -> None:
         """Make the present flows exact, and keep them if they are the best so far."""
-        program, groups, trial = self.program, self.program.groups, self.trial
-        to_rows(self.state.flow, trial)
-        np.multiply(trial, self.scale[:, None], out=trial, casting="same_kind")
-        fill_missing(program, trial, team=self.team)
-        adjacency = Adjacency(program.graph)
-        load = run_in_turn(
-            exact_load,
-            (program.graph.tail, program.graph.head),
-            adjacency.outgoing,
-            adjacency.incoming,
-            narrowness(program.graph),
-            groups.start,
-            groups.wanted,
-            program.weight,
-            trial,
-        )
-        time = self._time(load.sum(axis=0))
+        trial = self.trial
+        self.iterates.write_flows(trial)
+        trial *= self.scale[:, None]
+        fill_missing(self.program, trial, team=self.team)
+        time = self._time(exact_load(self.program, trial))
         if time < self.time:
             self.time, self.trial, self.best_flow = time, self.best_flow, trial

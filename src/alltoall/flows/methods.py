@@ -43,7 +43,6 @@ Means = Callable[[Problem, FlowProgram, SolveSettings, str], Flow]
 
 def solve_link(problem: Problem, settings: SolveSettings) -> Flow:
     """Solve the link-based program; the flow is per commodity."""
-    settings = settings.begin()
     require_program_memory(problem.topology, len(problem.demand.pairs()[0]))
     program = whole_program(problem, by_commodity(problem))
     return solve_by_lp(problem, program, settings, "link")
@@ -51,25 +50,16 @@ def solve_link(problem: Problem, settings: SolveSettings) -> Flow:
 
 def solve_grouped(problem: Problem, settings: SolveSettings) -> Flow:
     """Solve the master program as a linear program; the flow is per source."""
-    return expand_if_small(_solve_master(problem, settings, solve_by_lp, "grouped"))
+    return expand_if_small(solve_master(problem, settings, solve_by_lp, "grouped"))
 
 
 def solve_first_order(problem: Problem, settings: SolveSettings) -> Flow:
     """Solve the master program by sweeps or primal-dual steps; the flow is per source."""
-    return expand_if_small(_solve_master(problem, settings, _by_steps, "first-order"))
-
-
-def solve_master(problem: Problem, settings: SolveSettings) -> Flow:
-    """Solve the master program by the means that suits its size.
-
-    Under symmetry the flow is that of one source per orbit.
-    """
-    return _solve_master(problem, settings, _by_size, "grouped")
+    return expand_if_small(solve_master(problem, settings, _by_steps, "first-order"))
 
 
 def solve_sources(problem: Problem, settings: SolveSettings) -> Flow:
     """Solve the master program and return the flow of every source, written out."""
-    settings = settings.begin()
     variables = len(problem.sources) * problem.topology.links
     small = variables < sizes.WHOLE_VARIABLES
     return expand(solve_master(problem, replace(settings, symmetry=False) if small else settings))
@@ -97,36 +87,35 @@ def _by_size(problem: Problem, program: FlowProgram, settings: SolveSettings, me
     return min(flow, other, key=lambda each: each.gap)
 
 
-def _solve_master(problem: Problem, settings: SolveSettings, means: Means, method: str) -> Flow:
-    settings = settings.begin()
+def solve_master(
+    problem: Problem, settings: SolveSettings, means: Means = _by_size, method: str = "grouped"
+) -> Flow:
+    """Solve the master program, by the solver that suits its size unless another one is named.
+
+    Under symmetry the flow is that of one source per orbit.
+    """
     symmetry = find_symmetry(problem, settings.symmetry)
     program = reduced_program(symmetry)
     flow = means(problem, program, settings, method)
     return flow if symmetry.trivial else replace(flow, generators=symmetry.generators)
 
 
-def solve_decomposed(problem: Problem, settings: SolveSettings) -> Flow:
-    """Solve the master program and take its flow apart into paths; the flow is per commodity."""
-    return _solve_and_split(problem, settings, per_commodity, "decomposed")
-
-
 def solve_decomposed_lp(problem: Problem, settings: SolveSettings) -> Flow:
     """Solve the master program, then the paper's child programs; the flow is per commodity."""
-    return _solve_and_split(problem, settings, split_by_programs, "decomposed-lp")
+    return solve_decomposed(problem, settings, split_by_programs, "decomposed-lp")
 
 
-def _solve_and_split(
+def solve_decomposed(
     problem: Problem,
     settings: SolveSettings,
-    split: Callable[[Flow, SolveSettings], Flow],
-    method: str,
+    split: Callable[[Flow, SolveSettings], Flow] = per_commodity,
+    method: str = "decomposed",
 ) -> Flow:
-    """Solve the master program and split its flow.
+    """Solve the master program and split its flow into paths; the flow is per commodity.
 
     If time runs out, or the user stops it, during the splitting, the master's flow is returned as
     it is: same rate, same certificate and so as good as it is proven to be, but per source.
     """
-    settings = settings.begin()
     require_cluster(settings)
     master = replace(solve_sources(problem, settings), method=method)
     if master.status is Status.INTERRUPTED:

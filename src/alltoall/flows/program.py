@@ -34,14 +34,9 @@ from alltoall.ir.problem import Problem
 from alltoall.ir.topology import Topology
 
 FLOW_BYTES = 26
-"""What a flow takes of memory at most: its value, the best so far, and its part of the answer."""
+"""Memory of a flow by sweeps: its value, the best so far, and its part of the answer."""
 
-MEMORY_SHARE = 0.8
-"""The share of a machine's memory that flows may take."""
-
-MOST_FLOWS = (
-    int(MEMORY_SHARE * os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")) // FLOW_BYTES
-)
+MOST_FLOWS = int(0.8 * os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")) // FLOW_BYTES
 """Groups times links beyond which arrays of all flows are refused: this machine could not hold
 them."""
 

@@ -10,7 +10,7 @@ of the last sweep what times are above a level,
     p[c]  =  max(0, q[c] + slope[c] (busy[c] - level)),        sum of p = 1,
 
 and a sweep lets each source in turn move flow from its dearest paths to cheapest ones, while p
-follows every move (`flows.sweep_loops`). Then q becomes p. Origins that answer in turn are how
+follows every move (`core/sweeps.h`). Then q becomes p. Origins that answer in turn are how
 traffic is assigned to roads: Dial, "A path-based user-equilibrium traffic assignment algorithm"
 (2006). Flows are exact all the time, so the time is the largest load; p are lengths, and their
 shortest paths prove a bound (`flows.certificate`).
@@ -20,63 +20,67 @@ large, prices do: so it grows while the largest time is further above the level 
 is above what the shortest paths prove, and shrinks where it is the other way round.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 
+from alltoall.core import find_level, update_batch
 from alltoall.flows import sizes
 from alltoall.flows.best_so_far import BestSoFar
 from alltoall.flows.checkpoint import Checkpoint, Keeping
 from alltoall.flows.exact import exact_flows
-from alltoall.flows.first_order_loops import level_of
 from alltoall.flows.first_order_search import Search
 from alltoall.flows.guess import Guess, shortest_paths, useful_widths, within_budget
 from alltoall.flows.program import FlowProgram
-from alltoall.flows.sweep_loops import Pressure, Roads, wave
-from alltoall.flows.threads import using_threads
 from alltoall.ir.arrays import Floats, Ints
 from alltoall.ir.flow import Status
-from alltoall.paths.kernels import run_in_turn
-from alltoall.paths.shortest import Adjacency
+from alltoall.paths.shortest import core_graph
 from alltoall.settings import SolveSettings, Team
 
-SWEEP_STEEPNESS = 5.0
-"""How steep prices are at first: by so many shares of a mean one if a time doubles."""
 
-BALANCE, BALANCING, LARGEST_CHANGE = 10.0, 0.25, 1.5
-"""Times may be this many times as far from the level as the bound is; the power by which the
-steepness follows; and its largest change in a sweep."""
+@dataclass(frozen=True)
+class SweepParams:
+    """Parameters of sweeps.
 
-URGENCY, MOST_URGENT, LATE_SHARE = 1.3, 10.0, 0.5
-"""A class that is this share of the largest time above the level is late: its price rises faster by
-a factor each sweep, up to a largest one."""
+    Prices rise by `steepness` mean prices if a time doubles, at first. Times may be `balance` times
+    as far from the level as the bound is; the steepness follows by a power, `balance_power`, and
+    changes by at most `largest_change` in a sweep. A class further than `late_share` of the largest
+    time above the level is late: its price rises faster by `urgency` each sweep, up to
+    `most_urgent`. Of `shared_groups` groups or more, `parts` respond at the same time on all ranks,
+    each with at most `part_groups` groups and 1 of `part_share` of all; fewer groups are one part,
+    because the larger its share of all flow, the more others wait. `crowding` is how much a part
+    expects another one's moves to be like its own. A bound is proven when it looks good enough,
+    give or take a share `promise` of the gap, and after every `sweeps_between_bounds`. Sweeps that
+    leave more than `stalled_share` of the gap after `stalled_sweeps` are followed by steps.
+    """
 
-PARTS = 2
-"""Parts that answer at the same time, on all ranks: a constant, whatever the number of threads."""
+    steepness: float = 5.0
+    balance: float = 10.0
+    balance_power: float = 0.25
+    largest_change: float = 1.5
+    urgency: float = 1.3
+    most_urgent: float = 10.0
+    late_share: float = 0.5
+    parts: int = 2
+    part_groups: int = 32
+    part_share: int = 8
+    shared_groups: int = 400
+    crowding: float = 0.5
+    promise: float = 0.25
+    sweeps_between_bounds: int = 5
+    stalled_sweeps: int = 30
+    stalled_share: float = 0.9
 
-PART_GROUPS, PART_SHARE = 32, 8
-"""The most groups of a part, and which part of all groups answers at the same time at most: they
-move to the paths that were cheapest before any of them did."""
 
-LEAST_SHARED_GROUPS = 400
-"""Groups below which there is one part: the larger its share of all flow, the more others wait."""
-
-CROWDING = 0.5
-"""How much of what another part moves at the same time a part expects to be like its own moves."""
-
-SWEEPS_BETWEEN_BOUNDS = 5
-"""Sweeps after which a bound is proven, whether or not it looks good enough."""
-
-PROMISE = 0.25
-"""A share of the gap by which the bound may be better than it looks."""
-
-STALLED_SWEEPS, STALLED_SHARE = 30, 0.9
-"""Sweeps end where so many of them leave more than this share of the gap; steps then go on."""
+SWEEP_DEFAULTS = SweepParams()
+"""What sweeps go by unless told otherwise."""
 
 MOST_UNEVEN = 100.0
 """Capacities further apart than this are left to steps."""
 
 
 def suits_sweeps(program: FlowProgram, team: Team) -> bool:
-    """Return whether a program, of which a team's rank has a part, is one for sweeps."""
+    """Return whether sweeps apply; in a team the program is the part of one rank."""
     capacity = program.graph.capacity
     even = capacity.max() <= MOST_UNEVEN * capacity.min()
     variables = team.total(np.array([float(program.variables)]))[0]
@@ -97,6 +101,7 @@ class Sweeps(BestSoFar):
         keeping: Keeping | None = None,
     ) -> None:
         super().__init__(program, settings, keeping)
+        self.params = SWEEP_DEFAULTS
         exact = guess is None
         guess = guess or shortest_paths(program)
         self.flows = guess.volumes
@@ -107,8 +112,9 @@ class Sweeps(BestSoFar):
         useful = useful_widths(program, self.flows, self.team)
         width = np.bincount(program.link_class, useful, program.classes)[: program.classes]
         self.width = width / width.sum()
-        self.roads = self._roads()
-        self.steepness, self.urgency = SWEEP_STEEPNESS, np.ones(program.classes)
+        self.graph = core_graph(program.graph)
+        self.unit_cost = program.link_lengths(1 / (program.class_size * program.class_capacity))
+        self.steepness, self.urgency = self.params.steepness, np.ones(program.classes)
         self._go_on()
         self.busy = self._times()
         self.certify()
@@ -127,14 +133,6 @@ class Sweeps(BestSoFar):
         """Return how long each class is busy, by the flows of all ranks."""
         return self.program.busy(self.team.total(self.program.weight @ self.flows))
 
-    def _roads(self) -> Roads:
-        graph, adjacency = self.program.graph, Adjacency(self.program.graph)
-        toll = 1 / (self.program.class_size * self.program.class_capacity)
-        ends = graph.tail, graph.head, self.program.link_class
-        return Roads(
-            *adjacency.outgoing, *adjacency.incoming, *ends, self.program.link_lengths(toll)
-        )
-
     def _run(self) -> Status:
         """Sweep until done."""
         checked, before = self.steps, np.inf
@@ -144,9 +142,9 @@ class Sweeps(BestSoFar):
             self.certify()
             self._adjust(length)
             # These distances are those of prices on the way, and a little short of the last ones'.
-            good = max(self.bound, length * (1 + PROMISE * self.settings.gap))
+            good = max(self.bound, length * (1 + self.params.promise * self.settings.gap))
             promising = good >= min(self.enough, self.time / (1 + self.settings.gap))
-            if promising or late or self.steps % SWEEPS_BETWEEN_BOUNDS == 0:
+            if promising or late or self.steps % self.params.sweeps_between_bounds == 0:
                 self.try_lengths(self._lengths())
                 self._report()
             if self.gap <= self.settings.gap or self.bound >= self.enough:
@@ -154,8 +152,8 @@ class Sweeps(BestSoFar):
             if late:
                 return Status.TIME_LIMIT
             self._keep()
-            if self.steps >= checked + STALLED_SWEEPS:
-                if self.gap > STALLED_SHARE * before:
+            if self.steps >= checked + self.params.stalled_sweeps:
+                if self.gap > self.params.stalled_share * before:
                     return self._step_on()
                 checked, before = self.steps, self.gap
 
@@ -170,48 +168,50 @@ class Sweeps(BestSoFar):
         finally:
             self.best_lengths, self.bound = search.best_lengths, search.bound
             if search.time < self.time:
-                self.best_flow, self.time = search.best_flow.astype(np.float64), search.time
+                self.best_flow, self.time = search.best_flow, search.time
+
+    def _cuts(self) -> tuple[Ints, int]:
+        """Return the bounds of all parts of the groups, and how many parts respond at once."""
+        params, ranks, groups = self.params, self.team.size, len(self.program.weight)
+        every = int(self._sum(groups))
+        parts = max(1, params.parts // ranks) if every >= params.shared_groups else 1
+        size = min(params.part_groups, max(1, every // (params.part_share * parts * ranks)))
+        batches = -(-every // (parts * ranks * size))
+        return np.arange(batches * parts + 1) * groups // (batches * parts), parts
 
     def _sweep(self) -> tuple[float, bool]:
-        """Let all groups answer; return the sum of demands times distances, and if time is up."""
+        """Let all groups respond; return the sum of demand times distance, and if time is up."""
         program, team = self.program, self.team
-        groups = len(program.weight)
-        every = int(self._sum(groups))
-        parts = max(1, PARTS // team.size) if every >= LEAST_SHARED_GROUPS else 1
-        crowd = 1 + CROWDING * (parts * team.size - 1)
-        size = min(PART_GROUPS, max(1, every // (PART_SHARE * parts * team.size)))
-        waves = -(-every // (parts * team.size * size))
-        cuts = np.arange(waves * parts + 1) * groups // (waves * parts)
+        cuts, parts = self._cuts()
+        damping = 1 + self.params.crowding * (parts * team.size - 1)
         slope = self.steepness * self.urgency * self.width / self.busy.max()
-        pressure = Pressure(self.share, slope)
-        sources = program.groups.start, program.weight, program.groups.wanted
+        classes = program.link_class, self.unit_cost, self.share, slope
+        groups = program.groups.start, program.weight, program.groups.wanted, self.flows
+        threads = min(parts, self.settings.workers)
         length, late = 0.0, False
-        # Threads without a part would only be waited for.
-        with using_threads(min(parts, self.settings.workers)):
-            for turn in range(waves):
-                part = cuts[turn * parts : (turn + 1) * parts + 1]
-                given = (self.roads, pressure, sources, self.flows, self.busy, part, crowd)
-                answer = run_in_turn(wave, *given)
-                told = np.append(answer.sum(axis=0), float(self.settings.out_of_time()))
-                told = team.total(told)
-                self.busy = self.busy + told[:-2]
-                length, late = length + told[-2], told[-1] > 0
-                if late:
-                    break
+        for first in range(0, len(cuts) - 1, parts):
+            batch = self.busy, cuts[first : first + parts + 1], damping, threads
+            change = update_batch(self.graph, *classes, *groups, *batch).sum(axis=0)
+            told = team.total(np.append(change, float(self.settings.out_of_time())))
+            self.busy = self.busy + told[:-2]
+            length, late = length + told[-2], told[-1] > 0
+            if late:
+                break
         self.busy = self._times()
         target = self.share + slope * self.busy
-        self.level = level_of(target, slope, np.ones(len(slope)))
+        self.level = find_level(target, slope, np.ones(len(slope)))
         self.share = np.maximum(0.0, target - slope * self.level)
         return length, late
 
     def _adjust(self, length: float) -> None:
         """Balance how far times and the bound are from the level, and hurry what is too late."""
-        above, below = self.busy.max() - self.level, self.level - length
+        params, above, below = self.params, self.busy.max() - self.level, self.level - length
         if above > 0 and below > 0:
-            change = (above / (BALANCE * below)) ** BALANCING
-            self.steepness *= float(np.clip(change, 1 / LARGEST_CHANGE, LARGEST_CHANGE))
-        late = self.busy - self.level > LATE_SHARE * above
-        faster = np.minimum(URGENCY * self.urgency, MOST_URGENT)
+            change = (above / (params.balance * below)) ** params.balance_power
+            largest = params.largest_change
+            self.steepness *= float(np.clip(change, 1 / largest, largest))
+        late = self.busy - self.level > params.late_share * above
+        faster = np.minimum(params.urgency * self.urgency, params.most_urgent)
         self.urgency = np.where(late, faster, 1.0)
 
     def certify(self) -> None:

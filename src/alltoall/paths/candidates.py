@@ -12,13 +12,12 @@ from collections.abc import Callable
 
 import numpy as np
 
+from alltoall import core
 from alltoall.errors import InputError
 from alltoall.ir.arrays import Ints, starts_of
 from alltoall.ir.paths import Paths
 from alltoall.ir.problem import Problem
-from alltoall.ir.topology import Topology
-from alltoall.paths.search import BUFFER_FULL, disjoint_paths, simple_paths
-from alltoall.paths.shortest import Adjacency, shortest_distances
+from alltoall.paths.shortest import core_graph, shortest_distances
 from alltoall.settings import RouteSettings
 
 MOST_CANDIDATE_LINKS = 50_000_000
@@ -34,30 +33,19 @@ def candidate_paths(problem: Problem, settings: RouteSettings) -> Paths:
 
 
 def _disjoint(problem: Problem, settings: RouteSettings) -> Paths:
-    topology = problem.topology
-    out, into = Adjacency(topology).outgoing, Adjacency(topology).incoming
-
-    def find(start: int, goals: Ints, room: tuple[Ints, Ints, Ints]) -> tuple[int, int]:
-        ends = (topology.tail, topology.head)
-        found: tuple[int, int] = disjoint_paths(
-            topology.nodes, out, into, ends, start, goals, *room
-        )
-        return found
-
-    return _collect(problem, find, settings)
+    graph = core_graph(problem.topology)
+    return _collect(problem, lambda start, ends: core.disjoint_paths(graph, start, ends), settings)
 
 
 def _simple(problem: Problem, slack: int, most_paths: int, settings: RouteSettings) -> Paths:
     topology = problem.topology
-    out = Adjacency(topology).outgoing
+    graph = core_graph(topology)
     hops = shortest_distances(topology, np.ones(topology.links), np.arange(topology.nodes))
 
-    def find(start: int, goals: Ints, room: tuple[Ints, Ints, Ints]) -> tuple[int, int]:
-        to_goal = np.ascontiguousarray(hops[:, goals].T)
-        found: tuple[int, int] = simple_paths(
-            topology.nodes, out, topology.head, start, goals, to_goal, slack, most_paths, *room
-        )
-        return found
+    def find(start: int, ends: Ints) -> tuple[Ints, Ints, Ints]:
+        to_end = hops[:, ends].T
+        limits = slack, most_paths, MOST_CANDIDATE_LINKS
+        return core.simple_paths(graph, start, ends, to_end, *limits)
 
     return _collect(problem, find, settings)
 
@@ -75,7 +63,8 @@ PATH_FINDERS: dict[str, Callable[[Problem, RouteSettings], Paths]] = {
 """The sets of candidate paths, by their names."""
 
 
-Find = Callable[[int, Ints, tuple[Ints, Ints, Ints]], tuple[int, int]]
+Find = Callable[[int, Ints], tuple[Ints, Ints, Ints]]
+"""From a node and the ends of its paths to the end, the bounds and the links of every path."""
 
 
 def _collect(problem: Problem, find: Find, settings: RouteSettings) -> Paths:
@@ -85,8 +74,8 @@ def _collect(problem: Problem, find: Find, settings: RouteSettings) -> Paths:
     total = 0
     for source in problem.sources:
         settings.solve.check_time()
-        goals = terminals[problem.demand.rows(np.array([source]))[0] > 0]
-        length, link, goal = _with_room(find, int(terminals[source]), goals, problem.topology)
+        ends = terminals[problem.demand.rows(np.array([source]))[0] > 0]
+        end, start, link = find(int(terminals[source]), ends)
         total += len(link)
         if total > MOST_CANDIDATE_LINKS:
             raise InputError(
@@ -94,9 +83,9 @@ def _collect(problem: Problem, find: Find, settings: RouteSettings) -> Paths:
                 f"{MOST_CANDIDATE_LINKS:,} links in all); choose disjoint paths, k-shortest paths "
                 "or columns"
             )
-        sources.append(np.full(len(length), source))
-        destinations.append(problem.topology.position[goal])
-        lengths.append(length)
+        sources.append(np.full(len(end), source))
+        destinations.append(problem.topology.position[end])
+        lengths.append(np.diff(start))
         links.append(link)
     return Paths(
         source=np.concatenate(sources),
@@ -104,20 +93,3 @@ def _collect(problem: Problem, find: Find, settings: RouteSettings) -> Paths:
         start=starts_of(np.concatenate(lengths)),
         link=np.concatenate(links),
     )
-
-
-def _with_room(find: Find, start: int, goals: Ints, graph: Topology) -> tuple[Ints, Ints, Ints]:
-    """Search with buffers that grow until they are large enough."""
-    paths, entries = 8 * len(goals) + 8, 64 * len(goals) + 2 * graph.nodes
-    while True:
-        lengths, goal = np.empty(paths, dtype=np.int64), np.empty(paths, dtype=np.int64)
-        links = np.empty(entries, dtype=np.int64)
-        found, used = find(start, goals, (lengths, links, goal))
-        if found != BUFFER_FULL:
-            return lengths[:found], links[:used], goal[:found]
-        paths, entries = 4 * paths, 4 * entries
-        if entries > 4 * MOST_CANDIDATE_LINKS:
-            raise InputError(
-                f"node {graph.node_name(start)} alone has too many such paths; choose disjoint "
-                "paths, k-shortest paths or columns"
-            )

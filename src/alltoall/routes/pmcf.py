@@ -47,8 +47,7 @@ from alltoall.ir.routes import Routes
 from alltoall.lp.program import LinearProgram, LPResult
 from alltoall.lp.solve import solve_program
 from alltoall.paths.candidates import candidate_paths
-from alltoall.paths.search import tree_paths
-from alltoall.paths.shortest import Adjacency
+from alltoall.paths.shortest import tree_paths
 from alltoall.routes.weights import routes_from_weights
 from alltoall.settings import RouteSettings
 
@@ -177,16 +176,9 @@ def priced_paths(problem: Problem, lengths: Floats) -> Paths:
     topology = problem.topology
     # A hop costs a little, so that free links do not lead anywhere.
     nudged = lengths + 1e-9 * max(float(lengths.max()), 1e-300)
-    first, out = Adjacency(topology).outgoing
     source, destination = problem.demand.pairs()
-    start, link = tree_paths(
-        topology.nodes,
-        (first, out),
-        (topology.tail, topology.head),
-        nudged,
-        topology.terminals[source],
-        topology.terminals[destination],
-    )
+    begin, end = topology.terminals[source], topology.terminals[destination]
+    start, link = tree_paths(topology, nudged, begin, end)
     return Paths(source, destination, start, link)
 
 

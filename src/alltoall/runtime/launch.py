@@ -12,14 +12,14 @@ from typing import Any
 from alltoall.errors import MissingComponentError, UsageError, VerificationError, how_to_install
 from alltoall.ir.files.json import read_json
 from alltoall.ir.files.messages import messages_text
-from alltoall.ir.files.text import read_bytes, write_bytes, write_text
+from alltoall.ir.files.text import write_bytes, write_text
 from alltoall.ir.messages import Messages
 from alltoall.runtime.bench import Report, report_from_json
 from alltoall.runtime.engine.build import build, find_mpicc
 from alltoall.runtime.engine.job import fits, job_text
 from alltoall.runtime.mpiexec import CHOICE, find_mpi
 from alltoall.runtime.needs import Runnable, demand_of, require_memory
-from alltoall.runtime.parts import read_work
+from alltoall.runtime.parts import RankWork, read_work
 from alltoall.runtime.processes import Command, grouped
 from alltoall.runtime.worker import RUNTIMES, Job
 
@@ -68,28 +68,28 @@ HERE = Place()
 
 
 def run_schedule(
-    schedule: Path, on: str, settings: RunSettings | None = None, ranks: int | None = None
+    given: Path | RankWork, on: str, settings: RunSettings | None = None, ranks: int | None = None
 ) -> Report:
-    """Run a saved schedule with real bytes and return times; raise if any byte is wrong.
+    """Run a schedule with real bytes and return times; raise if any byte is wrong.
 
-    The file may also be of the messages that the schedule was lowered to: that is what ranks read;
-    or a program or plan of any target, whose own instructions they then carry out.
+    It is read from a file, if it has not been: of a schedule, of the messages that it was lowered
+    to, or of a program or plan of any target, whose own instructions ranks then carry out.
     `on` is one of `RUNTIMES`; `ranks`, if given, must be the number of terminals.
     """
     settings = settings or RunSettings()
     if on not in RUNTIMES:
         raise UsageError(f"no runtime {on!r}; expected one of {', '.join(RUNTIMES)}")
-    work = work_of(schedule, on, ranks, settings)
-    subject = f"the run of {schedule} on {on}"
-    report = report_from_json(run_ranks(work, schedule, on, settings, subject))
+    work = given if isinstance(given, RankWork) else read_work(given)
+    require_runnable(work, on, ranks, settings)
+    subject = f"the run of {work.name} on {on}"
+    report = report_from_json(run_ranks(work, on, settings, subject))
     if report.violations:
         raise VerificationError(subject, report.violations)
     return report
 
 
 def run_ranks(
-    work: Runnable,
-    given: Path,
+    work: RankWork,
     on: str,
     settings: RunSettings,
     subject: str,
@@ -97,45 +97,44 @@ def run_ranks(
     metered: str | None = None,
     gates: Sequence[Path] = (),
 ) -> dict[str, Any]:
-    """Start the ranks of what was read from a file; return what they report in the end.
+    """Start the ranks that carry out some work; return what they report in the end.
 
     `gates` are files, the first its own, of metered runs that begin at once.
     """
     with grouped() as group:
-        job = _job(work, given, on, settings, group.folder)
+        job = _job(work, on, settings, group.folder)
         job = replace(job, metered=metered, gates=[str(each) for each in gates])
-        commands = _commands(job, settings, work, group.folder, place)
+        commands = _commands(job, settings, work.parts, group.folder, place)
         group.run(commands, settings.timeout, subject, place.watch)
         return result_of(Path(job.results), commands[0], subject)
 
 
-def work_of(path: Path, on: str, ranks: int | None, settings: RunSettings) -> Runnable:
-    """Return the messages of a schedule, or a program, that can be run."""
-    work = read_work(path)
-    found = len(work.ranks)
-    if not isinstance(work, Messages) and (on == "torch" or settings.sync == "step"):
+def require_runnable(work: RankWork, on: str, ranks: int | None, settings: RunSettings) -> None:
+    """Raise unless a runtime can carry out some work, with as many ranks as were asked for."""
+    found = len(work.parts.ranks)
+    if not isinstance(work.parts, Messages) and (on == "torch" or settings.sync == "step"):
         raise UsageError(
-            f"{path}: the instructions of a program on {on}, by {settings.sync}; expected mpi or "
-            "reference, and dataflow: a program has no steps. Lower the schedule to messages"
+            f"{work.name}: the instructions of a program on {on}, by {settings.sync}; expected mpi "
+            "or reference, and dataflow: a program has no steps. Lower the schedule to messages"
         )
     if ranks is not None and ranks != found:
         raise UsageError(
-            f"{path}: a schedule for {found} ranks, one per terminal, and {ranks} were asked for; "
-            f"leave out the number, or ask for {found}"
+            f"{work.name}: a schedule for {found} ranks, one per terminal, and {ranks} were asked "
+            f"for; leave out the number, or ask for {found}"
         )
-    require_memory([work], settings.sizes)
-    return work
+    require_memory([work.parts], settings.sizes)
 
 
-def _job(work: Runnable, given: Path, on: str, settings: RunSettings, folder: Path) -> Job:
+def _job(work: RankWork, on: str, settings: RunSettings, folder: Path) -> Job:
     path = folder / "run.messages"
-    if isinstance(work, Messages):
-        write_text(path, messages_text(work))
+    if isinstance(work.parts, Messages):
+        write_text(path, messages_text(work.parts))
     else:
-        write_bytes(path, read_bytes(given))
+        assert work.file is not None
+        write_bytes(path, work.file)
     return Job(
         messages=str(path),
-        program=not isinstance(work, Messages),
+        program=not isinstance(work.parts, Messages),
         on=on,
         sizes=list(settings.sizes),
         iterations=settings.iterations,

@@ -1,5 +1,6 @@
 """What a rank is to do: its part of a schedule, of messages, or what it was given."""
 
+from dataclasses import dataclass
 from importlib import import_module
 from os import PathLike
 from pathlib import Path
@@ -7,11 +8,11 @@ from typing import TypeAlias
 
 from alltoall.errors import UsageError
 from alltoall.ir.execution_plan import ExecutionPlan
-from alltoall.ir.files.artefacts import is_saved, read_as
+from alltoall.ir.files.artefacts import artefact_as, is_saved
 from alltoall.ir.files.json import parse_json
 from alltoall.ir.files.messages import MESSAGES_FORMAT, messages_from_text
 from alltoall.ir.files.npz import is_archive
-from alltoall.ir.files.text import MAX_FILE_BYTES, decode, read_bytes, read_text, require_size
+from alltoall.ir.files.text import decode, read_bytes, require_size
 from alltoall.ir.messages import Messages, RankMessages
 from alltoall.ir.program import Program
 from alltoall.ir.schedule import Schedule
@@ -62,27 +63,50 @@ def messages_for(given: Given) -> Messages:
 
 def read_messages(path: Path) -> Messages:
     """Read the file of a schedule, or of the messages that it was lowered to."""
-    with path.open("rb") as file:
-        lowered = file.read(len(MESSAGES_FORMAT)) == MESSAGES_FORMAT.encode()
-    if lowered:
-        return messages_from_text(read_text(path, MAX_FILE_BYTES), str(path))
-    return all_parts(read_as(path, Schedule))
+    return _messages_in(read_bytes(path), str(path))
 
 
-def read_work(path: Path) -> Messages | Program | ExecutionPlan:
+def _messages_in(data: bytes, where: str) -> Messages:
+    if data.startswith(MESSAGES_FORMAT.encode()):
+        return messages_from_text(decode(data, where), where)
+    return all_parts(artefact_as(data, where, Schedule))
+
+
+@dataclass(frozen=True, eq=False)
+class RankWork:
+    """The messages or the program that ranks carry out, and where it is from.
+
+    Ranks read a program from its `file`, the bytes of which are kept; messages are written for
+    them.
+    """
+
+    name: str
+    parts: Messages | Program | ExecutionPlan
+    file: bytes | None = None
+
+
+def read_work(path: Path) -> RankWork:
     """Read the file of a schedule, or of anything that it, or another's, was lowered to."""
     data, where = read_bytes(path), str(path)
     kind = _target_of(data, where)
     if kind in (None, "messages"):
-        return read_messages(path)
+        return RankWork(where, _messages_in(data, where))
     require_size(data, where, MAX_LOWERED_BYTES)
-    found = parse_lowered(decode(data, where), where)[1]
-    if not isinstance(found, Program | ExecutionPlan):
+    return rank_work(where, parse_lowered(decode(data, where), where)[1], data)
+
+
+def rank_work(name: str, found: object, file: bytes | None = None) -> RankWork:
+    """Return what ranks do for a schedule, or for what was lowered to a file of these bytes."""
+    if isinstance(found, Schedule):
+        return RankWork(name, all_parts(found))
+    if not isinstance(found, Messages | Program | ExecutionPlan):
+        kind = getattr(found, "kind", None)
+        what = type(found).__name__ if kind is None else f"a file of the target {kind}"
         raise UsageError(
-            f"{path}: a file of the target {kind} does not say which bytes ranks move; expected a "
+            f"{name}: {what} does not say which bytes ranks move; expected a "
             "schedule, its messages, MSCCL XML, an MSCCL++ plan or oneCCL-style XML"
         )
-    return found
+    return RankWork(name, found, None if isinstance(found, Messages) else file)
 
 
 def _target_of(data: bytes, where: str) -> str | None:

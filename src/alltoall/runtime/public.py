@@ -1,8 +1,6 @@
 """`alltoall.run`, real bytes between real processes, and `alltoall.wrap`, under any MPI program."""
 
-import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -14,7 +12,7 @@ from alltoall.ir.schedule import Schedule
 from alltoall.registry import deferred
 from alltoall.runtime.bench import Report
 from alltoall.runtime.launch import RunSettings, run_schedule
-from alltoall.runtime.parts import read_work
+from alltoall.runtime.parts import rank_work, read_work
 from alltoall.runtime.sizes import parse_sizes
 from alltoall.runtime.wrap import environment_for
 from alltoall.testbed.report import BedReport, SharedReport
@@ -111,23 +109,18 @@ def run(
     )
     if jobs and on != TESTBED:
         raise UsageError(f"jobs that share the links of {on!r}, which has none; expected a testbed")
-    with _saved(subject) as path, ExitStack() as stack:
-        if on == TESTBED:
-            asked = BedSettings(rate, fabric, topology, through, native, weights, steering, cut)
-            if jobs:
-                others = [stack.enter_context(_saved(each)) for each in jobs]
-                return share_testbed([path, *others], settings, asked)
-            return run_on_testbed(path, settings, asked)
-        if not isinstance(subject, Schedule):
-            _require_all_to_all(path)
-        return run_schedule(path, on, settings, ranks)
-
-
-def _require_all_to_all(path: Path) -> None:
-    """Raise if a program is no all-to-all that ends: ranks would wait for each other in vain."""
-    work = read_work(path)
-    if not isinstance(work, Messages):
-        verify(work)
+    if on == TESTBED:
+        asked = BedSettings(rate, fabric, topology, through, native, weights, steering, cut)
+        if jobs:
+            return share_testbed([subject, *jobs], settings, asked)
+        return run_on_testbed(subject, settings, asked)
+    if isinstance(subject, Schedule | Routes):
+        work = rank_work(f"{type(subject).__name__} of {subject.problem.topology.name}", subject)
+    else:
+        work = read_work(Path(subject))
+    if not isinstance(work.parts, Messages):
+        verify(work.parts)  # Ranks would wait in vain if it were no all-to-all that ends.
+    return run_schedule(work, on, settings, ranks)
 
 
 def wrap(
@@ -179,15 +172,3 @@ def _sizes(sizes: str | int | Sequence[int]) -> tuple[int, ...]:
     if isinstance(sizes, str):
         return parse_sizes(sizes)
     return (sizes,) if isinstance(sizes, int) else tuple(sizes)
-
-
-@contextmanager
-def _saved(subject: Schedule | Routes | str | PathLike[str]) -> Iterator[Path]:
-    """Give the file of a schedule or of routes, which is what ranks read."""
-    if not isinstance(subject, Schedule | Routes):
-        yield Path(subject)
-        return
-    with tempfile.TemporaryDirectory(prefix="alltoall-") as folder:
-        path = Path(folder) / "given.npz"
-        subject.save(path)
-        yield path

@@ -59,7 +59,7 @@ def endpoint_of(job: Job, rank: int | None) -> Endpoint:
     found: Endpoint
     if job.program:
         streams = importlib.import_module(PROGRAM_RUNTIMES[job.on])
-        found = streams.StreamsEndpoint(read_work(messages))
+        found = streams.StreamsEndpoint(read_work(messages).parts)
     elif job.on == "mpi":
         found = module.Endpoint(messages, job.sync)
     elif job.on == "torch":

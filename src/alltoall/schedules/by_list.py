@@ -22,6 +22,7 @@ from alltoall.ir.problem import Problem
 from alltoall.routes import route
 from alltoall.routes.judge import judge
 from alltoall.schedules.chunk_numbers import common_shard, most_chunks
+from alltoall.schedules.found import FoundSchedule
 from alltoall.schedules.orders import Ordered, best_order, cheaper, orders_of
 from alltoall.schedules.placed import (
     Placed,
@@ -31,46 +32,29 @@ from alltoall.schedules.placed import (
     place_routes,
 )
 from alltoall.schedules.rounds import in_rounds, pipeline, rounds_for, short_cycle
-from alltoall.schedules.search import FoundSchedule, find_in_normal_units
 from alltoall.schedules.tighten import tightened
+from alltoall.schedules.timestepped import COARSE_GAP
 from alltoall.settings import USUAL_MOST_CHUNKS, RouteSettings, ScheduleSettings, SolveSettings
-
-FINER_LISTS = (24, 32, 48, 64, 96, 128, 192, 256)
-"""Further chunks of a shard of mean size to try where no most is given, and few pairs send."""
 
 MOST_IN_ROUNDS = 1024
 """Chunks of a shard at most that go in rounds where no most is given, and few pairs send."""
-
-ROBUST_CHUNKS = 8
-"""Chunks per shard of a template, unless another number is asked for."""
 
 MOST_TRIED = 400_000
 """Chunks of all shards up to which more of them are tried for a smaller loss."""
 
 FEW_CHUNKS = 12_000
-"""Chunks of all shards up to which those of `FINER_LISTS` are tried, and rounds of more."""
-
-COARSE_LIST_GAP = 5e-4
-"""The certified gap that is asked of the bound, at least, where primal-dual steps prove it."""
-
-SOLVING_SHARE = 0.3
-"""The share of the time left that is for the flow, whose bound all else aims at."""
+"""Chunks of all shards up to which more than the usual most are tried, and rounds of more."""
 
 
 def find_by_list(problem: Problem, settings: ScheduleSettings) -> FoundSchedule:
-    """Return a checked schedule by list scheduling.
+    """Find a schedule by list scheduling, for a problem in normal units.
 
     It has the fewest chunks per shard that keep within the loss of the certified bound, or the best
     number found.
     """
-    return find_in_normal_units(problem, settings, list_in_normal_units)
-
-
-def list_in_normal_units(problem: Problem, settings: ScheduleSettings) -> FoundSchedule:
-    """Find a schedule for a problem in normal units."""
     if settings.robust is not None:
         return _find_robust(problem, settings, settings.robust)
-    flow = bounding_flow(problem, settings.solve.sharing(SOLVING_SHARE))
+    flow = bounding_flow(problem, settings.solve.sharing())
     if flow.status is Status.INTERRUPTED:
         raise KeyboardInterrupt
     best: Ordered | None = None
@@ -146,11 +130,10 @@ def _find_robust(
     problem: Problem, settings: ScheduleSettings, names: tuple[str, ...]
 ) -> FoundSchedule:
     """Return a template whose chunks are spread as robust routes are."""
-    routing = RouteSettings(robust=names, solve=settings.solve.sharing(SOLVING_SHARE))
+    routing = RouteSettings(robust=names, solve=settings.solve.sharing())
     routes = route(problem, "robust", routing)
-    placed = place_routes(
-        routes, settings.chunks or min(ROBUST_CHUNKS, settings.max_chunks or ROBUST_CHUNKS)
-    )
+    most = settings.max_chunks or USUAL_MOST_CHUNKS
+    placed = place_routes(routes, settings.chunks or min(USUAL_MOST_CHUNKS, most))
     schedule = best_order(list(orders_of(placed, settings)), settings).write(
         routes.certificate, routes.time
     )
@@ -164,7 +147,7 @@ def bounding_flow(problem: Problem, solving: SolveSettings) -> Flow:
     variables = len(problem.sources) * problem.topology.links
     if variables <= sizes.FIRST_ORDER_VARIABLES:
         return solve_sources(problem, solving)
-    return solve_master(problem, replace(solving, gap=max(solving.gap, COARSE_LIST_GAP)))
+    return solve_master(problem, replace(solving, gap=max(solving.gap, COARSE_GAP)))
 
 
 def choices(problem: Problem, bound: float, settings: ScheduleSettings) -> list[int]:
@@ -188,7 +171,8 @@ def numbers_of(problem: Problem, most: int | None) -> list[int]:
     if not every:
         powers = (min(2**each, up_to) for each in range(up_to.bit_length() + 1))
         every = [min(largest, per_shard(problem, each)) for each in powers]
-    finer = (per_shard(problem, each) for each in FINER_LISTS if most is None)
+    doubling = (2**power for power in range(MOST_IN_ROUNDS.bit_length()))
+    finer = (per_shard(problem, each) for each in doubling if most is None)
     few = [each for each in finer if _chunks(problem, each) <= FEW_CHUNKS]
     first, *others = sorted({*every, *few})
     return [first, *(each for each in others if _chunks(problem, each) <= MOST_TRIED)]

@@ -14,6 +14,7 @@ Rounding is thus an optimisation, and what it costs is known: the time over the 
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.sparse import csc_array
@@ -34,17 +35,29 @@ from alltoall.schedules.timed_chunks import Rounded, TimedChunks, capacity_unit
 from alltoall.schedules.timestepped import TimedFlow, useful_variables
 from alltoall.settings import SolveSettings
 
-CHEAP_TRIES, DEAR_TRIES = 4, 2
-"""Orders of the chunks that are tried, each from its own seed: where it is cheap, where not."""
 
-TOTALS_TRIED = 12
-"""Total durations tried for one number of chunks."""
+@dataclass(frozen=True)
+class RoundingParams:
+    """How hard whole chunks are looked for; benchmarks/chunk_schedules.py measures it.
 
-LEAST_SLACK = 1e-3
-"""The slack over the fractional durations below which chunks of all sizes are not squeezed."""
+    Attributes:
+        cheap_tries: orders of the chunks that are tried, each from its own seed, where it is cheap.
+        dear_tries: the same where it is not.
+        totals: total durations tried for one number of chunks.
+        least_slack: slack over the fractional durations below which chunks are not squeezed.
+        squeezes: how often the slack is narrowed down.
 
-SQUEEZES = 6
-"""How often the slack is narrowed down."""
+    """
+
+    cheap_tries: int = 4
+    dear_tries: int = 2
+    totals: int = 12
+    least_slack: float = 1e-3
+    squeezes: int = 6
+
+
+ROUNDING = RoundingParams()
+"""What suits most schedules."""
 
 
 def round_flow(
@@ -65,10 +78,12 @@ def round_flow(
     # A handful of totals spread over the range does, where there are many.
     totals = list(
         dict.fromkeys(
-            np.linspace(least, largest, min(largest - least + 1, TOTALS_TRIED)).astype(int).tolist()
+            np.linspace(least, largest, min(largest - least + 1, ROUNDING.totals))
+            .astype(int)
+            .tolist()
         )
     )
-    tries = CHEAP_TRIES if timed.cheap else DEAR_TRIES
+    tries = ROUNDING.cheap_tries if timed.cheap else ROUNDING.dear_tries
 
     def attempt(total: int) -> Rounded | None:
         for budgets, guide in _budgets(flow, chunks_per_shard, total, refine, settings):
@@ -101,8 +116,8 @@ def squeezed(
     timed = TimedChunks(flow, chunks_per_shard, settings)
     unit = chunks_per_shard * capacity_unit(flow)
     best = timed.route(np.full(flow.expansion.steps, np.inf), flow.volumes, late=never)
-    low, high = LEAST_SLACK, best.loss
-    for _ in range(SQUEEZES):
+    low, high = ROUNDING.least_slack, best.loss
+    for _ in range(ROUNDING.squeezes):
         if best.within(most_loss) or high <= low or settings.out_of_time():
             break
         slack = float(np.sqrt(low * high))

@@ -1,10 +1,11 @@
-"""The ways to a schedule, ours and the baseline, behind one signature in one dict."""
+"""The methods to a schedule, ours and the baseline, behind one signature in one dict."""
 
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 
 from alltoall.check.limits import check_limits, missed_goals
+from alltoall.check.schedule import check_schedule
 from alltoall.errors import UsageError
 from alltoall.flows import sizes, solve
 from alltoall.flows.matching import require_same_network
@@ -13,27 +14,27 @@ from alltoall.ir.files.artefacts import read_as
 from alltoall.ir.flow import Status
 from alltoall.ir.problem import Problem
 from alltoall.ir.schedule import Schedule
-from alltoall.schedules.by_list import find_by_list, list_in_normal_units
+from alltoall.ir.units import Units, normal_units, shard_unit
+from alltoall.schedules.by_list import find_by_list
+from alltoall.schedules.found import FoundSchedule
 from alltoall.schedules.renew import refuse_with_last, renew_schedule
 from alltoall.schedules.sccl import synthesise
-from alltoall.schedules.search import Finder, FoundSchedule, find_timestepped, proven_status
+from alltoall.schedules.search import Finder, find_timestepped
 from alltoall.schedules.steps import least_steps
 from alltoall.schedules.tradeoff import find_cheapest
 from alltoall.settings import ScheduleSettings
 
-AUTO = "auto"
-"""The method that takes another by the size of the problem."""
-
 
 def find_schedule(
     problem: Problem,
-    method: str = AUTO,
+    method: str = "auto",
     settings: ScheduleSettings | None = None,
     last: Schedule | str | PathLike[str] | None = None,
 ) -> FoundSchedule:
     """Return a checked schedule by a method, with all that was learnt on the way to it.
 
-    With the last schedule, of a problem a little different, it is that which is renewed.
+    The search is in normal units. With the last schedule, of a problem a little different, it is
+    that which is renewed; it keeps its chunks per shard.
 
     >>> import alltoall
     >>> problem = alltoall.Problem.all_to_all(alltoall.build("bipartite:4x4"))
@@ -43,24 +44,75 @@ def find_schedule(
     """
     require_method(method)
     settings = (settings or ScheduleSettings()).begin()
-    if settings.robust is not None and method not in (AUTO, "list"):
-        raise UsageError(f"a robust schedule by {method}; expected the method list, or auto")
-    if last is None:
-        found = METHODS[method](problem, settings)
-    else:
+    _refuse(method, settings)
+    asked = settings
+    if last is not None:
         refuse_with_last(method, settings)
         before = last if isinstance(last, Schedule) else read_as(Path(last), Schedule)
         require_same_network(before.problem.topology, problem.topology)
-        found = renew_schedule(problem, before, settings)
+        asked = replace(settings, chunks=before.chunks_per_shard)
+    # Numbers of chunks refer to a shard of size 1, unless none is given.
+    searched = asked.chunks is None and method != "sccl"
+    units = normal_units(problem, shard_unit(problem) if searched else 1.0)
+    costs = (settings.latency / units.time, settings.operation_cost / units.time)
+    asked = replace(asked, latency=costs[0], operation_cost=costs[1])
+    if last is None:
+        found = METHODS[method](units.problem, asked)
+    else:
+        found = renew_schedule(units.problem, before, asked)
+    found = _in_own_units(found, units)
     check_limits(found.schedule, vars(settings))
-    notes = missed_goals(found.schedule, vars(settings))
-    return replace(found, status=found.status.unless(settings.solve.stopped()), notes=notes)
+    return replace(
+        found,
+        status=_proven_status(found, settings).unless(settings.solve.stopped()),
+        notes=missed_goals(found.schedule, vars(settings)),
+    )
 
 
 def require_method(method: str) -> None:
     """Raise unless there is a method of this name."""
     if method not in METHODS:
         raise UsageError(f"unknown method {method!r}; expected one of {', '.join(METHODS)}")
+
+
+def _refuse(method: str, settings: ScheduleSettings) -> None:
+    """Refuse what a method cannot do."""
+    if settings.robust is not None and method not in ("auto", "list"):
+        raise UsageError(f"a robust schedule by {method}; expected the method list, or auto")
+    reasons = {"sccl": "which takes the least steps", "list": "which sends what waits"}
+    if settings.operation_cost and method in reasons:
+        raise UsageError(
+            f"operation cost {settings.operation_cost:g} with method {method}, {reasons[method]}; "
+            "expected method tsmcf"
+        )
+    if settings.max_chunks is not None and method == "sccl":
+        raise UsageError("most chunks with method sccl, which searches no numbers; give chunks")
+
+
+def _in_own_units(found: FoundSchedule, units: Units) -> FoundSchedule:
+    """Return what was found in the problem's own units.
+
+    Losses are by the chunks of a shard of size 1; lists count those of the largest shard.
+    """
+    shard = units.demand if found.schedule.method == "tsmcf" else 1.0
+    return replace(
+        found,
+        schedule=units.restored(found.schedule),
+        curve={chunks / shard: loss for chunks, loss in found.curve.items()},
+        floor={chunks / shard: loss for chunks, loss in found.floor.items()},
+        fractional_bound=found.fractional_bound * units.time,
+        tradeoff=tuple(
+            replace(each, time=each.time * units.time, total=each.total * units.time)
+            for each in found.tradeoff
+        ),
+    )
+
+
+def _proven_status(found: FoundSchedule, settings: ScheduleSettings) -> Status:
+    """Check a schedule; return what the check proves, or else how the search ended."""
+    gap = check_schedule(found.schedule).gap
+    otherwise = Status.TIME_LIMIT if settings.solve.out_of_time() else found.status
+    return Status.of_gap(gap, settings.solve.gap, otherwise)
 
 
 def find_by_size(problem: Problem, settings: ScheduleSettings) -> FoundSchedule:
@@ -70,11 +122,11 @@ def find_by_size(problem: Problem, settings: ScheduleSettings) -> FoundSchedule:
     small program leaves much to the bound, a list is tried too, and the better of both is taken.
     """
     if settings.operation_cost:
-        return timestepped(problem, settings)
+        return find_cheapest(problem, settings)
     if settings.robust is not None or is_listed(problem, settings):
-        return listed(problem, settings)
+        return find_by_list(problem, settings)
     asked = settings.steps is not None or settings.chunks is not None
-    return find_timestepped(problem, settings, None if asked else list_in_normal_units)
+    return find_timestepped(problem, settings, None if asked else find_by_list)
 
 
 def is_listed(problem: Problem, settings: ScheduleSettings) -> bool:
@@ -88,30 +140,12 @@ def is_listed(problem: Problem, settings: ScheduleSettings) -> bool:
 
 
 def synthesised(problem: Problem, settings: ScheduleSettings) -> FoundSchedule:
-    """Return the schedule of the SCCL baseline, checked, with the certificate of the flow."""
-    _refuse_cost(settings, "sccl, which takes the least steps")
-    if settings.max_chunks is not None:
-        raise UsageError("most chunks with method sccl, which searches no numbers; give chunks")
+    """Return the schedule of the SCCL baseline, with the certificate of the flow."""
     schedule = synthesise(problem, settings.chunks or 1, settings.steps, settings=settings.solve)
     certificate = solve(problem, "grouped", settings.solve).certificate
     schedule = replace(schedule, certificate=certificate)
-    status = proven_status(schedule, Status.GAP_NOT_REACHED, settings.solve)
     curve: dict[float, float] = {schedule.chunks_per_shard: schedule.loss}
-    return FoundSchedule(schedule, curve, {}, status, certificate.bound)
-
-
-def listed(problem: Problem, settings: ScheduleSettings) -> FoundSchedule:
-    """Return the schedule of routes that are served by a list."""
-    _refuse_cost(settings, "list, which sends what waits")
-    return find_by_list(problem, settings)
-
-
-def _refuse_cost(settings: ScheduleSettings, method: str) -> None:
-    if settings.operation_cost:
-        raise UsageError(
-            f"operation cost {settings.operation_cost:g} with method {method}; expected method "
-            "tsmcf"
-        )
+    return FoundSchedule(schedule, curve, {}, Status.GAP_NOT_REACHED, certificate.bound)
 
 
 def timestepped(problem: Problem, settings: ScheduleSettings) -> FoundSchedule:
@@ -121,9 +155,9 @@ def timestepped(problem: Problem, settings: ScheduleSettings) -> FoundSchedule:
 
 
 METHODS: dict[str, Finder] = {
-    AUTO: find_by_size,
+    "auto": find_by_size,
     "tsmcf": timestepped,
-    "list": listed,
+    "list": find_by_list,
     "sccl": synthesised,
 }
 """All methods by name."""

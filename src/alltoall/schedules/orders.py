@@ -16,18 +16,12 @@ from alltoall.ir.arrays import Floats, Ints
 from alltoall.ir.certificate import Certificate
 from alltoall.ir.schedule import Schedule
 from alltoall.lp.settings import never
-from alltoall.schedules.placed import METHOD, Placed
+from alltoall.schedules.placed import Placed
 from alltoall.schedules.serve import Served, Ways, serve, ways_of
 from alltoall.settings import Late, ScheduleSettings
 
-QUOTAS = (1, 2, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
-"""Parts of the paths' time that steps are to take, in turn, as far as more steps may pay."""
-
-FEW_QUOTAS = (8, 16)
-"""Quotas that are mostly without loss."""
-
-MANY_CHUNKS = 100_000
-"""Chunks from which on only the quotas of `FEW_QUOTAS` are tried, unless steps cost something."""
+MOST_PARTS = 128
+"""The shortest steps take this part of the paths' time; parts double from 1 up to this."""
 
 SHORTEST_STEP = 0.125
 """The share of a quota below which a step is not cut short, though a link may run dry in it."""
@@ -82,7 +76,7 @@ class Ordered:
         return self.time + latency * self.steps
 
     def write(
-        self, certificate: Certificate, fractional_time: float, method: str = METHOD
+        self, certificate: Certificate, fractional_time: float, method: str = "list"
     ) -> Schedule:
         """Write chunks on their ways as the sends of each step."""
         placed, chunk = self.placed, self.placed.paths.path_of_link
@@ -121,10 +115,11 @@ def orders_of(placed: Placed, settings: ScheduleSettings, every: bool = False) -
     """
     least, latency = placed.time, settings.latency
     fewest = [(1, 1.0)] if every or settings.steps is not None else []
-    many = len(placed.size) > MANY_CHUNKS and not fewest and latency == 0
+    doubling = (2**power for power in range(MOST_PARTS.bit_length()))
+    # Fewer steps are taken for this share of the time, so less is not worth more steps.
+    near = 1e-9 if every else settings.step_tolerance
     best, late = np.inf, never
-    quotas = [*fewest, *((each, SHORTEST_STEP) for each in (FEW_QUOTAS if many else QUOTAS))]
-    for parts, shortest in quotas:
+    for parts, shortest in (*fewest, *((each, SHORTEST_STEP) for each in doubling)):
         found = order_by_list(placed, least / parts, shortest, late)
         if found is None:
             return
@@ -132,7 +127,7 @@ def orders_of(placed: Placed, settings: ScheduleSettings, every: bool = False) -
         yield found
         late = settings.solve.out_of_time
         best = min(best, found.cost(latency))
-        none_left = least + latency * found.steps >= best * (1 - 1e-9)
+        none_left = least + latency * found.steps >= best / (1 + near)
         if found.steps > (settings.steps or found.steps) or none_left:
             return
 

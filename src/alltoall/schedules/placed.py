@@ -21,9 +21,6 @@ from alltoall.schedules.chunk_numbers import mean_shard
 from alltoall.schedules.timed_chunks import MOST_SCHEDULE_CHUNKS
 from alltoall.settings import RouteSettings, SolveSettings
 
-METHOD = "list"
-"""The name, among the methods, of what orders chunks on their paths; its answers carry it."""
-
 NEGOTIATED = 2_000
 """Chunks up to which paths are negotiated; with more of them, cutting finer gains as much."""
 
@@ -51,7 +48,7 @@ def place_chunks(flow: Flow, per_shard: int, solving: SolveSettings) -> Placed:
     return place_all(
         flow.problem,
         per_shard,
-        lambda cut: spread_chunks(flow, per_shard, cut, settings, METHOD, NEGOTIATED),
+        lambda cut: spread_chunks(flow, per_shard, cut, settings, "list", NEGOTIATED),
     )
 
 

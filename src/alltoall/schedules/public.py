@@ -7,7 +7,7 @@ from alltoall.ir.answer import made_now
 from alltoall.ir.routes import Routes
 from alltoall.ir.schedule import Schedule
 from alltoall.lp.settings import never, silent
-from alltoall.schedules.methods import AUTO, find_schedule
+from alltoall.schedules.methods import find_schedule
 from alltoall.schedules.resolve import resolved_routes, resolved_schedule, warm_up
 from alltoall.schedules.sweep import Sweep, sweep_schedules
 from alltoall.settings import STEP_TOLERANCE, ScheduleSettings, SolveSettings, cores
@@ -31,7 +31,7 @@ def schedule(
     jobs: GivenJobs = None,
     background: GivenBackground = None,
     host_bandwidth: float | None = None,
-    method: str = AUTO,
+    method: str = "auto",
     steps: int | None = None,
     latency: float = 0.0,
     step_tolerance: float = STEP_TOLERANCE,
@@ -182,7 +182,7 @@ def sweep(
     demand: GivenDemand = None,
     groups: GivenGroups = None,
     host_bandwidth: float | None = None,
-    method: str = AUTO,
+    method: str = "auto",
     settings: ScheduleSettings | None = None,
 ) -> Sweep:
     """Return what steps and chunks cost: time against steps, and loss against chunks.

@@ -7,8 +7,6 @@ and the lengths of its certificate are used, its steps are not: one chunk that g
 others.
 """
 
-from dataclasses import replace
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -21,18 +19,15 @@ from alltoall.ir.routes import Routes
 from alltoall.ir.schedule import Schedule
 from alltoall.routes.renew import renew_routes
 from alltoall.schedules.by_list import orders
-from alltoall.schedules.placed import METHOD, place_routes
-from alltoall.schedules.search import FoundSchedule, find_in_normal_units
+from alltoall.schedules.found import FoundSchedule
+from alltoall.schedules.placed import place_routes
 from alltoall.settings import ScheduleSettings
-
-RENEWING_SHARE = 0.7
-"""The share of the time left that is for the routes; an order takes little."""
 
 
 def refuse_with_last(method: str, settings: ScheduleSettings) -> None:
     """Refuse what means nothing to a schedule that begins with the last one."""
     asked = {
-        f"--method {method}": method not in ("auto", METHOD),
+        f"--method {method}": method not in ("auto", "list"),
         "--robust": settings.robust is not None,
         "--operation-cost": settings.operation_cost > 0,
         "--chunks": settings.chunks is not None,
@@ -41,20 +36,14 @@ def refuse_with_last(method: str, settings: ScheduleSettings) -> None:
     for words in (each for each, given in asked.items() if given):
         raise UsageError(
             f"{words} with a schedule to begin with (--from, last=), which keeps its chunks and is "
-            f"put in order by the method {METHOD}; leave it out, or schedule what is left anew"
+            "put in order by the method list; leave it out, or schedule what is left anew"
         )
 
 
 def renew_schedule(problem: Problem, last: Schedule, settings: ScheduleSettings) -> FoundSchedule:
-    """Return a checked schedule for a problem a little different from that of the last one."""
+    """Renew the routes of all chunks of the last schedule, and put these in order."""
     check_schedule(last)  # Only the sends of a correct one are paths.
-    fixed = replace(settings, chunks=last.chunks_per_shard)
-    return find_in_normal_units(problem, fixed, lambda normal, asked: _renewed(normal, last, asked))
-
-
-def _renewed(problem: Problem, last: Schedule, settings: ScheduleSettings) -> FoundSchedule:
-    """Renew the routes of all chunks, and put these in order, in normal units."""
-    found = renew_routes(problem, routes_of(last), settings.solve.sharing(RENEWING_SHARE))
+    found = renew_routes(problem, routes_of(last), settings.solve.sharing())
     routes = found.routes
     placed = place_routes(routes, last.chunks_per_shard)
     several = orders(placed, routes.bound, settings)

@@ -8,7 +8,7 @@ cut finer. Answers are routes or a schedule as any others, with their certificat
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
 
@@ -21,7 +21,7 @@ from alltoall.flows.first_order import raise_bound, search_from
 from alltoall.flows.groups import by_source
 from alltoall.flows.guess import Guess
 from alltoall.flows.program import whole_program
-from alltoall.ir.arrays import Floats
+from alltoall.ir.arrays import Floats, Ints, inner_index
 from alltoall.ir.certificate import Certificate
 from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes
@@ -30,43 +30,34 @@ from alltoall.ir.topology import Topology
 from alltoall.ir.units import normal_units, shard_unit
 from alltoall.placing.chunks import Chunks, Table
 from alltoall.placing.network import any_path, no_path
-from alltoall.placing.place import LAST_STEEPNESS
-from alltoall.placing.quick import place_quickly
+from alltoall.placing.place import LAST_STEEPNESS, PlacementParams, place
 from alltoall.routes.weights import routes_from_weights
-from alltoall.schedules.orders import order_by_list
+from alltoall.schedules.orders import orders_of
 from alltoall.schedules.placed import Placed, per_shard, place_all
-from alltoall.settings import SolveSettings
+from alltoall.settings import USUAL_MOST_CHUNKS, ScheduleSettings, SolveSettings
 
-FINENESS = 0.22
-"""The loss times the chunks of a shard of mean size, at first."""
 
-FINER = (1.0, 1.5, 2.0)
-"""How many times as many chunks and passes are tried, in turn, while the loss is too large."""
+@dataclass(frozen=True)
+class ResolveParams:
+    """How coarse quick answers are; benchmarks/resolve.py measures it.
 
-MOST_CHUNKS = 64
-"""Chunks of a shard of mean size at most."""
+    Attributes:
+        fineness: the loss times the chunks of a shard of mean size.
+        merged: chunks of a pair that move as one in the first rounds.
+        steepness: the loss times the last steepness of prices: a gap is about the inverse of that.
+        rounds: rounds of best responses times the root of the loss: 35 for two percent.
+        early: the share of these rounds in which chunks move as one.
+        proof: the share of the loss that the proof of the bound may take.
 
-PRICE_STEEPNESS = 6.0
-"""What the loss times the last steepness of the prices is: a gap is about the inverse of that."""
+    """
 
-PASSES = 5.0
-"""Passes of best responses over the inverse root of the loss: 35 for two percent."""
+    fineness: float = 0.22
+    merged: int = 4
+    steepness: float = 6.0
+    rounds: float = 5.0
+    early: float = 0.7
+    proof: float = 0.1
 
-TOGETHER = 4
-"""Chunks of a pair that move as one in the first passes, at most."""
-
-RESOLVED_QUOTAS = (12, 8)
-"""Parts of the paths' time that steps are to take, in turn: the first does mostly, and the second
-where few links are full."""
-
-PROOF_SHARE = 0.1
-"""The share of the loss asked for that the proof of the bound may take of it."""
-
-MOST_PASSES = 100
-"""Passes at most, however small the loss that is asked for."""
-
-METHOD = "resolve"
-"""Its name among the methods, which its answers carry."""
 
 Answer = TypeVar("Answer", Routes, Schedule)
 Draft = tuple[float, Callable[[Certificate], Answer]]
@@ -76,7 +67,7 @@ Draft = tuple[float, Callable[[Certificate], Answer]]
 def resolved_routes(problem: Problem, loss: float, settings: SolveSettings) -> Routes:
     """Return checked routes for a demand, quickly."""
     units = normal_units(problem)
-    routes = units.restored(_first_or_best(units.problem, loss, settings.begin(), _routes))
+    routes = units.restored(_first_or_best(units.problem, loss, settings, _routes))
     check_routes(routes)
     return routes
 
@@ -84,7 +75,7 @@ def resolved_routes(problem: Problem, loss: float, settings: SolveSettings) -> R
 def resolved_schedule(problem: Problem, loss: float, settings: SolveSettings) -> Schedule:
     """Return a checked schedule for a demand, quickly."""
     units = normal_units(problem, shard_unit(problem))
-    schedule = units.restored(_first_or_best(units.problem, loss, settings.begin(), _orders))
+    schedule = units.restored(_first_or_best(units.problem, loss, settings, _orders))
     check_schedule(schedule)
     return schedule
 
@@ -98,13 +89,13 @@ def _first_or_best(
     """Return the first answer within the loss, or the best."""
     if not 0 < loss < 1:
         raise UsageError(f"loss {loss:g}; expected a share above 0 and below 1")
+    params = ResolveParams()
     best: Draft[Answer] | None = None
     proof: Certificate | None = None
-    for finer in FINER:
-        placed, lengths = _place(problem, loss, finer)
+    for placed, lengths in _placements(problem, loss, params):
         for draft in drafts(placed):
             best = draft if best is None or draft[0] < best[0] else best
-            proof = proof or _prove(placed, lengths, draft[0], loss, settings)
+            proof = proof or _prove(placed, lengths, draft[0], loss, params, settings)
             wanted = (1 + loss) * proof.bound
             if best[0] <= wanted or settings.out_of_time():
                 return best[1](proof)
@@ -115,31 +106,66 @@ def _first_or_best(
     return best[1](proof)
 
 
-def _place(problem: Problem, loss: float, finer: float) -> tuple[Placed, Floats]:
-    """Put chunks on paths quickly; also return the lengths that this leads to."""
-    coarse = min(MOST_CHUNKS / max(FINER), max(1.0, FINENESS / loss))
-    rounds = min(MOST_PASSES, round(finer * PASSES / loss**0.5))
-    steepness = min(LAST_STEEPNESS, max(10.0, PRICE_STEEPNESS / loss))
-    lengths = np.empty(0)
+def _placements(
+    problem: Problem, loss: float, params: ResolveParams
+) -> Iterator[tuple[Placed, Floats]]:
+    """Yield chunks on paths, and the lengths that prices lead to; then those of finer chunks.
 
-    def spread(cut: Chunks) -> Table:
-        nonlocal lengths
-        found = place_quickly(any_path(problem.topology), cut, steepness, rounds, TOGETHER)
-        if found is None:
-            raise no_path(problem.topology)
-        lengths = found.lengths
-        return found.table
+    Prices are gentle at first, and one chunk hardly counts: so few large chunks are placed, and
+    all others start on their paths.
+    """
+    network = any_path(problem.topology)
+    chunks = min(4 * USUAL_MOST_CHUNKS, max(1.0, params.fineness / loss))
+    last = min(LAST_STEEPNESS, max(10.0, params.steepness / loss))
+    rounds = min(PlacementParams.rounds, round(params.rounds / loss**0.5))
+    early = round(params.early * rounds)
+    middle = PlacementParams.first * (last / PlacementParams.first) ** params.early
+    gentle = PlacementParams(last=middle, rounds=early, last_rounds=0)
+    steep = PlacementParams(middle, last, rounds - early, last_rounds=0)
+    start: Table | None = None
+    counts = np.zeros(0, dtype=np.int64)
+    for many, prices in ((chunks / params.merged, gentle), (chunks, steep), (2 * chunks, steep)):
+        lengths = np.empty(0)
 
-    return place_all(problem, per_shard(problem, round(coarse * finer)), spread), lengths
+        def spread(cut: Chunks, prices: PlacementParams = prices) -> Table:
+            nonlocal start, counts, lengths
+            before, counts = counts, _chunks_by_pair(cut)
+            first = None if start is None else start[_coarser(before, counts)]
+            found = place(network, cut, 0.0, prices, first)
+            if found is None:
+                raise no_path(problem.topology)
+            start, lengths = found.table, found.lengths
+            return start
+
+        placed = place_all(problem, per_shard(problem, round(many)), spread)
+        if prices is steep:
+            yield placed, lengths
+
+
+def _chunks_by_pair(chunks: Chunks) -> Ints:
+    """Return how many chunks each pair has, in their order."""
+    other = (np.diff(chunks.start) != 0) | (np.diff(chunks.end) != 0)
+    return np.diff(np.concatenate(([0], 1 + np.flatnonzero(other), [len(chunks.start)])))
+
+
+def _coarser(fewer: Ints, counts: Ints) -> Ints:
+    """Return for each chunk the one of fewer chunks of its pair that it is a part of."""
+    inner = inner_index(counts) * np.repeat(fewer, counts) // np.repeat(counts, counts)
+    return np.asarray(np.repeat(np.cumsum(fewer) - fewer, counts) + inner, dtype=np.int64)
 
 
 def _prove(
-    placed: Placed, lengths: Floats, time: float, loss: float, settings: SolveSettings
+    placed: Placed,
+    lengths: Floats,
+    time: float,
+    loss: float,
+    params: ResolveParams,
+    settings: SolveSettings,
 ) -> Certificate:
     """Prove that a time is within the loss, if it is, from the loads and prices of the paths."""
     program = whole_program(placed.problem, by_source(placed.problem))
     guess = Guess(program.volumes_of(placed.paths, placed.size), lengths / lengths.max())
-    settings = replace(settings, gap=max(settings.gap, PROOF_SHARE * loss))
+    settings = replace(settings, gap=max(settings.gap, params.proof * loss))
     return raise_bound(search_from(program, settings, guess), time / (1 + loss))
 
 
@@ -147,16 +173,14 @@ def _routes(placed: Placed) -> Iterator[Draft[Routes]]:
     paths, weight = placed.paths.merge_equal(placed.size)
     yield (
         placed.time,
-        lambda proof: routes_from_weights(placed.problem, paths, weight, proof, METHOD),
+        lambda proof: routes_from_weights(placed.problem, paths, weight, proof, "resolve"),
     )
 
 
 def _orders(placed: Placed) -> Iterator[Draft[Schedule]]:
     """Yield schedules of the chunks on their paths, of longer and shorter steps."""
-    for parts in RESOLVED_QUOTAS:
-        found = order_by_list(placed, placed.time / parts)
-        if found is not None:
-            yield found.time, partial(found.write, fractional_time=placed.time, method=METHOD)
+    for found in orders_of(placed, ScheduleSettings()):
+        yield found.time, partial(found.write, fractional_time=placed.time, method="resolve")
 
 
 def warm_up(topology: Topology) -> None:

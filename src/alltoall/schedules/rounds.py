@@ -30,9 +30,6 @@ from alltoall.schedules.steps import least_steps
 from alltoall.schedules.tighten import longest_send, within
 from alltoall.settings import Late
 
-CYCLE_ROUNDS = 100
-"""Rounds of negotiation for one number of steps: the busiest links have no room to spare."""
-
 FINER_WINDOW = 8
 """Windows are tried that are longer than the last by a step, or by one in so many of a period."""
 
@@ -88,7 +85,7 @@ def short_cycle(placed: Placed, late: Late) -> Cycle | None:
         work = len(placed.size) * placed.problem.topology.links * steps
         if work > sizes.TIGHTENED_WORK or late():
             return None
-        found = within(begin, durations, steps, late, CYCLE_ROUNDS)
+        found = within(begin, durations, steps, late)
         if found is not None:
             return Cycle(found, period)
     return None

@@ -57,7 +57,7 @@ def synthesise(
     """
     _check(problem, chunks)
     units = normal_units(problem, demand=1.0)
-    settings = (settings or SolveSettings()).begin()
+    settings = settings or SolveSettings()
     return units.restored(_synthesise(units.problem, chunks, steps, rounds, settings))
 
 

@@ -1,25 +1,15 @@
 """From a problem to a verified chunk schedule: how many steps, how many chunks."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 
-from alltoall.check.schedule import check_schedule
 from alltoall.flows import sizes
 from alltoall.flows.methods import solve_master
 from alltoall.flows.symmetry.translations import find_translations
 from alltoall.ir.flow import Flow, Status
 from alltoall.ir.problem import Problem
-from alltoall.ir.schedule import Schedule
-from alltoall.ir.summaries import in_order, summary_of
-from alltoall.ir.units import normal_units, shard_unit
-from alltoall.ir.words import beyond_rounding
-from alltoall.routes.judge import Judged
-from alltoall.routes.renew import Renewed
-from alltoall.schedules.choice import Choice
 from alltoall.schedules.chunk_numbers import (
     choices_of,
     floor_of,
@@ -29,6 +19,7 @@ from alltoall.schedules.chunk_numbers import (
     on_grid,
 )
 from alltoall.schedules.chunks import round_flow, schedule_from, squeezed
+from alltoall.schedules.found import FoundSchedule
 from alltoall.schedules.narrowed import narrowed
 from alltoall.schedules.steps import (
     best_flow,
@@ -41,9 +32,6 @@ from alltoall.schedules.steps import (
 from alltoall.schedules.timed_chunks import Rounded, rounding_work
 from alltoall.schedules.timestepped import COARSE_GAP, TimedFlow, is_large, written_out
 from alltoall.settings import ScheduleSettings, SolveSettings
-
-TIMESTEPPED = "tsmcf"
-"""The method whose schedules are those of the program in steps."""
 
 TIGHT_SHARE = 0.05
 """Share of pairs as far apart as any above which the least number of steps is a tight one."""
@@ -58,126 +46,29 @@ MOST_WAITS = 2.0
 """Steps over those of the longest path at most, where there is another way: a flow that needs more
 of them fills long ways, which takes ever more steps."""
 
-EVEN_LOSS = 1e-6
-"""What loading links evenly may cost."""
-
-MASTER_SHARE, STEPPING_SHARE = 0.3, 0.5
-"""Shares of the time left: for the plain flow, then for flows in steps; the rest is for chunks."""
-
-
-@dataclass(frozen=True, eq=False)
-class FoundSchedule:
-    """A schedule, and what was learnt about numbers of chunks on the way to it.
-
-    `curve` has the loss of every number of chunks that was tried to the end, `floor` the loss that
-    no schedule with so many chunks can be below, because durations are whole. `status` is that of
-    the schedule against the certified bound of any all-to-all; `fractional_bound` is what is proven
-    about the fractional schedules of as many steps. `tradeoff` is what else there was to choose
-    from where operations cost something, `robust` the losses of a template under demands that it
-    was not made with, `renewed` what the last schedule loses after a failure, and `notes` say
-    which goal was missed.
-    """
-
-    schedule: Schedule
-    curve: dict[float, float]
-    floor: dict[float, float]
-    status: Status
-    fractional_bound: float
-    tradeoff: tuple[Choice, ...] = ()
-    robust: Judged | None = None
-    renewed: Renewed | None = None
-    notes: tuple[str, ...] = ()
-
-    def summary(self) -> dict[str, Any]:
-        """Return everything that is worth printing, as plain values."""
-        found = summary_of(self.schedule)
-        found["notes"] += self.notes
-        found["fractional_bound"] = self.fractional_bound
-        found["loss_by_chunks"] = {
-            f"{each:g}": beyond_rounding(loss) for each, loss in self.curve.items()
-        }
-        found["least_loss_by_chunks"] = {f"{each:g}": loss for each, loss in self.floor.items()}
-        found["status"] = self.status.value
-        if self.tradeoff:
-            found["tradeoff"] = [each.summary() for each in self.tradeoff]
-        if self.robust is not None:
-            found["robust"] = self.robust.summary()
-        if self.renewed is not None:
-            found["last"] = self.renewed.losses()
-        return in_order(found)
-
-
 Finder = Callable[[Problem, ScheduleSettings], FoundSchedule]
-"""What finds a schedule."""
+"""A method: it finds a schedule for a problem in normal units."""
 
 
 def find_timestepped(
     problem: Problem, settings: ScheduleSettings, other: Finder | None = None
 ) -> FoundSchedule:
-    """Return a checked schedule as near to the fractional optimum as was asked for.
+    """Find a schedule as near to the fractional optimum as was asked for, in normal units.
 
     The numbers of chunks that divide the fractional time evenly are tried for a loss of nothing;
     failing that, the smallest number within the loss is taken, and failing that, the best found.
-    Where that leaves much to the bound, an `other` way is tried too, and the better of both taken.
+    Where that leaves much to the bound, the `other` method is tried too, and the better schedule
+    taken. That one goes first where the fractional schedule alone leaves so much; if it is no
+    slower than the fractional one, no whole chunks in as many steps are faster.
     """
-    find = _find if other is None else partial(_find_either, other=other)
-    return find_in_normal_units(problem, settings, find)
-
-
-def find_in_normal_units(
-    problem: Problem, settings: ScheduleSettings, find: Finder
-) -> FoundSchedule:
-    """Search in normal units, with the clock running; return what was found in the problem's own.
-
-    The schedule is checked, and its status is what the check proves.
-    """
-    settings = settings.begin()
-    units = normal_units(problem, demand_unit(problem, settings))
-    found = find(units.problem, replace(settings, latency=settings.latency / units.time))
-    schedule = units.restored(found.schedule)
-    return replace(
-        _by_shards(found, units.demand),
-        schedule=schedule,
-        status=proven_status(schedule, found.status, settings.solve),
-        fractional_bound=found.fractional_bound * units.time,
-    )
-
-
-def demand_unit(problem: Problem, settings: ScheduleSettings) -> float:
-    """Return the shard that numbers of chunks refer to; that of size 1 if a number is given."""
-    return shard_unit(problem) if settings.chunks is None else 1.0
-
-
-def _by_shards(found: FoundSchedule, unit: float) -> FoundSchedule:
-    """Return losses by the chunks of a shard of size 1; lists count those of the largest shard."""
-    if unit == 1.0 or found.schedule.method != TIMESTEPPED:
-        return found
-    curve, floor = (
-        {chunks / unit: loss for chunks, loss in losses.items()}
-        for losses in (found.curve, found.floor)
-    )
-    return replace(found, curve=curve, floor=floor)
-
-
-def proven_status(schedule: Schedule, otherwise: Status, settings: SolveSettings) -> Status:
-    """Check a schedule; return what the check proves, or else how the search ended."""
-    gap = check_schedule(schedule).gap
-    late = settings.out_of_time()
-    return Status.of_gap(gap, settings.gap, Status.TIME_LIMIT if late else otherwise)
-
-
-def _find(problem: Problem, settings: ScheduleSettings) -> FoundSchedule:
-    """Find a schedule for a problem in normal units."""
-    return _with_chunks(*_fractional(problem, settings), settings)
-
-
-def _find_either(problem: Problem, settings: ScheduleSettings, other: Finder) -> FoundSchedule:
-    """Find a schedule; where much is left to the bound, also by another way.
-
-    That goes first where the fractional schedule alone leaves so much, and if it is no slower than
-    that, no whole chunks in as many steps are faster.
-    """
-    master, flow = _fractional(problem, settings, MOST_WAITS)
+    master = solve_master(problem, _plain_settings(problem, settings.solve).sharing())
+    if master.status is Status.INTERRUPTED:
+        raise KeyboardInterrupt
+    stepping = replace(settings, solve=settings.solve.sharing())
+    most_waits = np.inf if other is None else MOST_WAITS
+    flow = _even_flow(master, stepping) or choose_flow(master, stepping, most_waits)
+    if other is None:
+        return _with_chunks(master, flow, settings)
     enough = master.bound * (1 + max(settings.loss, WORTH_ANOTHER))
     others = [other(problem, settings)] if flow.time > enough else []
     if others and _cost(others[0], settings) <= flow.time + settings.latency * flow.expansion.steps:
@@ -192,23 +83,11 @@ def _cost(found: FoundSchedule, settings: ScheduleSettings) -> float:
     return found.schedule.time + settings.latency * found.schedule.steps
 
 
-def _fractional(
-    problem: Problem, settings: ScheduleSettings, most_waits: float = np.inf
-) -> tuple[Flow, TimedFlow]:
-    """Return the plain flow, and the flow in steps."""
-    master = solve_master(problem, _plain_settings(problem, settings.solve).sharing(MASTER_SHARE))
-    if master.status is Status.INTERRUPTED:
-        raise KeyboardInterrupt
-    stepping = replace(settings, solve=settings.solve.sharing(STEPPING_SHARE))
-    even = _even_flow(master, stepping)
-    return master, even or choose_flow(master, stepping, most_waits)
-
-
 def _with_chunks(master: Flow, flow: TimedFlow, settings: ScheduleSettings) -> FoundSchedule:
     """Return a schedule of whole chunks for a flow in steps."""
     problem = master.problem
     rounded, curve = _search(flow, settings)
-    schedule = replace(schedule_from(rounded, master.certificate, TIMESTEPPED), problem=problem)
+    schedule = replace(schedule_from(rounded, master.certificate, "tsmcf"), problem=problem)
     if schedule.steps < flow.expansion.steps:
         fewer = flow_in_steps_of(schedule, flow, master, settings.solve)
         schedule = replace(schedule, fractional_time=fewer.time)
@@ -228,7 +107,7 @@ def _even_flow(master: Flow, settings: ScheduleSettings) -> TimedFlow | None:
     found = solve_master(narrow, _plain_settings(narrow, settings.solve))
     if found.status is Status.INTERRUPTED:
         raise KeyboardInterrupt
-    within = master.bound * (1 + EVEN_LOSS)
+    within = master.bound * (1 + max(settings.solve.gap, 1e-9))
     flow = choose_flow(found, settings) if found.time <= within else None
     return flow if flow is not None and flow.time <= within else None
 
@@ -329,7 +208,7 @@ def _round(
 
 def chunk_curve(flow: TimedFlow, choices: range, solving: SolveSettings) -> dict[int, float]:
     """Return the loss of each number of chunks, as far as time allows."""
-    flows, solving = _forms(flow), solving.begin()
+    flows = _forms(flow)
     curve: dict[int, float] = {}
     for chunks in choices:
         if curve and solving.out_of_time():

@@ -1,6 +1,5 @@
 """What steps and chunks cost: time against steps, and loss against chunks."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,7 +11,7 @@ from alltoall.ir.units import normal_units, shard_unit
 from alltoall.ir.words import beyond_rounding
 from alltoall.schedules.by_list import bounding_flow, numbers_of, orders
 from alltoall.schedules.chunk_numbers import most_chunks
-from alltoall.schedules.methods import AUTO, is_listed
+from alltoall.schedules.methods import is_listed
 from alltoall.schedules.orders import Ordered, cheaper, orders_of
 from alltoall.schedules.placed import place_chunks
 from alltoall.schedules.search import chunk_curve
@@ -48,16 +47,15 @@ class Sweep:
         }
 
 
-def sweep_schedules(problem: Problem, settings: ScheduleSettings, method: str = AUTO) -> Sweep:
+def sweep_schedules(problem: Problem, settings: ScheduleSettings, method: str = "auto") -> Sweep:
     """Return time against steps, and for the best number of steps, loss against chunks."""
     _require_swept(settings)
-    if method == AUTO:
+    if method == "auto":
         method = "list" if is_listed(problem, settings) else "tsmcf"
-    if method not in SWEEPS:
-        raise UsageError(
-            f"a sweep of the method {method}; expected one of {', '.join((AUTO, *SWEEPS))}"
-        )
-    return SWEEPS[method](problem, settings.begin())
+    if method not in ("tsmcf", "list"):
+        raise UsageError(f"a sweep of the method {method}; expected one of auto, tsmcf, list")
+    sweep = _sweep_lists if method == "list" else _sweep_timestepped
+    return sweep(problem, settings.begin())
 
 
 def _sweep_timestepped(problem: Problem, settings: ScheduleSettings) -> Sweep:
@@ -110,13 +108,6 @@ def _least_times(orders: list[Ordered]) -> dict[int, float]:
         if not least or each.time < min(least.values()) * (1 - 1e-9):
             least[each.steps] = each.time
     return least
-
-
-SWEEPS: dict[str, Callable[[Problem, ScheduleSettings], Sweep]] = {
-    "tsmcf": _sweep_timestepped,
-    "list": _sweep_lists,
-}
-"""The methods that have curves, by name."""
 
 
 def _require_swept(settings: ScheduleSettings) -> None:

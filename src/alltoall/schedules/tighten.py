@@ -69,9 +69,7 @@ def _with_fewer_steps(best: Ordered, bound: float, enough: float, late: Late) ->
     return best
 
 
-def within(
-    start: Ordered, durations: Floats, steps: int, late: Late, rounds: int = TIGHTENING_ROUNDS
-) -> Ordered | None:
+def within(start: Ordered, durations: Floats, steps: int, late: Late) -> Ordered | None:
     """Return an order of so many steps that take these durations at most, if one was found.
 
     Where there are fewer durations than steps, they come again and again, and steps that share one
@@ -90,7 +88,7 @@ def within(
         Chunks(*ends, placed.size),
         _timed_paths(start, expansion),
         budget,
-        rounds,
+        TIGHTENING_ROUNDS,
         0,
         late,
         grain=float(np.median(placed.size)),

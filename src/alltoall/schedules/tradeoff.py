@@ -27,11 +27,10 @@ from alltoall.ir.flow import Flow, Status
 from alltoall.ir.operations import operations_of
 from alltoall.ir.problem import Problem
 from alltoall.ir.schedule import Schedule
-from alltoall.ir.units import normal_units
-from alltoall.schedules.choice import Choice, worth_telling
 from alltoall.schedules.chunk_numbers import choices_of, floor_of
 from alltoall.schedules.chunks import schedule_from
-from alltoall.schedules.search import FoundSchedule, demand_unit, proven_status, whole_chunks
+from alltoall.schedules.found import Choice, FoundSchedule, worth_telling
+from alltoall.schedules.search import whole_chunks
 from alltoall.schedules.steps import flow_in_steps_of, flow_of_steps, timed_flows
 from alltoall.schedules.timed_chunks import rounding_work
 from alltoall.schedules.timestepped import TimedFlow
@@ -39,9 +38,6 @@ from alltoall.settings import ScheduleSettings
 
 PATIENCE = 2
 """Numbers of steps that may bring nothing before no more are tried with as many relays."""
-
-BETTER = 1e-9
-"""The share by which a schedule must cost less than another one to be better."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +84,7 @@ class Search:
         """Whether what costs so much at least is not better than the best, or time is up."""
         if self.best is None:
             return False
-        return bound >= self.best[0].total * (1 - BETTER) or self.settings.solve.out_of_time()
+        return bound >= self.best[0].total * (1 - 1e-9) or self.settings.solve.out_of_time()
 
     def add(self, schedule: Schedule, flow: TimedFlow) -> None:
         """Weigh a schedule of the whole problem."""
@@ -98,7 +94,7 @@ class Search:
         total = self._total(time, schedule.steps, most)
         choice = Choice(len(idle), schedule.steps, schedule.chunks_per_shard, most, time, total)
         self.choices.append(choice)
-        if self.best is None or total < self.best[0].total * (1 - BETTER):
+        if self.best is None or total < self.best[0].total * (1 - 1e-9):
             self.best = choice, schedule, flow
 
     def _total(self, time: float, steps: int, operations: int) -> float:
@@ -107,34 +103,26 @@ class Search:
 
 
 def find_cheapest(problem: Problem, settings: ScheduleSettings) -> FoundSchedule:
-    """Return the checked schedule of least cost, and what others that were found cost."""
-    settings = settings.begin()
-    units = normal_units(problem, demand_unit(problem, settings))
-    master = solve_master(units.problem, settings.solve)
+    """Find the schedule of least cost, and what others cost, for a problem in normal units."""
+    master = solve_master(problem, settings.solve)
     if master.status is Status.INTERRUPTED:
         raise KeyboardInterrupt
-    costs = (settings.latency / units.time, settings.operation_cost / units.time)
-    asked = replace(settings, latency=costs[0], operation_cost=costs[1])
-    search = Search(units.problem, asked, [])
+    search = Search(problem, settings, [])
     for part in _parts(master):
         _try_part(part, master, search)
     if search.best is None:  # only if no part is connected, and the whole is one of them
         raise TopologyError(f"{problem.topology.name}: no schedule was found")
     chosen, schedule, flow = search.best
     flow = flow_in_steps_of(schedule, flow, master, settings.solve)
-    schedule = units.restored(replace(schedule, fractional_time=flow.time))
+    schedule = replace(schedule, fractional_time=flow.time)
     proven = flow.bound if flow.expansion.problem is master.problem else 0.0
-    told = (
-        replace(each, time=each.time * units.time, total=each.total * units.time)
-        for each in worth_telling(search.choices, chosen)
-    )
     return FoundSchedule(
         schedule=schedule,
         curve={schedule.chunks_per_shard: schedule.loss},
         floor={},
-        status=proven_status(schedule, Status.GAP_NOT_REACHED, settings.solve),
-        fractional_bound=max(proven, master.bound) * units.time,
-        tradeoff=tuple(told),
+        status=Status.GAP_NOT_REACHED,
+        fractional_bound=max(proven, master.bound),
+        tradeoff=worth_telling(search.choices, chosen),
     )
 
 

@@ -17,6 +17,7 @@ from alltoall.runtime.launch import Place, RunSettings, run_ranks
 from alltoall.runtime.metered import Reading
 from alltoall.runtime.mpiexec import find_mpi
 from alltoall.runtime.needs import Runnable, demand_of
+from alltoall.runtime.parts import RankWork
 from alltoall.testbed.loads import device_bytes, differences, pair_bytes
 from alltoall.testbed.namespaces import Bed, Counted, counted, cut_since, down, remove_orphans, up
 from alltoall.testbed.ranks import KIND, device_variables, require_kind
@@ -26,16 +27,25 @@ THROUGH = ("mpi", "torch")
 """The runtimes whose ranks can be put on the nodes of a fabric."""
 
 
-@dataclass(frozen=True)
-class Work:
-    """What to run: the file that ranks read, what was read from it, and the bound of its demand.
+@dataclass(frozen=True, eq=False)
+class BedWork:
+    """What ranks of a fabric carry out, and the bound of its demand.
 
     `bound` is the least time that any all-to-all takes, in shards over capacity 1.
     """
 
-    path: Path
-    parts: Runnable
+    work: RankWork
     bound: float
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        return self.work.name
+
+    @property
+    def parts(self) -> Runnable:
+        """What each rank does."""
+        return self.work.parts
 
 
 @contextmanager
@@ -51,7 +61,7 @@ def temporary_bed(topology: Topology, bytes_per_second: float) -> Iterator[Bed]:
 
 
 def run_on_bed(
-    bed: Bed, work: Work, settings: RunSettings, through: str = "mpi", native: bool = True
+    bed: Bed, work: BedWork, settings: RunSettings, through: str = "mpi", native: bool = True
 ) -> BedReport:
     """Run on a fabric; raise if a byte is wrong, or another number crossed a link than should."""
     ranks = len(bed.plan.topology.terminals)
@@ -59,10 +69,10 @@ def run_on_bed(
         raise UsageError(f"no runtime {through!r} on a fabric; expected {' or '.join(THROUGH)}")
     if len(work.parts.ranks) != ranks:
         raise UsageError(
-            f"{work.path}: for {len(work.parts.ranks)} ranks, and {bed.plan.topology.name} has "
+            f"{work.name}: for {len(work.parts.ranks)} ranks, and {bed.plan.topology.name} has "
             f"{ranks} terminals; expected as many: name the fabric that it was made for"
         )
-    subject = f"the run of {work.path} on {bed.plan.topology.name}"
+    subject = f"the run of {work.name} on {bed.plan.topology.name}"
     before = counted(bed)
     ours = told(bed, work, settings, through, "ours", subject)
     after = counted(bed)
@@ -103,7 +113,7 @@ def run_on_bed(
 
 def told(
     bed: Bed,
-    work: Work,
+    work: BedWork,
     settings: RunSettings,
     through: str,
     way: str,
@@ -121,10 +131,10 @@ def told(
     # A schedule is for neighbours; a library knows none, and is given a network.
     variables = device_variables(scheduled=way == "ours")
     place = Place(tuple(bed.prefix()), variables, lambda: cut_since(bed) or watch())
-    return run_ranks(work.parts, work.path, through, settings, subject, place, way, gates)
+    return run_ranks(work.work, through, settings, subject, place, way, gates)
 
 
-def _wrong(bed: Bed, work: Work, reading: Reading) -> Iterator[str]:
+def _wrong(bed: Bed, work: BedWork, reading: Reading) -> Iterator[str]:
     """Yield the devices at ranks that have not sent, or received, what they should have."""
     plan = bed.plan
     seen: dict[tuple[int, str], int] = {}
@@ -143,7 +153,7 @@ def _wrong(bed: Bed, work: Work, reading: Reading) -> Iterator[str]:
 
 def sent_otherwise(
     bed: Bed,
-    runs: Sequence[tuple[Work, Reading]],
+    runs: Sequence[tuple[BedWork, Reading]],
     warmup: int,
     before: Counted,
     after: Counted,
@@ -160,14 +170,14 @@ def sent_otherwise(
     yield from differences(bed.plan, expected, sent, calls)
 
 
-def _expected(bed: Bed, work: Work, size: int) -> dict[tuple[int, str], int]:
+def _expected(bed: Bed, work: BedWork, size: int) -> dict[tuple[int, str], int]:
     """Return what should leave through each device in one all-to-all."""
     pairs = pair_bytes(work.parts, shards_of(demand_of(work.parts), size))
     return device_bytes(bed.plan, pairs, frozenset(bed.cut))
 
 
 def _row(
-    bed: Bed, work: Work, reading: Reading, native: Reading | None, ok: bool, drops: int
+    bed: Bed, work: BedWork, reading: Reading, native: Reading | None, ok: bool, drops: int
 ) -> BedRow:
     plan, demand = bed.plan, demand_of(work.parts)
     shard = shards_of(demand, reading.bytes)

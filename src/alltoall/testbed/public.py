@@ -1,9 +1,9 @@
 """What is behind `alltoall.run(..., on="testbed")`: a file and a fabric become a report."""
 
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from os import PathLike
 from pathlib import Path
 
 import numpy as np
@@ -16,15 +16,17 @@ from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes
 from alltoall.ir.schedule import Schedule
 from alltoall.ir.topology import Topology
-from alltoall.loading import load
+from alltoall.loading import LoweredText, opened
+from alltoall.lowering import parse_lowered
 from alltoall.lowering.tables.routed_file import RoutedFile, rebuild
 from alltoall.routes.phases import split_phases
 from alltoall.routes.public import route
-from alltoall.runtime.launch import RunSettings, work_of
+from alltoall.runtime.launch import RunSettings, require_runnable
 from alltoall.runtime.needs import demand_of, require_memory
+from alltoall.runtime.parts import rank_work
 from alltoall.schedules.public import schedule
 from alltoall.testbed.drill import drill
-from alltoall.testbed.launch import Work, run_on_bed, temporary_bed
+from alltoall.testbed.launch import BedWork, run_on_bed, temporary_bed
 from alltoall.testbed.loads import pair_bytes, require_paths
 from alltoall.testbed.namespaces import Bed, bed_called, require_testbed, reroute
 from alltoall.testbed.plan import merged
@@ -43,28 +45,43 @@ PHASE_LOSS = 0.05
 """What sending routes phase after phase may cost in time, by their loads."""
 
 
-def run_on_testbed(path: Path, run: RunSettings, asked: BedSettings) -> BedReport:
+Subject = Schedule | Routes | str | PathLike[str]
+"""What callers may run: an answer, or the path of any file that ranks or a fabric can take."""
+
+
+def run_on_testbed(given: Subject, run: RunSettings, asked: BedSettings) -> BedReport:
     """Run schedules, routes, or what they were lowered to, on a fabric of namespaces."""
-    subject = load(path)
+    name, subject, file = _opened(given)
     own = getattr(getattr(subject, "problem", None), "topology", None)
-    with bed_for(own, asked, str(path)) as bed:
+    with bed_for(own, asked, name) as bed:
         if isinstance(subject, RoutedFile):
             problem = subject.problem or Problem.all_to_all(bed.plan.topology)
             subject = rebuild(subject, problem, subject.certificate)
         if asked.cut is not None:
-            return _drilled(bed, subject, path, run, asked)
+            return _drilled(bed, subject, name, run, asked)
         if isinstance(subject, Routes):
-            return _run_routes(bed, subject, run, asked, str(path))
+            return _run_routes(bed, subject, run, asked, name)
         if isinstance(subject, Schedule):
-            return _run_schedule(bed, subject, path, run, asked)
-        verify(path)
-        parts = work_of(path, asked.through, None, run)
-        bound = solve(bed.plan.topology, demand=demand_of(parts)).bound
-        return run_on_bed(bed, Work(path, parts, bound), run, asked.through, asked.native)
+            return _run_schedule(bed, subject, name, run, asked)
+        work = rank_work(name, subject, file)
+        verify(work.parts)
+        require_runnable(work, asked.through, None, run)
+        bound = solve(bed.plan.topology, demand=demand_of(work.parts)).bound
+        return run_on_bed(bed, BedWork(work, bound), run, asked.through, asked.native)
 
 
-def share_testbed(paths: Sequence[Path], run: RunSettings, asked: BedSettings) -> SharedReport:
-    """Run saved schedules on one fabric, each alone and all at once, and one for all of them."""
+def _opened(given: Subject) -> tuple[str, object, bytes | None]:
+    """Return a name, what a caller gave or its file stands for, and the bytes of a program."""
+    if isinstance(given, Schedule | Routes):
+        return f"{type(given).__name__} of {given.problem.topology.name}", given, None
+    found = opened(Path(given))
+    if isinstance(found, LoweredText):
+        return str(given), parse_lowered(found.text, found.where)[1], found.text.encode()
+    return str(given), found, None
+
+
+def share_testbed(given: Sequence[Subject], run: RunSettings, asked: BedSettings) -> SharedReport:
+    """Run schedules on one fabric, each alone and all at once, and one for all of them."""
     if len(run.sizes) != 1:
         raise UsageError(
             f"{len(run.sizes)} sizes for jobs that share a fabric; expected one: name it (--bytes "
@@ -72,57 +89,52 @@ def share_testbed(paths: Sequence[Path], run: RunSettings, asked: BedSettings) -
         )
     if asked.cut is not None:
         raise UsageError("a cable to cut and jobs that share a fabric; expected one of the two")
-    answers = [_saved_schedule(path) for path in paths]
-    topology = answers[0].problem.topology
-    with (
-        bed_for(topology, asked, str(paths[0])) as bed,
-        tempfile.TemporaryDirectory(prefix="alltoall-") as folder,
-    ):
-        works = [
-            _work(bed, answer, path, run, asked)
-            for answer, path in zip(answers, paths, strict=True)
-        ]
+    answers = [_schedule_of(each) for each in given]
+    topology = answers[0][1].problem.topology
+    with bed_for(topology, asked, answers[0][0]) as bed:
+        works = [_work(bed, answer, name, run, asked) for name, answer in answers]
         require_memory([work.parts for work in works], run.sizes)
-        total = sum(answer.problem.demand.table() for answer in answers)
+        total = sum(answer.problem.demand.table() for _, answer in answers)
         joint = schedule(topology, demand=np.asarray(total))
-        path = Path(folder) / "joint.npz"
-        joint.save(path)
-        return share(bed, works, _work(bed, joint, path, run, asked), run, asked.through)
+        everything = _work(bed, joint, "the joint schedule", run, asked)
+        return share(bed, works, everything, run, asked.through)
 
 
-def _saved_schedule(path: Path) -> Schedule:
-    found = load(path)
+def _schedule_of(given: Subject) -> tuple[str, Schedule]:
+    """Return the name and the schedule of a job."""
+    name, found, _ = _opened(given)
     if not isinstance(found, Schedule):
         raise UsageError(
-            f"{path}: a {type(found).__name__} in the place of a job; expected a saved schedule "
+            f"{name}: a {type(found).__name__} in the place of a job; expected a saved schedule "
             "(alltoall schedule SPEC --group 0,1,2,3 -o FILE)"
         )
-    return found
+    return name, found
 
 
 def _run_schedule(
-    bed: Bed, answer: Schedule, path: Path, run: RunSettings, asked: BedSettings
+    bed: Bed, answer: Schedule, name: str, run: RunSettings, asked: BedSettings
 ) -> BedReport:
-    work = _work(bed, answer, path, run, asked)
+    work = _work(bed, answer, name, run, asked)
     return run_on_bed(bed, work, run, asked.through, asked.native)
 
 
-def _work(bed: Bed, answer: Schedule, path: Path, run: RunSettings, asked: BedSettings) -> Work:
+def _work(bed: Bed, answer: Schedule, name: str, run: RunSettings, asked: BedSettings) -> BedWork:
     """Return what ranks are to do; raise if that is not for this fabric."""
-    parts = work_of(path, asked.through, None, run)
-    require_same(bed, answer, str(path))
+    work = rank_work(name, answer)
+    require_runnable(work, asked.through, None, run)
+    require_same(bed, answer, name)
     unit = max(run.sizes)
-    pairs = pair_bytes(parts, shards_of(demand_of(parts), unit))
+    pairs = pair_bytes(work.parts, shards_of(demand_of(work.parts), unit))
     require_paths(bed, answer, pairs, unit)
-    return Work(path, parts, answer.bound)
+    return BedWork(work, answer.bound)
 
 
 def _drilled(
-    bed: Bed, subject: object, path: Path, run: RunSettings, asked: BedSettings
+    bed: Bed, subject: object, name: str, run: RunSettings, asked: BedSettings
 ) -> BedReport:
     """Cut a cable while a schedule, or routes, run; solve for what is left, and run that."""
     if not isinstance(subject, Schedule | Routes):
-        raise UsageError(f"{path}: cannot be made again without a cable; expected saved answers")
+        raise UsageError(f"{name}: cannot be made again without a cable; expected saved answers")
     topology = subject.problem.topology
     ends = topology.ends_of(asked.cut or "")
     left = remove_links(topology, [ends])
@@ -132,8 +144,8 @@ def _drilled(
 
     def first(bed: Bed) -> BedReport:
         if isinstance(subject, Routes):
-            return _run_routes(bed, subject, endless, quiet, str(path))
-        return _run_schedule(bed, subject, path, endless, quiet)
+            return _run_routes(bed, subject, endless, quiet, name)
+        return _run_schedule(bed, subject, name, endless, quiet)
 
     def solved() -> Callable[[Bed], BedReport]:
         problem = Problem(left, subject.problem.demand)
@@ -141,14 +153,7 @@ def _drilled(
             routes = route(problem)
             return lambda bed: _run_routes(bed, routes, run, quiet, "routes around the cut")
         found = schedule(problem)
-
-        def again(bed: Bed) -> BedReport:
-            with tempfile.TemporaryDirectory(prefix="alltoall-") as folder:
-                new = Path(folder) / "schedule.npz"
-                found.save(new)
-                return _run_schedule(bed, found, new, run, quiet)
-
-        return again
+        return lambda bed: _run_schedule(bed, found, "the schedule around the cut", run, quiet)
 
     return drill(bed, ends, moved, first, solved)
 

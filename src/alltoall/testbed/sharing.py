@@ -13,13 +13,13 @@ from typing import Any
 from alltoall.errors import VerificationError
 from alltoall.runtime.launch import RunSettings
 from alltoall.runtime.metered import Reading
-from alltoall.testbed.launch import Work, run_on_bed, sent_otherwise, told
+from alltoall.testbed.launch import BedWork, run_on_bed, sent_otherwise, told
 from alltoall.testbed.namespaces import Bed, counted
 from alltoall.testbed.report import SharedJob, SharedReport
 
 
 def share(
-    bed: Bed, works: Sequence[Work], joint: Work, settings: RunSettings, through: str
+    bed: Bed, works: Sequence[BedWork], joint: BedWork, settings: RunSettings, through: str
 ) -> SharedReport:
     """Run jobs of one size on a fabric, and what does the same as all of them; raise as for one."""
     alone = [run_on_bed(bed, work, settings, through, native=False) for work in works]
@@ -36,7 +36,7 @@ def share(
         raise VerificationError(_subject(bed, works), violations)
     jointly = run_on_bed(bed, joint, settings, through, native=False)
     jobs = tuple(
-        SharedJob(str(work.path), seconds, median(reading.seconds), len(reading.seconds))
+        SharedJob(work.name, seconds, median(reading.seconds), len(reading.seconds))
         for work, seconds, reading in zip(works, own, readings, strict=True)
     )
     together, after_all = max(job.together_seconds for job in jobs), jointly.rows[0].seconds
@@ -66,7 +66,7 @@ def share(
 
 
 def _together(
-    bed: Bed, works: Sequence[Work], times: Sequence[int], settings: RunSettings, through: str
+    bed: Bed, works: Sequence[BedWork], times: Sequence[int], settings: RunSettings, through: str
 ) -> list[Reading]:
     """Run jobs at once, each so many times; all end if one fails."""
     failed = Event()
@@ -97,6 +97,6 @@ def _together(
         return [Reading(**each.result()["readings"][0]) for each in jobs]
 
 
-def _subject(bed: Bed, works: Sequence[Work]) -> str:
-    names = ", ".join(str(work.path) for work in works)
+def _subject(bed: Bed, works: Sequence[BedWork]) -> str:
+    names = ", ".join(work.name for work in works)
     return f"the run of {names} together on {bed.plan.topology.name}"

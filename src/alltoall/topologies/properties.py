@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 import numpy as np
-from numba import njit
 
+from alltoall import core
 from alltoall.errors import TopologyError
 from alltoall.ir.arrays import Floats, Ints
 from alltoall.ir.topology import Topology
@@ -17,12 +17,9 @@ def hop_distances(topology: Topology, sources: Ints | None = None) -> Floats:
 
     Row i belongs to `sources[i]`; a node that cannot be reached is at distance infinity.
     """
-    # A copy, because numba compiles once more for read-only arrays.
-    starts = np.array(np.arange(topology.nodes) if sources is None else sources, dtype=np.int64)
-    first, successors = _adjacency(topology.nodes, topology.tail, topology.head)
-    distances = np.full((len(starts), topology.nodes), np.inf)
-    _search_all(first, successors, starts, distances)
-    return distances
+    starts = np.arange(topology.nodes) if sources is None else np.asarray(sources, dtype=np.int64)
+    graph = core.Graph(topology.nodes, topology.tail, topology.head)
+    return core.distances(graph, np.ones(topology.links), starts)
 
 
 def diameter(topology: Topology) -> int:
@@ -63,87 +60,32 @@ def girth(topology: Topology) -> int | None:
     pairs = np.unique(np.stack([topology.tail, topology.head], axis=1), axis=0)
     if topology.bidirectional and len(pairs) < topology.links:
         return 2
-    first, successors = _adjacency(topology.nodes, pairs[:, 0], pairs[:, 1])
-    search = _undirected_girth if topology.bidirectional else _directed_girth
-    length = int(search(first, successors))
-    return length if length <= topology.nodes else None
+    tail, head = pairs.T.copy()
+    find = _undirected_girth if topology.bidirectional else _directed_girth
+    nodes = np.arange(topology.nodes)
+    rows = max(1, _BLOCK // max(len(tail), topology.nodes))
+    parts = (nodes[begin : begin + rows] for begin in range(0, topology.nodes, rows))
+    shortest = min(find(hop_distances(topology, roots), roots, tail, head) for roots in parts)
+    return int(shortest) if np.isfinite(shortest) else None
 
 
-def _adjacency(nodes: int, tail: Ints, head: Ints) -> tuple[Ints, Ints]:
-    """Return where the successors of each node begin, and the successors."""
-    order = np.argsort(tail, kind="stable")
-    first = np.searchsorted(tail[order], np.arange(nodes + 1))
-    return first.astype(np.int64), head[order]
+def _directed_girth(distances: Floats, roots: Ints, tail: Ints, head: Ints) -> float:
+    """Return the length of a shortest directed cycle through one of the roots.
+
+    It is a path from the root, and a link that leads back.
+    """
+    back = np.isin(head, roots)
+    return float((distances[head[back] - roots[0], tail[back]] + 1).min(initial=np.inf))
 
 
-@njit(cache=True)
-def _search_all(first: Ints, successors: Ints, sources: Ints, distances: Floats) -> None:
-    """Fill row i of `distances`, infinity at first, by breadth-first search from `sources[i]`."""
-    queue = np.empty(distances.shape[1], dtype=np.int64)
-    for row, source in enumerate(sources):
-        reached = distances[row]
-        reached[source] = 0
-        queue[0] = source
-        length = 1
-        at = 0
-        while at < length:
-            node = queue[at]
-            at += 1
-            for other in successors[first[node] : first[node + 1]]:
-                if np.isinf(reached[other]):
-                    reached[other] = reached[node] + 1
-                    queue[length] = other
-                    length += 1
+def _undirected_girth(distances: Floats, _: Ints, tail: Ints, head: Ints) -> float:
+    """Return a length of closed walks: that of a shortest cycle, if it passes one of the roots.
 
-
-@njit(cache=True)
-def _directed_girth(first: Ints, successors: Ints) -> int:
-    """Return the length of a shortest directed cycle, or more than the number of nodes."""
-    nodes = len(first) - 1
-    best = nodes + 1
-    queue = np.empty(nodes, dtype=np.int64)
-    for root in range(nodes):
-        depth = np.full(nodes, -1)
-        depth[root] = 0
-        queue[0] = root
-        length = 1
-        at = 0
-        while at < length and depth[queue[at]] + 1 < best:
-            node = queue[at]
-            at += 1
-            for other in successors[first[node] : first[node + 1]]:
-                if other == root:
-                    best = depth[node] + 1
-                elif depth[other] < 0:
-                    depth[other] = depth[node] + 1
-                    queue[length] = other
-                    length += 1
-    return best
-
-
-@njit(cache=True)
-def _undirected_girth(first: Ints, successors: Ints) -> int:
-    """Return the length of a shortest cycle of a simple graph, or more than its nodes."""
-    nodes = len(first) - 1
-    best = nodes + 1
-    queue = np.empty(nodes, dtype=np.int64)
-    parent = np.empty(nodes, dtype=np.int64)
-    for root in range(nodes):
-        depth = np.full(nodes, -1)
-        depth[root] = 0
-        parent[root] = root
-        queue[0] = root
-        length = 1
-        at = 0
-        while at < length and 2 * depth[queue[at]] + 1 < best:
-            node = queue[at]
-            at += 1
-            for other in successors[first[node] : first[node + 1]]:
-                if depth[other] < 0:
-                    depth[other] = depth[node] + 1
-                    parent[other] = node
-                    queue[length] = other
-                    length += 1
-                elif other != parent[node]:
-                    best = min(best, depth[node] + depth[other] + 1)
-    return best
+    Two shortest paths of equal length end at the same edge, or two different ones at a node.
+    """
+    near, far = distances[:, tail], distances[:, head]
+    odd = np.where(near == far, 2 * near + 1, np.inf).min(initial=np.inf)
+    row, link = np.nonzero(near + 1 == far)
+    nodes = distances.shape[1]
+    ways = np.bincount(row * nodes + head[link], minlength=distances.size)
+    return float(min(odd, 2 * distances.ravel()[ways > 1].min(initial=np.inf)))

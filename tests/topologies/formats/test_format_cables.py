@@ -4,7 +4,7 @@ import random
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from alltoall.errors import FormatError
@@ -44,7 +44,6 @@ def networks(draw: st.DrawFn) -> Edges:
 
 
 @given(edges=networks(), seed=st.integers(0, 9), data=st.data())
-@settings(max_examples=60, deadline=None)
 def test_a_cable_from_both_ends_never_counts_twice(
     edges: Edges, seed: int, data: st.DataObject
 ) -> None:
@@ -65,7 +64,6 @@ def test_a_cable_from_both_ends_never_counts_twice(
 
 
 @given(edges=networks(), seed=st.integers(0, 9), extra=st.integers(0, 8))
-@settings(max_examples=60, deadline=None)
 def test_ports_tell_one_cable_from_two(edges: Edges, seed: int, extra: int) -> None:
     """A cable from both ends counts once, and parallel cables in either order count twice."""
     cables = [*edges, *(pair[::-1] for pair in edges[:extra])]

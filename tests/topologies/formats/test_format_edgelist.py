@@ -5,7 +5,7 @@ import re
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from alltoall.errors import AlltoallError, FormatError
@@ -91,7 +91,6 @@ def test_malformed_lines_are_named(text: str, message: str) -> None:
 
 
 @given(digraphs())
-@settings(max_examples=100, deadline=None)
 def test_round_trip_is_exact(topology: Topology) -> None:
     """What is written is read back the same, isolated nodes and the name included."""
     found = read(edgelist.write(topology))
@@ -106,7 +105,6 @@ def test_names_cannot_inject_lines() -> None:
 
 
 @given(st.text(alphabet="01 2\n#-.edirctnos:x\t", max_size=60) | st.text(max_size=60))
-@settings(max_examples=200, deadline=None)
 def test_any_text_is_read_or_refused(text: str) -> None:
     """No text makes the reader fail in another way than by its own errors."""
     with contextlib.suppress(AlltoallError):

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import alltoall
@@ -119,7 +119,6 @@ def racks(draw: st.DrawFn) -> tuple[dict[str, Ports], list[tuple[int, int]]]:
 
 
 @given(racks(), st.sampled_from([as_json, as_json0]), st.sampled_from(["", ".lab.example"]))
-@settings(max_examples=60, deadline=None)
 def test_every_rack_is_read_back(rack: Any, written: Any, domain: str) -> None:
     """As many cables as there are, whether neighbours have their domain or not."""
     seen, cables = rack
@@ -187,7 +186,6 @@ def test_what_is_not_clear_is_refused(files: dict[str, str], message: str) -> No
 
 
 @given(st.data())
-@settings(max_examples=100, deadline=None)
 def test_damaged_files_are_read_or_refused(data: st.DataObject) -> None:
     """No damage makes the reader fail in another way than by its own errors."""
     text = data.draw(st.sampled_from([as_json, as_json0]))(TRIANGLE["a"], HUNDRED)

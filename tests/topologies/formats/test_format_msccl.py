@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
@@ -166,7 +166,6 @@ def simple_digraphs(draw: st.DrawFn) -> Topology:
 
 
 @given(simple_digraphs())
-@settings(max_examples=100, deadline=None)
 def test_round_trip_is_exact(topology: Topology) -> None:
     """Bandwidths survive bit by bit."""
     found = read(msccl_json.write(topology))
@@ -234,7 +233,6 @@ def best_over_hubs(links: Links, modelled: list[Arc], weights: list[float]) -> f
 
 
 @given(switched())
-@settings(max_examples=80, deadline=None)
 def test_hubs_carry_exactly_what_switches_allow(
     drawn: tuple[Links, list[Switch], list[float]],
 ) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import networkx as nx
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import alltoall
@@ -28,7 +28,6 @@ def multidigraphs(draw: st.DrawFn) -> Topology:
 
 
 @given(multidigraphs())
-@settings(max_examples=100, deadline=None)
 def test_networkx_round_trip_is_exact(topology: Topology) -> None:
     """Links come back in their order, whatever the order of the graph's adjacency."""
     graph = to_networkx(topology)
@@ -39,7 +38,6 @@ def test_networkx_round_trip_is_exact(topology: Topology) -> None:
 
 
 @given(multidigraphs())
-@settings(max_examples=60, deadline=None)
 def test_graphml_round_trip_is_exact(topology: Topology) -> None:
     """GraphML keeps order, capacities, terminals and the name."""
     found = graphml.read(graphml.write(topology), "g.graphml", "g")
@@ -221,7 +219,6 @@ def test_edges_that_networkx_would_merge_are_refused() -> None:
 
 
 @given(st.integers(0, len(GRAPHML)), st.integers(0, 20), st.text(max_size=5))
-@settings(max_examples=150, deadline=None)
 def test_damaged_graphml_is_read_or_refused(start: int, length: int, patch: str) -> None:
     """No damage makes the reader fail in another way than by its own errors."""
     text = GRAPHML[:start] + patch + GRAPHML[start + length :]

@@ -3,7 +3,7 @@
 import contextlib
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from alltoall.errors import AlltoallError, FormatError, TopologyError
@@ -93,7 +93,6 @@ def test_bad_matrices_are_refused(text: str, message: str) -> None:
 
 
 @given(st.integers(0, len(A100)), st.integers(0, 40), st.text(max_size=5))
-@settings(max_examples=150, deadline=None)
 def test_damaged_matrices_are_read_or_refused(start: int, length: int, patch: str) -> None:
     """No damage makes the reader fail in another way than by its own errors."""
     with contextlib.suppress(AlltoallError):

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import networkx as nx
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from alltoall.errors import FormatError
@@ -75,7 +75,6 @@ def test_rates_are_set_by_lines(run: Run, tmp_path: Path) -> None:
 
 
 @given(st.lists(st.tuples(*[st.integers(0, 1)] * 5), min_size=2, max_size=10))
-@settings(max_examples=60, deadline=None)
 def test_the_tree_shows_the_matrix(places: list[Place]) -> None:
     """Between two GPUs the highest switch is of the level that their cell says."""
     cells = cells_of(places)

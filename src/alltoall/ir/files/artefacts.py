@@ -174,9 +174,14 @@ def artefact_of(data: bytes, where: str) -> Artefact:
 
 def read_as(path: Path, kind: type[Kind]) -> Kind:
     """Read an artefact that must be of one kind."""
-    found = read_artefact(path)
+    return artefact_as(read_bytes(path), str(path), kind)
+
+
+def artefact_as(data: bytes, where: str, kind: type[Kind]) -> Kind:
+    """Build an artefact, which must be of one kind, from the bytes of a file."""
+    found = artefact_of(data, where)
     if not isinstance(found, kind):
-        raise FormatError(f"{path}: format is {format_name(found)!r}; expected {FORMATS[kind]!r}")
+        raise FormatError(f"{where}: format is {format_name(found)!r}; expected {FORMATS[kind]!r}")
     return found
 
 

@@ -1,14 +1,13 @@
-"""Deadlock freedom at scale: an order of all channels, and whole chunks that go forward in it.
+"""The search for an order of all channels, with whole chunks that go forward in it.
 
-The search begins with the best of a few orders (`seeds`), in which chunks are placed quickly, so
-that a time limit always finds an answer. Then the order and the routes answer each other, as in
-`search`, but without a linear program: channels are moved to where the shortest ways of all pairs
-gain most (`places`), then chunks spread over the ways forward (`forward`). Lengths are those that
-prove the unrestricted bound and, a little, what the fullest links cost the chunks. The best order
-seen is improved again, with other draws.
+It begins with the best of a few orders (`seeds`), in which chunks are placed quickly, so that a
+time limit always finds an answer. Then the order and the routes answer each other: channels are
+moved to where the shortest paths of all pairs gain most (`places`), then chunks spread over the
+paths forward. Lengths are those that prove the unrestricted bound and, a little, what the fullest
+links cost the chunks. The best order seen is improved again, with other draws.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -17,7 +16,6 @@ from alltoall.ir.arrays import Floats, Ints
 from alltoall.ir.certificate import Certificate
 from alltoall.ir.news import News
 from alltoall.ir.paths import Paths
-from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes
 from alltoall.placing.chunks import Chunks
 from alltoall.placing.place import Placement, PlacementParams, place
@@ -63,24 +61,11 @@ MOST_CHUNKS_AT_SCALE = 8
 """Chunks per shard at most."""
 
 
-def route_in_lanes(
-    problem: Problem, layers: int, certificate: Certificate, method: str, settings: RouteSettings
-) -> Routes | None:
-    """Return the fastest routes found in so many layers, None if no order connects all pairs.
-
-    The certificate proves the bound without layers; `layer_change` in the settings lets routes
-    change layer on the way.
-    """
-    search = _Search(Lanes(problem, layers, settings.layer_change), certificate, settings)
-    best = search.best()
-    return None if best is None else search.routes(best, method)
-
-
 @dataclass(frozen=True, eq=False)
-class _Tried:
-    """An order, chunks on their ways in it, and what both are worth: the less, the better.
+class TriedOrder:
+    """An order, chunks on paths forward in it, and what both are worth: the less, the better.
 
-    That is the time or, where some pairs have no way, the sum of distances.
+    That is the time or, where some pairs have no path, the sum of distances.
     """
 
     order: Ints
@@ -89,23 +74,42 @@ class _Tried:
 
 
 @dataclass(frozen=True, eq=False)
-class _Search:
-    """What a search knows: the lanes, what proves the unrestricted bound, and the settings."""
+class OrderSearch:
+    """A search for orders of lanes; the certificate proves the bound without layers."""
 
     lanes: Lanes
     certificate: Certificate
     settings: RouteSettings
 
-    def best(self) -> Placement | None:
-        """Return chunks on their ways in the best order found, None if none connects all pairs."""
-        solve, rng = self.settings.solve, np.random.default_rng(self.settings.seed)
-        proof = self._scaled(self.certificate.lengths)
+    def best_orders(self, starts: int = 1) -> list[TriedOrder]:
+        """Return the orders found from several starts, the best first.
+
+        Every other start is a random order, the others the best of the first orders.
+        """
+        solve, seed = self.settings.solve, self.settings.seed
         firsts = (self._try(each, QUICK_PASSES) for each in first_orders(self.lanes, solve))
-        best = min(firsts, key=lambda tried: tried.worth)
+        first = min(firsts, key=lambda tried: tried.worth)
+        found = [first]
+        for number in range(starts):
+            if self._is_good(min(found, key=lambda tried: tried.worth)) or solve.out_of_time():
+                break
+            rng = np.random.default_rng(seed + number)
+            begin = first
+            if number % 2 == 1:
+                begin = self._try(rng.permutation(len(first.order)), QUICK_PASSES)
+            found.append(self._improve_rounds(begin, rng))
+        return sorted(found, key=lambda tried: tried.worth)
+
+    def _is_good(self, tried: TriedOrder) -> bool:
+        return tried.worth[0] <= self._goal * (1 + 1e-9)
+
+    def _improve_rounds(self, best: TriedOrder, rng: np.random.Generator) -> TriedOrder:
+        """Return the best order found when order and routes answer each other."""
+        proof = self._scaled(self.certificate.lengths)
         prices, stale = [proof], 0
         for _ in range(ROUNDS):
-            good = best.worth[0] <= self._goal * (1 + 1e-9)
-            if good or stale == PATIENT_ROUNDS or solve.out_of_time():
+            late = self.settings.solve.out_of_time()
+            if self._is_good(best) or stale == PATIENT_ROUNDS or late:
                 break
             order = best.order.copy()
             lengths = (1 - PRICED) * proof + PRICED * np.mean(prices, axis=0)
@@ -115,9 +119,9 @@ class _Search:
                 prices.append(tried.placed.lengths)
             stale = 0 if tried.worth < best.worth else stale + 1
             best = tried if tried.worth <= best.worth else best
-        return best.placed
+        return best
 
-    def _try(self, order: Ints, passes: int) -> _Tried:
+    def _try(self, order: Ints, passes: int) -> TriedOrder:
         """Place all chunks on ways forward in an order."""
         late = self.settings.solve.out_of_time
         params = PlacementParams(rounds=passes, last_rounds=passes // 4)
@@ -125,9 +129,9 @@ class _Search:
         placed = place(network, Chunks(*self._cut()), self._goal, params, late=late)
         if placed is None:
             proof = self._scaled(self.certificate.lengths)
-            return _Tried(order, None, (np.inf, total_distance(order, *self._game(proof))))
+            return TriedOrder(order, None, (np.inf, total_distance(order, *self._game(proof))))
         self._report(placed)
-        return _Tried(order, placed, (placed.time, 0.0))
+        return TriedOrder(order, placed, (placed.time, 0.0))
 
     def _report(self, placed: Placement) -> None:
         above = placed.time / self.certificate.bound - 1
@@ -186,21 +190,29 @@ class _Search:
                 break
             before = after
 
-    def routes(self, placed: Placement, method: str) -> Routes:
-        """Return a route per distinct way, weighted by the chunks that take it."""
-        lanes, (source, destination, size) = self.lanes, self._cut()
-        ways = Paths.from_table(source, destination, placed.table)
-        ways, weight = ways.merge_equal(size)
-        uniform = lanes.problem.demand.uniform
-        return Routes(
-            problem=lanes.problem,
-            source=ways.source,
-            destination=ways.destination,
-            start=ways.start,
-            link=lanes.link[ways.link],
-            weight=weight,
-            certificate=self.certificate,
-            method=method,
-            denominator=self._chunks if uniform else None,
-            hop_layer=np.unique(lanes.layer[ways.link], return_inverse=True)[1],
-        )
+    def routes(self, tried: TriedOrder, method: str) -> Routes | None:
+        """Return a route per distinct path of channels, weighted by the chunks that take it."""
+        if tried.placed is None:
+            return None
+        source, destination, size = self._cut()
+        paths = Paths.from_table(source, destination, tried.placed.table)
+        uniform = self.lanes.problem.demand.uniform
+        routes = routes_of_channels(self.lanes, *paths.merge_equal(size), self.certificate, method)
+        return replace(routes, denominator=self._chunks if uniform else None)
+
+
+def routes_of_channels(
+    lanes: Lanes, paths: Paths, weight: Floats, certificate: Certificate, method: str
+) -> Routes:
+    """Return weighted paths of channels as routes; layers that none takes are not counted."""
+    return Routes(
+        problem=lanes.problem,
+        source=paths.source,
+        destination=paths.destination,
+        start=paths.start,
+        link=lanes.link[paths.link],
+        weight=weight,
+        certificate=certificate,
+        method=method,
+        hop_layer=np.unique(lanes.layer[paths.link], return_inverse=True)[1],
+    )

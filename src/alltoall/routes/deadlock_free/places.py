@@ -1,7 +1,7 @@
 """Better orders of channels: take one out, and put it back where the ways of all pairs gain most.
 
 How good an order is follows from link lengths: the sum over all pairs of demand times the shortest
-way forward, which no routes in this order can beat (`orders`). For a channel from u to v that is
+way forward, which no routes in this order can beat. For a channel from u to v that is
 taken out, the ways over it are made of a way to u in what comes before its place and a way from v
 in what comes after. The latest place before a channel out of v is as good as any earlier one that
 has the same channels after it, so there are no more places to weigh than v has channels out. One

@@ -12,15 +12,16 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from alltoall.ir.arrays import Ints
+from alltoall.ir.arrays import Floats, Ints
 from alltoall.ir.find_grid import grid_of
 from alltoall.ir.grid import Grid
 from alltoall.ir.paths import Paths
+from alltoall.ir.problem import Problem
+from alltoall.paths.shortest import shortest_distances
 from alltoall.placing.chunks import Chunks
 from alltoall.placing.network import any_path
 from alltoall.placing.quick import place_quickly
 from alltoall.routes.deadlock_free.lanes import Lanes
-from alltoall.routes.deadlock_free.orders import up_down_orders
 from alltoall.routes.dimension_order import dateline_order, dimension_orders
 from alltoall.routes.layers.dependencies import dependencies_of_paths
 from alltoall.routes.layers.orders import layer_orders
@@ -85,3 +86,24 @@ def _one_after_the_other(lanes: Lanes, orders: Ints) -> Ints:
     links = lanes.problem.topology.links
     layer = np.arange(lanes.layers)[:, None]
     return np.asarray((layer * links + np.resize(orders, (lanes.layers, links))).ravel())
+
+
+def up_down_orders(problem: Problem, layers: int) -> Ints:
+    """Return up*/down* orders from as many roots.
+
+    Links up, to a node nearer to the root, come before links down; each kind in the order in which
+    a route can take them. If every link has one back, all pairs are connected over the root. Roots
+    are those with the shortest distances to all others, in this order.
+    """
+    topology = problem.topology
+    every = np.arange(topology.nodes, dtype=np.int64)
+    distance = shortest_distances(topology, np.ones(topology.links), every)
+    roots = np.resize(np.argsort(distance.sum(axis=1), kind="stable"), layers)
+    return np.stack([_up_down(problem, distance[root]) for root in roots])
+
+
+def _up_down(problem: Problem, distance: Floats) -> Ints:
+    tail, head = problem.topology.tail, problem.topology.head
+    level = np.argsort(np.argsort(distance, kind="stable"))
+    up = level[head] < level[tail]
+    return np.lexsort((np.where(up, -level[tail], level[tail]), ~up)).astype(np.int64)

@@ -5,7 +5,7 @@ to the first, a node takes one that leads to where a way is known already. If ev
 back, up*/down* is such an order: towards a root first, then away from it. So there is always an
 answer, but its traffic crowds around the root.
 
-Better orders are those that `route_in_lanes` finds for routes of any kind in one layer. In the
+Better orders are those that `OrderSearch` finds for routes of any kind in one layer. In the
 tables of an order nodes then change their links one after the other (`routes.by_destination`), as
 long as the turns of all tables together close no cycle: the order itself may change on the way.
 Several orders are tried, each several times, and the best tables are returned.
@@ -23,8 +23,9 @@ from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes
 from alltoall.routes.baselines.tables import routes_from_tables
 from alltoall.routes.by_destination import Spreading, fabric_of
-from alltoall.routes.deadlock_free.at_scale import route_in_lanes
-from alltoall.routes.deadlock_free.orders import up_down_orders
+from alltoall.routes.deadlock_free.at_scale import OrderSearch
+from alltoall.routes.deadlock_free.lanes import Lanes
+from alltoall.routes.deadlock_free.seeds import up_down_orders
 from alltoall.routes.layers.dependencies import dependencies_of, link_orders
 from alltoall.routes.table_loops import tables_in_order
 from alltoall.settings import RouteSettings
@@ -87,7 +88,8 @@ def _starts(
     for attempt in range(_tries(problem)):
         solving = settings.solve.sharing(SEARCHING_SHARE)
         searching = replace(settings, seed=settings.seed + attempt, solve=solving)
-        routes = route_in_lanes(problem, 1, certificate, "", searching)
+        search = OrderSearch(Lanes(problem, 1, change=False), certificate, searching)
+        routes = search.routes(search.best_orders()[0], "")
         yield from () if routes is None else _of_routes(routes)
 
 

@@ -1,0 +1,38 @@
+"""How compiled loops run: on how many threads, and in blocks so short that Ctrl-C is heard."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from alltoall.settings import cores
+
+BLOCK_CELLS = 1 << 20
+"""Rows times links in one call of the core, about 50 ms of work."""
+
+LEAST_ROWS = 64
+"""Rows in one call at least: as many sources share the memory of their shortest-path trees."""
+
+_THREADS: ContextVar[int] = ContextVar("threads")
+
+
+def thread_count() -> int:
+    """Return how many threads compiled loops may use here: all cores, unless told otherwise."""
+    return _THREADS.get(cores())
+
+
+@contextmanager
+def using_threads(count: int) -> Iterator[int]:
+    """Let compiled loops use `count` threads, but no more than there are cores; yield how many."""
+    threads = max(1, min(count, cores()))
+    token = _THREADS.set(threads)
+    try:
+        yield threads
+    finally:
+        _THREADS.reset(token)
+
+
+def row_blocks(rows: int, links: int) -> Iterator[slice]:
+    """Yield slices of rows that are each worth one call of the core."""
+    size = max(LEAST_ROWS, BLOCK_CELLS // max(links, 1) // LEAST_ROWS * LEAST_ROWS)
+    for begin in range(0, rows, size):
+        yield slice(begin, min(begin + size, rows))
