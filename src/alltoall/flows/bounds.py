@@ -15,8 +15,6 @@ from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array, diags_array
-from scipy.sparse.linalg import eigsh
 
 from alltoall.errors import UsageError
 from alltoall.flows import sizes
@@ -201,13 +199,19 @@ def _crossing_demand(problem: Problem, position: Ints) -> Floats:
 def _slow_spaces(topology: Topology) -> list[Floats]:
     """Return the spaces of the least eigenvalues of the Laplacian but 0, links taken both ways."""
     ends = (np.append(topology.tail, topology.head), np.append(topology.head, topology.tail))
-    weight = coo_array((np.tile(topology.capacity, 2), ends), shape=(topology.nodes,) * 2).tocsr()
+    capacity = np.tile(topology.capacity, 2)
     degree = np.zeros(topology.nodes)
-    np.add.at(degree, ends[0], np.tile(topology.capacity, 2))
+    np.add.at(degree, ends[0], capacity)
     if topology.nodes <= sizes.DENSE_NODES:
-        values, vectors = np.linalg.eigh(np.diag(degree) - weight.toarray())
+        laplacian = np.diag(degree)
+        np.add.at(laplacian, ends, -capacity)
+        values, vectors = np.linalg.eigh(laplacian)
         cuts = 1 + np.flatnonzero(np.diff(values[1:]) > SAME_EIGENVALUE * values[-1])
         return np.split(vectors[:, 1:], cuts, axis=1)[: CUTS.spaces]
+    from scipy.sparse import coo_array, diags_array  # noqa: PLC0415 (slow to import)
+    from scipy.sparse.linalg import eigsh  # noqa: PLC0415
+
+    weight = coo_array((capacity, ends), shape=(topology.nodes,) * 2).tocsr()
     # Large eigenvalues converge fast and small ones slowly, so turn the spectrum around.
     turned = diags_array(2 * degree.max() - degree) + weight
     start = np.random.default_rng(0).standard_normal(topology.nodes)

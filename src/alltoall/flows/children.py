@@ -20,7 +20,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse import vstack
 
 from alltoall.flows import sizes
 from alltoall.flows.decompose import commodity_flow
@@ -32,6 +31,7 @@ from alltoall.flows.workers import Local, run_all
 from alltoall.ir.arrays import Floats, Ints
 from alltoall.ir.flow import Flow
 from alltoall.ir.topology import Topology
+from alltoall.lp.matrix import sparse_matrix
 from alltoall.lp.program import LinearProgram
 from alltoall.lp.settings import LPSettings
 from alltoall.lp.solve import solve_program
@@ -161,7 +161,9 @@ def _program(child: Child, groups: Groups, row: Ints, link: Ints) -> LinearProgr
     links = child.used.links
     return LinearProgram(
         cost=np.ones(len(link)),
-        matrix=vstack((link_sums(links, link), balance), format="csc"),
+        matrix=sparse_matrix(
+            (links + len(wanted), len(link)), link_sums(link), balance.moved(rows=links)
+        ),
         row_lower=np.concatenate((np.full(links, -np.inf), wanted)),
         row_upper=np.concatenate((child.used.capacity, wanted)),
     )

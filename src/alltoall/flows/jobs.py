@@ -20,7 +20,6 @@ from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import block_array, coo_array
 
 from alltoall.errors import InputError
 from alltoall.flows.by_lp import require_program_memory
@@ -33,6 +32,7 @@ from alltoall.ir.demand import Demand
 from alltoall.ir.jobs import MOST_JOBS, Job, JobRates, joint_demand
 from alltoall.ir.problem import Problem
 from alltoall.ir.topology import Topology
+from alltoall.lp.matrix import Entries, sparse_matrix
 from alltoall.lp.program import LinearProgram, LPResult
 from alltoall.lp.solve import solve_program, solvers_to_try
 from alltoall.paths.shortest import shortest_distances
@@ -109,11 +109,11 @@ def _level_program(
     balance, rise = conservation(topology, replace(groups, wanted=rising), group, link)
     still = conservation(topology, replace(groups, wanted=fixed), group, link)[1]
     rows = np.flatnonzero(rise)
-    column = coo_array((-rise[rows], (rows, np.zeros(len(rows)))), shape=(len(rise), 1))
-    sums = link_sums(topology.links, link)
+    column = Entries(-rise[rows], rows, np.full(len(rows), len(link)))
+    sums = link_sums(link).moved(rows=len(rise))
     return LinearProgram(
         cost=np.append(np.zeros(len(link)), -1.0),
-        matrix=block_array([[balance, column], [sums, None]], format="csc"),
+        matrix=sparse_matrix((len(rise) + topology.links, len(link) + 1), balance, column, sums),
         row_lower=np.concatenate([still, np.full(topology.links, -np.inf)]),
         row_upper=np.concatenate([still, topology.capacity]),
     )

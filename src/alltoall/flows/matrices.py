@@ -5,12 +5,12 @@ variables that cannot be positive is what keeps child and time-stepped programs 
 """
 
 import numpy as np
-from scipy.sparse import block_array, coo_array
 
 from alltoall.flows.groups import Groups
 from alltoall.flows.program import FlowProgram
 from alltoall.ir.arrays import Floats, Ints
 from alltoall.ir.topology import Topology
+from alltoall.lp.matrix import Entries, sparse_matrix
 from alltoall.lp.program import LinearProgram
 
 
@@ -22,7 +22,7 @@ def all_variables(topology: Topology, groups: Groups) -> tuple[Ints, Ints]:
 
 def conservation(
     topology: Topology, groups: Groups, group: Ints, link: Ints
-) -> tuple[coo_array, Floats]:
+) -> tuple[Entries, Floats]:
     """Return B and the right-hand side of B x = wanted: one row per group and node it touches.
 
     +1 where a link enters a node, -1 where it leaves; the row of a group's source is left out.
@@ -35,29 +35,19 @@ def conservation(
     keep = keys % topology.nodes != np.tile(groups.start[group], 2)
     present, row = np.unique(keys[keep], return_inverse=True)
     wanted = groups.wanted[present // topology.nodes, present % topology.nodes]
-    shape = (len(present), len(link))
-    return coo_array((signs[keep], (row, columns[keep])), shape=shape), wanted
+    return Entries(signs[keep], row, columns[keep]), wanted
 
 
-def link_sums(links: int, link: Ints) -> coo_array:
-    """Return the matrix that adds up, for each of so many links, all groups' flow."""
-    column = np.arange(len(link))
-    return coo_array((np.ones(len(link)), (link, column)), shape=(links, len(link)))
+def link_sums(link: Ints) -> Entries:
+    """Return the rows that add up all groups' flow on each link."""
+    return Entries(np.ones(len(link)), link, np.arange(len(link)))
 
 
-def class_sums(program: FlowProgram, group: Ints, link: Ints) -> coo_array:
-    """Return the matrix that adds up, for each class of links, all flow that counts in it."""
+def class_sums(program: FlowProgram, group: Ints, link: Ints) -> Entries:
+    """Return the rows that add up, for each class of links, all flow that counts in it."""
     row = program.link_class[link]
     column = np.flatnonzero(row < program.classes)
-    weight = program.weight[group[column]]
-    return coo_array((weight, (row[column], column)), shape=(program.classes, len(link)))
-
-
-def widths(program: FlowProgram) -> coo_array:
-    """Return the matrix of what each class carries in all per unit of its budget."""
-    carried = program.class_size * program.class_capacity
-    shape = (program.classes, int(program.budget.max()) + 1)
-    return coo_array((carried, (np.arange(program.classes), program.budget)), shape=shape)
+    return Entries(program.weight[group[column]], row[column], column)
 
 
 def linear_program(program: FlowProgram, group: Ints, link: Ints) -> LinearProgram:
@@ -66,14 +56,17 @@ def linear_program(program: FlowProgram, group: Ints, link: Ints) -> LinearProgr
     Rows are conservation, then one per class of links.
     """
     balance, wanted = conservation(program.graph, program.groups, group, link)
-    width = widths(program)
-    blocks: list[list[coo_array | None]] = [
-        [balance, None],
-        [class_sums(program, group, link), -width],
-    ]
+    rows, budgets = len(wanted) + program.classes, int(program.budget.max()) + 1
+    room = program.class_size * program.class_capacity
+    time = Entries(-room, np.arange(program.classes), program.budget)
     return LinearProgram(
-        cost=np.concatenate((np.zeros(len(link)), np.ones(width.shape[1]))),
-        matrix=block_array(blocks, format="csc"),
+        cost=np.concatenate((np.zeros(len(link)), np.ones(budgets))),
+        matrix=sparse_matrix(
+            (rows, len(link) + budgets),
+            balance,
+            class_sums(program, group, link).moved(rows=len(wanted)),
+            time.moved(len(wanted), len(link)),
+        ),
         row_lower=np.concatenate((wanted, np.full(program.classes, -np.inf))),
         row_upper=np.concatenate((wanted, np.zeros(program.classes))),
     )

@@ -4,6 +4,7 @@ import clarabel
 import numpy as np
 from scipy.sparse import csc_matrix, eye_array, vstack
 
+from alltoall.lp.matrix import to_scipy
 from alltoall.lp.program import LinearProgram, LPResult, Vector
 from alltoall.lp.settings import LPSettings, LPStatus
 
@@ -20,7 +21,7 @@ _STATUS = {
 
 def solve(program: LinearProgram, settings: LPSettings) -> LPResult:
     """Solve with Clarabel, whose programs read A x + s = b with s = 0 or s >= 0."""
-    rows = program.matrix.tocsr()
+    rows = to_scipy(program.matrix).tocsr()
     equal = np.flatnonzero(program.row_lower == program.row_upper)
     uneven = program.row_lower != program.row_upper
     above = np.flatnonzero(uneven & np.isfinite(program.row_upper))

@@ -4,6 +4,7 @@ import gurobipy
 import numpy as np
 
 from alltoall.errors import MissingComponentError
+from alltoall.lp.matrix import to_scipy
 from alltoall.lp.program import LinearProgram, LPResult
 from alltoall.lp.settings import LPSettings, LPStatus
 
@@ -42,7 +43,7 @@ def _parameters(settings: LPSettings) -> dict[str, float]:
 
 def _solve(model: "gurobipy.Model", program: LinearProgram) -> LPResult:
     x = model.addMVar(program.size, lb=0.0, obj=program.cost)
-    rows = program.matrix.tocsr()
+    rows = to_scipy(program.matrix).tocsr()
     equal = program.row_lower == program.row_upper
     parts = (
         (equal, "=", program.row_upper),

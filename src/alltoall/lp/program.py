@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csc_array
 
+from alltoall.lp.matrix import ColumnMatrix
 from alltoall.lp.settings import LPStatus
 
 Vector = NDArray[np.float64]
@@ -20,7 +20,7 @@ class LinearProgram:
     """
 
     cost: Vector
-    matrix: csc_array
+    matrix: ColumnMatrix
     row_lower: Vector
     row_upper: Vector
     integer: NDArray[np.bool_] | None = None

@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csc_array
 
+from alltoall.lp.matrix import SparseMatrix
 from alltoall.lp.program import LinearProgram, LPResult, Vector
 
 PASSES = 4
@@ -33,13 +33,13 @@ class Scaling:
 
     def apply(self, program: LinearProgram) -> LinearProgram:
         """Return the program in units in which its numbers are near 1."""
-        matrix = csc_array(program.matrix)
+        matrix = program.matrix
         entries = matrix.data * self.row[matrix.indices]
         entries *= np.repeat(self.column, np.diff(matrix.indptr))
         return replace(
             program,
             cost=program.cost * self.column / self.cost,
-            matrix=csc_array((entries, matrix.indices, matrix.indptr), shape=matrix.shape),
+            matrix=SparseMatrix(entries, matrix.indices, matrix.indptr, matrix.shape),
             row_lower=program.row_lower * self.row / self.bound,
             row_upper=program.row_upper * self.row / self.bound,
         )
@@ -57,7 +57,7 @@ class Scaling:
 
 def find_scaling(program: LinearProgram) -> Scaling:
     """Return the scaling of a program."""
-    matrix = csc_array(program.matrix)
+    matrix = program.matrix
     size = np.abs(matrix.data)
     present = size > 0
     size, row = size[present], matrix.indices[present]

@@ -17,7 +17,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse import csc_array
 
 from alltoall.errors import InputError
 from alltoall.flows import sizes
@@ -28,6 +27,7 @@ from alltoall.ir.certificate import Certificate
 from alltoall.ir.chunks import Chunks
 from alltoall.ir.paths import NOTHING
 from alltoall.ir.schedule import Schedule
+from alltoall.lp.matrix import to_scipy
 from alltoall.lp.program import LinearProgram
 from alltoall.lp.settings import LPStatus, never
 from alltoall.lp.solve import solve_program
@@ -162,7 +162,7 @@ def _refined(flow: TimedFlow, durations: Floats, settings: SolveSettings) -> Flo
     if len(link) > sizes.REFINED_VARIABLES:
         return None
     free = linear_program(flow.program, group, link)
-    matrix = csc_array(free.matrix)
+    matrix = to_scipy(free.matrix)
     fixed = np.asarray(matrix[:, len(link) :] @ durations)
     program = LinearProgram(
         cost=(link < flow.expansion.timed_links).astype(np.float64),

@@ -16,14 +16,15 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
-import igraph
 import numpy as np
 from numpy.typing import NDArray
 
 from alltoall.flows import sizes
 from alltoall.ir.arrays import Ints, inner_index
 from alltoall.ir.demand import Demand
+from alltoall.ir.igraph_core import load_core
 from alltoall.ir.problem import Problem
 from alltoall.ir.topology import Topology
 
@@ -77,9 +78,7 @@ def _fewer_generators(generators: Ints) -> Ints:
     return products
 
 
-def _coloured(
-    topology: Topology, numbers: Ints, marked: list[_Marked]
-) -> tuple[igraph.Graph, list[int]]:
+def _coloured(topology: Topology, numbers: Ints, marked: list[_Marked]) -> tuple[Any, list[int]]:
     """Return a simple directed graph with the automorphisms of the topology, and its colours."""
     pairs, kinds = _link_kinds(topology)
     usual = kinds == np.bincount(kinds, minlength=1).argmax()
@@ -96,7 +95,7 @@ def _coloured(
         vertices += len(each.pairs)
         shade += int(each.kind.max(initial=0)) + 1
     every = np.concatenate(arcs).tolist()
-    return igraph.Graph(vertices, every, directed=True), np.concatenate(colours).tolist()
+    return load_core().GraphBase(vertices, every, directed=True), np.concatenate(colours).tolist()
 
 
 def _plain_arcs(nodes: int, pairs: Ints, usual: NDArray[np.bool_]) -> Ints:

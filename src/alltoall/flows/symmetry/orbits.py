@@ -17,8 +17,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from alltoall.errors import InputError
 from alltoall.flows.exact import exact_flows
@@ -90,12 +88,22 @@ def link_maps(topology: Topology, node_maps: Ints) -> Ints:
 
 def orbits(maps: Ints, count: int) -> Ints:
     """Return the number of the orbit of each of `count` items under permutations of them."""
-    orbit = np.arange(count, dtype=np.int64)
+    first = np.arange(count, dtype=np.int64)
     for each in maps:
-        ends = (orbit, orbit[each])
-        merged = coo_array((np.ones(count, dtype=np.bool_), ends), shape=(count, count))
-        orbit = connected_components(merged, directed=False)[1].astype(np.int64)[orbit]
-    return orbit
+        while not np.array_equal(first, first[each]):
+            first = _merge(first, first[each])
+    return np.unique(first, return_inverse=True)[1].astype(np.int64)
+
+
+def _merge(first: Ints, other: Ints) -> Ints:
+    """Join the sets of each item in two partitions, both given by the first item of each set."""
+    parent = np.arange(len(first), dtype=np.int64)
+    lower = np.minimum(first, other)
+    np.minimum.at(parent, first, lower)
+    np.minimum.at(parent, other, lower)
+    while not np.array_equal(parent, parent[parent]):
+        parent = parent[parent]
+    return np.asarray(parent[first])
 
 
 def expand(flow: Flow) -> Flow:
