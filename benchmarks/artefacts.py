@@ -21,7 +21,7 @@ from scipy.sparse.csgraph import shortest_path
 from alltoall import Problem, build
 from alltoall.check.flow import recompute_bound
 from alltoall.check.routes import check_routes
-from alltoall.ir.certificate import Certificate
+from alltoall.ir.answer import Certificate
 from alltoall.ir.files.artefacts import read_artefact, write_artefact
 from alltoall.ir.routes import Routes
 

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import alltoall
-from alltoall.ir.bandwidth import bytes_per_second
 from alltoall.ir.problem import Problem
+from alltoall.ir.quantities import bytes_per_second
 from alltoall.ir.topology import Topology
 from alltoall.testbed.report import BedReport, BedRow
 from alltoall.topologies.operators import drop_links, with_host_bandwidth

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import alltoall
-from alltoall.ir.bandwidth import bytes_per_second
+from alltoall.ir.quantities import bytes_per_second
 from alltoall.testbed.launch import temporary_bed
 
 REPORT = re.compile(r"alltoall: (\d+) of (\d+) all-to-alls? used the schedule \((\d+) bytes")

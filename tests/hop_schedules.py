@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from alltoall.ir.certificate import Certificate
+from alltoall.ir.answer import Certificate
 from alltoall.ir.chunks import Chunks
 from alltoall.ir.problem import Problem
 from alltoall.ir.schedule import Schedule

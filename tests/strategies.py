@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
+from alltoall.ir.answer import Certificate
 from alltoall.ir.arrays import Floats, Ints
-from alltoall.ir.certificate import Certificate
 from alltoall.ir.chunks import Chunks
 from alltoall.ir.demand import Demand
 from alltoall.ir.flow import Flow, Status

@@ -13,7 +13,7 @@ import alltoall
 from alltoall.cli.options import chosen_topology
 from alltoall.cli.verbs import VERBS
 from alltoall.errors import DemandError, FormatError, UsageError, VerificationError
-from alltoall.ir.certificate import Certificate
+from alltoall.ir.answer import Certificate
 from alltoall.ir.program import Program
 from alltoall.registry import load
 from command_line import Run

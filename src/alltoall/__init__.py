@@ -55,14 +55,13 @@ _WHERE = {
     "alltoall.flows.bounds": ("cable_bound", "cut_bound", "distance_bound", "regular_bound"),
     "alltoall.flows.description": ("Description",),
     "alltoall.flows.public": ("describe", "fair_rates", "find_flow", "solve"),
-    "alltoall.ir.bottleneck": ("Bottleneck",),
-    "alltoall.ir.certificate": ("Certificate",),
+    "alltoall.ir.answer": ("Bottleneck", "Certificate"),
     "alltoall.ir.demand": ("Demand",),
     "alltoall.ir.fabric": ("Fabric",),
     "alltoall.ir.flow": ("Flow", "Status"),
     "alltoall.ir.jobs": ("Job", "JobRates"),
     "alltoall.ir.problem": ("Problem",),
-    "alltoall.ir.provenance": ("Provenance",),
+    "alltoall.ir.noun": ("Provenance",),
     "alltoall.ir.routes": ("Routes",),
     "alltoall.ir.schedule": ("Schedule",),
     "alltoall.ir.summaries": ("summary_of",),
@@ -133,16 +132,16 @@ if MYPY:
     from alltoall.flows.public import fair_rates as fair_rates
     from alltoall.flows.public import find_flow as find_flow
     from alltoall.flows.public import solve as solve
-    from alltoall.ir.bottleneck import Bottleneck as Bottleneck
-    from alltoall.ir.certificate import Certificate as Certificate
+    from alltoall.ir.answer import Bottleneck as Bottleneck
+    from alltoall.ir.answer import Certificate as Certificate
     from alltoall.ir.demand import Demand as Demand
     from alltoall.ir.fabric import Fabric as Fabric
     from alltoall.ir.flow import Flow as Flow
     from alltoall.ir.flow import Status as Status
     from alltoall.ir.jobs import Job as Job
     from alltoall.ir.jobs import JobRates as JobRates
+    from alltoall.ir.noun import Provenance as Provenance
     from alltoall.ir.problem import Problem as Problem
-    from alltoall.ir.provenance import Provenance as Provenance
     from alltoall.ir.routes import Routes as Routes
     from alltoall.ir.schedule import Schedule as Schedule
     from alltoall.ir.summaries import summary_of as summary_of

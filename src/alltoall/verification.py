@@ -20,7 +20,7 @@ from alltoall.check.routes import RoutesReport, check_routes
 from alltoall.check.schedule import ScheduleReport, check_schedule
 from alltoall.check.template import TemplateReport, check_template
 from alltoall.errors import UsageError, VerificationError
-from alltoall.ir.certificate import Certificate
+from alltoall.ir.answer import Certificate
 from alltoall.ir.chunks import Chunks
 from alltoall.ir.demand import Demand
 from alltoall.ir.execution_plan import ExecutionPlan
@@ -29,9 +29,9 @@ from alltoall.ir.files.artefacts import Artefact, format_name
 from alltoall.ir.files.node_values import read_ranks
 from alltoall.ir.flow import Flow
 from alltoall.ir.messages import Messages
+from alltoall.ir.noun import Provenance
 from alltoall.ir.problem import Problem
 from alltoall.ir.program import Program
-from alltoall.ir.provenance import Provenance
 from alltoall.ir.routes import Routes
 from alltoall.ir.schedule import Schedule
 from alltoall.ir.topology import Topology

@@ -11,7 +11,7 @@ from alltoall.check import flow as verify
 from alltoall.check.flow import check_flow, check_topology, recompute_bound, shortest_distances
 from alltoall.errors import VerificationError
 from alltoall.flows import SolveSettings, solve
-from alltoall.ir.certificate import Certificate
+from alltoall.ir.answer import Certificate
 from alltoall.ir.demand import Demand
 from alltoall.ir.flow import Flow
 from alltoall.ir.problem import Problem

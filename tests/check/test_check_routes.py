@@ -11,7 +11,7 @@ import pytest
 from alltoall.check import routes as verify_routes
 from alltoall.check.routes import check_routes
 from alltoall.errors import FormatError, InputError, VerificationError
-from alltoall.ir.certificate import Certificate
+from alltoall.ir.answer import Certificate
 from alltoall.ir.demand import Demand
 from alltoall.ir.files.json import routes_from_json, routes_to_json
 from alltoall.ir.problem import Problem

@@ -9,7 +9,7 @@ import pytest
 from alltoall.check import schedule as verify_schedule
 from alltoall.check.schedule import check_schedule
 from alltoall.errors import FormatError, InputError, VerificationError
-from alltoall.ir.certificate import Certificate
+from alltoall.ir.answer import Certificate
 from alltoall.ir.chunks import Chunks
 from alltoall.ir.demand import Demand
 from alltoall.ir.files.json import schedule_from_json, schedule_to_json

@@ -15,8 +15,8 @@ from alltoall.errors import FormatError, InputError, VerificationError
 from alltoall.flows import SolveSettings
 from alltoall.flows.methods import solve_master
 from alltoall.flows.symmetry.orbits import find_symmetry, link_maps, orbits
+from alltoall.ir.answer import Certificate
 from alltoall.ir.arrays import Floats, Ints
-from alltoall.ir.certificate import Certificate
 from alltoall.ir.demand import Demand
 from alltoall.ir.files.json import flow_from_json, flow_to_json, parse_json
 from alltoall.ir.flow import Flow

@@ -28,7 +28,7 @@ from alltoall.errors import VerificationError
 from alltoall.flows import SolveSettings, solve
 from alltoall.flows.jobs import fair_job_rates
 from alltoall.flows.methods import solve_master
-from alltoall.ir.certificate import Certificate
+from alltoall.ir.answer import Certificate
 from alltoall.ir.chunks import Chunks
 from alltoall.ir.demand import Demand
 from alltoall.ir.flow import Flow

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from alltoall.errors import DemandError, FormatError, UsageError
-from alltoall.ir.certificate import Certificate
+from alltoall.ir.answer import Certificate
 from alltoall.ir.chunks import Chunks
 from alltoall.ir.files.artefacts import write_artefact
 from alltoall.ir.files.json import demand_from_json, parse_json, schedule_to_json, write_json

@@ -10,7 +10,7 @@ import pytest
 import alltoall
 from alltoall import Status
 from alltoall.flows import METHODS
-from alltoall.ir.certificate import Certificate
+from alltoall.ir.answer import Certificate
 from alltoall.ir.words import PROVEN, status_in_words
 from alltoall.routes import ROUTERS
 from command_line import Run

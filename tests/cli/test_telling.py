@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from alltoall.ir.answer import Answer
-from alltoall.ir.direct import OPTIMAL_NOTE
+from alltoall.ir.summaries import OPTIMAL_NOTE
 from alltoall.loading import load
 from command_line import Run
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 import pytest
 
 from alltoall.cli.tables import columns
-from alltoall.ir.news import News
+from alltoall.ir.words import News
 
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 

@@ -18,7 +18,7 @@ from alltoall.figures.picture import Panel, Picture, Series
 from alltoall.figures.results import write_results
 from alltoall.figures.run import measure_figure
 from alltoall.figures.table import header, read_rows
-from alltoall.ir.news import News
+from alltoall.ir.words import News
 from command_line import Run
 
 

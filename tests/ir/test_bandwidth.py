@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from alltoall.errors import UsageError
-from alltoall.ir.bandwidth import bytes_per_second, exact_rate, rate_in_words
+from alltoall.ir.quantities import bytes_per_second, exact_rate, rate_in_words
 
 HUNDRED = ("100G", "100Gbps", "100GbE", "100GE", "100Gb", "100 Gbit/s", "100Gb/s", "100 Gbps",
            "0.1T", "100000M", "12.5GB/s", "12.5 GBps", "100gbit", "1e2G")  # fmt: skip

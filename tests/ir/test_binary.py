@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from alltoall.errors import FormatError, InputError, UsageError
-from alltoall.ir.certificate import Certificate
+from alltoall.ir.answer import Certificate
 from alltoall.ir.files.artefacts import Artefact, read_artefact, read_as, write_artefact
 from alltoall.ir.files.npz import archive, artefact_from_bytes, artefact_to_bytes, npy
 from alltoall.ir.flow import Flow

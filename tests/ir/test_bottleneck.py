@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 
 from alltoall.flows import solve
-from alltoall.ir.answer import bottleneck_line
-from alltoall.ir.bottleneck import find_bottleneck
-from alltoall.ir.certificate import Certificate
+from alltoall.ir.answer import Certificate, bottleneck_line, find_bottleneck
 from alltoall.ir.chunks import Chunks
 from alltoall.ir.flow import Flow
 from alltoall.ir.problem import Problem

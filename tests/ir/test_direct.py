@@ -5,8 +5,8 @@ import pytest
 
 import alltoall
 from alltoall.ir.demand import Demand
-from alltoall.ir.direct import OPTIMAL_NOTE, direct_notes, direct_time
 from alltoall.ir.problem import Problem
+from alltoall.ir.summaries import OPTIMAL_NOTE, direct_notes, direct_time
 from command_line import Run
 
 SINGLE_HOSTS = {

@@ -8,12 +8,12 @@ import pytest
 
 from alltoall.errors import InputError
 from alltoall.flows import solve
-from alltoall.ir.bandwidth import bytes_per_second, rate_in_words
-from alltoall.ir.certificate import Certificate
+from alltoall.ir.answer import Certificate
 from alltoall.ir.demand import Demand
 from alltoall.ir.fabric import Fabric
-from alltoall.ir.physical import physical
 from alltoall.ir.problem import Problem
+from alltoall.ir.quantities import bytes_per_second, rate_in_words
+from alltoall.ir.summaries import physical
 from alltoall.ir.topology import Topology
 from alltoall.topologies.operators import scale_capacities, with_host_bandwidth
 from alltoall.topologies.spec import build

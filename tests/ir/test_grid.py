@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from alltoall.errors import InputError, TopologyError
-from alltoall.ir.find_grid import grid_of, grid_of_shape
-from alltoall.ir.grid import Grid, Line
+from alltoall.ir.grid import Grid, Line, grid_of, grid_of_shape
 from alltoall.ir.topology import Topology
 from alltoall.topologies.operators import remove_links
 from alltoall.topologies.spec import build

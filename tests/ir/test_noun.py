@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from alltoall.errors import InputError, MissingComponentError, UsageError
-from alltoall.ir.certificate import Certificate
+from alltoall.ir.answer import Certificate
 from alltoall.ir.chunks import Chunks
 from alltoall.ir.demand import Demand
 from alltoall.ir.execution_plan import ExecutionPlan, Operation, PlanOp, RankPlan

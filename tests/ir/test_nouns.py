@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 from alltoall.errors import DemandError, TopologyError
-from alltoall.ir.arrays import frozen, inner_index
+from alltoall.ir.arrays import connected_pairs, frozen, inner_index, reachable
 from alltoall.ir.demand import Demand
 from alltoall.ir.problem import Problem
-from alltoall.ir.reach import connected_pairs, reachable
 from alltoall.ir.topology import LARGEST, SMALLEST, Topology
 
 MATRIX = np.array([[0.0, 2.0, 0.0], [0.0, 0.0, 0.0], [0.5, 3.0, 0.0]])

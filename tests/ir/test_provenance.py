@@ -15,8 +15,8 @@ from alltoall.flows import solve
 from alltoall.ir.answer import Answer
 from alltoall.ir.files.artefacts import file_bytes
 from alltoall.ir.flow import Flow
+from alltoall.ir.noun import Provenance
 from alltoall.ir.problem import Problem
-from alltoall.ir.provenance import Provenance
 from alltoall.ir.topology import Topology
 from alltoall.loading import load
 from alltoall.routes import route

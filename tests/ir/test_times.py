@@ -3,7 +3,7 @@
 import pytest
 
 from alltoall.errors import UsageError
-from alltoall.ir.times import parse_seconds
+from alltoall.ir.quantities import parse_seconds
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from alltoall.cli.wording import lines_of
 from alltoall.errors import UsageError, VerificationError
 from alltoall.flows.bounds import distance_bound
 from alltoall.flows.methods import solve_grouped
-from alltoall.ir.certificate import Certificate
+from alltoall.ir.answer import Certificate
 from alltoall.ir.demand import Demand
 from alltoall.ir.flow import Flow
 from alltoall.ir.problem import Problem

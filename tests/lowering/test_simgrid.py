@@ -11,8 +11,8 @@ from routed_cases import SPECS, layered, topology_of
 
 from alltoall.check.routes import check_routes
 from alltoall.errors import FormatError, LimitError, UsageError, VerificationError
+from alltoall.ir.answer import Certificate
 from alltoall.ir.arrays import starts_of
-from alltoall.ir.certificate import Certificate
 from alltoall.ir.demand import Demand
 from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes

@@ -9,7 +9,7 @@ import pytest
 import alltoall
 from alltoall.errors import TopologyError
 from alltoall.flows import METHODS
-from alltoall.ir.reach import connected_pairs
+from alltoall.ir.arrays import connected_pairs
 from alltoall.routes import ROUTERS
 from alltoall.routes.baselines.sssp import sssp_tables
 from alltoall.topologies.formats import write_topology

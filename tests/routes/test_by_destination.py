@@ -10,9 +10,9 @@ from alltoall.check import routes as verify_routes
 from alltoall.check.routes import check_destinations, check_routes
 from alltoall.errors import VerificationError
 from alltoall.ir.demand import Demand
-from alltoall.ir.news import News
 from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes
+from alltoall.ir.words import News
 from alltoall.lowering import TARGETS
 from alltoall.lowering.options import Options
 from alltoall.routes.baselines.sssp import route_sssp

@@ -11,7 +11,7 @@ from alltoall import Problem, SolveSettings, Topology, build
 from alltoall.check.routes import check_routes
 from alltoall.errors import InputError
 from alltoall.flows.certificate import certify
-from alltoall.ir.find_grid import grid_of
+from alltoall.ir.grid import grid_of
 from alltoall.ir.routes import Routes
 from alltoall.routes import route
 from alltoall.routes.deadlock_free.best import solve_deadlock_free

@@ -13,7 +13,7 @@ from alltoall.errors import AlltoallError, InputError, UsageError
 from alltoall.flows.certificate import certify
 from alltoall.ir.arrays import Floats, Ints
 from alltoall.ir.demand import Demand
-from alltoall.ir.find_grid import grid_of
+from alltoall.ir.grid import grid_of
 from alltoall.ir.paths import NOTHING
 from alltoall.ir.problem import Problem
 from alltoall.ir.topology import Topology

@@ -11,8 +11,8 @@ import alltoall
 from alltoall.check.schedule import check_schedule
 from alltoall.errors import UsageError
 from alltoall.ir.demand import Demand
-from alltoall.ir.operations import operations_of
 from alltoall.ir.problem import Problem
+from alltoall.ir.schedule import operations_of
 from alltoall.schedules.found import Choice, worth_telling
 from alltoall.schedules.methods import find_schedule
 from alltoall.settings import ScheduleSettings

@@ -11,8 +11,8 @@ import pytest
 from alltoall.check.schedule import check_schedule
 from alltoall.errors import InputError
 from alltoall.flows import sizes
+from alltoall.ir.answer import Certificate
 from alltoall.ir.arrays import Floats, Ints
-from alltoall.ir.certificate import Certificate
 from alltoall.ir.problem import Problem
 from alltoall.ir.topology import Topology
 from alltoall.lp.program import LinearProgram, LPResult

@@ -10,7 +10,7 @@ import pytest
 
 import alltoall
 from alltoall.errors import InputError, UsageError, VerificationError
-from alltoall.ir.certificate import Certificate
+from alltoall.ir.answer import Certificate
 from alltoall.ir.chunks import Chunks
 from alltoall.ir.demand import Demand
 from alltoall.ir.problem import Problem

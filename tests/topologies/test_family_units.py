@@ -8,8 +8,8 @@ import pytest
 import alltoall
 from alltoall.designs.fitting import FITTING, build_without_unit, fitting_specs
 from alltoall.errors import UsageError
-from alltoall.ir.bandwidth import bytes_per_second
 from alltoall.ir.fabric import link_rate
+from alltoall.ir.quantities import bytes_per_second
 from alltoall.ir.topology import Topology
 from alltoall.topologies.families import FAMILIES
 from alltoall.topologies.family_help import family_help

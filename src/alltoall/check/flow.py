@@ -14,11 +14,10 @@ import numpy as np
 from alltoall.check.sums import entry_blocks, pair_balances, pair_demand
 from alltoall.check.symmetry import check_generators
 from alltoall.errors import VerificationError
-from alltoall.ir.arrays import Floats, Ints, products
+from alltoall.ir.arrays import Floats, Ints, products, reachable
 from alltoall.ir.flow import Flow
 from alltoall.ir.orbits import Orbits, orbits_of, sources_per_group
 from alltoall.ir.problem import Problem
-from alltoall.ir.reach import reachable
 from alltoall.ir.topology import Topology
 
 TOLERANCE = 1e-9

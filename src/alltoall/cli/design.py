@@ -17,7 +17,7 @@ from alltoall.designs.design import Design
 from alltoall.designs.public import design
 from alltoall.errors import UsageError
 from alltoall.ir.files.drawing import draw_svg
-from alltoall.ir.provenance import Provenance
+from alltoall.ir.noun import Provenance
 from alltoall.settings import DESIGN_GAP, OBJECTIVES
 from alltoall.topologies.formats import topology_text
 

@@ -17,7 +17,7 @@ from alltoall.errors import UsageError
 from alltoall.ir.demand import Demand
 from alltoall.ir.files.demands import group_of, read_groups
 from alltoall.ir.problem import Problem
-from alltoall.ir.times import parse_seconds
+from alltoall.ir.quantities import parse_seconds
 from alltoall.ir.topology import Topology
 from alltoall.lp import solver_names
 from alltoall.settings import SolveSettings

@@ -17,7 +17,7 @@ from rich.progress import (
 )
 
 from alltoall.cli.show import printable, warn
-from alltoall.ir.news import News
+from alltoall.ir.words import News
 
 QUIET_SECONDS = 5.0
 """Without a terminal the first line of progress comes after so long, each next after twice that."""

@@ -9,7 +9,7 @@ import typer
 from alltoall.cli.options import AsJson, time_option
 from alltoall.cli.show import show
 from alltoall.cli.tables import columns
-from alltoall.ir.bandwidth import rate_in_words
+from alltoall.ir.quantities import rate_in_words
 from alltoall.lowering.options import STEERING
 from alltoall.registry import load
 from alltoall.runtime.bench import Report, Row

@@ -9,7 +9,7 @@ from alltoall.cli.options import AsJson, Background, LinkBandwidth, time_option
 from alltoall.cli.progress import progress
 from alltoall.cli.show import show
 from alltoall.cli.tables import columns
-from alltoall.ir.bandwidth import rate_in_words
+from alltoall.ir.quantities import rate_in_words
 from alltoall.settings import RouteSettings
 from alltoall.simulation.alpha_beta import SHARINGS, SYNCS
 from alltoall.simulation.fluid import WEIGHTS

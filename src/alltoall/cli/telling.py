@@ -21,9 +21,8 @@ from alltoall.errors import UsageError
 from alltoall.ir.answer import made_now
 from alltoall.ir.fabric import Fabric, link_rate
 from alltoall.ir.files.artefacts import Artefact, file_bytes
-from alltoall.ir.physical import physical
-from alltoall.ir.summaries import in_order
-from alltoall.ir.times import parse_seconds, plain_number
+from alltoall.ir.quantities import parse_seconds, plain_number
+from alltoall.ir.summaries import in_order, physical
 from alltoall.ir.topology import Topology
 from alltoall.runtime.sizes import parse_sizes
 from alltoall.settings import SolveSettings, now

@@ -9,7 +9,7 @@ import typer
 
 from alltoall.cli.options import AsJson
 from alltoall.cli.show import show
-from alltoall.ir.bandwidth import bytes_per_second, rate_in_words
+from alltoall.ir.quantities import bytes_per_second, rate_in_words
 from alltoall.ir.topology import Topology
 from alltoall.loading import load
 from alltoall.testbed.namespaces import (

@@ -15,7 +15,7 @@ from alltoall.cli.wording import link_in_words
 from alltoall.errors import UsageError
 from alltoall.flows.public import describe
 from alltoall.ir.files.drawing import draw_svg
-from alltoall.ir.provenance import Provenance
+from alltoall.ir.noun import Provenance
 from alltoall.ir.topology import Topology
 from alltoall.topologies.formats import topology_text
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from alltoall.cli.show import line_of
 from alltoall.cli.tables import columns
-from alltoall.ir.bandwidth import rate_in_words
-from alltoall.ir.provenance import Provenance
+from alltoall.ir.noun import Provenance
+from alltoall.ir.quantities import rate_in_words
 from alltoall.ir.words import beyond_rounding, counted, seconds_in_words, status_in_words
 from alltoall.settings import MOST_CHUNKS
 

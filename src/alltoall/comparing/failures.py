@@ -20,10 +20,10 @@ from alltoall.ir.files.artefacts import BINARY_SUFFIX, format_name, read_artefac
 from alltoall.ir.files.json import json_text
 from alltoall.ir.files.text import write_text
 from alltoall.ir.names import FileStems
-from alltoall.ir.news import News
 from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes
 from alltoall.ir.schedule import Schedule
+from alltoall.ir.words import News
 from alltoall.lp.settings import never, silent
 from alltoall.routes.layers.keep import layers_after
 from alltoall.routes.renew import count_moved, renew_routes

@@ -19,9 +19,9 @@ from alltoall.designs.wiring import Aim, Wiring, regular_wiring, wiring_of
 from alltoall.errors import UsageError
 from alltoall.flows.bounds import cable_bound, regular_bound
 from alltoall.ir.demand import Demand
-from alltoall.ir.news import News
 from alltoall.ir.problem import Problem
 from alltoall.ir.topology import Topology
+from alltoall.ir.words import News
 from alltoall.lp.settings import never
 from alltoall.settings import DesignSettings, SolveSettings
 

@@ -14,9 +14,8 @@ from alltoall.figures.figure import SIZES, Asked, Figure, Point
 from alltoall.figures.results import write_results
 from alltoall.figures.run import Measured, Reproduced, measure_figure, tell_figure
 from alltoall.flows.workers import Local, require_cluster, run_all, until_late
-from alltoall.ir.news import News
 from alltoall.ir.program import Program
-from alltoall.ir.words import counted
+from alltoall.ir.words import News, counted
 from alltoall.loading import load
 from alltoall.lp.settings import never, silent
 from alltoall.settings import SolveSettings

@@ -10,7 +10,7 @@ from alltoall.flows.entries import exact_entries
 from alltoall.flows.program import FlowProgram
 from alltoall.ir.arrays import Floats, Ints
 from alltoall.ir.flow import Status
-from alltoall.ir.news import News
+from alltoall.ir.words import News
 from alltoall.settings import SolveSettings, now
 
 

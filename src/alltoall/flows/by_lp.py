@@ -25,8 +25,8 @@ from alltoall.flows.certificate import certify_program
 from alltoall.flows.exact import exact_flows
 from alltoall.flows.matrices import all_variables, linear_program
 from alltoall.flows.program import FlowProgram
+from alltoall.ir.answer import Certificate
 from alltoall.ir.arrays import Floats, Ints
-from alltoall.ir.certificate import Certificate
 from alltoall.ir.flow import Flow, Status
 from alltoall.ir.problem import Problem
 from alltoall.ir.topology import Topology

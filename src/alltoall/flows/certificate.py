@@ -6,8 +6,8 @@ import numpy as np
 
 from alltoall.flows.groups import by_source
 from alltoall.flows.program import FlowProgram, whole_program
+from alltoall.ir.answer import Certificate
 from alltoall.ir.arrays import Floats
-from alltoall.ir.certificate import Certificate
 from alltoall.ir.problem import Problem
 from alltoall.paths.shortest import distance_sums
 from alltoall.settings import ALONE, Team

@@ -17,8 +17,8 @@ from alltoall import core
 from alltoall.flows.groups import Groups
 from alltoall.flows.symmetry.orbits import expand
 from alltoall.flows.workers import Local, run_all
+from alltoall.ir.answer import Certificate
 from alltoall.ir.arrays import Floats, Ints, inner_index, starts_of
-from alltoall.ir.certificate import Certificate
 from alltoall.ir.flow import Flow
 from alltoall.ir.paths import Paths
 from alltoall.ir.problem import Problem

@@ -8,8 +8,8 @@ from alltoall.errors import TopologyError
 from alltoall.flows.bounds import cut_bound, distance_bound, regular_bound
 from alltoall.flows.symmetry.automorphisms import count_automorphisms
 from alltoall.ir.fabric import Fabric
-from alltoall.ir.physical import GIGA
 from alltoall.ir.problem import Problem
+from alltoall.ir.summaries import GIGA
 from alltoall.ir.topology import Topology
 from alltoall.topologies.properties import diameter, girth, mean_distance
 

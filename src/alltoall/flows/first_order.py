@@ -36,8 +36,8 @@ from alltoall.flows.first_order_search import Search
 from alltoall.flows.guess import Guess
 from alltoall.flows.program import FlowProgram
 from alltoall.flows.sweeps import Sweeps, suits_sweeps
+from alltoall.ir.answer import Certificate
 from alltoall.ir.arrays import Floats, Ints, starts_of
-from alltoall.ir.certificate import Certificate
 from alltoall.ir.flow import Flow, Status
 from alltoall.ir.problem import Problem
 from alltoall.paths.blocks import using_threads

@@ -26,8 +26,8 @@ from alltoall.flows.by_lp import require_program_memory
 from alltoall.flows.groups import by_source
 from alltoall.flows.matrices import all_variables, conservation, link_sums
 from alltoall.flows.methods import solve_sources
+from alltoall.ir.answer import Certificate
 from alltoall.ir.arrays import Floats, Ints, products
-from alltoall.ir.certificate import Certificate
 from alltoall.ir.demand import Demand
 from alltoall.ir.jobs import MOST_JOBS, Job, JobRates, joint_demand
 from alltoall.ir.problem import Problem

@@ -26,7 +26,7 @@ from importlib import import_module
 from typing import Any, TypeVar
 
 from alltoall.errors import MissingComponentError, how_to_install
-from alltoall.ir.news import News
+from alltoall.ir.words import News
 from alltoall.settings import SolveSettings
 
 Item = TypeVar("Item")

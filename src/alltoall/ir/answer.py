@@ -1,20 +1,147 @@
 """`Answer`: what flows, routes and schedules have in common, each an answer to a problem.
 
-It takes a `time`, has a `certificate` of a `bound` that no answer can beat, and the links in it
-that set the one and prove the other are its `bottleneck`.
+It takes a `time`, has a `Certificate` of a `bound` that no answer can beat, and a `Bottleneck`: the
+links that set the time, and those that prove the bound.
 """
 
 import math
-from dataclasses import replace
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar, cast
 
-from alltoall.ir.arrays import Floats
-from alltoall.ir.bottleneck import Bottleneck, find_bottleneck
-from alltoall.ir.certificate import Certificate
-from alltoall.ir.noun import Noun, drawn
+import numpy as np
+from numpy.typing import NDArray
+
+from alltoall.ir.arrays import Floats, Ints, frozen, reachable
+from alltoall.ir.noun import Noun, Provenance, drawn
 from alltoall.ir.problem import Problem
-from alltoall.ir.provenance import Provenance
-from alltoall.ir.words import beyond_rounding, number
+from alltoall.ir.topology import Topology
+from alltoall.ir.words import beyond_rounding, listed, number
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Certificate(Noun):
+    """Non-negative link lengths, and the bound on the all-to-all time that they prove.
+
+    Whatever the routing, pair (s, d) occupies at least demand(s, d) * distance(s, d) of the
+    length-weighted capacity, so the time is at least
+
+        sum of demand(s, d) * distance(s, d)  /  sum of capacity(l) * length(l).
+    """
+
+    BRIEF = ("lengths",)
+
+    lengths: Floats
+    bound: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "lengths", frozen(self.lengths, np.float64))
+
+    def _title(self) -> str:
+        return f"of bound {number(self.bound)}"
+
+    def _facts(self) -> dict[str, str]:
+        return {"bound": number(self.bound), "lengths": f"{len(self.lengths):,}"}
+
+    def _columns(self) -> dict[str, Floats]:
+        return {"length": self.lengths}
+
+
+Mask = NDArray[np.bool_]
+
+SAME = 1e-6
+"""Links are as full, or as long, as others if they are so up to this share."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Bottleneck(Noun):
+    """Links of a topology: the `fullest`, and the `proof`, those of positive length.
+
+    `inside` are the nodes on the smaller side of the cut that the proof is, None if it is none;
+    `even` is whether all links of the proof have one length.
+    """
+
+    BRIEF = ("fullest", "proof")
+
+    topology: Topology
+    fullest: Ints
+    proof: Ints
+    inside: Ints | None
+    even: bool
+
+    def __post_init__(self) -> None:
+        for key in ("fullest", "proof", "inside"):
+            value = getattr(self, key)
+            if value is not None:
+                object.__setattr__(self, key, frozen(value, np.int64))
+
+    def __str__(self) -> str:
+        facts = self._facts()
+        return f"{facts['fullest']}; the bound is proven by {facts['proof']}"
+
+    def _title(self) -> str:
+        return self.topology.name
+
+    def _facts(self) -> dict[str, str]:
+        return {"fullest": self._fullest_in_words(), "proof": self._proof_in_words()}
+
+    def _fullest_in_words(self) -> str:
+        count, total = len(self.fullest), self.topology.links
+        if count == total:
+            return f"all {total:,} links are equally full"
+        if count == 1:
+            return f"{self.topology.link_name(int(self.fullest[0]))} is the fullest"
+        first = self.topology.link_name(int(self.fullest[0]))
+        return f"{count:,} of {total:,} links are the fullest, {first} the first"
+
+    def _proof_in_words(self) -> str:
+        count, total = len(self.proof), self.topology.links
+        if self.inside is not None:
+            nodes = "node" if len(self.inside) == 1 else "nodes"
+            links = "one link" if count == 1 else f"{count:,} links"
+            named = listed(map(self.topology.node_name, self.inside.tolist()))
+            return f"the cut of {links} around {nodes} {named}"
+        if count == total and self.even:
+            return "the hops of all pairs: every link counts alike"
+        return f"distances over {count:,} of {total:,} links"
+
+    def _columns(self) -> dict[str, Iterable[object]]:
+        link = np.union1d(self.fullest, self.proof)
+        return {
+            "link": link,
+            "tail": self.topology.called(self.topology.tail[link]),
+            "head": self.topology.called(self.topology.head[link]),
+            "fullest": np.isin(link, self.fullest),
+            "proof": np.isin(link, self.proof),
+        }
+
+
+def find_bottleneck(topology: Topology, fullness: Floats, lengths: Floats) -> Bottleneck:
+    """Return the links that are fullest, and those whose lengths prove the bound."""
+    fullest = np.flatnonzero(fullness >= fullness.max() * (1 - SAME))
+    proof = lengths > lengths.max() * SAME
+    even = bool(np.ptp(lengths[proof]) <= SAME * lengths.max()) if proof.any() else False
+    return Bottleneck(topology, fullest, np.flatnonzero(proof), _cut(topology, proof, even), even)
+
+
+def _cut(topology: Topology, proof: Mask, even: bool) -> Ints | None:
+    """Return the smaller side of the cut that some links are, if they are one.
+
+    They are if they are all links that leave a set of nodes, or all between it and the others. The
+    set is what they, or the first of them, begin or end at, and what that reaches without them.
+    """
+    if not proof.any() or not even:
+        return None
+    tail, head, other = topology.tail, topology.head, ~proof
+    for begin, end in ((tail, head), (head, tail)):
+        for start in (begin[proof], begin[proof][:1]):
+            inside = reachable(topology.nodes, begin[other], end[other], start)
+            leaves, enters = inside[tail] & ~inside[head], ~inside[tail] & inside[head]
+            if any(np.array_equal(proof, links) for links in (leaves, enters, leaves | enters)):
+                sides = np.flatnonzero(inside), np.flatnonzero(~inside)
+                return np.asarray(min(sides, key=len), dtype=np.int64)
+    return None
+
 
 Kind = TypeVar("Kind", bound="Answer")
 

@@ -18,9 +18,9 @@ import numpy as np
 
 from alltoall.errors import InputError, UsageError
 from alltoall.ir.arrays import Floats, frozen
-from alltoall.ir.bandwidth import bytes_per_second, rate_in_words
 from alltoall.ir.demand import Demand
 from alltoall.ir.noun import Noun
+from alltoall.ir.quantities import bytes_per_second, rate_in_words
 from alltoall.ir.topology import Topology
 from alltoall.ir.words import span
 

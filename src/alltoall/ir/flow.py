@@ -7,12 +7,11 @@ from enum import StrEnum
 import numpy as np
 
 from alltoall.errors import InputError
-from alltoall.ir.answer import Answer
+from alltoall.ir.answer import Answer, Certificate
 from alltoall.ir.arrays import Floats, Ints, frozen
-from alltoall.ir.certificate import Certificate
+from alltoall.ir.noun import Provenance
 from alltoall.ir.orbits import orbits_of, sources_per_group
 from alltoall.ir.problem import Problem
-from alltoall.ir.provenance import Provenance
 from alltoall.ir.words import PROVEN, status_in_words
 
 

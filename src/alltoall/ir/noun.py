@@ -8,7 +8,8 @@
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
+from datetime import UTC, datetime
 from html import escape
 from importlib import import_module
 from os import PathLike
@@ -19,6 +20,41 @@ import numpy as np
 
 from alltoall.errors import UsageError
 from alltoall.ir.words import one_line
+
+PACKAGE = "alltoall"
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """What was asked of which version, how it was answered, and when; None where it is not known.
+
+    `gap` is the gap that was asked for, `seconds` what it took, `date` in UTC as ISO 8601 has it.
+    """
+
+    version: str | None = None
+    command: str | None = None
+    method: str | None = None
+    seed: int | None = None
+    solver: str | None = None
+    gap: float | None = None
+    seconds: float | None = None
+    date: str | None = None
+
+    @classmethod
+    def of_now(cls, **known: Any) -> "Provenance":
+        """Return what is known of an answer that this version gives now."""
+        date = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        return cls(version=import_module(PACKAGE).__version__, date=date, **known)
+
+    def known(self) -> Mapping[str, str | int | float]:
+        """Return what is known, in the order of the fields."""
+        return {key: value for key, value in asdict(self).items() if value is not None}
+
+    def __str__(self) -> str:
+        begin = f"{PACKAGE} {self.version}" if self.version else "an unknown version"
+        when = f" on {self.date}" if self.date else ""
+        return one_line(f"{begin}{when}" + (f": {self.command}" if self.command else ""))
+
 
 SAMPLED = 32
 """How many entries of an array go into a hash: enough to tell most apart, at no cost."""

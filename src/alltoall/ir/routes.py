@@ -9,12 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from alltoall.errors import InputError
-from alltoall.ir.answer import Answer
+from alltoall.ir.answer import Answer, Certificate
 from alltoall.ir.arrays import Floats, Ints, frozen, inner_index
-from alltoall.ir.certificate import Certificate
+from alltoall.ir.noun import Provenance
 from alltoall.ir.paths import Paths
 from alltoall.ir.problem import Problem
-from alltoall.ir.provenance import Provenance
 
 
 @dataclass(frozen=True, eq=False, repr=False)

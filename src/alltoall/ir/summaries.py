@@ -1,16 +1,19 @@
-"""The numbers that sum up an answer, by the names that the command line prints them under."""
+"""Summaries of answers: plain values by the names that the command line prints them under."""
 
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
-from alltoall.ir.answer import bottleneck_line
-from alltoall.ir.direct import direct_notes
+import numpy as np
+
+from alltoall.ir.answer import Answer, bottleneck_line
+from alltoall.ir.fabric import Fabric
 from alltoall.ir.flow import Flow
+from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes
 from alltoall.ir.schedule import Schedule
 from alltoall.ir.topology import Topology
+from alltoall.ir.words import PROVEN
 
-Answer: TypeAlias = Flow | Routes | Schedule
 Summary: TypeAlias = dict[str, Any]
 
 ORDER = (
@@ -55,10 +58,89 @@ def _own(answer: Answer) -> Summary:
     if isinstance(answer, Routes):
         most = int(answer.routes_per_pair().max())
         return {"routes": answer.count, "max_routes_per_pair": most, "layers": answer.layers}
-    return {
-        "fractional_time": answer.fractional_time,
-        "loss": answer.loss,
-        "steps": answer.steps,
-        "chunks_per_shard": answer.chunks_per_shard,
-        "sends": answer.sends,
+    if isinstance(answer, Schedule):
+        keys = ("fractional_time", "loss", "steps", "chunks_per_shard", "sends")
+        return {key: getattr(answer, key) for key in keys}
+    return {}
+
+
+GIGA = 1e9
+
+
+def physical(
+    answer: Answer, fabric: Fabric, shard_bytes: int | None = None, step_latency: float = 0.0
+) -> dict[str, Any]:
+    """Return what an answer means on a fabric, by the names that the JSON of the verbs has.
+
+    What a link is, what a terminal sends and could at most; with the size of a shard, also the
+    seconds. `step_latency` is the cost of a step of a schedule, in shard times.
+    """
+    demand, rates = answer.problem.demand, fabric.link_rates / GIGA
+    found: dict[str, Any] = {
+        "link_GBps": [float(rates.min()), float(rates.max())],
+        "throughput_GBps": fabric.throughput(demand, answer.time) / GIGA,
     }
+    if answer.bound > 0:
+        found["throughput_bound_GBps"] = fabric.throughput(demand, answer.bound) / GIGA
+    if shard_bytes is None:
+        return found
+    steps = answer.steps if isinstance(answer, Schedule) else 0
+    time = answer.time + steps * step_latency
+    found |= {
+        "bytes": shard_bytes,
+        "transfer_seconds": fabric.seconds(time, shard_bytes),
+        "transfer_GBps": fabric.throughput(demand, time) / GIGA,
+        "bound_seconds": fabric.seconds(answer.bound, shard_bytes),
+    }
+    return found
+
+
+OPTIMAL_NOTE = (
+    "direct sends are already optimal here: each shard straight to its destination takes the "
+    "proven minimum"
+)
+
+
+def direct_notes(answer: Answer) -> list[str]:
+    """Return the note that direct sends are optimal, where they are."""
+    time = direct_time(answer.problem)
+    return [OPTIMAL_NOTE] if time is not None and time <= answer.bound * (1 + PROVEN) else []
+
+
+def direct_time(problem: Problem) -> float | None:
+    """Return the time of direct sends, None where a pair has more than one way to send directly."""
+    topology = problem.topology
+    if len(topology.terminals) == topology.nodes:
+        return _time_over_own_links(problem)
+    return _time_through_switch(problem) if _is_star(topology) else None
+
+
+def _time_over_own_links(problem: Problem) -> float | None:
+    """Return the time of sending over the links of each pair, None if a pair has none."""
+    topology, demand = problem.topology, problem.demand
+    if demand.uniform and topology.links < demand.total:
+        return None
+    source, destination = demand.pairs()
+    capacity = np.zeros((topology.nodes, topology.nodes))
+    np.add.at(capacity, (topology.tail, topology.head), topology.capacity)
+    own = capacity[source, destination]
+    return float((demand.of(source, destination) / own).max()) if own.all() else None
+
+
+def _is_star(topology: Topology) -> bool:
+    """Whether each terminal has links to and from the one switch, and there are no others."""
+    hub = topology.position < 0
+    between = hub[topology.tail] != hub[topology.head]
+    return bool(
+        hub.sum() == 1 and between.all() and (topology.out_degree * topology.in_degree > 0).all()
+    )
+
+
+def _time_through_switch(problem: Problem) -> float:
+    """Return the time until the busiest link of a star has carried its load."""
+    topology, table = problem.topology, problem.demand.table()
+    loads = []
+    for ends, load in ((topology.tail, table.sum(axis=1)), (topology.head, table.sum(axis=0))):
+        capacity = np.bincount(ends, topology.capacity, topology.nodes)[topology.terminals]
+        loads.append(float((load / capacity).max()))
+    return max(loads)

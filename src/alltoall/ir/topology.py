@@ -19,8 +19,7 @@ from alltoall.ir.names import (
     not_a_link,
     two_ends,
 )
-from alltoall.ir.noun import Noun, drawn
-from alltoall.ir.provenance import Provenance
+from alltoall.ir.noun import Noun, Provenance, drawn
 from alltoall.ir.words import counted, escaped, span
 
 MAX_NODES = 1_000_000

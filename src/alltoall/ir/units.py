@@ -16,8 +16,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from alltoall.ir.answer import Certificate
 from alltoall.ir.arrays import Floats
-from alltoall.ir.certificate import Certificate
 from alltoall.ir.demand import Demand
 from alltoall.ir.flow import Flow
 from alltoall.ir.problem import Problem

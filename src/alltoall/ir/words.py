@@ -1,6 +1,8 @@
-"""Nouns in words: names on one line, numbers of few digits, lists that do not go on for ever."""
+"""Text for people: names on one line, short numbers and lists, progress messages."""
 
 from collections.abc import Iterable
+from math import log
+from typing import Self
 
 SHOWN = 8
 """How many of a list are named before the rest is counted."""
@@ -69,3 +71,29 @@ def listed(items: Iterable[object]) -> str:
     found = list(items)
     more = f", and {len(found) - SHOWN:,} more" if len(found) > SHOWN else ""
     return ", ".join(map(str, found[:SHOWN])) + more
+
+
+class News(str):
+    """A message, with the share of the work that is done and the certified gap, if known."""
+
+    __slots__ = ("gap", "share")
+    gap: float | None
+    share: float | None
+
+    @classmethod
+    def of_count(cls, text: str, done: int, total: int) -> Self:
+        """Return news of work of which so many parts are done."""
+        news = cls(text)
+        news.gap, news.share = None, done / total if total else 1.0
+        return news
+
+    @classmethod
+    def of_gap(cls, text: str, gap: float, aim: float) -> Self:
+        """Return news of a search that has proven a gap, on the way to the one it aims for.
+
+        Each digit takes about as long as the one before, so the share is that of the digits.
+        """
+        news = cls(text)
+        news.gap = gap
+        news.share = 1.0 if gap <= aim else max(0.0, min(1.0, log(gap) / log(aim)))
+        return news

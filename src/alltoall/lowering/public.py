@@ -13,9 +13,9 @@ from alltoall.ir.files.artefacts import FORMATS, Artefact, artefact_of
 from alltoall.ir.files.node_values import read_node_rows, read_node_values, read_ranks
 from alltoall.ir.files.text import decode, read_bytes, require_size, write_bytes
 from alltoall.ir.flow import Flow
+from alltoall.ir.quantities import parse_seconds
 from alltoall.ir.routes import Routes
 from alltoall.ir.schedule import Schedule
-from alltoall.ir.times import parse_seconds
 from alltoall.ir.topology import Topology
 from alltoall.lowering.options import Options
 from alltoall.lowering.programs.msccl.complete import complete_msccl

@@ -10,9 +10,9 @@ from alltoall.check.schedule import check_schedule
 from alltoall.ir.arrays import Ints
 from alltoall.ir.fabric import Fabric, Rate, link_rate
 from alltoall.ir.flow import Flow
-from alltoall.ir.physical import physical
 from alltoall.ir.routes import Routes
 from alltoall.ir.schedule import Schedule
+from alltoall.ir.summaries import physical
 from alltoall.ir.topology import Topology
 from alltoall.ir.words import PROVEN, counted, span, status_in_words
 from alltoall.reports.drawn import Drawn

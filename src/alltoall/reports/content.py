@@ -14,10 +14,10 @@ import numpy as np
 from alltoall.check.flow import check_topology
 from alltoall.errors import UsageError
 from alltoall.ir.arrays import Ints
-from alltoall.ir.bandwidth import rate_in_words
 from alltoall.ir.fabric import Rate
 from alltoall.ir.flow import Flow
 from alltoall.ir.problem import Problem
+from alltoall.ir.quantities import rate_in_words
 from alltoall.ir.routes import Routes
 from alltoall.ir.schedule import Schedule
 from alltoall.ir.topology import Topology

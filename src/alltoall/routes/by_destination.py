@@ -13,12 +13,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from alltoall.ir.answer import Certificate
 from alltoall.ir.arrays import Floats, Ints, inner_index, starts_of
-from alltoall.ir.certificate import Certificate
-from alltoall.ir.news import News
 from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes
 from alltoall.ir.topology import Topology
+from alltoall.ir.words import News
 from alltoall.paths.shortest import Adjacency
 from alltoall.placing.place import LAST_STEEPNESS, PlacementParams
 from alltoall.routes.baselines.sssp import sssp_tables

@@ -27,8 +27,8 @@ layer, and no shortest way round passes it twice. Two layers are enough for any 
 import numpy as np
 from numpy.typing import NDArray
 
+from alltoall.ir.answer import Certificate
 from alltoall.ir.arrays import Ints
-from alltoall.ir.certificate import Certificate
 from alltoall.ir.grid import Grid, Line
 from alltoall.ir.paths import Paths
 from alltoall.ir.problem import Problem

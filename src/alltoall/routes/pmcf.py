@@ -37,13 +37,13 @@ from alltoall.flows.by_lp import MOST_PROGRAM_BYTES
 from alltoall.flows.certificate import certify_program
 from alltoall.flows.program import reduced_program
 from alltoall.flows.symmetry.translations import Translations, find_translations
+from alltoall.ir.answer import Certificate
 from alltoall.ir.arrays import Floats, Ints, starts_of
-from alltoall.ir.certificate import Certificate
 from alltoall.ir.demand import Demand
-from alltoall.ir.news import News
 from alltoall.ir.paths import Paths
 from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes
+from alltoall.ir.words import News
 from alltoall.lp.program import LinearProgram, LPResult
 from alltoall.lp.solve import solve_program
 from alltoall.paths.candidates import candidate_paths

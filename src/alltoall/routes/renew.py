@@ -21,8 +21,8 @@ from alltoall.flows.groups import by_source
 from alltoall.flows.guess import Guess
 from alltoall.flows.matching import NOWHERE, matching_links, matching_nodes
 from alltoall.flows.program import whole_program
+from alltoall.ir.answer import Certificate
 from alltoall.ir.arrays import Floats, Ints
-from alltoall.ir.certificate import Certificate
 from alltoall.ir.paths import NOTHING, Paths
 from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes

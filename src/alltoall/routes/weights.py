@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from alltoall.ir.answer import Certificate
 from alltoall.ir.arrays import Floats
-from alltoall.ir.certificate import Certificate
 from alltoall.ir.paths import Paths
 from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes

@@ -22,8 +22,8 @@ from alltoall.errors import InputError
 from alltoall.flows import sizes
 from alltoall.flows.exact import exact_flows
 from alltoall.flows.matrices import linear_program
+from alltoall.ir.answer import Certificate
 from alltoall.ir.arrays import Floats, Ints
-from alltoall.ir.certificate import Certificate
 from alltoall.ir.chunks import Chunks
 from alltoall.ir.paths import NOTHING
 from alltoall.ir.schedule import Schedule

@@ -11,9 +11,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from alltoall.ir.arrays import Floats
+from alltoall.ir.arrays import Floats, reachable
 from alltoall.ir.problem import Problem
-from alltoall.ir.reach import reachable
 from alltoall.ir.topology import Topology
 
 

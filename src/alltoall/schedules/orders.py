@@ -12,8 +12,8 @@ from functools import cached_property
 import numpy as np
 
 from alltoall.errors import InputError
+from alltoall.ir.answer import Certificate
 from alltoall.ir.arrays import Floats, Ints
-from alltoall.ir.certificate import Certificate
 from alltoall.ir.schedule import Schedule
 from alltoall.lp.settings import never
 from alltoall.schedules.placed import Placed

@@ -21,8 +21,8 @@ from alltoall.flows.first_order import raise_bound, search_from
 from alltoall.flows.groups import by_source
 from alltoall.flows.guess import Guess
 from alltoall.flows.program import whole_program
+from alltoall.ir.answer import Certificate
 from alltoall.ir.arrays import Floats, Ints, inner_index
-from alltoall.ir.certificate import Certificate
 from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes
 from alltoall.ir.schedule import Schedule

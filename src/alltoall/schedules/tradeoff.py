@@ -24,9 +24,8 @@ from alltoall.ir.arrays import Ints
 from alltoall.ir.chunks import Chunks
 from alltoall.ir.demand import Demand
 from alltoall.ir.flow import Flow, Status
-from alltoall.ir.operations import operations_of
 from alltoall.ir.problem import Problem
-from alltoall.ir.schedule import Schedule
+from alltoall.ir.schedule import Schedule, operations_of
 from alltoall.schedules.chunk_numbers import choices_of, floor_of
 from alltoall.schedules.chunks import schedule_from
 from alltoall.schedules.found import Choice, FoundSchedule, worth_telling

@@ -17,9 +17,9 @@ import numpy as np
 from alltoall.errors import UsageError
 from alltoall.ir.arrays import Floats, Ints, inner_index, starts_of, writable
 from alltoall.ir.fabric import Fabric
-from alltoall.ir.news import News
 from alltoall.ir.paths import Paths
 from alltoall.ir.routes import Routes
+from alltoall.ir.words import News
 from alltoall.simulation.filling import SAME_MOMENT, WAITING, advance
 
 Report: TypeAlias = Callable[[str], None]

@@ -13,15 +13,14 @@ from alltoall.check.flow import recompute_bound
 from alltoall.errors import FormatError, InputError, UsageError
 from alltoall.flows.public import find_flow
 from alltoall.ir.arrays import Floats
-from alltoall.ir.bandwidth import bytes_per_second
 from alltoall.ir.demand import Demand
 from alltoall.ir.fabric import Fabric, Rate, link_rate
 from alltoall.ir.files.node_values import read_node_values
 from alltoall.ir.messages import Messages
 from alltoall.ir.problem import Problem
+from alltoall.ir.quantities import bytes_per_second, parse_seconds
 from alltoall.ir.routes import Routes
 from alltoall.ir.schedule import Schedule
-from alltoall.ir.times import parse_seconds
 from alltoall.ir.topology import Topology
 from alltoall.loading import load
 from alltoall.lp.settings import silent

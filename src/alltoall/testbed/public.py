@@ -10,9 +10,9 @@ import numpy as np
 
 from alltoall.errors import UsageError, VerificationError
 from alltoall.flows.public import solve
-from alltoall.ir.bandwidth import bytes_per_second
 from alltoall.ir.chunks import shards_of
 from alltoall.ir.problem import Problem
+from alltoall.ir.quantities import bytes_per_second
 from alltoall.ir.routes import Routes
 from alltoall.ir.schedule import Schedule
 from alltoall.ir.topology import Topology

@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from alltoall.errors import UsageError
+from alltoall.ir.answer import Certificate
 from alltoall.ir.arrays import Ints, starts_of
-from alltoall.ir.certificate import Certificate
 from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes
 from alltoall.ir.topology import Topology

@@ -10,9 +10,8 @@ import numpy as np
 
 from alltoall.errors import UsageError
 from alltoall.ir.arrays import Ints
-from alltoall.ir.problem import Problem
+from alltoall.ir.problem import Problem, demand_without, numbers_left, without_links, without_nodes
 from alltoall.ir.topology import Topology
-from alltoall.ir.without import demand_without, numbers_left, without_links, without_nodes
 from alltoall.topologies.cables import cable_links, partner_links
 from alltoall.topologies.operators import links_between
 

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from alltoall.ir.arrays import Floats, Ints
-from alltoall.ir.bandwidth import bytes_per_second
+from alltoall.ir.quantities import bytes_per_second
 from alltoall.ir.topology import MAX_NODES, Topology
 from alltoall.topologies.families import GBIT
 from alltoall.topologies.parts import require

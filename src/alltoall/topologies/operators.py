@@ -6,12 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from alltoall.errors import TopologyError
-from alltoall.ir.arrays import Ints
-from alltoall.ir.bandwidth import rate_in_words
+from alltoall.ir.arrays import Ints, connected_pairs, reachable
 from alltoall.ir.names import distinct_names
-from alltoall.ir.reach import connected_pairs, reachable
+from alltoall.ir.problem import without_links, without_nodes
+from alltoall.ir.quantities import rate_in_words
 from alltoall.ir.topology import Topology
-from alltoall.ir.without import without_links, without_nodes
 from alltoall.ir.words import counted
 from alltoall.topologies.cables import cable_links, partner_links
 

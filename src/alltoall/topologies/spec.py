@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_type_hints
 
 from alltoall.errors import UsageError
-from alltoall.ir.bandwidth import bytes_per_second
+from alltoall.ir.quantities import bytes_per_second
 from alltoall.registry import load
 from alltoall.topologies.families import FAMILIES, Family, unknown_family
 

@@ -13,9 +13,9 @@ import numpy as np
 
 from alltoall.errors import UsageError
 from alltoall.ir.arrays import Ints
-from alltoall.ir.bandwidth import rate_in_words
 from alltoall.ir.demand import Demand
 from alltoall.ir.messages import Messages
+from alltoall.ir.quantities import rate_in_words
 from alltoall.ir.routes import Routes
 from alltoall.ir.schedule import Schedule
 from alltoall.loading import load

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from alltoall.errors import AlltoallError, FormatError
-from alltoall.ir.bandwidth import rate_in_words
+from alltoall.ir.quantities import rate_in_words
 from alltoall.ir.topology import Topology
 from alltoall.topologies.formats import edgelist
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 from alltoall.errors import FormatError, UsageError
-from alltoall.ir.certificate import Certificate
+from alltoall.ir.answer import Certificate
 from alltoall.ir.demand import Demand
 from alltoall.ir.execution_plan import ExecutionPlan
 from alltoall.ir.fabric import Fabric

@@ -18,7 +18,7 @@ from alltoall.ir.files.fields import Json, short, take_list, take_object, take_t
 from alltoall.ir.files.json import demand_from_json, parse_json
 from alltoall.ir.files.text import read_text
 from alltoall.ir.jobs import MOST_JOBS, Job
-from alltoall.ir.times import parse_seconds
+from alltoall.ir.quantities import parse_seconds
 from alltoall.ir.topology import Topology
 
 MAX_JOBS_BYTES = 64 << 20

@@ -7,9 +7,8 @@ import numpy as np
 from alltoall.errors import InputError
 from alltoall.ir.arrays import Ints
 from alltoall.ir.chunks import Chunks
-from alltoall.ir.operations import receivers_of
 from alltoall.ir.program import check_space
-from alltoall.ir.schedule import Schedule
+from alltoall.ir.schedule import Schedule, receivers_of
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from alltoall.errors import FormatError, InputError, LimitError, VerificationError
+from alltoall.ir.answer import Certificate
 from alltoall.ir.arrays import Floats, Ints, inner_index, starts_of
-from alltoall.ir.certificate import Certificate
 from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes
 from alltoall.ir.topology import Topology

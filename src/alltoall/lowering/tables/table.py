@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from alltoall.errors import FormatError
+from alltoall.ir.answer import Certificate
 from alltoall.ir.arrays import Floats, Ints, inner_index, starts_of
-from alltoall.ir.certificate import Certificate
 from alltoall.ir.files.fields import MAX_INT, short, take_int, take_list, take_object, take_text
 from alltoall.ir.files.json import (
     demand_from_json,

@@ -12,8 +12,7 @@ import numpy as np
 
 from alltoall.errors import InputError
 from alltoall.flows.certificate import certify
-from alltoall.ir.find_grid import grid_of, grid_of_shape
-from alltoall.ir.grid import Grid
+from alltoall.ir.grid import Grid, grid_of, grid_of_shape
 from alltoall.ir.paths import Paths
 from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes

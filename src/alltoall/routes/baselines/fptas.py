@@ -33,9 +33,9 @@ from alltoall.flows.decompose import paths_of_volumes
 from alltoall.flows.exact import exact_flows
 from alltoall.flows.groups import Groups, by_source
 from alltoall.ir.arrays import Floats, Ints
-from alltoall.ir.news import News
 from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes
+from alltoall.ir.words import News
 from alltoall.paths.shortest import Adjacency, shortest_tree
 from alltoall.routes.weights import routes_from_weights
 from alltoall.settings import RouteSettings, SolveSettings

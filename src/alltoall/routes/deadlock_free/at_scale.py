@@ -12,11 +12,11 @@ from functools import cached_property
 
 import numpy as np
 
+from alltoall.ir.answer import Certificate
 from alltoall.ir.arrays import Floats, Ints
-from alltoall.ir.certificate import Certificate
-from alltoall.ir.news import News
 from alltoall.ir.paths import Paths
 from alltoall.ir.routes import Routes
+from alltoall.ir.words import News
 from alltoall.placing.chunks import Chunks
 from alltoall.placing.place import Placement, PlacementParams, place
 from alltoall.routes.deadlock_free.lanes import Lanes, forward_network

@@ -19,9 +19,9 @@ from dataclasses import replace
 
 from alltoall.errors import InputError, TimeLimitError, UsageError
 from alltoall.flows.methods import solve_master, solve_sources
-from alltoall.ir.certificate import Certificate
-from alltoall.ir.find_grid import grid_of
+from alltoall.ir.answer import Certificate
 from alltoall.ir.flow import Flow
+from alltoall.ir.grid import grid_of
 from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes
 from alltoall.ir.units import normal_units

@@ -13,8 +13,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from alltoall.ir.arrays import Floats, Ints
-from alltoall.ir.find_grid import grid_of
-from alltoall.ir.grid import Grid
+from alltoall.ir.grid import Grid, grid_of
 from alltoall.ir.paths import Paths
 from alltoall.ir.problem import Problem
 from alltoall.paths.shortest import shortest_distances

@@ -16,8 +16,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from alltoall.ir.answer import Certificate
 from alltoall.ir.arrays import Ints
-from alltoall.ir.certificate import Certificate
 from alltoall.ir.paths import NOTHING
 from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes

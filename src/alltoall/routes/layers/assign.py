@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 
 from alltoall.errors import InputError, UsageError
 from alltoall.ir.arrays import Ints
-from alltoall.ir.find_grid import grid_of
+from alltoall.ir.grid import grid_of
 from alltoall.ir.routes import Routes
 from alltoall.routes.by_destination import METHOD as BY_DESTINATION
 from alltoall.routes.dimension_order import route_by_dimension

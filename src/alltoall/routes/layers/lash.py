@@ -21,7 +21,7 @@ import numpy as np
 
 from alltoall.flows import sizes
 from alltoall.ir.arrays import Floats, Ints
-from alltoall.ir.find_grid import grid_of
+from alltoall.ir.grid import grid_of
 from alltoall.ir.routes import Routes
 from alltoall.routes.layers.by_dimension import pack_by_dimension
 from alltoall.routes.layers.dependencies import (

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from alltoall.errors import FormatError, UsageError
-from alltoall.ir.bandwidth import bytes_per_second
+from alltoall.ir.quantities import bytes_per_second
 
 _ENDS = {
     ("source", "target"), ("source", "destination"), ("source", "dest"), ("src", "dst"),

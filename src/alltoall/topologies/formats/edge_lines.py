@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from alltoall.errors import FormatError, UsageError
-from alltoall.ir.bandwidth import bytes_per_second, is_unit
 from alltoall.ir.names import is_name
+from alltoall.ir.quantities import bytes_per_second, is_unit
 
 MARK = "!"
 """What a node begins with that is not a terminal."""

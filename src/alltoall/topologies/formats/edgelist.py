@@ -20,8 +20,8 @@ import numpy as np
 
 from alltoall.errors import FormatError
 from alltoall.ir.arrays import Floats, Ints
-from alltoall.ir.bandwidth import exact_rate, rate_in_words
 from alltoall.ir.names import checked_names
+from alltoall.ir.quantities import exact_rate, rate_in_words
 from alltoall.ir.topology import MAX_NODES, Topology
 from alltoall.ir.words import one_line
 from alltoall.topologies.formats.edge_cables import refuse_both_orders

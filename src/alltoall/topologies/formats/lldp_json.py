@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from alltoall.errors import FormatError
-from alltoall.ir.bandwidth import rate_in_words
 from alltoall.ir.names import is_name
+from alltoall.ir.quantities import rate_in_words
 from alltoall.ir.topology import Topology
 from alltoall.ir.words import counted
 from alltoall.topologies.formats.lldp_neighbours import Neighbour, read_neighbours

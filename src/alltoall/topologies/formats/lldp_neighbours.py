@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from alltoall.errors import FormatError
-from alltoall.ir.bandwidth import bytes_per_second
 from alltoall.ir.files.fields import Json, short
 from alltoall.ir.files.json.values import parse_json
 from alltoall.ir.names import is_name
+from alltoall.ir.quantities import bytes_per_second
 
 _MEDIUM = re.compile(r"([0-9]{1,5})(Gig|G)?base", re.IGNORECASE)
 """The rate in the name of an Ethernet medium: 10GigBaseCX4, 100GbaseCR4, 1000BaseTFD."""

@@ -10,9 +10,8 @@ from dataclasses import replace
 import numpy as np
 
 from alltoall.errors import FormatError
-from alltoall.ir.arrays import Floats, Ints
-from alltoall.ir.bandwidth import rate_in_words
-from alltoall.ir.reach import reachable
+from alltoall.ir.arrays import Floats, Ints, reachable
+from alltoall.ir.quantities import rate_in_words
 from alltoall.ir.topology import Topology
 from alltoall.topologies.formats import MAX_MATRIX_BYTES
 from alltoall.topologies.formats.nvlinks import SWITCH, require, require_both_ways, whole_links

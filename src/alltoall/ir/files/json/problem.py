@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from alltoall.errors import FormatError
-from alltoall.ir.certificate import Certificate
+from alltoall.ir.answer import Certificate
 from alltoall.ir.demand import Demand
 from alltoall.ir.files.fields import take_int
 from alltoall.ir.files.json.demand import DEMAND_FORMAT, demand_from_json, demand_to_json, matrix_of

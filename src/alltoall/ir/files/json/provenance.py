@@ -6,7 +6,7 @@ from typing import Any
 from alltoall.errors import FormatError
 from alltoall.ir.files.fields import short, take_object
 from alltoall.ir.files.json.values import is_integer, is_number
-from alltoall.ir.provenance import Provenance
+from alltoall.ir.noun import Provenance
 
 KEY = "provenance"
 

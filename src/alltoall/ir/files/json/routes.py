@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from alltoall.errors import FormatError
+from alltoall.ir.answer import Certificate
 from alltoall.ir.arrays import Floats, Ints, starts_of
-from alltoall.ir.certificate import Certificate
 from alltoall.ir.demand import Demand
 from alltoall.ir.files.fields import short, take_list, take_object, take_text
 from alltoall.ir.files.json.demand import demand_from_json, demand_to_json

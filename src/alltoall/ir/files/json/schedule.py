@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from alltoall.errors import FormatError
+from alltoall.ir.answer import Certificate
 from alltoall.ir.arrays import Ints
-from alltoall.ir.certificate import Certificate
 from alltoall.ir.chunks import Chunks
 from alltoall.ir.demand import Demand
 from alltoall.ir.files.fields import short, take_int, take_list, take_text

@@ -12,8 +12,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from alltoall.errors import FormatError, InputError
+from alltoall.ir.answer import Certificate
 from alltoall.ir.arrays import Ints, starts_of
-from alltoall.ir.certificate import Certificate
 from alltoall.ir.chunks import Chunks
 from alltoall.ir.demand import Demand
 from alltoall.ir.files.fields import short, take_int, take_object, take_text

@@ -1,4 +1,4 @@
-"""Bandwidths as people write them."""
+"""Bandwidths and times as people write them: `100GbE`, `12.5GB/s`, `2us`, `0.5ms`."""
 
 import re
 import reprlib
@@ -22,12 +22,12 @@ _FACTOR = {
 }
 """Bytes per second of one of each unit."""
 
-_PATTERN = re.compile(r"\s*([0-9.]+(?:[eE][+-]?[0-9]+)?)\s*([A-Za-z/]+)\s*")
+_BANDWIDTH = re.compile(r"\s*([0-9.]+(?:[eE][+-]?[0-9]+)?)\s*([A-Za-z/]+)\s*")
 
 
 def bytes_per_second(text: str) -> float:
     """Parse a bandwidth such as `100G`, `100GbE`, `100 Gbit/s`, `12.5GB/s` or `20mbit`."""
-    match = _PATTERN.fullmatch(text)
+    match = _BANDWIDTH.fullmatch(text)
     try:
         value = float(match[1]) * _FACTOR[match[2]] if match else 0.0
     except (KeyError, ValueError):
@@ -58,3 +58,34 @@ def rate_in_words(bytes_per_second: float) -> str:
         if bits >= size:
             return f"{bits / size:.6g}{prefix}bps"
     return f"{bits:.6g}bps"
+
+
+_SECONDS = {"ns": 1e-9, "us": 1e-6, "\u00b5s": 1e-6, "\u03bcs": 1e-6, "ms": 1e-3, "s": 1.0}
+"""Seconds of each unit; the micro sign and the Greek letter look alike."""
+
+_TIME = re.compile(r"\s*([0-9.]+(?:[eE][+-]?[0-9]+)?)\s*([a-z\u00b5\u03bc]+)\s*")
+
+
+def parse_seconds(given: str | float) -> float:
+    """Return the seconds of `2us`, `0.5ms` or `1e-6`; a number is seconds already."""
+    plain = plain_number(given)
+    return _with_unit(str(given)) if plain is None else plain
+
+
+def plain_number(given: str | float) -> float | None:
+    """Return a number that has no unit; None for a text that may have one."""
+    try:
+        return float(given)
+    except (TypeError, ValueError):
+        return None
+
+
+def _with_unit(text: str) -> float:
+    match = _TIME.fullmatch(text)
+    try:
+        return float(match[1]) * _SECONDS[match[2]] if match else float(text)
+    except (KeyError, ValueError):
+        raise UsageError(
+            f"time {reprlib.repr(text)}; expected a number with a unit, such as 2us, 0.5ms or 30s; "
+            "without one it is seconds"
+        ) from None
