@@ -2,9 +2,12 @@
 
 from alltoall.core._core import (
     Annealing,
+    FairMessages,
+    FluidFlows,
     Graph,
     LiftAnnealing,
     LinkOrder,
+    ListScheduler,
     PrimalDual,
     add_loads,
     add_tree_flows,
@@ -20,6 +23,7 @@ from alltoall.core._core import (
     reroute,
     respond,
     simple_paths,
+    skip_detours,
     split_flows,
     trace_paths,
     tree_paths,
@@ -28,9 +32,12 @@ from alltoall.core._core import (
 
 __all__ = [
     "Annealing",
+    "FairMessages",
+    "FluidFlows",
     "Graph",
     "LiftAnnealing",
     "LinkOrder",
+    "ListScheduler",
     "PrimalDual",
     "add_loads",
     "add_tree_flows",
@@ -46,6 +53,7 @@ __all__ = [
     "reroute",
     "respond",
     "simple_paths",
+    "skip_detours",
     "split_flows",
     "trace_paths",
     "tree_paths",

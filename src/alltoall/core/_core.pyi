@@ -301,3 +301,101 @@ class LiftAnnealing:
     def least(self) -> float: ...
     @property
     def is_simple(self) -> bool: ...
+
+class ListScheduler:
+    """Chunks that are sent step by step, the most urgent first; paths are rows of legs.
+
+    Chunk c has the legs `first[c]` to `first[c + 1] - 1`, leg g the links at `begin[g]` to
+    `begin[g + 1] - 1` of `link`. A chunk takes size times pace on a link.
+    """
+
+    def __init__(
+        self,
+        size: Floats,
+        first: Ints,
+        begin: Ints,
+        link: Ints,
+        pace: Floats,
+        quota: float,
+        shortest: float,
+    ) -> None: ...
+    def step(self) -> None:
+        """Send the chunks of the next step."""
+
+    @property
+    def done(self) -> bool: ...
+    @property
+    def steps(self) -> int: ...
+    @property
+    def time(self) -> float: ...
+    @property
+    def step_of_leg(self) -> Ints: ...
+
+def skip_detours(paths: Ints, tail: Ints, head: Ints, places: int) -> Ints:
+    """Return paths, rows of links that end with -1, that visit no place twice.
+
+    Link l leads from place `tail[l]` to place `head[l]`.
+    """
+
+class FluidFlows:
+    """Flows with max-min fair rates, from event to event.
+
+    Flow f uses the resources `resource[start[f]:start[f + 1]]`. It sends `part[f]` bytes in each of
+    its rounds, with a pause in between. Events within a window count as one, at its end.
+    """
+
+    def __init__(
+        self,
+        start: Ints,
+        resource: Ints,
+        capacity: Floats,
+        weight: Floats,
+        part: Floats,
+        rounds: Ints,
+        begin: Floats,
+        pause: float,
+        window: float,
+    ) -> None: ...
+    def advance(self, events: int) -> None:
+        """Go on for so many events."""
+
+    @property
+    def alive(self) -> int:
+        """How many flows have not ended."""
+
+    @property
+    def now(self) -> float: ...
+    @property
+    def ends(self) -> Floats: ...
+
+class FairMessages:
+    """Messages that wait for others, and whose parts share resources at max-min fair rates.
+
+    Message m has the parts `first[m]` to `first[m + 1] - 1`. It begins after `waits[m]` releases,
+    the first of them at the start, once its sender has spent the overhead. Its followers
+    `follower[follower_start[m]:follower_start[m + 1]]` are released when it arrives, its successor
+    when it has left.
+    """
+
+    def __init__(
+        self,
+        start: Ints,
+        resource: Ints,
+        capacity: Floats,
+        weight: Floats,
+        size: Floats,
+        first: Ints,
+        waits: Ints,
+        follower_start: Ints,
+        follower: Ints,
+        successor: Ints,
+        sender: Ints,
+        latency: Floats,
+        overhead: Floats,
+        sender_free: Floats,
+    ) -> None: ...
+    def advance(self, events: int) -> bool:
+        """Go on for so many events; return whether all messages have arrived."""
+
+    @property
+    def now(self) -> float: ...

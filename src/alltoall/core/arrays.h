@@ -59,6 +59,7 @@ inline void require_bounds(Ints bounds, Int count, const char* name) {
 }
 
 inline std::vector<Int> copy(Ints values) { return {values.begin(), values.end()}; }
+inline std::vector<double> copy(Floats values) { return {values.begin(), values.end()}; }
 
 template <class Work>
 auto unlocked(const Work& work) {

@@ -93,7 +93,7 @@ class Iterates {
     return method_.step_prices(view(load), keep);
   }
 
-  auto price() const { return to_numpy(copy_floats(method_.prices())); }
+  auto price() const { return to_numpy(copy(method_.prices())); }
 
   void write_flows(Array<double, 2> rows) const {
     require_shape(rows, method_.groups(), method_.links(), "rows");
@@ -106,7 +106,6 @@ class Iterates {
   }
 
  private:
-  static std::vector<double> copy_floats(Floats values) { return {values.begin(), values.end()}; }
 
   static PrimalDual checked(const GraphArrays& graph, IntArray link_class, IntArray first, FloatArray size,
                             FloatArray capacity, IntArray source, Array<const double, 2> wanted,
@@ -124,7 +123,7 @@ class Iterates {
     require_shape(flow, groups, graph.links(), "flow");
     require_shape(potential, groups, graph.nodes(), "potential");
     return PrimalDual(graph.graph(),
-                      {copy(view(link_class)), copy(view(first)), copy_floats(view(size)), copy_floats(view(capacity))},
+                      {copy(view(link_class)), copy(view(first)), copy(view(size)), copy(view(capacity))},
                       {view(source), view(wanted), view(share)}, view(flow), view(potential), view(price));
   }
 

@@ -16,6 +16,8 @@ namespace alltoall::border {
 void bind_paths(nb::module_& module);
 void bind_flows(nb::module_& module);
 void bind_designs(nb::module_& module);
+void bind_schedules(nb::module_& module);
+void bind_simulation(nb::module_& module);
 
 namespace {
 
@@ -231,6 +233,8 @@ NB_MODULE(_core, module) {
   bind_paths(module);
   bind_flows(module);
   bind_designs(module);
+  bind_schedules(module);
+  bind_simulation(module);
   module.def("choose", &py_choose, "path_start"_a, "link"_a, "low"_a, "high"_a, "links"_a,
              "phases"_a, "size"_a, "order"_a, "begin"_a, "most"_a, "scale"_a, "steepness"_a,
              "load"_a.noconvert(), "path"_a.noconvert(), "phase"_a.noconvert());

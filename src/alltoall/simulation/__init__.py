@@ -4,7 +4,6 @@
 |---|---|---|
 | `alpha_beta.py` | schedules, and the messages that they are lowered to | messages over links |
 | `fluid.py` | routes, alone or of several jobs | max-min fair rates, which change as flows end |
-| `filling.py` | | progressive filling, the one kernel of the fluid |
 | `lowered.py` | | the messages of a file, on the links of a topology |
 | `rows.py` | | size by size: one schedule, routes, or several jobs together |
 | `report.py` | | a row for each size, against the certified bound |

@@ -13,19 +13,15 @@ due: what leaves a host at once shares its bandwidth evenly, and what has more t
 A message that goes several ways has a part for each, and rates as the parts are large.
 """
 
-import heapq
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
-from alltoall.ir.arrays import Floats, Ints, inner_index, starts_of, writable
+from alltoall import core
+from alltoall.ir.arrays import Floats, Ints, inner_index, starts_of
 from alltoall.ir.fabric import Fabric
 from alltoall.simulation.alpha_beta import StepMessages, latencies
-from alltoall.simulation.filling import SAME_MOMENT, fill
-
-BEGINS, ARRIVES = 0, 1
-"""What happens to a message at a time that is known."""
+from alltoall.simulation.fluid import ENTRIES_AT_ONCE
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,23 +54,26 @@ def seconds_of_fair_messages(
     successor = np.append(_successors(messages), np.full(gates, -1))
     waits[successor[successor >= 0]] += 1
     order = np.argsort(earlier, kind="stable")
-    return float(
-        _last_arrival(
-            (parts.start, parts.resource),
-            np.concatenate((fabric.link_rates, *limits)),
-            parts.shards / total[parts.message],
-            parts.shards * shard_bytes,
-            writable(parts.message),
-            starts_of(np.bincount(parts.message, minlength=count)),
-            waits,
-            (starts_of(np.bincount(earlier, minlength=count)), later[order]),
-            successor,
-            sender,
-            np.append(latencies(messages, fabric), np.zeros(gates)),
-            np.where(np.arange(count) < len(messages.step), fabric.overhead, 0.0),
-            np.append(start, 0.0),
-        )
+    rates = core.FairMessages(
+        parts.start,
+        parts.resource,
+        np.concatenate((fabric.link_rates, *limits)),
+        parts.shards / total[parts.message],
+        parts.shards * shard_bytes,
+        starts_of(np.bincount(parts.message, minlength=count)),
+        waits,
+        starts_of(np.bincount(earlier, minlength=count)),
+        later[order],
+        successor,
+        sender,
+        np.append(latencies(messages, fabric), np.zeros(gates)),
+        np.where(np.arange(count) < len(messages.step), fabric.overhead, 0.0),
+        np.append(start, 0.0),
     )
+    events = max(1, ENTRIES_AT_ONCE // len(parts.resource))
+    while not rates.advance(events):
+        pass  # Ctrl-C is heard here.
+    return rates.now
 
 
 def _waits(messages: StepMessages, sync: str) -> tuple[Ints, Ints, int]:
@@ -124,91 +123,3 @@ def _parts(messages: StepMessages, fabric: Fabric) -> _Parts:
     return _Parts(
         message, shards.astype(np.float64), starts_of(used.sum(axis=1)), ways[:, 1:][used]
     )
-
-
-@njit(cache=True)
-def _last_arrival(
-    paths: tuple[Ints, Ints],
-    capacity: Floats,
-    weight: Floats,
-    size: Floats,
-    message: Ints,
-    parts_of: Ints,
-    waits: Ints,
-    followers: tuple[Ints, Ints],
-    successor: Ints,
-    sender: Ints,
-    latency: Floats,
-    overhead: Floats,
-    free_at: Floats,
-) -> float:
-    """Go from event to event: a part has left, a message begins, or it has arrived."""
-    left, rate, level = size.copy(), np.zeros(len(size)), np.zeros(len(size))
-    active, gone = np.empty(len(size), dtype=np.int64), np.empty(len(size), dtype=np.int64)
-    remaining = parts_of[1:] - parts_of[:-1]
-    heap = [(np.inf, ARRIVES, -1)]
-    for each in range(len(latency)):
-        _release(heap, waits, each, 0.0, overhead[each], free_at, sender[each])
-    busy, now = 0, 0.0
-    while True:
-        moment = heap[0][0]
-        for part in active[:busy]:
-            moment = min(moment, now + left[part] / rate[part])
-        if moment == np.inf:
-            return now
-        kept, ended = _carry(active, busy, gone, left, size, rate, moment - now)
-        busy, now = kept, moment
-        for part in gone[:ended]:
-            each = message[part]
-            remaining[each] -= 1
-            if remaining[each] == 0:
-                heapq.heappush(heap, (now + latency[each], ARRIVES, each))
-                after = successor[each]
-                if after >= 0:
-                    _release(heap, waits, after, now, overhead[after], free_at, sender[after])
-        while heap[0][0] <= now * (1 + SAME_MOMENT):
-            _, kind, each = heapq.heappop(heap)
-            if kind == BEGINS:
-                parts = parts_of[each + 1] - parts_of[each]
-                active[busy : busy + parts] = np.arange(parts_of[each], parts_of[each + 1])
-                busy += parts
-            if kind == ARRIVES or remaining[each] == 0:
-                for after in followers[1][followers[0][each] : followers[0][each + 1]]:
-                    _release(heap, waits, after, now, overhead[after], free_at, sender[after])
-        fill(paths, weight, active[:busy], level, capacity.copy())
-        for part in active[:busy]:
-            rate[part] = weight[part] * level[part]
-
-
-@njit(cache=True)
-def _release(
-    heap: list[tuple[float, int, int]],
-    waits: Ints,
-    each: int,
-    now: float,
-    overhead: float,
-    free_at: Floats,
-    sender: int,
-) -> None:
-    """Let a message wait for one thing less; it begins after the last, once its sender is free."""
-    waits[each] -= 1
-    if waits[each] == 0:
-        free_at[sender] = max(now, free_at[sender]) + overhead
-        heapq.heappush(heap, (free_at[sender], BEGINS, each))
-
-
-@njit(cache=True)
-def _carry(
-    active: Ints, busy: int, gone: Ints, left: Floats, size: Floats, rate: Floats, seconds: float
-) -> tuple[int, int]:
-    """Move what is under way; return how many parts still are, and how many have left."""
-    kept, ended = 0, 0
-    for part in active[:busy]:
-        left[part] -= rate[part] * seconds
-        if left[part] > SAME_MOMENT * size[part]:
-            active[kept] = part
-            kept += 1
-        else:
-            gone[ended] = part
-            ended += 1
-    return kept, ended

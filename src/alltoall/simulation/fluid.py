@@ -14,19 +14,22 @@ from typing import TypeAlias
 
 import numpy as np
 
+from alltoall import core
 from alltoall.errors import UsageError
-from alltoall.ir.arrays import Floats, Ints, inner_index, starts_of, writable
+from alltoall.ir.arrays import Floats, Ints, inner_index, starts_of
 from alltoall.ir.fabric import Fabric
 from alltoall.ir.paths import Paths
 from alltoall.ir.routes import Routes
 from alltoall.ir.words import News
-from alltoall.simulation.filling import SAME_MOMENT, WAITING, advance
 
 Report: TypeAlias = Callable[[str], None]
 """What takes a line of progress."""
 
-ENTRIES_AT_ONCE = 20_000_000
-"""Links of flows that are gone through before a signal is heard."""
+ENTRIES_AT_ONCE = 2_000_000
+"""Links of flows that a call of the core goes through, so that Ctrl-C is heard."""
+
+SAME_MOMENT = 1e-9
+"""The share by which numbers of messages may be off by rounding."""
 
 MOST_FLOWS = 1 << 20
 """Flows of one route at once, at most."""
@@ -82,40 +85,25 @@ def arrivals(
     paths, capacity = _resources(flows.paths, fabric)
     rounds = flows.rounds if fabric.overhead > 0 else np.ones_like(flows.rounds)
     count = flows.paths.count
-    state = np.full(count, WAITING, dtype=np.int64)
-    when = flows.start + fabric.overhead
-    changing = (state, rounds.copy(), when, np.zeros(count), np.zeros(count))
     # Weights of about 1 and sizes as they are: levels are then rates that resources have.
     weight = flows.weight / flows.weight.max(initial=1e-300)
-    part = flows.bytes / rounds
-    free, live = capacity.copy(), np.arange(count, dtype=np.int64)
-    alive, now = count, 0.0
-    while alive:
-        events = max(1, ENTRIES_AT_ONCE // max(1, int(alive * len(paths[1]) / count)))
-        alive, now = advance(
-            paths,
-            capacity,
-            weight,
-            part,
-            fabric.overhead,
-            window,
-            changing,
-            free,
-            live,
-            alive,
-            now,
-            events,
-        )
-        text = f"{count - alive:,} of {count:,} flows are done after {now:.3g} s"
-        report(News.of_count(text, count - alive, count))
+    part, begin = flows.bytes / rounds, flows.start + fabric.overhead
+    sending = core.FluidFlows(
+        *paths, capacity, weight, part, rounds, begin, fabric.overhead, window
+    )
+    while alive := sending.alive:
+        sending.advance(max(1, int(ENTRIES_AT_ONCE * count / max(1, alive * len(paths[1])))))
+        done = count - sending.alive
+        text = f"{done:,} of {count:,} flows are done after {sending.now:.3g} s"
+        report(News.of_count(text, done, count))
     latency = np.add.reduceat(fabric.latency[flows.paths.link], flows.paths.start[:-1])
-    return np.asarray(when + latency)
+    return np.asarray(sending.ends + latency)
 
 
 def _resources(paths: Paths, fabric: Fabric) -> tuple[tuple[Ints, Ints], Floats]:
     """Return what each path uses, and how much there is of it: links, and what terminals inject."""
     if fabric.injection is None:
-        return (writable(paths.start), writable(paths.link)), fabric.link_rates
+        return (paths.start, paths.link), fabric.link_rates
     links, terminals = fabric.topology.links, len(fabric.topology.terminals)
     hops = paths.hops
     start = starts_of(hops + 2)
