@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 
 from alltoall.ir.arrays import Ints
-from alltoall.ir.files.json import schedule_to_json, write_json
+from alltoall.ir.files.json.schedule import schedule_to_json
+from alltoall.ir.files.json.values import write_json
 from alltoall.ir.schedule import Schedule
 from alltoall.topologies.spec import build
 from hop_schedules import hop_schedule

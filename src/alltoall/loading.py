@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from alltoall.ir.execution_plan import ExecutionPlan
 from alltoall.ir.files.artefacts import Saved, is_saved, refuse_unknown, saved_from_json
-from alltoall.ir.files.json import parse_json
+from alltoall.ir.files.json.values import parse_json
 from alltoall.ir.files.npz import artefact_from_bytes, is_archive
 from alltoall.ir.files.text import decode, is_folder, read_bytes, require_size
 from alltoall.ir.messages import Messages

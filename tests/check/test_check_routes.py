@@ -13,7 +13,7 @@ from alltoall.check.routes import check_routes
 from alltoall.errors import FormatError, InputError, VerificationError
 from alltoall.ir.answer import Certificate
 from alltoall.ir.demand import Demand
-from alltoall.ir.files.json import routes_from_json, routes_to_json
+from alltoall.ir.files.json.routes import routes_from_json, routes_to_json
 from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes
 from alltoall.routes.extp import route_extp

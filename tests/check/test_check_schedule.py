@@ -12,7 +12,7 @@ from alltoall.errors import FormatError, InputError, VerificationError
 from alltoall.ir.answer import Certificate
 from alltoall.ir.chunks import Chunks
 from alltoall.ir.demand import Demand
-from alltoall.ir.files.json import schedule_from_json, schedule_to_json
+from alltoall.ir.files.json.schedule import schedule_from_json, schedule_to_json
 from alltoall.ir.problem import Problem
 from alltoall.ir.schedule import Schedule
 from alltoall.ir.topology import Topology

@@ -18,7 +18,8 @@ from alltoall.flows.symmetry.orbits import find_symmetry, link_maps, orbits
 from alltoall.ir.answer import Certificate
 from alltoall.ir.arrays import Floats, Ints
 from alltoall.ir.demand import Demand
-from alltoall.ir.files.json import flow_from_json, flow_to_json, parse_json
+from alltoall.ir.files.json.flow import flow_from_json, flow_to_json
+from alltoall.ir.files.json.values import parse_json
 from alltoall.ir.flow import Flow
 from alltoall.ir.orbits import orbits_of
 from alltoall.ir.problem import Problem

@@ -15,8 +15,10 @@ from alltoall.errors import DemandError, FormatError, UsageError
 from alltoall.ir.answer import Certificate
 from alltoall.ir.chunks import Chunks
 from alltoall.ir.files.artefacts import write_artefact
-from alltoall.ir.files.json import demand_from_json, parse_json, schedule_to_json, write_json
 from alltoall.ir.files.json import values as json_values
+from alltoall.ir.files.json.demand import demand_from_json
+from alltoall.ir.files.json.schedule import schedule_to_json
+from alltoall.ir.files.json.values import parse_json, write_json
 from alltoall.ir.files.npz.npy import MAX_NUMBERS, MAX_TEXT
 from alltoall.ir.flow import Flow
 from alltoall.ir.problem import Problem

@@ -10,7 +10,7 @@ from alltoall.errors import AlltoallError, InputError
 from alltoall.ir.chunks import Chunks, chunks_of
 from alltoall.ir.demand import Demand
 from alltoall.ir.files.artefacts import format_name
-from alltoall.ir.files.json import schedule_from_json, schedule_to_json
+from alltoall.ir.files.json.schedule import schedule_from_json, schedule_to_json
 from alltoall.ir.files.npz import artefact_from_bytes, artefact_to_bytes
 from alltoall.ir.problem import Problem
 from alltoall.ir.schedule import Schedule

@@ -9,7 +9,12 @@ import pytest
 import alltoall
 from alltoall.errors import FormatError
 from alltoall.ir.execution_plan import ExecutionPlan
-from alltoall.ir.files.json import plan_from_json, plan_to_json, program_from_json, program_to_json
+from alltoall.ir.files.json.program import (
+    plan_from_json,
+    plan_to_json,
+    program_from_json,
+    program_to_json,
+)
 from alltoall.ir.messages import Messages
 from alltoall.ir.program import Program
 from alltoall.lowering import TARGETS, Lowered, Options, parse_lowered

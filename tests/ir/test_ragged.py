@@ -18,7 +18,9 @@ from alltoall.errors import FormatError, InputError, VerificationError
 from alltoall.flows import SolveSettings, solve
 from alltoall.ir.demand import Demand
 from alltoall.ir.files.artefacts import Artefact, artefact_from_json
-from alltoall.ir.files.json import flow_from_json, flow_to_json, routes_to_json, schedule_to_json
+from alltoall.ir.files.json.flow import flow_from_json, flow_to_json
+from alltoall.ir.files.json.routes import routes_to_json
+from alltoall.ir.files.json.schedule import schedule_to_json
 from alltoall.ir.files.npz import artefact_from_bytes, artefact_to_bytes
 from alltoall.ir.flow import Flow
 from alltoall.ir.problem import Problem

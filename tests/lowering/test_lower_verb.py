@@ -12,7 +12,8 @@ from typer.testing import CliRunner
 import alltoall
 from alltoall.cli.lower import lower_verb
 from alltoall.errors import FormatError, LimitError, UsageError, VerificationError
-from alltoall.ir.files.json import schedule_to_json, write_json
+from alltoall.ir.files.json.schedule import schedule_to_json
+from alltoall.ir.files.json.values import write_json
 from alltoall.ir.schedule import Schedule
 from alltoall.lowering import TARGETS, Options, targets_for
 from alltoall.verification import verify

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from alltoall.check.flow import check_flow
 from alltoall.flows import METHODS, solve
 from alltoall.ir.demand import Demand
-from alltoall.ir.files.json import flow_from_json, flow_to_json, parse_json
+from alltoall.ir.files.json.flow import flow_from_json, flow_to_json
+from alltoall.ir.files.json.values import parse_json
 from alltoall.ir.problem import Problem
 from alltoall.ir.topology import Topology
 from alltoall.topologies.operators import scale_capacities

@@ -18,7 +18,7 @@ from alltoall import (
     with_host_bandwidth,
 )
 from alltoall.check.routes import check_routes
-from alltoall.ir.files.json import routes_from_json, routes_to_json
+from alltoall.ir.files.json.routes import routes_from_json, routes_to_json
 from alltoall.ir.routes import Routes
 from alltoall.paths.candidates import candidate_paths
 from alltoall.routes import exact as module

@@ -9,7 +9,7 @@ from hypothesis import given
 from alltoall.check.routes import check_routes
 from alltoall.errors import InputError, UsageError
 from alltoall.flows import sizes, solve
-from alltoall.ir.files.json import routes_from_json, routes_to_json
+from alltoall.ir.files.json.routes import routes_from_json, routes_to_json
 from alltoall.ir.problem import Problem
 from alltoall.paths.candidates import candidate_paths
 from alltoall.routes.extp import route_extp

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from rank_data import DTYPES, ITEMS, received, same_bytes, sent
 
 from alltoall.errors import UsageError
-from alltoall.ir.files.json import read_json, schedule_from_json
+from alltoall.ir.files.json.schedule import schedule_from_json
+from alltoall.ir.files.json.values import read_json
 from alltoall.ir.schedule import Schedule
 from alltoall.runtime.mpi import Alltoall
 from alltoall.runtime.mpi.requests import MAX_BINDINGS

@@ -11,7 +11,8 @@ import torch.distributed as dist
 from rank_data import DTYPES, ITEMS, received, same_bytes, sent
 
 from alltoall.errors import UsageError
-from alltoall.ir.files.json import read_json, schedule_from_json
+from alltoall.ir.files.json.schedule import schedule_from_json
+from alltoall.ir.files.json.values import read_json
 from alltoall.runtime.torch import Alltoall
 
 world_rank, world_ranks = int(sys.argv[2]), int(sys.argv[3])

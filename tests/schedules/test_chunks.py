@@ -11,7 +11,7 @@ from alltoall.errors import InputError, UsageError
 from alltoall.flows import SolveSettings, sizes, solve
 from alltoall.flows.symmetry.translations import find_translations
 from alltoall.ir.demand import Demand
-from alltoall.ir.files.json import schedule_from_json, schedule_to_json
+from alltoall.ir.files.json.schedule import schedule_from_json, schedule_to_json
 from alltoall.ir.flow import Flow, Status
 from alltoall.ir.paths import NOTHING
 from alltoall.ir.problem import Problem

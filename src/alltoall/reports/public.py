@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from alltoall.errors import AlltoallError, UsageError
 from alltoall.ir.fabric import Rate
-from alltoall.ir.files.json import parse_json
+from alltoall.ir.files.json.values import parse_json
 from alltoall.ir.files.text import read_text
 from alltoall.ir.flow import Flow
 from alltoall.ir.problem import Problem

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from alltoall.errors import MissingComponentError, UsageError, VerificationError, how_to_install
-from alltoall.ir.files.json import read_json
+from alltoall.ir.files.json.values import read_json
 from alltoall.ir.files.messages import messages_text
 from alltoall.ir.files.text import write_bytes, write_text
 from alltoall.ir.messages import Messages

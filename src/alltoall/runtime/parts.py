@@ -9,7 +9,7 @@ from typing import TypeAlias
 from alltoall.errors import UsageError
 from alltoall.ir.execution_plan import ExecutionPlan
 from alltoall.ir.files.artefacts import artefact_as, is_saved
-from alltoall.ir.files.json import parse_json
+from alltoall.ir.files.json.values import parse_json
 from alltoall.ir.files.messages import MESSAGES_FORMAT, messages_from_text
 from alltoall.ir.files.npz import is_archive
 from alltoall.ir.files.text import decode, read_bytes, require_size

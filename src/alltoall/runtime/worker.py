@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from alltoall.errors import AlltoallError
-from alltoall.ir.files.json import write_json
+from alltoall.ir.files.json.values import write_json
 from alltoall.runtime.bench import Endpoint, measure
 from alltoall.runtime.gates import pass_gates
 from alltoall.runtime.metered import meter

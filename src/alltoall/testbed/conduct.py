@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from alltoall.ir.files.json import read_json, write_json
+from alltoall.ir.files.json.values import read_json, write_json
 from alltoall.runtime.metered import MOST_STEAL, steal_seconds
 from alltoall.testbed.flows import Rank
 from alltoall.testbed.inside import enter

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from alltoall.ir.chunks import PerShard
 from alltoall.ir.files.artefacts import read_as
-from alltoall.ir.files.json import read_json, write_json
+from alltoall.ir.files.json.values import read_json, write_json
 from alltoall.ir.routes import Routes
 from alltoall.testbed.flows import Rank
 from alltoall.testbed.moving import mover

@@ -17,7 +17,7 @@ import numpy as np
 from alltoall.errors import LimitError, UsageError, VerificationError
 from alltoall.ir.arrays import Floats, Ints
 from alltoall.ir.chunks import PerShard, shards_of
-from alltoall.ir.files.json import read_json, write_json
+from alltoall.ir.files.json.values import read_json, write_json
 from alltoall.ir.routes import Routes
 from alltoall.lowering.options import STEERING
 from alltoall.runtime.needs import PATTERN_BYTES, RANK_BYTES, available_bytes

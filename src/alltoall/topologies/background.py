@@ -11,7 +11,7 @@ from alltoall.errors import FormatError, InputError, UsageError
 from alltoall.ir.arrays import Floats
 from alltoall.ir.files.artefacts import is_saved, saved_from_json
 from alltoall.ir.files.fields import short
-from alltoall.ir.files.json import parse_json
+from alltoall.ir.files.json.values import parse_json
 from alltoall.ir.files.npz import artefact_from_bytes, is_archive
 from alltoall.ir.files.text import decode, read_bytes
 from alltoall.ir.flow import Flow

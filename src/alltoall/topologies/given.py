@@ -12,7 +12,7 @@ from alltoall.errors import DemandError, UsageError
 from alltoall.ir.demand import Demand
 from alltoall.ir.files.demands import group_of, read_demand, read_groups
 from alltoall.ir.files.jobs import read_jobs
-from alltoall.ir.files.json import demand_from_matrix
+from alltoall.ir.files.json.demand import demand_from_matrix
 from alltoall.ir.flow import Flow
 from alltoall.ir.jobs import Job, joint_demand
 from alltoall.ir.problem import Problem

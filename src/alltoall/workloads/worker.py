@@ -10,7 +10,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from alltoall.ir.files.json import write_json
+from alltoall.ir.files.json.values import write_json
 from alltoall.registry import load
 from alltoall.runtime.worker import end_with_code
 from alltoall.workloads.ranks import Ranks, Way

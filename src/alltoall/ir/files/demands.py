@@ -8,8 +8,8 @@ import numpy as np
 from alltoall.errors import DemandError, FormatError, UsageError
 from alltoall.ir.arrays import Floats
 from alltoall.ir.demand import Demand
-from alltoall.ir.files.json import demand_from_json, demand_from_matrix, parse_json
-from alltoall.ir.files.json.demand import demand_from_table
+from alltoall.ir.files.json.demand import demand_from_json, demand_from_matrix, demand_from_table
+from alltoall.ir.files.json.values import parse_json
 from alltoall.ir.files.text import read_text
 from alltoall.ir.topology import Topology
 from alltoall.ir.words import listed

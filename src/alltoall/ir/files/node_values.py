@@ -8,7 +8,7 @@ import numpy as np
 from alltoall.errors import FormatError, UsageError
 from alltoall.ir.arrays import Ints
 from alltoall.ir.files.fields import short
-from alltoall.ir.files.json import parse_json
+from alltoall.ir.files.json.values import parse_json
 from alltoall.ir.files.text import read_text
 from alltoall.ir.topology import Topology
 from alltoall.ir.words import counted

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from alltoall.errors import FormatError, TopologyError
-from alltoall.ir.files.json import parse_json
-from alltoall.ir.files.json.values import strings
+from alltoall.ir.files.json.values import parse_json, strings
 from alltoall.ir.names import checked_names, distinct_names, is_name
 from alltoall.ir.topology import Topology
 from alltoall.topologies.formats.msccl_hubs import Links, Switch, expand

@@ -16,7 +16,7 @@ from alltoall.ir.files.fields import (
     take_object,
     take_text,
 )
-from alltoall.ir.files.json import parse_json
+from alltoall.ir.files.json.values import parse_json
 from alltoall.ir.program import MAX_RANKS, Buffer
 from alltoall.lowering.programs.mscclpp.emit import MAX_CHANNELS, MAX_OPERATIONS
 from alltoall.lowering.programs.mscclpp.operations import (
