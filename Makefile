@@ -7,7 +7,17 @@ PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 BUILD := scikit-build-core nanobind ninja build
 
 .DEFAULT_GOAL := help
-.PHONY: help setup core demo test lint types tests fuzz mutants docs outputs results bench dist lock clean
+.PHONY: help setup core sanitize coverage demo test lint types tests fuzz mutants docs outputs results bench dist lock clean
+
+# What a machine lacks comes from the package index: CMake, and a C++ compiler in the ziglang wheel.
+ifeq ($(shell command -v cmake),)
+BUILD += cmake
+endif
+ifeq ($(CXX)$(shell command -v c++ g++ clang++),g++)
+ZIG := $(abspath $(BIN))/zig-c++
+BUILD += ziglang
+export CXX := $(ZIG)
+endif
 
 help:  ## list the commands
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -16,6 +26,7 @@ help:  ## list the commands
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python $(PIP_INSTALL) -c constraints.txt $(BUILD)
+	$(if $(ZIG),printf '#!/bin/sh\nexec $(abspath $(BIN))/python -m ziglang c++ "$$@"\n' > $(ZIG); chmod +x $(ZIG))
 	$(BIN)/python $(PIP_INSTALL) -c constraints.txt --no-build-isolation -e '.[dev]'
 	@# Two MPIs share the environment, so the compiler and the headers are those of whichever came last.
 	@# The tests of programs in C need both: each has a folder of its own, too.
@@ -27,8 +38,30 @@ $(READY): pyproject.toml constraints.txt
 
 setup: $(READY)  ## create the virtual environment and install everything into it
 
-core: $(READY)  ## build the compiled core again, after a change of its sources
-	$(BIN)/python $(PIP_INSTALL) -c constraints.txt --no-build-isolation --no-deps -e .
+core: $(READY)  ## build the compiled core again, after a change of its sources; DEBUG=1 without optimisation
+	$(BIN)/python $(PIP_INSTALL) -c constraints.txt --no-build-isolation --no-deps -e . \
+		-Ccmake.build-type=$(if $(DEBUG),Debug,Release)
+
+# Other builds of the core, each in out/core/NAME; tests/core runs with them.
+out/core/address: FLAGS := -DALLTOALL_SANITIZE=address,undefined
+out/core/thread: FLAGS := -DALLTOALL_SANITIZE=thread
+out/core/coverage: FLAGS := -DALLTOALL_COVERAGE=ON
+out/core/%: $(READY) FORCE
+	cmake -G Ninja -S src/alltoall/core -B $@ $(FLAGS) -DPython_EXECUTABLE=$(abspath $(BIN))/python \
+		-DCMAKE_MAKE_PROGRAM=$(abspath $(BIN))/ninja >/dev/null
+	$(BIN)/ninja --quiet -C $@
+FORCE:
+
+RUNTIME = $(shell c++ -print-file-name=lib$(1).so)
+WITH_CORE = $(BIN)/python tests/core/with_core.py out/core/$(1)/_core.*.so tests/core
+
+sanitize: out/core/address out/core/thread  ## test the core under the address, undefined-behaviour and thread sanitizers
+	LD_PRELOAD="$(call RUNTIME,asan) $(call RUNTIME,stdc++)" ASAN_OPTIONS=detect_leaks=0 $(call WITH_CORE,address)
+	LD_PRELOAD="$(call RUNTIME,tsan) $(call RUNTIME,stdc++)" $(call WITH_CORE,thread)
+
+coverage: out/core/coverage  ## report the lines of the core that its tests run
+	$(call WITH_CORE,coverage)
+	$(BIN)/gcovr --root src/alltoall/core --filter src/alltoall/core out/core/coverage
 
 demo: $(READY)  ## install, then go from topologies to proofs, files, and an unchanged MPI program
 	$(BIN)/alltoall solve torus:3x3x3 --host-bandwidth 4 --link-bandwidth 25Gbps
