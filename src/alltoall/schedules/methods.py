@@ -89,17 +89,22 @@ def _refuse(method: str, settings: ScheduleSettings) -> None:
         raise UsageError("most chunks with method sccl, which searches no numbers; give chunks")
 
 
+def _by_shard(losses: dict[float, float], shard: float) -> dict[float, float]:
+    """Return losses by chunks per shard of size 1, whole numbers as they are."""
+    return losses if shard == 1 else {chunks / shard: loss for chunks, loss in losses.items()}
+
+
 def _in_own_units(found: FoundSchedule, units: Units) -> FoundSchedule:
     """Return what was found in the problem's own units.
 
     Losses are by the chunks of a shard of size 1; lists count those of the largest shard.
     """
-    shard = units.demand if found.schedule.method == "tsmcf" else 1.0
+    shard = units.demand if found.schedule.method == "tsmcf" else 1
     return replace(
         found,
         schedule=units.restored(found.schedule),
-        curve={chunks / shard: loss for chunks, loss in found.curve.items()},
-        floor={chunks / shard: loss for chunks, loss in found.floor.items()},
+        curve=_by_shard(found.curve, shard),
+        floor=_by_shard(found.floor, shard),
         fractional_bound=found.fractional_bound * units.time,
         tradeoff=tuple(
             replace(each, time=each.time * units.time, total=each.total * units.time)
