@@ -12,7 +12,8 @@ NAME = "alltoall.core._core"
 def main(path: str, arguments: list[str]) -> int:
     """Load the core from `path`, then run pytest in this process."""
     spec = spec_from_file_location(NAME, path)
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     sys.modules[NAME] = module_from_spec(spec)
     spec.loader.exec_module(sys.modules[NAME])
     return pytest.main(["-n", "0", "-p", "no:cacheprovider", *arguments])
