@@ -5,20 +5,18 @@ imported, behind the parser of words, when it is called.
 """
 
 import os
-import traceback
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
-from alltoall.cli.choices import show_choices
 from alltoall.cli.failures import FAILURES, Unsaved, described
 from alltoall.cli.show import complain, say_out, show, warn
 from alltoall.cli.signals import all_is_said, heard, printing, working
 from alltoall.cli.verbs import COMPLETION_WORDS, OVERVIEW_WORDS, overview, require_words
 from alltoall.errors import UsageError
+from alltoall.registry import load
 from alltoall.topologies.families import FAMILIES
-from alltoall.topologies.family_help import family_help
 
 COMPLETING = "_ALLTOALL_COMPLETE"
 """The variable by which a shell asks for the words that may follow."""
@@ -57,7 +55,7 @@ def run_or_report(words: Sequence[str]) -> int:
     try:
         return run(words)
     except Exception as error:
-        warn(traceback.format_exc())
+        warn(import_module("traceback").format_exc())
         if "--json" in words:
             message = f"a fault of alltoall: {type(error).__name__}: {error}"
             _show_error({"code": 1, "message": message})
@@ -80,9 +78,9 @@ def _answer_without_verb(words: Sequence[str]) -> bool:
     elif words[0] == "--version":
         say_out(f"alltoall {import_module('alltoall').__version__}")
     elif set(words) in LISTING:
-        show_choices("--json" in words)
+        load("alltoall.cli.choices:show_choices")("--json" in words)
     elif _asks_of_a_family(words):
-        say_out(family_help(words[1].partition(":")[0]))
+        say_out(load("alltoall.topologies.family_help:family_help")(words[1].partition(":")[0]))
     else:
         require_words(words)
         return False

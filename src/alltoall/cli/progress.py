@@ -1,23 +1,17 @@
 """What long work says while it goes on: the only file that imports rich."""
 
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-
-from rich.console import Console
-from rich.markup import escape
-from rich.progress import (
-    BarColumn,
-    Progress,
-    SpinnerColumn,
-    TaskID,
-    TextColumn,
-    TimeElapsedColumn,
-)
+from typing import TYPE_CHECKING
 
 from alltoall.cli.show import printable, warn
 from alltoall.ir.words import News
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
 
 QUIET_SECONDS = 5.0
 """Without a terminal the first line of progress comes after so long, each next after twice that."""
@@ -29,11 +23,9 @@ BAR = 24
 @contextmanager
 def progress() -> Iterator[Callable[[str], None]]:
     """Give a function that reports progress: a bar on a terminal, which goes away, or few lines."""
-    console = Console(stderr=True)
-    if console.is_terminal:
-        with _bar(console) as bar:
-            task = bar.add_task("starting", total=None)
-            yield partial(_show, bar, task)
+    if sys.stderr is not None and sys.stderr.isatty():
+        with _bar() as bar:
+            yield partial(_show, bar, bar.add_task("starting", total=None))
         return
     last, quiet = time.monotonic(), QUIET_SECONDS
 
@@ -46,20 +38,26 @@ def progress() -> Iterator[Callable[[str], None]]:
     yield sparse
 
 
-def _bar(console: Console) -> Progress:
+def _bar() -> "Progress":
     """Return a line of progress: how far it is, for how long it goes on, and what it does."""
-    return Progress(
-        SpinnerColumn(),
-        BarColumn(BAR),
-        TimeElapsedColumn(),
-        TextColumn("{task.description}"),
-        console=console,
+    # Imported here: rich takes as long as all of typer, and is for terminals only.
+    from rich import progress as columns  # noqa: PLC0415
+    from rich.console import Console  # noqa: PLC0415
+
+    return columns.Progress(
+        columns.SpinnerColumn(),
+        columns.BarColumn(BAR),
+        columns.TimeElapsedColumn(),
+        columns.TextColumn("{task.description}"),
+        console=Console(stderr=True),
         transient=True,
     )
 
 
-def _show(bar: Progress, task: TaskID, message: str) -> None:
+def _show(bar: "Progress", task: "TaskID", message: str) -> None:
     """Show a message, and the share that is done; where that is not known the bar only moves."""
+    from rich.markup import escape  # noqa: PLC0415
+
     share = message.share if isinstance(message, News) else None
     bar.tasks[task].total = None if share is None else 1.0
     bar.update(task, description=escape(printable(str(message))), completed=share or 0.0)

@@ -1,5 +1,6 @@
 """How the answers of `solve`, `route` and `schedule` are told: in which units, and where to."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -20,12 +21,15 @@ from alltoall.cli.wording import lines_of_answer
 from alltoall.errors import UsageError
 from alltoall.ir.answer import made_now
 from alltoall.ir.fabric import Fabric, link_rate
-from alltoall.ir.files.artefacts import Artefact, file_bytes
 from alltoall.ir.quantities import parse_seconds, plain_number
 from alltoall.ir.summaries import in_order, physical
 from alltoall.ir.topology import Topology
+from alltoall.registry import deferred
 from alltoall.runtime.sizes import parse_sizes
 from alltoall.settings import SolveSettings, now
+from alltoall.topologies.given import Answer
+
+file_bytes: Callable[..., bytes] = deferred("alltoall.ir.files.artefacts:file_bytes")
 
 
 @dataclass(frozen=True)
@@ -68,7 +72,7 @@ class Telling:
 
     def tell(
         self,
-        answer: Artefact,
+        answer: Answer,
         summary: dict[str, Any],
         settings: SolveSettings,
         step_latency: float = 0.0,
@@ -81,15 +85,15 @@ class Telling:
         files = {self.output: partial(file_bytes, self.output, made, self.provenance)}
         deliver(summary, self.as_json, lines_of_answer(summary), files)
 
-    def _fabric(self, answer: Artefact) -> Fabric | None:
+    def _fabric(self, answer: Answer) -> Fabric | None:
         return None if self.rate is None else Fabric(answer.problem.topology, self.rate)
 
-    def _scaled(self, answer: Artefact, step_latency: float) -> dict[str, Any]:
+    def _scaled(self, answer: Answer, step_latency: float) -> dict[str, Any]:
         """Return what the answer is in bytes and seconds, if it is known what capacity 1 is."""
         fabric = self._fabric(answer)
         return {} if fabric is None else physical(answer, fabric, self.shard_bytes, step_latency)
 
-    def _notes(self, answer: Artefact) -> list[str]:
+    def _notes(self, answer: Answer) -> list[str]:
         fabric = self._fabric(answer)
         stated = answer.problem.topology.bytes_per_second is not None
         note = None if fabric is None or stated else fabric.note()

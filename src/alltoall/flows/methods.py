@@ -26,19 +26,24 @@ from alltoall.flows.by_lp import (
     solve_by_lp,
     with_status,
 )
-from alltoall.flows.children import split_by_programs
 from alltoall.flows.decompose import per_commodity
-from alltoall.flows.first_order import solve_by_steps
 from alltoall.flows.groups import by_commodity
 from alltoall.flows.program import FlowProgram, reduced_program, whole_program
 from alltoall.flows.symmetry.orbits import expand, expand_if_small, find_symmetry
 from alltoall.flows.workers import require_cluster
 from alltoall.ir.flow import Flow, Status
 from alltoall.ir.problem import Problem
+from alltoall.registry import deferred
 from alltoall.settings import SolveSettings
 
 Method = Callable[[Problem, SolveSettings], Flow]
 Means = Callable[[Problem, FlowProgram, SolveSettings, str], Flow]
+
+split_by_programs: Callable[[Flow, SolveSettings], Flow] = deferred(
+    "alltoall.flows.children:split_by_programs"
+)
+solve_by_steps: Means = deferred("alltoall.flows.first_order:solve_by_steps")
+"""Imported when they are called: most problems need neither."""
 
 
 def solve_link(problem: Problem, settings: SolveSettings) -> Flow:

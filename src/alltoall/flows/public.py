@@ -3,20 +3,19 @@
 from collections.abc import Callable, Sequence
 from os import PathLike
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from alltoall.check.flow import check_flow
-from alltoall.check.jobs import check_job_rates
 from alltoall.errors import UsageError
 from alltoall.flows import solve as solve_problem
 from alltoall.flows.by_lp import with_status
-from alltoall.flows.description import Description, describe_problem
-from alltoall.flows.jobs import fair_job_rates
 from alltoall.ir.answer import made_now
 from alltoall.ir.flow import Flow
 from alltoall.ir.jobs import Job, JobRates
 from alltoall.ir.problem import Problem
 from alltoall.ir.topology import Topology
 from alltoall.lp.settings import never, silent
+from alltoall.registry import load
 from alltoall.settings import SolveSettings, cores
 from alltoall.topologies.background import GivenBackground
 from alltoall.topologies.given import (
@@ -27,6 +26,9 @@ from alltoall.topologies.given import (
     jobs_of,
     problem_of,
 )
+
+if TYPE_CHECKING:
+    from alltoall.flows.description import Description
 
 
 def solve(
@@ -158,8 +160,10 @@ def find_job_rates(
     topology: Topology, jobs: Sequence[Job], settings: SolveSettings | None = None
 ) -> JobRates:
     """Find fair rates of jobs, and check them; `fair_rates` says what may be asked."""
-    rates = fair_job_rates(topology, jobs, settings or SolveSettings())
-    check_job_rates(rates)
+    rates: JobRates = load("alltoall.flows.jobs:fair_job_rates")(
+        topology, jobs, settings or SolveSettings()
+    )
+    load("alltoall.check.jobs:check_job_rates")(rates)
     return rates
 
 
@@ -186,7 +190,7 @@ def describe(
     demand: GivenDemand = None,
     groups: GivenGroups = None,
     host_bandwidth: float | None = None,
-) -> Description:
+) -> "Description":
     """Return what tells a topology apart, and the bounds on its all-to-all that need no solver.
 
     Args:
@@ -202,4 +206,6 @@ def describe(
     (27, 3, 1296, 9.0)
 
     """
-    return describe_problem(problem_of(given, demand, host_bandwidth, groups))
+    problem = problem_of(given, demand, host_bandwidth, groups)
+    found: Description = load("alltoall.flows.description:describe_problem")(problem)
+    return found

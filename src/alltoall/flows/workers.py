@@ -8,22 +8,15 @@ On a cluster, work that is lost with a worker runs again on another one: the sch
 item until its result has arrived here.
 """
 
-import multiprocessing
 import signal
 import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
-from concurrent.futures import (
-    CancelledError,
-    Future,
-    ProcessPoolExecutor,
-    ThreadPoolExecutor,
-)
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from enum import Enum
 from importlib import import_module
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from alltoall.errors import MissingComponentError, how_to_install
 from alltoall.ir.words import News
@@ -149,6 +142,8 @@ def _engine(settings: SolveSettings, local: Local, count: int) -> Iterator[_Engi
     elif workers <= 1 or local is Local.ONE_BY_ONE:
         yield _Engine(_at_once, 1)
     elif local is Local.THREADS:
+        from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 (slow to import)
+
         with ThreadPoolExecutor(workers) as threads:
             yield _Engine(threads.submit, ITEMS_AHEAD * workers)
     else:
@@ -156,14 +151,31 @@ def _engine(settings: SolveSettings, local: Local, count: int) -> Iterator[_Engi
             yield engine
 
 
-def _at_once(function: Callable[[Item], Result], item: Item) -> "Future[Result]":
-    future: Future[Result] = Future()
-    future.set_result(function(item))
-    return future
+@dataclass(frozen=True)
+class _Finished(Generic[Result]):
+    """A result that is there already, in the place of a future."""
+
+    value: Result
+
+    def done(self) -> bool:
+        return True
+
+    def result(self) -> Result:
+        return self.value
+
+    def cancel(self) -> None:
+        """Nothing is under way."""
+
+
+def _at_once(function: Callable[[Item], Result], item: Item) -> _Finished[Result]:
+    return _Finished(function(item))
 
 
 @contextmanager
 def _processes(workers: int) -> Iterator[_Engine]:
+    import multiprocessing  # noqa: PLC0415 (slow to import, as is what follows)
+    from concurrent.futures import ProcessPoolExecutor  # noqa: PLC0415
+
     # Forking a process that has run compiled threads can deadlock; spawned workers cannot.
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(workers, context, initializer=_leave_interrupts_to_the_parent) as pool:
@@ -181,6 +193,8 @@ def _leave_interrupts_to_the_parent() -> None:
 @contextmanager
 def _cluster(address: str, alone: bool) -> Iterator[_Engine]:
     """Give an engine that submits to a Dask cluster; what goes wrong there has one clear error."""
+    from concurrent.futures import CancelledError  # noqa: PLC0415 (slow to import)
+
     distributed = _distributed()
     try:
         with _client(distributed, address) as client:

@@ -60,13 +60,13 @@ def reachable(nodes: int, tail: Ints, head: Ints, start: int | Ints) -> NDArray[
     successors = head[order]
     seen = np.zeros(nodes, dtype=np.bool_)
     seen[start] = True
-    frontier = np.unique(np.asarray(start, dtype=np.int64))
+    frontier = np.flatnonzero(seen)
     while len(frontier):
         degrees = (first[frontier + 1] - first[frontier]).astype(np.int64)
         arcs = np.repeat(first[frontier], degrees) + inner_index(degrees)
-        frontier = np.unique(successors[arcs])
-        frontier = frontier[~seen[frontier]]
-        seen[frontier] = True
+        before = seen.copy()
+        seen[successors[arcs]] = True
+        frontier = np.flatnonzero(seen & ~before)
     return seen
 
 

@@ -1,7 +1,6 @@
 """What nodes are called: sound names, the nodes and links that a text means, names of files."""
 
 import difflib
-import hashlib
 import re
 import reprlib
 from collections import Counter
@@ -87,6 +86,8 @@ def file_stem(text: str) -> str:
     stem = _UNSAFE.sub(lambda found: "".join(f"%{byte:02X}" for byte in found[0].encode()), text)
     if len(stem) <= MAX_STEM:
         return stem
+    import hashlib  # noqa: PLC0415 (slow to import, and for long names only)
+
     digest = hashlib.sha256(text.encode()).hexdigest()[:16]
     return f"{stem[: MAX_STEM - 17]}~{digest}"
 

@@ -10,7 +10,6 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
-from html import escape
 from importlib import import_module
 from os import PathLike
 from pathlib import Path
@@ -87,6 +86,8 @@ class Noun(Words):
         return one_line(f"<{type(self).__name__} {one_line(self._title())}: {words}>")
 
     def _repr_html_(self) -> str:
+        from html import escape  # noqa: PLC0415 (a table of thousands, and for notebooks only)
+
         rows = "".join(
             f"<tr><th>{escape(key)}</th><td>{escape(text)}</td></tr>"
             for key, text in self._details().items()

@@ -9,11 +9,8 @@ import numpy as np
 
 from alltoall.errors import FormatError, InputError, UsageError
 from alltoall.ir.arrays import Floats
-from alltoall.ir.files.artefacts import is_saved, saved_from_json
 from alltoall.ir.files.fields import short
 from alltoall.ir.files.json.values import parse_json
-from alltoall.ir.files.npz import artefact_from_bytes, is_archive
-from alltoall.ir.files.text import decode, read_bytes
 from alltoall.ir.flow import Flow
 from alltoall.ir.routes import Routes
 from alltoall.ir.topology import Topology
@@ -60,6 +57,11 @@ def background_rates(background: GivenBackground, topology: Topology) -> Floats:
 
 def _rates_of_file(words: str, topology: Topology) -> Floats:
     """Read a file, at the share that may follow its name."""
+    # Imported here: all kinds of files are many modules, and few calls have a background.
+    from alltoall.ir.files.artefacts import is_saved, saved_from_json  # noqa: PLC0415
+    from alltoall.ir.files.npz import artefact_from_bytes, is_archive  # noqa: PLC0415
+    from alltoall.ir.files.text import decode, read_bytes  # noqa: PLC0415
+
     name, at, share = words.rpartition("@")
     name, factor = (name, _share(share)) if at and name else (words, 1.0)
     path = Path(name)

@@ -1,7 +1,7 @@
 """What a caller may give in the place of a topology, a demand or a problem."""
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, Union
@@ -11,7 +11,6 @@ import numpy as np
 from alltoall.errors import DemandError, UsageError
 from alltoall.ir.demand import Demand
 from alltoall.ir.files.demands import group_of, read_demand, read_groups
-from alltoall.ir.files.jobs import read_jobs
 from alltoall.ir.files.json.demand import demand_from_matrix
 from alltoall.ir.flow import Flow
 from alltoall.ir.jobs import Job, joint_demand
@@ -19,16 +18,21 @@ from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes
 from alltoall.ir.schedule import Schedule
 from alltoall.ir.topology import Topology
-from alltoall.registry import load
+from alltoall.registry import deferred, load
 from alltoall.topologies.background import GivenBackground, without_background
 from alltoall.topologies.families import FAMILIES, names_file
-from alltoall.topologies.formats import read_topology
 from alltoall.topologies.operators import with_host_bandwidth
 from alltoall.topologies.spec import build
 
 if TYPE_CHECKING:
     import networkx as nx
     from numpy.typing import ArrayLike
+
+read_topology: Callable[..., Topology] = deferred("alltoall.topologies.formats:read_topology")
+read_jobs: Callable[[Path, Topology], tuple[Job, ...]] = deferred(
+    "alltoall.ir.files.jobs:read_jobs"
+)
+"""Imported when a file is read."""
 
 Answer: TypeAlias = Flow | Routes | Schedule
 

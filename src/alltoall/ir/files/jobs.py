@@ -7,7 +7,6 @@ demand = "file.csv"           the file of a demand, beside this one, or a matrix
 weight = 2.0                  start = "2us"              or seconds; 1 and 0 if left out
 """
 
-import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +51,8 @@ def read_jobs(path: Path, topology: Topology) -> tuple[Job, ...]:
 
 
 def _toml(text: str, where: str) -> dict[str, Any]:
+    import tomllib  # noqa: PLC0415 (slow to import)
+
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

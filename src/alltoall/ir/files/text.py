@@ -3,7 +3,6 @@
 import fcntl
 import os
 import stat
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -130,6 +129,8 @@ def _renamed(target: Path, mode: int | None) -> Iterator[IO[bytes]]:
 
 def _make_temporary(target: Path) -> tuple[int, Path]:
     """Make a file that is locked as long as we live, beside its target; return it open."""
+    import tempfile  # noqa: PLC0415 (slow to import, and only a writer needs it)
+
     while True:
         handle, name = tempfile.mkstemp(
             dir=target.parent, prefix=_prefix(target), suffix=TEMPORARY_SUFFIX
