@@ -9,7 +9,7 @@ import numpy as np
 
 from alltoall.ir.chunks import PerShard, shards_of
 from alltoall.ir.schedule import Schedule
-from alltoall.lowering.programs.traffic import Operation, Traffic
+from alltoall.lowering.programs.simulators import Operation, Traffic
 
 HEAD = re.compile(r"num_ranks (\d+)\n// alltoall name (.*)\n// alltoall shard (\d+)\n")
 RANK = re.compile(r"\nrank (\d+) \{\n((?:// alltoall to \d+ \d+\n)*)((?:l.*\n)*)\}\n")

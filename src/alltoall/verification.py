@@ -37,9 +37,9 @@ from alltoall.ir.schedule import Schedule
 from alltoall.ir.topology import Topology
 from alltoall.loading import LoweredText, Noun, opened
 from alltoall.lowering import TARGETS, Lowered, parse_lowered
-from alltoall.lowering.programs.msccl.complete import refusals
-from alltoall.lowering.programs.msccl.limits import RUNTIMES
-from alltoall.lowering.ranks import topology_by_rank
+from alltoall.lowering.options import topology_by_rank
+from alltoall.lowering.programs.msccl_limits import RUNTIMES
+from alltoall.lowering.programs.msccl_read import refusals
 from alltoall.lowering.tables.routed_file import RoutedFile, differences, rebuild
 from alltoall.topologies.given import Given, GivenDemand, demand_of, topology_of
 

@@ -8,10 +8,9 @@ import pytest
 from alltoall.errors import UsageError
 from alltoall.lowering import TARGETS
 from alltoall.lowering.options import Options
-from alltoall.lowering.programs.msccl.complete import complete_msccl
-from alltoall.lowering.programs.msccl.emit import emit_msccl
-from alltoall.lowering.programs.msccl.limits import NEEDED, RUNTIMES
-from alltoall.lowering.programs.msccl.read import read_msccl
+from alltoall.lowering.programs.msccl_emit import emit_msccl
+from alltoall.lowering.programs.msccl_limits import NEEDED, RUNTIMES
+from alltoall.lowering.programs.msccl_read import complete_msccl, read_msccl
 from alltoall.topologies.spec import build
 from command_line import Run
 from hop_schedules import hop_schedule

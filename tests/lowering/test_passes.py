@@ -12,8 +12,7 @@ from alltoall.errors import InputError
 from alltoall.ir.program import Buffer, Op, RankProgram, Step
 from alltoall.lowering.programs.compile import moves_of, program_of
 from alltoall.lowering.programs.moves import balanced
-from alltoall.lowering.programs.placement import place
-from alltoall.lowering.programs.transfers import transfers_of
+from alltoall.lowering.programs.transfers import place, transfers_of
 
 
 @pytest.mark.parametrize("name", TOPOLOGIES)

@@ -11,10 +11,9 @@ from lowering_cases import schedule_named
 from alltoall.check.program.interpret_plan import check_plan
 from alltoall.errors import FormatError, VerificationError
 from alltoall.lowering.options import Options
-from alltoall.lowering.programs.mscclpp.emit import emit_mscclpp
-from alltoall.lowering.programs.mscclpp.read import read_mscclpp
-from alltoall.lowering.programs.oneccl.emit import emit_oneccl
-from alltoall.lowering.programs.oneccl.read import read_oneccl
+from alltoall.lowering.programs.mscclpp_emit import emit_mscclpp
+from alltoall.lowering.programs.mscclpp_read import read_mscclpp
+from alltoall.lowering.programs.oneccl import emit_oneccl, read_oneccl
 from alltoall.verification import verify_text
 
 PLAN = emit_mscclpp(schedule_named("ring:4"), Options())

@@ -26,8 +26,8 @@ from alltoall.ir.problem import Problem
 from alltoall.ir.topology import Topology
 from alltoall.lowering import TARGETS, kind_of, parse_lowered
 from alltoall.lowering.options import Options
-from alltoall.lowering.tables.ompi.read import ATTRIBUTES, OPTIONAL
-from alltoall.lowering.tables.srv6.emit import node_batches
+from alltoall.lowering.tables.ompi_read import ATTRIBUTES, OPTIONAL
+from alltoall.lowering.tables.srv6_emit import node_batches
 from alltoall.routes.extp import route_extp
 from alltoall.routes.whole_chunks import bounded_chunks
 from alltoall.settings import RouteSettings
@@ -283,7 +283,7 @@ def test_unknown_options_are_refused() -> None:
 
 def test_schema_and_reader_agree() -> None:
     """The XSD has the elements and attributes that the reader takes."""
-    path = Path(alltoall.lowering.__file__).parent / "tables/ompi/ompi.xsd"
+    path = Path(alltoall.lowering.__file__).parent / "tables/ompi.xsd"
     root = ElementTree.parse(path).getroot()
     for name, attributes in ATTRIBUTES.items():
         holder = root.find(f"{XSD}complexType[@name='{name}']")

@@ -13,11 +13,10 @@ from alltoall.ir.program import FIFO_SLOTS, Op, Program
 from alltoall.ir.schedule import Schedule
 from alltoall.ir.topology import Topology
 from alltoall.lowering.options import Options
-from alltoall.lowering.programs.compile import program_of
-from alltoall.lowering.programs.msccl.emit import emit_msccl
-from alltoall.lowering.programs.msccl.limits import check_limits
-from alltoall.lowering.programs.msccl.read import read_msccl
-from alltoall.lowering.programs.sharing import Share
+from alltoall.lowering.programs.compile import Share, program_of
+from alltoall.lowering.programs.msccl_emit import emit_msccl
+from alltoall.lowering.programs.msccl_limits import check_limits
+from alltoall.lowering.programs.msccl_read import read_msccl
 from hop_schedules import hop_schedule
 
 FREE = Share(steps=10_000, threads=10_000)

@@ -12,7 +12,7 @@ from alltoall.ir.chunks import Chunks
 from alltoall.ir.demand import Demand
 from alltoall.ir.problem import Problem
 from alltoall.lowering import TARGETS, Options
-from alltoall.lowering.programs.traffic import traffic_of
+from alltoall.lowering.programs.simulators import traffic_of
 from alltoall.topologies.spec import build
 from hop_schedules import uneven_hops
 from simulator_files import READERS, check_traffic, read_chakra, read_goal, simulate

@@ -14,7 +14,7 @@ from alltoall.errors import AlltoallError, FormatError, InputError
 from alltoall.ir.chunks import Chunks
 from alltoall.ir.program import Program, RankProgram, Thread
 from alltoall.lowering import TARGETS, Options
-from alltoall.lowering.programs.oneccl.read import ATTRIBUTES, OPTIONAL, read_oneccl
+from alltoall.lowering.programs.oneccl import ATTRIBUTES, OPTIONAL, read_oneccl
 from alltoall.verification import verify_text
 from lowered_files import EXECUTED
 
@@ -81,7 +81,7 @@ def test_many_syncs_and_channels_stay_small() -> None:
 
 def test_the_schema_says_what_the_reader_wants() -> None:
     """The XSD and the reader know the same elements and attributes."""
-    path = Path(alltoall.lowering.__file__).parent / "programs/oneccl/oneccl.xsd"
+    path = Path(alltoall.lowering.__file__).parent / "programs/oneccl.xsd"
     root = ElementTree.parse(path).getroot()
     types = {
         node.get("name"): tuple(str(each.get("name")) for each in node.iter(f"{XSD}attribute"))

@@ -15,7 +15,7 @@ from alltoall.ir.routes import Routes
 from alltoall.ir.schedule import Schedule
 from alltoall.lowering import TARGETS, Options, Target
 from alltoall.lowering.options import PROTOCOLS, QUEUE_PAIRS, STEERING, TABLE_ROUTES
-from alltoall.lowering.programs.msccl.limits import RUNTIMES
+from alltoall.lowering.programs.msccl_limits import RUNTIMES
 from alltoall.lowering.public import LoweredFiles, lower
 from alltoall.lowering.tables.hashes import HASHES
 from alltoall.runtime.sizes import parse_size

@@ -1,9 +1,15 @@
-"""What a target can be asked for."""
+"""`Options` of targets, and ranks in another order than that of the nodes."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from alltoall.errors import UsageError
 from alltoall.ir.arrays import Ints
+from alltoall.ir.demand import Demand
+from alltoall.ir.problem import Problem
+from alltoall.ir.schedule import Schedule
+from alltoall.ir.topology import Topology
 
 MAX_SHARD_BYTES = 1 << 50
 """The largest shard in a file for simulators."""
@@ -78,3 +84,30 @@ def chosen(kind: str, name: str, known: tuple[str, ...]) -> str:
     if name not in known:
         raise UsageError(f"{kind} {name!r}; expected one of {', '.join(known)}")
     return name
+
+
+def topology_by_rank(topology: Topology, rank: Ints) -> Topology:
+    """Return the topology whose terminal of each rank is the one that had it in `rank`."""
+    node = np.arange(topology.nodes)
+    node[topology.terminals] = topology.terminals[rank]
+    names = topology.names
+    if names is not None:
+        names = tuple(names[before] for before in np.argsort(node).tolist())
+    return replace(topology, tail=node[topology.tail], head=node[topology.head], names=names)
+
+
+def schedule_by_rank(schedule: Schedule, rank: Ints) -> Schedule:
+    """Return the same schedule on the renumbered topology."""
+    topology = topology_by_rank(schedule.problem.topology, rank)
+    before = np.argsort(rank)
+    pairs = np.ix_(before, before)
+    matrix, chunks = schedule.problem.demand.matrix, schedule.chunks
+    if chunks.counts is not None:
+        chunks = replace(chunks, counts=chunks.counts[pairs])
+    return replace(
+        schedule,
+        problem=Problem(topology, Demand(len(rank), None if matrix is None else matrix[pairs])),
+        chunks=chunks,
+        source=rank[schedule.source],
+        destination=rank[schedule.destination],
+    )

@@ -17,9 +17,8 @@ from alltoall.ir.quantities import parse_seconds
 from alltoall.ir.routes import Routes
 from alltoall.ir.schedule import Schedule
 from alltoall.ir.topology import Topology
-from alltoall.lowering.options import Options
-from alltoall.lowering.programs.msccl.complete import complete_msccl
-from alltoall.lowering.ranks import schedule_by_rank
+from alltoall.lowering.options import Options, schedule_by_rank
+from alltoall.lowering.programs.msccl_read import complete_msccl
 from alltoall.lowering.targets import (
     MAX_LOWERED_BYTES,
     SNIFFED,

@@ -21,7 +21,7 @@ from alltoall.ir.routes import Routes
 from alltoall.ir.topology import Topology
 from alltoall.lowering.options import Options
 from alltoall.lowering.tables.routed_file import in_file_order, pair_sizes
-from alltoall.lowering.tables.srv6.emit import (
+from alltoall.lowering.tables.srv6_emit import (
     emit_srv6,
     link_addresses,
     node_batches,

@@ -1,15 +1,153 @@
-"""Dependency insertion: what an instruction of a rank has to wait for, and no more.
+"""From moves to the threads of a rank: who runs which instruction, in which order, after what.
 
-Walking a rank's instructions in the order of the schedule, an instruction waits for those that it
-conflicts with (`hazards`). A wait is left out where the order within a thread, or other waits,
-imply it.
+There is one thread per end of a FIFO, and one for what a rank keeps. What a rank does in a step of
+the schedule takes its turns: a move whose last chunk is number `b` of its FIFO in that step is sent
+in turn `2 * max(0, b - FIFO_SLOTS)`, and one whose first chunk is number `a` is received in turn
+`2 * a + 1`. So a send comes after the receives, and only those, that make the room which it needs.
+As chunks leave a rank in later steps than they came in, whatever an instruction waits for comes
+before it in the order of (step, turn), and nothing from here can deadlock: not even if the sends
+and receives of a rank share threads, as long as each thread keeps that order and moves have at most
+`FIFO_SLOTS` chunks. In threads of their own, they may have more.
+
+An instruction waits for those that it conflicts with: what reads a place waits for its writer
+(RAW), and what writes waits for those that read what was there (WAR) or, if nobody did, for what
+wrote it (WAW). A wait is left out where the order within a thread, or other waits, imply it.
 """
 
-from dataclasses import replace
+from collections.abc import Hashable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Generic, NamedTuple, TypeVar
 
-from alltoall.ir.program import Place, Step, Thread
-from alltoall.lowering.programs.hazards import Hazards, Spot
-from alltoall.lowering.programs.streams import Stream
+import numpy as np
+
+from alltoall.ir.arrays import Ints
+from alltoall.ir.chunks import Chunks
+from alltoall.ir.program import FIFO_SLOTS, Buffer, Instruction, Op, Place, Step, Thread
+from alltoall.lowering.programs.moves import Moves
+
+Who = TypeVar("Who", bound=Hashable)
+Spot = tuple[int, int]
+"""A buffer and an offset in it."""
+
+
+class Hazards(Generic[Who]):
+    """Who last wrote each place, and who has read it since."""
+
+    def __init__(self) -> None:
+        self._writer: dict[Spot, Who] = {}
+        self._readers: dict[Spot, list[Who]] = {}
+
+    def touch(self, who: Who, reads: Iterable[Spot], writes: Iterable[Spot]) -> set[Who]:
+        """Return what `who` conflicts with, and remember what it touches."""
+        conflicts: set[Who] = set()
+        for place in reads:
+            if place in self._writer:
+                conflicts.add(self._writer[place])
+            self._readers.setdefault(place, []).append(who)
+        for place in writes:
+            readers = self._readers.pop(place, [])
+            # The readers have waited for the writer already.
+            conflicts.update(readers or ([self._writer[place]] if place in self._writer else []))
+            self._writer[place] = who
+        return conflicts
+
+
+class When(NamedTuple):
+    """The place of an instruction in the order of all: step, turn, and the number of its move."""
+
+    step: int
+    turn: int
+    move: int
+
+
+@dataclass
+class Stream:
+    """A thread before its dependencies are known; `order` places its instructions in time."""
+
+    channel: int
+    send_to: int | None = None
+    receive_from: int | None = None
+    instructions: list[Instruction] = field(default_factory=list)
+    order: list[When] = field(default_factory=list)
+
+    def append(self, order: When, instruction: Instruction) -> None:
+        """Add an instruction; `order` must not decrease."""
+        self.order.append(order)
+        self.instructions.append(instruction)
+
+
+def streams_of(moves: Moves, most: int | None = None) -> list[list[Stream]]:
+    """Return the streams of each rank: its own shard, what it sends, then what it receives."""
+    own = [list(_own_shard(moves, rank, most)) for rank in range(moves.ranks)]
+    sends: dict[tuple[int, int, int], Stream] = {}
+    receives: dict[tuple[int, int, int], Stream] = {}
+    rows = zip(*(getattr(moves, key).tolist() for key in _COLUMNS), strict=True)
+    times = zip(*turns_of(moves), strict=True)
+    for (sender, receiver, channel, from_, at, to, where, count), (first, last) in zip(
+        rows, times, strict=True
+    ):
+        send = sends.setdefault((sender, channel, receiver), Stream(channel, send_to=receiver))
+        send.append(first, Instruction(Op.SEND, count, source=Place(Buffer(from_), at)))
+        receive = receives.setdefault(
+            (receiver, channel, sender), Stream(channel, receive_from=sender)
+        )
+        receive.append(last, Instruction(Op.RECEIVE, count, target=Place(Buffer(to), where)))
+    for streams in (sends, receives):
+        for (rank, *_), stream in sorted(streams.items(), key=lambda item: item[0]):
+            own[rank].append(stream)
+    return own
+
+
+_COLUMNS = (
+    "sender",
+    "receiver",
+    "channel",
+    "from_buffer",
+    "from_offset",
+    "to_buffer",
+    "to_offset",
+    "count",
+)
+
+
+def turns_of(moves: Moves) -> tuple[list[When], list[When]]:
+    """Return when each move is sent, and when it is received."""
+    begin = _chunks_before(moves)
+    sent = 2 * np.maximum(0, begin + moves.count - FIFO_SLOTS)
+    numbers, steps = range(len(begin)), moves.step.tolist()
+    return (
+        list(map(When, steps, sent.tolist(), numbers)),
+        list(map(When, steps, (2 * begin + 1).tolist(), numbers)),
+    )
+
+
+def _chunks_before(moves: Moves) -> Ints:
+    """Return how many chunks go through the FIFO of each move before it, in its step."""
+    keys = np.stack((moves.step, moves.channel, moves.sender, moves.receiver))
+    # Moves are in the order of these keys already.
+    begins = np.append(True, np.any(np.diff(keys, axis=1) != 0, axis=0))[: keys.shape[1]]
+    before = np.cumsum(moves.count) - moves.count
+    return np.asarray(before - before[begins][np.cumsum(begins) - 1])
+
+
+def _own_shard(moves: Moves, rank: int, most: int | None) -> Iterator[Stream]:
+    """Yield the thread of a rank's own shard, if it has any."""
+    stream = Stream(channel=0)
+    for offset, to, count in own_shard(moves.chunks, rank, most):
+        source, target = Place(Buffer.INPUT, offset), Place(Buffer.OUTPUT, to)
+        stream.append(When(-1, 0, -1), Instruction(Op.COPY, count, source=source, target=target))
+    if stream.order:
+        yield stream
+
+
+def own_shard(chunks: Chunks, rank: int, most: int | None = None) -> Iterator[tuple[int, int, int]]:
+    """Yield input offset, output offset and count of the copies of a rank's own shard."""
+    here = (np.array(rank), np.array(rank))
+    count = int(chunks.of(*here))
+    begin, to = int(chunks.in_input(*here)), int(chunks.in_output(*here))
+    for done in range(0, count, most or max(count, 1)):
+        yield begin + done, to + done, min(most or count, count - done)
+
 
 Clock = dict[int, int]
 """For each thread of the rank, the index of its last instruction known to have finished."""

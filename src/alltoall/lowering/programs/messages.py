@@ -10,9 +10,8 @@ from alltoall.ir.messages import Messages, RankMessages
 from alltoall.ir.program import Buffer
 from alltoall.ir.schedule import Schedule
 from alltoall.lowering.options import Options
-from alltoall.lowering.programs.hazards import Hazards, Spot
-from alltoall.lowering.programs.placement import Placement, place
-from alltoall.lowering.programs.transfers import transfers_of
+from alltoall.lowering.programs.dependencies import Hazards, Spot
+from alltoall.lowering.programs.transfers import Placement, place, transfers_of
 
 REST = 8
 """Steps that scratch space rests before it is used again.

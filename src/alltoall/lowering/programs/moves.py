@@ -13,7 +13,7 @@ import numpy as np
 from alltoall.ir.arrays import Ints
 from alltoall.ir.chunks import Chunks
 from alltoall.ir.program import Buffer
-from alltoall.lowering.programs.placement import Placement
+from alltoall.lowering.programs.transfers import Placement
 
 ARRAYS = (
     "step",

@@ -18,7 +18,7 @@ from alltoall.ir.topology import Topology
 from alltoall.ir.words import one_line
 from alltoall.lowering.options import Options
 from alltoall.lowering.tables.routed_file import check_room, in_file_order, pair_sizes, ports_of
-from alltoall.lowering.tables.srv6.places import Places
+from alltoall.lowering.tables.srv6_places import Places
 
 VERSION = 1
 MOST = 0xFFFF

@@ -11,8 +11,8 @@ from alltoall.errors import LimitError
 from alltoall.ir.program import Buffer, Op, Place, Program, RankProgram, Step, Thread, spot
 from alltoall.ir.schedule import Schedule
 from alltoall.lowering.options import PROTOCOLS, Options, chosen
-from alltoall.lowering.programs.compile import program_of
-from alltoall.lowering.programs.msccl.limits import (
+from alltoall.lowering.programs.compile import Share, program_of
+from alltoall.lowering.programs.msccl_limits import (
     MAX_COUNT,
     RUNTIMES,
     Limits,
@@ -20,7 +20,6 @@ from alltoall.lowering.programs.msccl.limits import (
     excesses,
     steps_of,
 )
-from alltoall.lowering.programs.sharing import Share
 from alltoall.lowering.programs.transfers import refuse_uneven
 
 TYPES = {Op.SEND: "s", Op.RECEIVE: "r", Op.FORWARD: "rcs", Op.COPY: "cpy"}

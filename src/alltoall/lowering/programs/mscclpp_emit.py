@@ -25,9 +25,9 @@ from alltoall.ir.program import Buffer
 from alltoall.ir.schedule import Schedule
 from alltoall.lowering.options import Options
 from alltoall.lowering.programs.compile import moves_of
+from alltoall.lowering.programs.dependencies import own_shard
 from alltoall.lowering.programs.moves import Moves
-from alltoall.lowering.programs.msccl.emit import BUFFERS, algorithm_name
-from alltoall.lowering.programs.streams import own_shard
+from alltoall.lowering.programs.msccl_emit import BUFFERS, algorithm_name
 
 MAX_OPERATIONS = 64
 MAX_CHANNELS = 16

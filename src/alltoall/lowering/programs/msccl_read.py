@@ -5,10 +5,11 @@ every range is checked whole, a wait must name a step that announces itself, wai
 circle, and nops must wait for something (the runtime numbers its steps by what they wait for).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
 
-from alltoall.errors import FormatError, InputError
+from alltoall.errors import FormatError, InputError, UsageError
 from alltoall.ir.chunks import Chunks
 from alltoall.ir.files.fields import take_number, take_text
 from alltoall.ir.program import (
@@ -22,9 +23,10 @@ from alltoall.ir.program import (
     Thread,
     spot,
 )
-from alltoall.lowering.programs.msccl.emit import BUFFERS, FIFO_SLOTS, TYPES
-from alltoall.lowering.programs.msccl.lexer import Node, parse_dialect
-from alltoall.lowering.programs.msccl.limits import RUNTIMES, excesses
+from alltoall.lowering.options import Options
+from alltoall.lowering.programs.msccl_emit import BUFFERS, FIFO_SLOTS, TYPES, msccl_text
+from alltoall.lowering.programs.msccl_limits import NEEDED, RUNTIMES, excesses
+from alltoall.lowering.programs.msccl_xml import Node, attributes_of, parse_dialect
 
 OPS = {kind: op for op, kind in TYPES.items()} | {"nop": Op.NOP}
 REDUCTIONS = ("rrc", "rrs", "rrcs", "re")
@@ -216,3 +218,42 @@ def _check_fits(program: Program, where: str) -> None:
     problems = [list(excesses(program, runtime)) for runtime in RUNTIMES]
     if all(problems):
         raise FormatError(f"{where}: no runtime takes this file; {problems[0][0][1]}")
+
+
+def refusals(program: Program, text: str, where: str) -> dict[str, str]:
+    """Return why each runtime that rejects a file does; `program` is what the file says."""
+    said = attributes_of("algo", text, where)
+    found = {runtime: "; ".join(_reasons(program, said, runtime)) for runtime in RUNTIMES}
+    return {runtime: reasons for runtime, reasons in found.items() if reasons}
+
+
+def _reasons(program: Program, said: dict[str, str], runtime: str) -> Iterator[str]:
+    missing = [key for key in NEEDED[runtime] if key not in said]
+    if missing:
+        yield (
+            f"its parser requires {', '.join(missing)}, which the file does not have; "
+            "`alltoall lower FILE --to msccl` writes it completed"
+        )
+    yield from (problem for _, problem in excesses(program, runtime))
+
+
+def complete_msccl(text: str, options: Options, where: str) -> str:
+    """Return an MSCCL file with all that any parser requires; what it says itself stays."""
+    program, said = read_msccl(text, where), attributes_of("algo", text, where)
+    for key, kept, default in (
+        ("channels", 1, Options.channels),
+        ("protocol", said["proto"], Options.protocol),
+    ):
+        asked = getattr(options, key)
+        if asked not in (kept, default):
+            raise UsageError(
+                f"{where}: --{key} {asked} for a file that is lowered already; leave it out, or "
+                "lower the schedule anew"
+            )
+    own = replace(
+        options,
+        protocol=said["proto"],
+        min_bytes=int(said.get("minBytes", options.min_bytes)),
+        max_bytes=int(said.get("maxBytes", options.max_bytes)),
+    )
+    return msccl_text(program, own)

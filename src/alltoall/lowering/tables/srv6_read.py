@@ -13,8 +13,8 @@ from alltoall.ir.arrays import Ints, starts_of
 from alltoall.ir.files.json.routes import layers_from_fields
 from alltoall.lowering.options import STEERING
 from alltoall.lowering.tables.routed_file import RoutedFile, require_order
-from alltoall.lowering.tables.srv6.emit import VERSION
-from alltoall.lowering.tables.srv6.places import plain_lines
+from alltoall.lowering.tables.srv6_emit import VERSION
+from alltoall.lowering.tables.srv6_places import plain_lines
 from alltoall.lowering.tables.table import parse_weight
 
 HEAD = re.compile(

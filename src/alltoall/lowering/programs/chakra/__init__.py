@@ -1,1 +1,0 @@
-"""Chakra execution traces: what ASTRA-sim takes as a custom collective."""

@@ -1,1 +1,0 @@
-"""GOAL text: what LogGOPSim and ATLAHS simulate."""

@@ -1,1 +1,0 @@
-"""MSCCL XML: emitter, lexer and reader of its dialect, and three runtimes' limits."""

@@ -1,1 +1,0 @@
-"""MSCCL++ execution plans: emitter, reader and what operations mean."""

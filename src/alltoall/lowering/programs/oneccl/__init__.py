@@ -1,1 +1,0 @@
-"""A oneCCL-style XML of our own schema."""

@@ -1,1 +1,0 @@
-"""Source-routed MPI: an XML of queue pairs whose hashes steer."""

@@ -1,1 +1,0 @@
-"""The tables that OpenSM's file routing engine loads: emitter, reader."""

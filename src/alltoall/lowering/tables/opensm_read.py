@@ -1,0 +1,250 @@
+"""Read forwarding tables of OpenSM, ours or its own dump, and follow them over a topology.
+
+A destination is known by its GUID, as in OpenSM, which finds its LID by that. The tables say
+through which port a switch sends on; only a topology tells where that leads.
+"""
+
+import re
+from dataclasses import dataclass, field
+from typing import NoReturn
+
+import numpy as np
+
+from alltoall.errors import FormatError, TopologyError, VerificationError
+from alltoall.ir.arrays import Ints, starts_of
+from alltoall.ir.problem import Problem
+from alltoall.ir.topology import Topology
+from alltoall.lowering.tables.opensm_emit import (
+    ADAPTER,
+    LARGEST_LID,
+    NO_LINK,
+    ONE_LAYER,
+    SIGN,
+    SWITCH,
+    first_line,
+)
+from alltoall.lowering.tables.routed_file import RoutedFile, ports_of
+from alltoall.topologies.formats.ibsim import (
+    ADAPTER_GUID,
+    ADAPTER_PORT,
+    MAX_PORTS,
+    SWITCH_GUID,
+    switch_ports,
+)
+
+_NONE: Ints = np.zeros(0, dtype=np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class ForwardingFile(RoutedFile):
+    """What switches do with what is for a terminal; it has routes once it is on a topology.
+
+    Row i says that the switch of node `at[i]` sends what is for terminal `goal[i]`, by position,
+    through port `through[i]`.
+    """
+
+    switches: int = 0
+    at: Ints = field(default_factory=lambda: _NONE)
+    goal: Ints = field(default_factory=lambda: _NONE)
+    through: Ints = field(default_factory=lambda: _NONE)
+    one_layer: bool = False
+
+    def on(self, problem: Problem) -> RoutedFile:
+        """Follow the tables from every source to every destination that it sends to."""
+        topology, (source, destination) = problem.topology, _pairs(problem)
+        pair, link = self._hops(problem, source, destination)
+        order = np.argsort(pair, kind="stable")
+        return RoutedFile(
+            kind=self.kind,
+            name=self.name,
+            source=topology.terminals[source],
+            destination=topology.terminals[destination],
+            start=starts_of(np.bincount(pair, minlength=len(source))),
+            node=topology.tail[link[order]],
+            port=ports_of(topology)[link[order]],
+            weight=np.ones(len(source)),
+            layer=np.zeros(len(source), dtype=np.int64) if self.one_layer else None,
+            shares=True,
+            facts=self.facts,
+        )
+
+    def _hops(self, problem: Problem, source: Ints, destination: Ints) -> tuple[Ints, Ints]:
+        """Return the pair and the link of every hop, the first ones of all pairs first."""
+        topology, table = problem.topology, self._table(problem.topology)
+        goal = topology.terminals[destination]
+        pair, node = np.arange(len(source)), topology.terminals[source]
+        hops = [(_NONE, _NONE)]
+        for _ in range(topology.nodes):
+            link = table[node, destination[pair]]
+            stuck = pair[link == NO_LINK]
+            if len(stuck):
+                self._refuse(topology, source, destination, stuck, "ends at a switch without it")
+            hops.append((pair, link))
+            on = topology.head[link] != goal[pair]
+            pair, node = pair[on], topology.head[link][on]
+        if len(pair):
+            self._refuse(topology, source, destination, pair, "goes round in a circle")
+        return np.concatenate([each for each, _ in hops]), np.concatenate(
+            [each for _, each in hops]
+        )
+
+    def _table(self, topology: Topology) -> Ints:
+        """Return the link by which each node sends on to each terminal."""
+        adapters = int(self.goal.max(initial=-1)) + 1
+        if (self.switches, adapters) != (topology.nodes, len(topology.terminals)):
+            self._wrong(
+                f"tables of {self.switches} switches with {adapters} adapters; {topology.name} "
+                f"has {topology.nodes} with {len(topology.terminals)}"
+            )
+        try:
+            port = switch_ports(topology)
+        except TopologyError as error:
+            self._wrong(str(error))
+        link_at = np.full((topology.nodes, MAX_PORTS + 1), NO_LINK, dtype=np.int64)
+        link_at[topology.tail, port] = np.arange(topology.links)
+        link, home = link_at[self.at, self.through], self.at == topology.terminals[self.goal]
+        wrong = np.flatnonzero(np.where(home, self.through != ADAPTER_PORT, link == NO_LINK))
+        if len(wrong):
+            row = int(wrong[0])
+            self._wrong(
+                f"switch S{self.at[row]} sends what is for adapter "
+                f"H{topology.terminals[self.goal[row]]} through port {self.through[row]}, where "
+                f"{'it is not' if home[row] else 'no other switch is'}"
+            )
+        if home.sum() != len(topology.terminals):
+            self._wrong("some switch has no entry for its own adapter")
+        table = np.full((topology.nodes, len(topology.terminals)), NO_LINK, dtype=np.int64)
+        table[self.at[~home], self.goal[~home]] = link[~home]
+        return table
+
+    def _refuse(
+        self, topology: Topology, source: Ints, destination: Ints, wrong: Ints, words: str
+    ) -> NoReturn:
+        ends = [int(topology.terminals[each[wrong[0]]]) for each in (source, destination)]
+        names = " to ".join(f"node {topology.node_name(node)}" for node in ends)
+        more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
+        self._wrong(f"the way from {names} {words}{more}")
+
+    def _wrong(self, words: str) -> NoReturn:
+        raise VerificationError(self.name, [words])
+
+
+def _pairs(problem: Problem) -> tuple[Ints, Ints]:
+    """Return the pairs that have a demand, by source, then destination."""
+    terminals = problem.demand.terminals
+    source, destination = np.divmod(np.arange(terminals * terminals), terminals)
+    used = np.flatnonzero(problem.demand.of(source, destination) > 0)
+    return source[used], destination[used]
+
+
+HEADER = re.compile(
+    r"Unicast lids \[0-([0-9]{1,5})\] of switch Lid ([0-9]{1,5}) guid 0x([0-9a-f]{16}) \('.*'\):"
+)
+ROW = re.compile(
+    rf"0x([0-9a-f]{{4}}) ([0-9]{{3}}) # ({ADAPTER}|{SWITCH}) portguid 0x([0-9a-f]{{16}}): '.*'"
+)
+END = re.compile(r"([0-9]{1,5}) lids dumped")
+
+
+def read_opensm(text: str, where: str) -> ForwardingFile:
+    """Read the tables strictly; which ways they make is for a topology to tell."""
+    tables, lines = _Tables(where), text.splitlines()
+    for number, line in enumerate(lines, start=1):
+        if not line.startswith("#"):
+            tables.take(line, f"{where}: line {number}")
+    file = tables.finished(ONE_LAYER in lines[:3])
+    stated = first_line(file.switches, len(np.unique(file.goal)))
+    if lines[0].startswith(SIGN) and lines[0] != stated:
+        raise FormatError(f"{where}: line 1: is {lines[0][:80]!r}; its tables make it {stated!r}")
+    return file
+
+
+class _Tables:
+    """Tables under construction, line by line."""
+
+    def __init__(self, where: str) -> None:
+        self._where = where
+        self._node: int | None = None
+        self._most = 0
+        self._nodes: set[int] = set()
+        self._rows: dict[tuple[int, int], int] = {}
+        self._guid_of: dict[int, int] = {}
+
+    def take(self, line: str, here: str) -> None:
+        """Take the next line."""
+        if self._node is None:
+            self._begin(line, here)
+        elif found := ROW.fullmatch(line):
+            guid = int(found[4], 16)
+            self._add(guid, int(found[1], 16), int(found[2]), found[3] == ADAPTER, here)
+        elif (found := END.fullmatch(line)) and int(found[1]) == self._most:
+            self._node = None
+        else:
+            raise FormatError(
+                f"{here}: is {line[:60]!r}; expected a row `0xLID PORT # TYPE portguid 0xGUID: "
+                f"'NAME'`, or `{self._most} lids dumped`"
+            )
+
+    def _begin(self, line: str, here: str) -> None:
+        found = HEADER.fullmatch(line)
+        if found is None:
+            raise FormatError(
+                f"{here}: is {line[:60]!r}; expected `Unicast lids [0-LID] of switch Lid N guid "
+                "0xGUID ('NAME'):`"
+            )
+        self._most, self._node = int(found[1]), self._switch(int(found[3], 16), here)
+        if self._most > LARGEST_LID:
+            raise FormatError(f"{here}: LID {self._most}; expected at most {LARGEST_LID}")
+        if self._node in self._nodes:
+            raise FormatError(f"{here}: switch S{self._node} has a table already")
+        self._nodes.add(self._node)
+
+    def _add(self, guid: int, lid: int, port: int, adapter: bool, here: str) -> None:
+        if not 1 <= lid <= self._most or port > MAX_PORTS:
+            raise FormatError(
+                f"{here}: LID {lid} and port {port}; expected 1 to {self._most}, and 0 to "
+                f"{MAX_PORTS}"
+            )
+        if self._guid_of.setdefault(lid, guid) != guid:
+            raise FormatError(f"{here}: LID {lid} has another GUID, 0x{guid:x}, than before")
+        if self._node is None or (self._node, guid) in self._rows:
+            raise FormatError(f"{here}: the destination is there twice")
+        if adapter and (guid < ADAPTER_GUID or guid % 2 == 0 or guid >= SWITCH_GUID):
+            raise FormatError(f"{here}: GUID 0x{guid:x} is none that ibsim gives to an adapter")
+        if not adapter and (self._switch(guid, here) == self._node) != (port == 0):
+            raise FormatError(
+                f"{here}: port {port}; expected 0 for the switch itself, and it alone"
+            )
+        self._rows[self._node, guid] = port
+
+    def _switch(self, guid: int, here: str) -> int:
+        if not SWITCH_GUID <= guid < SWITCH_GUID + LARGEST_LID:
+            raise FormatError(f"{here}: GUID 0x{guid:x} is none that ibsim gives to a switch")
+        return guid - SWITCH_GUID
+
+    def finished(self, one_layer: bool) -> ForwardingFile:
+        """Return all tables."""
+        if self._node is not None or not self._nodes:
+            raise FormatError(f"{self._where}: ends within a table; the file may be truncated")
+        if max(self._nodes) + 1 != len(self._nodes):
+            missing = next(node for node in range(len(self._nodes)) if node not in self._nodes)
+            raise FormatError(f"{self._where}: switch S{missing} has no table")
+        rows = [(*key, port) for key, port in self._rows.items() if key[1] < SWITCH_GUID]
+        at, guid, through = np.array(rows, dtype=np.int64).reshape(-1, 3).T
+        none = np.zeros(0, dtype=np.int64)
+        return ForwardingFile(
+            kind="opensm",
+            name=self._where,
+            source=none,
+            destination=none,
+            start=np.zeros(1, dtype=np.int64),
+            node=none,
+            port=none,
+            weight=np.zeros(0),
+            layer=None,
+            switches=len(self._nodes),
+            at=at,
+            goal=(guid - ADAPTER_GUID) // 2,
+            through=through,
+            one_layer=one_layer,
+        )

@@ -1,1 +1,0 @@
-"""SimGrid platforms that keep to given routes."""

@@ -1,1 +1,0 @@
-"""SRv6 segment lists."""
