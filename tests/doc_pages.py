@@ -7,7 +7,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
-SLOW = ("docs/design.md", "docs/testbed.md", "docs/workloads.md")
+SLOW = (
+    *("docs/design.md", "docs/howto/reproduce.md", "docs/templates.md", "docs/testbed.md"),
+    *("docs/torch.md", "docs/tutorials/torch.md", "docs/workloads.md"),
+)
 """Pages whose commands run in continuous integration only (CI=true): each takes many seconds."""
 
 PROMPT = "$ "

@@ -38,7 +38,7 @@ ROOMS: dict[str, set[str]] = {
     "designs": SOLVING | {"topologies", "flows", "routes", "core"},
     "lowering": NOUNS | {"registry", "topologies"},
     "simulation": NOUNS | {"core"},
-    "runtime": NOUNS | {"lowering", "check"},
+    "runtime": NOUNS | {"registry", "lowering", "check"},
     "testbed": NOUNS | {"topologies", "lowering", "runtime"},
     "workloads": NOUNS | {"registry", "runtime"},
     "reports": NOUNS | {"check", "simulation", "flows", "settings"},
@@ -170,7 +170,7 @@ def test_no_circles() -> None:
     [
         "alltoall.check.flow",
         "alltoall.runtime.worker",
-        "alltoall.workloads.worker",
+        "alltoall.workloads.ranks",
         "alltoall.workloads.fft3d",
         "alltoall.workloads.moe",
         "alltoall.cli.run, alltoall.cli.testbed, alltoall.cli.verify, alltoall.cli.wrap",

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from alltoall.errors import VerificationError
-from alltoall.runtime.gates import pass_gates
+from alltoall.runtime.worker import pass_gates
 
 
 def test_nobody_passes_before_all_are_there(tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ class Fake:
     @property
     def job(self) -> dict[str, str]:
         """What the ranks are told."""
-        found: dict[str, str] = json.loads((self.folder / "job.json").read_text())
+        found: dict[str, str] = json.loads((self.folder / "job.json").read_text())["job"]
         return found
 
 

@@ -79,8 +79,10 @@ def segments(ranks: list[int]) -> set[Path]:
     return {Path(words[-1]) for words in map(str.split, lines) if "/dev/shm/" in words[-1]}
 
 
-@pytest.mark.parametrize("runtime", RUNTIMES)
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.parametrize(
+    ("runtime", "number"),
+    [*((runtime, signal.SIGKILL) for runtime in RUNTIMES), ("reference", signal.SIGTERM)],
+)
 def test_nothing_outlives_the_parent(runtime: str, number: signal.Signals, tmp_path: Path) -> None:
     """Killed while bytes are under way, it leaves neither a process nor a file."""
     require(runtime)

@@ -14,7 +14,7 @@ from alltoall.runtime.engine.job import fits
 from alltoall.runtime.launch import RunSettings, run_ranks
 from alltoall.runtime.metered import Reading
 from alltoall.runtime.parts import RankWork
-from alltoall.runtime.worker import Job
+from alltoall.runtime.worker import RunJob
 
 SETTINGS = RunSettings(sizes=(7, 4096), iterations=2, warmup=1, timeout=60)
 
@@ -80,7 +80,7 @@ def test_c_finds_wrong_bytes_as_python_does(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_what_c_cannot_do_is_left_to_python() -> None:
     """Barriers, programs, other runtimes, times without counters, shards beyond 31 bits."""
-    job = Job("m", False, "mpi", [8], 1, 0, "dataflow", 1.0, "r", metered="ours")
+    job = RunJob("m", False, "mpi", [8], 1, 0, "dataflow", 1.0, "r", metered="ours")
     demand = messages(uneven=False).demand
     assert fits(job, demand)
     others: list[dict[str, Any]] = [

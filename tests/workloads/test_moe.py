@@ -9,7 +9,7 @@ from thread_ranks import ThreadExchange, ThreadRanks, on_threads
 
 from alltoall.errors import UsageError
 from alltoall.workloads.moe import STEPS, Layer, dispatch_and_combine, needed_bytes
-from alltoall.workloads.ranks import Way
+from alltoall.workloads.ranks import Turns, Way
 from alltoall.workloads.router import (
     MAX_SKEW,
     Router,
@@ -18,7 +18,6 @@ from alltoall.workloads.router import (
     sent_table,
     skew_statistics,
 )
-from alltoall.workloads.turns import Turns
 
 ROUTER = Router(ranks=4, tokens=13, hidden=6, experts_per_rank=3, top_k=2, skew=1.0, seed=2)
 TURNS = Turns(iterations=2, warmup=1)

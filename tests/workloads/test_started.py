@@ -18,8 +18,8 @@ from alltoall.runtime.mpiexec import Mpi, find_mpi
 from alltoall.topologies.spec import build
 from alltoall.workloads import launch
 from alltoall.workloads.launch import ExchangeSpec, Launch, WaySpec, library_way, require_memory
+from alltoall.workloads.ranks import Turns
 from alltoall.workloads.reports import FftReport, FftRow, MoeReport, MoeRow, Predicted
-from alltoall.workloads.turns import Turns
 from command_line import Run
 from gloo import needs_torch
 from hop_schedules import hop_schedule

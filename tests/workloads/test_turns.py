@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from alltoall.errors import UsageError
-from alltoall.workloads.turns import MAX_TURNS, Turns, median_times
+from alltoall.workloads.ranks import MAX_TURNS, Turns
+from alltoall.workloads.timing import median_times
 
 
 class Pair:
@@ -38,7 +39,7 @@ def test_times_are_medians_of_the_slowest_rank(monkeypatch: pytest.MonkeyPatch) 
     # Of warm-up and three iterations, a way of two steps each: when they begin and end.
     mine = [[9, 9], [1, 2], [3, 4], [2, 2]]
     clock: Iterator[float] = iter([t for pair in mine for each in pair for t in (100, 100 + each)])
-    monkeypatch.setattr("alltoall.workloads.turns.time.perf_counter", lambda: next(clock))
+    monkeypatch.setattr("alltoall.workloads.timing.time.perf_counter", lambda: next(clock))
     ranks = Pair([[[0, 5]], [[7, 0]], [[0, 0]]])
     steps = [lambda: ranks.events.append("one"), lambda: ranks.events.append("two")]
     # The slowest are 1 5, 7 4 and 2 2: in all 6, 11 and 4.

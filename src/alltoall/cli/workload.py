@@ -10,8 +10,8 @@ from alltoall.cli.show import show
 from alltoall.cli.tables import columns
 from alltoall.workloads.launch import RUNTIMES
 from alltoall.workloads.public import fft3d, moe
+from alltoall.workloads.ranks import Turns
 from alltoall.workloads.reports import FftReport, MoeReport, MoeRow
-from alltoall.workloads.turns import Turns
 
 NOT_EMULATED = "ranks share this machine, and no link is emulated: this times software"
 """What is said above every table, for the times invite to wrong conclusions."""

@@ -5,23 +5,23 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from alltoall.errors import MissingComponentError, UsageError, VerificationError, how_to_install
-from alltoall.ir.files.json.values import read_json
+from alltoall.ir.files.json.values import read_json, write_json
 from alltoall.ir.files.messages import messages_text
 from alltoall.ir.files.text import write_bytes, write_text
 from alltoall.ir.messages import Messages
 from alltoall.runtime.bench import Report, report_from_json
-from alltoall.runtime.engine.build import build, find_mpicc
+from alltoall.runtime.engine.build import Engine, build, find_mpicc
 from alltoall.runtime.engine.job import fits, job_text
-from alltoall.runtime.mpiexec import CHOICE, find_mpi
+from alltoall.runtime.mpiexec import CHOICE, Mpi, find_mpi
 from alltoall.runtime.needs import Runnable, demand_of, require_memory
 from alltoall.runtime.parts import RankWork, read_work
 from alltoall.runtime.processes import Command, grouped
-from alltoall.runtime.worker import RUNTIMES, Job
+from alltoall.runtime.worker import RUNTIMES, RunJob
 
 SYNCS = ("dataflow", "step")
 LONGEST = 1e6
@@ -53,9 +53,9 @@ class RunSettings:
 
 @dataclass(frozen=True)
 class Place:
-    """Where ranks run: what is written before their commands, and variables of their own.
+    """Where ranks run: a prefix of their commands, and variables of their environment.
 
-    `watch` tells of a reason to end them all, if there is one.
+    `watch` returns a reason to end them all, if there is one.
     """
 
     prefix: tuple[str, ...] = ()
@@ -125,14 +125,14 @@ def require_runnable(work: RankWork, on: str, ranks: int | None, settings: RunSe
     require_memory([work.parts], settings.sizes)
 
 
-def _job(work: RankWork, on: str, settings: RunSettings, folder: Path) -> Job:
+def _job(work: RankWork, on: str, settings: RunSettings, folder: Path) -> RunJob:
     path = folder / "run.messages"
     if isinstance(work.parts, Messages):
         write_text(path, messages_text(work.parts))
     else:
         assert work.file is not None
         write_bytes(path, work.file)
-    return Job(
+    return RunJob(
         messages=str(path),
         program=not isinstance(work.parts, Messages),
         on=on,
@@ -146,22 +146,42 @@ def _job(work: RankWork, on: str, settings: RunSettings, folder: Path) -> Job:
 
 
 def _commands(
-    job: Job, settings: RunSettings, work: Runnable, folder: Path, place: Place
+    job: RunJob, settings: RunSettings, work: Runnable, folder: Path, place: Place
 ) -> list[Command]:
-    """Return the processes to start: mpiexec for MPI, one per rank for torch, else just one."""
-    ranks = len(work.ranks)
-    job.save(folder / "job.json")
-    worker = [sys.executable, "-m", "alltoall.runtime.worker", str(folder / "job.json")]
+    """Return the processes of a run, with ranks in C where they can execute the job."""
+    worker = worker_command("alltoall.runtime.worker:run_rank", asdict(job), folder)
+    mpi = None
     if job.on == "mpi":
         mpi = replace(find_mpi(settings.mpi), place=place.prefix)
-        with suppress(MissingComponentError):  # without a compiler the exchange is in Python
-            engine = build(find_mpicc(launcher=str(mpi.mpiexec), kind=mpi.kind))
-            if os.environ.get(CHOICE) != "python" and fits(job, demand_of(work)):
-                write_text(folder / "job.txt", job_text(job, demand_of(work)))
-                worker = [str(engine.rank), str(folder / "job.txt")]
+        engine, python = build_engine(mpi), os.environ.get(CHOICE) == "python"
+        if engine and not python and fits(job, demand_of(work)):
+            write_text(folder / "job.txt", job_text(job, demand_of(work)))
+            worker = [str(engine.rank), str(folder / "job.txt")]
+    return rank_commands(worker, job.on, len(work.ranks), folder, mpi, place)
+
+
+def worker_command(execute: str, job: dict[str, Any], folder: Path) -> list[str]:
+    """Save the job that `execute` (`module:function`) takes; return the command of its ranks."""
+    path = folder / "job.json"
+    write_json(path, {"execute": execute, "job": job})
+    return [sys.executable, "-m", "alltoall.runtime.worker", str(path)]
+
+
+def build_engine(mpi: Mpi) -> Engine | None:
+    """Build the engine of an MPI; None without a compiler: the exchange is then in Python."""
+    with suppress(MissingComponentError):
+        return build(find_mpicc(launcher=str(mpi.mpiexec), kind=mpi.kind))
+    return None
+
+
+def rank_commands(
+    worker: list[str], on: str, ranks: int, folder: Path, mpi: Mpi | None, place: Place = HERE
+) -> list[Command]:
+    """Return the processes to start: mpiexec for MPI, one per rank for torch, else just one."""
+    if mpi is not None:
         variables = {**mpi.variables(ranks), **place.environment}
         return [Command(mpi.command(ranks, worker), variables, folder / "mpi.log")]
-    if job.on == "torch":
+    if on == "torch":
         return [
             Command(
                 [*place.prefix, *worker, str(rank)],

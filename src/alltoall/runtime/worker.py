@@ -1,4 +1,4 @@
-"""One process of `alltoall run`: `python -m alltoall.runtime.worker JOB.json [RANK]`.
+"""One process of a run or a workload: `python -m alltoall.runtime.worker JOB.json [RANK]`.
 
 Ends with the exit code of what went wrong, at once and without the runtime's own goodbye, which
 would wait for ranks that wait for this one; the launcher then ends the others.
@@ -9,29 +9,34 @@ import importlib
 import json
 import os
 import sys
+import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
-from alltoall.errors import AlltoallError
+from alltoall.errors import AlltoallError, VerificationError
 from alltoall.ir.files.json.values import write_json
+from alltoall.registry import load
 from alltoall.runtime.bench import Endpoint, measure
-from alltoall.runtime.gates import pass_gates
 from alltoall.runtime.metered import meter
 from alltoall.runtime.parts import read_messages, read_work
 
 GRACE_SECONDS = 10.0
 """How much longer than the launcher a rank waits before it ends itself, should it be orphaned."""
 
+GATE_SECONDS = 0.01
+"""How often to look whether other runs are ready: short beside an all-to-all over slow links."""
+
 
 @dataclass(frozen=True)
-class Job:
-    """What every process of a run is told.
+class RunJob:
+    """The job of every process of a run.
 
-    If `metered` names a way to exchange, ours or the native one, it is that alone that is timed,
-    with what the devices of this network counted. `gates` are files, the first of them its own, of
-    runs whose timed parts begin at once.
+    If `metered` names an exchange, ours or the native one, only that one is timed, with the
+    counters of this network's devices. `gates` are files, the first of them its own, of runs whose
+    timed parts begin together.
     """
 
     messages: str
@@ -46,12 +51,8 @@ class Job:
     metered: str | None = None
     gates: list[str] = field(default_factory=list)
 
-    def save(self, path: Path) -> None:
-        """Write the job to a file."""
-        write_json(path, asdict(self))
 
-
-def endpoint_of(job: Job, rank: int | None) -> Endpoint:
+def endpoint_of(job: RunJob, rank: int | None) -> Endpoint:
     """Connect this process to the others, in the runtime that the job names."""
     messages = Path(job.messages)
     # By name, so that a rank loads the one runtime that it runs on.
@@ -73,11 +74,12 @@ RUNTIMES = {"reference": "in_process", "mpi": "mpi", "torch": "torch"}
 """The module of each runtime."""
 
 PROGRAM_RUNTIMES = {"reference": "alltoall.runtime.streams", "mpi": "alltoall.runtime.mpi.streams"}
-"""The modules whose ranks carry out the instructions of programs."""
+"""The modules whose ranks execute programs."""
 
 
-def work(job: Job, rank: int | None) -> None:
-    """Do this process's part; the first rank writes the report."""
+def run_rank(told: dict[str, Any], rank: int | None) -> None:
+    """Execute a run's job; the first rank writes the report."""
+    job = RunJob(**told)
     endpoint = endpoint_of(job, rank)
     if job.metered is None:
         found = measure(endpoint, job.sizes, job.iterations, job.warmup).to_json()
@@ -97,18 +99,32 @@ def work(job: Job, rank: int | None) -> None:
     endpoint.close()
 
 
+def pass_gates(gates: Sequence[str], seconds: float) -> None:
+    """Create the first of these files, and return when all exist; raise after so many seconds."""
+    if not gates:
+        return
+    Path(gates[0]).touch()
+    deadline = time.monotonic() + seconds
+    while missing := [gate for gate in gates if not Path(gate).exists()]:
+        if time.monotonic() > deadline:
+            raise VerificationError(
+                "runs that were to begin at once",
+                [
+                    f"{len(missing)} of {len(gates)} were not ready within {seconds:g} seconds; "
+                    "expected all: give them longer (--timeout)"
+                ],
+            )
+        time.sleep(GATE_SECONDS)
+
+
 def main(arguments: list[str]) -> None:
-    """Read the job and do it."""
-    job = Job(**json.loads(Path(arguments[0]).read_text(encoding="utf-8")))
+    """Read a job and execute it; if it fails or takes too long, end the process at once."""
+    saved = json.loads(Path(arguments[0]).read_text(encoding="utf-8"))
     rank = int(arguments[1]) if len(arguments) > 1 else None
-    end_with_code(lambda: work(job, rank), job.timeout)
-
-
-def end_with_code(rank_program: Callable[[], None], timeout: float) -> None:
-    """Run what a rank has to do; if it fails or takes too long, end the process at once."""
-    faulthandler.dump_traceback_later(timeout + GRACE_SECONDS, exit=True)
+    faulthandler.dump_traceback_later(saved["job"]["timeout"] + GRACE_SECONDS, exit=True)
     try:
-        rank_program()
+        execute: Any = load(saved["execute"])
+        execute(saved["job"], rank)
     except AlltoallError as error:
         sys.stderr.write(f"{error}\n")
         _leave(error.exit_code)

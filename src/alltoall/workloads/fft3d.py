@@ -15,11 +15,10 @@ from typing import Any
 import numpy as np
 
 from alltoall.ir.arrays import starts_of
-from alltoall.workloads.arrival import UNTOUCHED, wrong_shards
-from alltoall.workloads.ranks import Bytes, Exchange, Ranks, Way
+from alltoall.workloads.ranks import Bytes, Exchange, Ranks, Turns, Way
 from alltoall.workloads.slabs import ITEM_BYTES, Slabs
 from alltoall.workloads.spectrum import Complex, Truth, planes
-from alltoall.workloads.turns import Turns, median_times
+from alltoall.workloads.timing import UNTOUCHED, Steps, measure_ways, wrong_shards
 
 BANDS = ("fft2d_pack", "alltoall", "unpack_fft1d")
 """The steps, by the names of the JSON."""
@@ -98,22 +97,18 @@ def transform(
     slabs = Slabs(grid, ranks.size)
     here = Transform(ranks, slabs, seed)
     truth = Truth(ranks, slabs, here.given, seed, parameters["gathered_points"])
-    checked = [_checked(ranks, way, here, truth, again=False) for way in ways]
-    errors, violations = [each[0] for each in checked], [v for each in checked for v in each[1]]
-    times: list[list[float]] = []
-    if not violations:
-        times = median_times(ranks, [here.steps(way.exchanges[0]) for way in ways], turns)
-        # Once more after many calls, on buffers that requests have been bound to for long.
-        violations = [v for way in ways for v in _checked(ranks, way, here, truth, again=True)[1]]
-    rows = [
-        {"way": way.name, "carrier": way.carrier, **_row(seconds), "error": error}
-        for way, seconds, error in zip(ways, times, errors, strict=False)
-    ]
-    return {"checked": truth.kind, "rows": rows, "violations": violations}
+    seen: set[str] = set()
 
+    def check(way: Way) -> tuple[float, list[str]]:
+        again = way.name in seen
+        seen.add(way.name)
+        return _checked(ranks, way, here, truth, again)
 
-def _row(seconds: list[float]) -> dict[str, float]:
-    return dict(zip(("seconds", *BANDS), seconds, strict=True))
+    def steps(way: Way) -> Steps:
+        return here.steps(way.exchanges[0])
+
+    found = measure_ways(ranks, ways, BANDS, steps, check, turns)
+    return {"checked": truth.kind, **found}
 
 
 def _checked(

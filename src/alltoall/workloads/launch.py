@@ -4,24 +4,26 @@ Who hands in an `Mpi` of its own decides where the ranks run: its `command` may 
 namespaces before every rank, and its `variables` are theirs.
 """
 
-import sys
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from alltoall.errors import LimitError, MissingComponentError, UsageError, VerificationError
+from alltoall.errors import LimitError, UsageError, VerificationError
 from alltoall.ir.files.messages import messages_text
 from alltoall.ir.files.text import write_text
 from alltoall.ir.messages import Messages
-from alltoall.runtime.engine.build import build, find_mpicc
-from alltoall.runtime.launch import LONGEST, result_of, torch_variables
+from alltoall.runtime.launch import (
+    LONGEST,
+    build_engine,
+    rank_commands,
+    result_of,
+    worker_command,
+)
 from alltoall.runtime.mpiexec import Mpi, find_mpi
 from alltoall.runtime.needs import RANK_BYTES, available_bytes
-from alltoall.runtime.processes import Command, grouped
-from alltoall.workloads.turns import Turns
-from alltoall.workloads.worker import Job
+from alltoall.runtime.processes import grouped
+from alltoall.workloads.ranks import Turns
 
 RUNTIMES = ("mpi", "torch")
 """What workloads go over, each by `over_NAME.py`."""
@@ -90,11 +92,24 @@ def run_ranks(launch: Launch, mpi: Mpi | str | None = None) -> dict[str, Any]:
     """
     subject = f"the workload {launch.workload} on {launch.on}"
     with grouped() as group:
-        job = _job(launch, group.folder)
-        job.save(group.folder / "job.json")
-        commands = _commands(launch, mpi, group.folder)
+        job = {
+            "workload": launch.workload,
+            "on": launch.on,
+            "ranks": launch.ranks,
+            "ways": [_way_job(way, index, group.folder) for index, way in enumerate(launch.ways)],
+            "parameters": dict(launch.parameters),
+            "turns": asdict(launch.turns),
+            "timeout": launch.timeout,
+            "results": str(group.folder / "report.json"),
+        }
+        worker = worker_command("alltoall.workloads.ranks:run_workload", job, group.folder)
+        chosen = None
+        if launch.on == "mpi":
+            chosen = mpi if isinstance(mpi, Mpi) else find_mpi(mpi)
+            build_engine(chosen)
+        commands = rank_commands(worker, launch.on, launch.ranks, group.folder, chosen)
         group.run(commands, launch.timeout, subject)
-        found = result_of(Path(job.results), commands[0], subject)
+        found = result_of(group.folder / "report.json", commands[0], subject)
     violations = found.pop("violations")
     if violations:
         raise VerificationError(subject, violations)
@@ -111,22 +126,8 @@ def require_memory(needed: int, ranks: int, remedy: str) -> None:
         )
 
 
-def _job(launch: Launch, folder: Path) -> Job:
-    return Job(
-        workload=launch.workload,
-        on=launch.on,
-        ranks=launch.ranks,
-        ways=[_told(way, index, folder) for index, way in enumerate(launch.ways)],
-        parameters=dict(launch.parameters),
-        iterations=launch.turns.iterations,
-        warmup=launch.turns.warmup,
-        timeout=launch.timeout,
-        results=str(folder / "report.json"),
-    )
-
-
-def _told(way: WaySpec, index: int, folder: Path) -> dict[str, Any]:
-    """Return what ranks are told of a way, with its messages saved."""
+def _way_job(way: WaySpec, index: int, folder: Path) -> dict[str, Any]:
+    """Return a way as ranks read it, with its messages saved."""
     exchanges = []
     for number, each in enumerate(way.exchanges):
         options = dict(each.options)
@@ -136,18 +137,3 @@ def _told(way: WaySpec, index: int, folder: Path) -> dict[str, Any]:
             options["messages"] = str(path)
         exchanges.append({"make": each.make, "options": options})
     return {"name": way.name, "exchanges": exchanges}
-
-
-def _commands(launch: Launch, choice: Mpi | str | None, folder: Path) -> list[Command]:
-    """Return the processes to start: mpiexec for MPI, one per rank for torch."""
-    worker = [sys.executable, "-m", "alltoall.workloads.worker", str(folder / "job.json")]
-    if launch.on == "torch":
-        return [
-            Command([*worker, str(rank)], torch_variables(), folder / f"{rank}.log")
-            for rank in range(launch.ranks)
-        ]
-    mpi = choice if isinstance(choice, Mpi) else find_mpi(choice)
-    with suppress(MissingComponentError):  # without a compiler the exchange is in Python
-        build(find_mpicc(launcher=str(mpi.mpiexec), kind=mpi.kind))
-    command, variables = mpi.command(launch.ranks, worker), mpi.variables(launch.ranks)
-    return [Command(command, variables, folder / "mpi.log")]

@@ -10,16 +10,16 @@ that the result is, bit for bit, what each rank computes for its own tokens with
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from alltoall.ir.arrays import Ints, starts_of
 from alltoall.ir.chunks import PerShard
-from alltoall.workloads.arrival import UNTOUCHED, wrong_shards
-from alltoall.workloads.ranks import Bytes, Ranks, Way
+from alltoall.workloads.ranks import Bytes, Ranks, Turns, Way
 from alltoall.workloads.router import Router, Rows, applied, rows_between
-from alltoall.workloads.turns import Turns, median_times
+from alltoall.workloads.timing import UNTOUCHED, measure_ways, wrong_shards
 
 STEPS = ("dispatch", "experts", "combine")
 """The steps, by the names of the JSON."""
@@ -113,25 +113,11 @@ def dispatch_and_combine(
     """Check and time the layer by every way; return rows, and every violation."""
     layer = Layer(ranks, Router(**parameters))
     expected = layer.alone()
-    checked = [_checked(ranks, way, layer, expected) for way in ways]
-    errors, violations = [each[0] for each in checked], [v for each in checked for v in each[1]]
-    times: list[list[float]] = []
-    if not violations:
-        times = median_times(ranks, [layer.steps(way) for way in ways], turns)
-        # Once more after many calls, on buffers that requests have been bound to for long.
-        violations = [v for way in ways for v in _checked(ranks, way, layer, expected)[1]]
-    rows = [
-        {"way": way.name, "carrier": way.carrier, **_row(seconds), "error": error}
-        for way, seconds, error in zip(ways, times, errors, strict=False)
-    ]
-    return {"rows": rows, "violations": violations}
+    check = partial(_checked, ranks, layer, expected)
+    return measure_ways(ranks, ways, STEPS, layer.steps, check, turns)
 
 
-def _row(seconds: list[float]) -> dict[str, float]:
-    return dict(zip(("seconds", *STEPS), seconds, strict=True))
-
-
-def _checked(ranks: Ranks, way: Way, layer: Layer, expected: Rows) -> tuple[float, list[str]]:
+def _checked(ranks: Ranks, layer: Layer, expected: Rows, way: Way) -> tuple[float, list[str]]:
     """Do the layer once on buffers without a number; return the error, and what is wrong."""
     for rows in (layer.received, layer.returned):
         as_bytes(rows)[:] = UNTOUCHED

@@ -43,10 +43,10 @@ from alltoall.workloads.launch import (
     schedule_way,
 )
 from alltoall.workloads.moe import needed_bytes as moe_bytes
+from alltoall.workloads.ranks import Turns
 from alltoall.workloads.reports import FftReport, MoeReport, MoeRow, Predicted, fft_report
 from alltoall.workloads.router import Router, rows_between, sent_table, skew_statistics
 from alltoall.workloads.slabs import Slabs, parse_grid
-from alltoall.workloads.turns import Turns
 
 BY_ROUTES = "alltoall.testbed.over_routes:ByRoutes"
 """What makes an exchange along routes in a rank on a testbed."""

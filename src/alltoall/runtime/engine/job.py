@@ -6,10 +6,10 @@ from math import ceil
 from alltoall.ir.chunks import PerShard, shards_of
 from alltoall.ir.demand import Demand
 from alltoall.runtime.engine.binding import LARGEST_SHARD
-from alltoall.runtime.worker import GRACE_SECONDS, Job
+from alltoall.runtime.worker import GRACE_SECONDS, RunJob
 
 
-def fits(job: Job, demand: Demand) -> bool:
+def fits(job: RunJob, demand: Demand) -> bool:
     """Whether a rank in C can do a job: messages in dataflow, metered, with shards it can count."""
     plain = job.on == "mpi" and not job.program and job.sync == "dataflow" and job.metered
     largest = max(shards_of(demand, size).most for size in job.sizes)
@@ -17,12 +17,12 @@ def fits(job: Job, demand: Demand) -> bool:
     return bool(plain) and largest <= LARGEST_SHARD and not any("\n" in path for path in paths)
 
 
-def job_text(job: Job, demand: Demand) -> str:
+def job_text(job: RunJob, demand: Demand) -> str:
     """Return the lines of a job."""
     return "".join(f"{line}\n" for line in _lines(job, demand))
 
 
-def _lines(job: Job, demand: Demand) -> Iterator[str]:
+def _lines(job: RunJob, demand: Demand) -> Iterator[str]:
     yield f"messages {job.messages}"
     yield f"results {job.results}"
     yield f"way {job.metered}"

@@ -1,0 +1,106 @@
+"""Check and time the ways of a workload, which take turns.
+
+The time of a step is that of its slowest rank, from a barrier on: a rank that waits for others does
+not count their time as that of the exchange. What is reported is the median over the iterations.
+
+Shards must arrive as they were sent, to the bit: a sum that is off by its last bit is within any
+tolerance of arithmetic. So ranks tell each other the checksum of every shard that they sent.
+"""
+
+import time
+import zlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from alltoall.ir.arrays import Floats, Ints
+from alltoall.ir.chunks import PerShard
+from alltoall.workloads.ranks import Bytes, Ranks, Turns, Way
+
+Steps = Sequence[Callable[[], None]]
+Check = Callable[[Way], tuple[float, list[str]]]
+"""Runs a workload once; returns its error and every violation."""
+
+MAX_NAMED = 5
+"""Wrong shards that each rank names."""
+
+UNTOUCHED = 0xFF
+"""Fills a buffer before it is received to: not a number, in any format of floats."""
+
+
+def measure_ways(
+    ranks: Ranks,
+    ways: Sequence[Way],
+    names: Sequence[str],
+    steps: Callable[[Way], Steps],
+    check: Check,
+    turns: Turns,
+) -> dict[str, Any]:
+    """Check every way, time its named steps, and check it again; return rows and violations."""
+    checked = [check(way) for way in ways]
+    violations = [problem for _, problems in checked for problem in problems]
+    times: list[list[float]] = []
+    if not violations:
+        times = median_times(ranks, [steps(way) for way in ways], turns)
+        # Once more after many calls, on buffers that requests have been bound to for long.
+        violations = [problem for way in ways for problem in check(way)[1]]
+    rows = [
+        {
+            "way": way.name,
+            "carrier": way.carrier,
+            **dict(zip(("seconds", *names), seconds, strict=True)),
+            "error": error,
+        }
+        for way, seconds, (error, _) in zip(ways, times, checked, strict=False)
+    ]
+    return {"rows": rows, "violations": violations}
+
+
+def median_times(ranks: Ranks, ways: Sequence[Steps], turns: Turns) -> list[list[float]]:
+    """Return for each way its total time, then that of each step, of the slowest ranks."""
+    seconds = [
+        [_time_steps(ranks, steps) for steps in ways]
+        for _ in range(turns.warmup + turns.iterations)
+    ]
+    # By iteration, way and step.
+    slowest: Floats = np.max(ranks.share(seconds[turns.warmup :]), axis=0)
+    both = np.concatenate((slowest.sum(axis=2, keepdims=True), slowest), axis=2)
+    found: list[list[float]] = np.median(both, axis=0).tolist()
+    return found
+
+
+def _time_steps(ranks: Ranks, steps: Steps) -> list[float]:
+    found: list[float] = []
+    for step in steps:
+        ranks.barrier()
+        started = time.perf_counter()
+        step()
+        found.append(time.perf_counter() - started)
+    return found
+
+
+def wrong_shards(
+    ranks: Ranks, send: Bytes, recv: Bytes, shard: PerShard, subject: str
+) -> list[str]:
+    """Name the shards that any rank received wrongly; the same at all ranks."""
+    here = np.full(ranks.size, ranks.rank)
+    others = np.arange(ranks.size)
+    sent = ranks.share(_checksums(send, shard.of(here, others)))
+    found = _checksums(recv, shard.of(others, here))
+    wrong = [source for source in others.tolist() if sent[source][ranks.rank] != found[source]]
+    named = [
+        f"{subject}: the {int(shard.of(np.array(source), np.array(ranks.rank)))} bytes at rank "
+        f"{ranks.rank} from rank {source} are not those that were sent"
+        for source in wrong[:MAX_NAMED]
+    ]
+    return [each for every in ranks.share(named) for each in every]
+
+
+def _checksums(buffer: Bytes, sizes: Ints) -> list[int]:
+    """Return the checksum of each of the shards that lie one after another."""
+    ends = np.cumsum(sizes).tolist()
+    return [
+        zlib.crc32(buffer[end - size : end].data)
+        for end, size in zip(ends, sizes.tolist(), strict=True)
+    ]
