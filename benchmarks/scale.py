@@ -35,7 +35,7 @@ import numpy as np
 import alltoall
 from alltoall import Problem, build
 from alltoall.flows import first_order, first_order_search, sizes
-from alltoall.flows.groups import by_source
+from alltoall.flows.exact import by_source
 from alltoall.flows.program import FlowProgram, whole_program
 from alltoall.flows.symmetry.automorphisms import count_automorphisms
 from alltoall.settings import SolveSettings

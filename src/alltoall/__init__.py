@@ -75,9 +75,8 @@ _WHERE = {
     "alltoall.routes.public": ("route",),
     "alltoall.routes.search": ("FoundRoutes", "find_routes"),
     "alltoall.runtime.public": ("run", "wrap"),
-    "alltoall.schedules.methods": ("find_schedule",),
+    "alltoall.schedules.methods": ("Sweep", "find_schedule"),
     "alltoall.schedules.public": ("Solver", "schedule", "sweep"),
-    "alltoall.schedules.sweep": ("Sweep",),
     "alltoall.settings": ("DesignSettings", "RouteSettings", "ScheduleSettings", "SolveSettings"),
     "alltoall.simulation.public": ("simulate",),
     "alltoall.simulation.report": ("Simulation",),
@@ -159,11 +158,11 @@ if MYPY:
     from alltoall.routes.search import find_routes as find_routes
     from alltoall.runtime.public import run as run
     from alltoall.runtime.public import wrap as wrap
+    from alltoall.schedules.methods import Sweep as Sweep
     from alltoall.schedules.methods import find_schedule as find_schedule
     from alltoall.schedules.public import Solver as Solver
     from alltoall.schedules.public import schedule as schedule
     from alltoall.schedules.public import sweep as sweep
-    from alltoall.schedules.sweep import Sweep as Sweep
     from alltoall.settings import DesignSettings as DesignSettings
     from alltoall.settings import RouteSettings as RouteSettings
     from alltoall.settings import ScheduleSettings as ScheduleSettings

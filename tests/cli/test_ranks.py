@@ -17,7 +17,7 @@ SPEC = ("solve", "jellyfish:n=64,d=4,seed=1", "--gap", "1e-3", "--json")
 
 DIES_WHILE_IT_KEEPS = """
 import os, signal
-from alltoall.flows import best_so_far, checkpoint
+from alltoall.flows import best_so_far
 
 best_so_far.CHECKPOINT_SECONDS = 0.0
 kept = []
@@ -25,10 +25,10 @@ kept = []
 def write(self, state):
     if kept and "1" in (os.environ.get("OMPI_COMM_WORLD_RANK"), os.environ.get("PMI_RANK")):
         os.kill(os.getpid(), signal.SIGKILL)
-    checkpoint.write_checkpoint(self.path, self.rank, self.mark, state)
+    best_so_far.write_checkpoint(self.path, self.rank, self.mark, state)
     kept.append(state.steps)
 
-checkpoint.Keeping.write = write
+best_so_far.Keeping.write = write
 """
 """What a rank runs first: the second of them is killed instead of writing its second checkpoint."""
 

@@ -189,7 +189,7 @@ def draw_legs(rng: np.random.Generator, chunks: int) -> dict[str, Any]:
 
 
 def plain_steps(given: dict[str, Any]) -> tuple[list[int], int, float]:
-    """Return the step of each leg, the steps and the time, by the rules of schedules/serve.py."""
+    """Return the step of each leg, the steps and the time, by the rules of schedules/orders.py."""
     size, first, begin, link, pace, quota, shortest = given.values()
     at, step, left = first[:-1].copy(), np.full(len(begin) - 1, -1), np.zeros(len(pace))
 

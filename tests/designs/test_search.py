@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alltoall.designs.lift_search import Shape, anneal_shape, search_lifts
-from alltoall.designs.lifts import Group, groups_of_order
+from alltoall.designs.lift_search import Group, Shape, anneal_shape, groups_of_order, search_lifts
 from alltoall.designs.search import Found, Pool, search_regular
 from alltoall.designs.wiring import (
     Aim,

@@ -11,7 +11,7 @@ from alltoall.check.flow import recompute_bound
 from alltoall.errors import UsageError
 from alltoall.flows import solve
 from alltoall.flows.bounds import cut_bound, distance_bound, measure_cut, regular_bound
-from alltoall.flows.certificate import certify, length_bound
+from alltoall.flows.program import certify, length_bound
 from alltoall.ir.problem import Problem
 from alltoall.ir.topology import Topology
 from alltoall.topologies.spec import build

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from alltoall.flows.certificate import certify, length_bound
+from alltoall.flows.program import certify, length_bound
 from alltoall.ir.demand import Demand
 from alltoall.ir.problem import Problem
 from alltoall.ir.topology import Topology

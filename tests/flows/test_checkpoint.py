@@ -10,9 +10,9 @@ import pytest
 from alltoall.check.flow import check_flow
 from alltoall.errors import InputError, UsageError
 from alltoall.flows import best_so_far, first_order_search
-from alltoall.flows.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
+from alltoall.flows.best_so_far import Checkpoint, read_checkpoint, write_checkpoint
+from alltoall.flows.exact import by_source
 from alltoall.flows.first_order import solve_by_steps
-from alltoall.flows.groups import by_source
 from alltoall.flows.program import whole_program
 from alltoall.ir.flow import Flow, Status
 from alltoall.ir.problem import Problem

@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alltoall.flows.exact import exact_flows
-from alltoall.flows.groups import Groups, by_commodity, by_source
+from alltoall.flows.exact import Groups, by_commodity, by_source, exact_flows
 from alltoall.ir.arrays import Floats
 from alltoall.ir.problem import Problem
 from alltoall.ir.topology import Topology

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from alltoall.flows.fill import crowding, fill_missing
-from alltoall.flows.groups import by_source
+from alltoall.flows.exact import by_source
+from alltoall.flows.guess import crowding, fill_missing
 from alltoall.flows.program import FlowProgram, reduced_program, whole_program
 from alltoall.flows.symmetry.orbits import find_symmetry
 from alltoall.ir.arrays import Floats

@@ -12,13 +12,12 @@ from alltoall.errors import InputError
 from alltoall.flows import SolveSettings, first_order, first_order_search, methods, sizes, solve
 from alltoall.flows import by_lp as concurrent
 from alltoall.flows import program as flow_program
-from alltoall.flows.certificate import program_bound
+from alltoall.flows.exact import by_source
 from alltoall.flows.first_order import answer_by_steps, solve_by_steps
 from alltoall.flows.first_order_search import Search, StepParams
-from alltoall.flows.groups import by_source
 from alltoall.flows.guess import Guess
 from alltoall.flows.methods import solve_master
-from alltoall.flows.program import FlowProgram, whole_program
+from alltoall.flows.program import FlowProgram, program_bound, whole_program
 from alltoall.ir.arrays import Floats
 from alltoall.ir.demand import Demand
 from alltoall.ir.flow import Flow, Status

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from alltoall.errors import InputError
-from alltoall.flows import groups
-from alltoall.flows.groups import by_commodity, by_source
+from alltoall.flows import exact as groups
+from alltoall.flows.exact import by_commodity, by_source
 from alltoall.ir.demand import Demand
 from alltoall.ir.problem import Problem
 from alltoall.ir.topology import Topology

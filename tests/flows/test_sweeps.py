@@ -8,9 +8,8 @@ import pytest
 
 from alltoall.check.flow import check_flow
 from alltoall.flows import SolveSettings, best_so_far, first_order, sizes, solve, sweeps
-from alltoall.flows.exact import exact_flows
+from alltoall.flows.exact import by_source, exact_flows
 from alltoall.flows.first_order import answer_by_steps, solve_by_steps
-from alltoall.flows.groups import by_source
 from alltoall.flows.guess import Guess
 from alltoall.flows.program import FlowProgram, reduced_program, whole_program
 from alltoall.flows.sweeps import SweepParams, Sweeps, suits_sweeps

@@ -13,11 +13,15 @@ from alltoall.check.flow import check_flow
 from alltoall.errors import InputError
 from alltoall.flows import SolveSettings, sizes, solve
 from alltoall.flows.by_lp import solve_by_lp
-from alltoall.flows.certificate import certify, length_bound, program_bound
-from alltoall.flows.exact import exact_flows
-from alltoall.flows.groups import by_commodity, by_source
+from alltoall.flows.exact import by_commodity, by_source, exact_flows
 from alltoall.flows.methods import solve_first_order, solve_grouped, solve_master, solve_sources
-from alltoall.flows.program import reduced_program, whole_program
+from alltoall.flows.program import (
+    certify,
+    length_bound,
+    program_bound,
+    reduced_program,
+    whole_program,
+)
 from alltoall.flows.symmetry import orbits as symmetry
 from alltoall.flows.symmetry.orbits import (
     Symmetry,

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from alltoall.check.flow import check_flow
 from alltoall.flows import METHODS, SolveSettings, solve
 from alltoall.flows import by_lp as concurrent
+from alltoall.flows.exact import by_source
 from alltoall.flows.first_order import solve_by_steps
-from alltoall.flows.groups import by_source
 from alltoall.flows.program import whole_program
 from alltoall.ir.problem import Problem
 from alltoall.ir.topology import Topology

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from alltoall import Problem, SolveSettings, Topology, build
 from alltoall.check.routes import check_routes
 from alltoall.errors import InputError
-from alltoall.flows.certificate import certify
+from alltoall.flows.program import certify
 from alltoall.ir.grid import grid_of
 from alltoall.ir.routes import Routes
 from alltoall.routes import route

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from alltoall.check.routes import check_routes
 from alltoall.errors import AlltoallError, InputError, UsageError
-from alltoall.flows.certificate import certify
+from alltoall.flows.program import certify
 from alltoall.ir.arrays import Floats, Ints
 from alltoall.ir.demand import Demand
 from alltoall.ir.grid import grid_of

@@ -18,8 +18,7 @@ from alltoall.ir.problem import Problem
 from alltoall.ir.topology import Topology
 from alltoall.schedules import search, timestepped
 from alltoall.schedules.chunks import rounded_to
-from alltoall.schedules.detours import without_detours
-from alltoall.schedules.expansion import Expansion
+from alltoall.schedules.expansion import Expansion, without_detours
 from alltoall.schedules.methods import find_schedule
 from alltoall.schedules.search import choose_flow
 from alltoall.settings import ScheduleSettings

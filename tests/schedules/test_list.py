@@ -14,7 +14,7 @@ from alltoall.ir.problem import Problem
 from alltoall.ir.topology import Topology
 from alltoall.schedules import placed
 from alltoall.schedules.methods import find_schedule
-from alltoall.schedules.serve import serve, ways_of
+from alltoall.schedules.orders import serve, ways_of
 from alltoall.settings import ScheduleSettings
 from alltoall.topologies.operators import drop_links, with_host_bandwidth
 from alltoall.topologies.spec import build

@@ -6,7 +6,7 @@ import pytest
 import alltoall
 from alltoall.ir.problem import Problem
 from alltoall.ir.topology import Topology
-from alltoall.schedules.narrowed import narrowed
+from alltoall.schedules.steps import narrowed
 from alltoall.topologies.operators import drop_links, with_host_bandwidth
 
 TORUS = alltoall.build("torus:3x3x3")

@@ -13,11 +13,10 @@ from alltoall.ir.problem import Problem
 from alltoall.lp.settings import never
 from alltoall.runtime.in_process import Alltoall
 from alltoall.schedules.by_list import bounding_flow, numbers_of
-from alltoall.schedules.methods import find_schedule
+from alltoall.schedules.methods import find_schedule, sweep_schedules
 from alltoall.schedules.orders import order_by_list
 from alltoall.schedules.placed import Placed, place_chunks
 from alltoall.schedules.rounds import in_rounds, pipeline, rounds_for, short_cycle
-from alltoall.schedules.sweep import sweep_schedules
 from alltoall.schedules.tighten import longest_send, tightened
 from alltoall.settings import ScheduleSettings, SolveSettings
 from alltoall.topologies.given import problem_of

@@ -12,7 +12,7 @@ import alltoall
 from alltoall.check.routes import check_routes
 from alltoall.check.schedule import check_schedule
 from alltoall.errors import FormatError, InputError, UsageError, VerificationError
-from alltoall.flows.certificate import certify
+from alltoall.flows.program import certify
 from alltoall.ir.paths import NOTHING
 from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes

@@ -23,8 +23,7 @@ from alltoall.errors import UsageError
 from alltoall.ir.topology import Topology
 from alltoall.schedules.by_list import MOST_IN_ROUNDS
 from alltoall.schedules.found import FoundSchedule
-from alltoall.schedules.methods import find_schedule, require_method
-from alltoall.schedules.sweep import sweep_schedules
+from alltoall.schedules.methods import find_schedule, require_method, sweep_schedules
 from alltoall.settings import USUAL_MOST_CHUNKS, ScheduleSettings
 
 DEFAULTS = ScheduleSettings()

@@ -21,7 +21,7 @@ from alltoall.cli.show import show
 from alltoall.designs.design import find_design, wanted_regular
 from alltoall.flows import METHODS, SolveSettings, solve
 from alltoall.flows.description import describe_problem
-from alltoall.flows.groups import by_source
+from alltoall.flows.exact import by_source
 from alltoall.flows.program import whole_program
 from alltoall.flows.sweeps import Sweeps
 from alltoall.flows.workers import Local, run_all

@@ -17,7 +17,7 @@ struct LegPaths {
   Ints links(Int leg) const { return Ints(link).subspan(begin[leg], begin[leg + 1] - begin[leg]); }
 };
 
-// Sends chunks step by step, the most urgent first; schedules/serve.py has the rules. A step takes
+// Sends chunks step by step, the most urgent first; schedules/orders.py has the rules. A step takes
 // at most `quota`, and at least `shortest` unless the chunks that wait fill less.
 class ListScheduler {
  public:

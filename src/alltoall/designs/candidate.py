@@ -1,5 +1,7 @@
 """`Candidate`: a network that could be built, with a certified time and what else decides."""
 
+import csv
+import io
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -9,28 +11,44 @@ import numpy as np
 from alltoall.errors import InputError
 from alltoall.flows import solve
 from alltoall.flows.symmetry.automorphisms import count_automorphisms, find_generators
-from alltoall.ir.arrays import Ints
+from alltoall.ir.arrays import Ints, inner_index
 from alltoall.ir.flow import Flow
 from alltoall.ir.problem import Problem
 from alltoall.ir.topology import Topology
 from alltoall.routes.baselines.native import route_native
 from alltoall.routes.layers.assign import assign_layers
 from alltoall.settings import LEAST_SECONDS, RouteSettings, SolveSettings
-from alltoall.topologies.cables import cable_links
+from alltoall.topologies.cables import cable_links, partner_links
 from alltoall.topologies.operators import remove_links
 from alltoall.topologies.properties import diameter, mean_distance
 
 MAX_COUNT = 10**15
 """Automorphisms beyond which nobody wants all digits; they are given as a float."""
 
-LAYER_SECONDS = 10.0
-"""Seconds in which few layers are searched for."""
 
-PROOF_SECONDS = 30.0
-"""Seconds for one certified time; what is not proven to the gap by then has a wider one."""
+@dataclass(frozen=True)
+class DesignParams:
+    """Effort of a design, besides that of its searches.
 
-EXACT_PAIRS = 1_500
-"""Pairs below which the exact method is as quick as steps to a gap."""
+    A search has `search_share` of a time limit, and the rest is for proofs. Its `kept` best are
+    certified, for short distances need not balance, and `shown` of them stand beside the families.
+    The `judged` best candidates get layers, up to `layered_nodes` nodes if nobody asks, and
+    failures: so many as `failures` where these decide and no number is given. A certified time
+    takes at most `proof_seconds`, few layers and the proof of the best after the time limit at most
+    `grace_seconds`. Below `exact_pairs` pairs the exact method is as quick as steps to a gap. Where
+    the diameter decides, a hop beyond the least possible one costs `far_weight`.
+    """
+
+    search_share: float = 0.5
+    kept: int = 6
+    shown: int = 3
+    judged: int = 3
+    layered_nodes: int = 128
+    failures: int = 8
+    proof_seconds: float = 30.0
+    grace_seconds: float = 10.0
+    exact_pairs: int = 1_500
+    far_weight: float = 8.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +127,7 @@ def certified(
 ) -> Candidate:
     """Return a candidate with the certified time of its problem."""
     problem = problem_on(topology)
-    flow = solve(problem, _method(problem), limited(settings, PROOF_SECONDS))
+    flow = solve(problem, _method(problem), limited(settings, DesignParams.proof_seconds))
     symmetries = count_automorphisms(topology)
     return Candidate(
         name=topology.name,
@@ -126,13 +144,13 @@ def certified(
 def _method(problem: Problem) -> str:
     """Return the method: exact where that takes no time, else steps to a gap."""
     terminals = len(problem.topology.terminals)
-    return "auto" if terminals * terminals < EXACT_PAIRS else "first-order"
+    return "auto" if terminals * terminals < DesignParams.exact_pairs else "first-order"
 
 
 def with_layers(candidate: Candidate, settings: SolveSettings) -> Candidate:
     """Return the candidate with the layers that one shortest path for every pair needs."""
     routes = route_native(candidate.flow.problem, RouteSettings())
-    limit = limited(settings, LAYER_SECONDS)
+    limit = limited(settings, DesignParams.grace_seconds)
     try:
         return replace(candidate, layers=assign_layers(routes, settings=limit).layers)
     except TimeoutError:
@@ -178,7 +196,7 @@ def _time_without(problem: Problem, link: int, settings: SolveSettings) -> float
     ends = (int(topology.tail[link]), int(topology.head[link]))
     try:
         without = replace(problem, topology=remove_links(topology, [ends]))
-        return solve(without, "first-order", limited(settings, PROOF_SECONDS)).time
+        return solve(without, "first-order", limited(settings, DesignParams.proof_seconds)).time
     except InputError:  # Some terminal is cut off.
         return float("inf")
 
@@ -205,3 +223,33 @@ def _cable_orbits(problem: Problem) -> Ints:
             orbit = least
         changed = not np.array_equal(before, orbit)
     return orbit
+
+
+def patch_list(topology: Topology) -> str:
+    """Return a CSV with a line for every cable, or for every link if links are one way.
+
+    Ports of a node are numbered from 1 in the order of its links. Of one-way links a node has
+    ports to send (`from_port`) and ports to receive (`to_port`), each numbered by itself.
+    """
+    cables = cable_links(topology)
+    sending = _ports(topology.tail)
+    receiving = (
+        sending[partner_links(topology)] if topology.bidirectional else _ports(topology.head)
+    )
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(("cable", "from", "from_port", "to", "to_port"))
+    for number, link in enumerate(cables.tolist(), 1):
+        tail, head = (
+            topology.node_name(int(ends[link])) for ends in (topology.tail, topology.head)
+        )
+        writer.writerow((number, tail, int(sending[link]), head, int(receiving[link])))
+    return text.getvalue()
+
+
+def _ports(ends: Ints) -> Ints:
+    """Return for every link which of the links at its end it is, from 1 on."""
+    order = np.argsort(ends, kind="stable")
+    ports = np.empty(len(ends), dtype=np.int64)
+    ports[order] = inner_index(np.bincount(ends)) + 1
+    return ports

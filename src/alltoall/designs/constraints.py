@@ -34,7 +34,7 @@ from typing import Any
 
 import numpy as np
 
-from alltoall.designs.wiring import Wiring
+from alltoall.designs.wiring import MOST_NODES, Wiring
 from alltoall.errors import FormatError, UsageError
 from alltoall.ir.arrays import Floats, Ints
 from alltoall.ir.files.fields import Json, take_int, take_ints, take_list, take_object, take_text
@@ -45,9 +45,6 @@ from alltoall.topologies.given import load_topology
 
 MAX_BYTES = 16 << 20
 """The largest file of constraints."""
-
-MOST_NODES = 4096
-"""Nodes of a wiring, at most."""
 
 MOST_PORTS = 1 << 20
 """Ports of a panel, at most."""

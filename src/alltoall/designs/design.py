@@ -6,14 +6,20 @@ from typing import Any
 
 import numpy as np
 
-from alltoall.designs.candidate import Candidate, certified, with_failures, with_layers
+from alltoall.designs.candidate import (
+    Candidate,
+    DesignParams,
+    certified,
+    patch_list,
+    with_failures,
+    with_layers,
+)
 from alltoall.designs.fitting import (
     FITTING,
     build_without_unit,
     families_that_do_not_fit,
     fitting_specs,
 )
-from alltoall.designs.patch import patch_list
 from alltoall.designs.search import Found, Pool, anneal_into, search_regular
 from alltoall.designs.wiring import Aim, Wiring, regular_wiring, wiring_of
 from alltoall.errors import UsageError
@@ -25,32 +31,8 @@ from alltoall.ir.words import News
 from alltoall.lp.settings import never
 from alltoall.settings import DesignSettings, SolveSettings
 
-KEPT = 6
-"""How many of what a search finds are certified: short distances need not balance."""
-
-SHOWN = 3
-"""How many of them are kept beside the families."""
-
-JUDGED = 3
-"""How many of the best candidates get what takes long: layers, and failures if asked for."""
-
-LAYERED_NODES = 128
-"""Nodes beyond which layers are found only if asked for."""
-
-DEFAULT_FAILURES = 8
-"""Failures that are solved where failures decide and no number is given."""
-
-SEARCH_SHARE = 0.5
-"""The share of a time limit for the search; the rest is for proofs."""
-
-GRACE = 10.0
-"""Seconds that the proof of the best has after the time is up."""
-
 CATALOGUE = "best"
 """The family of the networks that were found before: a design is never worse than these."""
-
-FAR_WEIGHT = 8.0
-"""What a hop beyond the least possible diameter costs, where the diameter decides."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +109,7 @@ def find_design(wanted: Wanted, settings: DesignSettings) -> Design:
     solving = settings.solve
     known = list(_families(wanted, solving))
     found = list(_certified(wanted, _searched(wanted, settings), settings))
-    found = sorted(found, key=_first(settings))[:SHOWN]
+    found = sorted(found, key=_first(settings))[: DesignParams.shown]
     if not known and not found:
         raise UsageError(
             "no wiring within these limits was found; raise the budget, free more cables or give "
@@ -161,26 +143,30 @@ def _families(wanted: Wanted, settings: SolveSettings) -> Iterator[Candidate]:
     specs = [spec for name in names for spec in fitting_specs(name, nodes, degree)]
     for number, spec in enumerate(specs):
         sure = spec.startswith(CATALOGUE) and wanted.demand.uniform
-        if not sure and settings.sharing(1 - SEARCH_SHARE).out_of_time():
+        if not sure and settings.sharing(1 - DesignParams.search_share).out_of_time():
             return
         text = f"{spec} ({number} of {len(specs)} families)"
         settings.report(News.of_count(text, number, len(specs)))
         topology = build_without_unit(spec)
         if wanted.wiring.directed or topology.bidirectional:
-            share = settings.sharing((1 - SEARCH_SHARE) / len(specs))
+            share = settings.sharing((1 - DesignParams.search_share) / len(specs))
             within = _in_any_case(settings) if sure else share
             yield certified(topology, wanted.problem_on, wanted.bound, False, within)
 
 
 def _searched(wanted: Wanted, settings: DesignSettings) -> list[Found]:
     """Search for a share of the time: by distances, then by what else is wanted."""
-    solving, wiring, seed = settings.solve.sharing(SEARCH_SHARE), wanted.wiring, settings.seed
-    plain, other = Pool(KEPT), Pool(KEPT)
+    solving, wiring, seed = (
+        settings.solve.sharing(DesignParams.search_share),
+        wanted.wiring,
+        settings.seed,
+    )
+    plain, other = Pool(DesignParams.kept), Pool(DesignParams.kept)
     aim = _aim(wanted, settings)
     if wanted.degree is not None and wanted.demand.uniform:
-        share = solving if aim is None else solving.sharing(SEARCH_SHARE)
+        share = solving if aim is None else solving.sharing(DesignParams.search_share)
         known = _catalogued(wiring, wanted.degree)
-        plain = search_regular(wiring, wanted.degree, seed, share, KEPT, known=known)
+        plain = search_regular(wiring, wanted.degree, seed, share, DesignParams.kept, known=known)
     if aim is not None:
         start = next((each.wiring for each in plain), wiring)
         anneal_into(other, start, aim, seed, solving)
@@ -204,7 +190,7 @@ def _aim(wanted: Wanted, settings: DesignSettings) -> Aim | None:
         return Aim(failures=True)
     if settings.objective == "alltoall+diameter":
         depth = _least_diameter(wanted)
-        return Aim(weight=np.append(np.ones(depth), FAR_WEIGHT))
+        return Aim(weight=np.append(np.ones(depth), DesignParams.far_weight))
     return Aim() if wanted.degree is None else None
 
 
@@ -244,21 +230,23 @@ def _proven(wanted: Wanted, found: Found, settings: SolveSettings) -> Candidate:
 
 def _in_any_case(settings: SolveSettings) -> SolveSettings:
     """Return settings that leave some seconds, whatever is left."""
-    return replace(settings, time_limit=GRACE, started=None, stopped=never).begin()
+    return replace(
+        settings, time_limit=DesignParams.grace_seconds, started=None, stopped=never
+    ).begin()
 
 
 def _judged(ranked: list[Candidate], settings: DesignSettings) -> list[Candidate]:
     """Add layers and failures to the best candidates, or to all where they decide."""
     failures = settings.failures
     if settings.objective == "alltoall+failures":
-        failures = failures or DEFAULT_FAILURES
+        failures = failures or DesignParams.failures
     solving, asked = settings.solve, settings.layers is not None
     found: list[Candidate] = []
     for rank, candidate in enumerate(ranked):
-        near = rank < JUDGED and not solving.out_of_time()
+        near = rank < DesignParams.judged and not solving.out_of_time()
         settings.solve.report(f"{candidate.name}: layers and failures")
         judged = candidate
-        if asked or (near and candidate.topology.nodes <= LAYERED_NODES):
+        if asked or (near and candidate.topology.nodes <= DesignParams.layered_nodes):
             judged = with_layers(judged, solving)
         if failures and near:
             judged = with_failures(judged, failures, settings.seed, solving)

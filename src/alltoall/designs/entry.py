@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from alltoall.designs.candidate import Candidate, certified
+from alltoall.designs.candidate import Candidate, DesignParams, certified
 from alltoall.designs.design import Wanted, wanted_regular
 from alltoall.designs.fitting import FITTING, fitting_specs
 from alltoall.designs.search import search_regular
@@ -13,22 +13,16 @@ from alltoall.designs.wiring import wiring_of
 from alltoall.errors import UsageError
 from alltoall.flows.bounds import distance_bound
 from alltoall.ir.topology import Topology
-from alltoall.settings import SolveSettings
+from alltoall.settings import DESIGN_GAP, SolveSettings
 from alltoall.topologies.catalogue import catalogued
 from alltoall.topologies.digraphs import genkautz
 from alltoall.topologies.spec import build
-
-KEPT = 8
-"""How many of what a search finds are certified, at most."""
 
 COMPARED = sorted(FITTING.keys() - {"best", "genkautz", "jellyfish", "xpander"})
 """Families that an entry may be, besides generalized Kautz graphs."""
 
 NEAR = 1.1
 """How far above the bound the distances of a family may be, to be compared."""
-
-GAP = 1e-3
-"""The certified gap of the times of entries."""
 
 
 @dataclass(frozen=True)
@@ -61,11 +55,13 @@ class Entry:
 def search_entry(task: Task) -> Entry:
     """Search for one entry: never worse than that of the catalogue, nor than any family."""
     wanted = wanted_regular(task.nodes, task.degree, task.directed)
-    settings = SolveSettings(gap=GAP, workers=1)
+    settings = SolveSettings(gap=DESIGN_GAP, workers=1)
     known = list(_catalogued(wanted, settings)) or list(_families(wanted, settings))
     best = min(known, key=lambda each: each.time, default=None)
     start = None if best is None else wiring_of(best.topology, task.directed)
-    pool = search_regular(wanted.wiring, task.degree, task.seed, settings, KEPT, task.effort, start)
+    pool = search_regular(
+        wanted.wiring, task.degree, task.seed, settings, DesignParams.kept, task.effort, start
+    )
     for each in pool:
         if best is None or each.time < best.time * (1 - 1e-9):
             topology = each.wiring.topology(each.name)

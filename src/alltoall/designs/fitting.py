@@ -72,17 +72,9 @@ def _grids(name: str, ports: Callable[[int], int]) -> Callable[[int, int], Specs
     return fitting
 
 
-def _ring(n: int, d: int) -> Specs:
-    if d == 2 and n > 2:
-        yield f"ring:{n}"
-
-
-def _cube(name: str, least: int) -> Callable[[int, int], Specs]:
-    def fitting(n: int, d: int) -> Specs:
-        if d >= least and n == 1 << d:
-            yield f"{name}:{d}"
-
-    return fitting
+def _one(fits: bool, spec: str) -> Specs:
+    """Return a SPEC if it fits."""
+    return iter((spec,) if fits else ())
 
 
 def _circulant(n: int, d: int) -> Specs:
@@ -104,41 +96,11 @@ def _kautz(n: int, d: int) -> Specs:
             yield f"kautz:d={d},k={k}"
 
 
-def _genkautz(n: int, d: int) -> Specs:
-    if d < n:
-        yield f"genkautz:n={n},d={d},rewire=true"
-
-
-def _gendebruijn(n: int, d: int) -> Specs:
-    if 2 <= d < n:
-        yield f"gendebruijn:n={n},d={d},rewire=true"
-
-
-def _best(n: int, d: int) -> Specs:
-    yield from catalogued(n, d)
-
-
-def _jellyfish(n: int, d: int) -> Specs:
-    if 2 <= d < n and n * d % 2 == 0:
-        yield f"jellyfish:n={n},d={d},seed=1"
-
-
-def _xpander(n: int, d: int) -> Specs:
-    if d >= 2 and n > d + 1 and n % (d + 1) == 0:
-        yield f"xpander:n={n},d={d},seed=1"
-
-
 def _slimfly(n: int, d: int) -> Specs:
     q = math.isqrt(n // 2)
     delta = (q + 1) % 4 - 1
-    if q in SLIMFLY_ORDERS and 2 * q * q == n and 2 * d == 3 * q - delta:
+    if q in PRIME_POWERS[1:] and 2 * q * q == n and 2 * d == 3 * q - delta:
         yield f"slimfly:q={q}"
-
-
-def _polarfly(n: int, d: int) -> Specs:
-    q = d - 1
-    if q in PRIME_POWERS and n == q * q + q + 1:
-        yield f"polarfly:q={q}"
 
 
 def _polarstar(n: int, d: int) -> Specs:
@@ -149,7 +111,7 @@ def _polarstar(n: int, d: int) -> Specs:
 
 
 def _bundlefly(n: int, d: int) -> Specs:
-    for q in sorted(SLIMFLY_ORDERS):
+    for q in PRIME_POWERS[1:]:
         p = n // (2 * q * q)
         ports = (3 * q - ((q + 1) % 4 - 1)) // 2 + (p - 1) // 2
         if p in PRIME_POWERS and p % 4 == 1 and n == 2 * q * q * p and d == ports:
@@ -163,16 +125,6 @@ def _spectralfly(n: int, d: int) -> Specs:
             square = pow(p, (q - 1) // 2, q) == 1
             if n == q * (q * q - 1) // (2 if square else 1):
                 yield f"spectralfly:p={p},q={q}"
-
-
-def _complete(n: int, d: int) -> Specs:
-    if n == d + 1:
-        yield f"complete:{n}"
-
-
-def _bipartite(n: int, d: int) -> Specs:
-    if n == 2 * d:
-        yield f"bipartite:{d}x{d}"
 
 
 def _dragonfly(n: int, d: int) -> Specs:
@@ -192,37 +144,36 @@ def _tpuv4(n: int, d: int) -> Specs:
             return
 
 
-SLIMFLY_ORDERS = frozenset((3, 4, 5, 7, 8, 9, 11, 13, 16, 17, 19, 23, 25, 27, 29, 31, 32, 37))
-"""Prime powers that are not 2 modulo 4, as far as anybody has the ports for them."""
-
 PRIME_POWERS = (2, 3, 4, 5, 7, 8, 9, 11, 13, 16, 17, 19, 23, 25, 27, 29, 31, 32, 37)
-"""Orders of finite fields, as far as anybody has the ports for them."""
+"""Orders of finite fields; Slim Fly takes all but 2. Larger ones need more ports than exist."""
 
 ODD_PRIMES = (3, 5, 7, 11, 13, 17, 19, 23, 29, 31)
 """Primes whose Ramanujan graphs have a size that anybody builds."""
 
 FITTING: dict[str, Callable[[int, int], Specs]] = {
-    "ring": _ring,
+    "ring": lambda n, d: _one(d == 2 and n > 2, f"ring:{n}"),
     "mesh": _grids("mesh", lambda side: min(side - 1, 2)),
     "torus": _grids("torus", lambda side: min(side - 1, 2)),
-    "hypercube": _cube("hypercube", 1),
-    "twisted-hypercube": _cube("twisted-hypercube", 3),
+    "hypercube": lambda n, d: _one(n == 1 << d, f"hypercube:{d}"),
+    "twisted-hypercube": lambda n, d: _one(d >= 3 and n == 1 << d, f"twisted-hypercube:{d}"),
     "hyperx": _grids("hyperx", lambda side: side - 1),
     "circulant": _circulant,
     "debruijn": _debruijn,
     "kautz": _kautz,
-    "genkautz": _genkautz,
-    "gendebruijn": _gendebruijn,
-    "best": _best,
-    "jellyfish": _jellyfish,
-    "xpander": _xpander,
+    "genkautz": lambda n, d: _one(d < n, f"genkautz:n={n},d={d},rewire=true"),
+    "gendebruijn": lambda n, d: _one(2 <= d < n, f"gendebruijn:n={n},d={d},rewire=true"),
+    "best": lambda n, d: iter(catalogued(n, d)),
+    "jellyfish": lambda n, d: _one(2 <= d < n and n * d % 2 == 0, f"jellyfish:n={n},d={d},seed=1"),
+    "xpander": lambda n, d: _one(n > d + 1 > 2 and n % (d + 1) == 0, f"xpander:n={n},d={d},seed=1"),
     "slimfly": _slimfly,
-    "polarfly": _polarfly,
+    "polarfly": lambda n, d: _one(
+        d - 1 in PRIME_POWERS and n == d * d - d + 1, f"polarfly:q={d - 1}"
+    ),
     "polarstar": _polarstar,
     "bundlefly": _bundlefly,
     "spectralfly": _spectralfly,
-    "complete": _complete,
-    "bipartite": _bipartite,
+    "complete": lambda n, d: _one(n == d + 1, f"complete:{n}"),
+    "bipartite": lambda n, d: _one(n == 2 * d, f"bipartite:{d}x{d}"),
     "dragonfly": _dragonfly,
     "tpuv4": _tpuv4,
 }

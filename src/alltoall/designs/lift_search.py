@@ -1,42 +1,94 @@
-"""The search among lifts: many groups and bases for a moment, the best of them for longer."""
+"""Lifts: wirings that a group maps to itself, and the search among groups and bases."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from alltoall import core
-from alltoall.designs.lifts import Group, groups_of_order
 from alltoall.designs.wiring import SEEDS, Wiring
 from alltoall.ir.arrays import Ints
 from alltoall.settings import Late
 
-MOST_BASES = 16
-"""Nodes of a base, at most: as many sources are searched from."""
 
-LEAST_ORDER = 3
-"""Elements of a group, at least: below that, symmetry saves nothing."""
+@dataclass(frozen=True)
+class Group:
+    """The group Z_m x| Z_k in which the second factor acts on the first by powers of r."""
 
-SHAPES_TRIED = 60
-"""Shapes that are tried, random ones if there are more; 256 nodes have two hundred."""
+    m: int
+    k: int = 1
+    r: int = 1
 
-LEAST_SHAPES = 10
-"""Shapes that are tried whatever the effort."""
+    @property
+    def order(self) -> int:
+        """The number of elements."""
+        return self.m * self.k
 
-MOVES, LEAST_MOVES = 1_000, 50
-"""Moves of a shape when all are tried, at most and at least."""
+    @cached_property
+    def powers(self) -> Ints:
+        """The powers r^0 to r^(k-1) modulo m."""
+        return np.array([pow(self.r, j, self.m) for j in range(self.k)], dtype=np.int64)
 
-WORK = 1e7
-"""Links that the moves of a shape may touch: nodes of the base x all links x moves."""
+    @cached_property
+    def involutions(self) -> Ints:
+        """The elements, besides the neutral one, that are their own inverses."""
+        every = np.arange(1, self.order)
+        return np.asarray(every[self.product(every, every) == 0])
 
-HOT, COLD = 0.02, 0.001
-"""Temperatures at first and at last, as shares of the nodes times the nodes of the base."""
+    def product(self, one: Ints, two: Ints) -> Ints:
+        """Return the products of elements."""
+        j = one // self.m
+        i = (one + self.powers[j] * two) % self.m
+        return np.asarray(i + self.m * ((j + two // self.m) % self.k))
 
-DRAWS = 50
-"""Random starts that are drawn, at most, for one without self-loops and parallel links."""
+
+def groups_of_order(order: int) -> list[Group]:
+    """Return the groups Z_m x| Z_k of an order: one cyclic, and all that are not."""
+    found = [Group(order)]
+    for k in range(2, order // 2 + 1):
+        m = order // k
+        if order % k or m < 2:
+            continue
+        found += [Group(m, k, r) for r in _actions(m, k) if r != 1 or np.gcd(m, k) > 1]
+    return found
+
+
+def _actions(m: int, k: int) -> list[int]:
+    """Return the numbers r with r^k = 1 modulo m: one of those that generate the same powers."""
+    found: dict[frozenset[int], int] = {}
+    for r in range(1, m):
+        if pow(r, k, m) == 1:
+            found.setdefault(frozenset(pow(r, j, m) for j in range(k)), r)
+    return list(found.values())
+
 
 NO_WAY_BACK = -1
 """The place of the way back of a one-way link."""
+
+
+@dataclass(frozen=True)
+class LiftParams:
+    """Effort of the search among lifts.
+
+    A base has at most `most_bases` nodes, each of which is searched from, and a group at least
+    `least_order` elements: below that, symmetry saves nothing. At most `most_shapes` are tried,
+    random ones if there are more, and `least_shapes` whatever the effort. The moves of a shape,
+    `least_moves` to `most_moves`, touch `work` links. Temperatures are `hot` at first and `cold` at
+    last, as shares of the nodes times the nodes of the base. A start without self-loops and
+    parallel links is drawn at most `draws` times.
+    """
+
+    most_bases: int = 16
+    least_order: int = 3
+    most_shapes: int = 60
+    least_shapes: int = 10
+    most_moves: int = 1_000
+    least_moves: int = 50
+    work: float = 1e7
+    hot: float = 0.02
+    cold: float = 0.001
+    draws: int = 50
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +137,7 @@ def shapes(
 ) -> list[Shape]:
     """Return shapes of so many nodes, the smallest bases first; random ones if there are more."""
     found: list[Shape] = []
-    for bases in range(1, min(MOST_BASES, nodes // LEAST_ORDER) + 1):
+    for bases in range(1, min(LiftParams.most_bases, nodes // LiftParams.least_order) + 1):
         if nodes % bases:
             continue
         for group in groups_of_order(nodes // bases):
@@ -115,7 +167,7 @@ def search_lifts(
     """
     rng = np.random.default_rng(seed)
     first: list[tuple[float, int, Shape]] = []
-    most = max(LEAST_SHAPES, int(SHAPES_TRIED * effort))
+    most = max(LiftParams.least_shapes, int(LiftParams.most_shapes * effort))
     for number, shape in enumerate(shapes(nodes, degree, directed, most, rng)):
         if late():
             return
@@ -136,14 +188,16 @@ def search_lifts(
 def _moves(shape: Shape, degree: int, effort: float) -> int:
     """Return how many moves a shape gets; each searches from every node of the base."""
     touched = shape.bases**2 * shape.group.order * degree
-    return int(np.clip(effort * WORK / touched, LEAST_MOVES, MOVES))
+    return int(
+        np.clip(effort * LiftParams.work / touched, LiftParams.least_moves, LiftParams.most_moves)
+    )
 
 
 def anneal_shape(shape: Shape, degree: int, directed: bool, moves: int, seed: int) -> Lift | None:
     """Return the best lift of a shape that a number of moves finds, or None if there is none."""
     group, bases = shape.group, shape.bases
     rng = np.random.default_rng(seed)
-    for _ in range(DRAWS):
+    for _ in range(LiftParams.draws):
         arcs, places, single = _random_start(shape, degree, directed, rng)
         rule = (group.m, group.k, group.powers, group.involutions)
         search = core.LiftAnnealing(bases, degree, *rule, arcs, places, single, seed % SEEDS)
@@ -152,7 +206,7 @@ def anneal_shape(shape: Shape, degree: int, directed: bool, moves: int, seed: in
     else:
         return None
     scale = bases * group.order * bases
-    search.run(np.geomspace(HOT * scale, COLD * scale, moves))
+    search.run(np.geomspace(LiftParams.hot * scale, LiftParams.cold * scale, moves))
     if search.least == np.inf:
         return None
     return Lift(group, bases, directed, search.best(), single, search.least / bases)

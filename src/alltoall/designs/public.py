@@ -6,14 +6,11 @@ from pathlib import Path
 
 from alltoall.designs.constraints import read_constraints
 from alltoall.designs.design import Design, Wanted, find_design
-from alltoall.designs.wiring import Wiring, regular_wiring
+from alltoall.designs.wiring import MOST_NODES, Wiring, regular_wiring
 from alltoall.errors import UsageError
 from alltoall.lp.settings import never, silent
 from alltoall.settings import DESIGN_GAP, DesignSettings, SolveSettings
 from alltoall.topologies.given import GivenDemand, demand_of
-
-MOST_NODES = 4096
-"""Nodes of a design, at most: beyond, even one certified time takes minutes."""
 
 
 def design(

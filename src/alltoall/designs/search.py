@@ -16,20 +16,23 @@ from alltoall.designs.lift_search import search_lifts
 from alltoall.designs.wiring import Aim, Annealing, Wiring, least_time
 from alltoall.settings import SolveSettings
 
-MOVES, LEAST_MOVES = 200_000, 2_000
-"""Moves of one annealing, at most and at least."""
 
-WORK = 4e8
-"""Words that the moves of one annealing may touch: links x words of a set x moves."""
+@dataclass(frozen=True)
+class AnnealParams:
+    """Effort of one annealing.
 
-EVEN_MOVES, LEAST_EVEN_MOVES = 10_000, 200
-"""Moves of one annealing for even loads, at most and at least."""
+    Its moves, `least_moves` to `most_moves`, touch `work` words: links x words of a set x moves.
+    Those for even loads, `least_even_moves` to `most_even_moves`, touch `even_work` links: links x
+    sources x moves. Beyond `most_nodes` only symmetric wirings are searched.
+    """
 
-EVEN_WORK = 5e8
-"""Links that these moves may touch: links x sources x moves."""
-
-MOST_ANNEALED = 2048
-"""Nodes beyond which only symmetric wirings are searched."""
+    most_moves: int = 200_000
+    least_moves: int = 2_000
+    work: float = 4e8
+    most_even_moves: int = 10_000
+    least_even_moves: int = 200
+    even_work: float = 5e8
+    most_nodes: int = 2048
 
 
 @dataclass(frozen=True)
@@ -147,7 +150,7 @@ def anneal_into(
 
     Round r takes r times the moves of the first, so an effort of 1, 3, 6, 10 is that many rounds.
     """
-    if wiring.nodes > MOST_ANNEALED or len(wiring.ends) < 2:
+    if wiring.nodes > AnnealParams.most_nodes or len(wiring.ends) < 2:
         return
     rounds = max(1, int((np.sqrt(8 * effort + 1) - 1) / 2))
     for run in count() if settings.time_limit is not None else range(rounds * len(COOLINGS)):
@@ -196,7 +199,12 @@ def _cooled(
 def _moves(wiring: Wiring, aim: Aim, effort: float) -> int:
     """Return how many moves an annealing makes with this effort."""
     if aim.even:
-        moves = EVEN_WORK / (wiring.links * wiring.nodes)
-        return 1 + int(effort * np.clip(moves, LEAST_EVEN_MOVES, EVEN_MOVES))
+        moves = AnnealParams.even_work / (wiring.links * wiring.nodes)
+        return 1 + int(
+            effort * np.clip(moves, AnnealParams.least_even_moves, AnnealParams.most_even_moves)
+        )
     words = wiring.links * -(-wiring.nodes // 64) * (wiring.links if aim.failures else 1)
-    return 1 + int(effort * np.clip(WORK / words, LEAST_MOVES, MOVES))
+    return 1 + int(
+        effort
+        * np.clip(AnnealParams.work / words, AnnealParams.least_moves, AnnealParams.most_moves)
+    )

@@ -11,14 +11,14 @@ from alltoall.ir.arrays import Floats, Ints, frozen
 from alltoall.ir.topology import Topology
 from alltoall.topologies.digraphs import genkautz
 
-HOT, COLD = 4.0, 0.5
-"""Temperatures at first and at last, in hops, if a search does not say."""
-
 CHUNK = 2_000
 """Moves between two looks at the clock: some milliseconds up to 128 nodes."""
 
 SLOW_CHUNK = 20
 """The same where every move looks at all failures or all loads."""
+
+MOST_NODES = 4096
+"""Nodes of a design, at most: beyond, even one certified time takes minutes."""
 
 SEEDS = 1 << 64
 """How many seeds there are."""
@@ -151,7 +151,7 @@ class Annealing:
             seed=seed % SEEDS,
         )
 
-    def round(self, moves: int, hot: float = HOT, cold: float = COLD) -> Iterator[float]:
+    def round(self, moves: int, hot: float = 4.0, cold: float = 0.5) -> Iterator[float]:
         """Make moves from hot to cold; yield the least cost after some of them."""
         temperatures = np.geomspace(hot, cold, moves)
         chunk = SLOW_CHUNK if self.aim.failures or self.aim.even else CHUNK

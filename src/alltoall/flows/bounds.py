@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from alltoall.errors import UsageError
 from alltoall.flows import sizes
-from alltoall.flows.certificate import length_bound
+from alltoall.flows.program import length_bound
 from alltoall.ir.arrays import Floats, Ints
 from alltoall.ir.problem import Problem
 from alltoall.ir.topology import Topology

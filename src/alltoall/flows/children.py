@@ -22,10 +22,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from alltoall.flows import sizes
+from alltoall.flows.by_lp import conservation, link_sums
 from alltoall.flows.decompose import commodity_flow
-from alltoall.flows.exact import exact_flows
-from alltoall.flows.groups import Groups
-from alltoall.flows.matrices import conservation, link_sums
+from alltoall.flows.exact import Groups, exact_flows
 from alltoall.flows.symmetry.orbits import expand
 from alltoall.flows.workers import Local, run_all
 from alltoall.ir.arrays import Floats, Ints

@@ -14,7 +14,7 @@ from typing import TypeVar
 import numpy as np
 
 from alltoall import core
-from alltoall.flows.groups import Groups
+from alltoall.flows.exact import Groups
 from alltoall.flows.symmetry.orbits import expand
 from alltoall.flows.workers import Local, run_all
 from alltoall.ir.answer import Certificate

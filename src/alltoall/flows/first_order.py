@@ -8,7 +8,7 @@ of a gap, by steps. For these the program (`flows.program`) is a game between fl
 
 where prices y >= 0 cost no more than 1 per budget (sum of cap[l] y[l] = 1) and the potentials p[g]
 are free. Its answer holds both proofs: y are lengths whose shortest paths bound the time from below
-(`flows.certificate`), x are flows that become exact by routing the little that is missing along a
+(`flows.program`), x are flows that become exact by routing the little that is missing along a
 tree (`flows.exact`). So the gap is known at any moment, and the method stops at the one asked for.
 
 Steps are those of the primal-dual hybrid gradient method, reflected and pulled back to an anchor
@@ -29,12 +29,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from alltoall.flows.best_so_far import Keeping, fingerprint
 from alltoall.flows.by_lp import flow_from_entries, plain_flow, with_status
-from alltoall.flows.certificate import program_bound
-from alltoall.flows.checkpoint import Keeping, fingerprint
 from alltoall.flows.first_order_search import Search
 from alltoall.flows.guess import Guess
-from alltoall.flows.program import FlowProgram
+from alltoall.flows.program import FlowProgram, program_bound
 from alltoall.flows.sweeps import Sweeps, suits_sweeps
 from alltoall.ir.answer import Certificate
 from alltoall.ir.arrays import Floats, Ints, starts_of

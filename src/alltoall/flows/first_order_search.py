@@ -5,11 +5,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from alltoall import core
-from alltoall.flows.best_so_far import BestSoFar
-from alltoall.flows.checkpoint import Checkpoint, Keeping
-from alltoall.flows.entries import exact_load
-from alltoall.flows.fill import fill_missing
-from alltoall.flows.guess import Guess, shortest_paths, useful_widths, within_budget
+from alltoall.flows.best_so_far import BestSoFar, Checkpoint, Keeping
+from alltoall.flows.guess import (
+    Guess,
+    exact_load,
+    fill_missing,
+    shortest_paths,
+    useful_widths,
+    within_budget,
+)
 from alltoall.flows.program import FlowProgram
 from alltoall.ir.arrays import Floats
 from alltoall.ir.flow import Status

@@ -1,13 +1,89 @@
-"""Where methods that step or sweep start from, and what they measure it by."""
+"""Where methods that step or sweep start, and exact flows of their iterates.
 
+The most loaded link sets the time, so it matters where missing flow goes. `fill_missing` sends it
+in parts, each along shortest paths under lengths that grow exponentially with the load, and every
+part adds to the load that the next one sees. `flows.exact` then removes the excess.
+"""
+
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
+from alltoall import core
 from alltoall.flows.exact import exact_flows
 from alltoall.flows.program import FlowProgram
-from alltoall.ir.arrays import Floats
-from alltoall.settings import Team
+from alltoall.ir.arrays import Floats, Ints, starts_of
+from alltoall.paths.blocks import row_blocks, thread_count
+from alltoall.paths.shortest import core_graph
+from alltoall.settings import ALONE, Team
+
+
+def exact_blocks(program: FlowProgram, flows: Floats) -> Iterator[tuple[slice, Floats]]:
+    """Yield the flows of some groups at a time, made exact, so that memory stays flat."""
+    for rows in row_blocks(len(flows), program.graph.links):
+        yield rows, exact_flows(program.graph, program.groups.part(rows), flows[rows])
+
+
+def exact_load(program: FlowProgram, flows: Floats) -> Floats:
+    """Return the weighted load of flows once they are made exact; they stay as they are."""
+    load = np.zeros(program.graph.links)
+    for rows, exact in exact_blocks(program, flows):
+        load += program.weight[rows] @ exact
+    return load
+
+
+def exact_entries(program: FlowProgram, flows: Floats) -> tuple[Ints, Ints, Floats]:
+    """Return flows, made exact, as (start, link, volume) by group."""
+    counts, links, volumes = [], [], []
+    for _, exact in exact_blocks(program, flows):
+        group, link = np.nonzero(exact)
+        counts.append(np.bincount(group, minlength=len(exact)))
+        links.append(link)
+        volumes.append(exact[group, link])
+    link = np.concatenate(links)
+    links.clear()  # At ten thousand nodes these are gigabytes.
+    return starts_of(np.concatenate(counts)), link, np.concatenate(volumes)
+
+
+FILLING_PARTS = 8
+"""Parts in which the missing flow is sent."""
+
+
+CROWDING_STEEPNESS = 1000.0
+"""A link that is a thousandth fuller than another is e times as long."""
+
+
+def fill_missing(
+    program: FlowProgram, flow: Floats, parts: int = FILLING_PARTS, team: Team = ALONE
+) -> None:
+    """Add to flows [groups, links] what they lack, in place; what is negative is dropped first."""
+    graph, groups = core_graph(program.graph), program.groups
+    np.copyto(flow, 0.0, where=~(flow > 0))
+    part = _missing(program, flow) / parts
+    for _ in range(parts):
+        lengths = crowding(program, team.total(program.weight @ flow))
+        for rows in row_blocks(len(flow), program.graph.links):
+            given = lengths, groups.start[rows], part[rows], flow[rows]
+            core.add_tree_flows(graph, *given, thread_count())
+
+
+def crowding(program: FlowProgram, load: Floats) -> Floats:
+    """Return a length per link that tells how full its class is, next to the fullest one."""
+    busy = program.busy(load)
+    fullest = program.durations(load)[program.budget]
+    share = np.divide(busy, fullest, out=np.zeros_like(busy), where=fullest > 0)
+    return program.link_lengths(np.exp(CROWDING_STEEPNESS * (share - 1)) / program.class_capacity)
+
+
+def _missing(program: FlowProgram, flow: Floats) -> Floats:
+    """Return what each node but the source lacks, [groups, nodes]."""
+    graph, missing = program.graph, program.groups.wanted.copy()
+    for group, row in enumerate(flow):
+        missing[group] += np.bincount(graph.tail, row, graph.nodes)
+        missing[group] -= np.bincount(graph.head, row, graph.nodes)
+    missing[np.arange(len(missing)), program.groups.start] = 0.0
+    return np.maximum(missing, 0.0)
 
 
 @dataclass(frozen=True, eq=False)

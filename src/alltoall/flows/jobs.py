@@ -22,9 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from alltoall.errors import InputError
-from alltoall.flows.by_lp import require_program_memory
-from alltoall.flows.groups import by_source
-from alltoall.flows.matrices import all_variables, conservation, link_sums
+from alltoall.flows.by_lp import all_variables, conservation, link_sums, require_program_memory
+from alltoall.flows.exact import by_source
 from alltoall.flows.methods import solve_sources
 from alltoall.ir.answer import Certificate
 from alltoall.ir.arrays import Floats, Ints, products

@@ -27,7 +27,7 @@ from alltoall.flows.by_lp import (
     with_status,
 )
 from alltoall.flows.decompose import per_commodity
-from alltoall.flows.groups import by_commodity
+from alltoall.flows.exact import by_commodity
 from alltoall.flows.program import FlowProgram, reduced_program, whole_program
 from alltoall.flows.symmetry.orbits import expand, expand_if_small, find_symmetry
 from alltoall.flows.workers import require_cluster

@@ -16,22 +16,27 @@ group's source: +1 where a link enters a node, -1 where it leaves.
 | deadlock-free routes | sources | copies of a link, one in each layer | one, the time |
 | tsMCF under symmetry | a source per orbit | orbits of links, of each step | each step |
 
-A class of links carries its mean, so z is exact for the average of all images under symmetry.
+A class of links carries its mean, so z is exact for the average of all images under symmetry. A
+certificate is a length per link, and the bound that shortest paths read off it.
 """
 
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from alltoall.errors import InputError
-from alltoall.flows.groups import Groups, by_source
+from alltoall.flows.exact import Groups, by_source
 from alltoall.flows.symmetry.orbits import Symmetry
+from alltoall.ir.answer import Certificate
 from alltoall.ir.arrays import Floats, Ints
 from alltoall.ir.paths import Paths
 from alltoall.ir.problem import Problem
 from alltoall.ir.topology import Topology
+from alltoall.paths.shortest import distance_sums
+from alltoall.settings import ALONE, Team
 
 FLOW_BYTES = 26
 """Memory of a flow by sweeps: its value, the best so far, and its part of the answer."""
@@ -151,3 +156,45 @@ def reduced_program(symmetry: Symmetry) -> FlowProgram:
         symmetry.link_orbit,
         np.zeros(classes, dtype=np.int64),
     )
+
+
+def certify(problem: Problem, candidates: Iterable[Floats]) -> Certificate:
+    """Return the best certificate among candidate lengths; unit lengths always take part."""
+    return certify_program(whole_program(problem, by_source(problem)), candidates)
+
+
+def certify_program(program: FlowProgram, candidates: Iterable[Floats]) -> Certificate:
+    """Return the best certificate among candidate lengths; unit lengths always take part.
+
+    Any lengths prove some bound, so a solver's duals need not be optimal, nor even feasible. Under
+    symmetry the lengths must be equal within each class of links.
+    """
+    lengths = [np.ones(program.graph.links), *map(_cleaned, candidates)]
+    proven = [(program_bound(program, each), index) for index, each in enumerate(lengths)]
+    bound, best = max(proven)
+    return Certificate(lengths[best], bound)
+
+
+def length_bound(problem: Problem, lengths: Floats) -> float:
+    """Return sum of demand times distance over sum of capacity times length; 0 if all are 0."""
+    return program_bound(whole_program(problem, by_source(problem)), lengths)
+
+
+def program_bound(program: FlowProgram, lengths: Floats, team: Team = ALONE) -> float:
+    """Return the bound of lengths on the optimum of a program; 0 if all are 0.
+
+    With several budgets it is the largest share of length in one of them that counts. In a team
+    the program is the part of one rank, and the bound that of the whole.
+    """
+    spent = program.spent(lengths)
+    if spent <= 0:
+        return 0.0
+    sums = distance_sums(program.graph, lengths, program.groups.start, program.groups.wanted)
+    return float(team.total(np.array([program.weight @ sums]))[0]) / spent
+
+
+def _cleaned(lengths: Floats) -> Floats:
+    """Return lengths without negative ones, scaled so that the longest is 1."""
+    positive = np.maximum(lengths, 0.0)
+    longest = positive.max(initial=0.0)
+    return positive / longest if longest > 0 else positive

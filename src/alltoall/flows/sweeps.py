@@ -13,7 +13,7 @@ and a sweep lets each source in turn move flow from its dearest paths to cheapes
 follows every move (`core/sweeps.h`). Then q becomes p. Origins that answer in turn are how
 traffic is assigned to roads: Dial, "A path-based user-equilibrium traffic assignment algorithm"
 (2006). Flows are exact all the time, so the time is the largest load; p are lengths, and their
-shortest paths prove a bound (`flows.certificate`).
+shortest paths prove a bound (`flows.program`).
 
 Slopes are as wide as classes are, times one number. If it is small, times differ for long; if it is
 large, prices do: so it grows while the largest time is further above the level than the level
@@ -26,8 +26,7 @@ import numpy as np
 
 from alltoall.core import find_level, update_batch
 from alltoall.flows import sizes
-from alltoall.flows.best_so_far import BestSoFar
-from alltoall.flows.checkpoint import Checkpoint, Keeping
+from alltoall.flows.best_so_far import BestSoFar, Checkpoint, Keeping
 from alltoall.flows.exact import exact_flows
 from alltoall.flows.first_order_search import Search
 from alltoall.flows.guess import Guess, shortest_paths, useful_widths, within_budget

@@ -34,8 +34,7 @@ from scipy.sparse import block_array, coo_array
 from alltoall.errors import InputError
 from alltoall.flows import sizes
 from alltoall.flows.by_lp import MOST_PROGRAM_BYTES
-from alltoall.flows.certificate import certify_program
-from alltoall.flows.program import reduced_program
+from alltoall.flows.program import certify_program, reduced_program
 from alltoall.flows.symmetry.translations import Translations, find_translations
 from alltoall.ir.answer import Certificate
 from alltoall.ir.arrays import Floats, Ints, starts_of

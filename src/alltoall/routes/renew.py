@@ -15,12 +15,11 @@ from typing import Any
 import numpy as np
 
 from alltoall.errors import InputError
-from alltoall.flows.certificate import certify
+from alltoall.flows.exact import by_source
 from alltoall.flows.first_order import raise_bound, search_from
-from alltoall.flows.groups import by_source
 from alltoall.flows.guess import Guess
 from alltoall.flows.matching import NOWHERE, matching_links, matching_nodes
-from alltoall.flows.program import whole_program
+from alltoall.flows.program import certify, whole_program
 from alltoall.ir.answer import Certificate
 from alltoall.ir.arrays import Floats, Ints
 from alltoall.ir.paths import NOTHING, Paths

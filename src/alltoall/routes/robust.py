@@ -23,7 +23,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from alltoall.errors import InputError
-from alltoall.flows.certificate import certify
+from alltoall.flows.program import certify
 from alltoall.flows.symmetry.translations import Translations, find_translations
 from alltoall.ir.arrays import Floats, Ints, products, starts_of
 from alltoall.ir.demand import Demand

@@ -1,7 +1,7 @@
 """`list`: a schedule is routes plus an order. Chunks get paths first, and then steps.
 
 Every shard is cut into chunks, and each chunk is given a path as `single` and `few` do, with loads
-near the certified bound; then the chunks are served link by link (`serve`). The time is at least
+near the certified bound; then the chunks are served link by link (`orders`). The time is at least
 that of the paths' largest load, and list scheduling seldom loses much to it, so the time-stepped
 program, which grows with the steps, is not needed. What a list leaves above the loss is repaired
 (`tighten`), as far as that is a small matter, and held against chunks that go in rounds (`rounds`).
@@ -21,7 +21,6 @@ from alltoall.ir.flow import Flow, Status
 from alltoall.ir.problem import Problem
 from alltoall.routes import route
 from alltoall.routes.judge import judge
-from alltoall.schedules.chunk_numbers import common_shard, most_chunks
 from alltoall.schedules.found import FoundSchedule
 from alltoall.schedules.orders import Ordered, best_order, cheaper, orders_of
 from alltoall.schedules.placed import (
@@ -33,6 +32,7 @@ from alltoall.schedules.placed import (
 )
 from alltoall.schedules.rounds import in_rounds, pipeline, rounds_for, short_cycle
 from alltoall.schedules.tighten import tightened
+from alltoall.schedules.timed_chunks import common_shard, most_chunks
 from alltoall.schedules.timestepped import COARSE_GAP
 from alltoall.settings import USUAL_MOST_CHUNKS, RouteSettings, ScheduleSettings, SolveSettings
 

@@ -20,8 +20,8 @@ import numpy as np
 
 from alltoall.errors import InputError
 from alltoall.flows import sizes
+from alltoall.flows.by_lp import linear_program
 from alltoall.flows.exact import exact_flows
-from alltoall.flows.matrices import linear_program
 from alltoall.ir.answer import Certificate
 from alltoall.ir.arrays import Floats, Ints
 from alltoall.ir.chunks import Chunks

@@ -5,7 +5,7 @@ storage link u_t -> u_(t+1) is waiting. In step t = 0..T-1 a link (u, v) between
 from u_t to v_(t+1). Nodes that are not terminals store nothing, so they have one copy per step, and
 a link to or from one stays within the step: what enters a switch leaves it in the same step.
 
-A schedule of T steps is a flow on this graph from (s, 0) to (d, T).
+A schedule of T steps is a flow on this graph from (s, 0) to (d, T); paths on it need no detours.
 """
 
 from dataclasses import dataclass
@@ -13,8 +13,9 @@ from functools import cached_property
 
 import numpy as np
 
+from alltoall import core
 from alltoall.errors import InputError
-from alltoall.flows.groups import Groups, by_source
+from alltoall.flows.exact import Groups, by_source
 from alltoall.flows.program import FlowProgram
 from alltoall.flows.symmetry.orbits import Symmetry
 from alltoall.ir.arrays import Floats, Ints
@@ -118,3 +119,19 @@ class Expansion:
         stored = (step + arriving) * len(topology.terminals) + rank[node]
         passing = self._switch_base + step * switches + (node - rank[node] - 1)
         return np.where(is_terminal, stored, passing)
+
+
+def without_detours(expansion: Expansion, paths: Ints) -> Ints:
+    """Return the same paths without what leads back to where the chunk has been, or stays there.
+
+    A chunk that returns to a terminal could have waited there, and one that returns to a switch
+    within a step could have gone on at once. So no load grows, no chunk leaves its destination, and
+    what is left are the hops: waiting leads nowhere, and goes too.
+    """
+    terminals = len(expansion.starts)
+    node = np.arange(expansion.graph.nodes)
+    # All copies of a terminal are one place; a switch stores nothing, so each of its copies is one.
+    stored = node < (expansion.steps + 1) * terminals
+    place = np.where(stored, node % terminals, node)
+    ends = place[expansion.graph.tail], place[expansion.graph.head]
+    return core.skip_detours(paths, *ends, expansion.graph.nodes)

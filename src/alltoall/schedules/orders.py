@@ -1,8 +1,19 @@
 """Orders of chunks on their paths: longer and shorter steps, and the best of them.
 
-List scheduling in steps of up to a quota (`serve`) is an order. Fewer steps cost time: quotas from
-that of one long step down to that of many short ones are tried, which draws the curve of one
-against the other.
+List scheduling (`serve`) sends chunks step by step, the most urgent first, in steps of up to a
+quota. Fewer steps cost time, so quotas are tried from one long step down to many short ones.
+
+A path is a row of legs: the links that a chunk passes within one step, from one terminal to the
+next. Let R[l] be the time that link l still needs for all that is to pass it, S[l] that for what
+waits at its tail now, and R the largest R[l]. No order takes less than R from here, and link l may
+idle for R - R[l] without adding to that. So it runs dry, to the loss of all, after
+
+    slack[l]  =  R - R[l] + S[l].
+
+**Duration:** a step ends when the first link runs dry, so it takes the least slack of all links
+that have more to come, and no longer than the quota. **Priority:** of the chunks that wait for a
+link, the first is the one whose further path leads to the link that runs dry first; among equals,
+the longer path, and then the larger chunk.
 """
 
 from collections.abc import Iterator
@@ -11,14 +22,72 @@ from functools import cached_property
 
 import numpy as np
 
+from alltoall import core
 from alltoall.errors import InputError
 from alltoall.ir.answer import Certificate
-from alltoall.ir.arrays import Floats, Ints
+from alltoall.ir.arrays import Floats, Ints, starts_of
+from alltoall.ir.paths import Paths
 from alltoall.ir.schedule import Schedule
+from alltoall.ir.topology import Topology
 from alltoall.lp.settings import never
 from alltoall.schedules.placed import Placed
-from alltoall.schedules.serve import Served, Ways, serve, ways_of
 from alltoall.settings import Late, ScheduleSettings
+
+
+@dataclass(frozen=True, eq=False)
+class Ways:
+    """Chunks of a `size` on paths, which are rows of legs.
+
+    Chunk c has the legs `first[c]` to `first[c + 1]`, leg g the links `begin[g]` to `begin[g + 1]`
+    of `link`.
+    """
+
+    size: Floats
+    first: Ints
+    begin: Ints
+    link: Ints
+
+    @property
+    def legs(self) -> int:
+        """The most legs of a chunk: the fewest steps that all of them can take."""
+        return int(np.diff(self.first).max())
+
+
+@dataclass(frozen=True, eq=False)
+class Served:
+    """What comes of list scheduling: the step of each leg, and how long all steps take."""
+
+    step: Ints
+    steps: int
+    time: float
+
+
+def ways_of(topology: Topology, paths: Paths, size: Floats) -> Ways:
+    """Return chunks on paths, with the legs that these have."""
+    ends = np.isin(topology.head[paths.link], topology.terminals)
+    legs = np.bincount(paths.path_of_link, ends, paths.count).astype(np.int64)
+    return Ways(size, starts_of(legs), np.append(0, np.flatnonzero(ends) + 1), paths.link)
+
+
+def serve(
+    topology: Topology, ways: Ways, quota: float, shortest: float, late: Late = never
+) -> Served | None:
+    """Send all chunks in steps that take up to the quota; None if it gets late.
+
+    A step that sends anything takes as long as the largest chunk that waits, whatever the quota. It
+    is not cut short below the share `shortest` of the quota: of 1, nothing is, and there are fewest
+    steps.
+    """
+    pace = 1 / topology.capacity
+    sending = core.ListScheduler(
+        ways.size, ways.first, ways.begin, ways.link, pace, quota, shortest * quota
+    )
+    while not sending.done:
+        if late():
+            return None
+        sending.step()
+    return Served(sending.step_of_leg, sending.steps, sending.time)
+
 
 MOST_PARTS = 128
 """The shortest steps take this part of the paths' time; parts double from 1 up to this."""

@@ -17,8 +17,7 @@ from alltoall.placing.chunks import Chunks as CutChunks
 from alltoall.placing.chunks import Table
 from alltoall.routes.route_chunks import RouteChunks
 from alltoall.routes.single import spread_chunks
-from alltoall.schedules.chunk_numbers import mean_shard
-from alltoall.schedules.timed_chunks import MOST_SCHEDULE_CHUNKS
+from alltoall.schedules.timed_chunks import MOST_SCHEDULE_CHUNKS, mean_shard
 from alltoall.settings import RouteSettings, SolveSettings
 
 NEGOTIATED = 2_000

@@ -7,9 +7,8 @@ from alltoall.ir.answer import made_now
 from alltoall.ir.routes import Routes
 from alltoall.ir.schedule import Schedule
 from alltoall.lp.settings import never, silent
-from alltoall.schedules.methods import find_schedule
+from alltoall.schedules.methods import Sweep, find_schedule, sweep_schedules
 from alltoall.schedules.resolve import resolved_routes, resolved_schedule, warm_up
-from alltoall.schedules.sweep import Sweep, sweep_schedules
 from alltoall.settings import STEP_TOLERANCE, ScheduleSettings, SolveSettings, cores
 from alltoall.topologies.background import GivenBackground
 from alltoall.topologies.given import (

@@ -17,8 +17,8 @@ import numpy as np
 from alltoall.check.routes import check_routes
 from alltoall.check.schedule import check_schedule
 from alltoall.errors import UsageError
+from alltoall.flows.exact import by_source
 from alltoall.flows.first_order import raise_bound, search_from
-from alltoall.flows.groups import by_source
 from alltoall.flows.guess import Guess
 from alltoall.flows.program import whole_program
 from alltoall.ir.answer import Certificate

@@ -23,9 +23,8 @@ import numpy as np
 from alltoall.flows import sizes
 from alltoall.ir.arrays import Floats, inner_index
 from alltoall.ir.chunks import Chunks
-from alltoall.schedules.orders import Ordered, order_by_list
+from alltoall.schedules.orders import Ordered, order_by_list, ways_of
 from alltoall.schedules.placed import Placed
-from alltoall.schedules.serve import ways_of
 from alltoall.schedules.steps import least_steps
 from alltoall.schedules.tighten import longest_send, within
 from alltoall.settings import Late

@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 
 from alltoall.errors import InputError, MissingComponentError, TimeLimitError, how_to_install
-from alltoall.flows.certificate import certify
+from alltoall.flows.program import certify
 from alltoall.ir.arrays import Floats, Ints, inner_index
 from alltoall.ir.chunks import Chunks, chunks_of
 from alltoall.ir.problem import Problem

@@ -10,26 +10,27 @@ from alltoall.flows.methods import solve_master
 from alltoall.flows.symmetry.translations import find_translations
 from alltoall.ir.flow import Flow, Status
 from alltoall.ir.problem import Problem
-from alltoall.schedules.chunk_numbers import (
+from alltoall.schedules.chunks import round_flow, schedule_from, squeezed
+from alltoall.schedules.found import FoundSchedule
+from alltoall.schedules.steps import (
+    best_flow,
+    flow_in_steps_of,
+    flow_of_steps,
+    least_steps,
+    narrowed,
+    share_without_delay,
+    timed_flows,
+)
+from alltoall.schedules.timed_chunks import (
+    Rounded,
     choices_of,
     floor_of,
     least_loss,
     mean_shard,
     most_chunks,
     on_grid,
+    rounding_work,
 )
-from alltoall.schedules.chunks import round_flow, schedule_from, squeezed
-from alltoall.schedules.found import FoundSchedule
-from alltoall.schedules.narrowed import narrowed
-from alltoall.schedules.steps import (
-    best_flow,
-    flow_in_steps_of,
-    flow_of_steps,
-    least_steps,
-    share_without_delay,
-    timed_flows,
-)
-from alltoall.schedules.timed_chunks import Rounded, rounding_work
 from alltoall.schedules.timestepped import COARSE_GAP, TimedFlow, is_large, written_out
 from alltoall.settings import ScheduleSettings, SolveSettings
 

@@ -1,15 +1,22 @@
-"""How many steps: each one costs latency, and up to a point saves bandwidth time."""
+"""How many steps: each one costs latency, and up to a point saves bandwidth time.
+
+`narrowed` takes links as wide as what can come to them, so that a step loads them evenly. Six links
+behind a NIC that four of them fill are never all busy, and a NIC shares itself evenly among them.
+"""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from alltoall.errors import InputError
 from alltoall.flows.symmetry.translations import Translations, find_translations
-from alltoall.ir.arrays import Floats
+from alltoall.ir.arrays import Floats, reachable
 from alltoall.ir.flow import Flow
 from alltoall.ir.problem import Problem
 from alltoall.ir.schedule import Schedule
+from alltoall.ir.topology import Topology
 from alltoall.paths.shortest import shortest_distances
 from alltoall.schedules.timestepped import TimedFlow, solve_timestepped
 from alltoall.settings import STEP_TOLERANCE, SolveSettings
@@ -134,3 +141,47 @@ def best_flow(flows: Iterable[TimedFlow], bound: float, latency: float) -> Timed
 
 def _cost(flow: TimedFlow, latency: float) -> float:
     return flow.time + latency * flow.expansion.steps
+
+
+def narrowed(problem: Problem) -> Problem:
+    """Return the problem with links that get their share of what a switch or NIC can pass on.
+
+    The problem itself, if that is all that they have.
+    """
+    capacity = _shares(problem.topology)
+    if np.all(capacity >= problem.topology.capacity * (1 - 1e-9)):
+        return problem
+    narrow = problem.topology.changed("links are as wide as what comes to them", capacity=capacity)
+    return replace(problem, topology=narrow)
+
+
+def _shares(topology: Topology) -> Floats:
+    """Return what a link carries if both its ends share out evenly what they can pass on.
+
+    Links that are on no path between terminals take no share, and keep their capacity.
+    """
+    nodes, capacity = topology.nodes, topology.capacity
+    used = _on_paths(topology)
+    entering = np.bincount(topology.head, capacity * used, nodes)
+    leaving = np.bincount(topology.tail, capacity * used, nodes)
+    passed = np.minimum(entering, leaving)
+    # Terminals make and take what they send: nothing has to pass them.
+    passing = topology.position < 0
+    out, into = np.ones(nodes), np.ones(nodes)
+    np.divide(passed, leaving, out=out, where=passing & (leaving > 0))
+    np.divide(passed, entering, out=into, where=passing & (entering > 0))
+    # The wider of both shares: one end may have fewer links to share with.
+    share: Floats = np.maximum(
+        np.where(passing[topology.tail], out[topology.tail], 0.0),
+        np.where(passing[topology.head], into[topology.head], 0.0),
+    )
+    ends = passing[topology.tail] | passing[topology.head]
+    return np.where(ends & used, share, 1.0) * capacity
+
+
+def _on_paths(topology: Topology) -> NDArray[np.bool_]:
+    """Return a mask of the links from where a terminal can be reached, and that one reaches."""
+    nodes, tail, head = topology.nodes, topology.tail, topology.head
+    begun = reachable(nodes, tail, head, topology.terminals)
+    ended = reachable(nodes, head, tail, topology.terminals)
+    return np.asarray(begun[tail] & ended[head])

@@ -18,11 +18,9 @@ from alltoall.ir.paths import NOTHING, Paths
 from alltoall.placing.chunks import Chunks
 from alltoall.placing.negotiate import negotiate
 from alltoall.placing.network import in_steps
-from alltoall.schedules.detours import without_detours
-from alltoall.schedules.expansion import Expansion
-from alltoall.schedules.orders import Ordered, order_by_list
+from alltoall.schedules.expansion import Expansion, without_detours
+from alltoall.schedules.orders import Ordered, order_by_list, ways_of
 from alltoall.schedules.placed import Placed
-from alltoall.schedules.serve import ways_of
 from alltoall.schedules.steps import least_steps
 from alltoall.settings import Late
 

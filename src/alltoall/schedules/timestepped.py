@@ -24,13 +24,11 @@ from functools import cached_property
 import numpy as np
 
 from alltoall.flows import sizes
-from alltoall.flows.certificate import program_bound
-from alltoall.flows.exact import exact_flows
+from alltoall.flows.by_lp import linear_program
+from alltoall.flows.exact import Groups, by_commodity, by_source, exact_flows
 from alltoall.flows.first_order import answer_by_steps
-from alltoall.flows.groups import Groups, by_commodity, by_source
 from alltoall.flows.guess import Guess
-from alltoall.flows.matrices import linear_program
-from alltoall.flows.program import FlowProgram
+from alltoall.flows.program import FlowProgram, program_bound
 from alltoall.flows.symmetry.translations import Translations, find_translations
 from alltoall.ir.arrays import Floats, Ints
 from alltoall.ir.flow import Status

@@ -5,6 +5,5 @@
 | `alpha_beta.py` | schedules, and the messages that they are lowered to | messages over links |
 | `fluid.py` | routes, alone or of several jobs | max-min fair rates, which change as flows end |
 | `lowered.py` | | the messages of a file, on the links of a topology |
-| `rows.py` | | size by size: one schedule, routes, or several jobs together |
-| `report.py` | | a row for each size, against the certified bound |
+| `report.py` | | a row for each size, of one schedule, routes or several jobs |
 """

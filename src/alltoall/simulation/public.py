@@ -30,13 +30,15 @@ from alltoall.settings import RouteSettings
 from alltoall.simulation.alpha_beta import SHARINGS, SYNCS, StepMessages, messages_of_schedule
 from alltoall.simulation.fluid import FluidSettings
 from alltoall.simulation.lowered import messages_of_lowered
-from alltoall.simulation.report import JobRow, Row, Simulation
-from alltoall.simulation.rows import (
+from alltoall.simulation.report import (
     FLUID,
     SHARED,
     STEPPED,
     Asked,
     JobPart,
+    JobRow,
+    Row,
+    Simulation,
     jobs_together,
     messages_alone,
     routes_alone,

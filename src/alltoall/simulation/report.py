@@ -1,7 +1,24 @@
-"""What a simulation found: a row for each size, against what no all-to-all can beat."""
+"""The rows of a simulation, size by size, against the certified bound."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
+
+import numpy as np
+
+from alltoall.ir.arrays import Floats
+from alltoall.ir.demand import Demand
+from alltoall.ir.fabric import Fabric
+from alltoall.ir.routes import Routes
+from alltoall.simulation.alpha_beta import SHARINGS, SYNCS, StepMessages, seconds_of_messages
+from alltoall.simulation.fair_messages import seconds_of_fair_messages
+from alltoall.simulation.fluid import (
+    Flows,
+    FluidSettings,
+    ends_of_jobs,
+    flows_of,
+    seconds_of_phases,
+)
 
 
 @dataclass(frozen=True)
@@ -90,3 +107,95 @@ def row_of(size: int, seconds: float, bound_seconds: float, sent: float) -> Row:
         throughput=sent * size / seconds,
         bound_throughput=sent * size / bound_seconds,
     )
+
+
+FLUID = "max-min fair fluid"
+STEPPED = dict(zip(SYNCS, ("dataflow", "a barrier per step"), strict=True))
+SHARED = dict(zip(SHARINGS, ("alpha-beta", "fair messages"), strict=True))
+"""How routes, and how schedules, are simulated, in words."""
+
+
+@dataclass(frozen=True)
+class JobPart:
+    """Routes of one of several jobs, and when it begins."""
+
+    name: str
+    routes: Routes
+    start: float
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """What a simulation is asked, once all is read; `bound` is that of `demand`, proven."""
+
+    fabric: Fabric
+    sizes: tuple[int, ...]
+    begin: Floats
+    demand: Demand
+    bound: float
+    fluid: FluidSettings
+    progress: Callable[[str], None]
+
+    def bound_seconds(self, bound: float, demand: Demand, size: int) -> float:
+        """Return what shards of so many bytes take at least: over links, or to be injected."""
+        injected = self.fabric.injection_seconds(demand, size)
+        return max(self.fabric.seconds(bound, size), injected)
+
+    def row(self, size: int, seconds: float) -> Row:
+        """Return the row of a size."""
+        sent = self.demand.total / self.demand.terminals
+        return row_of(size, seconds, self.bound_seconds(self.bound, self.demand, size), sent)
+
+    def flows(self, routes: Routes, size: int, start: float = 0.0) -> Flows:
+        """Return the flows of routes that begin with their terminals, and not before a start."""
+        return flows_of(routes, size, np.maximum(self.begin, start), self.fluid)
+
+    def window(self, size: int, *several: Routes) -> float:
+        """Return how long what flows leave may wait, in seconds, if these routes are simulated."""
+        share = self.fluid.resolution_for(sum(routes.count for routes in several))
+        return share * max(self.fabric.seconds(routes.time, size) for routes in several)
+
+
+SECONDS = dict(zip(SHARINGS, (seconds_of_messages, seconds_of_fair_messages), strict=True))
+"""What finds the time of messages, by how they share links."""
+
+
+def messages_alone(
+    messages: StepMessages, sync: str, sharing: str, asked: Asked
+) -> tuple[Row, ...]:
+    """Return the rows of a schedule."""
+    return tuple(
+        asked.row(size, SECONDS[sharing](messages, asked.fabric, size, sync, asked.begin))
+        for size in asked.sizes
+    )
+
+
+def routes_alone(phases: Sequence[Routes], asked: Asked) -> tuple[Row, ...]:
+    """Return the rows of routes, in phases that follow each other."""
+    rows = []
+    for size in asked.sizes:
+        flows = [asked.flows(part, size) for part in phases]
+        window = asked.window(size, *phases)
+        seconds = seconds_of_phases(flows, asked.fabric, window, asked.progress)
+        rows.append(asked.row(size, seconds))
+    return tuple(rows)
+
+
+def jobs_together(
+    parts: Sequence[JobPart], bounds: Sequence[float], asked: Asked
+) -> tuple[tuple[Row, ...], tuple[JobRow, ...]]:
+    """Return what all jobs take at once, and what each of them takes, alone and with the others."""
+    rows: list[Row] = []
+    jobs: list[JobRow] = []
+    for size in asked.sizes:
+        flows = [asked.flows(part.routes, size, part.start) for part in parts]
+        window = asked.window(size, *(part.routes for part in parts))
+        ends = ends_of_jobs(flows, asked.fabric, window, asked.progress)
+        rows.append(asked.row(size, max(ends)))
+        for part, bound, own, end in zip(parts, bounds, flows, ends, strict=True):
+            (alone,) = ends_of_jobs([own], asked.fabric, window, asked.progress)
+            times = alone - part.start, end - part.start
+            least = asked.bound_seconds(bound, part.routes.problem.demand, size)
+            slower = times[1] / times[0]
+            jobs.append(JobRow(part.name, part.start, size, *times, slower, least))
+    return tuple(rows), tuple(jobs)

@@ -19,8 +19,7 @@ from functools import cached_property
 import numpy as np
 
 from alltoall.errors import InputError
-from alltoall.flows.exact import exact_flows
-from alltoall.flows.groups import by_source
+from alltoall.flows.exact import by_source, exact_flows
 from alltoall.flows.symmetry.automorphisms import count_automorphisms, find_generators
 from alltoall.ir.arrays import Floats, Ints, starts_of
 from alltoall.ir.flow import Flow

@@ -11,7 +11,7 @@ every dimension evenly, and a torus of equal sides and capacities runs at its di
 import numpy as np
 
 from alltoall.errors import InputError
-from alltoall.flows.certificate import certify
+from alltoall.flows.program import certify
 from alltoall.ir.grid import Grid, grid_of, grid_of_shape
 from alltoall.ir.paths import Paths
 from alltoall.ir.problem import Problem

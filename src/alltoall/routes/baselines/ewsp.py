@@ -14,7 +14,7 @@ from numba import njit
 
 from alltoall.errors import InputError
 from alltoall.flows import sizes
-from alltoall.flows.certificate import certify
+from alltoall.flows.program import certify
 from alltoall.ir.arrays import Floats, Ints
 from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes

@@ -28,10 +28,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numba import njit
 
-from alltoall.flows.certificate import certify, length_bound
 from alltoall.flows.decompose import paths_of_volumes
-from alltoall.flows.exact import exact_flows
-from alltoall.flows.groups import Groups, by_source
+from alltoall.flows.exact import Groups, by_source, exact_flows
+from alltoall.flows.program import certify, length_bound
 from alltoall.ir.arrays import Floats, Ints
 from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes

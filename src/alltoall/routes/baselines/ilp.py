@@ -24,7 +24,7 @@ from functools import cached_property
 import numpy as np
 from scipy.sparse import coo_array, csc_array
 
-from alltoall.flows.certificate import certify
+from alltoall.flows.program import certify
 from alltoall.ir.arrays import Floats, Ints
 from alltoall.ir.flow import Status
 from alltoall.ir.paths import Paths

@@ -3,7 +3,7 @@
 import numpy as np
 from numba import njit
 
-from alltoall.flows.certificate import certify
+from alltoall.flows.program import certify
 from alltoall.ir.arrays import Ints
 from alltoall.ir.paths import Paths
 from alltoall.ir.problem import Problem

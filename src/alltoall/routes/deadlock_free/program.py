@@ -21,10 +21,9 @@ from functools import cached_property
 
 import numpy as np
 
+from alltoall.flows.by_lp import linear_program
 from alltoall.flows.decompose import paths_on_graph
-from alltoall.flows.exact import exact_flows
-from alltoall.flows.groups import Groups
-from alltoall.flows.matrices import linear_program
+from alltoall.flows.exact import Groups, exact_flows
 from alltoall.flows.program import FlowProgram
 from alltoall.ir.arrays import Floats, Ints, starts_of
 from alltoall.ir.paths import Paths
