@@ -32,7 +32,7 @@ settings.register_profile(
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
 
-MAY_SKIP = ("torch", "gurobi", "testbed", "SimGrid", "chromium", "CI=true")
+MAY_SKIP = ("torch", "gurobi", "testbed", "SimGrid", "chromium", "opensm", "CI=true")
 """What `make` does not install: gigabytes of CUDA, a licence, the rights of root on Linux, and
 packages of Debian's. Slow pages of the documentation need CI=true."""
 

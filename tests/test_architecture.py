@@ -27,7 +27,7 @@ ROOMS: dict[str, set[str]] = {
     "ir": {"errors"},
     "check": NOUNS,
     "lp": {"errors", "registry"},
-    "settings": {"errors", "lp"},
+    "settings": NOUNS | {"lp"},
     "topologies": NOUNS | {"registry", "core"},
     "paths": NOUNS | {"lp", "settings", "core"},
     "placing": SOLVING | {"core"},

@@ -195,10 +195,14 @@ __all__ = sorted(_MODULE_OF)  # noqa: PLE0605
 
 
 def __getattr__(name: str) -> object:
-    """Import a public name when it is first used."""
+    """Import a public name when it is first used; a function then checks its arguments."""
     if name not in _MODULE_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = found = getattr(_importlib.import_module(_MODULE_OF[name]), name)
+    found = getattr(_importlib.import_module(_MODULE_OF[name]), name)
+    if type(found) is type(__getattr__):
+        checking = _importlib.import_module("alltoall.ir.arguments")
+        found = checking.check_arguments(found, name)
+    globals()[name] = found
     return found
 
 

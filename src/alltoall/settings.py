@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from alltoall.errors import UsageError
+from alltoall.ir.arguments import read_fields
 from alltoall.lp import require_solver
 from alltoall.lp.settings import LPSettings, never, silent
 
@@ -126,10 +127,11 @@ class SolveSettings:
     team: Team = ALONE
 
     def __post_init__(self) -> None:
+        read_fields(self)
         if not 0 < self.gap < 1:
             raise UsageError(f"gap {self.gap:g}; expected a number above 0 and below 1")
         require_solver(self.solver)
-        if self.time_limit is not None and not self.time_limit > 0:
+        if self.time_limit is not None and not 0 < self.time_limit < math.inf:
             raise UsageError(f"time limit {self.time_limit:g}; expected seconds above 0")
         if self.workers < 1:
             raise UsageError(f"{self.workers} workers; expected at least 1")
@@ -236,6 +238,7 @@ class RouteSettings:
     solve: SolveSettings = field(default_factory=SolveSettings)
 
     def __post_init__(self) -> None:
+        read_fields(self)
         if self.paths not in PATH_SETS:
             known = ", ".join(PATH_SETS)
             raise UsageError(f"unknown paths {self.paths!r}; expected one of {known}")
@@ -249,6 +252,8 @@ class RouteSettings:
             raise UsageError(f"loss {self.loss:g}; expected a share from 0 to below 1")
         if not 0 < self.epsilon < 1:
             raise UsageError(f"epsilon {self.epsilon:g}; expected a number above 0 and below 1")
+        if self.seed < 0:
+            raise UsageError(f"seed {self.seed}; expected 0 or more")
 
     def begin(self) -> "RouteSettings":
         """Return the settings with the clock of their time limit running."""
@@ -289,7 +294,8 @@ class ScheduleSettings:
     operation_cost: float = 0.0
 
     def __post_init__(self) -> None:
-        if not self.latency >= 0:
+        read_fields(self)
+        if not 0 <= self.latency < math.inf:
             raise UsageError(f"latency {self.latency:g}; expected shard times of at least 0")
         if not 0 <= self.operation_cost < math.inf:
             raise UsageError(
@@ -333,6 +339,7 @@ class DesignSettings:
     solve: SolveSettings = field(default_factory=lambda: SolveSettings(gap=DESIGN_GAP))
 
     def __post_init__(self) -> None:
+        read_fields(self)
         if self.objective not in OBJECTIVES:
             known = ", ".join(OBJECTIVES)
             raise UsageError(f"unknown objective {self.objective!r}; expected one of {known}")

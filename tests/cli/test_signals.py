@@ -38,7 +38,7 @@ def _listening(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 LONG = {
     "program": "genkautz:n=300,d=4 --solver ipm --no-symmetry",
-    "steps": "jellyfish:n=60,d=4,seed=1 --method first-order --gap 1e-14",
+    "steps": "jellyfish:n=400,d=5,seed=1 --method first-order --gap 1e-14",
 }
 """What runs far longer than it takes to report progress."""
 

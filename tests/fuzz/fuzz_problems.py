@@ -45,10 +45,15 @@ def _case(
     capacities: tuple[float, ...],
     verbs: tuple[str, ...] = ("solve", "route", "schedule"),
 ) -> Case:
-    nodes, links, terminals = rng.choice((_digraph, _digraph, _hosts, _ring))(rng, capacities)
-    uneven = rng.random() < 0.4
-    pairs = [(a, b) for a in terminals for b in terminals if a != b]
-    amounts = {pair: rng.choice(AMOUNTS) if uneven else 1.0 for pair in pairs}
+    nodes, links, talking = rng.choice((_digraph, _digraph, _hosts, _ring))(rng, capacities)
+    strays = _strays(rng, nodes, capacities) if rng.random() < 0.3 else []
+    silent = [stray for stray, _ in strays if rng.random() < 0.5]
+    nodes, links = nodes + len(strays), [*links, *(link for _, link in strays)]
+    uneven = bool(silent) or rng.random() < 0.4
+    terminals = [*talking, *silent]
+    pairs = [(a, b) for a in talking for b in talking if a != b]
+    amounts = {(a, b): 0.0 for a in terminals for b in terminals if a != b}
+    amounts |= {pair: rng.choice(AMOUNTS) if uneven else 1.0 for pair in pairs}
     amounts[pairs[0]] = 1.0
     topology = {"format": "alltoall.topology/1", "name": "fuzz", "nodes": nodes, "links": links}
     files = {"t.json": _json(topology | {"terminals": terminals})}
@@ -77,6 +82,15 @@ def _digraph(rng: Random, capacities: tuple[float, ...]) -> tuple[int, list[Link
     links = [(u, v, rng.choice(capacities)) for u, v in ends if u != v]
     count = nodes if rng.random() < 0.6 else rng.randrange(2, nodes + 1)
     return nodes, links, sorted(rng.sample(range(nodes), count))
+
+
+def _strays(rng: Random, nodes: int, capacities: tuple[float, ...]) -> list[tuple[int, Link]]:
+    """Return nodes with one link each, in or out: switches, or terminals that have no demand."""
+    found = []
+    for stray in range(nodes, nodes + rng.randrange(1, 3)):
+        ends = rng.choice(((stray, rng.randrange(nodes)), (rng.randrange(nodes), stray)))
+        found.append((stray, (*ends, rng.choice(capacities))))
+    return found
 
 
 def _hosts(rng: Random, capacities: tuple[float, ...]) -> tuple[int, list[Link], list[int]]:

@@ -4,6 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 
+from fuzz_cables import check_cables, make_cables
+from fuzz_calls import check_call, make_call
 from fuzz_case import Case
 from fuzz_files import check_damaged, make_damaged
 from fuzz_problems import check_problem, make_problem, make_wild
@@ -24,6 +26,8 @@ FUZZERS: dict[str, Fuzzer] = {
     "words": Fuzzer(make_words, check_words, 60),
     "problems": Fuzzer(make_problem, check_problem, 60),
     "scales": Fuzzer(make_wild, check_problem, 60),
+    "cables": Fuzzer(make_cables, check_cables, 30),
+    "calls": Fuzzer(make_call, check_call, 60),
 }
 """A saved input is replayed by the fuzzer that its directory in the corpus is named after."""
 

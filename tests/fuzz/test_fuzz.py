@@ -9,7 +9,7 @@ from fuzz_table import FUZZERS, case_of
 
 CORPUS = Path(__file__).parent / "corpus"
 SAVED = sorted(CORPUS.rglob("*.json"))
-INPUTS = {"files": 250, "words": 80, "problems": 14, "scales": 20}
+INPUTS = {"files": 250, "words": 80, "problems": 14, "scales": 20, "cables": 60, "calls": 60}
 """Inputs of each fuzzer: about six seconds of one core; `make fuzz` is for more."""
 
 SEED = 1

@@ -12,6 +12,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from alltoall.ir.arguments import read_fields
 from alltoall.ir.arrays import Floats, Ints, frozen, reachable
 from alltoall.ir.noun import Noun, Provenance, drawn
 from alltoall.ir.problem import Problem
@@ -35,7 +36,7 @@ class Certificate(Noun):
     bound: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "lengths", frozen(self.lengths, np.float64))
+        read_fields(self)
 
     def _title(self) -> str:
         return f"of bound {number(self.bound)}"

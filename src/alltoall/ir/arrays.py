@@ -1,9 +1,12 @@
 """Array types, the one way in which nouns take arrays in, ragged arrays, and reachability."""
 
-from typing import TypeAlias, TypeVar
+from numbers import Real
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from alltoall.errors import InputError
 
 Ints: TypeAlias = NDArray[np.int64]
 Floats: TypeAlias = NDArray[np.float64]
@@ -15,13 +18,45 @@ def frozen(values: ArrayLike, dtype: type[Scalar]) -> NDArray[Scalar]:
     """Return `values` as a read-only array of `dtype`.
 
     A writable array is copied, so that nobody keeps a handle through which a noun could change;
-    an array that is read-only already is shared.
+    an array that is read-only already is shared. What is no number, or would lose a fraction on
+    the way, is refused.
     """
-    array = np.asarray(values, dtype=dtype)
+    array = values if isinstance(values, np.ndarray) else _array_of(values)
+    if array.dtype != dtype:
+        array = _converted(array, dtype)
     if array.flags.writeable:
         array = array.copy()
         array.setflags(write=False)
     return array
+
+
+def _array_of(values: ArrayLike) -> NDArray[Any]:
+    try:
+        return np.asarray(values)
+    except ValueError:
+        raise InputError("rows of different lengths; expected as many numbers in each") from None
+
+
+def _converted(array: NDArray[Any], dtype: type[Scalar]) -> NDArray[Scalar]:
+    """Return an array as one of another type, with the same numbers in it."""
+    whole = np.issubdtype(dtype, np.integer)
+    words = "whole numbers" if whole else "numbers"
+    try:
+        if array.dtype.kind not in ("b", "i", "u", "f") and not _has_numbers(array):
+            raise TypeError
+        with np.errstate(invalid="ignore", over="ignore"):
+            found = array.astype(dtype)
+    except (TypeError, ValueError, OverflowError):
+        raise InputError(f"an array of {array.dtype}; expected one of {words}") from None
+    if whole and not np.array_equal(found, array):
+        wrong = array[np.asarray(found != array)].flat[0]
+        raise InputError(f"{wrong!r} in an array of {words}")
+    return found
+
+
+def _has_numbers(array: NDArray[Any]) -> bool:
+    """Whether an array of objects has nothing but numbers, such as fractions, in it."""
+    return array.dtype.kind == "O" and all(isinstance(each, Real) for each in array.flat)
 
 
 def products(amounts: Floats, distances: Floats) -> Floats:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from alltoall.errors import DemandError
+from alltoall.ir.arguments import read_fields
 from alltoall.ir.arrays import Floats, Ints, frozen
 from alltoall.ir.noun import Noun
 from alltoall.ir.topology import LARGEST, SMALLEST
@@ -26,6 +27,7 @@ class Demand(Noun):
     matrix: Floats | None = None
 
     def __post_init__(self) -> None:
+        read_fields(self)
         if self.terminals < 1:
             raise DemandError(f"a demand of {self.terminals} terminals; expected 2 or more")
         if self.matrix is None:

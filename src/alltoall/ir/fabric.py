@@ -17,6 +17,7 @@ from typing import TypeAlias
 import numpy as np
 
 from alltoall.errors import InputError, UsageError
+from alltoall.ir.arguments import read_fields
 from alltoall.ir.arrays import Floats, frozen
 from alltoall.ir.demand import Demand
 from alltoall.ir.noun import Noun
@@ -49,7 +50,8 @@ class Fabric(Noun):
     overhead: float = 0.0
 
     def __post_init__(self) -> None:
-        latency = np.asarray(self.latency, dtype=np.float64)
+        read_fields(self)
+        latency = self.latency
         if latency.shape not in ((), (self.topology.links,)):
             raise InputError(
                 f"{latency.size} latencies for the {self.topology.links} links of "

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from alltoall.errors import DemandError, InputError
+from alltoall.ir.arguments import read_fields
 from alltoall.ir.arrays import Floats, Ints, frozen
 from alltoall.ir.demand import Demand
 from alltoall.ir.flow import Flow
@@ -30,6 +31,7 @@ class Job(Noun):
     start: float = 0.0
 
     def __post_init__(self) -> None:
+        read_fields(self)
         if not 0 < self.weight < math.inf:
             raise InputError(f"job {self.name} has weight {self.weight:g}; expected more than 0")
         if not 0 <= self.start < math.inf:

@@ -8,6 +8,7 @@ from itertools import compress
 import numpy as np
 
 from alltoall.errors import DemandError, TopologyError
+from alltoall.ir.arguments import read_fields
 from alltoall.ir.arrays import Floats, Ints, connected_pairs, reachable
 from alltoall.ir.demand import Demand
 from alltoall.ir.noun import Noun
@@ -28,6 +29,7 @@ class Problem(Noun):
     demand: Demand
 
     def __post_init__(self) -> None:
+        read_fields(self)
         terminals = len(self.topology.terminals)
         if self.demand.terminals != terminals:
             raise DemandError(

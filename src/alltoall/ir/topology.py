@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from alltoall.errors import TopologyError
+from alltoall.errors import InputError, TopologyError
+from alltoall.ir.arguments import kind_of, read_argument, read_fields
 from alltoall.ir.arrays import Floats, Ints, frozen
 from alltoall.ir.names import (
     ARROW,
@@ -25,6 +26,9 @@ from alltoall.ir.words import counted, escaped, span
 MAX_NODES = 1_000_000
 SMALLEST, LARGEST = 1e-100, 1e100
 """Capacities and demands outside this range overflow when they are multiplied."""
+
+NUMBERS = kind_of(Iterable[int])
+"""What terminals may be given as."""
 
 MAX_LINKS = 4_000_000
 """More links than any method here takes; the complete graph on 2,000 nodes has as many."""
@@ -61,13 +65,7 @@ class Topology(Noun):
     bytes_per_second: float | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
-        for key, kind in (
-            ("tail", np.int64),
-            ("head", np.int64),
-            ("capacity", np.float64),
-            ("terminals", np.int64),
-        ):
-            object.__setattr__(self, key, frozen(getattr(self, key), kind))
+        read_fields(self)
         object.__setattr__(self, "name", escaped(self.name.strip()))
         object.__setattr__(self, "notes", tuple(map(escaped, self.notes)))
         _check_sizes(self)
@@ -99,17 +97,10 @@ class Topology(Noun):
         All nodes are terminals unless `terminals` says otherwise.
         """
         _check_node_count(name, nodes)
-        rows = list(links)
-        return cls(
-            name=name,
-            nodes=nodes,
-            tail=np.array([row[0] for row in rows], dtype=np.int64),
-            head=np.array([row[1] for row in rows], dtype=np.int64),
-            capacity=np.array([row[2] if len(row) > 2 else 1.0 for row in rows], dtype=np.float64),
-            terminals=np.array(sorted(range(nodes) if terminals is None else terminals), np.int64),
-            notes=tuple(notes),
-            names=None if names is None else tuple(names),
-        )
+        ends = read_argument("terminals", range(nodes) if terminals is None else terminals, NUMBERS)
+        columns: Any = _columns_of(name, links)
+        given: dict[str, Any] = {"terminals": sorted(ends), "notes": notes, "names": names}
+        return cls(name, nodes, *columns, **given)
 
     @classmethod
     def from_edges(
@@ -120,14 +111,21 @@ class Topology(Noun):
         terminals: Iterable[int] | None = None,
         notes: Iterable[str] = (),
         names: Iterable[str] | None = None,
+        parallel: bool = False,
     ) -> "Topology":
         """Build from undirected edges: each becomes a link either way, of the edge's capacity.
 
-        Links are ordered by tail, then head, so that the same graph gets the same indices.
+        Links are ordered by tail, then head, so that the same graph gets the same indices. Edges
+        that name a pair in both orders are refused: they may be one cable, listed from both ends,
+        or two cables, which `parallel` says they are.
         """
-        both = [arc for u, v, *rest in edges for arc in ((u, v, *rest), (v, u, *rest))]
-        both.sort(key=lambda arc: (arc[0], arc[1]))
-        return cls.from_links(name, nodes, both, terminals, notes, names)
+        tail, head, capacity = _columns_of(name, edges)
+        if not parallel:
+            _refuse_both_orders(name, tail, head)
+        ends = np.concatenate([tail, head]), np.concatenate([head, tail])
+        order = np.lexsort((np.tile(np.arange(len(tail)), 2), ends[1], ends[0]))
+        links = np.stack([*ends, np.tile(capacity, 2)], axis=1)[order]
+        return cls.from_links(name, nodes, links, terminals, notes, names)
 
     @property
     def links(self) -> int:
@@ -239,7 +237,34 @@ class Topology(Noun):
         return drawn(self)
 
 
+def _columns_of(name: str, rows: Iterable[Sequence[float]]) -> Iterable[Floats]:
+    """Return tails, heads and capacities of `(tail, head)` or `(tail, head, capacity)` rows."""
+    try:
+        found = np.array([(row[0], row[1], row[2] if len(row) > 2 else 1.0) for row in rows])
+        return frozen(found, np.float64).reshape(-1, 3).T
+    except (InputError, TypeError, ValueError, LookupError):
+        raise TopologyError(
+            f"{escaped(str(name))}: links that are not all (tail, head) or (tail, head, capacity); "
+            "expected the numbers of two nodes, and perhaps a capacity"
+        ) from None
+
+
+def _refuse_both_orders(name: str, one: Floats, other: Floats) -> None:
+    """Refuse edges that name a pair in both orders: one cable from both its ends, or two cables."""
+    forth = set(zip(one.tolist(), other.tolist(), strict=True))
+    both = [(u, v) for u, v in zip(one.tolist(), other.tolist(), strict=True) if (v, u) in forth]
+    if both and any(u != v for u, v in both):
+        u, v = next((u, v) for u, v in both if u != v)
+        raise TopologyError(
+            f"{escaped(name)}: edges name {counted(len(set(map(frozenset, both))), 'pair')} in "
+            f"both orders, such as {u:g} and {v:g}; an edge goes both ways, and a cable that is "
+            "listed from both ends would count twice; leave out one of the two, or say what they "
+            "are: parallel=True if they are two cables, from_links if each is one direction"
+        )
+
+
 def _check_node_count(name: str, nodes: int) -> None:
+    read_argument("nodes", nodes, kind_of(int))
     if not 0 < nodes <= MAX_NODES:
         raise TopologyError(f"{escaped(name)}: {nodes} nodes; expected 1 to {MAX_NODES:,} nodes")
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from alltoall.errors import TopologyError
+from alltoall.errors import TopologyError, UsageError
 from alltoall.ir.arrays import Ints, connected_pairs, reachable
 from alltoall.ir.names import distinct_names
 from alltoall.ir.problem import without_links, without_nodes
@@ -150,6 +150,8 @@ def _draw(
 
     Terminals that had no path to each other before need none.
     """
+    if seed < 0:
+        raise UsageError(f"seed {seed}; expected 0 or more")
     generator, whole = np.random.default_rng(seed), _connected(topology)
     for _ in range(MAX_DRAWS):
         drawn = np.sort(generator.choice(pool, count, replace=False))

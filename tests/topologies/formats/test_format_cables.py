@@ -72,7 +72,8 @@ def test_ports_tell_one_cable_from_two(edges: Edges, seed: int, extra: int) -> N
     found = read(text_of(lines, seed))
     node = {name: int(name[1:]) for name in found.names or ()}
     named = [(node[found.names[u]], node[found.names[v]], c) for u, v, c in links(found)]  # type: ignore[index]
-    assert sorted(named) == links(Topology.from_edges("net", 1 + max(map(max, edges)), cables))
+    nodes = 1 + max(map(max, edges))
+    assert sorted(named) == links(Topology.from_edges("net", nodes, cables, parallel=True))
     assert f"{len(cables)} of {2 * len(cables)} lines name a cable by its ports" in found.notes[0]
 
 

@@ -44,7 +44,7 @@ def test_undirected_parallel_edges_have_the_order_of_from_edges() -> None:
     edges = [(1, 0, 5.0), (0, 1, 3.0), (1, 0, 4.0)]
     text = "\n".join(f"{u} {v} {c}" for u, v, c in edges)
     assert edgelist.read(text, "net.edges", "net", parallel=True) == Topology.from_edges(
-        "net", 2, edges
+        "net", 2, edges, parallel=True
     )
 
 

@@ -128,7 +128,7 @@ def test_every_rack_is_read_back(rack: Any, written: Any, domain: str) -> None:
     }
     files = {f"{host}.json": written(ports) for host, ports in named.items()}
     found = lldp_json.read(files, "rack", "rack")
-    assert found == Topology.from_edges("rack", len(seen), cables)
+    assert found == Topology.from_edges("rack", len(seen), cables, parallel=True)
 
 
 def test_a_cable_that_one_end_does_not_see_counts() -> None:
