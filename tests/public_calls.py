@@ -20,7 +20,7 @@ from alltoall.lowering import TARGETS
 
 Arguments = dict[str, Any]
 
-VALUES = (
+VALUES: tuple[Any, ...] = (
     *(None, True, 0, -1, 0.9, -0.5, 1j, 2**70, float("nan"), float("inf"), float("-inf")),
     *("", "x", "0", "1-2", "a\0b", "\ud800", "ö@", b"x", Fraction(1, 2)),
     *([], (), {}, [[]], [None], {0: 1}, {0, 1}, ["10", "23"], [0, 1, 2], [[0.5, 1]], [[0, 1]]),
@@ -31,11 +31,16 @@ VALUES = (
 )
 """What may be put in the place of any argument."""
 
+
+def _noun(kind: str) -> Any:
+    return nouns()[kind]
+
+
 NOUNS = ("topology", "flow", "routes", "schedule", "demand", "problem", "job", "target")
 
 WRONG: dict[str, Callable[[], Any]] = {
     **{repr(value): partial(lambda it: it, value) for value in VALUES},
-    **{kind: partial(lambda it: nouns()[it], kind) for kind in NOUNS},
+    **{kind: partial(_noun, kind) for kind in NOUNS},
     "object": object,
     "function that fails in a call": lambda: lambda: None,
     "generator": lambda: (each for each in (0, 1)),
@@ -87,7 +92,7 @@ def sound_calls() -> dict[str, tuple[Callable[..., Any], Arguments]]:
         "drop_nodes": {"topology": ring, "count": 1, "seed": 1},
         "failures": {"file": have["routes"], "only": "0-1"},
         "fair_rates": {"given": ring, "jobs": jobs},
-        "fft3d": {"grid": (4, 4, 4), "on": "nowhere"},
+        "fft3d": {"grid": (4, 4, 4), "schedule": have["schedule"], "mpi": "nothing/mpiexec"},
         "find_flow": {"problem": have["problem"]},
         "find_routes": {"problem": have["problem"], "method": "native"},
         "find_schedule": {"problem": have["problem"]},

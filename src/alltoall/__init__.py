@@ -200,8 +200,7 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     found = getattr(_importlib.import_module(_MODULE_OF[name]), name)
     if type(found) is type(__getattr__):
-        checking = _importlib.import_module("alltoall.ir.arguments")
-        found = checking.check_arguments(found, name)
+        found = _importlib.import_module("alltoall.ir.arguments").export(found, name)
     globals()[name] = found
     return found
 

@@ -78,7 +78,7 @@ def test_a_fresh_search_does_not_beat_the_catalogue(task: Task) -> None:
 
 
 FULL = os.environ.get("HYPOTHESIS_PROFILE") == "full"
-EFFORT, EXAMPLES = (1.0, 40) if FULL else (0.02, 6)
+EFFORT, EXAMPLES = (0.3, 40) if FULL else (0.02, 6)
 """How long is searched: `make fuzz` does it for longer."""
 
 KEPT = 3

@@ -113,8 +113,7 @@ def recompute_bound(
     lengths = lengths / lengths.max()  # only ratios matter, and these cannot overflow
     weighted = 0.0
     every = problem.sources if sources is None else sources
-    width = max(topology.links, topology.nodes)
-    for rows in _blocks(np.arange(len(every)), width, DISTANCE_BLOCK):
+    for rows in _blocks(np.arange(len(every)), topology.nodes, DISTANCE_BLOCK):
         some = every[rows]
         starts = topology.terminals[some]
         distance = shortest_distances(topology.nodes, topology.tail, topology.head, lengths, starts)
@@ -127,18 +126,26 @@ def recompute_bound(
 
 
 def shortest_distances(nodes: int, tail: Ints, head: Ints, lengths: Floats, starts: Ints) -> Floats:
-    """Return shortest distances from each start to each node, by Bellman-Ford over all starts."""
+    """Return shortest distances from each start to each node, by Bellman-Ford over all starts.
+
+    Links are relaxed in rounds of one that enters each node, so that a table holds nodes by starts
+    and not links by starts, which is several times as slow.
+    """
     order = np.argsort(head, kind="stable")
-    entered, first = np.unique(head[order], return_index=True)
-    from_node, step = tail[order], lengths[order][:, None]
+    entered, first, count = np.unique(head[order], return_index=True, return_counts=True)
+    rounds = []
+    for place in range(int(count.max(initial=0))):
+        some = count > place
+        link = order[first[some] + place]
+        rounds.append((entered[some], tail[link], lengths[link][:, None]))
     distance = np.full((nodes, len(starts)), np.inf)
     distance[starts, np.arange(len(starts))] = 0.0
     while True:
-        reached = np.minimum.reduceat(distance[from_node] + step, first, axis=0)
-        better = np.minimum(distance[entered], reached)
-        if np.array_equal(better, distance[entered]):
+        before = distance.copy()
+        for node, other, step in rounds:
+            distance[node] = np.minimum(distance[node], distance[other] + step)
+        if np.array_equal(before, distance):
             return distance.T
-        distance[entered] = better
 
 
 def _check_entries(flow: Flow) -> Iterator[str]:

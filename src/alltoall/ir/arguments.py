@@ -44,11 +44,19 @@ class Kind:
     read: Callable[[Any], Any]
 
 
-def check_arguments(function: Function, name: str) -> Function:
-    """Return a function that reads its arguments by their annotations before it is called.
+def export(function: Function, name: str) -> Function:
+    """Return a function that checks its arguments, as the package's own under this name.
 
-    It is the package's own under this name, so that processes can be sent it.
+    Processes can be sent it, for it is found where it says that it is.
     """
+    checked = check_arguments(function)
+    checked.__module__, checked.__qualname__ = __name__.partition(".")[0], name
+    return checked
+
+
+def check_arguments(function: Function) -> Function:
+    """Return a function that reads its arguments by their annotations before it is called."""
+    name = function.__qualname__
 
     @wraps(function)
     def checked(*given: Any, **named: Any) -> Any:
@@ -59,7 +67,6 @@ def check_arguments(function: Function, name: str) -> Function:
             _require_finite(f"{name}: {key}", bound.arguments[key])
         return function(*bound.args, **bound.kwargs)
 
-    checked.__module__, checked.__qualname__ = __name__.partition(".")[0], name
     return checked  # type: ignore[return-value]
 
 

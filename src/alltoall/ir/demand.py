@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from alltoall.errors import DemandError
-from alltoall.ir.arguments import read_fields
+from alltoall.ir.arguments import check_arguments, read_fields
 from alltoall.ir.arrays import Floats, Ints, frozen
 from alltoall.ir.noun import Noun
 from alltoall.ir.topology import LARGEST, SMALLEST
@@ -44,6 +44,7 @@ class Demand(Noun):
             raise DemandError("the demand is zero everywhere; expected at least one positive entry")
 
     @classmethod
+    @check_arguments
     def of_groups(cls, terminals: int, groups: Iterable[Sequence[int]]) -> "Demand":
         """Return the all-to-all within each of several groups, by position of their terminals.
 

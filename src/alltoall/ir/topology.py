@@ -120,7 +120,7 @@ class Topology(Noun):
         or two cables, which `parallel` says they are.
         """
         tail, head, capacity = _columns_of(name, edges)
-        if not parallel:
+        if not read_argument("parallel", parallel, kind_of(bool)):
             _refuse_both_orders(name, tail, head)
         ends = np.concatenate([tail, head]), np.concatenate([head, tail])
         order = np.lexsort((np.tile(np.arange(len(tail)), 2), ends[1], ends[0]))

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from os import PathLike
 
 from alltoall.ir.answer import made_now
+from alltoall.ir.arguments import check_arguments
 from alltoall.ir.routes import Routes
 from alltoall.ir.schedule import Schedule
 from alltoall.lp.settings import never, silent
@@ -142,6 +143,7 @@ class Solver:
 
     """
 
+    @check_arguments
     def __init__(
         self, given: Given, *, host_bandwidth: float | None = None, workers: int | None = None
     ) -> None:
@@ -152,6 +154,7 @@ class Solver:
         self.workers = cores() if workers is None else workers
         warm_up(self.topology)
 
+    @check_arguments
     def schedule(
         self, demand: GivenDemand, *, loss: float = 0.02, time_limit: float | None = None
     ) -> Schedule:
@@ -163,6 +166,7 @@ class Solver:
         found = resolved_schedule(problem_of(self.topology, demand), loss, settings)
         return made_now(found, command="alltoall.Solver", **settings.known())
 
+    @check_arguments
     def route(
         self, demand: GivenDemand, *, loss: float = 0.02, time_limit: float | None = None
     ) -> Routes:
