@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from alltoall.check.flow import recompute_bound
 from alltoall.errors import FormatError, InputError, UsageError
 from alltoall.flows.public import find_flow
-from alltoall.ir.arrays import Floats
+from alltoall.ir.arrays import Floats, frozen
 from alltoall.ir.demand import Demand
 from alltoall.ir.fabric import Fabric, Rate, link_rate
 from alltoall.ir.files.node_values import read_node_values
@@ -312,7 +312,7 @@ def starts_of_terminals(given: Starts, topology: Topology) -> Floats:
     if isinstance(given, str | PathLike):
         path = Path(given)
         given = [_seconds(each, path) for each in read_node_values(path, topology)]
-    begin = np.asarray(given, dtype=np.float64)
+    begin = frozen(given, np.float64)
     if begin.shape != (terminals,) or not np.all((begin >= 0) & np.isfinite(begin)):
         raise InputError(
             f"start times {begin.tolist() if begin.size < 9 else '...'}; expected seconds of 0 or "

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias, Union
 
 import numpy as np
 
-from alltoall.errors import DemandError, UsageError
+from alltoall.errors import DemandError, InputError, UsageError
+from alltoall.ir.arrays import frozen
 from alltoall.ir.demand import Demand
 from alltoall.ir.files.demands import group_of, read_demand, read_groups
 from alltoall.ir.files.json.demand import demand_from_matrix
@@ -119,8 +120,8 @@ def demand_of(given: GivenDemand, topology: Topology) -> Demand:
     if isinstance(given, str | PathLike):
         return read_demand(Path(given), topology)
     try:
-        matrix = np.asarray(given, dtype=np.float64)
-    except (TypeError, ValueError):
+        matrix = frozen(given, np.float64)
+    except InputError:
         raise DemandError(
             f"a {type(given).__name__} in the place of a demand; expected a square matrix of "
             "numbers, a file of one, or a Demand"
