@@ -46,7 +46,7 @@ def background_rates(background: GivenBackground, topology: Topology) -> Floats:
         return _rates_of_file(str(background), topology)
     if isinstance(background, Flow | Routes):
         return _rates_of_answer(background, topology, "background")
-    rates = frozen(background, np.float64)
+    rates = frozen(np.asarray(background), np.float64)
     if rates.shape != (topology.links,) or not np.all((rates >= 0) & np.isfinite(rates)):
         raise InputError(
             f"a background of shape {rates.shape}; expected a rate of 0 or more for each of the "
