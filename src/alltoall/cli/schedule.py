@@ -21,9 +21,9 @@ from alltoall.cli.tables import columns
 from alltoall.cli.telling import Telling, parse_cost
 from alltoall.errors import UsageError
 from alltoall.ir.topology import Topology
-from alltoall.schedules.by_list import MOST_IN_ROUNDS
 from alltoall.schedules.found import FoundSchedule
 from alltoall.schedules.methods import find_schedule, require_method, sweep_schedules
+from alltoall.schedules.placed import ListParams
 from alltoall.settings import USUAL_MOST_CHUNKS, ScheduleSettings
 
 DEFAULTS = ScheduleSettings()
@@ -62,7 +62,7 @@ def schedule_verb(
         int | None,
         typer.Option(
             help=f"Most chunks to try per shard of mean size; {USUAL_MOST_CHUNKS} if left out, or "
-            f"up to {MOST_IN_ROUNDS} where few pairs send."
+            f"up to {ListParams.most_in_rounds} where few pairs send."
         ),
     ] = DEFAULTS.max_chunks,
     loss: Annotated[

@@ -17,7 +17,7 @@ from alltoall.ir.problem import Problem
 from alltoall.ir.topology import Topology
 from alltoall.routes.baselines.native import route_native
 from alltoall.routes.layers.assign import assign_layers
-from alltoall.settings import LEAST_SECONDS, RouteSettings, SolveSettings
+from alltoall.settings import LEAST_SECONDS, RouteSettings, SolveSettings, now
 from alltoall.topologies.cables import cable_links, partner_links
 from alltoall.topologies.operators import remove_links
 from alltoall.topologies.properties import diameter, mean_distance
@@ -161,7 +161,7 @@ def limited(settings: SolveSettings, seconds: float) -> SolveSettings:
     """Return settings that stop after so many seconds, if not before."""
     left = settings.seconds_left()
     limit = seconds if left is None else max(min(left, seconds), LEAST_SECONDS)
-    return replace(settings, time_limit=limit, started=None).begin()
+    return replace(settings, time_limit=limit, started=now())
 
 
 def with_failures(candidate: Candidate, most: int, seed: int, settings: SolveSettings) -> Candidate:

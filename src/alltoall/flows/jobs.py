@@ -48,7 +48,6 @@ def fair_job_rates(topology: Topology, jobs: Sequence[Job], settings: SolveSetti
     """Return max-min fair rates of jobs, with one flow that carries all of them."""
     if not 1 <= len(jobs) <= MOST_JOBS:
         raise InputError(f"{len(jobs)} jobs; expected 1 to {MOST_JOBS:,}")
-    settings = settings.begin()
     weight = np.array([job.weight for job in jobs])
     rate, level = np.zeros(len(jobs)), np.full(len(jobs), -1)
     lengths: list[Floats] = []

@@ -147,7 +147,7 @@ def fair_rates(
         gap=gap, solver=solver, time_limit=time_limit, report=progress, stopped=stop
     )
     topology = problem_of(given, None, host_bandwidth, None, jobs, background).topology
-    return find_job_rates(topology, jobs_of(jobs, topology), settings)
+    return find_job_rates(topology, jobs_of(jobs, topology), settings.begin())
 
 
 def refuse_with_jobs(method: str) -> None:
@@ -171,7 +171,7 @@ def find_flow(
     problem: Problem, method: str = "auto", settings: SolveSettings | None = None
 ) -> Flow:
     """Solve a problem, and check the answer; `solve` says what may be asked."""
-    settings = (settings or SolveSettings()).begin()
+    settings = settings or SolveSettings()
     if settings.team.size > 1:
         if method not in ("auto", "first-order"):
             raise UsageError(

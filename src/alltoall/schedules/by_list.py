@@ -24,6 +24,7 @@ from alltoall.routes.judge import judge
 from alltoall.schedules.found import FoundSchedule
 from alltoall.schedules.orders import Ordered, best_order, cheaper, orders_of
 from alltoall.schedules.placed import (
+    ListParams,
     Placed,
     most_per_shard,
     per_shard,
@@ -35,15 +36,6 @@ from alltoall.schedules.tighten import tightened
 from alltoall.schedules.timed_chunks import common_shard, most_chunks
 from alltoall.schedules.timestepped import COARSE_GAP
 from alltoall.settings import USUAL_MOST_CHUNKS, RouteSettings, ScheduleSettings, SolveSettings
-
-MOST_IN_ROUNDS = 1024
-"""Chunks of a shard at most that go in rounds where no most is given, and few pairs send."""
-
-MOST_TRIED = 400_000
-"""Chunks of all shards up to which more of them are tried for a smaller loss."""
-
-FEW_CHUNKS = 12_000
-"""Chunks of all shards up to which more than the usual most are tried, and rounds of more."""
 
 
 def find_by_list(problem: Problem, settings: ScheduleSettings) -> FoundSchedule:
@@ -111,9 +103,9 @@ def _best_list(placed: Placed, bound: float, settings: ScheduleSettings) -> Orde
 
 def _in_rounds(placed: Placed, bound: float, settings: ScheduleSettings) -> Iterator[Ordered]:
     """Yield chunks in rounds, if they may go so: as a pipeline, or in a shorter cycle."""
-    most, total = settings.max_chunks, MOST_TRIED
+    most, total = settings.max_chunks, ListParams.most_chunks
     if most is None:
-        most, total = MOST_IN_ROUNDS, FEW_CHUNKS
+        most, total = ListParams.most_in_rounds, ListParams.few_chunks
     most = min(total // len(placed.size), most // placed.chunks.most)
     if settings.chunks is not None or settings.steps is not None or most <= 1:
         return
@@ -171,11 +163,11 @@ def numbers_of(problem: Problem, most: int | None) -> list[int]:
     if not every:
         powers = (min(2**each, up_to) for each in range(up_to.bit_length() + 1))
         every = [min(largest, per_shard(problem, each)) for each in powers]
-    doubling = (2**power for power in range(MOST_IN_ROUNDS.bit_length()))
+    doubling = (2**power for power in range(ListParams.most_in_rounds.bit_length()))
     finer = (per_shard(problem, each) for each in doubling if most is None)
-    few = [each for each in finer if _chunks(problem, each) <= FEW_CHUNKS]
+    few = [each for each in finer if _chunks(problem, each) <= ListParams.few_chunks]
     first, *others = sorted({*every, *few})
-    return [first, *(each for each in others if _chunks(problem, each) <= MOST_TRIED)]
+    return [first, *(each for each in others if _chunks(problem, each) <= ListParams.most_chunks)]
 
 
 def _chunks(problem: Problem, per_shard: int) -> int:

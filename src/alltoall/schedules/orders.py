@@ -30,7 +30,7 @@ from alltoall.ir.paths import Paths
 from alltoall.ir.schedule import Schedule
 from alltoall.ir.topology import Topology
 from alltoall.lp.settings import never
-from alltoall.schedules.placed import Placed
+from alltoall.schedules.placed import ListParams, Placed
 from alltoall.settings import Late, ScheduleSettings
 
 
@@ -87,13 +87,6 @@ def serve(
             return None
         sending.step()
     return Served(sending.step_of_leg, sending.steps, sending.time)
-
-
-MOST_PARTS = 128
-"""The shortest steps take this part of the paths' time; parts double from 1 up to this."""
-
-SHORTEST_STEP = 0.125
-"""The share of a quota below which a step is not cut short, though a link may run dry in it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,7 +160,7 @@ class Ordered:
 
 
 def order_by_list(
-    placed: Placed, quota: float, shortest: float = SHORTEST_STEP, late: Late = never
+    placed: Placed, quota: float, shortest: float = ListParams.shortest_step, late: Late = never
 ) -> Ordered | None:
     """Return chunks in the order of a list, in steps of up to the quota; None if it gets late."""
     topology = placed.problem.topology
@@ -184,11 +177,11 @@ def orders_of(placed: Placed, settings: ScheduleSettings, every: bool = False) -
     """
     least, latency = placed.time, settings.latency
     fewest = [(1, 1.0)] if every or settings.steps is not None else []
-    doubling = (2**power for power in range(MOST_PARTS.bit_length()))
+    doubling = (2**power for power in range(ListParams.most_parts.bit_length()))
     # Fewer steps are taken for this share of the time, so less is not worth more steps.
     near = 1e-9 if every else settings.step_tolerance
     best, late = np.inf, never
-    for parts, shortest in (*fewest, *((each, SHORTEST_STEP) for each in doubling)):
+    for parts, shortest in (*fewest, *((each, ListParams.shortest_step) for each in doubling)):
         found = order_by_list(placed, least / parts, shortest, late)
         if found is None:
             return

@@ -20,8 +20,28 @@ from alltoall.routes.single import spread_chunks
 from alltoall.schedules.timed_chunks import MOST_SCHEDULE_CHUNKS, mean_shard
 from alltoall.settings import RouteSettings, SolveSettings
 
-NEGOTIATED = 2_000
-"""Chunks up to which paths are negotiated; with more of them, cutting finer gains as much."""
+
+@dataclass(frozen=True)
+class ListParams:
+    """Effort of schedules by list.
+
+    Paths are negotiated for up to `negotiated` chunks; with more of them, cutting finer gains as
+    much. Steps take 1, 1/2, 1/4, ... 1/`most_parts` of the time of the paths, and none is cut short
+    below the share `shortest_step` of its quota. An order that loses is repaired in at most
+    `repair_rounds` of negotiation for each number of steps. More chunks per shard are tried while
+    there are at most `most_chunks` in all. Where no most is given, up to `most_in_rounds` chunks of
+    a shard go in rounds, and `few_chunks` in all. Windows of rounds grow by a step, or by one in
+    `finer_window` of a period.
+    """
+
+    negotiated: int = 2_000
+    most_parts: int = 128
+    shortest_step: float = 0.125
+    repair_rounds: int = 40
+    most_chunks: int = 400_000
+    most_in_rounds: int = 1024
+    few_chunks: int = 12_000
+    finer_window: int = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +67,7 @@ def place_chunks(flow: Flow, per_shard: int, solving: SolveSettings) -> Placed:
     return place_all(
         flow.problem,
         per_shard,
-        lambda cut: spread_chunks(flow, per_shard, cut, settings, "list", NEGOTIATED),
+        lambda cut: spread_chunks(flow, per_shard, cut, settings, "list", ListParams.negotiated),
     )
 
 

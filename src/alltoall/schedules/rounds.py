@@ -24,13 +24,10 @@ from alltoall.flows import sizes
 from alltoall.ir.arrays import Floats, inner_index
 from alltoall.ir.chunks import Chunks
 from alltoall.schedules.orders import Ordered, order_by_list, ways_of
-from alltoall.schedules.placed import Placed
+from alltoall.schedules.placed import ListParams, Placed
 from alltoall.schedules.steps import least_steps
 from alltoall.schedules.tighten import longest_send, within
 from alltoall.settings import Late
-
-FINER_WINDOW = 8
-"""Windows are tried that are longer than the last by a step, or by one in so many of a period."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +93,7 @@ def _windows(placed: Placed, period: int) -> Iterator[int]:
     steps = max(period, least_steps(placed.problem))
     while steps < period * legs:
         yield steps
-        steps += max(1, period // FINER_WINDOW)
+        steps += max(1, period // ListParams.finer_window)
 
 
 def rounds_for(cycle: Cycle, enough: float) -> int | None:

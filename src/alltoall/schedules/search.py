@@ -1,7 +1,7 @@
 """From a problem to a verified chunk schedule: how many steps, how many chunks."""
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -34,18 +34,22 @@ from alltoall.schedules.timed_chunks import (
 from alltoall.schedules.timestepped import COARSE_GAP, TimedFlow, is_large, written_out
 from alltoall.settings import ScheduleSettings, SolveSettings
 
-TIGHT_SHARE = 0.05
-"""Share of pairs as far apart as any above which the least number of steps is a tight one."""
 
-WORST_WIDENED = 2.0
-"""The loss up to which whole durations are tried before they are given up."""
+@dataclass(frozen=True)
+class ChunkSearchParams:
+    """Effort of schedules by the time-stepped program.
 
-WORTH_ANOTHER = 0.05
-"""The gap, or the loss if that is larger, above which another way is worth trying."""
+    If more than `tight_share` of the pairs are as far apart as any, the least number of steps is a
+    tight one. Whole durations are tried up to a loss of `worst_loss`. Another method is tried above
+    a gap of `worth_another`, or the loss if that is larger; the steps are then at most `most_waits`
+    times those of the longest path, for more of them only fill long paths.
+    """
 
-MOST_WAITS = 2.0
-"""Steps over those of the longest path at most, where there is another way: a flow that needs more
-of them fills long ways, which takes ever more steps."""
+    tight_share: float = 0.05
+    worst_loss: float = 2.0
+    worth_another: float = 0.05
+    most_waits: float = 2.0
+
 
 Finder = Callable[[Problem, ScheduleSettings], FoundSchedule]
 """A method: it finds a schedule for a problem in normal units."""
@@ -66,11 +70,11 @@ def find_timestepped(
     if master.status is Status.INTERRUPTED:
         raise KeyboardInterrupt
     stepping = replace(settings, solve=settings.solve.sharing())
-    most_waits = np.inf if other is None else MOST_WAITS
+    most_waits = np.inf if other is None else ChunkSearchParams.most_waits
     flow = _even_flow(master, stepping) or choose_flow(master, stepping, most_waits)
     if other is None:
         return _with_chunks(master, flow, settings)
-    enough = master.bound * (1 + max(settings.loss, WORTH_ANOTHER))
+    enough = master.bound * (1 + max(settings.loss, ChunkSearchParams.worth_another))
     others = [other(problem, settings)] if flow.time > enough else []
     if others and _cost(others[0], settings) <= flow.time + settings.latency * flow.expansion.steps:
         return others[0]
@@ -128,7 +132,7 @@ def choose_flow(master: Flow, settings: ScheduleSettings, most_waits: float = np
     if settings.steps is not None:
         return flow_of_steps(master, settings.steps, settings.solve, translations)
     steps = least_steps(master.problem)
-    tight = share_without_delay(master.problem) > TIGHT_SHARE
+    tight = share_without_delay(master.problem) > ChunkSearchParams.tight_share
     if settings.latency == 0 and tight and is_large(master.problem, steps, translations):
         # So few steps do not reach the bound, and are the hardest for primal-dual steps.
         steps += 1
@@ -228,7 +232,11 @@ def _smallest_loss(
 ) -> Rounded:
     """Return the best schedule found with a given number of chunks; `enough` ends the search."""
     most_loss, refine = 0.01, True
-    while most_loss < WORST_WIDENED and on_grid(flows[0], chunks) and not solving.out_of_time():
+    while (
+        most_loss < ChunkSearchParams.worst_loss
+        and on_grid(flows[0], chunks)
+        and not solving.out_of_time()
+    ):
         rounded = _round(flows, chunks, most_loss, solving, refine)
         if rounded is not None:
             return rounded
