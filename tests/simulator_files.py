@@ -9,7 +9,7 @@ import numpy as np
 
 from alltoall.ir.chunks import PerShard, shards_of
 from alltoall.ir.schedule import Schedule
-from alltoall.lowering.programs.simulators import Operation, Traffic
+from alltoall.lowering.programs.simulators import Traffic, TrafficOperation
 
 HEAD = re.compile(r"num_ranks (\d+)\n// alltoall name (.*)\n// alltoall shard (\d+)\n")
 RANK = re.compile(r"\nrank (\d+) \{\n((?:// alltoall to \d+ \d+\n)*)((?:l.*\n)*)\}\n")
@@ -38,15 +38,15 @@ def read_goal(text: str) -> Traffic:
     return Traffic(head[2], unit, _shard(ranks, unit, rows), operations)
 
 
-def _goal_operations(lines: list[str]) -> list[Operation]:
-    found: list[Operation] = []
+def _goal_operations(lines: list[str]) -> list[TrafficOperation]:
+    found: list[TrafficOperation] = []
     for line in lines:
         operation, edge = SEND.fullmatch(line), REQUIRES.fullmatch(line)
         if operation is not None:
             label, sent, received, peer, tag = operation.groups()
             assert int(label) == len(found) + 1
             size = int(sent or received)
-            found.append(Operation(sent is not None, int(peer), int(tag), size, [], []))
+            found.append(TrafficOperation(sent is not None, int(peer), int(tag), size, [], []))
         else:
             assert edge is not None, line
             later, other = int(edge[1]) - 1, int(edge[3]) - 1
@@ -88,14 +88,16 @@ def read_chakra(files: Mapping[str, bytes]) -> Traffic:
     return Traffic(name.decode(), unit, _shard(len(files), unit, rows), operations)
 
 
-def _chakra_operation(node: Fields, rank: int, number: int) -> Operation:
+def _chakra_operation(node: Fields, rank: int, number: int) -> TrafficOperation:
     assert node.get(1, [0]) == [number]
     sends = {5: True, 6: False}[node[3][0]]
     told = _attributes(node[10])
     ends = [told["comm_src"][7][0], told["comm_dst"][7][0]]
     assert ends.pop(0 if sends else 1) == rank
     before = [each for packed in node.get(5, []) for each in _numbers(packed)]
-    return Operation(sends, ends[0], told["comm_tag"][7][0], told["comm_size"][9][0], before, [])
+    return TrafficOperation(
+        sends, ends[0], told["comm_tag"][7][0], told["comm_size"][9][0], before, []
+    )
 
 
 def _attributes(attributes: list[bytes]) -> dict[str, Fields]:

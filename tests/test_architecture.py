@@ -71,12 +71,12 @@ OWNERS = {
     "torch": "runtime/torch.py",
     "z3": "schedules/sccl.py",
     "distributed": "flows/workers.py",
-    "pandas": "ir/files/frames.py",
+    "pandas": "ir/files/artefacts.py",
     "matplotlib": "figures/drawing.py",
 }
 """Solvers and optional dependencies, each imported in exactly one file."""
 
-DOOR, BEHIND = PACKAGE / "ir/noun.py", {"artefacts", "drawing", "frames"}
+DOOR, BEHIND = PACKAGE / "ir/noun.py", {"artefacts", "drawing"}
 """Where nouns reach their files, and which: imported when a noun is saved, drawn or tabulated."""
 
 HEAVY = ("numba", "scipy", "networkx", "igraph", "highspy")

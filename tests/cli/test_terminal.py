@@ -10,7 +10,7 @@ from collections.abc import Mapping
 import pytest
 
 from alltoall.cli.tables import columns
-from alltoall.ir.words import News
+from alltoall.ir.words import ProgressMessage
 
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
@@ -90,12 +90,12 @@ def test_names_do_not_reach_a_terminal_as_commands() -> None:
 
 def test_news() -> None:
     """They are texts, know how far the work is, and take a digit of the gap as a step."""
-    half = News.of_count("half", 2, 4)
+    half = ProgressMessage.of_count("half", 2, 4)
     assert (half, half.share, half.gap) == ("half", 0.5, None)
-    assert News.of_gap("", 1e-2, 1e-4).share == pytest.approx(0.5)
-    assert News.of_gap("", 3.0, 1e-4).share == 0
-    assert News.of_gap("", 0.0, 1e-4).share == 1
-    assert News.of_count("none", 0, 0).share == 1
+    assert ProgressMessage.of_gap("", 1e-2, 1e-4).share == pytest.approx(0.5)
+    assert ProgressMessage.of_gap("", 3.0, 1e-4).share == 0
+    assert ProgressMessage.of_gap("", 0.0, 1e-4).share == 1
+    assert ProgressMessage.of_count("none", 0, 0).share == 1
 
 
 def test_columns() -> None:

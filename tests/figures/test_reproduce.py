@@ -18,7 +18,7 @@ from alltoall.figures.picture import Panel, Picture, Series
 from alltoall.figures.results import write_results
 from alltoall.figures.run import measure_figure
 from alltoall.figures.table import header, read_rows
-from alltoall.ir.words import News
+from alltoall.ir.words import ProgressMessage
 from command_line import Run
 
 
@@ -93,7 +93,7 @@ def test_how_much_is_left_is_told(tmp_path: Path) -> None:
     alltoall.reproduce(
         "layers", size="sample", output=tmp_path, testbed=False, progress=told.append
     )
-    shares = [each.share or 0.0 for each in told if isinstance(each, News)]
+    shares = [each.share or 0.0 for each in told if isinstance(each, ProgressMessage)]
     assert len(shares) > 1
     assert shares[0] == 0.0
     assert shares == sorted(shares)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from alltoall.ir.files.drawing import draw_svg
-from alltoall.ir.files.drawing_style import ramp
+from alltoall.ir.files.drawing_marks import ramp
 from alltoall.ir.topology import Topology
 from alltoall.topologies.operators import with_host_bandwidth
 from alltoall.topologies.spec import build

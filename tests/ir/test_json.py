@@ -13,9 +13,9 @@ from alltoall.errors import DemandError, FormatError, InputError, UsageError, Ve
 from alltoall.flows import solve
 from alltoall.ir.files.json.demand import DEMAND_FORMAT, demand_from_json
 from alltoall.ir.files.json.flow import FLOW_FORMAT, flow_from_json, flow_to_json
+from alltoall.ir.files.json.problem import TOPOLOGY_FORMAT, topology_from_json, topology_to_json
 from alltoall.ir.files.json.routes import ROUTES_FORMAT
 from alltoall.ir.files.json.schedule import SCHEDULE_FORMAT
-from alltoall.ir.files.json.topology import TOPOLOGY_FORMAT, topology_from_json, topology_to_json
 from alltoall.ir.files.json.values import parse_json
 from alltoall.ir.files.text import read_text, write_text
 from alltoall.ir.problem import Problem

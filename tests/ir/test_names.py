@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from alltoall.errors import FormatError, TopologyError, UsageError
 from alltoall.flows import solve
 from alltoall.ir.files.artefacts import file_bytes, read_artefact
-from alltoall.ir.files.json.topology import topology_from_json, topology_to_json
+from alltoall.ir.files.json.problem import topology_from_json, topology_to_json
 from alltoall.ir.names import MAX_NAME, MAX_STEM, FileStems, distinct_names, file_stem
 from alltoall.ir.problem import Problem
 from alltoall.ir.topology import Topology

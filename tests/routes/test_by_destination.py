@@ -12,7 +12,7 @@ from alltoall.errors import VerificationError
 from alltoall.ir.demand import Demand
 from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes
-from alltoall.ir.words import News
+from alltoall.ir.words import ProgressMessage
 from alltoall.lowering import TARGETS
 from alltoall.lowering.options import Options
 from alltoall.routes.baselines.sssp import route_sssp
@@ -102,7 +102,7 @@ def test_the_gap_is_told_on_the_way() -> None:
     found = route(
         "genkautz:n=20,d=3", method="single", destination_based=True, progress=told.append
     )
-    gaps = [each.gap for each in told if isinstance(each, News) and each.gap is not None]
+    gaps = [each.gap for each in told if isinstance(each, ProgressMessage) and each.gap is not None]
     assert gaps
     assert gaps == sorted(gaps, reverse=True)
     assert gaps[-1] == pytest.approx(found.gap)

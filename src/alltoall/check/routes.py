@@ -100,7 +100,7 @@ def _largest_run(ordered: Ints) -> int:
 
 
 @dataclass(frozen=True)
-class _Block:
+class _RouteBlock:
     """Some consecutive routes: `route`, counted from `first`, is that of each of their links."""
 
     first: int
@@ -118,13 +118,13 @@ class _Block:
         return np.asarray(self.route[1:] == self.route[:-1])
 
 
-def _blocks(routes: Routes) -> Iterator[_Block]:
+def _blocks(routes: Routes) -> Iterator[_RouteBlock]:
     """Cut the routes into blocks of links."""
     hops = np.diff(routes.start)
     for run in _runs(hops):
         link = routes.link[int(routes.start[run.start]) : int(routes.start[run.stop])]
         route = np.repeat(np.arange(run.stop - run.start), hops[run])
-        yield _Block(run.start, run.stop, link, route)
+        yield _RouteBlock(run.start, run.stop, link, route)
 
 
 def _load(routes: Routes) -> Floats:
@@ -155,7 +155,7 @@ def _check_paths(routes: Routes) -> Iterator[str]:
         yield f"{count} routes: the first, {_name(routes, int(parts[0][0]))}, {words}"
 
 
-def _faults(routes: Routes, block: _Block) -> Iterator[tuple[str, Ints]]:
+def _faults(routes: Routes, block: _RouteBlock) -> Iterator[tuple[str, Ints]]:
     """Yield each way in which a route can fail to be a path, and the routes of a block that do."""
     topology, these = routes.problem.topology, slice(block.first, block.last)
     tail, head = topology.tail[block.link], topology.head[block.link]
@@ -170,7 +170,7 @@ def _faults(routes: Routes, block: _Block) -> Iterator[tuple[str, Ints]]:
     yield "visits a node twice", _revisits(block, head, tail[first], topology.nodes)
 
 
-def _revisits(block: _Block, head: Ints, begin: Ints, nodes: int) -> Ints:
+def _revisits(block: _RouteBlock, head: Ints, begin: Ints, nodes: int) -> Ints:
     """Return the routes that visit a node more than once, their first node included."""
     keys = np.concatenate((block.route * nodes + head, np.arange(block.count) * nodes + begin))
     keys.sort()
@@ -254,7 +254,7 @@ def _check_channels(routes: Routes, layer: Ints) -> Iterator[str]:
         )
 
 
-def _channels(routes: Routes, block: _Block, layer: Ints, names: Ints) -> Ints:
+def _channels(routes: Routes, block: _RouteBlock, layer: Ints, names: Ints) -> Ints:
     """Return a number for the link and the layer of each hop of a block."""
     mine = layer[int(routes.start[block.first]) : int(routes.start[block.last])]
     return np.searchsorted(names, mine) * routes.problem.topology.links + block.link

@@ -160,7 +160,7 @@ class _Found:
 
 
 @dataclass(frozen=True, eq=False)
-class _Moves:
+class _ChunkMoves:
     """The sends of some chunks in order of their steps; `chunk` is counted from `first`."""
 
     schedule: Schedule
@@ -223,7 +223,7 @@ class _Moves:
         return np.where(keys[place] == wanted, steps[place], self.schedule.steps)
 
 
-def _blocks(chunks: _Chunks, number: Ints) -> Iterator[_Moves]:
+def _blocks(chunks: _Chunks, number: Ints) -> Iterator[_ChunkMoves]:
     """Cut the chunks into blocks of about `BLOCK` sends; `number` is the chunk of each send."""
     order = np.argsort(number, kind="stable")
     number = number[order]
@@ -233,13 +233,13 @@ def _blocks(chunks: _Chunks, number: Ints) -> Iterator[_Moves]:
         last = max(last, first + 1)
         end = int(np.searchsorted(number, last))
         start, goal = chunks.ends(np.arange(first, last))
-        yield _Moves(
+        yield _ChunkMoves(
             chunks.schedule, first, start, goal, order[begin:end], number[begin:end] - first
         )
         first, begin = last, end
 
 
-def _unsent(moves: _Moves) -> Ints:
+def _unsent(moves: _ChunkMoves) -> Ints:
     """Find sends of what is not there: stored since an earlier step, or just passing a switch."""
     held = moves.held_since(moves.chunk, moves.tail) < moves.step
     fine = moves.stores[moves.tail] & held
@@ -255,18 +255,18 @@ def _unsent(moves: _Moves) -> Ints:
         fine[more] = True
 
 
-def _undelivered(moves: _Moves) -> Ints:
+def _undelivered(moves: _ChunkMoves) -> Ints:
     every = np.arange(moves.chunks)
     return np.flatnonzero(moves.held_since(every, moves.end) == moves.schedule.steps)
 
 
-def _places(moves: _Moves, node: Ints) -> Ints:
+def _places(moves: _ChunkMoves, node: Ints) -> Ints:
     """Return a number for where each chunk is at a node: a terminal, or a switch in a step."""
     row = np.where(moves.stores[node], moves.chunk, moves.chunks + moves.moment)
     return np.asarray(row * moves.nodes + node)
 
 
-def _returning(moves: _Moves) -> Ints:
+def _returning(moves: _ChunkMoves) -> Ints:
     """Return the sends to a source, or to a place that the chunk has entered before."""
     again = moves.head == moves.start[moves.chunk]
     first = np.unique(_places(moves, moves.head), return_index=True)[1]
@@ -274,12 +274,12 @@ def _returning(moves: _Moves) -> Ints:
     return np.flatnonzero(again)
 
 
-def _leaving(moves: _Moves) -> Ints:
+def _leaving(moves: _ChunkMoves) -> Ints:
     """Return the sends from a destination."""
     return np.flatnonzero(moves.tail == moves.end[moves.chunk])
 
 
-def _stranding(moves: _Moves) -> Ints:
+def _stranding(moves: _ChunkMoves) -> Ints:
     """Return the sends to a place, other than the destination, that the chunk never leaves."""
     entered, left = _places(moves, moves.head), np.sort(_places(moves, moves.tail))
     # Far faster than `np.isin`, as sends are in the order of their chunks.

@@ -15,7 +15,7 @@ from alltoall.cli.progress import progress
 from alltoall.cli.signals import searching
 from alltoall.errors import UsageError
 from alltoall.ir.demand import Demand
-from alltoall.ir.files.demands import group_of, read_groups
+from alltoall.ir.files.node_tables import group_of, read_groups
 from alltoall.ir.problem import Problem
 from alltoall.ir.quantities import parse_seconds
 from alltoall.ir.topology import Topology

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from alltoall.cli.show import printable, warn
-from alltoall.ir.words import News
+from alltoall.ir.words import ProgressMessage
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -58,6 +58,6 @@ def _show(bar: "Progress", task: "TaskID", message: str) -> None:
     """Show a message, and the share that is done; where that is not known the bar only moves."""
     from rich.markup import escape  # noqa: PLC0415
 
-    share = message.share if isinstance(message, News) else None
+    share = message.share if isinstance(message, ProgressMessage) else None
     bar.tasks[task].total = None if share is None else 1.0
     bar.update(task, description=escape(printable(str(message))), completed=share or 0.0)

@@ -23,7 +23,7 @@ from alltoall.ir.names import FileStems
 from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes
 from alltoall.ir.schedule import Schedule
-from alltoall.ir.words import News
+from alltoall.ir.words import ProgressMessage
 from alltoall.lp.settings import never, silent
 from alltoall.routes.layers.keep import layers_after
 from alltoall.routes.renew import count_moved, renew_routes
@@ -166,7 +166,7 @@ def _rows(
     """Yield a row for each failure, until time is up; leave its answer in the folder."""
     routes = routes_of(healthy) if isinstance(healthy, Schedule) else healthy
     for done, failure in enumerate(each):
-        settings.report(News.of_count(f"failures: {done} of {count}", done, count))
+        settings.report(ProgressMessage.of_count(f"failures: {done} of {count}", done, count))
         row = FailureRow(failure.name, _lost(routes, failure))
         try:
             now, moved = _reroute(failure.left_of(healthy.problem), healthy, settings)

@@ -27,7 +27,7 @@ from alltoall.flows.bounds import cable_bound, regular_bound
 from alltoall.ir.demand import Demand
 from alltoall.ir.problem import Problem
 from alltoall.ir.topology import Topology
-from alltoall.ir.words import News
+from alltoall.ir.words import ProgressMessage
 from alltoall.lp.settings import never
 from alltoall.settings import DesignSettings, SolveSettings
 
@@ -146,7 +146,7 @@ def _families(wanted: Wanted, settings: SolveSettings) -> Iterator[Candidate]:
         if not sure and settings.sharing(1 - DesignParams.search_share).out_of_time():
             return
         text = f"{spec} ({number} of {len(specs)} families)"
-        settings.report(News.of_count(text, number, len(specs)))
+        settings.report(ProgressMessage.of_count(text, number, len(specs)))
         topology = build_without_unit(spec)
         if wanted.wiring.directed or topology.bidirectional:
             share = settings.sharing((1 - DesignParams.search_share) / len(specs))

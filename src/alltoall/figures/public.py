@@ -15,7 +15,7 @@ from alltoall.figures.results import write_results
 from alltoall.figures.run import Measured, Reproduced, measure_figure, tell_figure
 from alltoall.flows.workers import Local, require_cluster, run_all, until_late
 from alltoall.ir.program import Program
-from alltoall.ir.words import News, counted
+from alltoall.ir.words import ProgressMessage, counted
 from alltoall.loading import load
 from alltoall.lp.settings import never, silent
 from alltoall.settings import SolveSettings
@@ -123,7 +123,7 @@ def _measured(
         text = f"{figure.name}: {words}"
         if not figure.alone:  # Else later points depend on this one, and nobody knows how many.
             left = counted(len(points) - index, "point")
-            text = News.of_count(f"{text} ({left} left)", index, len(points))
+            text = ProgressMessage.of_count(f"{text} ({left} left)", index, len(points))
         progress(text)
         yield figure.measure(point, asked)
         progress(f"{figure.name}: {words} took {time.monotonic() - begun:.1f} s")

@@ -15,7 +15,7 @@ from alltoall.flows.program import FlowProgram, program_bound
 from alltoall.ir.arrays import Floats, Ints
 from alltoall.ir.files.text import replacing
 from alltoall.ir.flow import Status
-from alltoall.ir.words import News
+from alltoall.ir.words import ProgressMessage
 from alltoall.settings import SolveSettings, now
 
 FORMAT = "alltoall.checkpoint/1"
@@ -196,7 +196,7 @@ class BestSoFar(ABC):
 
     def _report(self) -> None:
         text = f"{self.steps} {self.turns}: certified gap {self.gap:.2e}"
-        self.settings.report(News.of_gap(text, self.gap, self.settings.gap))
+        self.settings.report(ProgressMessage.of_gap(text, self.gap, self.settings.gap))
 
     def _go_on(self) -> None:
         """Go on where the last checkpoint is, if all ranks find one."""

@@ -19,7 +19,7 @@ from importlib import import_module
 from typing import Any, Generic, TypeVar
 
 from alltoall.errors import MissingComponentError, how_to_install
-from alltoall.ir.words import News
+from alltoall.ir.words import ProgressMessage
 from alltoall.settings import SolveSettings
 
 Item = TypeVar("Item")
@@ -78,7 +78,7 @@ def run_all(
         closing(_in_order(function, items, engine, settings)) as results,
     ):
         for done, result in enumerate(results, start=1):
-            settings.report(News.of_count(f"{what}: {done} of {count}", done, count))
+            settings.report(ProgressMessage.of_count(f"{what}: {done} of {count}", done, count))
             yield result
 
 

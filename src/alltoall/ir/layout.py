@@ -58,7 +58,7 @@ WITHIN_LEVEL = 0.25
 """Share of the links that may join nodes of one level."""
 
 
-class Group(NamedTuple):
+class DrawnGroup(NamedTuple):
     """Nodes that belong together: their label, who they are, and the circle around them."""
 
     label: str
@@ -83,7 +83,7 @@ class Layout:
     host: Ints
     wraps: Ints
     towards: Floats = field(default_factory=lambda: np.zeros((0, 2)))
-    groups: tuple[Group, ...] = ()
+    groups: tuple[DrawnGroup, ...] = ()
 
     @property
     def size(self) -> tuple[float, float]:
@@ -178,7 +178,9 @@ def _scaled(found: Layout) -> Layout:
     )
 
 
-def _made(topology: Topology, kind: str, place: Floats, groups: tuple[Group, ...] = ()) -> Layout:
+def _made(
+    topology: Topology, kind: str, place: Floats, groups: tuple[DrawnGroup, ...] = ()
+) -> Layout:
     wraps = np.full(topology.links, -1, dtype=np.int64)
     everyone = np.arange(topology.nodes, dtype=np.int64)
     return Layout(kind, np.asarray(place, dtype=np.float64), everyone, wraps, groups=groups)
@@ -337,7 +339,7 @@ def _in_groups(topology: Topology, group: Ints, labels: list[str] | None = None)
         place[ring] = centre + circle(len(ring), angle)
         place[middle] = centre + circle(len(middle), angle)
         label = labels[each] if labels is not None else f"group {each}"
-        groups.append(Group(label, own, (float(centre[0]), float(centre[1])), radius))
+        groups.append(DrawnGroup(label, own, (float(centre[0]), float(centre[1])), radius))
     return _made(topology, "groups", place, tuple(groups))
 
 

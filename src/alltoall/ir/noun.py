@@ -110,7 +110,7 @@ class Noun(Words):
 
     def to_frame(self) -> Any:
         """Return the rows of this noun as a pandas DataFrame; pandas must be installed."""
-        return _file_form("frames").frame_of(self._columns())
+        return _file_form("artefacts").frame_of(self._columns())
 
     def _title(self) -> str:
         """Return what this noun is called or is about."""

@@ -73,7 +73,7 @@ def listed(items: Iterable[object]) -> str:
     return ", ".join(map(str, found[:SHOWN])) + more
 
 
-class News(str):
+class ProgressMessage(str):
     """A message, with the share of the work that is done and the certified gap, if known."""
 
     __slots__ = ("gap", "share")

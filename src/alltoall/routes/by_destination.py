@@ -18,7 +18,7 @@ from alltoall.ir.arrays import Floats, Ints, inner_index, starts_of
 from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes
 from alltoall.ir.topology import Topology
-from alltoall.ir.words import News
+from alltoall.ir.words import ProgressMessage
 from alltoall.paths.shortest import Adjacency
 from alltoall.placing.place import LAST_STEEPNESS, PlacementParams
 from alltoall.routes.baselines.sssp import sssp_tables
@@ -86,7 +86,9 @@ class Spreading:
                 self.best, self.least = self.tables.link.copy(), self.time
             gap = self.least / goal - 1
             solve.report(
-                News.of_gap(f"tables by destination: {gap:.2%} above the bound", gap, solve.gap)
+                ProgressMessage.of_gap(
+                    f"tables by destination: {gap:.2%} above the bound", gap, solve.gap
+                )
             )
 
     def _steepnesses(self, goal: float) -> Floats:

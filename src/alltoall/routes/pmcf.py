@@ -42,7 +42,7 @@ from alltoall.ir.demand import Demand
 from alltoall.ir.paths import Paths
 from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes
-from alltoall.ir.words import News
+from alltoall.ir.words import ProgressMessage
 from alltoall.lp.program import LinearProgram, LPResult
 from alltoall.lp.solve import solve_program
 from alltoall.paths.candidates import candidate_paths
@@ -159,7 +159,7 @@ def _generate_columns(
         routes = routes_from_weights(problem, paths, weight, certificate, "pmcf")
         gap = _time(routes, translations) / certificate.bound - 1
         text = f"columns: round {done}, {paths.count} paths, certified gap {gap:.2e}"
-        settings.solve.report(News.of_gap(text, gap, settings.solve.gap))
+        settings.solve.report(ProgressMessage.of_gap(text, gap, settings.solve.gap))
         if gap <= settings.solve.gap or settings.solve.out_of_time():
             break
         joined = Paths.join([paths, priced_paths(problem, price)])

@@ -18,7 +18,7 @@ from scipy.optimize import linear_sum_assignment
 
 from alltoall.errors import UsageError
 from alltoall.ir.arrays import Floats
-from alltoall.ir.files.demands import read_demand
+from alltoall.ir.files.node_tables import read_demand
 from alltoall.ir.problem import Problem
 
 HOSE, SKEW = "hose", "skew"

@@ -15,7 +15,7 @@ from alltoall.check.program.messages import check_messages
 from alltoall.errors import FormatError, UsageError, VerificationError
 from alltoall.ir.files.artefacts import read_as
 from alltoall.ir.files.messages import messages_text
-from alltoall.ir.files.node_values import read_node_values
+from alltoall.ir.files.node_tables import read_node_values
 from alltoall.ir.files.text import write_text
 from alltoall.ir.messages import Messages
 from alltoall.ir.schedule import Schedule

@@ -20,7 +20,7 @@ from alltoall.ir.arrays import Floats, Ints, inner_index, starts_of
 from alltoall.ir.fabric import Fabric
 from alltoall.ir.paths import Paths
 from alltoall.ir.routes import Routes
-from alltoall.ir.words import News
+from alltoall.ir.words import ProgressMessage
 
 Report: TypeAlias = Callable[[str], None]
 """What takes a line of progress."""
@@ -95,7 +95,7 @@ def arrivals(
         sending.advance(max(1, int(ENTRIES_AT_ONCE * count / max(1, alive * len(paths[1])))))
         done = count - sending.alive
         text = f"{done:,} of {count:,} flows are done after {sending.now:.3g} s"
-        report(News.of_count(text, done, count))
+        report(ProgressMessage.of_count(text, done, count))
     latency = np.add.reduceat(fabric.latency[flows.paths.link], flows.paths.start[:-1])
     return np.asarray(sending.ends + latency)
 

@@ -15,7 +15,7 @@ from alltoall.flows.public import find_flow
 from alltoall.ir.arrays import Floats, frozen
 from alltoall.ir.demand import Demand
 from alltoall.ir.fabric import Fabric, Rate, link_rate
-from alltoall.ir.files.node_values import read_node_values
+from alltoall.ir.files.node_tables import read_node_values
 from alltoall.ir.messages import Messages
 from alltoall.ir.problem import Problem
 from alltoall.ir.quantities import bytes_per_second, parse_seconds

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from alltoall.errors import InputError, MissingComponentError, UsageError
-from alltoall.ir.files.json.topology import topology_from_json, topology_to_json
+from alltoall.ir.files.json.problem import topology_from_json, topology_to_json
 from alltoall.ir.files.json.values import read_json, write_json
 from alltoall.ir.topology import Topology
 from alltoall.testbed.plan import IDENTITY, Device, Plan, bucket, merged

@@ -11,8 +11,8 @@ import numpy as np
 from alltoall.errors import DemandError, InputError, UsageError
 from alltoall.ir.arrays import frozen
 from alltoall.ir.demand import Demand
-from alltoall.ir.files.demands import group_of, read_demand, read_groups
 from alltoall.ir.files.json.demand import demand_from_matrix
+from alltoall.ir.files.node_tables import group_of, read_demand, read_groups
 from alltoall.ir.flow import Flow
 from alltoall.ir.jobs import Job, joint_demand
 from alltoall.ir.problem import Problem

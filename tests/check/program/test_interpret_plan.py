@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from alltoall.check.program import races as shadow
+from alltoall.check.program import memory as shadow
 from alltoall.check.program.alltoall import AllToAllReport, check_all_to_all, numbered_inputs
 from alltoall.check.program.interpret_plan import check_plan, interpret_plan
 from alltoall.check.program.memory import MAX_NAMED

@@ -3,8 +3,16 @@
 import numpy as np
 import pytest
 
-from alltoall.check.program.memory import MAX_NAMED, Memory
-from alltoall.check.program.races import MAX_THREADS, Access, Clash, Clock, Shadow, check_threads
+from alltoall.check.program.memory import (
+    MAX_NAMED,
+    MAX_THREADS,
+    Access,
+    Clash,
+    Clock,
+    Memory,
+    Shadow,
+    check_threads,
+)
 from alltoall.check.program.threads import Runner, learn
 from alltoall.errors import InputError
 from alltoall.ir.program import Buffer, Place

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from alltoall.check.program.memory import MAX_NAMED, Bytes, Memory
-from alltoall.check.program.races import Access, Clock, check_threads
-from alltoall.check.program.threads import Message, Queue, Runner, awaited, learn, runners, wait
+from alltoall.check.program.memory import MAX_NAMED, Access, Bytes, Clock, Memory, check_threads
+from alltoall.check.program.threads import FifoQueue, Message, Runner, awaited, learn, runners, wait
 from alltoall.errors import InputError
 from alltoall.ir.arrays import Ints
 from alltoall.ir.program import EFFECTS, Buffer, Instruction, Place, Program, Step, spot
@@ -73,7 +72,7 @@ class _Machine:
     def __init__(self, program: Program, inputs: Sequence[Bytes], slots: int) -> None:
         self.program, self.slots = program, slots
         self.loads: Counter[tuple[int, int, int]] = Counter()
-        self._queues: dict[Fifo, Queue] = {}
+        self._queues: dict[Fifo, FifoQueue] = {}
         self._runners = list(runners(program))
         self._first = np.cumsum([0, *(len(code.threads) for code in program.ranks)]).tolist()
         self._awaited = awaited(program)
@@ -157,8 +156,8 @@ class _Machine:
         runner: Runner,
         instruction: Instruction,
         chunks: int,
-        inward: Queue | None,
-        outward: Queue | None,
+        inward: FifoQueue | None,
+        outward: FifoQueue | None,
     ) -> None:
         if inward is not None:
             data = self._pop(runner, inward, chunks)
@@ -174,7 +173,7 @@ class _Machine:
         if outward is not None:
             self._push(runner, outward, data, last=runner.moved == instruction.count)
 
-    def _pop(self, runner: Runner, queue: Queue, chunks: int) -> Bytes:
+    def _pop(self, runner: Runner, queue: FifoQueue, chunks: int) -> Bytes:
         message = queue.messages[0]
         queue.chunks -= chunks
         data, message.data = message.data[:chunks], message.data[chunks:]
@@ -187,17 +186,17 @@ class _Machine:
         runner.depth = max(runner.depth, message.depth + 1)
         return data
 
-    def _push(self, runner: Runner, queue: Queue, data: Bytes, last: bool) -> None:
+    def _push(self, runner: Runner, queue: FifoQueue, data: Bytes, last: bool) -> None:
         message = Message(data, runner.number, runner.at, last, runner.clock, runner.depth)
         queue.messages.append(message)
         queue.chunks += len(data)
         if runner.thread.send_to is not None:
             self.loads[runner.depth, runner.rank, runner.thread.send_to] += len(data)
 
-    def _queue(self, runner: Runner, inward: bool) -> Queue:
+    def _queue(self, runner: Runner, inward: bool) -> FifoQueue:
         thread = runner.thread
         ends = (thread.receive_from, runner.rank) if inward else (runner.rank, thread.send_to)
-        return self._queues.setdefault((*ends, thread.channel), Queue())
+        return self._queues.setdefault((*ends, thread.channel), FifoQueue())
 
     def violations(self) -> Iterator[str]:
         """Say what went wrong, in words."""

@@ -12,8 +12,7 @@ import numpy as np
 
 from alltoall.check.program.alltoall import AllToAllReport, numbered_inputs, report
 from alltoall.check.program.interpret import Execution
-from alltoall.check.program.memory import MAX_NAMED, Bytes, Memory
-from alltoall.check.program.races import Access, Clock, check_threads
+from alltoall.check.program.memory import MAX_NAMED, Access, Bytes, Clock, Memory, check_threads
 from alltoall.ir.execution_plan import End, ExecutionPlan, Operation, PlanOp, joined_channels
 from alltoall.ir.program import Buffer, Place, spot
 
@@ -32,7 +31,7 @@ def interpret_plan(plan: ExecutionPlan, inputs: Sequence[Bytes]) -> Execution:
 
 
 @dataclass
-class _Block:
+class _PlanBlock:
     """A thread block under way; `pending` is what it was told and its threads do not know yet."""
 
     number: int
@@ -62,7 +61,7 @@ class _Inbox:
     """Signals that have come over a channel, and the blocks that wait for one."""
 
     signals: deque[tuple[Clock, int]] = field(default_factory=deque)
-    waiting: list[_Block] = field(default_factory=list)
+    waiting: list[_PlanBlock] = field(default_factory=list)
 
 
 class _PlanMachine:
@@ -78,7 +77,7 @@ class _PlanMachine:
             for rank, own in enumerate(plan.ranks)
             for channel in range(len(own.channels))
         }
-        self._meeting: dict[tuple[int, int], list[_Block]] = {}
+        self._meeting: dict[tuple[int, int], list[_PlanBlock]] = {}
         self._unpaired: list[str] = []
         sizes = [[own.size(buffer) for buffer in Buffer] for own in plan.ranks]
         self.memory = Memory(sizes, inputs, self._spot)
@@ -115,11 +114,11 @@ class _PlanMachine:
                 end = Access(blocks[-1].number, blocks[-1].at + 1)
                 self.memory.read(rank, Place(Buffer.OUTPUT, 0), own.output, end, clock)
 
-    def _step(self, block: _Block) -> bool:
+    def _step(self, block: _PlanBlock) -> bool:
         operation = block.operations[block.at]
         return self._handlers[operation.op](block, operation)
 
-    def _copy(self, block: _Block, operation: Operation) -> bool:
+    def _copy(self, block: _PlanBlock, operation: Operation) -> bool:
         access = Access(block.number, block.at + 1)
         for copy in operation.copies:
             data = self.memory.read(block.rank, copy.source, copy.chunks, access, block.clock)
@@ -128,7 +127,7 @@ class _PlanMachine:
                 self.loads[block.depth, block.rank, copy.rank] += copy.chunks
         return True
 
-    def _signal(self, block: _Block, operation: Operation) -> bool:
+    def _signal(self, block: _PlanBlock, operation: Operation) -> bool:
         told = np.zeros_like(block.clock) if operation.relaxed else block.clock.copy()
         if operation.ordered:
             told[block.number] = block.at
@@ -145,7 +144,7 @@ class _PlanMachine:
             inbox.waiting.clear()
         return True
 
-    def _wait(self, block: _Block, operation: Operation) -> bool:
+    def _wait(self, block: _PlanBlock, operation: Operation) -> bool:
         inboxes = [self._inbox[block.rank, channel] for channel in operation.channels]
         for channel, inbox in zip(operation.channels, inboxes, strict=True):
             if not inbox.signals:
@@ -159,7 +158,7 @@ class _PlanMachine:
             block.depth = max(block.depth, depth + 1)
         return True
 
-    def _barrier(self, block: _Block, operation: Operation) -> bool:
+    def _barrier(self, block: _PlanBlock, operation: Operation) -> bool:
         if block.arrived:
             block.arrived = False
             return True
@@ -180,7 +179,7 @@ class _PlanMachine:
         block.arrived = False
         return True
 
-    def _nop(self, block: _Block, _: Operation) -> bool:
+    def _nop(self, block: _PlanBlock, _: Operation) -> bool:
         block.settle()
         return True
 
@@ -208,12 +207,12 @@ class _PlanMachine:
         return spot(block.rank, block.index, access.tick - 1)
 
 
-def _blocks(plan: ExecutionPlan) -> Iterator[_Block]:
+def _blocks(plan: ExecutionPlan) -> Iterator[_PlanBlock]:
     blocks = sum(len(own.blocks) for own in plan.ranks)
     nothing: Clock = np.zeros(blocks, dtype=np.int32)  # replaced, never written to
     nothing.setflags(write=False)
     number = 0
     for rank, own in enumerate(plan.ranks):
         for index, operations in enumerate(own.blocks):
-            yield _Block(number, rank, index, operations, nothing, nothing)
+            yield _PlanBlock(number, rank, index, operations, nothing, nothing)
             number += 1

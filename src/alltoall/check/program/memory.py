@@ -1,13 +1,109 @@
-"""The buffers of all ranks, with real bytes, and a watch over who touches them."""
+"""The buffers of all ranks, with real bytes, and a watch for races and reads of nothing.
+
+Order is told by vector clocks. A thread counts its instructions from 1; its clock says for every
+thread up to which count it knows that thread's work to be done. Two accesses to one chunk, of which
+one writes, race unless the later one's clock knows the earlier one. This follows the FastTrack
+scheme: the last write and usually the last read of a chunk are enough.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from alltoall.check.program.races import Access, Clash, Clock, Shadow
+from alltoall.errors import InputError
 from alltoall.ir.program import Buffer, Place
+
+MAX_THREADS = 11_585
+"""Every thread has a clock with an entry for every thread: 512 MiB for all of them."""
+
+Clock: TypeAlias = NDArray[np.int32]
+Mask: TypeAlias = NDArray[np.bool_]
+
+
+def check_threads(threads: int) -> None:
+    """Refuse more threads than there is memory for their clocks."""
+    if threads > MAX_THREADS:
+        raise InputError(
+            f"{threads:,} thread blocks in all ranks; the interpreter takes up to {MAX_THREADS:,}, "
+            "use fewer channels"
+        )
+
+
+@dataclass(frozen=True)
+class Access:
+    """An instruction by its thread's number and its own count in it."""
+
+    thread: int
+    tick: int
+
+
+@dataclass(frozen=True)
+class Clash:
+    """A chunk that `access` touched without being ordered after `other`; None: nothing is there."""
+
+    offset: int
+    access: Access
+    other: Access | None
+    writes: bool
+
+
+class Shadow:
+    """The accesses to the chunks of one buffer."""
+
+    def __init__(self, chunks: int, filled: bool) -> None:
+        self._filled = np.full(chunks, filled)
+        self._writer = np.zeros((2, chunks), dtype=np.int32)
+        self._reader = np.zeros((2, chunks), dtype=np.int32)
+        self._more_readers: dict[int, list[Access]] = {}
+
+    def read(self, begin: int, end: int, access: Access, clock: Clock) -> list[Clash]:
+        """Record that `access` reads these chunks; return what is wrong with that."""
+        clashes = [
+            Clash(begin + int(offset), access, None, writes=False)
+            for offset in np.flatnonzero(~self._filled[begin:end])
+        ]
+        clashes += _unordered(self._writer[:, begin:end], begin, access, clock, writes=False)
+        for clash in _unordered(self._reader[:, begin:end], begin, access, clock, writes=False):
+            if clash.other is not None:
+                self._more_readers.setdefault(clash.offset, []).append(clash.other)
+        self._reader[:, begin:end] = [[access.thread], [access.tick]]
+        return clashes
+
+    def write(self, begin: int, end: int, access: Access, clock: Clock) -> list[Clash]:
+        """Record that `access` writes these chunks; return what is wrong with that."""
+        clashes = _unordered(self._writer[:, begin:end], begin, access, clock, writes=True)
+        clashes += _unordered(self._reader[:, begin:end], begin, access, clock, writes=True)
+        if self._more_readers:
+            clashes += self._unordered_readers(begin, end, access, clock)
+        self._writer[:, begin:end] = [[access.thread], [access.tick]]
+        self._reader[:, begin:end] = 0
+        self._filled[begin:end] = True
+        return clashes
+
+    def _unordered_readers(self, begin: int, end: int, access: Access, clock: Clock) -> list[Clash]:
+        return [
+            Clash(offset, access, other, writes=True)
+            for offset in range(begin, end)
+            for other in self._more_readers.pop(offset, [])
+            if clock[other.thread] < other.tick
+        ]
+
+
+def _unordered(
+    last: NDArray[np.int32], begin: int, access: Access, clock: Clock, writes: bool
+) -> list[Clash]:
+    """Return a clash for every chunk whose last access (thread and tick) is not in `clock`."""
+    unknown: Mask = clock[last[0]] < last[1]
+    if not unknown.any():
+        return []
+    return [
+        Clash(begin + int(at), access, Access(int(last[0, at]), int(last[1, at])), writes)
+        for at in np.flatnonzero(unknown)
+    ]
+
 
 MAX_NAMED = 20
 """How many violations of one kind are told in words."""

@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from alltoall.check.program.memory import Bytes
-from alltoall.check.program.races import Access, Clock
+from alltoall.check.program.memory import Access, Bytes, Clock
 from alltoall.ir.program import Program, Thread
 
 
@@ -24,7 +23,7 @@ class Message:
 
 
 @dataclass
-class Queue:
+class FifoQueue:
     """One FIFO: its messages, how many chunks they hold, and the two threads at its ends."""
 
     messages: deque[Message] = field(default_factory=deque)
@@ -96,7 +95,7 @@ def learn(runner: Runner, clock: Clock, other: Access) -> None:
     runner.clock = joined
 
 
-def wait(runner: Runner, queue: Queue, reason: str) -> bool:
+def wait(runner: Runner, queue: FifoQueue, reason: str) -> bool:
     """Make a thread wait for a FIFO to change; return that it is not done."""
     runner.waits_for = reason
     queue.waiting.append(runner)

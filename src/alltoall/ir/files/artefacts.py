@@ -4,27 +4,34 @@ Flows, routes and schedules are answers, and have both forms; all others are JSO
 whose file ranks read as well.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
-from alltoall.errors import FormatError, UsageError
+from alltoall.errors import FormatError, MissingComponentError, UsageError, how_to_install
 from alltoall.ir.answer import Certificate
 from alltoall.ir.demand import Demand
 from alltoall.ir.execution_plan import ExecutionPlan
 from alltoall.ir.fabric import Fabric
 from alltoall.ir.files.fields import short
 from alltoall.ir.files.json.demand import DEMAND_FORMAT, demand_to_json
-from alltoall.ir.files.json.fabric import FABRIC_FORMAT, fabric_from_json, fabric_to_json
 from alltoall.ir.files.json.flow import FLOW_FORMAT, flow_from_json, flow_to_json
 from alltoall.ir.files.json.problem import (
     CERTIFICATE_FORMAT,
+    FABRIC_FORMAT,
     PROBLEM_FORMAT,
+    PROVENANCE,
+    TOPOLOGY_FORMAT,
     certificate_from_json,
     certificate_to_json,
     demand_alone,
+    fabric_from_json,
+    fabric_to_json,
     problem_from_json,
     problem_to_json,
+    topology_from_json,
+    topology_to_json,
 )
 from alltoall.ir.files.json.program import (
     PLAN_FORMAT,
@@ -34,7 +41,6 @@ from alltoall.ir.files.json.program import (
     program_from_json,
     program_to_json,
 )
-from alltoall.ir.files.json.provenance import KEY
 from alltoall.ir.files.json.routes import ROUTES_FORMAT, routes_from_json, routes_to_json
 from alltoall.ir.files.json.schedule import (
     SCHEDULE_FORMAT,
@@ -43,7 +49,6 @@ from alltoall.ir.files.json.schedule import (
     schedule_from_json,
     schedule_to_json,
 )
-from alltoall.ir.files.json.topology import TOPOLOGY_FORMAT, topology_from_json, topology_to_json
 from alltoall.ir.files.json.values import format_of, json_text, parse_json
 from alltoall.ir.files.messages import messages_text
 from alltoall.ir.files.npz import artefact_from_bytes, artefact_to_bytes, is_archive
@@ -126,7 +131,7 @@ def file_bytes(path: Path | None, noun: Noun, provenance: bool = True) -> bytes:
     if isinstance(noun, Messages):
         return messages_text(noun).encode()
     known = noun.provenance if provenance and isinstance(noun, Artefact | Topology) else None
-    block = {} if known is None else {KEY: known.known()}
+    block = {} if known is None else {PROVENANCE: known.known()}
     return json_text(_TO_JSON[type(noun)](noun) | block).encode()
 
 
@@ -186,3 +191,14 @@ def artefact_from_json(value: object, where: str) -> Artefact:
             f"{where}: format is {short(found)}; expected one of {', '.join(_FROM_JSON)}"
         )
     return _FROM_JSON[found](value, where)
+
+
+def frame_of(columns: Mapping[str, Iterable[object]]) -> Any:
+    """Return columns of equal length as a DataFrame."""
+    try:
+        pandas = import_module("pandas")
+    except ImportError:
+        raise MissingComponentError(
+            f"to_frame() needs pandas, which is not installed; {how_to_install('frames')}"
+        ) from None
+    return pandas.DataFrame(dict(columns))

@@ -12,10 +12,10 @@ from typing import Any
 
 from alltoall.errors import FormatError, InputError, UsageError
 from alltoall.ir.demand import Demand
-from alltoall.ir.files.demands import group_of, read_demand
 from alltoall.ir.files.fields import Json, short, take_list, take_object, take_text
 from alltoall.ir.files.json.demand import demand_from_json
 from alltoall.ir.files.json.values import parse_json
+from alltoall.ir.files.node_tables import group_of, read_demand
 from alltoall.ir.files.text import read_text
 from alltoall.ir.jobs import MOST_JOBS, Job
 from alltoall.ir.quantities import parse_seconds

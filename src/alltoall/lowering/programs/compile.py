@@ -20,7 +20,7 @@ from alltoall.errors import UsageError
 from alltoall.ir.program import FIFO_SLOTS, Instruction, Op, Program, RankProgram
 from alltoall.ir.schedule import Schedule
 from alltoall.lowering.programs.dependencies import Stream, When, streams_of, threads_of, turns_of
-from alltoall.lowering.programs.moves import Moves, balanced, duplicated, merged, spread
+from alltoall.lowering.programs.moves import ChunkMoves, balanced, duplicated, merged, spread
 from alltoall.lowering.programs.transfers import place, transfers_of
 
 Chunk = tuple[int, int, int]
@@ -37,7 +37,7 @@ class Forwards:
     """When each move is received."""
 
 
-def forwards_of(moves: Moves) -> Forwards:
+def forwards_of(moves: ChunkMoves) -> Forwards:
     """Find the moves that take on exactly what one other move has brought."""
     columns = (moves.from_buffer, moves.from_offset, moves.to_buffer, moves.to_offset)
     rows = list(zip(*(column.tolist() for column in columns), strict=True))
@@ -246,7 +246,7 @@ def moves_of(
     most: int | None = None,
     parts: int = 1,
     reuse: bool = True,
-) -> Moves:
+) -> ChunkMoves:
     """Return what the ranks give each other.
 
     The schedule runs on `channels` parallel channels, in moves of at most `most` chunks; the moves

@@ -23,7 +23,7 @@ import numpy as np
 from alltoall.ir.arrays import Ints
 from alltoall.ir.chunks import Chunks
 from alltoall.ir.program import FIFO_SLOTS, Buffer, Instruction, Op, Place, Step, Thread
-from alltoall.lowering.programs.moves import Moves
+from alltoall.lowering.programs.moves import ChunkMoves
 
 Who = TypeVar("Who", bound=Hashable)
 Spot = tuple[int, int]
@@ -76,7 +76,7 @@ class Stream:
         self.instructions.append(instruction)
 
 
-def streams_of(moves: Moves, most: int | None = None) -> list[list[Stream]]:
+def streams_of(moves: ChunkMoves, most: int | None = None) -> list[list[Stream]]:
     """Return the streams of each rank: its own shard, what it sends, then what it receives."""
     own = [list(_own_shard(moves, rank, most)) for rank in range(moves.ranks)]
     sends: dict[tuple[int, int, int], Stream] = {}
@@ -110,7 +110,7 @@ _COLUMNS = (
 )
 
 
-def turns_of(moves: Moves) -> tuple[list[When], list[When]]:
+def turns_of(moves: ChunkMoves) -> tuple[list[When], list[When]]:
     """Return when each move is sent, and when it is received."""
     begin = _chunks_before(moves)
     sent = 2 * np.maximum(0, begin + moves.count - FIFO_SLOTS)
@@ -121,7 +121,7 @@ def turns_of(moves: Moves) -> tuple[list[When], list[When]]:
     )
 
 
-def _chunks_before(moves: Moves) -> Ints:
+def _chunks_before(moves: ChunkMoves) -> Ints:
     """Return how many chunks go through the FIFO of each move before it, in its step."""
     keys = np.stack((moves.step, moves.channel, moves.sender, moves.receiver))
     # Moves are in the order of these keys already.
@@ -130,7 +130,7 @@ def _chunks_before(moves: Moves) -> Ints:
     return np.asarray(before - before[begins][np.cumsum(begins) - 1])
 
 
-def _own_shard(moves: Moves, rank: int, most: int | None) -> Iterator[Stream]:
+def _own_shard(moves: ChunkMoves, rank: int, most: int | None) -> Iterator[Stream]:
     """Yield the thread of a rank's own shard, if it has any."""
     stream = Stream(channel=0)
     for offset, to, count in own_shard(moves.chunks, rank, most):

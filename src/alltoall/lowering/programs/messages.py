@@ -11,7 +11,7 @@ from alltoall.ir.program import Buffer
 from alltoall.ir.schedule import Schedule
 from alltoall.lowering.options import Options
 from alltoall.lowering.programs.dependencies import Hazards, Spot
-from alltoall.lowering.programs.transfers import Placement, place, transfers_of
+from alltoall.lowering.programs.transfers import BufferPlacement, place, transfers_of
 
 REST = 8
 """Steps that scratch space rests before it is used again.
@@ -40,7 +40,7 @@ def rank_messages(schedule: Schedule, rank: int) -> RankMessages:
     return _part(schedule, placement_of(schedule), rank)
 
 
-def placement_of(schedule: Schedule) -> Placement:
+def placement_of(schedule: Schedule) -> BufferPlacement:
     """Place a schedule's chunks; refuse a schedule in which a chunk is lost on the way.
 
     Whether all chunks arrive is for the checkers to say, and for `alltoall run` to find out.
@@ -55,7 +55,7 @@ def placement_of(schedule: Schedule) -> Placement:
     return place(transfers, rest=REST)
 
 
-def _part(schedule: Schedule, placement: Placement, rank: int) -> RankMessages:
+def _part(schedule: Schedule, placement: BufferPlacement, rank: int) -> RankMessages:
     transfers = placement.transfers
     received = np.flatnonzero(transfers.receiver == rank)
     sent = np.flatnonzero(transfers.sender == rank)
@@ -106,7 +106,7 @@ def _changes(*keys: NDArray[np.generic]) -> NDArray[np.bool_]:
     return found
 
 
-def _breaks(placement: Placement, which: Ints) -> NDArray[np.bool_]:
+def _breaks(placement: BufferPlacement, which: Ints) -> NDArray[np.bool_]:
     """Whether each transfer does not continue the one before it, in its pair and at both ends."""
     transfers = placement.transfers
     found = _changes(transfers.source[which], transfers.destination[which])
@@ -116,7 +116,7 @@ def _breaks(placement: Placement, which: Ints) -> NDArray[np.bool_]:
 
 
 def _waits(
-    placement: Placement, which: Ints, sends: NDArray[np.bool_], message: Ints
+    placement: BufferPlacement, which: Ints, sends: NDArray[np.bool_], message: Ints
 ) -> list[list[int]]:
     """Return what each message waits for, by following who wrote and who read each place."""
     buffer = np.where(sends, placement.from_buffer[which], placement.to_buffer[which])

@@ -13,7 +13,7 @@ import numpy as np
 from alltoall.ir.arrays import Ints
 from alltoall.ir.chunks import Chunks
 from alltoall.ir.program import Buffer
-from alltoall.lowering.programs.transfers import Placement
+from alltoall.lowering.programs.transfers import BufferPlacement
 
 ARRAYS = (
     "step",
@@ -29,7 +29,7 @@ ARRAYS = (
 
 
 @dataclass(frozen=True, eq=False)
-class Moves:
+class ChunkMoves:
     """Move i takes `count[i]` chunks from a place at its sender to a place at its receiver.
 
     Ordered by step, channel, sender, receiver, and where they are read; that order is the one in
@@ -49,12 +49,12 @@ class Moves:
     to_offset: Ints
     count: Ints
 
-    def take(self, which: Ints) -> "Moves":
+    def take(self, which: Ints) -> "ChunkMoves":
         """Return the moves with these indices, in this order."""
         return replace(self, **{key: getattr(self, key)[which] for key in ARRAYS})
 
 
-def duplicated(placement: Placement, channels: int) -> Moves:
+def duplicated(placement: BufferPlacement, channels: int) -> ChunkMoves:
     """Return one move per chunk and channel.
 
     Channel k carries the kth of `channels` equal parts of every shard, cut into as many chunks as
@@ -72,7 +72,7 @@ def duplicated(placement: Placement, channels: int) -> Moves:
     def repeated(values: Ints) -> Ints:
         return np.tile(values, channels)
 
-    moves = Moves(
+    moves = ChunkMoves(
         ranks=transfers.ranks,
         chunks=transfers.chunks.times(channels),
         scratch=placement.scratch * channels,
@@ -89,7 +89,7 @@ def duplicated(placement: Placement, channels: int) -> Moves:
     return moves.take(_order(moves))
 
 
-def merged(moves: Moves, most: int | None = None) -> Moves:
+def merged(moves: ChunkMoves, most: int | None = None) -> ChunkMoves:
     """Join moves that lie next to each other at both ends, to at most `most` chunks each."""
     if not len(moves.step):
         return moves
@@ -103,7 +103,7 @@ def merged(moves: Moves, most: int | None = None) -> Moves:
     return replace(moves.take(first), count=counts)
 
 
-def spread(moves: Moves, parts: int) -> Moves:
+def spread(moves: ChunkMoves, parts: int) -> ChunkMoves:
     """Deal the moves of each FIFO out to `parts` channels in turn, so that each holds fewer."""
     if parts == 1:
         return moves
@@ -117,7 +117,7 @@ def spread(moves: Moves, parts: int) -> Moves:
     return dealt.take(_order(dealt))
 
 
-def balanced(moves: Moves, most: int) -> Moves:
+def balanced(moves: ChunkMoves, most: int) -> ChunkMoves:
     """Give FIFOs other channels where a rank would have more than `most` ends on one channel."""
     keys, which = np.unique(
         np.stack((moves.channel, moves.sender, moves.receiver)), axis=1, return_inverse=True
@@ -138,7 +138,7 @@ def balanced(moves: Moves, most: int) -> Moves:
     return relabelled.take(_order(relabelled))
 
 
-def _order(moves: Moves) -> Ints:
+def _order(moves: ChunkMoves) -> Ints:
     return np.lexsort(
         (
             moves.from_offset,
@@ -151,7 +151,7 @@ def _order(moves: Moves) -> Ints:
     )
 
 
-def _continues(moves: Moves) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
+def _continues(moves: ChunkMoves) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
     """Whether each move but the first continues the one before it at both ends."""
     same = np.stack(
         (

@@ -26,7 +26,7 @@ from alltoall.ir.schedule import Schedule
 from alltoall.lowering.options import Options
 from alltoall.lowering.programs.compile import moves_of
 from alltoall.lowering.programs.dependencies import own_shard
-from alltoall.lowering.programs.moves import Moves
+from alltoall.lowering.programs.moves import ChunkMoves
 from alltoall.lowering.programs.msccl_emit import BUFFERS, algorithm_name
 
 MAX_OPERATIONS = 64
@@ -62,7 +62,7 @@ def emit_mscclpp(schedule: Schedule, options: Options) -> str:
     )
 
 
-def _with_relays(moves: Moves) -> Moves:
+def _with_relays(moves: ChunkMoves) -> ChunkMoves:
     """Give ranks that only relay a shard to themselves, which moves nobody else's."""
     relays = np.flatnonzero((moves.chunks.inputs() == 0) & (moves.chunks.outputs() == 0))
     if moves.chunks.counts is None or not len(relays):
@@ -89,7 +89,7 @@ def _plan(name: str, chunks: Chunks, gpus: list[Json]) -> Json:
     }
 
 
-def _gpu(moves: Moves, rank: int) -> Json:
+def _gpu(moves: ChunkMoves, rank: int) -> Json:
     mine = moves.take(np.flatnonzero((moves.sender == rank) | (moves.receiver == rank)))
     links = _links(mine, rank)
     peers = sorted({peer for peer, _ in links})
@@ -133,13 +133,15 @@ def _remote_ids(peer: int) -> list[int]:
     return [peer * len(REMOTE) + each for each in range(len(REMOTE))]
 
 
-def _links(mine: Moves, rank: int) -> list[Link]:
+def _links(mine: ChunkMoves, rank: int) -> list[Link]:
     """Return the neighbours and channels of a rank, in the same order of channels at both ends."""
     peer = np.where(mine.sender == rank, mine.receiver, mine.sender)
     return sorted(set(zip(peer.tolist(), mine.channel.tolist(), strict=True)))
 
 
-def _operations(mine: Moves, rank: int, link: Link, blocks: int, first: bool) -> Iterator[Json]:
+def _operations(
+    mine: ChunkMoves, rank: int, link: Link, blocks: int, first: bool
+) -> Iterator[Json]:
     yield _on_channel("rlxsignal")
     yield _on_channel("rlxwait")
     yield {"name": "nop"}
@@ -164,7 +166,7 @@ def _operations(mine: Moves, rank: int, link: Link, blocks: int, first: bool) ->
             yield {"name": "barrier", "barrier_id": 0, "num_threadblocks": blocks}
 
 
-def _puts(mine: Moves, which: Ints) -> Iterator[Json]:
+def _puts(mine: ChunkMoves, which: Ints) -> Iterator[Json]:
     """Yield puts of up to 8 ranges, all of one size and from one buffer as the kernel wants."""
     kinds = np.stack((mine.from_buffer[which], mine.count[which]))
     for kind in np.unique(kinds, axis=1).T:

@@ -24,7 +24,7 @@ from alltoall.ir.words import one_line
 from alltoall.lowering.options import Options
 from alltoall.lowering.programs.compile import moves_of
 from alltoall.lowering.programs.dependencies import own_shard
-from alltoall.lowering.programs.moves import Moves
+from alltoall.lowering.programs.moves import ChunkMoves
 
 VERSION, UNEVEN_VERSION = 1, 2
 """Of files with as many chunks of every shard, and of files that tell those of each pair."""
@@ -40,7 +40,7 @@ def emit_oneccl(schedule: Schedule, options: Options) -> str:
     return "".join(f"{line}\n" for line in _document(moves, schedule.problem.topology))
 
 
-def _document(moves: Moves, topology: Topology) -> Iterator[str]:
+def _document(moves: ChunkMoves, topology: Topology) -> Iterator[str]:
     yield '<?xml version="1.0" encoding="UTF-8"?>'
     chunks = moves.chunks
     version, more = UNEVEN_VERSION, ""
@@ -73,7 +73,7 @@ def _document(moves: Moves, topology: Topology) -> Iterator[str]:
     yield "</schedule>"
 
 
-def _instructions(moves: Moves) -> Lines:
+def _instructions(moves: ChunkMoves) -> Lines:
     lines: Lines = {}
     columns = (moves.sender, moves.receiver, moves.step, moves.channel, moves.count)
     places = (moves.from_buffer, moves.from_offset, moves.to_buffer, moves.to_offset)
@@ -120,7 +120,7 @@ SYNCS: Key = ("sync", 0, 0)
 
 
 @dataclass
-class _Line:
+class _ThreadLine:
     """A thread that is being read; `before` of its instructions come before the last sync."""
 
     channel: int = 0
@@ -167,8 +167,8 @@ def _rank(node: Element, rank: int, where: str) -> RankProgram:
     _check(node, "rank", here)
     if take_number(node.attrib, "id", here) != rank:
         raise FormatError(f"{here}: its id is {node.attrib['id']}; expected the ranks in order")
-    syncs = _Line()
-    lines: dict[Key, _Line] = {SYNCS: syncs}
+    syncs = _ThreadLine()
+    lines: dict[Key, _ThreadLine] = {SYNCS: syncs}
     for number, each in enumerate(node):
         spot = f"{here}, instruction {number}"
         if each.tag not in INSTRUCTIONS:
@@ -188,7 +188,7 @@ def _rank(node: Element, rank: int, where: str) -> RankProgram:
     return RankProgram(sizes[0], sizes[1], sizes[2], threads)
 
 
-def _since_sync(lines: dict[Key, _Line]) -> Iterator[Step]:
+def _since_sync(lines: dict[Key, _ThreadLine]) -> Iterator[Step]:
     """Yield the last instruction of every thread that has gone on since the last sync."""
     for index, (key, line) in enumerate(lines.items()):
         if key != SYNCS and len(line.instructions) > line.before:
@@ -196,7 +196,7 @@ def _since_sync(lines: dict[Key, _Line]) -> Iterator[Step]:
             line.before = len(line.instructions)
 
 
-def _add(lines: dict[Key, _Line], node: Element, spot: str) -> None:
+def _add(lines: dict[Key, _ThreadLine], node: Element, spot: str) -> None:
     """Add an instruction to its thread; the first after a sync waits for it."""
     key, empty, instruction = _instruction(node, spot)
     line, syncs = lines.setdefault(key, empty), len(lines[SYNCS].instructions)
@@ -205,7 +205,7 @@ def _add(lines: dict[Key, _Line], node: Element, spot: str) -> None:
     line.instructions.append(instruction)
 
 
-def _instruction(node: Element, spot: str) -> tuple[Key, _Line, Instruction]:
+def _instruction(node: Element, spot: str) -> tuple[Key, _ThreadLine, Instruction]:
     """Return an instruction, the key of its thread, and that thread if it is the first there."""
     if node.tag == "reduce":
         raise FormatError(f"{spot}: reduces data; an all-to-all only moves it")
@@ -213,7 +213,7 @@ def _instruction(node: Element, spot: str) -> tuple[Key, _Line, Instruction]:
     if node.tag == "copy":
         source = _place(node, "from", "from-offset", spot)
         target = _place(node, "to", "to-offset", spot)
-        return ("copy", 0, 0), _Line(), Instruction(Op.COPY, count, source, target)
+        return ("copy", 0, 0), _ThreadLine(), Instruction(Op.COPY, count, source, target)
     place = _place(node, "buffer", "offset", spot)
     peer, channel = (
         take_number(node.attrib, "peer", spot),
@@ -221,8 +221,12 @@ def _instruction(node: Element, spot: str) -> tuple[Key, _Line, Instruction]:
     )
     key = (node.tag, peer, channel)
     if node.tag == "send":
-        return key, _Line(channel, send_to=peer), Instruction(Op.SEND, count, source=place)
-    return key, _Line(channel, receive_from=peer), Instruction(Op.RECEIVE, count, target=place)
+        return key, _ThreadLine(channel, send_to=peer), Instruction(Op.SEND, count, source=place)
+    return (
+        key,
+        _ThreadLine(channel, receive_from=peer),
+        Instruction(Op.RECEIVE, count, target=place),
+    )
 
 
 def _place(node: Element, buffer: str, offset: str, spot: str) -> Place:

@@ -25,7 +25,7 @@ from alltoall.lowering.options import Options
 from alltoall.lowering.programs.messages import messages_of
 
 
-class Operation(NamedTuple):
+class TrafficOperation(NamedTuple):
     """A send or a receive; it starts when `after` have ended and `beside` have started."""
 
     sends: bool
@@ -43,7 +43,7 @@ class Traffic:
     name: str
     unit: int
     shard: PerShard
-    ranks: list[list[Operation]]
+    ranks: list[list[TrafficOperation]]
 
 
 def traffic_of(schedule: Schedule, options: Options) -> Traffic:
@@ -58,7 +58,7 @@ def traffic_of(schedule: Schedule, options: Options) -> Traffic:
     return Traffic(messages.name, options.shard_bytes, shard, ranks)
 
 
-def _operations(part: RankMessages, shard: PerShard, unit: int) -> Iterator[Operation]:
+def _operations(part: RankMessages, shard: PerShard, unit: int) -> Iterator[TrafficOperation]:
     columns = (part.sends.tolist(), part.peer.tolist(), part.step.tolist(), _bytes(part, shard))
     first, waits = part.waits_first.tolist(), part.waits.tolist()
     last: dict[int, int] = {}
@@ -69,7 +69,9 @@ def _operations(part: RankMessages, shard: PerShard, unit: int) -> Iterator[Oper
                 f"ranks {part.rank} and {peer}; use larger shards (--bytes)"
             )
         beside = [last[peer]] if sends and peer in last else []
-        yield Operation(sends, peer, step, size, waits[first[index] : first[index + 1]], beside)
+        yield TrafficOperation(
+            sends, peer, step, size, waits[first[index] : first[index + 1]], beside
+        )
         if sends:
             last[peer] = index
 
@@ -108,7 +110,7 @@ def _lines(traffic: Traffic) -> Iterator[str]:
         yield "}\n"
 
 
-def _operation(index: int, operation: Operation) -> Iterator[str]:
+def _operation(index: int, operation: TrafficOperation) -> Iterator[str]:
     sends, peer, tag, size, after, beside = operation
     does = f"send {size}b to {peer}" if sends else f"recv {size}b from {peer}"
     yield f"l{index + 1}: {does} tag {tag}\n"
@@ -155,7 +157,7 @@ def _metadata(traffic: Traffic, rank: int) -> Iterator[bytes]:
         yield _attribute("alltoall_shards", INT64_LIST, _packed(1, row))
 
 
-def _node(number: int, rank: int, operation: Operation) -> bytes:
+def _node(number: int, rank: int, operation: TrafficOperation) -> bytes:
     sends, peer, tag, size, after, beside = operation
     ends, before = (rank, peer) if sends else (peer, rank), sorted({*after, *beside})
     does = "send" if sends else "receive"

@@ -118,11 +118,11 @@ def refuse_uneven(schedule: Schedule, target: str) -> None:
     )
 
 
-__all__ = ["Buffer", "Placement", "place"]
+__all__ = ["Buffer", "BufferPlacement", "place"]
 
 
 @dataclass(frozen=True, eq=False)
-class Placement:
+class BufferPlacement:
     """Where each transfer reads at its sender and writes at its receiver."""
 
     transfers: Transfers
@@ -134,7 +134,7 @@ class Placement:
     """The size of each rank's scratch buffer."""
 
 
-def place(transfers: Transfers, reuse: bool = True, rest: int = 0) -> Placement:
+def place(transfers: Transfers, reuse: bool = True, rest: int = 0) -> BufferPlacement:
     """Allocate scratch space; chunks that arrive together lie together where they fit."""
     pairs, chunks = (transfers.source, transfers.destination), transfers.chunks
     fresh = transfers.sender == transfers.source
@@ -148,7 +148,7 @@ def place(transfers: Transfers, reuse: bool = True, rest: int = 0) -> Placement:
     from_buffer = np.full(transfers.count, Buffer.INPUT, dtype=np.int64)
     from_offset = chunks.in_input(*pairs) + transfers.chunk
     from_buffer[forwards], from_offset[forwards] = to_buffer[origin], to_offset[origin]
-    return Placement(transfers, from_buffer, from_offset, to_buffer, to_offset, sizes)
+    return BufferPlacement(transfers, from_buffer, from_offset, to_buffer, to_offset, sizes)
 
 
 def _origins(transfers: Transfers, forwards: Ints) -> Ints:

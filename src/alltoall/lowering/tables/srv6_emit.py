@@ -18,7 +18,7 @@ from alltoall.ir.topology import Topology
 from alltoall.ir.words import one_line
 from alltoall.lowering.options import Options
 from alltoall.lowering.tables.routed_file import check_room, in_file_order, pair_sizes, ports_of
-from alltoall.lowering.tables.srv6_places import Places
+from alltoall.lowering.tables.srv6_places import Srv6Places
 
 VERSION = 1
 MOST = 0xFFFF
@@ -49,7 +49,7 @@ def emit_srv6(routes: Routes, options: Options) -> str:
     _MODES[options.steering](sections, ordered, address, options)
     if options.places is not None:
         ports = topology.out_degree.tolist()
-        places = Places.of(options.places, ports, topology.node_name)
+        places = Srv6Places.of(options.places, ports, topology.node_name)
         sections = [_placed(places, node, section) for node, section in enumerate(sections)]
     _check_segments(sections, topology)
     head = (
@@ -64,7 +64,7 @@ def _called(topology: Topology, node: int) -> str:
     return "" if topology.names is None else f" {topology.names[node]}"
 
 
-def _placed(places: Places, node: int, section: list[str]) -> list[str]:
+def _placed(places: Srv6Places, node: int, section: list[str]) -> list[str]:
     """Return the lines of a node with its real addresses and devices."""
     real = (places.real(node, line) for line in section[1:])
     return [section[0], places.line(node), *real]

@@ -27,7 +27,7 @@ _DEVICE_NAME = re.compile(r"(?!lo$)[A-Za-z][A-Za-z0-9_.-]{0,14}")
 
 
 @dataclass(frozen=True)
-class Places:
+class Srv6Places:
     """The prefix of every node, and its devices by port; no devices if they follow the pattern."""
 
     prefix: tuple[str, ...]
@@ -39,7 +39,7 @@ class Places:
         rows: Sequence[Sequence[str]],
         ports: Sequence[int],
         name: Callable[[int], str] = str,
-    ) -> "Places":
+    ) -> "Srv6Places":
         """Build from the prefix and the devices of each node, which has so many ports.
 
         `name` says what a node is called in a message.
@@ -109,7 +109,7 @@ def plain_lines(
         yield number, found
 
 
-def _read(lines: Sequence[str], nodes: int, where: str) -> Places | None:
+def _read(lines: Sequence[str], nodes: int, where: str) -> Srv6Places | None:
     """Return the places that a file states, None if it states none."""
     rows: dict[int, list[str]] = {}
     node = 0
@@ -123,7 +123,7 @@ def _read(lines: Sequence[str], nodes: int, where: str) -> Places | None:
         raise FormatError(f"{where}: {len(rows)} lines {AT.strip()!r} for {nodes} nodes")
     ordered = [rows[each] for each in range(nodes)]
     try:
-        return Places.of(ordered, [len(row) - 1 for row in ordered])
+        return Srv6Places.of(ordered, [len(row) - 1 for row in ordered])
     except FormatError as error:
         raise FormatError(f"{where}: {error}") from None
 

@@ -16,8 +16,8 @@ from alltoall.ir.answer import Certificate
 from alltoall.ir.arrays import Floats, Ints, inner_index, starts_of
 from alltoall.ir.files.fields import MAX_INT, short, take_int, take_list, take_object, take_text
 from alltoall.ir.files.json.demand import demand_from_json, demand_to_json
+from alltoall.ir.files.json.problem import topology_from_json, topology_to_json
 from alltoall.ir.files.json.routes import layers_as_fields, layers_from_fields, weights_as_text
-from alltoall.ir.files.json.topology import topology_from_json, topology_to_json
 from alltoall.ir.files.json.values import artefact, numbers, parse_json, positive
 from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes

@@ -34,7 +34,7 @@ from alltoall.flows.program import certify, length_bound
 from alltoall.ir.arrays import Floats, Ints
 from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes
-from alltoall.ir.words import News
+from alltoall.ir.words import ProgressMessage
 from alltoall.paths.shortest import Adjacency, shortest_tree
 from alltoall.routes.weights import routes_from_weights
 from alltoall.settings import RouteSettings, SolveSettings
@@ -66,7 +66,7 @@ def route_fptas(problem: Problem, settings: RouteSettings) -> Routes:
         if search.phases % PHASES_BETWEEN_BOUNDS == 1:
             search.prove()
             text = f"fptas: {search.phases} phases, certified gap {search.gap:.2%}"
-            settings.solve.report(News.of_gap(text, search.gap, settings.epsilon))
+            settings.solve.report(ProgressMessage.of_gap(text, search.gap, settings.epsilon))
         if solving.out_of_time():
             break
     if search.phases == 0:

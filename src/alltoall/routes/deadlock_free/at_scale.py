@@ -16,7 +16,7 @@ from alltoall.ir.answer import Certificate
 from alltoall.ir.arrays import Floats, Ints
 from alltoall.ir.paths import Paths
 from alltoall.ir.routes import Routes
-from alltoall.ir.words import News
+from alltoall.ir.words import ProgressMessage
 from alltoall.placing.chunks import Chunks
 from alltoall.placing.place import Placement, PlacementParams, place
 from alltoall.routes.deadlock_free.lanes import Lanes, forward_network
@@ -137,7 +137,7 @@ class OrderSearch:
         above = placed.time / self.certificate.bound - 1
         text = f"an order tried: {above:.2%} above the bound without layers"
         solve = self.settings.solve
-        solve.report(News.of_gap(text, above, solve.gap))
+        solve.report(ProgressMessage.of_gap(text, above, solve.gap))
 
     @property
     def _chunks(self) -> int:

@@ -2,7 +2,7 @@
 
 from alltoall.errors import FormatError
 from alltoall.ir.files.artefacts import file_bytes
-from alltoall.ir.files.json.topology import topology_from_json
+from alltoall.ir.files.json.problem import topology_from_json
 from alltoall.ir.files.json.values import parse_json
 from alltoall.ir.topology import MAX_LINKS, MAX_NODES, Topology
 

@@ -9,8 +9,11 @@ from alltoall.ir.answer import Certificate
 from alltoall.ir.arrays import Ints, starts_of
 from alltoall.ir.files.fields import short, take_list, take_object, take_text
 from alltoall.ir.files.json.demand import demand_from_json, demand_to_json
-from alltoall.ir.files.json.provenance import provenance_from_json
-from alltoall.ir.files.json.topology import topology_from_json, topology_to_json
+from alltoall.ir.files.json.problem import (
+    provenance_from_json,
+    topology_from_json,
+    topology_to_json,
+)
 from alltoall.ir.files.json.values import (
     artefact,
     check_claims,

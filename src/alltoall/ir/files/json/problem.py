@@ -1,5 +1,7 @@
-"""Problems and certificates as JSON: the parts of an answer that can be had without it."""
+"""Topologies, problems, certificates, fabrics and provenance as JSON."""
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -7,11 +9,100 @@ import numpy as np
 from alltoall.errors import FormatError
 from alltoall.ir.answer import Certificate
 from alltoall.ir.demand import Demand
-from alltoall.ir.files.fields import take_int
+from alltoall.ir.fabric import Fabric
+from alltoall.ir.files.fields import short, take_int, take_list, take_object, take_text
 from alltoall.ir.files.json.demand import DEMAND_FORMAT, demand_from_json, demand_to_json, matrix_of
-from alltoall.ir.files.json.topology import topology_from_json, topology_to_json
-from alltoall.ir.files.json.values import artefact, numbers, positive
+from alltoall.ir.files.json.values import (
+    MAX_INTEGER,
+    artefact,
+    integers,
+    is_integer,
+    is_number,
+    is_triple,
+    numbers,
+    positive,
+    strings,
+)
+from alltoall.ir.noun import Provenance
 from alltoall.ir.problem import Problem
+from alltoall.ir.topology import Topology
+
+PROVENANCE = "provenance"
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+KINDS: dict[str, tuple[Callable[[object], bool], str]] = {
+    "version": (_is_text, "a string"),
+    "command": (_is_text, "a string"),
+    "method": (_is_text, "a string"),
+    "seed": (is_integer, "an integer"),
+    "solver": (_is_text, "a string"),
+    "gap": (is_number, "a number"),
+    "seconds": (is_number, "a number"),
+    "date": (_is_text, "a string"),
+}
+"""What each field must be; others are for those who know them."""
+
+
+def provenance_from_json(obj: dict[str, Any], where: str) -> Provenance | None:
+    """Return the provenance in an artefact, if it has any."""
+    if PROVENANCE not in obj:
+        return None
+    block = take_object(obj[PROVENANCE], f"{where}: {PROVENANCE}")
+    known = {key: value for key, value in block.items() if key in KINDS}
+    for key, value in known.items():
+        fits, expected = KINDS[key]
+        if not fits(value):
+            raise FormatError(f"{where}: {PROVENANCE}.{key} is {short(value)}; expected {expected}")
+    return Provenance(**known)
+
+
+TOPOLOGY_FORMAT = "alltoall.topology/1"
+
+
+def topology_to_json(topology: Topology) -> dict[str, Any]:
+    """Return the JSON form of a topology."""
+    columns = (topology.tail.tolist(), topology.head.tolist(), topology.capacity.tolist())
+    value = {
+        "format": TOPOLOGY_FORMAT,
+        "name": topology.name,
+        "nodes": topology.nodes,
+        "links": [list(row) for row in zip(*columns, strict=True)],
+        "terminals": topology.terminals.tolist(),
+    }
+    value |= {"notes": list(topology.notes)} if topology.notes else {}
+    if topology.bytes_per_second is not None:
+        value["bytes_per_second"] = topology.bytes_per_second
+    return value | ({"names": list(topology.names)} if topology.names is not None else {})
+
+
+def topology_from_json(value: object, where: str) -> Topology:
+    """Build a topology from its JSON form; `terminals` may be left out and then means all.
+
+    `names`, one per node, is there only if nodes have names, `bytes_per_second` only if it is known
+    what capacity 1 is, and `provenance` in a file of its own.
+    """
+    obj = artefact(value, TOPOLOGY_FORMAT, where)
+    nodes = take_int(obj, "nodes", where, MAX_INTEGER)
+    rows = take_list(obj, "links", where)
+    for index, row in enumerate(rows):
+        if not is_triple(row):
+            raise FormatError(
+                f"{where}: links[{index}] is {short(row)}; expected [tail, head, capacity] "
+                "with two integers and a number"
+            )
+    terminals = integers(obj["terminals"], "terminals", where) if "terminals" in obj else None
+    notes = strings(obj.get("notes", []), "notes", where)
+    names = strings(obj["names"], "names", where) if "names" in obj else None
+    name = take_text(obj, "name", where) if "name" in obj else where
+    rate = positive(obj, "bytes_per_second", where) if "bytes_per_second" in obj else None
+    topology = Topology.from_links(name, nodes, rows, terminals, notes, names)
+    made = provenance_from_json(obj, where)
+    return replace(topology, bytes_per_second=rate, provenance=made)
+
 
 PROBLEM_FORMAT = "alltoall.problem/1"
 CERTIFICATE_FORMAT = "alltoall.certificate/1"
@@ -55,3 +146,34 @@ def demand_alone(value: object, where: str) -> Demand:
         )
     matrix = matrix_of(obj["matrix"], where)
     return Demand(len(matrix), matrix)
+
+
+FABRIC_FORMAT = "alltoall.fabric/1"
+
+
+def fabric_to_json(fabric: Fabric) -> dict[str, Any]:
+    """Return the JSON form of a fabric, in bytes and seconds."""
+    value = {
+        "format": FABRIC_FORMAT,
+        "topology": topology_to_json(fabric.topology),
+        "bytes_per_second": fabric.bytes_per_second,
+        "latency": fabric.latency.tolist(),
+        "overhead": fabric.overhead,
+    }
+    return value if fabric.injection is None else {**value, "injection": fabric.injection}
+
+
+def fabric_from_json(value: object, where: str) -> Fabric:
+    """Build a fabric from its JSON form; latency, overhead and injection may be left out."""
+    obj = artefact(value, FABRIC_FORMAT, where)
+    overhead = obj.get("overhead", 0.0)
+    if not is_number(overhead):
+        raise FormatError(f"{where}: overhead is {short(overhead)}; expected seconds")
+    given = numbers(obj["latency"], "latency", where) if "latency" in obj else 0.0
+    return Fabric(
+        topology=topology_from_json(obj.get("topology"), f"{where}: topology"),
+        bytes_per_second=positive(obj, "bytes_per_second", where),
+        latency=np.array(given, dtype=np.float64),
+        injection=positive(obj, "injection", where) if "injection" in obj else None,
+        overhead=float(overhead),
+    )

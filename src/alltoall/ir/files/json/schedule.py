@@ -11,8 +11,11 @@ from alltoall.ir.chunks import Chunks
 from alltoall.ir.demand import Demand
 from alltoall.ir.files.fields import short, take_int, take_list, take_text
 from alltoall.ir.files.json.demand import demand_from_json, demand_to_json
-from alltoall.ir.files.json.provenance import provenance_from_json
-from alltoall.ir.files.json.topology import topology_from_json, topology_to_json
+from alltoall.ir.files.json.problem import (
+    provenance_from_json,
+    topology_from_json,
+    topology_to_json,
+)
 from alltoall.ir.files.json.values import (
     artefact,
     check_claims,

@@ -1,7 +1,7 @@
-"""Flows, routes and schedules to and from the arrays of an archive.
+"""Flows, routes and schedules as the arrays of a .npz file; docs/formats/binary.md describes it.
 
-`FORMATS` says which arrays a file of each format has; what is not an array is in the JSON text
-`about`. Runs of links are stored as their lengths rather than their starts, which take more room.
+`FORMATS` says which arrays a file of each format has; the rest is in the JSON text `about`. Runs of
+links are stored as their lengths rather than their starts, which take more room.
 """
 
 import json
@@ -16,15 +16,21 @@ from alltoall.ir.answer import Certificate
 from alltoall.ir.arrays import Ints, starts_of
 from alltoall.ir.chunks import Chunks
 from alltoall.ir.demand import Demand
+from alltoall.ir.files.archive import (
+    MAX_NUMBERS,
+    Array,
+    Member,
+    has_member,
+    pack,
+    read_member_text,
+    unpack,
+)
 from alltoall.ir.files.fields import short, take_int, take_object, take_text
 from alltoall.ir.files.json.flow import FLOW_FORMAT
-from alltoall.ir.files.json.provenance import KEY as PROVENANCE
-from alltoall.ir.files.json.provenance import provenance_from_json
+from alltoall.ir.files.json.problem import PROVENANCE, provenance_from_json
 from alltoall.ir.files.json.routes import ROUTES_FORMAT
 from alltoall.ir.files.json.schedule import SCHEDULE_FORMAT, UNEVEN_FORMAT, schedule_format
 from alltoall.ir.files.json.values import MAX_INTEGER, parse_json, positive, strings
-from alltoall.ir.files.npz.archive import Member, has_member, pack, read_member_text, unpack
-from alltoall.ir.files.npz.npy import MAX_NUMBERS, Array
 from alltoall.ir.flow import Flow, Status
 from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes

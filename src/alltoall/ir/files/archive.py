@@ -6,29 +6,115 @@ other have been checked, and nothing is ever unpickled.
 """
 
 import io
+import math
+import re
 import struct
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from alltoall.errors import FormatError, UsageError
-from alltoall.ir.files.npz.npy import (
-    MAGIC,
-    MAX_HEADER,
-    MAX_NUMBERS,
-    MAX_TEXT,
-    WIDTHS,
-    Array,
-    Header,
-    narrow,
-    parse_header,
-    widen,
-)
 from alltoall.ir.files.text import MAX_FILE_BYTES
+
+Array: TypeAlias = NDArray[Any]
+
+MAX_NUMBERS = 1 << 26
+"""Most numbers in one file. In memory they take eight bytes each, however few they take in it; with
+what the checkers need besides, 2 GiB are enough for any file."""
+
+MAX_TEXT = 1 << 23
+"""Most characters of a text: a name, a method, notes, and the names of hundreds of thousands of
+nodes."""
+
+MAGIC = b"\x93NUMPY\x01\x00"
+MAX_HEADER = 1024
+WIDTHS = {
+    "integers": ("|u1", "<u2", "<u4", "|i1", "<i2", "<i4", "<i8"),
+    "numbers": ("<f4", "<f8"),
+}
+"""The types that arrays of each kind may have in a file: little-endian on every machine."""
+
+_HEADER = re.compile(
+    rb"\{'descr': '([<|][iuf][1248]|<U[0-9]{1,9})', 'fortran_order': False, "
+    rb"'shape': \(((?:[0-9]{1,12},(?: [0-9]{1,12})?)?)\), \} *\n"
+)
+
+
+@dataclass(frozen=True)
+class ArrayHeader:
+    """What an array says of itself, and where its numbers begin in its file."""
+
+    descr: str
+    shape: tuple[int, ...]
+    offset: int
+
+    @property
+    def is_text(self) -> bool:
+        """Whether this is text, in UTF-32."""
+        return self.descr[1] == "U"
+
+    @property
+    def numbers(self) -> int:
+        """The number of entries; of a text, of characters."""
+        return math.prod(self.shape) * (int(self.descr[2:]) if self.is_text else 1)
+
+    @property
+    def end(self) -> int:
+        """The size of the file that holds exactly this array."""
+        return self.offset + self.numbers * (4 if self.is_text else int(self.descr[2:]))
+
+
+def parse_header(start: bytes, where: str) -> ArrayHeader:
+    """Return the header at the start of a .npy file, if it is such as numpy writes for our types.
+
+    Objects, records, dates and anything that only `pickle` could read have no place here.
+    """
+    begin = len(MAGIC) + 2
+    length = int.from_bytes(start[len(MAGIC) : begin], "little")
+    match = _HEADER.fullmatch(start[begin : begin + length])
+    if not start.startswith(MAGIC) or match is None:
+        raise FormatError(f"{where} is no .npy file of integers, floats or text")
+    shape = tuple(int(size) for size in re.findall(rb"[0-9]+", match[2]))
+    header = ArrayHeader(match[1].decode(), shape, begin + length)
+    limit, words = (MAX_TEXT, "characters") if header.is_text else (MAX_NUMBERS, "numbers")
+    if header.numbers > limit:
+        raise FormatError(f"{where} has {header.numbers:,} {words}; expected at most {limit:,}")
+    return header
+
+
+def narrow(array: Array) -> Array:
+    """Return the same values in the smallest type that keeps every one of them."""
+    if array.dtype.kind == "f":
+        if not np.isfinite(array).all():
+            raise ValueError("a number that is not finite; an artefact has none")
+        with np.errstate(over="ignore", under="ignore"):
+            single = array.astype("<f4")
+        exact = np.array_equal(single, array)
+        return np.ascontiguousarray(array, "<f4" if exact else "<f8")
+    least, most = (int(array.min()), int(array.max())) if array.size else (0, 0)
+    descr = next(
+        each
+        for each in WIDTHS["integers"]
+        if np.iinfo(each).min <= least and most <= np.iinfo(each).max
+    )
+    return np.ascontiguousarray(array, descr)
+
+
+def widen(data: bytes, header: ArrayHeader, key: str) -> Array:
+    """Return the numbers of a .npy file, read-only, as int64 or float64, all of them finite."""
+    array = np.frombuffer(data, header.descr, offset=header.offset).reshape(header.shape)
+    if header.descr[1] == "f" and not np.isfinite(array).all():
+        raise ValueError(f"{key} has a number that is not finite")
+    wide = array.astype(np.float64 if header.descr[1] == "f" else np.int64, copy=False)
+    wide.setflags(write=False)
+    return wide
+
 
 SUFFIX = ".npy"
 LEVEL = 1
@@ -143,7 +229,7 @@ def _open(data: bytes, where: str) -> Iterator[zipfile.ZipFile]:
 
 def _headers(
     archive: zipfile.ZipFile, members: Mapping[str, Member], where: str
-) -> dict[str, Header]:
+) -> dict[str, ArrayHeader]:
     """Return the header of every member, after a check of all of them against each other."""
     infos = {info.filename.removesuffix(SUFFIX): info for info in archive.infolist()}
     strange = sorted(infos.keys() - members.keys())
@@ -160,7 +246,7 @@ def _headers(
     return headers
 
 
-def _header(archive: zipfile.ZipFile, info: zipfile.ZipInfo, where: str) -> Header:
+def _header(archive: zipfile.ZipFile, info: zipfile.ZipInfo, where: str) -> ArrayHeader:
     """Read the header of one array; its size must be what the directory says."""
     if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) or info.flag_bits & 1:
         raise FormatError(f"{where}: an archive that is encrypted or of an unknown compression")
@@ -174,7 +260,7 @@ def _header(archive: zipfile.ZipFile, info: zipfile.ZipInfo, where: str) -> Head
     return header
 
 
-def _check_kind(key: str, header: Header, member: Member, where: str) -> None:
+def _check_kind(key: str, header: ArrayHeader, member: Member, where: str) -> None:
     sound = header.is_text if member.kind == "text" else header.descr in WIDTHS[member.kind]
     if not sound or len(header.shape) != len(member.shape):
         raise FormatError(
@@ -183,7 +269,9 @@ def _check_kind(key: str, header: Header, member: Member, where: str) -> None:
         )
 
 
-def _check_sizes(headers: Mapping[str, Header], members: Mapping[str, Member], where: str) -> None:
+def _check_sizes(
+    headers: Mapping[str, ArrayHeader], members: Mapping[str, Member], where: str
+) -> None:
     """Hold the sizes of dimensions of the same name, and of all arrays together, to the rules."""
     sizes: dict[str, tuple[int, str]] = {}
     for key, header in headers.items():
@@ -199,7 +287,7 @@ def _check_sizes(headers: Mapping[str, Header], members: Mapping[str, Member], w
         raise FormatError(f"{where}: {total:,} numbers; expected at most {MAX_NUMBERS:,}")
 
 
-def _inflate(archive: zipfile.ZipFile, key: str, header: Header) -> bytes:
+def _inflate(archive: zipfile.ZipFile, key: str, header: ArrayHeader) -> bytes:
     """Read one array whose header has been checked: no more bytes than it announces."""
     with archive.open(key + SUFFIX) as file:
         data = file.read(header.end)
