@@ -12,11 +12,10 @@ from defusedxml import ElementTree
 import alltoall
 from alltoall.errors import MissingComponentError
 from alltoall.figures import FIGURES, drawing
-from alltoall.figures.compare import compare
 from alltoall.figures.figure import Asked, Point
 from alltoall.figures.picture import Panel, Picture, Series
 from alltoall.figures.results import write_results
-from alltoall.figures.run import measure_figure
+from alltoall.figures.run import compare, measure_figure
 from alltoall.figures.table import header, read_rows
 from alltoall.ir.words import ProgressMessage
 from command_line import Run

@@ -10,7 +10,7 @@ from alltoall.ir.messages import RankMessages
 from alltoall.ir.program import Buffer
 from alltoall.ir.schedule import Schedule
 from alltoall.lowering.programs.messages import REST, messages_of, rank_messages
-from alltoall.runtime.progress import BATCH_REQUESTS, Progress, let_go
+from alltoall.runtime.mpi.requests import BATCH_REQUESTS, Progress, let_go
 from alltoall.runtime.spans import Span, shard_bytes_of, spans_of
 from alltoall.topologies.operators import with_host_bandwidth
 from alltoall.topologies.spec import build

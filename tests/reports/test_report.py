@@ -14,11 +14,11 @@ import pytest
 
 import alltoall
 from alltoall.errors import FormatError, UsageError, VerificationError
+from alltoall.reports.answers import shares_of
 from alltoall.reports.drawn import MOST_LINES, drawn
 from alltoall.reports.frames import player_content
 from alltoall.reports.packed import packed_floats, packed_ints
 from alltoall.reports.page import embedded
-from alltoall.reports.shares import shares_of
 from alltoall.reports.ways import flow_content, route_content, shown_sources
 from command_line import Run
 from hop_schedules import hop_schedule

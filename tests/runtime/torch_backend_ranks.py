@@ -15,7 +15,7 @@ import torch
 import torch.distributed as dist
 import torch.distributed._functional_collectives as functional
 
-from alltoall.runtime.shelf import Shelf
+from alltoall.runtime.schedule_set import ScheduleSet
 from alltoall.runtime.torch_backend import ScheduledGroup, wrap
 
 rank, ranks = int(sys.argv[2]), int(sys.argv[3])
@@ -245,7 +245,7 @@ def broken() -> None:
     for given in (Path(BROKEN), Path("no such file"), b"no path"):
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
-            group = dist.new_group(pg_options=Shelf([given]))  # type: ignore[list-item]
+            group = dist.new_group(pg_options=ScheduleSet([given]))  # type: ignore[list-item]
         ours = [each for each in said if "alltoall" in str(each.message)]
         check(len(ours) == (rank == 0), f"{given!r}: {len(ours)} warnings: {ours}")
         output = torch.zeros(ranks)

@@ -12,8 +12,16 @@ from thread_ranks import Hub, ThreadExchange, ThreadRanks, on_threads
 from alltoall.errors import UsageError
 from alltoall.workloads.fft3d import BANDS, Transform, needed_bytes, transform
 from alltoall.workloads.ranks import Turns, Way
-from alltoall.workloads.slabs import ITEM_BYTES, MAX_SIDE, Slabs, parse_grid
-from alltoall.workloads.spectrum import TOLERANCE, Complex, Truth, planes
+from alltoall.workloads.spectrum import (
+    ITEM_BYTES,
+    MAX_SIDE,
+    TOLERANCE,
+    Complex,
+    Slabs,
+    Truth,
+    parse_grid,
+    planes,
+)
 
 TURNS = Turns(iterations=2, warmup=1)
 CALLS = 1 + 3 + 1

@@ -17,8 +17,14 @@ from alltoall.runtime.launch import SYNCS, RunSettings
 from alltoall.runtime.public import TESTBED, USUAL, run
 from alltoall.runtime.worker import RUNTIMES
 from alltoall.testbed.launch import THROUGH
-from alltoall.testbed.report import BedReport, BedRow, Recovery, SharedJob, SharedReport
-from alltoall.testbed.settings import BedSettings
+from alltoall.testbed.report import (
+    BedReport,
+    BedRow,
+    BedSettings,
+    Recovery,
+    SharedJob,
+    SharedReport,
+)
 from alltoall.testbed.shares import WEIGHTS
 
 DEFAULTS = RunSettings()

@@ -24,7 +24,7 @@ from alltoall.testbed.namespaces import (
     require_testbed,
     up,
 )
-from alltoall.testbed.settings import DEFAULT_RATE
+from alltoall.testbed.report import DEFAULT_RATE
 from alltoall.topologies.families import names_file
 from alltoall.topologies.given import topology_of
 

@@ -6,16 +6,19 @@ from typing import Any
 
 import alltoall
 from alltoall.figures.asking import where
-from alltoall.figures.by_size import MEASURED, PREDICTED, near_bound, panels_by_size
 from alltoall.figures.fabrics import (
     HOSTED,
     LATENCY,
     LINK_RATE,
+    MEASURED,
     OVERHEAD,
+    PREDICTED,
     SMALL,
     WHOLE_RUN,
     emulated_sizes,
     emulated_times,
+    near_bound,
+    panels_by_size,
     shard_sizes,
 )
 from alltoall.figures.figure import Asked, Figure, Finding, Point, Row, Value

@@ -6,16 +6,19 @@ from typing import Any
 
 import alltoall
 from alltoall.figures.asking import certified_bound, known_methods, routed, within_limit
-from alltoall.figures.by_size import MEASURED, PREDICTED, near_bound, panels_by_size
 from alltoall.figures.fabrics import (
     LATENCY,
     LINK_RATE,
+    MEASURED,
+    PREDICTED,
     SMALL,
     TORUS,
     WHOLE_RUN,
     Fabric,
     emulated_sizes,
     emulated_times,
+    near_bound,
+    panels_by_size,
     shard_sizes,
 )
 from alltoall.figures.figure import Asked, Figure, Finding, Point, Row, Value

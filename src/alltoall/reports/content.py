@@ -7,7 +7,7 @@ is shared by all answers on it.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
@@ -15,18 +15,13 @@ from alltoall.check.flow import check_topology
 from alltoall.errors import UsageError
 from alltoall.ir.arrays import Ints
 from alltoall.ir.fabric import Rate
-from alltoall.ir.flow import Flow
 from alltoall.ir.problem import Problem
 from alltoall.ir.quantities import rate_in_words
-from alltoall.ir.routes import Routes
-from alltoall.ir.schedule import Schedule
 from alltoall.ir.topology import Topology
-from alltoall.reports.answers import answer_content, check, topology_content
+from alltoall.reports.answers import Answer, answer_content, check, topology_content
 from alltoall.reports.drawn import Drawn, drawn
 from alltoall.reports.next_commands import next_commands
 from alltoall.reports.runs import Run
-
-Answer: TypeAlias = Flow | Routes | Schedule
 
 MOST_ENTRIES = 64
 """Files on one page; more bars than that nobody compares."""

@@ -42,21 +42,21 @@ _prctl = ctypes.CDLL(None).prctl
 
 def main() -> None:
     """Serve the one who holds our standard input."""
-    bell = _prepare()
+    wake_read = _prepare()
     folder = tempfile.mkdtemp(prefix="alltoall-run-")
     running: dict[int, subprocess.Popen[bytes]] = {}
     try:
         print(folder, flush=True)
         for index, command in enumerate(json.loads(sys.stdin.readline() or "[]")):
             _start(index, command, running)
-        while 0 not in select.select([0, bell], [], [])[0]:
-            os.read(bell, select.PIPE_BUF)
+        while 0 not in select.select([0, wake_read], [], [])[0]:
+            os.read(wake_read, select.PIPE_BUF)
             _tell(running)
     except BrokenPipeError:
         pass  # nobody listens any more: the same as a closed input
     finally:
         segments = _segments()
-        _end(list(running.values()), bell)
+        _end(list(running.values()), wake_read)
         for segment in segments:
             Path(segment).unlink(missing_ok=True)
         shutil.rmtree(folder, ignore_errors=True)
@@ -64,15 +64,15 @@ def main() -> None:
 
 def _prepare() -> int:
     """Outlive signals meant for others, adopt orphans; return a file to read when one dies."""
-    bell, clapper = os.pipe()
-    os.set_blocking(bell, False)
-    os.set_blocking(clapper, False)
-    signal.set_wakeup_fd(clapper, warn_on_full_buffer=False)
+    wake_read, wake_write = os.pipe()
+    os.set_blocking(wake_read, False)
+    os.set_blocking(wake_write, False)
+    signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD):
         # A handler, for what is ignored would stay ignored in all that we start.
         signal.signal(number, _go_on)
     _prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    return bell
+    return wake_read
 
 
 def _go_on(_number: int, _frame: FrameType | None) -> None:
@@ -109,15 +109,15 @@ def _tell(running: "dict[int, subprocess.Popen[bytes]]") -> None:
         print(index, running.pop(index).returncode, flush=True)
 
 
-def _end(running: "list[subprocess.Popen[bytes]]", bell: int) -> None:
+def _end(running: "list[subprocess.Popen[bytes]]", wake_read: int) -> None:
     """End all processes that we or they have started."""
     deadline = time.monotonic() + TERMINATE_SECONDS
     for process in running:
         process.terminate()
     while any(process.poll() is None for process in running):
-        if not select.select([bell], [], [], max(deadline - time.monotonic(), 0.0))[0]:
+        if not select.select([wake_read], [], [], max(deadline - time.monotonic(), 0.0))[0]:
             break
-        os.read(bell, select.PIPE_BUF)
+        os.read(wake_read, select.PIPE_BUF)
     # Whoever dies leaves us its children, until there are none.
     with suppress(ChildProcessError):
         while True:

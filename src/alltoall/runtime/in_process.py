@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from alltoall.errors import UsageError
 from alltoall.ir.chunks import PerShard
+from alltoall.ir.demand import Demand
 from alltoall.ir.messages import Messages, RankMessages
 from alltoall.ir.program import Buffer
 from alltoall.ir.schedule import Schedule
@@ -79,20 +80,14 @@ def _messages(plan: RankMessages, step: int, sends: bool) -> list[int]:
     return [message for message in plan.by_step[step] if plan.sends[message] == sends]
 
 
-class Endpoint:
-    """All ranks at once, for `runtime.bench`."""
+class OneProcess:
+    """All ranks in this process, for `runtime.bench`."""
 
-    def __init__(self, messages: Messages) -> None:
-        self._alltoall = Alltoall(messages)
-        self.demand = messages.demand
-        self.ranks = self._alltoall.ranks
-        self.here = tuple(range(self.ranks))
-        self.name = "reference, one process"
-        self.native_name = None
+    native_name = None
 
-    def exchange(self, send: list[Bytes], recv: list[Bytes], shard: PerShard) -> None:
-        """All-to-all by the schedule."""
-        self._alltoall(send, recv, shard)
+    def __init__(self, ranks: int, demand: Demand, name: str) -> None:
+        self.ranks, self.demand, self.name = ranks, demand, name
+        self.here = tuple(range(ranks))
 
     def native(self, send: list[Bytes], recv: list[Bytes], shard: PerShard) -> None:
         """Do nothing: there is no all-to-all of its own."""
@@ -106,3 +101,15 @@ class Endpoint:
 
     def close(self) -> None:
         """Take leave of nobody."""
+
+
+class Endpoint(OneProcess):
+    """Ranks that exchange shards by the messages of a schedule."""
+
+    def __init__(self, messages: Messages) -> None:
+        super().__init__(len(messages.ranks), messages.demand, "reference, one process")
+        self._alltoall = Alltoall(messages)
+
+    def exchange(self, send: list[Bytes], recv: list[Bytes], shard: PerShard) -> None:
+        """All-to-all by the schedule."""
+        self._alltoall(send, recv, shard)

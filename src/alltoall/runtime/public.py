@@ -15,8 +15,7 @@ from alltoall.runtime.launch import RunSettings, run_schedule
 from alltoall.runtime.parts import rank_work, read_work
 from alltoall.runtime.sizes import parse_sizes
 from alltoall.runtime.wrap import environment_for
-from alltoall.testbed.report import BedReport, SharedReport
-from alltoall.testbed.settings import BedSettings
+from alltoall.testbed.report import BedReport, BedSettings, SharedReport
 from alltoall.topologies.given import Given
 from alltoall.verification import verify
 

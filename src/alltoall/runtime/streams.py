@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from alltoall.ir.chunks import Chunks, PerShard
 from alltoall.ir.execution_plan import Copy, ExecutionPlan, Operation, PlanOp, joined_channels
 from alltoall.ir.program import EFFECTS, Buffer, Instruction, Program, Thread
+from alltoall.runtime.in_process import OneProcess
 from alltoall.runtime.spans import slot_bytes
 
 Bytes = NDArray[np.uint8]
@@ -246,44 +247,34 @@ def _cells(
     return None if alike and len(found) * width == int(rows[1].sum()) else found
 
 
-class _Pigeonholes:
-    """Packets of all ranks in one process."""
-
-    def __init__(self, ranks: int) -> None:
-        self.boxes: list[list[Packet]] = [[] for _ in range(ranks)]
-
-
 class _Desk:
-    """The post of one rank in this process."""
+    """The post of one rank, whose packets lie in boxes in this process."""
 
-    def __init__(self, office: _Pigeonholes, rank: int) -> None:
-        self._office, self._rank = office, rank
+    def __init__(self, boxes: list[list[Packet]], rank: int) -> None:
+        self._boxes, self._rank = boxes, rank
 
     def send(self, peer: int, head: tuple[int, int, int], rows: Bytes) -> None:
         """Put a copy into the box of a rank."""
-        self._office.boxes[peer].append(Packet(self._rank, head, rows.copy()))
+        self._boxes[peer].append(Packet(self._rank, head, rows.copy()))
 
     def arrived(self) -> list[Packet]:
         """Empty the own box."""
-        found, self._office.boxes[self._rank] = self._office.boxes[self._rank], []
+        found, self._boxes[self._rank] = self._boxes[self._rank], []
         return found
 
 
-class StreamsEndpoint:
-    """All ranks at once, for `runtime.bench`."""
+class StreamsEndpoint(OneProcess):
+    """Ranks that execute the instructions of a file."""
 
     def __init__(self, work: Streams) -> None:
+        name = "reference, one process, by the instructions of the file"
+        super().__init__(len(work.ranks), work.chunks.demand(), name)
         self._work = work
-        self.demand = work.chunks.demand()
-        self.ranks = len(work.ranks)
-        self.here = tuple(range(self.ranks))
-        self.name = "reference, one process, by the instructions of the file"
-        self.native_name = None
 
     def exchange(self, send: list[Bytes], recv: list[Bytes], shard: PerShard) -> None:
         """All-to-all by the instructions; that they come to an end is what `verify` has found."""
-        office = _Pigeonholes(self.ranks)
-        desks = [_Desk(office, rank) for rank in self.here]
+        boxes: list[list[Packet]] = [[] for _ in self.here]
+        desks = [_Desk(boxes, rank) for rank in self.here]
         layouts = [Layout(self._work, rank, shard) for rank in self.here]
         memories = [layout.memory(*ends) for layout, *ends in zip(layouts, send, recv, strict=True)]
         players = [player(self._work, rank, memories[rank], desks[rank]) for rank in self.here]
@@ -295,16 +286,3 @@ class StreamsEndpoint:
                 threads[rank] = advance(threads[rank])
         for layout, memory, taken in zip(layouts, memories, recv, strict=True):
             layout.deliver(memory, taken)
-
-    def native(self, send: list[Bytes], recv: list[Bytes], shard: PerShard) -> None:
-        """Do nothing: there is no all-to-all of its own."""
-
-    def barrier(self) -> None:
-        """Wait for nobody."""
-
-    def gather(self, value: Any) -> list[Any]:
-        """Return the only value that there is."""
-        return [value]
-
-    def close(self) -> None:
-        """Take leave of nobody."""

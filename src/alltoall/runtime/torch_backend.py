@@ -31,7 +31,7 @@ from alltoall.ir.messages import Messages
 from alltoall.ir.schedule import Schedule
 from alltoall.ir.words import counted
 from alltoall.runtime.parts import Given
-from alltoall.runtime.shelf import Shelf
+from alltoall.runtime.schedule_set import ScheduleSet
 from alltoall.runtime.torch import Mover, dist, torch
 from alltoall.runtime.torch_calls import (
     Call,
@@ -83,16 +83,16 @@ class ScheduledGroup(dist.ProcessGroup):  # type: ignore[misc]
     it.
     """
 
-    def __init__(self, inner: Group, store: Store, shelf: Shelf, name: str = "") -> None:
+    def __init__(self, inner: Group, store: Store, offered: ScheduleSet, name: str = "") -> None:
         super().__init__(inner.rank(), inner.size())
-        self.inner, self.shelf, self.schedule, self._name = inner, shelf, "", name
+        self.inner, self.offered, self.schedule, self._name = inner, offered, "", name
         self.taken = 0
         self._unused: Counter[str] = Counter()
         for device in inner._device_types:
             _register(self, device, inner._get_backend(device))
         self._queue = Queue()
         self._mover: Mover | None = None
-        messages = _agreed(store, inner, shelf, bool(name) or not dist.is_initialized())
+        messages = _agreed(store, inner, offered, bool(name) or not dist.is_initialized())
         if messages is not None:
             channel = _channel(inner, store)
             self._mover, self.schedule = Mover(messages.ranks[self.rank()], channel), messages.name
@@ -170,10 +170,10 @@ class ScheduledGroup(dist.ProcessGroup):  # type: ignore[misc]
         """Return what carries out a call by the schedule, or why nothing: alike at all ranks."""
         mover, told = self._mover, call.told
         if mover is None:
-            return None, f"group has {counted(self.size(), 'rank')}, {_sizes(self.shelf)}"
+            return None, f"group has {counted(self.size(), 'rank')}, {_sizes(self.offered)}"
         if call.device.type not in _kinds(mover.group):
             return None, f"tensors are on {call.device.type}"
-        least = self.shelf.min_bytes
+        least = self.offered.min_bytes
         if isinstance(told, PerShard) and not served(mover.plan.chunks, told, least):
             return None, SMALL
         return mover, ""
@@ -182,7 +182,7 @@ class ScheduledGroup(dist.ProcessGroup):  # type: ignore[misc]
         """Carry out a call; only on a CPU it needs a thread to go on while the program does."""
 
         def job() -> None:
-            if call.carry_out(mover, self.shelf.min_bytes):
+            if call.carry_out(mover, self.offered.min_bytes):
                 self.taken += 1
             else:
                 self._unused[SMALL] += 1
@@ -191,9 +191,9 @@ class ScheduledGroup(dist.ProcessGroup):  # type: ignore[misc]
         return self._queue.submit(job, call.outputs, later)
 
 
-def _sizes(shelf: Shelf) -> str:
+def _sizes(offered: ScheduleSet) -> str:
     """Name the sizes of groups that schedules are for; rank 0 of a group has read them."""
-    sizes = shelf.sizes()
+    sizes = offered.sizes()
     if not sizes:
         return "no schedule could be read"
     has = "schedule has" if len(sizes) == 1 else "schedules have"
@@ -230,16 +230,16 @@ def wrap(
     """
     inner = group or dist.group.WORLD
     if schedules is None:
-        shelf = Shelf.from_environment()
+        offered = ScheduleSet.from_environment()
     else:
         one = isinstance(schedules, Schedule | Messages | str | PathLike)
         given: Any = [schedules] if one else schedules
-        shelf = Shelf(list(given), min_bytes)
+        offered = ScheduleSet(list(given), min_bytes)
     store = c10d._get_process_group_store(inner)
     # The number of the wrap among those of this group, by which all its ranks call it.
     number = store.add(f"alltoall/wraps/{inner.rank()}", 1)
     store = dist.PrefixStore(f"alltoall/{number}/", store)
-    found = ScheduledGroup(inner, store, shelf, f"{inner.group_name}/alltoall/{number}")
+    found = ScheduledGroup(inner, store, offered, f"{inner.group_name}/alltoall/{number}")
     _introduce(found, store)
     return found
 
@@ -258,7 +258,7 @@ def _introduce(group: ScheduledGroup, store: Store) -> None:
 
 
 def _create(told: Any, options: Any) -> ScheduledGroup:
-    """Make a group of the backend, as torch asks for one: `pg_options` may be a `Shelf`."""
+    """Make a group of the backend, as torch asks for one: `pg_options` may be a `ScheduleSet`."""
     inner = dist.ProcessGroup(told.store, told.group_rank, told.group_size)
     for kind, name in INNER.items():
         if AVAILABLE[name]():
@@ -266,11 +266,13 @@ def _create(told: Any, options: Any) -> ScheduledGroup:
             made._set_sequence_number_for_group()
             _register(inner, torch.device(kind), made)
     world = dist.group.WORLD
-    if isinstance(options, Shelf):
-        shelf = options
+    if isinstance(options, ScheduleSet):
+        offered = options
     else:
-        shelf = world.shelf if isinstance(world, ScheduledGroup) else Shelf.from_environment()
-    return ScheduledGroup(inner, dist.PrefixStore("alltoall/", told.store), shelf)
+        offered = (
+            world.offered if isinstance(world, ScheduledGroup) else ScheduleSet.from_environment()
+        )
+    return ScheduledGroup(inner, dist.PrefixStore("alltoall/", told.store), offered)
 
 
 def _gloo(store: Store, group: Group, timeout: timedelta) -> Any:
@@ -334,20 +336,20 @@ def _meet(store: Store, ranks: int) -> None:
     store.get("ready")
 
 
-def _agreed(store: Store, group: Group, shelf: Shelf, expected: bool) -> Messages | None:
+def _agreed(store: Store, group: Group, offered: ScheduleSet, expected: bool) -> Messages | None:
     """Return the messages that rank 0 has for a group; it tells once what is wrong with them."""
     if group.rank() != 0:
         said = store.get(AGREED)
         text = zlib.decompressobj().decompress(said[1:], MAX_FILE_BYTES)
         return messages_from_text(text.decode(), "rank 0") if text else None
-    found = shelf.find(group.size())
+    found = offered.find(group.size())
     # At least one byte: a store may take an empty value for none.
     text = b"" if found is None else zlib.compress(messages_text(found).encode(), 1)
     store.set(AGREED, b":" + text)
-    while shelf.problems:
-        _warn(shelf.problems.pop(0), group)
-    if found is None and shelf.sizes() and expected:
-        sizes = ", ".join(map(str, shelf.sizes()))
+    while offered.problems:
+        _warn(offered.problems.pop(0), group)
+    if found is None and offered.sizes() and expected:
+        sizes = ", ".join(map(str, offered.sizes()))
         _warn(f"schedules for groups of {sizes} ranks, and a group of {group.size()}", group)
     return found
 

@@ -73,7 +73,7 @@ def endpoint_of(job: RunJob, rank: int | None) -> Endpoint:
 RUNTIMES = {"reference": "in_process", "mpi": "mpi", "torch": "torch"}
 """The module of each runtime."""
 
-PROGRAM_RUNTIMES = {"reference": "alltoall.runtime.streams", "mpi": "alltoall.runtime.mpi.streams"}
+PROGRAM_RUNTIMES = {"reference": "alltoall.runtime.streams", "mpi": "alltoall.runtime.mpi.endpoint"}
 """The modules whose ranks execute programs."""
 
 

@@ -15,13 +15,41 @@ from alltoall.ir.chunks import shards_of
 from alltoall.ir.topology import Topology
 from alltoall.runtime.launch import Place, RunSettings, run_ranks
 from alltoall.runtime.metered import Reading
-from alltoall.runtime.mpiexec import find_mpi
+from alltoall.runtime.mpiexec import Mpi, find_mpi
 from alltoall.runtime.needs import Runnable, demand_of
 from alltoall.runtime.parts import RankWork
 from alltoall.testbed.loads import device_bytes, differences, pair_bytes
 from alltoall.testbed.namespaces import Bed, Counted, counted, cut_since, down, remove_orphans, up
-from alltoall.testbed.ranks import KIND, device_variables, require_kind
+from alltoall.testbed.plan import IDENTITY, NETWORK
 from alltoall.testbed.report import BedReport, BedRow
+
+DEVICE_VARIABLES = ("FI_TCP_IFACE", "GLOO_SOCKET_IFNAME")
+"""By which MPICH and gloo are told whose address is theirs."""
+
+KIND = "mpich"
+"""The MPI whose ranks find each other through their launcher, wherever they are."""
+
+
+def device_variables(scheduled: bool) -> dict[str, str]:
+    """Return what leads ranks to each other: a schedule's to neighbours, others by a network."""
+    return dict.fromkeys(DEVICE_VARIABLES, IDENTITY if scheduled else NETWORK)
+
+
+def placed(mpi: Mpi, bed: Bed, scheduled: bool) -> Mpi:
+    """Return an MPI whose ranks are on the nodes of a fabric."""
+    require_kind(mpi)
+    environment = {**mpi.environment, **device_variables(scheduled)}
+    return replace(mpi, environment=environment, place=tuple(bed.prefix()))
+
+
+def require_kind(mpi: Mpi) -> None:
+    """Refuse an MPI whose ranks could not reach their launcher from another namespace."""
+    if mpi.kind != KIND:
+        raise UsageError(
+            f"{mpi.mpiexec} is of {mpi.kind}, whose ranks reach their launcher over a network that "
+            f"a fabric does not have; expected --mpi {KIND}"
+        )
+
 
 THROUGH = ("mpi", "torch")
 """The runtimes whose ranks can be put on the nodes of a fabric."""

@@ -30,9 +30,8 @@ from alltoall.testbed.launch import BedWork, run_on_bed, temporary_bed
 from alltoall.testbed.loads import pair_bytes, require_paths
 from alltoall.testbed.namespaces import Bed, bed_called, require_testbed, reroute
 from alltoall.testbed.plan import merged
-from alltoall.testbed.report import BedReport, BedRow, SharedReport
+from alltoall.testbed.report import BedReport, BedRow, BedSettings, SharedReport
 from alltoall.testbed.routed import RoutedRow, run_routes
-from alltoall.testbed.settings import BedSettings
 from alltoall.testbed.sharing import share
 from alltoall.topologies.given import topology_of
 from alltoall.topologies.operators import remove_links

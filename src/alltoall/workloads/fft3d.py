@@ -16,8 +16,7 @@ import numpy as np
 
 from alltoall.ir.arrays import starts_of
 from alltoall.workloads.ranks import Bytes, Exchange, Ranks, Turns, Way
-from alltoall.workloads.slabs import ITEM_BYTES, Slabs
-from alltoall.workloads.spectrum import Complex, Truth, planes
+from alltoall.workloads.spectrum import ITEM_BYTES, Complex, Slabs, Truth, planes
 from alltoall.workloads.timing import UNTOUCHED, Steps, measure_ways, wrong_shards
 
 BANDS = ("fft2d_pack", "alltoall", "unpack_fft1d")

@@ -24,11 +24,11 @@ from alltoall.runtime.mpiexec import Mpi, find_mpi
 from alltoall.runtime.parts import all_parts, is_spec
 from alltoall.schedules.public import Solver
 from alltoall.schedules.public import schedule as make_schedule
+from alltoall.testbed.launch import KIND, placed
 from alltoall.testbed.namespaces import Bed
 from alltoall.testbed.over_routes import prepared
 from alltoall.testbed.public import bed_for, require_same
-from alltoall.testbed.ranks import KIND, placed
-from alltoall.testbed.settings import BedSettings
+from alltoall.testbed.report import BedSettings
 from alltoall.verification import predict
 from alltoall.workloads.fft3d import GATHERED_POINTS
 from alltoall.workloads.fft3d import needed_bytes as fft_bytes
@@ -46,7 +46,7 @@ from alltoall.workloads.moe import needed_bytes as moe_bytes
 from alltoall.workloads.ranks import Turns
 from alltoall.workloads.reports import FftReport, MoeReport, MoeRow, Predicted, fft_report
 from alltoall.workloads.router import Router, rows_between, sent_table, skew_statistics
-from alltoall.workloads.slabs import Slabs, parse_grid
+from alltoall.workloads.spectrum import Slabs, parse_grid
 
 BY_ROUTES = "alltoall.testbed.over_routes:ByRoutes"
 """What makes an exchange along routes in a rank on a testbed."""

@@ -3,7 +3,7 @@
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from alltoall.workloads.slabs import Slabs
+from alltoall.workloads.spectrum import Slabs
 
 
 @dataclass(frozen=True)

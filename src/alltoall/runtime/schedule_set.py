@@ -19,7 +19,7 @@ FILES, LEAST = "ALLTOALL_SCHEDULES", "ALLTOALL_MIN_BYTES"
 
 
 @dataclass
-class Shelf:
+class ScheduleSet:
     """Schedules, of which the first with as many ranks as a group has serves the group.
 
     All-to-alls with fewer than `min_bytes` from one rank to another, on average, are not served.
@@ -36,7 +36,7 @@ class Shelf:
         self._unread = list(self.given)
 
     @classmethod
-    def from_environment(cls, variables: Mapping[str, str] = os.environ) -> "Shelf":
+    def from_environment(cls, variables: Mapping[str, str] = os.environ) -> "ScheduleSet":
         """Return what the environment names: files with colons in between, and a size."""
         files = [Path(each) for each in variables.get(FILES, "").split(os.pathsep) if each]
         try:

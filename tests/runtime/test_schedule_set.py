@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 import alltoall
-from alltoall.runtime.shelf import Shelf
+from alltoall.runtime.schedule_set import ScheduleSet
 from hop_schedules import hop_schedule
 from saved import save, without_last_send
 
@@ -14,24 +14,32 @@ def test_a_group_takes_the_first_schedule_of_its_size(tmp_path: Path) -> None:
     cube = alltoall.load(save(tmp_path, "hypercube:3"))
     assert isinstance(cube, alltoall.Schedule)
     lowered.write_text(alltoall.lower(cube, to="messages").text)
-    shelf = Shelf([lowered, save(tmp_path, "ring:4"), "complete:4"])
-    found = {ranks: shelf.find(ranks) for ranks in (2, 4, 8)}
+    offered = ScheduleSet([lowered, save(tmp_path, "ring:4"), "complete:4"])
+    found = {ranks: offered.find(ranks) for ranks in (2, 4, 8)}
     assert [messages and messages.name for messages in found.values()] == [
         None,
         "ring:4",
         "hypercube:3",
     ]
-    assert (shelf.sizes(), shelf.problems) == ([4, 8], [])
+    assert (offered.sizes(), offered.problems) == ([4, 8], [])
 
 
 def test_the_environment_names_files_and_a_size(tmp_path: Path) -> None:
-    """Nothing at all is an empty shelf; a size that is none is a problem in words."""
+    """Nothing at all is an empty set; a size that is none is a problem in words."""
     files = f"{save(tmp_path, 'ring:4')}:{save(tmp_path, 'hypercube:3')}"
-    shelf = Shelf.from_environment({"ALLTOALL_SCHEDULES": files, "ALLTOALL_MIN_BYTES": "4K"})
-    assert (shelf.find(4) is None, shelf.sizes(), shelf.min_bytes) == (False, [4, 8], 4096)
-    empty = Shelf.from_environment({})
+    offered = ScheduleSet.from_environment(
+        {"ALLTOALL_SCHEDULES": files, "ALLTOALL_MIN_BYTES": "4K"}
+    )
+    assert (offered.find(4) is None, offered.sizes(), offered.min_bytes) == (
+        False,
+        [4, 8],
+        4096,
+    )
+    empty = ScheduleSet.from_environment({})
     assert (empty.find(4), empty.sizes(), empty.problems, empty.min_bytes) == (None, [], [], 0)
-    wrong = Shelf.from_environment({"ALLTOALL_SCHEDULES": files, "ALLTOALL_MIN_BYTES": "much"})
+    wrong = ScheduleSet.from_environment(
+        {"ALLTOALL_SCHEDULES": files, "ALLTOALL_MIN_BYTES": "much"}
+    )
     assert wrong.find(4) is None
     assert "ALLTOALL_MIN_BYTES: sizes 'much'; expected such as" in wrong.problems[0]
 
@@ -43,13 +51,13 @@ def test_what_is_broken_is_told_and_the_rest_is_used(tmp_path: Path) -> None:
     cut.write_text(whole.read_text()[:-50])
     alltoall.solve("hypercube:3").save(flow)
     lossy = without_last_send(hop_schedule(alltoall.build("hypercube:3"), 2))
-    shelf = Shelf([cut, missing, flow, lossy, tmp_path, whole])
-    found = shelf.find(8)
+    offered = ScheduleSet([cut, missing, flow, lossy, tmp_path, whole])
+    found = offered.find(8)
     assert found is not None
     assert found.name == "hypercube:3"
     told = ["cut.json", "missing.json", "flow.json", "fails verification", str(tmp_path)]
-    assert len(shelf.problems) == len(told)
-    assert all(words in problem for words, problem in zip(told, shelf.problems, strict=True))
+    assert len(offered.problems) == len(told)
+    assert all(words in problem for words, problem in zip(told, offered.problems, strict=True))
 
 
 def test_an_error_that_says_nothing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,7 +66,7 @@ def test_an_error_that_says_nothing_is_named(monkeypatch: pytest.MonkeyPatch) ->
     def fail(given: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr("alltoall.runtime.shelf.messages_for", fail)
-    shelf = Shelf(["ring:4"])
-    assert shelf.find(4) is None
-    assert shelf.problems == ["ring:4: MemoryError"]
+    monkeypatch.setattr("alltoall.runtime.schedule_set.messages_for", fail)
+    offered = ScheduleSet(["ring:4"])
+    assert offered.find(4) is None
+    assert offered.problems == ["ring:4: MemoryError"]
