@@ -205,10 +205,10 @@ def test_the_messages_of_a_schedule_take_as_long(
 def test_what_has_no_time_on_links_is_refused(tmp_path: Path) -> None:
     """Flows, programs, messages without or on another topology, and schedules that are wrong."""
     schedule = schedule_of("ring:4")
-    with pytest.raises(UsageError, match="a Flow cannot be simulated; expected a saved schedule"):
+    with pytest.raises(UsageError, match="a Flow; expected a Schedule, a Routes, a Messages"):
         alltoall.simulate(alltoall.solve("ring:4"), link_bandwidth=1e9)  # type: ignore[arg-type]
     alltoall.lower(schedule, to="msccl").save(tmp_path / "ring.xml")
-    with pytest.raises(UsageError, match="a Program cannot be simulated"):
+    with pytest.raises(UsageError, match="a Program cannot be simulated; expected a saved"):
         alltoall.simulate(tmp_path / "ring.xml", link_bandwidth=1e9)
     alltoall.lower(schedule, to="messages").save(tmp_path / "messages")
     with pytest.raises(UsageError, match="give the topology too"):
