@@ -27,7 +27,7 @@ from alltoall.designs.entry import Entry, Task, packed, search_entry
 from alltoall.flows.bounds import cable_bound, regular_bound
 from alltoall.flows.workers import Local, run_all
 from alltoall.settings import SolveSettings, cores
-from alltoall.topologies.catalogue import times
+from alltoall.topologies.expanders import times
 
 NODES, DEGREES = range(8, 257), range(2, 9)
 """The sizes and degrees of the catalogue."""

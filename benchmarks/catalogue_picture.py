@@ -21,7 +21,7 @@ import alltoall
 from alltoall.designs.fitting import FITTING, fitting_specs
 from alltoall.figures.drawing import render
 from alltoall.figures.picture import Panel, Picture, Series
-from alltoall.topologies.catalogue import times
+from alltoall.topologies.expanders import times
 
 NODES = range(8, 257)
 """The sizes of the catalogue."""

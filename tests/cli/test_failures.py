@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import alltoall
-from alltoall.cli.failures import described, writing_output
+from alltoall.cli.show import described, writing_output
 from alltoall.errors import AlltoallError, UsageError
 from command_line import Run
 

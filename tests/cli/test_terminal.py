@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from alltoall.cli.tables import columns
+from alltoall.cli.show import columns
 from alltoall.ir.words import ProgressMessage
 
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")

@@ -3,8 +3,7 @@ import numpy as np
 import pytest
 
 from alltoall.errors import TopologyError
-from alltoall.topologies.algebraic import slimfly, spectralfly
-from alltoall.topologies.finite_fields import finite_field
+from alltoall.topologies.algebraic import finite_field, slimfly, spectralfly
 from alltoall.topologies.properties import diameter
 
 

@@ -15,7 +15,7 @@ from alltoall.designs.search import search_regular
 from alltoall.errors import TopologyError
 from alltoall.flows.bounds import cable_bound, regular_bound
 from alltoall.settings import SolveSettings
-from alltoall.topologies.catalogue import times
+from alltoall.topologies.expanders import times
 from alltoall.topologies.properties import mean_distance
 
 TIMES = times()

@@ -5,11 +5,10 @@ import pytest
 from alltoall.errors import TopologyError
 from alltoall.flows.symmetry.automorphisms import count_automorphisms
 from alltoall.ir.topology import Topology
-from alltoall.topologies.grids import torus
+from alltoall.topologies.grids import torus, tpuv4
 from alltoall.topologies.hardware import dgx1, dgx2, ndv2
 from alltoall.topologies.properties import diameter
 from alltoall.topologies.spec import build
-from alltoall.topologies.tpu import tpuv4
 
 # NVLinks between each two GPUs, as published in matrix form.
 DGX1 = """

@@ -9,7 +9,7 @@ from alltoall.errors import TopologyError
 from alltoall.ir.problem import Problem
 from alltoall.ir.topology import Topology
 from alltoall.topologies import operators
-from alltoall.topologies.cables import partner_links
+from alltoall.topologies.operators import partner_links
 
 
 def ring(nodes: int, capacity: float = 1.0) -> Topology:

@@ -4,10 +4,10 @@ import pytest
 
 from alltoall.errors import TopologyError
 from alltoall.ir.topology import Topology
+from alltoall.topologies.grids import boardfly, tpuv5p
 from alltoall.topologies.hierarchical import megafly
 from alltoall.topologies.properties import diameter
 from alltoall.topologies.star_products import _inductive_quad, bundlefly, polarfly, polarstar
-from alltoall.topologies.tpu import boardfly, tpuv5p
 
 
 def _simple(topology: Topology) -> bool:

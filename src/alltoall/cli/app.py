@@ -10,8 +10,7 @@ from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
-from alltoall.cli.failures import FAILURES, Unsaved, described
-from alltoall.cli.show import complain, say_out, show, warn
+from alltoall.cli.show import FAILURES, Unsaved, complain, described, say_out, show, warn
 from alltoall.cli.signals import all_is_said, heard, printing, working
 from alltoall.cli.verbs import COMPLETION_WORDS, OVERVIEW_WORDS, overview, require_words
 from alltoall.errors import UsageError
@@ -78,13 +77,31 @@ def _answer_without_verb(words: Sequence[str]) -> bool:
     elif words[0] == "--version":
         say_out(f"alltoall {import_module('alltoall').__version__}")
     elif set(words) in LISTING:
-        load("alltoall.cli.choices:show_choices")("--json" in words)
+        show_choices("--json" in words)
     elif _asks_of_a_family(words):
         say_out(load("alltoall.topologies.family_help:family_help")(words[1].partition(":")[0]))
     else:
         require_words(words)
         return False
     return True
+
+
+def show_choices(as_json: bool) -> None:
+    """Print every family of topologies and every file format."""
+    families = {
+        name: {"example": family.example, "summary": family.summary}
+        for name, family in FAMILIES.items()
+    }
+    known = load("alltoall.topologies.formats:FORMATS")
+    formats = {
+        name: {"summary": each.summary, "reads": each.reads, "suffixes": list(each.suffixes)}
+        for name, each in known.items()
+    }
+    lines = {family["example"]: family["summary"] for family in families.values()}
+    show({"families": families, "formats": formats}, as_json, {"SPEC": "what it is", **lines})
+    if not as_json:
+        files = {name: each.summary for name, each in known.items()}
+        show({}, False, {"": "", "file": "", **files})
 
 
 def _asks_of_a_family(words: Sequence[str]) -> bool:

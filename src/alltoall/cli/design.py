@@ -8,10 +8,10 @@ from typing import Annotated
 import typer
 
 from alltoall.cli.options import AsJson, KeepProvenance, command_of, time_option
-from alltoall.cli.outputs import check_outputs
 from alltoall.cli.progress import progress
 from alltoall.cli.show import STANDARD_OUTPUT, deliver
 from alltoall.cli.signals import searching
+from alltoall.cli.telling import check_outputs
 from alltoall.designs.candidate import Candidate
 from alltoall.designs.design import Design
 from alltoall.designs.public import design

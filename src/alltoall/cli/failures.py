@@ -1,63 +1,113 @@
-"""What can go wrong on purpose, in the words and with the exit code of the command line."""
+"""`alltoall failures`: what every failure costs, before it happens."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from errno import ENOMEM
-from typing import Any
+from pathlib import Path
+from typing import Annotated
 
-from alltoall.cli.signals import Stopped
-from alltoall.errors import (
-    AlltoallError,
-    InputError,
-    MissingComponentError,
-    TimeLimitError,
-    UsageError,
-)
-from alltoall.ir.words import one_line
+import typer
 
+from alltoall.cli.options import AsJson, time_option
+from alltoall.cli.progress import progress
+from alltoall.cli.show import columns, show
+from alltoall.cli.signals import searching
+from alltoall.comparing.failures import FAILURES_GAP, INDEX, FailureReport, FailureRow, failures
+from alltoall.ir.words import counted
+from alltoall.settings import now
 
-class Unsaved(Exception):  # noqa: N818
-    """An answer was printed and could not be saved; all is said, but for the exit code."""
-
-    def __init__(self, code: int) -> None:
-        super().__init__(code)
-        self.code = code
+HEADER = ("failure", "lost", "time", "slower", "bound", "above it", "moved", "")
 
 
-FAILURES = (AlltoallError, MemoryError, OSError, ImportError, Stopped)
-"""What ends a call with a message and an exit code; anything else is a fault of ours."""
+def failures_verb(
+    file: Annotated[
+        Path,
+        typer.Argument(metavar="FILE", help="Saved routes or a schedule.", show_default=False),
+    ],
+    links: Annotated[
+        int | None,
+        typer.Option(metavar="K", help="Fail any K links (cables) together (default: 1)."),
+    ] = None,
+    nodes: Annotated[
+        int | None, typer.Option(metavar="K", help="Fail any K nodes together.")
+    ] = None,
+    only: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A-B,…", help="Only these: a-b is a link, a a node, a-b+c both together."
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="DIR",
+            help=f"Keep the routes or the schedule after each failure, and {INDEX}.",
+        ),
+    ] = None,
+    gap: Annotated[
+        float, typer.Option(help="End rerouting this near the proven bound.")
+    ] = FAILURES_GAP,
+    time_limit: Annotated[
+        float | None, time_option("Stop then, with the failures found so far.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Find what each failure costs, and routes or a schedule ready for it, worst first.
+
+    For every link or node: the share of the traffic that is lost without rerouting, the time after
+    rerouting, and the proven bound. Files of --output are like any others: verify, lower and run
+    them.
+
+    Example: alltoall route torus:4x4 -o best.json && alltoall failures best.json -o ready
+    """
+    started = now()
+    with progress() as report, searching() as stopped:
+        found = failures(
+            file,
+            links=links,
+            nodes=nodes,
+            only=only,
+            output=output,
+            gap=gap,
+            time_limit=time_limit,
+            progress=report,
+            stop=stopped,
+        )
+    summary = {"file": str(file), **found.to_json(), "seconds": round(now() - started, 3)}
+    show(summary, as_json, _lines(found, output))
 
 
-def described(error: BaseException) -> dict[str, Any]:
-    """Return the exit code and the message of a failure."""
-    if isinstance(error, AlltoallError | Stopped):
-        return {"code": error.exit_code, "message": str(error)}
-    if isinstance(error, MemoryError) or getattr(error, "errno", None) == ENOMEM:
-        message = "not enough memory for a problem of this size; use a smaller one"
-        return {"code": InputError.exit_code, "message": message}
-    if isinstance(error, TimeoutError):
-        message = "the time limit came before any answer; allow more time"
-        return {"code": TimeLimitError.exit_code, "message": message}
-    message = (
-        f"the system refused something that is needed: {one_line(str(_root(error)))}; check the "
-        "installation, and the limits that `ulimit -a` shows"
-    )
-    return {"code": MissingComponentError.exit_code, "message": message}
+def _lines(found: FailureReport, output: Path | None) -> dict[str, str]:
+    """Return the answer for people: the worst failure, then all of them."""
+    lines = {
+        "worst": _worst(found),
+        "healthy": f"{found.topology}: {found.kind} of time {found.time:.6g}",
+        "": "\n".join(["", *columns([HEADER, *map(_cells, found.rows)], words=[0, -1]), ""]),
+    }
+    if found.not_solved:
+        late = counted(found.not_solved, "failure")
+        lines["not solved"] = f"{late}, as the time was up; allow more time"
+    if output is not None:
+        lines["saved"] = str(output / INDEX)
+    return lines
 
 
-def _root(error: BaseException) -> BaseException:
-    """Return the failure of the system behind a failure: libraries wrap it in pages of advice."""
-    while isinstance(error.__cause__, OSError | ImportError):
-        error = error.__cause__
-    return error
+def _worst(found: FailureReport) -> str:
+    if not found.rows:
+        return "not known"
+    row = found.rows[0]
+    if row.slower is None:
+        return f"{row.failure} leaves no routes"
+    change = "slower" if row.slower >= 0 else "faster"
+    lost = f"{_share(row.lost)} of the traffic is lost without"
+    return f"{row.failure}: {_share(abs(row.slower))} {change} after rerouting; {lost}"
 
 
-@contextmanager
-def writing_output() -> Iterator[None]:
-    """Give a context whose failures are those of the output, if anybody still reads it."""
-    try:
-        yield
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        raise UsageError(f"output cannot be written: {error.strerror or error}") from None
+def _cells(row: FailureRow) -> tuple[str, ...]:
+    if row.time is None or row.slower is None or row.bound is None or row.gap is None:
+        return row.failure, _share(row.lost), "-", "-", "-", "-", "-", row.reason or ""
+    times = f"{row.time:.6g}", _share(row.slower), f"{row.bound:.4g}", _share(row.gap)
+    return row.failure, _share(row.lost), *times, str(row.moved), ""
+
+
+def _share(value: float) -> str:
+    return f"{100 * value + 0.0:.1f} %".replace("-0.0", "0.0")

@@ -8,8 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from alltoall.cli.options import AsJson, time_option
-from alltoall.cli.outputs import check_outputs
 from alltoall.cli.show import STANDARD_OUTPUT, Files, deliver, write_out
+from alltoall.cli.telling import check_outputs
 from alltoall.cli.wording import lines_of
 from alltoall.ir.routes import Routes
 from alltoall.ir.schedule import Schedule

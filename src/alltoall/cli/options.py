@@ -23,8 +23,8 @@ from alltoall.lp import solver_names
 from alltoall.settings import SolveSettings
 from alltoall.topologies import operators
 from alltoall.topologies.background import without_background
-from alltoall.topologies.cables import both_ways
 from alltoall.topologies.given import load_topology, problem_of
+from alltoall.topologies.operators import both_ways
 
 CHANGES = "Changes to the topology"
 DEFAULTS = SolveSettings()

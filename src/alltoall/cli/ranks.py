@@ -10,8 +10,7 @@ from pathlib import Path
 
 import typer
 
-from alltoall.cli.failures import FAILURES, described
-from alltoall.cli.show import warn
+from alltoall.cli.show import FAILURES, described, warn
 from alltoall.errors import UsageError
 from alltoall.lp.settings import silent
 from alltoall.runtime.mpiexec import find_mpi

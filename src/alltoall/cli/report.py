@@ -6,8 +6,8 @@ from typing import Annotated, Any
 import typer
 
 from alltoall.cli.options import AsJson, LinkBandwidth
-from alltoall.cli.outputs import check_outputs
 from alltoall.cli.show import deliver
+from alltoall.cli.telling import check_outputs
 from alltoall.ir.words import counted
 from alltoall.reports.public import report
 

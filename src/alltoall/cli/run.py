@@ -7,8 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from alltoall.cli.options import AsJson, time_option
-from alltoall.cli.show import show
-from alltoall.cli.tables import columns
+from alltoall.cli.show import columns, show
 from alltoall.ir.quantities import rate_in_words
 from alltoall.lowering.options import STEERING
 from alltoall.registry import load

@@ -16,8 +16,7 @@ from alltoall.cli.options import (
     load_problem,
 )
 from alltoall.cli.shared_options import takes_options
-from alltoall.cli.show import show
-from alltoall.cli.tables import columns
+from alltoall.cli.show import columns, show
 from alltoall.cli.telling import Telling, parse_cost
 from alltoall.errors import UsageError
 from alltoall.ir.topology import Topology

@@ -5,18 +5,119 @@ cannot show. Answers pass through `deliver`, which saves and prints so that neit
 """
 
 import json
+import os
 import sys
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from errno import ENOMEM
 from pathlib import Path
 from typing import Any, TextIO
 
-from alltoall.cli.colours import ASIDE, LABEL, WRONG, paint
-from alltoall.cli.failures import FAILURES, Unsaved, described, writing_output
 from alltoall.cli.signals import Stopped, printing
-from alltoall.errors import UsageError
+from alltoall.errors import (
+    AlltoallError,
+    InputError,
+    MissingComponentError,
+    TimeLimitError,
+    UsageError,
+)
 from alltoall.ir.files.text import write_bytes
-from alltoall.ir.words import beyond_rounding, escaped
+from alltoall.ir.words import beyond_rounding, escaped, one_line
+
+
+class Unsaved(Exception):  # noqa: N818
+    """An answer was printed and could not be saved; all is said, but for the exit code."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__(code)
+        self.code = code
+
+
+FAILURES = (AlltoallError, MemoryError, OSError, ImportError, Stopped)
+"""What ends a call with a message and an exit code; anything else is a fault of ours."""
+
+
+def described(error: BaseException) -> dict[str, Any]:
+    """Return the exit code and the message of a failure."""
+    if isinstance(error, AlltoallError | Stopped):
+        return {"code": error.exit_code, "message": str(error)}
+    if isinstance(error, MemoryError) or getattr(error, "errno", None) == ENOMEM:
+        message = "not enough memory for a problem of this size; use a smaller one"
+        return {"code": InputError.exit_code, "message": message}
+    if isinstance(error, TimeoutError):
+        message = "the time limit came before any answer; allow more time"
+        return {"code": TimeLimitError.exit_code, "message": message}
+    message = (
+        f"the system refused something that is needed: {one_line(str(_root(error)))}; check the "
+        "installation, and the limits that `ulimit -a` shows"
+    )
+    return {"code": MissingComponentError.exit_code, "message": message}
+
+
+def _root(error: BaseException) -> BaseException:
+    """Return the failure of the system behind a failure: libraries wrap it in pages of advice."""
+    while isinstance(error.__cause__, OSError | ImportError):
+        error = error.__cause__
+    return error
+
+
+@contextmanager
+def writing_output() -> Iterator[None]:
+    """Give a context whose failures are those of the output, if anybody still reads it."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise UsageError(f"output cannot be written: {error.strerror or error}") from None
+
+
+RESET = "\x1b[0m"
+LABEL, ASIDE, WRONG = "\x1b[36m", "\x1b[2m", "\x1b[1;31m"
+"""Of labels, of remarks, and of what went wrong."""
+
+
+def coloured(stream: TextIO | None) -> bool:
+    """Whether a stream shows colours: a terminal that is not dumb, unless NO_COLOR asks for none.
+
+    https://no-color.org says that it is heard when it is there and not empty.
+    """
+    if stream is None or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        return False
+    return stream.isatty()
+
+
+def paint(text: str, colour: str, stream: TextIO | None) -> str:
+    """Return a text in a colour if the stream shows it."""
+    return f"{colour}{text}{RESET}" if text and coloured(stream) else text
+
+
+GAP = "  "
+"""What stands between two columns."""
+
+
+def columns(
+    rows: Sequence[Sequence[str]], words: Collection[int] = (), bar: int | None = None
+) -> list[str]:
+    """Return rows, the first of which is the header, with their cells below each other.
+
+    Columns in `words` are aligned to the left, all others to the right; a negative number counts
+    from the end. A bar stands before the column `bar`, if there is one and it has columns.
+    """
+    count = len(rows[0])
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    left = {each % count for each in words}
+    lines = []
+    for row in rows:
+        cells = [
+            cell.ljust(width) if at in left else cell.rjust(width)
+            for at, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        if bar is not None and bar < count:
+            cells.insert(bar, "|")
+        lines.append(GAP.join(cells).rstrip())
+    return lines
+
 
 STANDARD_OUTPUT = Path("-")
 """The file name that stands for standard output."""

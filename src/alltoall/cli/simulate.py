@@ -7,8 +7,7 @@ import typer
 
 from alltoall.cli.options import AsJson, Background, LinkBandwidth, time_option
 from alltoall.cli.progress import progress
-from alltoall.cli.show import show
-from alltoall.cli.tables import columns
+from alltoall.cli.show import columns, show
 from alltoall.ir.quantities import rate_in_words
 from alltoall.settings import RouteSettings
 from alltoall.simulation.alpha_beta import SHARINGS, SYNCS

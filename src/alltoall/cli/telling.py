@@ -1,33 +1,82 @@
-"""How the answers of `solve`, `route` and `schedule` are told: in which units, and where to."""
+"""How answers are told: in which units, and in which files, none of which may replace an input."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from alltoall.cli.options import (
-    AsJson,
-    KeepProvenance,
-    LinkBandwidth,
-    Output,
-    command_of,
-)
-from alltoall.cli.outputs import check_outputs
-from alltoall.cli.show import deliver
+from alltoall.cli.options import AsJson, KeepProvenance, LinkBandwidth, Output, command_of
+from alltoall.cli.show import STANDARD_OUTPUT, deliver
 from alltoall.cli.wording import lines_of_answer
-from alltoall.errors import UsageError
+from alltoall.errors import AlltoallError, UsageError
 from alltoall.ir.answer import made_now
 from alltoall.ir.fabric import Fabric, link_rate
 from alltoall.ir.quantities import parse_seconds, plain_number
+from alltoall.ir.routes import Routes
+from alltoall.ir.schedule import Schedule
 from alltoall.ir.summaries import in_order, physical
 from alltoall.ir.topology import Topology
 from alltoall.registry import deferred
 from alltoall.runtime.sizes import parse_sizes
 from alltoall.settings import SolveSettings, now
 from alltoall.topologies.given import Answer
+
+load: Callable[[str | Path], object] = deferred("alltoall.loading:load")
+
+OUTPUTS = ("output", "draw", "patch", "checkpoint")
+"""Parameters that name files to write; all others may name files to read."""
+
+RENEWABLE = (("output", "spec"), ("output", "last"))
+"""An output and an input that may be one file, if it holds what the verb writes."""
+
+KINDS = {"topology": Topology, "route": Routes, "schedule": Schedule}
+"""What verbs write that can be their input, too."""
+
+
+def check_outputs(context: typer.Context) -> None:
+    """Raise if outputs share standard output, or if one would replace an input.
+
+    A file of the kind that the verb writes may be input and output at once.
+    """
+    given, kind = context.params, KINDS.get(context.info_name or "")
+    outputs = {key: Path(given[key]) for key in OUTPUTS if given.get(key) is not None}
+    printed = list(outputs.values()).count(STANDARD_OUTPUT)
+    if printed > 1 or (printed and given["as_json"]):
+        raise UsageError("more than one thing for standard output; give a file a name but -")
+    for (name, output), (key, path) in product(outputs.items(), _inputs(given)):
+        renewable = kind if (name, key) in RENEWABLE else None
+        if _is_same_file(output, path) and not _holds(path, renewable):
+            raise UsageError(
+                f"{output} is an input, which the output would replace; name another file"
+            )
+
+
+def _inputs(given: Mapping[str, Any]) -> Iterator[tuple[str, str | Path]]:
+    """Yield the name and value of every parameter that may be a file to read."""
+    for key, value in given.items():
+        if key not in OUTPUTS:
+            values = value if isinstance(value, list | tuple) else (value,)
+            yield from ((key, each) for each in values if isinstance(each, str | Path))
+
+
+def _is_same_file(one: Path, other: str | Path) -> bool:
+    """Return whether two paths lead to one file that exists."""
+    with suppress(OSError, ValueError):
+        return one.samefile(other)
+    return False
+
+
+def _holds(path: str | Path, kind: type | None) -> bool:
+    """Return whether a file holds an artefact of a kind, if there is one."""
+    with suppress(AlltoallError, OSError):
+        return kind is not None and isinstance(load(path), kind)
+    return False
+
 
 file_bytes: Callable[..., bytes] = deferred("alltoall.ir.files.artefacts:file_bytes")
 

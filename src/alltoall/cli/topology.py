@@ -6,11 +6,11 @@ from typing import Annotated, Any
 
 import typer
 
-from alltoall.cli.choices import show_choices
+from alltoall.cli.app import show_choices
 from alltoall.cli.options import AsJson, KeepProvenance, command_of
-from alltoall.cli.outputs import check_outputs
 from alltoall.cli.shared_options import takes_options
 from alltoall.cli.show import STANDARD_OUTPUT, deliver
+from alltoall.cli.telling import check_outputs
 from alltoall.cli.wording import link_in_words
 from alltoall.errors import UsageError
 from alltoall.flows.public import describe

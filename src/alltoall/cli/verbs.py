@@ -59,7 +59,7 @@ VERBS: dict[str, Verb] = {
         "Lower a saved schedule or saved routes to the file of a runtime or a fabric.",
     ),
     "failures": Verb(
-        "alltoall.cli.failures_verb:failures_verb",
+        "alltoall.cli.failures:failures_verb",
         "Find what each failure costs, and routes or a schedule ready for it, worst first.",
     ),
     "simulate": Verb(

@@ -8,8 +8,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from alltoall.cli.show import line_of
-from alltoall.cli.tables import columns
+from alltoall.cli.show import columns, line_of
 from alltoall.ir.noun import Provenance
 from alltoall.ir.quantities import rate_in_words
 from alltoall.ir.words import beyond_rounding, counted, seconds_in_words, status_in_words

@@ -6,8 +6,7 @@ import typer
 
 from alltoall.cli.options import AsJson, time_option
 from alltoall.cli.progress import progress
-from alltoall.cli.show import show
-from alltoall.cli.tables import columns
+from alltoall.cli.show import columns, show
 from alltoall.workloads.launch import RUNTIMES
 from alltoall.workloads.public import fft3d, moe
 from alltoall.workloads.ranks import Turns

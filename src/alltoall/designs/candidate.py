@@ -18,8 +18,7 @@ from alltoall.ir.topology import Topology
 from alltoall.routes.baselines.native import route_native
 from alltoall.routes.layers.assign import assign_layers
 from alltoall.settings import LEAST_SECONDS, RouteSettings, SolveSettings, now
-from alltoall.topologies.cables import cable_links, partner_links
-from alltoall.topologies.operators import remove_links
+from alltoall.topologies.operators import cable_links, partner_links, remove_links
 from alltoall.topologies.properties import diameter, mean_distance
 
 MAX_COUNT = 10**15

@@ -40,8 +40,8 @@ from alltoall.ir.arrays import Floats, Ints
 from alltoall.ir.files.fields import Json, take_int, take_ints, take_list, take_object, take_text
 from alltoall.ir.files.text import read_text
 from alltoall.ir.topology import Topology
-from alltoall.topologies.cables import cable_links
 from alltoall.topologies.given import load_topology
+from alltoall.topologies.operators import cable_links
 
 MAX_BYTES = 16 << 20
 """The largest file of constraints."""

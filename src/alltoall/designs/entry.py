@@ -14,8 +14,8 @@ from alltoall.errors import UsageError
 from alltoall.flows.bounds import distance_bound
 from alltoall.ir.topology import Topology
 from alltoall.settings import DESIGN_GAP, SolveSettings
-from alltoall.topologies.catalogue import catalogued
 from alltoall.topologies.digraphs import genkautz
+from alltoall.topologies.expanders import catalogued
 from alltoall.topologies.spec import build
 
 COMPARED = sorted(FITTING.keys() - {"best", "genkautz", "jellyfish", "xpander"})

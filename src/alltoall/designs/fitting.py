@@ -10,7 +10,7 @@ from dataclasses import replace
 from itertools import count
 
 from alltoall.ir.topology import Topology
-from alltoall.topologies.catalogue import catalogued
+from alltoall.topologies.expanders import catalogued
 from alltoall.topologies.families import FAMILIES
 from alltoall.topologies.parts import shape_name
 from alltoall.topologies.spec import build

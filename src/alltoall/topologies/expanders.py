@@ -1,16 +1,76 @@
-"""Random regular graphs: Jellyfish and Xpander. The same seed gives the same graph."""
+"""Expanders: Jellyfish and Xpander, random regular graphs, and the best networks found by search.
+
+The same seed gives the same graph. `best:n=64,d=4` comes from a file of the package, which has, for
+every size and degree that was searched, the heads of all links as bytes, in order of their tails,
+and the certified time; `benchmarks/catalogue.py` makes it.
+"""
 
 import random
+from functools import cache
+from importlib import import_module
+from pathlib import Path
 
-import networkx as nx
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from alltoall.errors import TopologyError
-from alltoall.ir.arrays import Ints
+from alltoall.ir.arrays import Floats, Ints, reachable
 from alltoall.ir.topology import Topology
-from alltoall.topologies.parts import check_size, from_pairs, require
+from alltoall.topologies.parts import check_size, from_arcs, from_pairs, require
+
+FILE = Path(__file__).with_name("catalogue.npz")
+"""Where the catalogue is."""
+
+Key = tuple[int, int, bool]
+"""A size, a degree, and whether links are one way."""
+
+
+def best(n: int, d: int, bidirectional: bool = False) -> Topology:
+    """Build the best network of `n` nodes with `d` ports each that was found by search.
+
+    One-way links, d out of every node and d into it, unless `bidirectional` asks for cables. Found
+    among lifts of small graphs and by annealing; docs/catalogue.md says how good they are.
+    """
+    name = f"best:n={n},d={d}" + (",bidirectional=true" if bidirectional else "")
+    table, heads = _catalogue()
+    row = table.get((n, d, not bidirectional))
+    if row is None:
+        raise TopologyError(
+            f"{name}: not in the catalogue, which has {_sizes_in_words()}; run alltoall design"
+        )
+    start, end, time, bound = row
+    tail = np.repeat(np.arange(n, dtype=np.int64), d)
+    note = f"from the catalogue: certified time {time:.6g}, at least {bound:.6g}"
+    return from_arcs(name, n, tail, heads[start:end].astype(np.int64), notes=(note,))
+
+
+def catalogued(n: int, d: int) -> list[str]:
+    """Return the SPECs of the entries of a size and degree."""
+    found = {True: f"best:n={n},d={d}", False: f"best:n={n},d={d},bidirectional=true"}
+    return [spec for one_way, spec in found.items() if (n, d, one_way) in _catalogue()[0]]
+
+
+def _sizes_in_words() -> str:
+    """Return which sizes and degrees there are."""
+    keys = np.array(list(_catalogue()[0]))
+    sizes, degrees = keys[:, 0], keys[:, 1]
+    return f"n = {sizes.min()} to {sizes.max()} and d = {degrees.min()} to {degrees.max()}"
+
+
+@cache
+def _catalogue() -> tuple[dict[Key, tuple[int, int, float, float]], Ints]:
+    """Return where the links of every entry are with its time and bound, and all heads."""
+    with np.load(FILE) as file:
+        keys, start = file["key"].tolist(), file["start"].tolist()
+        rows = zip(start, start[1:], file["time"].tolist(), file["bound"].tolist(), strict=False)
+        table = {(n, d, bool(way)): row for (n, d, way), row in zip(keys, rows, strict=True)}
+        return table, file["heads"]
+
+
+def times() -> dict[str, Floats]:
+    """Return what is known of all entries: keys, certified times and bounds, and `kautz` times."""
+    with np.load(FILE) as file:
+        return {name: file[name] for name in ("key", "time", "bound", "kautz")}
+
 
 _DRAWS = 1000  # a 2-regular draw is rarely connected; from degree 3 on the first nearly always is
 
@@ -66,7 +126,9 @@ def _check_regular(name: str, n: int, d: int, seed: int) -> None:
 def _random_regular(n: int, d: int, stream: random.Random) -> tuple[Ints, Ints]:
     # The pairing method hardly ever succeeds on dense graphs, but their complements are sparse.
     dense = 2 * d > n
-    graph = nx.random_regular_graph(n - 1 - d if dense else d, n, seed=stream)
+    graph = import_module("networkx").random_regular_graph(
+        n - 1 - d if dense else d, n, seed=stream
+    )
     edges = np.array(graph.edges, dtype=np.int64).reshape(-1, 2)
     if not dense:
         return edges[:, 0], edges[:, 1]
@@ -85,9 +147,8 @@ def _random_lift(groups: int, size: int, generator: np.random.Generator) -> tupl
 
 
 def _connected(n: int, left: Ints, right: Ints) -> bool:
-    matrix = coo_array((np.ones(len(left)), (left, right)), shape=(n, n))
-    components, _ = connected_components(matrix, directed=False)
-    return bool(components == 1)
+    tail, head = np.concatenate((left, right)), np.concatenate((right, left))
+    return bool(reachable(n, tail, head, 0).all())
 
 
 def _unlucky(name: str) -> TopologyError:

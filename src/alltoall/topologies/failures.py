@@ -12,8 +12,7 @@ from alltoall.errors import UsageError
 from alltoall.ir.arrays import Ints
 from alltoall.ir.problem import Problem, demand_without, numbers_left, without_links, without_nodes
 from alltoall.ir.topology import Topology
-from alltoall.topologies.cables import cable_links, partner_links
-from alltoall.topologies.operators import links_between
+from alltoall.topologies.operators import cable_links, links_between, partner_links
 
 TOGETHER = "+"
 """Joins links and nodes that fail together."""

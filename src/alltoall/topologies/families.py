@@ -163,7 +163,7 @@ FAMILIES = Registry(
             },
         ),
         "best": Family(
-            "catalogue:best",
+            "expanders:best",
             "best:n=64,d=4",
             "the best network of `n` nodes and degree `d` that was found by search",
             {
@@ -319,7 +319,7 @@ FAMILIES = Registry(
             unit=GBIT,
         ),
         "tpuv4": Family(
-            "tpu:tpuv4",
+            "grids:tpuv4",
             "tpuv4:4x4x8,twisted=true",
             "a TPU v4 slice: a three-dimensional torus, or its twisted variant",
             {
@@ -329,7 +329,7 @@ FAMILIES = Registry(
             unit="400Gbps",
         ),
         "tpuv5p": Family(
-            "tpu:tpuv5p",
+            "grids:tpuv5p",
             "tpuv5p:4x4x8,twisted=true",
             "a TPU v5p slice: cubes in a torus, straight or twisted, or a mesh below a cube",
             {
@@ -339,7 +339,7 @@ FAMILIES = Registry(
             unit="800Gbps",
         ),
         "boardfly": Family(
-            "tpu:boardfly",
+            "grids:boardfly",
             "boardfly:g=4",
             "Boardfly, of TPU 8i: groups of eight boards of four chips, every two groups joined",
             {

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from alltoall.ir.arrays import Floats, Ints, inner_index
 from alltoall.ir.topology import Topology
-from alltoall.topologies.cables import partner_links
 from alltoall.topologies.hosts import Places, gbit_rate
+from alltoall.topologies.operators import partner_links
 from alltoall.topologies.parts import check_size, require
 from alltoall.topologies.spec import build, sized
 

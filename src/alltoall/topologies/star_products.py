@@ -13,8 +13,7 @@ import numpy as np
 
 from alltoall.ir.arrays import Ints
 from alltoall.ir.topology import Topology
-from alltoall.topologies.algebraic import slimfly
-from alltoall.topologies.finite_fields import Field, finite_field, prime_power
+from alltoall.topologies.algebraic import Field, finite_field, prime_power, slimfly
 from alltoall.topologies.parts import check_size, from_pairs, require
 
 _QUAD = ((1, 0, 0), (1, 3, 1), (2, 0, 0), (2, 1, 1), (3, 0, 1), (3, 2, 0))

@@ -11,7 +11,7 @@ from scipy.optimize import linprog
 from alltoall.errors import AlltoallError, FormatError, TopologyError
 from alltoall.ir.topology import Topology
 from alltoall.topologies.formats import msccl_json
-from alltoall.topologies.formats.msccl_hubs import Arc, Links, Switch, expand
+from alltoall.topologies.formats.msccl_json import Arc, Links, Switch, expand
 
 Row = tuple[list[int], list[int], float, str]
 

@@ -24,9 +24,8 @@ from alltoall.ir.names import checked_names
 from alltoall.ir.quantities import exact_rate, rate_in_words
 from alltoall.ir.topology import MAX_NODES, Topology
 from alltoall.ir.words import one_line
-from alltoall.topologies.formats.edge_cables import refuse_both_orders
 from alltoall.topologies.formats.edge_lines import is_token, shown
-from alltoall.topologies.formats.edge_records import Lines, collect, integer
+from alltoall.topologies.formats.edge_records import Lines, collect, integer, refuse_both_orders
 
 
 def read(

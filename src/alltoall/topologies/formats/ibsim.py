@@ -12,7 +12,7 @@ from alltoall.errors import TopologyError
 from alltoall.ir.arrays import Ints, inner_index
 from alltoall.ir.topology import Topology
 from alltoall.ir.words import one_line
-from alltoall.topologies.cables import cable_links, partner_links
+from alltoall.topologies.operators import cable_links, partner_links
 
 MAX_PORTS = 254
 """The ports of an InfiniBand switch, besides port 0, which is the switch itself."""

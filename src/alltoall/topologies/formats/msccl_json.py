@@ -1,11 +1,26 @@
 """msccl-tools topology JSON: `links[dst][src]` bandwidths, and switches over groups of links.
 
 A switch `[sources, destinations, bandwidth, name]` limits what all links from its sources to its
-destinations carry together. `msccl_hubs` turns switches into nodes that are not terminals.
+destinations carry together. Switches become hubs, exactly or not at all.
+
+Switch k becomes two nodes, in(k) -> out(k), with its bandwidth between them, and a link s -> d
+becomes the path from s through the switches that it is under to d. Any flow over hubs splits into
+such paths, so the model is exact if
+
+- every path from one GPU over hubs to another is the path of a link, and
+- the link's own bandwidth holds: some arc of the path belongs to this link alone and has that
+  bandwidth, or some switch on the path is no wider than the link.
+
+Both are checked. A hub with one way in or one way out is then merged into it, so that the usual
+switch with one source (or one destination) costs a single node.
 """
 
 import json
 import reprlib
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -14,7 +29,164 @@ from alltoall.errors import FormatError, TopologyError
 from alltoall.ir.files.json.values import parse_json, strings
 from alltoall.ir.names import checked_names, distinct_names, is_name
 from alltoall.ir.topology import Topology
-from alltoall.topologies.formats.msccl_hubs import Links, Switch, expand
+
+Pair = tuple[int, int]
+Links = dict[Pair, float]
+# A node of the model: a GPU's rank, or `nodes + 2k` for in(k) and `nodes + 2k + 1` for out(k).
+Arc = tuple[int, int, float]
+
+WAYS = ("in", "out")
+"""The two hubs of a switch."""
+
+MAX_COVERED = 20_000_000
+
+
+@dataclass(frozen=True)
+class Switch:
+    """A limit on what all links from `sources` to `destinations` carry together."""
+
+    sources: frozenset[int]
+    destinations: frozenset[int]
+    bandwidth: float
+    name: str
+
+
+def expand(
+    nodes: int, links: Links, switches: list[Switch], where: str
+) -> tuple[list[str], list[Arc]]:
+    """Return what the hubs are called, and all arcs between GPUs and hubs by tail and head."""
+    paths = _paths(nodes, links, switches, where)
+    users: dict[Pair, list[Pair]] = defaultdict(list)
+    for link, path in paths.items():
+        for arc in pairwise(path):
+            users[arc].append(link)
+    _check_paths(nodes, links, users, switches, where)
+    _check_bandwidths(nodes, links, paths, users, switches, where)
+    arcs = [(*arc, _width(nodes, arc, links, users[arc], switches)) for arc in users]
+    return _renumber(nodes, _merge_hubs(nodes, arcs), switches)
+
+
+def _paths(nodes: int, links: Links, switches: list[Switch], where: str) -> dict[Pair, list[int]]:
+    """Return the stops of every link: its source, its switches, its destination.
+
+    All links pass their switches in one order, from those that gather few sources to those that
+    serve few destinations, so there are no cycles.
+    """
+    order = sorted(
+        range(len(switches)),
+        key=lambda k: len(switches[k].sources) - len(switches[k].destinations),
+    )
+    if sum(len(one.sources) * len(one.destinations) for one in switches) > MAX_COVERED:
+        raise FormatError(f"{where}: the switches cover more than {MAX_COVERED:,} links")
+    hubs: dict[Pair, list[int]] = {link: [] for link in links}
+    for k in order:
+        for source in switches[k].sources:
+            for destination in switches[k].destinations:
+                if (source, destination) in hubs:
+                    hubs[source, destination] += (nodes + 2 * k, nodes + 2 * k + 1)
+    return {(source, head): [source, *hubs[source, head], head] for source, head in links}
+
+
+def _check_paths(
+    nodes: int, links: Links, users: dict[Pair, list[Pair]], switches: list[Switch], where: str
+) -> None:
+    """Raise if hubs would let one GPU reach another by a path that is not a link's."""
+    successors: dict[int, list[int]] = defaultdict(list)
+    for tail, head in users:
+        successors[tail].append(head)
+    for source in range(nodes):
+        seen: set[int] = set()
+        for path in _walks(source, successors, nodes):
+            head = path[-1]
+            if head in seen or (source, head) not in links:
+                names = ", ".join(repr(switches[(hub - nodes) // 2].name) for hub in path[2:-1:2])
+                problem = "twice" if head in seen else "though there is no such link"
+                raise FormatError(
+                    f"{where}: hubs for the switches {names} would let node {source} reach node "
+                    f"{head} {problem}; expected a switch to cover all links between its sources "
+                    "and destinations, and switches not to cross each other"
+                )
+            seen.add(head)
+
+
+def _walks(source: int, successors: dict[int, list[int]], nodes: int) -> Iterator[list[int]]:
+    """Yield all paths over hubs from a GPU to the others."""
+    stack = [[source]]
+    while stack:
+        path = stack.pop()
+        for head in successors[path[-1]]:
+            if head >= nodes:
+                stack.append([*path, head])
+            elif head != source:
+                yield [*path, head]
+
+
+def _check_bandwidths(
+    nodes: int,
+    links: Links,
+    paths: dict[Pair, list[int]],
+    users: dict[Pair, list[Pair]],
+    switches: list[Switch],
+    where: str,
+) -> None:
+    """Raise if a link's own bandwidth would get lost in hubs."""
+    for (source, head), path in paths.items():
+        steps = zip(path[::2], path[1::2], strict=True)
+        if any(len(users[arc]) == 1 for arc in steps):
+            continue
+        on_path = [switches[(hub - nodes) // 2] for hub in path[1:-1:2]]
+        narrowest = min(on_path, key=lambda switch: switch.bandwidth)
+        if narrowest.bandwidth > links[source, head]:
+            raise FormatError(
+                f"{where}: link {source} -> {head} of bandwidth {links[source, head]:g} is "
+                f"narrower than switch {narrowest.name!r} of bandwidth {narrowest.bandwidth:g} "
+                "with several sources and destinations, and hubs cannot hold both limits; "
+                "expected links at least as wide as such a switch"
+            )
+
+
+def _width(nodes: int, arc: Pair, links: Links, users: list[Pair], switches: list[Switch]) -> float:
+    """Return an arc's capacity: the switch's within it, else the link's, else its neighbours'."""
+    tail, head = arc
+    if len(users) == 1 and not _is_inner(nodes, arc):
+        return links[users[0]]
+    return min(switches[(end - nodes) // 2].bandwidth for end in (tail, head) if end >= nodes)
+
+
+def _is_inner(nodes: int, arc: Pair) -> bool:
+    """Whether the arc is in(k) -> out(k) of one switch."""
+    return arc[0] >= nodes and arc[1] >= nodes and (arc[0] - nodes) // 2 == (arc[1] - nodes) // 2
+
+
+def _merge_hubs(nodes: int, arcs: list[Arc]) -> list[Arc]:
+    """Merge every in(k) that has one way in, and every out(k) that has one way out."""
+    ways_in = Counter(head for _, head, _ in arcs)
+    ways_out = Counter(tail for tail, _, _ in arcs)
+    through = {
+        tail: (head, width)
+        for tail, head, width in arcs
+        if tail >= nodes and ways_in[tail] == ways_out[tail] == 1
+    }
+    return [
+        (tail, *_beyond(head, width, through)) for tail, head, width in arcs if tail not in through
+    ]
+
+
+def _beyond(head: int, width: float, through: dict[int, tuple[int, float]]) -> tuple[int, float]:
+    """Return where an arc leads once the hubs behind it are merged, and how wide it is then."""
+    while head in through:
+        head, narrow = through[head]
+        width = min(width, narrow)
+    return head, width
+
+
+def _renumber(nodes: int, arcs: list[Arc], switches: list[Switch]) -> tuple[list[str], list[Arc]]:
+    """Give the remaining hubs dense ids behind the GPUs, and names, and sort the arcs."""
+    hubs = sorted({end for arc in arcs for end in arc[:2] if end >= nodes})
+    ids = {node: node for node in range(nodes)} | {hub: nodes + i for i, hub in enumerate(hubs)}
+    names = [f"{switches[(hub - nodes) // 2].name}/{WAYS[(hub - nodes) % 2]}" for hub in hubs]
+    return names, sorted((ids[tail], ids[head], width) for tail, head, width in arcs)
+
 
 # The format is a dense matrix; this many nodes make a file of a hundred megabytes.
 MAX_MATRIX_NODES = 8192

@@ -15,7 +15,7 @@ from alltoall.errors import FormatError
 from alltoall.ir.files.xml import MAX_XML_ELEMENTS, local_name, parse_xml
 from alltoall.ir.names import sound_names
 from alltoall.ir.topology import Topology
-from alltoall.topologies.formats.nvlinks import SWITCH, require, whole_links
+from alltoall.topologies.formats.pcie_tree import SWITCH, require, whole_links
 
 Pair = tuple[int, int]
 

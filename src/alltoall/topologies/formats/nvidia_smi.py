@@ -14,13 +14,16 @@ from alltoall.ir.arrays import Floats, Ints, reachable
 from alltoall.ir.quantities import rate_in_words
 from alltoall.ir.topology import Topology
 from alltoall.topologies.formats import MAX_MATRIX_BYTES
-from alltoall.topologies.formats.nvlinks import SWITCH, require, require_both_ways, whole_links
 from alltoall.topologies.formats.pcie_tree import (
     NVLINK,
+    SWITCH,
     close_levels,
     level_of,
     read_rates,
+    require,
+    require_both_ways,
     tree_edges,
+    whole_links,
 )
 
 # No GPU has more NVLinks than this, so a row that adds up to more shows a switched fabric.
