@@ -16,7 +16,7 @@ from alltoall import Certificate, Problem, SolveSettings, build
 from alltoall.check.routes import check_routes
 from alltoall.flows import solve
 from alltoall.ir.routes import Routes
-from alltoall.paths.shortest import Adjacency, shortest_tree
+from alltoall.paths.shortest import tree_paths
 from alltoall.routes.extp import routes_of_flow
 from alltoall.routes.layers.assign import LAYERINGS, assign_layers
 
@@ -40,29 +40,16 @@ SPECS = (
 def shortest_routes(problem: Problem) -> Routes:
     """Return one shortest path per pair, from one tree per source."""
     topology = problem.topology
-    first, link = Adjacency(topology).outgoing
-    distance = np.empty(topology.nodes)
-    parent, order = np.empty((2, topology.nodes), dtype=np.int64)
-    paths: list[list[int]] = []
     lengths = np.ones(topology.links)
     source, destination = problem.demand.pairs()
-    for sender, receiver in zip(source, destination, strict=True):
-        start, node = (int(each) for each in topology.terminals[[sender, receiver]])
-        if not paths or start != topology.tail[paths[-1][0]]:
-            shortest_tree(
-                topology.nodes, first, link, topology.head, lengths, start, distance, parent, order
-            )
-        path: list[int] = []
-        while node != start:
-            path.insert(0, int(parent[node]))
-            node = int(topology.tail[path[0]])
-        paths.append(path)
+    ends = topology.terminals[source], topology.terminals[destination]
+    start, link = tree_paths(topology, lengths, *ends)
     return Routes(
         problem=problem,
         source=source,
         destination=destination,
-        start=np.cumsum([0, *map(len, paths)]),
-        link=np.concatenate(paths),
+        start=start,
+        link=link,
         weight=problem.demand.rows(np.arange(len(topology.terminals)))[source, destination],
         certificate=Certificate(lengths, 0.0),
         method="shortest",

@@ -10,7 +10,7 @@ from alltoall.ir.chunks import Chunks
 from alltoall.ir.problem import Problem
 from alltoall.ir.schedule import Schedule
 from alltoall.ir.topology import Topology
-from alltoall.paths.shortest import Adjacency, shortest_tree
+from alltoall.paths.shortest import tree_paths
 
 KEYS = ("step", "source", "destination", "chunk", "link")
 """What a schedule says of every send."""
@@ -21,34 +21,16 @@ def hop_schedule(topology: Topology, chunks_per_shard: int = 1) -> Schedule:
 
     Correct, not optimal. Nodes that are not terminals are passed within a step.
     """
-    first, out = Adjacency(topology).outgoing
     terminals = topology.terminals
-    lengths = np.ones(topology.links)
+    source, destination = np.nonzero(~np.eye(len(terminals), dtype=np.bool_))
+    ends = terminals[source], terminals[destination]
+    start, links = tree_paths(topology, np.ones(topology.links), *ends)
     rows = []
-    for source, start in enumerate(terminals):
-        distance, parent = np.empty(topology.nodes), np.empty(topology.nodes, dtype=np.int64)
-        order = np.empty(topology.nodes, dtype=np.int64)
-        shortest_tree(
-            topology.nodes,
-            first,
-            out,
-            topology.head,
-            lengths,
-            start,
-            distance,
-            parent,
-            order,
-        )
-        for destination, end in enumerate(terminals):
-            path: list[int] = []
-            node = int(end)
-            while node != start:
-                path.insert(0, int(parent[node]))
-                node = int(topology.tail[path[0]])
-            step = 0
-            for link in path:
-                rows += [(step, source, destination, c, link) for c in range(chunks_per_shard)]
-                step += int(topology.head[link] in terminals)
+    for path, pair in enumerate(zip(source.tolist(), destination.tolist(), strict=True)):
+        step = 0
+        for link in links[start[path] : start[path + 1]].tolist():
+            rows += [(step, *pair, chunk, link) for chunk in range(chunks_per_shard)]
+            step += int(topology.head[link] in terminals)
     rows.sort()
     step, source, destination, chunk, link = np.array(rows).T
     return Schedule(

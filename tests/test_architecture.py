@@ -32,7 +32,7 @@ ROOMS: dict[str, set[str]] = {
     "paths": NOUNS | {"lp", "settings", "core"},
     "placing": SOLVING | {"core"},
     "flows": SOLVING | {"topologies", "registry", "core"},
-    "routes": SOLVING | {"placing", "flows", "check", "registry", "topologies"},
+    "routes": SOLVING | {"core", "placing", "flows", "check", "registry", "topologies"},
     "schedules": SOLVING | {"placing", "flows", "routes", "check", "core"},
     "comparing": SOLVING | {"topologies", "routes", "schedules", "check"},
     "designs": SOLVING | {"topologies", "flows", "routes", "core"},

@@ -13,7 +13,7 @@ from alltoall.errors import UsageError
 from alltoall.flows import METHODS
 from alltoall.flows import solve as solve_problem
 from alltoall.lowering import TARGETS
-from alltoall.routes.baselines.native import route_native
+from alltoall.routes.baselines.tables import route_native
 from command_line import Run
 from conftest import TABLES
 

@@ -29,7 +29,7 @@ def register_method(
     settings. What it returns is checked before anybody sees it.
 
     >>> import alltoall
-    >>> from alltoall.routes.baselines.native import route_native
+    >>> from alltoall.routes.baselines.tables import route_native
     >>> def plain(problem: alltoall.Problem, settings: alltoall.RouteSettings) -> alltoall.Routes:
     ...     return route_native(problem, settings)
     >>> alltoall.register_method("plain", plain)

@@ -7,7 +7,7 @@ import pytest
 from alltoall.cli.options import chosen_topology
 from alltoall.cli.route import route_verb
 from alltoall.routes import ROUTERS, USED_BY
-from alltoall.routes.refusals import NEEDS
+from alltoall.routes.public import NEEDS
 from command_line import Run
 
 WORDS: dict[str, tuple[str, ...]] = {

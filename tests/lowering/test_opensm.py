@@ -17,8 +17,7 @@ from alltoall.lowering.options import Options
 from alltoall.lowering.tables.opensm_emit import LARGEST_LID, emit_opensm
 from alltoall.lowering.tables.opensm_read import read_opensm
 from alltoall.routes.baselines.dor import route_dor
-from alltoall.routes.baselines.native import route_native
-from alltoall.routes.baselines.sssp import route_sssp
+from alltoall.routes.baselines.tables import route_native, route_sssp
 from alltoall.settings import RouteSettings
 from alltoall.topologies.formats.ibsim import write
 from alltoall.topologies.spec import build

@@ -20,7 +20,7 @@ from alltoall.lowering.options import Options
 from alltoall.lowering.public import lower
 from alltoall.lowering.tables.routed_file import differences
 from alltoall.lowering.tables.simgrid import emit_simgrid
-from alltoall.routes.baselines.native import route_native
+from alltoall.routes.baselines.tables import route_native
 from alltoall.settings import RouteSettings
 from alltoall.topologies.formats import simgrid
 from alltoall.verification import verify

@@ -11,7 +11,7 @@ from alltoall.errors import TopologyError
 from alltoall.flows import METHODS
 from alltoall.ir.arrays import connected_pairs
 from alltoall.routes import ROUTERS
-from alltoall.routes.baselines.sssp import sssp_tables
+from alltoall.routes.baselines.tables import sssp_tables
 from alltoall.topologies.formats import write_topology
 from command_line import Run
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from alltoall import Certificate, Problem, Topology
 from alltoall.ir.routes import Routes
-from alltoall.paths.shortest import Adjacency, shortest_tree
+from alltoall.paths.shortest import tree_paths
 
 
 def routes_over(problem: Problem, paths: Sequence[Sequence[int]]) -> Routes:
@@ -36,21 +36,9 @@ def routes_over(problem: Problem, paths: Sequence[Sequence[int]]) -> Routes:
 def short_paths(problem: Problem, lengths: np.ndarray) -> list[list[int]]:
     """Return the shortest path of each pair with demand."""
     topology = problem.topology
-    first, link = Adjacency(topology).outgoing
-    distance = np.empty(topology.nodes)
-    parent, order = np.empty((2, topology.nodes), dtype=np.int64)
-    paths = []
-    for source, destination in zip(*problem.demand.pairs(), strict=True):
-        start, node = (int(each) for each in topology.terminals[[source, destination]])
-        shortest_tree(
-            topology.nodes, first, link, topology.head, lengths, start, distance, parent, order
-        )
-        path: list[int] = []
-        while node != start:
-            path.insert(0, int(parent[node]))
-            node = int(topology.tail[path[0]])
-        paths.append(path)
-    return paths
+    ends = (topology.terminals[each] for each in problem.demand.pairs())
+    start, link = tree_paths(topology, lengths, *ends)
+    return [link[low:high].tolist() for low, high in pairwise(start)]
 
 
 def random_routes(problem: Problem, seed: int, per_pair: int) -> Routes:

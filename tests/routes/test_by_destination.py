@@ -15,7 +15,7 @@ from alltoall.ir.routes import Routes
 from alltoall.ir.words import ProgressMessage
 from alltoall.lowering import TARGETS
 from alltoall.lowering.options import Options
-from alltoall.routes.baselines.sssp import route_sssp
+from alltoall.routes.baselines.tables import route_sssp
 from alltoall.routes.public import route
 from alltoall.routes.single import route_single
 from alltoall.settings import RouteSettings, SolveSettings

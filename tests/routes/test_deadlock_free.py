@@ -7,17 +7,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from alltoall import Problem, SolveSettings, Topology, build
+from alltoall import Problem, SolveSettings, Topology, build, core
 from alltoall.check.routes import check_routes
 from alltoall.errors import InputError, UsageError
 from alltoall.flows import solve
 from alltoall.ir.arrays import Floats, Ints
 from alltoall.ir.routes import Routes
 from alltoall.routes.deadlock_free.best import solve_deadlock_free
-from alltoall.routes.deadlock_free.lanes import Lanes
-from alltoall.routes.deadlock_free.places import total_distance
+from alltoall.routes.deadlock_free.lanes import Lanes, up_down_orders
 from alltoall.routes.deadlock_free.program import layered_graph, solve_layered
-from alltoall.routes.deadlock_free.seeds import up_down_orders
 from alltoall.routes.extp import routes_of_flow
 from alltoall.settings import RouteSettings
 from strategies import problems
@@ -39,7 +37,8 @@ def distance(lanes: Lanes, order: Ints, lengths: Floats) -> float:
     """Return the sum of demand times shortest path forward, far above any if there is none."""
     wanted = np.ascontiguousarray(lanes.problem.demand.table().T, dtype=np.float32)
     single = lengths[lanes.link].astype(np.float32)
-    return float(total_distance(order, lanes.ends, lanes.terminals, single, wanted))
+    nodes = lanes.copies * lanes.problem.topology.nodes
+    return core.order_distance(order, nodes, *lanes.ends, lanes.terminals, single, wanted)
 
 
 @settings(max_examples=15)

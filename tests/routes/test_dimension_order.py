@@ -15,9 +15,13 @@ from alltoall.ir.grid import grid_of
 from alltoall.ir.routes import Routes
 from alltoall.routes import route
 from alltoall.routes.deadlock_free.best import solve_deadlock_free
-from alltoall.routes.dimension_order import dimension_orders, enough_layers, route_by_dimension
+from alltoall.routes.dimension_order import (
+    dimension_orders,
+    enough_layers,
+    pack_by_dimension,
+    route_by_dimension,
+)
 from alltoall.routes.layers.assign import assign_layers, layers_in_time
-from alltoall.routes.layers.by_dimension import pack_by_dimension
 from alltoall.routes.layers.dependencies import dependencies_of
 from alltoall.settings import RouteSettings
 

@@ -21,12 +21,12 @@ from alltoall.check.routes import check_routes
 from alltoall.ir.files.json.routes import routes_from_json, routes_to_json
 from alltoall.ir.routes import Routes
 from alltoall.paths.candidates import candidate_paths
-from alltoall.routes import exact as module
 from alltoall.routes import route
+from alltoall.routes import whole_chunks as module
 from alltoall.routes.deadlock_free.best import solve_deadlock_free
-from alltoall.routes.exact import common_factor_chunks, exact_weights, fewest_chunks
 from alltoall.routes.extp import route_extp
 from alltoall.routes.pmcf import route_pmcf
+from alltoall.routes.whole_chunks import common_factor_chunks, exact_weights, fewest_chunks
 from alltoall.settings import RouteSettings
 from strategies import problems
 

@@ -11,7 +11,7 @@ from alltoall.errors import InputError, UsageError
 from alltoall.ir.demand import Demand
 from alltoall.ir.paths import NOTHING
 from alltoall.ir.problem import Problem
-from alltoall.routes.layers.keep import keep_layers
+from alltoall.routes.layers.assign import keep_layers
 from alltoall.routes.renew import last_places, renew_routes
 from alltoall.settings import SolveSettings
 from alltoall.topologies.operators import remove_links, remove_nodes

@@ -12,9 +12,8 @@ from alltoall.check.template import template_time
 from alltoall.errors import InputError, UsageError
 from alltoall.ir.demand import Demand
 from alltoall.routes import robust
-from alltoall.routes.judge import judge
-from alltoall.routes.robust import route_robust, worst_of_hose
-from alltoall.routes.skews import SKEWS, Family
+from alltoall.routes.robust import route_robust
+from alltoall.routes.skews import SKEWS, Family, judge, worst_of_hose
 from alltoall.settings import RouteSettings, SolveSettings
 from command_line import Run
 
@@ -111,7 +110,7 @@ def test_what_cannot_be_meant_is_refused(monkeypatch: pytest.MonkeyPatch, run: R
     with pytest.raises(InputError, match=r"shortest paths; expected at most 10 .* Use ewsp"):
         alltoall.route(SMALL, robust=["skew"])
     monkeypatch.undo()
-    monkeypatch.setattr(robust, "MOST_CELLS", 10)
+    monkeypatch.setattr("alltoall.routes.skews.MOST_CELLS", 10)
     with pytest.raises(InputError, match=r"for the hose model\. Use robust skew"):
         alltoall.route(SMALL, robust=["hose"])
 

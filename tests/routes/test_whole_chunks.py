@@ -11,9 +11,8 @@ from alltoall.check.routes import check_routes
 from alltoall.errors import InputError, UsageError
 from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes
-from alltoall.routes.exact import common_factor_chunks
 from alltoall.routes.extp import route_extp
-from alltoall.routes.whole_chunks import bounded_chunks, limit_routes
+from alltoall.routes.whole_chunks import bounded_chunks, common_factor_chunks, limit_routes
 from alltoall.settings import RouteSettings, SolveSettings
 from alltoall.topologies.spec import build
 from strategies import problems

@@ -23,7 +23,7 @@ from alltoall.ir.topology import Topology
 from alltoall.routes import ROUTERS
 from alltoall.routes.deadlock_free.best import DEFAULT_LAYERS, METHOD
 from alltoall.routes.layers.assign import LAYERINGS
-from alltoall.routes.refusals import deadlock_free_means, refuse_unused
+from alltoall.routes.public import deadlock_free_means, refuse_unused
 from alltoall.routes.robust import METHOD as ROBUST
 from alltoall.routes.search import find_routes
 from alltoall.settings import PATH_SETS, RouteSettings

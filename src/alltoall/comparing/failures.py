@@ -25,7 +25,7 @@ from alltoall.ir.routes import Routes
 from alltoall.ir.schedule import Schedule
 from alltoall.ir.words import ProgressMessage
 from alltoall.lp.settings import never, silent
-from alltoall.routes.layers.keep import layers_after
+from alltoall.routes.layers.assign import layers_after
 from alltoall.routes.renew import count_moved, renew_routes
 from alltoall.schedules.methods import find_schedule
 from alltoall.schedules.renew import routes_of

@@ -399,3 +399,144 @@ class FairMessages:
 
     @property
     def now(self) -> float: ...
+
+Singles = NDArray[np.float32]
+
+class RouteTurns:
+    """The turns of routes, from link `held[t]` to `wanted[t]`, sorted by the held link.
+
+    Route r makes `turn[start[r]:start[r + 1]]`.
+    """
+
+    def __init__(self, links: int, held: Ints, wanted: Ints, start: Ints, turn: Ints) -> None: ...
+
+class LayerFilling:
+    """A layer that takes routes unless their turns close a cycle."""
+
+    def __init__(self, turns: RouteTurns) -> None: ...
+    def offer(self, routes: Ints) -> NDArray[np.uint8]:
+        """Offer routes in order; return 1 for each that is taken."""
+
+    @property
+    def rank(self) -> Ints:
+        """The place of each link in an order in which all turns go forward."""
+
+class CycleBreaking:
+    """Layers by moving the routes of the rarest turn of each cycle to the next layer."""
+
+    def __init__(self, turns: RouteTurns) -> None: ...
+    def begin_layer(self, level: int) -> None: ...
+    def run(self, most: int) -> bool:
+        """Break up to `most` cycles; return whether the layer has none left."""
+
+    @property
+    def layer(self) -> Ints: ...
+
+class LinkSifting:
+    """Links that are put where the routes over them gain most.
+
+    Each of the routes `which` makes a turn at least. One that goes backward at k places counts
+    `powers[k]` of its weight.
+    """
+
+    def __init__(self, turns: RouteTurns, which: Ints, weight: Floats, rank: Floats) -> None: ...
+    def place(self, part: Ints, powers: Floats) -> None: ...
+    def renumber(self) -> None:
+        """Give the links whole numbers again, in their order."""
+
+    @property
+    def rank(self) -> Floats: ...
+
+def order_distance(
+    order: Ints,
+    nodes: int,
+    tail: Ints,
+    head: Ints,
+    terminals: Ints,
+    lengths: Singles,
+    wanted: Singles,
+) -> float:
+    """Return the sum of demand times the shortest path forward in an order of channels.
+
+    `wanted` is by destination and source; terminal t is at the nodes `terminals[:, t]`.
+    """
+
+def improve_order(
+    order: Ints,
+    nodes: int,
+    tail: Ints,
+    head: Ints,
+    terminals: Ints,
+    lengths: Singles,
+    wanted: Singles,
+    moves: int,
+    seed: int,
+) -> None:
+    """Give so many channels, drawn at random, their best place, in place."""
+
+def find_tables(graph: Graph, terminals: Ints, order: Ints) -> Ints:
+    """Return tables [terminals, nodes] whose paths go forward in an order; -1 without a path."""
+
+class ForwardingTables:
+    """The link by which each node sends on to each terminal, with its traffic.
+
+    Every pair with demand [sources, destinations] has a path. With an order of the links, in which
+    all turns go forward, the turns stay free of cycles.
+    """
+
+    def __init__(
+        self, graph: Graph, terminals: Ints, table: Ints, demand: Floats, order: Ints | None = None
+    ) -> None: ...
+    def respond(self, terminals: Ints, nodes: Ints, scale: Floats, steepness: float) -> None:
+        """Let nodes take cheaper links to some terminals if that lowers the potential."""
+
+    @property
+    def table(self) -> Ints: ...
+    @property
+    def load(self) -> Floats: ...
+
+def grow_trees(
+    graph: Graph, capacity: Floats, terminals: Ints, wanted: Floats, weight: Floats
+) -> Ints:
+    """Return the links of a shortest-path tree to each terminal [terminals, nodes].
+
+    What a tree carries over the capacity is added to the weights; `wanted[t, v]` is what node v
+    sends to terminal t.
+    """
+
+def grow_lengths(
+    graph: Graph,
+    capacity: Floats,
+    starts: Ints,
+    wanted: Floats,
+    epsilon: float,
+    state: tuple[int, float],
+    most: int,
+    lengths: Floats,
+    flows: Floats,
+) -> tuple[int, float]:
+    """Route `wanted` along shortest paths while lengths grow; both arrays change in place.
+
+    The state is the next source and the share of its demand that is left; `most` trees are found.
+    """
+
+def count_shortest(graph: Graph, starts: Ints) -> Floats:
+    """Return the numbers of shortest paths, by hops, from each start to each node."""
+
+def add_equal_flows(graph: Graph, starts: Ints, amount: Floats, flows: Floats) -> None:
+    """Send amounts [starts, nodes] equally over all shortest paths; add to flows."""
+
+def even_phases(
+    start: Ints,
+    link: Ints,
+    time: Floats,
+    source: Ints,
+    budget: Floats,
+    load: Floats,
+    active: Ints,
+    phase: Ints,
+) -> bool:
+    """Move routes to phases where their source has fewer flows, in place; return whether any did.
+
+    Route r takes `time[e]` of `link[e]` for e in `start[r]:start[r + 1]`.
+    """

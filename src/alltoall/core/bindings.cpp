@@ -18,6 +18,7 @@ void bind_flows(nb::module_& module);
 void bind_designs(nb::module_& module);
 void bind_schedules(nb::module_& module);
 void bind_simulation(nb::module_& module);
+void bind_routes(nb::module_& module);
 
 namespace {
 
@@ -235,6 +236,7 @@ NB_MODULE(_core, module) {
   bind_designs(module);
   bind_schedules(module);
   bind_simulation(module);
+  bind_routes(module);
   module.def("choose", &py_choose, "path_start"_a, "link"_a, "low"_a, "high"_a, "links"_a,
              "phases"_a, "size"_a, "order"_a, "begin"_a, "most"_a, "scale"_a, "steepness"_a,
              "load"_a.noconvert(), "path"_a.noconvert(), "phase"_a.noconvert());

@@ -15,7 +15,7 @@ from alltoall.ir.arrays import Ints, inner_index
 from alltoall.ir.flow import Flow
 from alltoall.ir.problem import Problem
 from alltoall.ir.topology import Topology
-from alltoall.routes.baselines.native import route_native
+from alltoall.routes.baselines.tables import route_native
 from alltoall.routes.layers.assign import assign_layers
 from alltoall.settings import LEAST_SECONDS, RouteSettings, SolveSettings, now
 from alltoall.topologies.operators import cable_links, partner_links, remove_links

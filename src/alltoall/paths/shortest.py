@@ -5,7 +5,6 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,9 +12,6 @@ from alltoall import core
 from alltoall.ir.arrays import Floats, Ints, starts_of
 from alltoall.ir.topology import Topology
 from alltoall.paths.blocks import row_blocks, thread_count
-
-if TYPE_CHECKING:
-    from alltoall.paths.numba_kernels import shortest_tree as shortest_tree  # noqa: PLC0414
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,12 +60,3 @@ def distance_sums(topology: Topology, lengths: Floats, starts: Ints, wanted: Flo
 def tree_paths(topology: Topology, lengths: Floats, begin: Ints, end: Ints) -> tuple[Ints, Ints]:
     """Return a shortest path per pair of nodes, as starts and links; pairs are sorted by begin."""
     return core.tree_paths(core_graph(topology), lengths, begin, end)
-
-
-def __getattr__(name: str) -> Any:
-    """Load the numba version of `shortest_tree`, which kernels of other rooms still call."""
-    if name == "shortest_tree":
-        from alltoall.paths.numba_kernels import shortest_tree  # noqa: PLC0415 (numba is slow)
-
-        return shortest_tree
-    raise AttributeError(name)

@@ -11,7 +11,7 @@ carried flow. Either way the widths of a pair add up to its demand.
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -19,9 +19,6 @@ from alltoall import core
 from alltoall.errors import InputError
 from alltoall.ir.arrays import Floats, Ints
 from alltoall.ir.paths import Paths
-
-if TYPE_CHECKING:
-    from alltoall.paths.numba_kernels import split_flows as split_flows  # noqa: PLC0414
 
 Csr: TypeAlias = tuple[Ints, Ints, Floats]
 """(start, item, value) in compressed rows: links and amounts, or end nodes and demands."""
@@ -70,12 +67,3 @@ def split(block: FlowBlock) -> tuple[Paths, Floats, Ints]:
         )
     group = np.searchsorted(block.pairs, pair, side="right") - 1
     return Paths(block.source[group], block.destination[pair], start, link), width, pair
-
-
-def __getattr__(name: str) -> Any:
-    """Load the numba version of `split_flows`, which a kernel of another room still calls."""
-    if name == "split_flows":
-        from alltoall.paths.numba_kernels import split_flows  # noqa: PLC0415 (numba is slow)
-
-        return split_flows
-    raise AttributeError(name)

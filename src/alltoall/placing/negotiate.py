@@ -14,7 +14,9 @@ from alltoall import core
 from alltoall.errors import InputError
 from alltoall.ir.arrays import Floats, Ints
 from alltoall.ir.paths import NOTHING
+from alltoall.ir.topology import Topology
 from alltoall.lp.settings import never
+from alltoall.paths.shortest import core_graph
 from alltoall.placing.chunks import Chunks, Table
 from alltoall.placing.network import WAITING_COST, Network
 from alltoall.placing.rounds import grow_steeper
@@ -138,3 +140,16 @@ class _Negotiation:
     def is_within(self) -> bool:
         """Return whether all chunks have a path and all budgets hold."""
         return self.budgets.excess == 0.0 and bool((self.table[:, 0] != NOTHING).all())
+
+
+def trace_paths(graph: Topology, chunks: Chunks, volumes: Floats, row: Ints, hops: int) -> Ints:
+    """Return a path per chunk [chunks, hops] that follows the volumes of its row, where it can.
+
+    Each chunk walks back from its end along the largest remaining volume and takes its size out of
+    it. A chunk that finds no volume left gets no path.
+    """
+    paths = np.full((len(chunks.start), hops), NOTHING, dtype=np.int64)
+    remaining = np.array(volumes, dtype=np.float64, order="C")
+    ends = chunks.start, chunks.end, chunks.size
+    core.trace_paths(core_graph(graph), *ends, row, remaining, paths)
+    return paths

@@ -16,13 +16,13 @@ from alltoall.paths.candidates import candidate_paths
 from alltoall.paths.shortest import shortest_distances
 from alltoall.registry import Registry, returned
 from alltoall.routes.baselines import BASELINES
-from alltoall.routes.baselines.sssp import route_sssp
+from alltoall.routes.baselines.tables import route_sssp
 from alltoall.routes.deadlock_free.best import route_deadlock_free
-from alltoall.routes.exact import exact_weights, fewest_chunks
 from alltoall.routes.extp import route_extp
 from alltoall.routes.pmcf import route_pmcf
 from alltoall.routes.robust import route_robust
 from alltoall.routes.single import route_few, route_single
+from alltoall.routes.whole_chunks import exact_weights, fewest_chunks
 from alltoall.settings import RouteSettings
 
 Router = Callable[[Problem, RouteSettings], Routes]

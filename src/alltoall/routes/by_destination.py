@@ -13,17 +13,16 @@ from dataclasses import replace
 
 import numpy as np
 
+from alltoall import core
 from alltoall.ir.answer import Certificate
-from alltoall.ir.arrays import Floats, Ints, inner_index, starts_of
+from alltoall.ir.arrays import Ints
 from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes
-from alltoall.ir.topology import Topology
 from alltoall.ir.words import ProgressMessage
-from alltoall.paths.shortest import Adjacency
-from alltoall.placing.place import LAST_STEEPNESS, PlacementParams
-from alltoall.routes.baselines.sssp import sssp_tables
-from alltoall.routes.baselines.tables import routes_from_tables
-from alltoall.routes.table_loops import Fabric, Tables, Turns, fill_tables, respond
+from alltoall.paths.shortest import core_graph
+from alltoall.placing.place import LAST_STEEPNESS, SOURCES_PER_CALL, PlacementParams
+from alltoall.placing.rounds import grow_steeper
+from alltoall.routes.baselines.tables import routes_from_tables, sssp_tables
 from alltoall.settings import RouteSettings
 
 METHOD = "single by destination"
@@ -45,21 +44,19 @@ def route_by_destination(
 class Spreading:
     """Forwarding tables while nodes change their links: the present ones, and the `best` so far.
 
-    With an `order` of the links in which all ways go forward, their turns never close a cycle.
+    With an `order` of the links in which all paths go forward, their turns never close a cycle.
     """
 
     def __init__(self, problem: Problem, table: Ints, order: Ints | None = None) -> None:
-        self.problem, self.demand = problem, problem.demand.table()
-        self.fabric = fabric_of(problem.topology)
-        self.tables = Tables(
-            np.array(table),
-            np.zeros(table.shape),
-            np.zeros(table.shape, dtype=np.int64),
-            np.zeros(problem.topology.links),
-        )
-        self.turns = _no_turns(problem.topology, order)
-        fill_tables(self.tables, self.fabric, self.turns, self.demand)
-        self.best, self.least = np.array(table), self.time
+        self.problem, topology, demand = problem, problem.topology, problem.demand.table()
+        graph = core_graph(topology)
+        self.tables = core.ForwardingTables(graph, topology.terminals, table, demand, order)
+        self.best, self.least = table, self.time
+
+    @property
+    def count(self) -> int:
+        """The number of terminals."""
+        return len(self.problem.topology.terminals)
 
     @property
     def time(self) -> float:
@@ -73,59 +70,33 @@ class Spreading:
 
         They do so in an order drawn anew for each pass, if there is something to draw from.
         """
-        solve = settings.solve
-        for steepness in self._steepnesses(goal):
-            if self.least <= goal * (1 + 1e-9) or solve.out_of_time():
-                break
-            scale = steepness / (self.time * self.problem.topology.capacity)
-            several = [np.arange(count) for count in self.tables.link.shape]
-            rows, nodes = several if rng is None else map(rng.permutation, several)
-            prices = (scale, float(steepness))
-            respond(self.tables, self.fabric, self.turns, prices, (rows, nodes))
-            if self.time < self.least:
-                self.best, self.least = self.tables.link.copy(), self.time
-            gap = self.least / goal - 1
-            solve.report(
-                ProgressMessage.of_gap(
-                    f"tables by destination: {gap:.2%} above the bound", gap, solve.gap
-                )
-            )
+        self.goal, self.solve, self.rng = goal, settings.solve, rng
+        demand = self.problem.demand
+        fit = goal * float(self.problem.topology.capacity.mean()) * len(demand.pairs()[0])
+        last = min(LAST_STEEPNESS, max(10 * PlacementParams.first, fit / demand.total))
+        steepness = np.geomspace(PlacementParams.first, last, TREE_PASSES)
+        if not self._is_done():
+            grow_steeper(self, steepness.tolist(), self.solve.out_of_time)
 
-    def _steepnesses(self, goal: float) -> Floats:
-        mean = float(self.demand[self.demand > 0].mean())
-        fit = goal * float(self.problem.topology.capacity.mean()) / mean
-        last = min(LAST_STEEPNESS, max(10 * PlacementParams.first, fit))
-        return np.geomspace(PlacementParams.first, last, TREE_PASSES)
+    def move(self, begin: int, steepness: float) -> int:
+        """Let nodes change their links to some of the terminals."""
+        topology = self.problem.topology
+        if begin == 0:
+            draw = np.arange if self.rng is None else self.rng.permutation
+            self.rows, self.nodes = draw(self.count), draw(topology.nodes)
+            self.scale = steepness / (self.time * topology.capacity)
+        end = min(begin + SOURCES_PER_CALL, self.count)
+        self.tables.respond(self.rows[begin:end], self.nodes, self.scale, steepness)
+        return end
 
+    def end_round(self) -> bool:
+        """Keep the best tables; stop at the goal."""
+        if self.time < self.least:
+            self.best, self.least = self.tables.table, self.time
+        gap = self.least / self.goal - 1
+        text = f"tables by destination: {gap:.2%} above the bound"
+        self.solve.report(ProgressMessage.of_gap(text, gap, self.solve.gap))
+        return self._is_done()
 
-def fabric_of(topology: Topology) -> Fabric:
-    """Return the links of a topology, by node."""
-    around = Adjacency(topology)
-    return Fabric(
-        topology.tail, topology.head, topology.terminals, *around.outgoing, *around.incoming
-    )
-
-
-def _no_turns(topology: Topology, order: Ints | None) -> Turns:
-    """Return all turns of a topology, none of them made; acyclic if links have an order."""
-    first_out, leaving = Adjacency(topology).outgoing
-    slot = np.empty(topology.links, dtype=np.int64)
-    slot[leaving] = inner_index(topology.out_degree)
-    nexts = topology.out_degree[topology.head]
-    held = np.repeat(np.arange(topology.links), nexts)
-    wanted = leaving[first_out[topology.head[held]] + inner_index(nexts)]
-    into = np.argsort(wanted, kind="stable")
-    uses, seen = np.zeros(len(held), dtype=np.int64), np.zeros(topology.links, dtype=np.int64)
-    return Turns(
-        acyclic=order is not None,
-        slot=slot,
-        held=held,
-        wanted=wanted,
-        first=starts_of(nexts),
-        into_first=np.searchsorted(wanted[into], np.arange(topology.links + 1)),
-        into=into,
-        uses=uses,
-        present=uses > 0,
-        rank=np.argsort(np.arange(topology.links) if order is None else order),
-        seen=seen,
-    )
+    def _is_done(self) -> bool:
+        return self.least <= self.goal * (1 + 1e-9)

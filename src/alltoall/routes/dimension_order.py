@@ -28,13 +28,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from alltoall.ir.answer import Certificate
-from alltoall.ir.arrays import Ints
+from alltoall.ir.arrays import Ints, inner_index, starts_of
 from alltoall.ir.grid import Grid, Line
 from alltoall.ir.paths import Paths
 from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes
 from alltoall.ir.topology import Topology
-from alltoall.routes.grid_walks import grid_offsets, grid_walks
+from alltoall.routes.layers.dependencies import Dependencies, forward_routes
 from alltoall.routes.weights import routes_from_weights
 
 FREE_SIDE = 4
@@ -125,3 +125,64 @@ def _breaks(grid: Grid, layers: int) -> Ints:
     for bit, axis in enumerate(_long_rings(grid)):
         far[:, axis] = layer[:, 0] >> bit & 1
     return np.asarray(far * (side // 2))
+
+
+def grid_offsets(grid: Grid, begin: Ints, end: Ints) -> tuple[Ints, NDArray[np.bool_]]:
+    """Return signed hops from node to node per dimension, and where the other way is as short.
+
+    In a dimension whose lines are complete, one hop makes the whole move.
+    """
+    side = np.array(grid.shape)
+    around = np.array([line is Line.CYCLE for line in grid.lines])
+    offset = grid.coordinates[end] - grid.coordinates[begin]
+    up = offset % side
+    shorter = np.where(2 * up > side, up - side, up)
+    return np.where(around, shorter, offset), around & (2 * up == side)
+
+
+def grid_walks(topology: Topology, grid: Grid, begin: Ints, moves: Ints) -> tuple[Ints, Ints]:
+    """Return where each walk starts, and the links of all, for the moves [walks, dimensions].
+
+    Of parallel links the first one is taken.
+    """
+    side = np.array(grid.shape)
+    stride = np.append(np.cumprod(side[:0:-1])[::-1], 1)
+    jumps = np.array([line is Line.CLIQUE for line in grid.lines])
+    hops = np.where(jumps, moves != 0, np.abs(moves))
+    here = grid.place[begin][:, None] // stride % side
+    there = (here + moves) % side
+    # In each dimension those before it are at their ends, and those after it where they began.
+    corrected = np.cumsum(there * stride, axis=1) - there * stride
+    left = (here * stride).sum(axis=1, keepdims=True) - np.cumsum(here * stride, axis=1)
+    counts = hops.ravel()
+    walk, axis = np.divmod(np.repeat(np.arange(len(counts)), counts), len(side))
+    step = np.where(jumps, moves, np.sign(moves))[walk, axis]
+    done, base = inner_index(counts) * step, (corrected + left)[walk, axis]
+    tail, head = (
+        base + (here[walk, axis] + moved) % side[axis] * stride[axis]
+        for moved in (done, done + step)
+    )
+    return starts_of(hops.sum(axis=1)), _first_links(topology, grid.node[tail], grid.node[head])
+
+
+def _first_links(topology: Topology, tail: Ints, head: Ints) -> Ints:
+    """Return the first link between every two nodes, which must be neighbours."""
+    keys = topology.tail * topology.nodes + topology.head
+    known, first = np.unique(keys, return_index=True)
+    return np.asarray(first[np.searchsorted(known, tail * topology.nodes + head)], dtype=np.int64)
+
+
+def pack_by_dimension(
+    topology: Topology, grid: Grid, dependencies: Dependencies, most_layers: int
+) -> tuple[Ints, Ints] | None:
+    """Return a layer per route and the order of the links in each, in as few layers as will do.
+
+    Return None if not all routes go forward in any of these orders, as all in dimension order do,
+    or if that takes too many layers.
+    """
+    for layers in range(1, min(most_layers, enough_layers(grid)) + 1):
+        orders = dimension_orders(topology, grid, layers)
+        forward = np.stack([forward_routes(dependencies, np.argsort(each)) for each in orders])
+        if forward.any(axis=0).all():
+            return np.argmax(forward, axis=0).astype(np.int64), orders
+    return None

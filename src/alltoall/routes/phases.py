@@ -13,8 +13,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from alltoall import core
 from alltoall.errors import InputError, UsageError
 from alltoall.ir.arrays import Floats, Ints, frozen
 from alltoall.ir.routes import Routes
@@ -167,7 +167,7 @@ def _try(routes: Routes, phases: int, loss: float, late: Late) -> Phases | None:
                 routes.problem.topology, items, nowhere, budget, PHASE_ROUNDS, seed, late
             )
             if places is not None:
-                phase = _evened(routes, places, budget)
+                phase = _even_out(routes, places, budget)
                 # A phase that nothing needed would be a number only.
                 return Phases(routes, phase) if len(np.unique(phase)) == phases else None
     return None
@@ -206,54 +206,14 @@ def _own_time(routes: Routes) -> Floats:
     return np.asarray(routes.weight / narrowest, dtype=np.float64)
 
 
-def _evened(routes: Routes, places: Choice, budget: Floats) -> Ints:
+def _even_out(routes: Routes, places: Choice, budget: Floats) -> Ints:
     """Return phases with fewer flows of a source at once, still within the budgets."""
-    topology = routes.problem.topology
-    phase = np.array(places.phase)
-    _even_out(
-        phase_loads(topology, _items(routes), places, len(budget)),
-        (routes.start, routes.link, 1.0 / topology.capacity),
-        routes.source,
-        routes.weight,
-        budget * (1 + 1e-9),
-        np.zeros((len(budget), len(topology.terminals)), dtype=np.int64),
-        phase,
-    )
+    topology, phase = routes.problem.topology, np.array(places.phase)
+    load = phase_loads(topology, _items(routes), places, len(budget))
+    time = routes.weight[routes.path_of_link] / topology.capacity[routes.link]
+    active = np.zeros((len(budget), len(topology.terminals)), dtype=np.int64)
+    np.add.at(active, (phase, routes.source), 1)
+    limit, paths = budget * (1 + 1e-9), (routes.start, routes.link, time)
+    while core.even_phases(*paths, routes.source, limit, load, active, phase):
+        pass
     return phase
-
-
-@njit(cache=True)
-def _even_out(
-    load: Floats,
-    paths: tuple[Ints, Ints, Floats],
-    source: Ints,
-    weight: Floats,
-    budget: Floats,
-    active: Ints,
-    phase: Ints,
-) -> None:
-    """Move routes to phases in which their source has at least two flows fewer, where they fit."""
-    start, link, width = paths
-    for route in range(len(phase)):
-        active[phase[route], source[route]] += 1
-    moved = True
-    while moved:
-        moved = False
-        for route in range(len(phase)):
-            here, own = phase[route], active[:, source[route]]
-            for k in range(len(budget)):
-                if own[k] + 1 >= own[here]:
-                    continue
-                fits = True
-                for index in range(start[route], start[route + 1]):
-                    each = link[index]
-                    fits &= load[k, each] + weight[route] * width[each] <= budget[k]
-                if fits:
-                    for index in range(start[route], start[route + 1]):
-                        each = link[index]
-                        load[k, each] += weight[route] * width[each]
-                        load[here, each] -= weight[route] * width[each]
-                    own[here] -= 1
-                    own[k] += 1
-                    phase[route] = here = k
-                    moved = True

@@ -65,7 +65,7 @@ def route_pmcf(problem: Problem, settings: RouteSettings) -> Routes:
     """
     settings = settings.begin()
     translations = find_translations(problem, settings.solve.symmetry and _many(problem, settings))
-    part = _representatives(translations)
+    part = representative_part(translations)
     if settings.paths == "columns":
         return _lifted(_generate_columns(part, translations, settings), translations)
     paths = candidate_paths(part, settings)
@@ -136,10 +136,11 @@ def _solve(
     if result.row_dual is not None:
         link_class, room = _capacity_rows(translations)
         lengths = np.maximum(0.0, -result.row_dual[-len(room) :])[link_class]
-    return _weights(result, row), lengths
+    return weights_of(result, row), lengths
 
 
-def _weights(result: LPResult, row: Ints) -> Floats:
+def weights_of(result: LPResult, row: Ints) -> Floats:
+    """Return the weights of a solution, equal ones of pairs without any."""
     if result.x is None:
         return 1.0 / np.bincount(row)[row]
     weight = np.maximum(result.x[:-1], 0.0)
@@ -189,7 +190,7 @@ def _many(problem: Problem, settings: RouteSettings) -> bool:
     return count * len(problem.sources) >= sizes.WHOLE_PATHS
 
 
-def _representatives(translations: Translations) -> Problem:
+def representative_part(translations: Translations) -> Problem:
     """Return the part of the problem that one source of each orbit sends."""
     problem = translations.symmetry.problem
     if translations.order == 1:
@@ -216,18 +217,23 @@ def _time(routes: Routes, translations: Translations) -> float:
     return float((np.bincount(link_class, routes.load()) / room).max())
 
 
+def images_of(paths: Paths, translations: Translations) -> Paths:
+    """Return the images of paths under all translations, one translation after the other."""
+    topology = translations.symmetry.problem.topology
+    moved = topology.position[translations.members[:, topology.terminals]]
+    return Paths(
+        source=moved[:, paths.source].ravel(),
+        destination=moved[:, paths.destination].ravel(),
+        start=starts_of(np.tile(paths.hops, translations.order)),
+        link=translations.link_members[:, paths.link].ravel(),
+    )
+
+
 def _lifted(routes: Routes, translations: Translations) -> Routes:
     """Return the images of the routes under all translations, ordered by pair."""
     if translations.order == 1:
         return routes
-    problem = translations.symmetry.problem
-    moved = problem.topology.position[translations.members[:, problem.topology.terminals]]
-    images = Paths(
-        source=moved[:, routes.source].ravel(),
-        destination=moved[:, routes.destination].ravel(),
-        start=starts_of(np.tile(routes.hops, translations.order)),
-        link=translations.link_members[:, routes.link].ravel(),
-    )
+    problem, images = translations.symmetry.problem, images_of(routes, translations)
     order = np.lexsort((images.destination, images.source))
     chosen = images.select(order)
     weight = np.tile(routes.weight, translations.order)[order]

@@ -25,14 +25,14 @@ from scipy.sparse import csr_array
 from alltoall.errors import InputError
 from alltoall.flows.program import certify
 from alltoall.flows.symmetry.translations import Translations, find_translations
-from alltoall.ir.arrays import Floats, Ints, products, starts_of
-from alltoall.ir.demand import Demand
+from alltoall.ir.arrays import Floats, Ints, products
 from alltoall.ir.paths import Paths
 from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes
 from alltoall.paths.candidates import candidate_paths
 from alltoall.paths.shortest import shortest_distances
-from alltoall.routes.skews import SKEW, Family, worst_permutations
+from alltoall.routes.pmcf import images_of, representative_part
+from alltoall.routes.skews import SKEW, Family, worst_of_hose
 from alltoall.routes.weights import routes_from_weights
 from alltoall.settings import RouteSettings
 
@@ -65,9 +65,6 @@ LEAST_SHARE = 0.01
 
 MOST_PATHS = 400_000
 """Paths of all pairs beyond which shares are not looked for."""
-
-MOST_CELLS = 50_000_000
-"""Links times pairs up to which the worst permutations of the hose model are looked for."""
 
 
 def route_robust(problem: Problem, settings: RouteSettings) -> Routes:
@@ -114,13 +111,7 @@ def _pool(problem: Problem, settings: RouteSettings) -> _Pool:
     topology = problem.topology
     translations = find_translations(problem, settings.solve.symmetry)
     one = _candidates(problem, translations, settings)
-    moved = topology.position[translations.members[:, topology.terminals]]
-    paths = Paths(
-        moved[:, one.source].ravel(),
-        moved[:, one.destination].ravel(),
-        starts_of(np.tile(one.hops, translations.order)),
-        translations.link_members[:, one.link].ravel(),
-    )
+    paths = images_of(one, translations)
     crossing = csr_array(
         (1 / topology.capacity[paths.link], (paths.link, paths.path_of_link)),
         shape=(topology.links, paths.count),
@@ -132,7 +123,7 @@ def _pool(problem: Problem, settings: RouteSettings) -> _Pool:
 
 def _candidates(problem: Problem, translations: Translations, settings: RouteSettings) -> Paths:
     """Return the paths of the first sources: the shortest, and longer ones while they are few."""
-    part, order = _first_sources(problem, translations), translations.order
+    part, order = representative_part(translations), translations.order
     found = candidate_paths(part, replace(settings, paths="shortest"))
     if found.count * order > MOST_PATHS:
         raise InputError(
@@ -148,16 +139,6 @@ def _candidates(problem: Problem, translations: Translations, settings: RouteSet
             break
         found = more
     return found
-
-
-def _first_sources(problem: Problem, translations: Translations) -> Problem:
-    """Return the problem in which only one source of each orbit sends."""
-    if translations.order == 1:
-        return problem
-    sources = translations.symmetry.representatives()[0]
-    matrix = np.zeros((problem.demand.terminals, problem.demand.terminals))
-    matrix[sources] = problem.demand.rows(sources)
-    return Problem(problem.topology, Demand(problem.demand.terminals, matrix))
 
 
 def _descend(pool: _Pool, family: Family, settings: RouteSettings) -> Floats:
@@ -205,28 +186,6 @@ def _gradient(pool: _Pool, share: Floats, amounts: Floats, worst: bool) -> tuple
 def _worst(pool: _Pool, share: Floats) -> Floats:
     """Return the permutations of the hose model that load the fullest links most."""
     return worst_of_hose(pool.problem, pool.paths, share[pool.variable])[:BATCH]
-
-
-def worst_of_hose(problem: Problem, paths: Paths, share: Floats) -> Floats:
-    """Return the worst matrix of the hose model for each link, the worst of all first.
-
-    Each terminal sends and receives as much as a terminal does on average.
-    """
-    topology, size = problem.topology, len(problem.topology.terminals)
-    if topology.links * size * size > MOST_CELLS:
-        raise InputError(
-            f"{topology.name}: {topology.links:,} links times {size * size:,} pairs; expected at "
-            f"most {MOST_CELLS:,} for the hose model. Use robust skew"
-        )
-    taken = np.zeros((topology.links, size * size))
-    taking = share[paths.path_of_link] / topology.capacity[paths.link]
-    np.add.at(taken, (paths.link, paths.pair(size)[paths.path_of_link]), taking)
-    shares = taken.reshape(topology.links, size, size)
-    found = worst_permutations(shares)
-    found *= taken.any(axis=0).reshape(size, size)  # What has no path sends nothing.
-    loads = (found * shares).sum(axis=(1, 2))
-    order = np.argsort(-loads, kind="stable")[: int((loads > 0).sum())]
-    return np.asarray(found[order] * (problem.demand.total / size))
 
 
 class _Needs:

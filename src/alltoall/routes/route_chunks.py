@@ -17,7 +17,7 @@ from alltoall.placing.chunks import Chunks
 from alltoall.placing.listed import Choice, ListedChunks, negotiate_listed, phase_loads
 from alltoall.placing.negotiate import negotiate
 from alltoall.placing.network import any_path
-from alltoall.routes.weights import routes_from_weights
+from alltoall.routes.weights import round_up_time, routes_from_weights
 from alltoall.settings import Late
 
 NEARLY_WHOLE = 1e-7
@@ -97,10 +97,9 @@ class RouteChunks:
     def targets(self, first: Choice) -> tuple[float, float, int]:
         """Return the time without a loss, a step from there, and the steps below the first try."""
         worst = self.time(first)
-        least, unit = self.routes.time, 0.0
+        least, unit = round_up_time(self.problem, self.routes.time, self.chunks), 0.0
         if self.problem.demand.uniform:
             unit = 1 / (self.chunks * float(self.problem.topology.capacity.max()))
-            least = math.ceil(least / unit * (1 - 1e-9)) * unit
         span = max(0.0, worst - least)
         step = max(unit, span / TIMES_TOLD_APART, 1e-12 * worst)
         return least, step, math.ceil(span / step * (1 - 1e-9)) - 1

@@ -16,14 +16,11 @@ from alltoall.ir.routes import Routes
 from alltoall.ir.summaries import in_order, summary_of
 from alltoall.routes import route, route_status
 from alltoall.routes.deadlock_free.best import METHOD
-from alltoall.routes.exact import common_factor_chunks
-from alltoall.routes.judge import Judged, judge
-from alltoall.routes.layers.assign import layers_in_time
-from alltoall.routes.layers.keep import layers_after
+from alltoall.routes.layers.assign import layers_after, layers_in_time
 from alltoall.routes.phases import Phases, split_phases
 from alltoall.routes.renew import Renewed, count_moved, renew_routes
-from alltoall.routes.skews import SKEW
-from alltoall.routes.whole_chunks import bounded_chunks, limit_routes
+from alltoall.routes.skews import SKEW, Judged, judge
+from alltoall.routes.whole_chunks import bounded_chunks, common_factor_chunks, limit_routes
 from alltoall.settings import RouteSettings
 
 ROUTING_SHARE = 0.6

@@ -26,12 +26,11 @@ from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes
 from alltoall.ir.topology import Topology
 from alltoall.placing.chunks import Chunks, Table
-from alltoall.placing.negotiate import negotiate
+from alltoall.placing.negotiate import negotiate, trace_paths
 from alltoall.placing.network import any_path, no_path
 from alltoall.placing.place import PlacementParams, place
-from alltoall.placing.trace import trace_paths
 from alltoall.routes.by_destination import route_by_destination
-from alltoall.routes.weights import routes_from_weights
+from alltoall.routes.weights import round_up_time, routes_from_weights
 from alltoall.settings import RouteSettings, SolveSettings
 
 ROUNDS_PER_TARGET = 200
@@ -194,7 +193,7 @@ def _targets(problem: Problem, bound: float, chunks: int) -> Iterator[float]:
     if problem.demand.uniform:
         unit = 1 / (chunks * float(problem.topology.capacity.max()))
         grid = unit * max(1, round(grid / unit))
-        bound = np.ceil(bound / unit * (1 - 1e-9)) * unit
+        bound = round_up_time(problem, bound, chunks)
     for step in count():
         # Steps grow slowly, so that a hard problem is not approached forever.
         yield float(bound + grid * (step + step * step // 16))

@@ -1,4 +1,4 @@
-"""Families of skewed demands: what a template is made for, and judged by.
+"""Families of skewed demands, and the losses of templates under demands of a family.
 
 | name | amount from s to d, times that of the problem |
 |---|---|
@@ -11,15 +11,24 @@ Anything else is the name of a file with one demand in it.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from alltoall.errors import UsageError
+from alltoall.check.template import Template, check_template
+from alltoall.errors import InputError, UsageError
+from alltoall.flows.methods import solve_master
 from alltoall.ir.arrays import Floats
+from alltoall.ir.demand import Demand
 from alltoall.ir.files.node_tables import read_demand
+from alltoall.ir.paths import Paths
 from alltoall.ir.problem import Problem
+from alltoall.ir.routes import Routes
+from alltoall.ir.units import normal_units
+from alltoall.settings import SolveSettings
 
 HOSE, SKEW = "hose", "skew"
 """Families that are known by what they allow, and that mix both kinds of lognormal amounts."""
@@ -137,3 +146,91 @@ def worst_permutations(shares: Floats) -> Floats:
     for link, share in enumerate(shares):
         found[link][linear_sum_assignment(-share)] = 1.0
     return found
+
+
+MOST_CELLS = 50_000_000
+"""Links times pairs up to which the worst permutations of the hose model are looked for."""
+
+JUDGED = 12
+"""Demands that a template is judged by."""
+
+BOUND_GAP = 5e-3
+"""The certified gap that is asked of the bound of each of them."""
+
+OTHER_SEED = 2**31
+"""What keeps the demands that a template is judged by apart from those that made it."""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The losses of a template, each against the certified bound of its demand, in order."""
+
+    family: tuple[str, ...]
+    losses: tuple[float, ...]
+
+    @property
+    def median(self) -> float:
+        """The loss that half of the demands stay below."""
+        return float(np.median(self.losses))
+
+    @property
+    def worst(self) -> float:
+        """The largest loss."""
+        return self.losses[-1]
+
+    def summary(self) -> dict[str, Any]:
+        """Return everything as plain values."""
+        return {
+            "family": list(self.family),
+            "demands": len(self.losses),
+            "median_loss": self.median,
+            "worst_loss": self.worst,
+            "losses": list(self.losses),
+        }
+
+
+def judge(
+    template: Template, names: Sequence[str], seed: int, settings: SolveSettings
+) -> Judged | None:
+    """Return the losses under demands of a family with other seeds, or None if there is no time."""
+    problem = template.problem
+    family = Family(problem, names)
+    losses: list[float] = []
+    for matrix in _matrices(template, family, seed):
+        if settings.out_of_time():
+            break
+        demand = Demand(problem.demand.terminals, matrix)
+        posed = normal_units(Problem(problem.topology, demand)).problem
+        flow = solve_master(posed, replace(settings, gap=max(settings.gap, BOUND_GAP)))
+        losses.append(check_template(template, demand, flow.certificate.lengths).template_loss)
+    return Judged(family.names, tuple(sorted(losses))) if losses else None
+
+
+def _matrices(template: Template, family: Family, seed: int) -> Floats:
+    """Return what to judge by: demands that are drawn, all given ones, or the worst of a hose."""
+    if family.hose and isinstance(template, Routes):
+        demand = template.problem.demand.of(template.source, template.destination)
+        return worst_of_hose(template.problem, template, template.weight / demand)[:JUDGED]
+    return family.draw(np.random.default_rng([OTHER_SEED, seed]), JUDGED)
+
+
+def worst_of_hose(problem: Problem, paths: Paths, share: Floats) -> Floats:
+    """Return the worst matrix of the hose model for each link, the worst of all first.
+
+    Each terminal sends and receives as much as a terminal does on average.
+    """
+    topology, size = problem.topology, len(problem.topology.terminals)
+    if topology.links * size * size > MOST_CELLS:
+        raise InputError(
+            f"{topology.name}: {topology.links:,} links times {size * size:,} pairs; expected at "
+            f"most {MOST_CELLS:,} for the hose model. Use robust skew"
+        )
+    taken = np.zeros((topology.links, size * size))
+    taking = share[paths.path_of_link] / topology.capacity[paths.link]
+    np.add.at(taken, (paths.link, paths.pair(size)[paths.path_of_link]), taking)
+    shares = taken.reshape(topology.links, size, size)
+    found = worst_permutations(shares)
+    found *= taken.any(axis=0).reshape(size, size)  # What has no path sends nothing.
+    loads = (found * shares).sum(axis=(1, 2))
+    order = np.argsort(-loads, kind="stable")[: int((loads > 0).sum())]
+    return np.asarray(found[order] * (problem.demand.total / size))

@@ -48,3 +48,11 @@ def routes_from_weights(
         hop_layer=None if own is None else own.hop_layer,
         denominator=denominator,
     )
+
+
+def round_up_time(problem: Problem, bound: float, chunks: int) -> float:
+    """Return the least time from a bound on that equal chunks can have, where all are equal."""
+    if not problem.demand.uniform:
+        return bound
+    unit = 1 / (chunks * float(problem.topology.capacity.max()))
+    return float(np.ceil(bound / unit * (1 - 1e-9)) * unit)

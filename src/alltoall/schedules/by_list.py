@@ -20,7 +20,7 @@ from alltoall.ir.chunks import Chunks, chunks_of
 from alltoall.ir.flow import Flow, Status
 from alltoall.ir.problem import Problem
 from alltoall.routes import route
-from alltoall.routes.judge import judge
+from alltoall.routes.skews import judge
 from alltoall.schedules.found import FoundSchedule
 from alltoall.schedules.orders import Ordered, best_order, cheaper, orders_of
 from alltoall.schedules.placed import (

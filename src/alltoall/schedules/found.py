@@ -8,8 +8,8 @@ from alltoall.ir.flow import Status
 from alltoall.ir.schedule import Schedule
 from alltoall.ir.summaries import in_order, summary_of
 from alltoall.ir.words import beyond_rounding
-from alltoall.routes.judge import Judged
 from alltoall.routes.renew import Renewed
+from alltoall.routes.skews import Judged
 
 
 @dataclass(frozen=True)

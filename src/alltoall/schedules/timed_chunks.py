@@ -13,9 +13,8 @@ from alltoall.ir.chunks import chunks_of
 from alltoall.ir.paths import NOTHING
 from alltoall.ir.problem import Problem
 from alltoall.placing.chunks import Chunks
-from alltoall.placing.negotiate import negotiate
+from alltoall.placing.negotiate import negotiate, trace_paths
 from alltoall.placing.network import in_steps
-from alltoall.placing.trace import trace_paths
 from alltoall.schedules.expansion import without_detours
 from alltoall.schedules.timestepped import TimedFlow
 from alltoall.settings import USUAL_MOST_CHUNKS, SolveSettings

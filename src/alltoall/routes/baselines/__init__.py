@@ -20,8 +20,7 @@ from alltoall.routes.baselines.dor import route_dor
 from alltoall.routes.baselines.ewsp import route_ewsp
 from alltoall.routes.baselines.fptas import route_fptas
 from alltoall.routes.baselines.ilp import route_ilp_disjoint, route_ilp_shortest
-from alltoall.routes.baselines.native import route_native
-from alltoall.routes.baselines.sssp import route_sssp
+from alltoall.routes.baselines.tables import route_native, route_sssp
 from alltoall.settings import RouteSettings
 
 Baseline = Callable[[Problem, RouteSettings], Routes]

@@ -17,7 +17,7 @@ from alltoall.ir.paths import Paths
 from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes
 from alltoall.ir.topology import Topology
-from alltoall.routes.grid_walks import grid_offsets, grid_walks
+from alltoall.routes.dimension_order import grid_offsets, grid_walks
 from alltoall.routes.weights import routes_from_weights
 from alltoall.settings import RouteSettings
 

@@ -26,16 +26,16 @@ import math
 from dataclasses import dataclass, field
 
 import numpy as np
-from numba import njit
 
+from alltoall import core
 from alltoall.flows.decompose import paths_of_volumes
 from alltoall.flows.exact import Groups, by_source, exact_flows
 from alltoall.flows.program import certify, length_bound
-from alltoall.ir.arrays import Floats, Ints
+from alltoall.ir.arrays import Floats
 from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes
 from alltoall.ir.words import ProgressMessage
-from alltoall.paths.shortest import Adjacency, shortest_tree
+from alltoall.paths.shortest import core_graph
 from alltoall.routes.weights import routes_from_weights
 from alltoall.settings import RouteSettings, SolveSettings
 
@@ -45,8 +45,8 @@ PHASES_BETWEEN_BOUNDS = 8
 PHASES_SHARE = 0.5
 """The share of the time for the phases; the rest is for the paths of their flow."""
 
-SOURCES_PER_CALL = 32
-"""Sources routed in one compiled call, so that a time limit is heard in between."""
+TREES_PER_CALL = 32
+"""Trees of shortest paths in one call of the core, so that a time limit is heard in between."""
 
 LEAST_LENGTH = 1e-200
 """Lengths do not sink to zero, from where no factor would bring them back."""
@@ -118,22 +118,15 @@ class _Search:
         is cut off in the end.
         """
         topology = self.problem.topology
-        near = Adjacency(topology)
-        share = 1.0 / self._guess()
-        before = float(topology.capacity @ self.lengths)
-        for begin in range(0, len(self.groups.start), SOURCES_PER_CALL):
-            part = slice(begin, begin + SOURCES_PER_CALL)
-            _phase(
-                (topology.tail, topology.head),
-                near.outgoing,
-                topology.capacity,
-                self.groups.start[part],
-                self.groups.wanted[part] * share,
-                self.epsilon,
-                self.lengths,
-                self.flows[part],
-            )
-            if settings.out_of_time() and begin + SOURCES_PER_CALL < len(self.groups.start):
+        graph, share = core_graph(topology), 1.0 / self._guess()
+        wanted, capacity = self.groups.wanted * share, topology.capacity
+        before, state = float(capacity @ self.lengths), (0, 1.0)
+        while state[0] < len(self.groups.start):
+            state = core.grow_lengths(
+                graph, capacity, self.groups.start, wanted, self.epsilon, state, TREES_PER_CALL,
+                self.lengths, self.flows,
+            )  # fmt: skip
+            if settings.out_of_time() and state[0] < len(self.groups.start):
                 return
         after = float(topology.capacity @ self.lengths)
         self.grown += math.log(after / before)
@@ -155,39 +148,3 @@ class _Search:
         topology = self.problem.topology
         plain = exact_flows(topology, self.groups, np.zeros_like(self.flows))
         return float((plain.sum(axis=0) / topology.capacity).max())
-
-
-@njit(cache=True)
-def _phase(
-    ends: tuple[Ints, Ints],
-    out: tuple[Ints, Ints],
-    capacity: Floats,
-    start: Ints,
-    wanted: Floats,
-    epsilon: float,
-    lengths: Floats,
-    flows: Floats,
-) -> None:
-    """Route `wanted` from every source, changing lengths and adding to flows."""
-    tail, head = ends
-    nodes = len(out[0]) - 1
-    distance, load = np.empty(nodes), np.zeros(len(tail))
-    parent, order = np.empty(nodes, dtype=np.int64), np.empty(nodes, dtype=np.int64)
-    for group in range(len(start)):
-        left = 1.0
-        while left > 0.0:
-            count = shortest_tree(
-                nodes, out[0], out[1], head, lengths, start[group], distance, parent, order
-            )
-            passing = wanted[group] * left
-            share = 1.0
-            for index in range(count - 1, 0, -1):
-                link = parent[order[index]]
-                load[link] = passing[order[index]]
-                passing[tail[link]] += load[link]
-                share = min(share, capacity[link] / load[link] if load[link] > 0.0 else 1.0)
-            for index in range(1, count):
-                link = parent[order[index]]
-                flows[group, link] += load[link] * share
-                lengths[link] *= 1.0 + epsilon * load[link] * share / capacity[link]
-            left = left * (1.0 - share) if share < 1.0 else 0.0

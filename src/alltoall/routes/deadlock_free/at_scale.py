@@ -2,16 +2,18 @@
 
 It begins with the best of a few orders (`seeds`), in which chunks are placed quickly, so that a
 time limit always finds an answer. Then the order and the routes answer each other: channels are
-moved to where the shortest paths of all pairs gain most (`places`), then chunks spread over the
-paths forward. Lengths are those that prove the unrestricted bound and, a little, what the fullest
-links cost the chunks. The best order seen is improved again, with other draws.
+moved to where the shortest paths of all pairs gain most (`core/channel_order.h`), then chunks
+spread over the paths forward. Lengths are those that prove the unrestricted bound and, a little,
+what the fullest links cost the chunks. The best order seen is improved again, with other draws.
 """
 
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
+from alltoall import core
 from alltoall.ir.answer import Certificate
 from alltoall.ir.arrays import Floats, Ints
 from alltoall.ir.paths import Paths
@@ -19,10 +21,11 @@ from alltoall.ir.routes import Routes
 from alltoall.ir.words import ProgressMessage
 from alltoall.placing.chunks import Chunks
 from alltoall.placing.place import Placement, PlacementParams, place
-from alltoall.routes.deadlock_free.lanes import Lanes, forward_network
-from alltoall.routes.deadlock_free.places import Singles, improve, total_distance
-from alltoall.routes.deadlock_free.seeds import first_orders
+from alltoall.routes.deadlock_free.lanes import Lanes, first_orders, forward_network
+from alltoall.routes.weights import round_up_time
 from alltoall.settings import RouteSettings
+
+Singles = NDArray[np.float32]
 
 ROUNDS = 30
 """How often the order and the routes answer each other at most, unless time runs out."""
@@ -129,7 +132,7 @@ class OrderSearch:
         placed = place(network, Chunks(*self._cut()), self._goal, params, late=late)
         if placed is None:
             proof = self._scaled(self.certificate.lengths)
-            return TriedOrder(order, None, (np.inf, total_distance(order, *self._game(proof))))
+            return TriedOrder(order, None, (np.inf, core.order_distance(order, *self._game(proof))))
         self._report(placed)
         return TriedOrder(order, placed, (placed.time, 0.0))
 
@@ -153,12 +156,8 @@ class OrderSearch:
 
     @cached_property
     def _goal(self) -> float:
-        """Return a time that is good enough: the bound, or the next that whole chunks can have."""
-        problem, bound = self.lanes.problem, self.certificate.bound
-        if not problem.demand.uniform:
-            return bound
-        unit = 1 / (self._chunks * float(problem.topology.capacity.max()))
-        return float(np.ceil(bound / unit * (1 - 1e-9)) * unit)
+        """A time that is good enough: the bound, or the next that whole chunks can have."""
+        return round_up_time(self.lanes.problem, self.certificate.bound, self._chunks)
 
     def _scaled(self, lengths: Floats) -> Floats:
         """Return lengths of which none is too short, that times capacity add up to 1."""
@@ -167,25 +166,27 @@ class OrderSearch:
         longer = np.maximum(lengths, least / capacity)
         return np.asarray(longer / float(longer @ capacity))
 
-    def _game(self, lengths: Floats) -> tuple[tuple[Ints, Ints], Ints, Singles, Singles]:
-        """Return what an order is played on: ends, terminals, lengths and demands."""
+    def _game(self, lengths: Floats) -> tuple[int, Ints, Ints, Ints, Singles, Singles]:
+        """Return the channels of an order: nodes, ends, terminals, lengths and demands."""
         lanes = self.lanes
         wanted = np.ascontiguousarray(lanes.problem.demand.table().T, dtype=np.float32)
         single = lengths[lanes.link].astype(np.float32)
-        return lanes.ends, lanes.terminals, single / single.mean(), wanted
+        nodes = lanes.copies * lanes.problem.topology.nodes
+        return nodes, *lanes.ends, lanes.terminals, single / single.mean(), wanted
 
     def _improve(self, order: Ints, lengths: Floats, rng: np.random.Generator) -> None:
         """Move channels, in place, until a sweep is no longer worth its time."""
         late = self.settings.solve.sharing(ORDER_IMPROVING_SHARE).out_of_time
         terminals, game = self.lanes.terminals.shape[1], self._game(lengths)
         per_call = 1 + READ_PER_CALL // (2 * terminals * (len(order) + 4 * terminals))
-        before = total_distance(order, *game)
+        before = core.order_distance(order, *game)
         for _ in range(ORDER_SWEEPS):
             for first in range(0, len(order), per_call):
                 if late():
                     return
-                improve(order, *game, min(per_call, len(order) - first), rng)
-            after = total_distance(order, *game)
+                moves = min(per_call, len(order) - first)
+                core.improve_order(order, *game, moves, int(rng.integers(2**63)))
+            after = core.order_distance(order, *game)
             if after > before * (1 - WORTHWHILE):
                 break
             before = after

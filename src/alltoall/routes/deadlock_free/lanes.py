@@ -1,21 +1,36 @@
-"""Lanes: the channels of a fabric, one per link and layer, and an order of all of them.
+"""Lanes: the channels of a fabric, one per link and layer, and orders of all of them.
 
 A route that only ever goes from a channel to a later one in the order cannot deadlock, whatever
-else is routed; conversely all routes that cannot deadlock go forward in some order. So the order
-is all there is to choose, and a way through it is found by reading it once (`forward`).
+else is routed; conversely all routes that cannot deadlock go forward in some order. Where routes
+may change layer, a path goes from a channel of any layer to one of any other. Where they may not,
+every layer has nodes of its own, and a path begins at its source in any of them.
 
-Where routes may change layer, a way goes from a channel of any layer to one of any other. Where
-they may not, every layer has nodes of its own, and a way begins at its source in any of them.
+A search begins with one of these orders:
+
+- `by_dimension`, on grids: dimension order, with datelines where routes may change layer.
+- `up_down`: towards a root and away from it again, in every layer. It connects all pairs where
+  every link has one back, and sends most of them past the root.
+- `of_routes`: routes near the unrestricted optimum, and orders in which most of them go forward
+  (`routes.layers.orders`). Where routes may change layer, the best of these orders is repeated.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
-from alltoall.ir.arrays import Ints
+from alltoall.ir.arrays import Floats, Ints
+from alltoall.ir.grid import Grid, grid_of
+from alltoall.ir.paths import Paths
 from alltoall.ir.problem import Problem
-from alltoall.placing.network import Network, in_order
+from alltoall.paths.shortest import shortest_distances
+from alltoall.placing.chunks import Chunks
+from alltoall.placing.network import Network, any_path, in_order
+from alltoall.placing.place import PlacementParams, place
+from alltoall.routes.dimension_order import dateline_order, dimension_orders
+from alltoall.routes.layers.dependencies import dependencies_of_paths
+from alltoall.routes.layers.orders import layer_orders
+from alltoall.settings import Late, SolveSettings
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,21 +86,94 @@ def hop_layers(lanes: Lanes, order: Ints, start: Ints, link: Ints) -> Ints | Non
     A hop takes the first channel of its link that comes after the one before.
     """
     rank = np.argsort(order).reshape(lanes.layers, -1)
-    layer: Ints = _climb(rank, start, link)
-    return None if (layer < 0).any() else layer
-
-
-@njit(cache=True)
-def _climb(rank: Ints, start: Ints, link: Ints) -> Ints:
-    layer = np.full(len(link), -1, dtype=np.int64)
-    for path in range(len(start) - 1):
-        at = -1
-        for hop in range(start[path], start[path + 1]):
-            for each in range(len(rank)):
-                place = rank[each, link[hop]]
-                if place > at and (layer[hop] < 0 or place < rank[layer[hop], link[hop]]):
-                    layer[hop] = each
-            if layer[hop] < 0:
-                break
-            at = rank[layer[hop], link[hop]]
+    layer, last = np.zeros(len(link), dtype=np.int64), np.full(len(start) - 1, -1)
+    for hop in range(int(np.diff(start).max(initial=0))):
+        path = np.flatnonzero(start[:-1] + hop < start[1:])
+        place = rank[:, link[start[path] + hop]]
+        later = np.where(place > last[path], place, rank.size)
+        if (later == rank.size).all(axis=0).any():
+            return None
+        layer[start[path] + hop], last[path] = later.argmin(axis=0), later.min(axis=0)
     return layer
+
+
+UNORDERED = PlacementParams(last=50.0, rounds=8, last_rounds=0)
+"""How routes that know of no order are placed: quickly."""
+
+ORDERING_SHARE = 0.2
+"""The share of the time left for orders of such routes."""
+
+
+def first_orders(lanes: Lanes, settings: SolveSettings) -> Iterator[Ints]:
+    """Yield orders to begin with; only the quick ones when time runs out."""
+    grid = grid_of(lanes.problem.topology)
+    if grid is not None:
+        yield by_dimension(lanes, grid)
+    yield up_down(lanes)
+    if not settings.out_of_time():
+        yield from of_routes(lanes, settings.sharing(ORDERING_SHARE).out_of_time)
+
+
+def by_dimension(lanes: Lanes, grid: Grid) -> Ints:
+    """Return an order in which routes in dimension order go forward, all or most of them."""
+    topology, layers = lanes.problem.topology, lanes.layers
+    if lanes.change:
+        return dateline_order(topology, grid, layers)
+    return _one_after_the_other(lanes, dimension_orders(topology, grid, layers))
+
+
+def up_down(lanes: Lanes) -> Ints:
+    """Return up*/down* orders, one layer after the other, each from a root of its own.
+
+    With a change of layer a way may go up and down as often as there are layers, over one root.
+    """
+    orders = up_down_orders(lanes.problem, 1 if lanes.change else lanes.layers)
+    return _one_after_the_other(lanes, orders)
+
+
+def of_routes(lanes: Lanes, late: Late) -> Iterator[Ints]:
+    """Yield orders in which most routes go forward that know of no order."""
+    topology, demand = lanes.problem.topology, lanes.problem.demand
+    source, destination = demand.pairs()
+    begin, end = topology.terminals[source], topology.terminals[destination]
+    chunks = Chunks(begin, end, demand.of(source, destination))
+    placed = place(any_path(topology), chunks, 0.0, UNORDERED)
+    if placed is None:
+        return
+    paths = Paths.from_table(source, destination, placed.table)
+    dependencies = dependencies_of_paths(topology.links, paths.start, paths.link)
+    ranks = layer_orders(dependencies, lanes.layers, 0, 0, late).rank
+    if not ranks:
+        return
+    orders = np.stack([np.argsort(rank) for rank in ranks])
+    yield _one_after_the_other(lanes, orders)
+    if lanes.change:
+        yield _one_after_the_other(lanes, orders[:1])
+
+
+def _one_after_the_other(lanes: Lanes, orders: Ints) -> Ints:
+    """Return an order of all channels, layer by layer, from some orders of the links in turn."""
+    links = lanes.problem.topology.links
+    layer = np.arange(lanes.layers)[:, None]
+    return np.asarray((layer * links + np.resize(orders, (lanes.layers, links))).ravel())
+
+
+def up_down_orders(problem: Problem, layers: int) -> Ints:
+    """Return up*/down* orders from as many roots.
+
+    Links up, to a node nearer to the root, come before links down; each kind in the order in which
+    a route can take them. If every link has one back, all pairs are connected over the root. Roots
+    are those with the shortest distances to all others, in this order.
+    """
+    topology = problem.topology
+    every = np.arange(topology.nodes, dtype=np.int64)
+    distance = shortest_distances(topology, np.ones(topology.links), every)
+    roots = np.resize(np.argsort(distance.sum(axis=1), kind="stable"), layers)
+    return np.stack([_up_down(problem, distance[root]) for root in roots])
+
+
+def _up_down(problem: Problem, distance: Floats) -> Ints:
+    tail, head = problem.topology.tail, problem.topology.head
+    level = np.argsort(np.argsort(distance, kind="stable"))
+    up = level[head] < level[tail]
+    return np.lexsort((np.where(up, -level[tail], level[tail]), ~up)).astype(np.int64)

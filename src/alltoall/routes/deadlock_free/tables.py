@@ -16,18 +16,19 @@ from dataclasses import replace
 
 import numpy as np
 
+from alltoall import core
 from alltoall.ir.answer import Certificate
 from alltoall.ir.arrays import Ints
 from alltoall.ir.paths import NOTHING
 from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes
+from alltoall.paths.shortest import core_graph
 from alltoall.routes.baselines.tables import routes_from_tables
-from alltoall.routes.by_destination import Spreading, fabric_of
+from alltoall.routes.by_destination import Spreading
 from alltoall.routes.deadlock_free.at_scale import OrderSearch
-from alltoall.routes.deadlock_free.lanes import Lanes
-from alltoall.routes.deadlock_free.seeds import up_down_orders
+from alltoall.routes.deadlock_free.lanes import Lanes, up_down_orders
 from alltoall.routes.layers.dependencies import dependencies_of, link_orders
-from alltoall.routes.table_loops import tables_in_order
+from alltoall.routes.weights import round_up_time
 from alltoall.settings import RouteSettings
 
 ROOTS = 8
@@ -58,7 +59,7 @@ def route_by_tables(
 
     The `first` routes in one layer, if there are any, are a start.
     """
-    rng, goal = np.random.default_rng(settings.seed), _goal(problem, certificate.bound)
+    rng, goal = np.random.default_rng(settings.seed), round_up_time(problem, certificate.bound, 1)
     best: Spreading | None = None
     for table, order in _starts(problem, certificate, settings, first):
         for _ in range(_tries(problem)):
@@ -108,7 +109,7 @@ def _of_routes(routes: Routes) -> Iterator[Start]:
 
 def _in_order(problem: Problem, order: Ints) -> Iterator[Start]:
     """Yield tables in an order, if all pairs with a demand have a way."""
-    table = tables_in_order(order, fabric_of(problem.topology))
+    table = core.find_tables(core_graph(problem.topology), problem.topology.terminals, order)
     source, destination = problem.demand.pairs()
     if (table[destination, problem.topology.terminals[source]] != NOTHING).all():
         yield table, order
@@ -118,11 +119,3 @@ def _tries(problem: Problem) -> int:
     """Return how many orders are searched for, and how often tables are spread in each."""
     pairs = len(problem.demand.pairs()[0])
     return min(MOST_TABLE_TRIES, max(1, SEARCHED_PAIRS // pairs))
-
-
-def _goal(problem: Problem, bound: float) -> float:
-    """Return a time that is good enough: the bound, or the next that whole shards can have."""
-    if not problem.demand.uniform:
-        return bound
-    unit = 1 / float(problem.topology.capacity.max())
-    return float(np.ceil(bound / unit * (1 - 1e-9)) * unit)

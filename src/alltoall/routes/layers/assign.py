@@ -1,34 +1,44 @@
 """Virtual layers: which routes may share one without ever waiting for each other in a circle.
 
-All algorithms share one signature and sit in `LAYERINGS`:
-
-- `lash` and `lash-sequential`: see `routes.layers.lash`.
-- `df-sssp` (Domke, Hoefler and Nagel, "Deadlock-free oblivious routing for arbitrary topologies",
-  IPDPS 2011): see `routes.layers.cycles`.
+All algorithms share one signature and sit in `LAYERINGS`; see `routes.layers.lash`.
 
 Which routes one starts from matters as much as how they are packed. On a grid, routes in dimension
 order are often as fast as any and need the fewest layers that are known, so `fewest_layers` tries
 those too (`routes.dimension_order`); elsewhere it reroutes those that need the last layers
 (`routes.layers.reroute`).
+
+After a failure, routes that stay keep their layers: the rest of a layer cannot deadlock, as the
+whole could not. Each route that moved is offered to one layer after the other, then to new ones.
 """
 
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from alltoall.errors import InputError, UsageError
 from alltoall.ir.arrays import Ints
 from alltoall.ir.grid import grid_of
+from alltoall.ir.paths import NOTHING
 from alltoall.ir.routes import Routes
 from alltoall.routes.by_destination import METHOD as BY_DESTINATION
 from alltoall.routes.dimension_order import route_by_dimension
-from alltoall.routes.layers.cycles import break_cycles
-from alltoall.routes.layers.lash import lash, lash_sequential
+from alltoall.routes.layers.dependencies import circular_route, dependencies_of, fill_layer
+from alltoall.routes.layers.lash import df_sssp, lash, lash_sequential
 from alltoall.routes.layers.reroute import Rerouting
+from alltoall.routes.renew import last_places
 from alltoall.routes.weights import NO_LOSS
 from alltoall.settings import SolveSettings
 
 Layering = Callable[[Routes, int, SolveSettings], Ints]
+
+LAYERINGS: dict[str, Layering] = {
+    "lash": lash,
+    "lash-sequential": lash_sequential,
+    "df-sssp": df_sssp,
+}
+"""Every layer assignment, by its name on the command line."""
 
 FREE_TO_CHOOSE = ("extp", "single", "few")
 """Methods that promise a time and a number of routes per pair, and no particular routes."""
@@ -176,14 +186,41 @@ def _by_dimension(mine: Routes, settings: SolveSettings) -> Routes | None:
     return None
 
 
-def df_sssp(routes: Routes, seed: int, settings: SolveSettings) -> Ints:
-    """Move routes that close cycles to the next layer: see `routes.layers.cycles`."""
-    return break_cycles(routes, seed, settings.out_of_time)
+def layers_after(
+    routes: Routes,
+    last: Routes,
+    settings: SolveSettings,
+    algorithm: str = "lash-sequential",
+    most: int | None = None,
+) -> tuple[Routes, tuple[str, ...]]:
+    """Return renewed routes with layers, and notes on them.
+
+    Those of the last routes are kept where that takes no more of them; else all are assigned anew.
+    """
+    if last.layer is not None:
+        place = last_places(routes, last)
+        with suppress(TimeoutError):
+            kept = keep_layers(
+                routes, np.where(place == NOTHING, NOTHING, last.layer[place]), settings
+            )
+            if (kept.layers or 0) <= min(last.layers or 0, most or np.inf):
+                return kept, ()
+    return layers_in_time(routes, algorithm, most, settings)
 
 
-LAYERINGS: dict[str, Layering] = {
-    "lash": lash,
-    "lash-sequential": lash_sequential,
-    "df-sssp": df_sssp,
-}
-"""Every layer assignment, by its name on the command line."""
+def keep_layers(routes: Routes, last: Ints, settings: SolveSettings) -> Routes:
+    """Return routes with layers; `last` has that of each before, or NOTHING for one that moved.
+
+    Raise TimeoutError if time runs out.
+    """
+    dependencies = dependencies_of(routes)
+    layer = np.full(routes.count, NOTHING, dtype=np.int64)
+    waiting, level = np.flatnonzero(last == NOTHING), 0
+    while len(waiting) or level <= last.max(initial=0):
+        mine = np.flatnonzero(last == level)
+        taken, _ = fill_layer(dependencies, np.concatenate((mine, waiting)), settings.out_of_time)
+        if len(waiting) and not taken.any():
+            raise circular_route()
+        layer[taken] = level
+        waiting, level = waiting[~taken[waiting]], level + 1
+    return replace(routes, layer=layer)

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from alltoall import core
 from alltoall.errors import InputError
 from alltoall.ir.arrays import Floats, Ints
 from alltoall.ir.routes import Routes
@@ -49,20 +49,9 @@ class Dependencies:
         return len(self.held)
 
     @cached_property
-    def out_first(self) -> Ints:
-        """The first dependency of each held link, and the end of the last one's."""
-        return np.searchsorted(self.held, np.arange(self.links + 1)).astype(np.int64)
-
-    @cached_property
-    def into(self) -> Ints:
-        """All dependencies, ordered by the wanted link."""
-        return np.argsort(self.wanted, kind="stable").astype(np.int64)
-
-    @cached_property
-    def into_first(self) -> Ints:
-        """The position in `into` of each wanted link's first dependency, and the end."""
-        ordered = self.wanted[self.into]
-        return np.searchsorted(ordered, np.arange(self.links + 1)).astype(np.int64)
+    def turns(self) -> core.RouteTurns:
+        """The dependencies as the compiled core takes them."""
+        return core.RouteTurns(self.links, self.held, self.wanted, self.start, self.turn)
 
     @cached_property
     def length(self) -> Ints:
@@ -93,17 +82,8 @@ def dependencies_of_paths(links: int, start: Ints, link: Ints) -> Dependencies:
 def forward_routes(dependencies: Dependencies, rank: Floats | Ints) -> Flags:
     """Return a flag for each route that goes forward where link l has the place `rank[l]`."""
     forward = rank[dependencies.held] < rank[dependencies.wanted]
-    flags: Flags = _all_of(dependencies.start, dependencies.turn, forward)
-    return flags
-
-
-@njit(cache=True)
-def _all_of(start: Ints, turn: Ints, forward: Flags) -> Flags:
-    flags = np.ones(len(start) - 1, dtype=np.bool_)
-    for route in range(len(flags)):
-        for index in range(start[route], start[route + 1]):
-            flags[route] &= forward[turn[index]]
-    return flags
+    backward = np.concatenate(([0], np.cumsum(~forward[dependencies.turn])))
+    return np.asarray(backward[dependencies.start[1:]] == backward[dependencies.start[:-1]])
 
 
 def circular_route() -> InputError:
@@ -125,21 +105,13 @@ def fill_layer(dependencies: Dependencies, order: Ints, late: Late = never) -> t
     in which all of these go forward. Raise TimeoutError when it is `late`.
     """
     taken = np.zeros(dependencies.routes, dtype=np.bool_)
-    rank = np.arange(dependencies.links, dtype=np.int64)
-    present, closed = np.zeros((2, dependencies.count), dtype=np.bool_)
+    layer = core.LayerFilling(dependencies.turns)
     for begin in range(0, len(order), OFFERED_PER_CALL):
         if late():
             raise TimeoutError
-        _fill(
-            order[begin : begin + OFFERED_PER_CALL],
-            (dependencies.start, dependencies.turn),
-            (dependencies.held, dependencies.wanted),
-            (dependencies.out_first, dependencies.into_first, dependencies.into),
-            (present, closed),
-            taken,
-            rank,
-        )
-    return taken, rank
+        offered = order[begin : begin + OFFERED_PER_CALL]
+        taken[offered] = layer.offer(offered)
+    return taken, layer.rank
 
 
 def link_orders(dependencies: Dependencies, layer: Ints, late: Late = never) -> Ints:
@@ -149,114 +121,6 @@ def link_orders(dependencies: Dependencies, layer: Ints, late: Late = never) -> 
     """
     levels = (np.flatnonzero(layer == level) for level in range(int(layer.max()) + 1))
     return np.stack([np.argsort(fill_layer(dependencies, mine, late)[1]) for mine in levels])
-
-
-@njit(cache=True)
-def _fill(
-    order: Ints,
-    routes: tuple[Ints, Ints],
-    ends: tuple[Ints, Ints],
-    around: tuple[Ints, Ints, Ints],
-    turns: tuple[Flags, Flags],
-    taken: Flags,
-    rank: Ints,
-) -> None:
-    """Offer some routes; `turns` are present, or would close a cycle with those that are."""
-    start, turn = routes
-    present, closed = turns
-    seen = np.zeros(len(rank), dtype=np.int64)
-    for route in order:
-        mine = turn[start[route] : start[route + 1]]
-        if closed[mine].any():
-            continue
-        before = present[mine]
-        taken[route] = True
-        for each in mine:
-            if not present[each] and not insert_turn(each, ends, around, present, rank, seen):
-                taken[route] = False
-                present[mine] = before
-                closed[each] = not insert_turn(each, ends, around, present, rank, seen)
-                break
-            present[each] = True
-
-
-@njit(cache=True)
-def insert_turn(
-    turn: int,
-    ends: tuple[Ints, Ints],
-    around: tuple[Ints, Ints, Ints],
-    present: Flags,
-    rank: Ints,
-    seen: Ints,
-) -> bool:
-    """Reorder the links so that one more dependency goes forward; return False if none does so.
-
-    `seen` holds 0 everywhere, before and after.
-    """
-    held, wanted = ends
-    lowest, highest = rank[wanted[turn]], rank[held[turn]]
-    if lowest > highest:
-        return True
-    after = _reach_forward(wanted[turn], highest, wanted, around[0], present, rank, seen)
-    acyclic = seen[held[turn]] == 0
-    seen[after] = 0
-    if acyclic:
-        before = _reach_back(held[turn], lowest, held, around[1:], present, rank, seen)
-        seen[before] = 0
-        _reorder(before, after, rank)
-    return bool(acyclic)
-
-
-@njit(cache=True)
-def _reach_forward(
-    begin: int, highest: int, wanted: Ints, first: Ints, present: Flags, rank: Ints, seen: Ints
-) -> Ints:
-    """Return the links that `begin` leads to and that are placed at most at `highest`."""
-    stack = [begin]
-    found = [begin]
-    seen[begin] = 1
-    while len(stack) > 0:
-        link = stack.pop()
-        for turn in range(first[link], first[link + 1]):
-            target = wanted[turn]
-            if present[turn] and seen[target] == 0 and rank[target] <= highest:
-                seen[target] = 1
-                stack.append(target)
-                found.append(target)
-    return np.array(found)
-
-
-@njit(cache=True)
-def _reach_back(
-    begin: int,
-    lowest: int,
-    held: Ints,
-    into: tuple[Ints, Ints],
-    present: Flags,
-    rank: Ints,
-    seen: Ints,
-) -> Ints:
-    """Return the links that lead to `begin` and that are placed at least at `lowest`."""
-    first, turns = into
-    stack = [begin]
-    found = [begin]
-    seen[begin] = 1
-    while len(stack) > 0:
-        link = stack.pop()
-        for index in range(first[link], first[link + 1]):
-            target = held[turns[index]]
-            if present[turns[index]] and seen[target] == 0 and rank[target] >= lowest:
-                seen[target] = 1
-                stack.append(target)
-                found.append(target)
-    return np.array(found)
-
-
-@njit(cache=True)
-def _reorder(before: Ints, after: Ints, rank: Ints) -> None:
-    """Give the places of both sets to `before`, then `after`, each in the order it had."""
-    links = np.concatenate((before[np.argsort(rank[before])], after[np.argsort(rank[after])]))
-    rank[links] = np.sort(rank[links])
 
 
 def turn_weights(dependencies: Dependencies, weight: Floats) -> Floats:

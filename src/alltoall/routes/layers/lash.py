@@ -1,4 +1,4 @@
-"""`lash` and `lash-sequential`: fill layers with routes, one route after the other.
+"""Layers for routes: filled one route after the other, or emptied of those that close cycles.
 
 - `lash` (Skeie, Lysne and Theiss, "Layered shortest path (LASH) routing in irregular system area
   networks", IPDPS 2002): every route, in the order in which the routes come, goes into the first
@@ -12,6 +12,10 @@
   the links that suit dimension-ordered routes come first (`routes.dimension_order`). The fewest
   layers win, the earlier packing if equal. For very many routes only the packings by orders of the
   links, which cost a tenth, are made.
+- `df-sssp` (Domke, Hoefler and Nagel, "Deadlock-free oblivious routing for arbitrary topologies",
+  IPDPS 2011): all routes begin in one layer. A depth-first search looks for a cycle of channel
+  dependencies; the routes that have the rarest dependency of the cycle move to the next layer. The
+  search goes on where its path was broken, until the layer is acyclic.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -19,11 +23,12 @@ from contextlib import suppress
 
 import numpy as np
 
+from alltoall import core
 from alltoall.flows import sizes
 from alltoall.ir.arrays import Floats, Ints
 from alltoall.ir.grid import grid_of
 from alltoall.ir.routes import Routes
-from alltoall.routes.layers.by_dimension import pack_by_dimension
+from alltoall.routes.dimension_order import pack_by_dimension
 from alltoall.routes.layers.dependencies import (
     Dependencies,
     circular_route,
@@ -168,3 +173,23 @@ def _beaten_track_first(_: Routes, dependencies: Dependencies, left: Ints) -> Fl
 
 ORDERS: Sequence[Order] = (longest_first, _by_source, _by_destination, _beaten_track_first)
 """The orders in which `lash-sequential` offers the routes that are left to a new layer."""
+
+
+MOST_CYCLES = 1_000
+"""Cycles broken in one call of the core, so that a time limit is heard in between."""
+
+
+def df_sssp(routes: Routes, _: int, settings: SolveSettings) -> Ints:
+    """Move routes that close cycles from layer to layer.
+
+    Raise TimeoutError if the time limit comes first.
+    """
+    search, level = core.CycleBreaking(dependencies_of(routes).turns), 0
+    while (search.layer == level).any():
+        search.begin_layer(level)
+        while not search.run(MOST_CYCLES):
+            settings.check_time()
+        if not (search.layer == level).any():
+            raise circular_route()
+        level += 1
+    return search.layer
