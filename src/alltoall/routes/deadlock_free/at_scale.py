@@ -54,8 +54,11 @@ READ_PER_CALL = 100_000_000
 LEAST_PRICE = 0.05
 """No link is shorter than this share of the mean: an order has to suit all links a little."""
 
-PRICED = 0.1
-"""The share of what the fullest links cost in the lengths, beside those that prove the bound."""
+PRICED = (0.1, 0.3)
+"""Shares of what the fullest links cost in the lengths, beside those that prove the bound.
+
+Starts take turns: the smaller share is better where the bound is near, the larger where it is not.
+"""
 
 ALL_CHUNKS = 10_000
 """Chunks of all pairs up to which shards are cut: where pairs are many, whole shards are fine."""
@@ -100,13 +103,16 @@ class OrderSearch:
             begin = first
             if number % 2 == 1:
                 begin = self._try(rng.permutation(len(first.order)), QUICK_PASSES)
-            found.append(self._improve_rounds(begin, rng))
+            priced = PRICED[number // 2 % len(PRICED)]
+            found.append(self._improve_rounds(begin, rng, priced))
         return sorted(found, key=lambda tried: tried.worth)
 
     def _is_good(self, tried: TriedOrder) -> bool:
         return tried.worth[0] <= self._goal * (1 + 1e-9)
 
-    def _improve_rounds(self, best: TriedOrder, rng: np.random.Generator) -> TriedOrder:
+    def _improve_rounds(
+        self, best: TriedOrder, rng: np.random.Generator, priced: float
+    ) -> TriedOrder:
         """Return the best order found when order and routes answer each other."""
         proof = self._scaled(self.certificate.lengths)
         prices, stale = [proof], 0
@@ -115,7 +121,7 @@ class OrderSearch:
             if self._is_good(best) or stale == PATIENT_ROUNDS or late:
                 break
             order = best.order.copy()
-            lengths = (1 - PRICED) * proof + PRICED * np.mean(prices, axis=0)
+            lengths = (1 - priced) * proof + priced * np.mean(prices, axis=0)
             self._improve(order, self._scaled(lengths), rng)
             tried = self._try(order, FULL_PASSES)
             if tried.placed is not None:
