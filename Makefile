@@ -86,9 +86,7 @@ lint: $(READY)  ## ruff, check and format
 types: $(READY)  ## mypy, strict
 	$(BIN)/mypy
 
-# Kernels first, once: else every worker of pytest compiles them for itself.
 tests: $(READY)  ## pytest
-	$(BIN)/alltoall warmup
 	$(BIN)/pytest
 
 fuzz: $(READY)  ## properties with 200 examples each, then hostile inputs for SECONDS (60) with SEED; failures go to out/fuzz

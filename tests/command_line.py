@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from alltoall.cli.app import run as run_words
-from alltoall.cli.compiling import MESSAGE
 
 
 @dataclass(frozen=True)
@@ -29,17 +28,12 @@ class Outcome:
 Run = Callable[..., Outcome]
 
 
-def without_compiling(said: str) -> str:
-    """Return what was said on standard error as if every kernel had been compiled before."""
-    return said.replace(f"{MESSAGE}\n", "")
-
-
 def runner(capsys: pytest.CaptureFixture[str]) -> Run:
     """Return a function that calls alltoall with words."""
 
     def call(*words: object) -> Outcome:
         code = run_words([str(word) for word in words])
         captured = capsys.readouterr()
-        return Outcome(code, captured.out, without_compiling(captured.err))
+        return Outcome(code, captured.out, captured.err)
 
     return call

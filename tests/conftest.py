@@ -5,12 +5,12 @@ from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
-import numba
 import pytest
 from hypothesis import HealthCheck, settings
 
 from alltoall.flows import METHODS
 from alltoall.lowering import TARGETS
+from alltoall.paths.blocks import using_threads
 from alltoall.registry import Registry
 from alltoall.routes import ROUTERS
 from alltoall.topologies.families import FAMILIES
@@ -71,12 +71,13 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _one_thread() -> None:
+def _one_thread() -> Iterator[None]:
     """Let compiled loops use one thread, unless a solver asks for more: pytest uses all cores.
 
     Threads that wait for each other while another worker has their core take twice the time.
     """
-    numba.set_num_threads(1)
+    with using_threads(1):
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -79,7 +79,7 @@ OWNERS = {
 DOOR, BEHIND = PACKAGE / "ir/noun.py", {"artefacts", "drawing"}
 """Where nouns reach their files, and which: imported when a noun is saved, drawn or tabulated."""
 
-HEAVY = ("numba", "scipy", "networkx", "igraph", "highspy")
+HEAVY = ("scipy", "networkx", "igraph", "highspy")
 """What neither a checker nor a rank may load: it takes a second and a hundred megabytes."""
 
 EVIDENCE = ("alltoall.check", "alltoall.ir", "alltoall.errors", "numpy")

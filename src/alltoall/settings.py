@@ -21,34 +21,9 @@ clock = time.monotonic
 """What every time limit is read from; tests put a clock of their own in its place."""
 
 
-@dataclass
-class Pauses:
-    """Seconds that no time limit counts; a pause within a pause is part of it."""
-
-    depth: int = 0
-    began: float = 0.0
-    seconds: float = 0.0
-
-    def begin(self) -> None:
-        """Let time limits stand still."""
-        if self.depth == 0:
-            self.began = clock()
-        self.depth += 1
-
-    def end(self) -> None:
-        """Let time limits go on."""
-        self.depth -= 1
-        if self.depth == 0:
-            self.seconds += clock() - self.began
-
-
-PAUSES = Pauses()
-"""Those of this process: kernels are compiled, once after an installation (`paths.kernels`)."""
-
-
 def now() -> float:
-    """Return the time that limits are held against: that of `clock`, which pauses hold up."""
-    return (PAUSES.began if PAUSES.depth else clock()) - PAUSES.seconds
+    """Return the time of `clock`."""
+    return clock()
 
 
 Late = Callable[[], bool]

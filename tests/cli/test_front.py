@@ -13,7 +13,7 @@ from alltoall.registry import load
 from alltoall.topologies.families import FAMILIES
 from command_line import Run
 
-HEAVY = ("numpy", "numba", "scipy", "networkx", "typer", "rich")
+HEAVY = ("numpy", "scipy", "networkx", "typer", "rich")
 """What none of these calls needs."""
 
 LIGHT = {

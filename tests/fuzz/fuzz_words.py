@@ -77,7 +77,7 @@ BOUNDED = {
 """What keeps a verb short that does as much as it is told to, such as a billion iterations."""
 
 
-LEFT_OUT = ("warmup", "testbed up", "testbed down", "testbed cut", "testbed mend", "testbed exec")
+LEFT_OUT = ("testbed up", "testbed down", "testbed cut", "testbed mend", "testbed exec")
 """Verbs whose purpose is to take long, and those that change fabrics of this machine: under names
 that tests beside this one use."""
 

@@ -30,7 +30,7 @@ TABLE = Path(__file__).with_name("mutants.toml")
 SILENCE = 3600.0
 """Seconds after which a process is ended whatever it does; its CPU time ends it long before."""
 
-PRELOADED = ("numpy", "scipy.sparse", "scipy.optimize", "numba", "networkx", "typer")
+PRELOADED = ("numpy", "scipy.sparse", "scipy.optimize", "networkx", "typer")
 """Imported once and inherited by every run, which is most of what starting one costs."""
 
 
@@ -101,13 +101,13 @@ def modules_of(paths: list[str]) -> list[str]:
 
 
 def copy_tree(to: Path) -> Path:
-    """Copy what the tests need; compiled kernels stay valid, since times of change are kept."""
+    """Copy what the tests need, the compiled core included."""
     leave = shutil.ignore_patterns(".*", "out", "dist", "build")
     shutil.copytree(ROOT, to, symlinks=True, ignore=leave)
     return to
 
 
-def run_tests(tree: Path, tests: list[str], cpu: float, jit: bool) -> None:
+def run_tests(tree: Path, tests: list[str], cpu: float) -> None:
     """Run tests in a copy of the tree, in this process, which ends with their exit code."""
     resource.setrlimit(resource.RLIMIT_CPU, (int(cpu), int(cpu) + 5))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -116,19 +116,19 @@ def run_tests(tree: Path, tests: list[str], cpu: float, jit: bool) -> None:
         os.dup2(null, stream)
     os.chdir(tree)
     os.environ["PYTHONPATH"] = str(tree / "src")
-    if not jit:
-        os.environ["NUMBA_DISABLE_JIT"] = "1"
     sys.path.insert(0, str(tree / "src"))
+    # The finder of the editable installation would import the unchanged package.
+    sys.meta_path[:] = [each for each in sys.meta_path if "Inplace" not in type(each).__name__]
     import pytest
 
     options = ["-n", "0", "-x", "-q", "-p", "no:cacheprovider", "-p", "no:faulthandler"]
     os._exit(int(pytest.main([*options, *tests])))
 
 
-def measure(tree: Path, tests: list[str], jit: bool) -> float:
+def measure(tree: Path, tests: list[str]) -> float:
     """Return the CPU seconds of a module's tests on the unchanged tree, which they have to pass."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    process = _start(tree, tests, SILENCE, jit)
+    process = _start(tree, tests, SILENCE)
     process.join()
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     if process.exitcode != 0:
@@ -138,29 +138,25 @@ def measure(tree: Path, tests: list[str], jit: bool) -> float:
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def _start(
-    tree: Path, tests: list[str], cpu: float, jit: bool
-) -> "multiprocessing.context.ForkProcess":
-    process = multiprocessing.get_context("fork").Process(
-        target=run_tests, args=(tree, tests, cpu, jit)
-    )
+def _start(tree: Path, tests: list[str], cpu: float) -> "multiprocessing.context.ForkProcess":
+    process = multiprocessing.get_context("fork").Process(target=run_tests, args=(tree, tests, cpu))
     process.start()
     return process
 
 
 def survey(
-    module: str, chosen: list[Change], trees: list[Path], tests: list[str], jit: bool
+    module: str, chosen: list[Change], trees: list[Path], tests: list[str]
 ) -> Iterator[tuple[Change, bool]]:
     """Try changes, one in each tree at a time; yield each, and whether the tests noticed it."""
     source = (ROOT / PACKAGE / module).read_text()
-    limit = 20 + 4 * measure(trees[0], tests, jit)
+    limit = 20 + 4 * measure(trees[0], tests)
     waiting, free = list(reversed(chosen)), list(trees)
     running: dict[Any, tuple[Any, Change, Path]] = {}
     while waiting or running:
         while waiting and free:
             change, tree = waiting.pop(), free.pop()
             (tree / PACKAGE / module).write_text(change.apply(source))
-            process = _start(tree, tests, limit, jit)
+            process = _start(tree, tests, limit)
             running[process.sentinel] = process, change, tree
         for sentinel in wait(list(running), timeout=SILENCE) or list(running):
             process, change, tree = running.pop(sentinel)
@@ -181,7 +177,7 @@ def score(module: str, table: Table, trees: list[Path], given: argparse.Namespac
     counted = [each for each in chosen if table.reason(module, source, each) is None]
     found.equivalent = len(chosen) - len(counted)
     if counted:
-        for change, noticed in survey(module, counted, trees, table.tests_of(module), given.jit):
+        for change, noticed in survey(module, counted, trees, table.tests_of(module)):
             found.noticed += noticed
             if not noticed:
                 found.survivors.append(f"{module}:{change.line}: {change.name}")
@@ -196,9 +192,6 @@ def main() -> None:
     parser.add_argument("--sample", type=int, default=40, help="changes of a module; 0: all")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument(
-        "--jit", action=argparse.BooleanOptionalAction, default=True, help="compile kernels"
-    )
     given = parser.parse_args()
     os.environ["OPENBLAS_NUM_THREADS"] = "1"  # a process with threads should not fork
     for name in PRELOADED:

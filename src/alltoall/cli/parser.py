@@ -2,8 +2,7 @@
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from importlib import import_module
+from contextlib import contextmanager
 from typing import Any
 
 import typer
@@ -52,8 +51,7 @@ def call(words: Sequence[str]) -> int:
     with _without_matplotlib():
         app = parser_of([words[0]] if words and words[0] in VERBS else list(VERBS))
     try:
-        with _compiler_heard():
-            code = app(list(words), prog_name="alltoall", standalone_mode=False, obj=tuple(words))
+        code = app(list(words), prog_name="alltoall", standalone_mode=False, obj=tuple(words))
     except SystemExit as end:  # How completion ends, and printers of help leave a closed pipe.
         if end.code in (None, 0):
             return 0
@@ -65,7 +63,7 @@ def call(words: Sequence[str]) -> int:
 
 @contextmanager
 def _without_matplotlib() -> Iterator[None]:
-    """Let it not be found: igraph would load it to draw, which takes as long as all of numba.
+    """Let it not be found: igraph would load it to draw, which takes half a second.
 
     Nothing here draws with igraph, and figures load matplotlib when there is something to draw. The
     package itself hides nothing: whoever imports it may draw with both.
@@ -79,16 +77,6 @@ def _without_matplotlib() -> Iterator[None]:
         yield
     finally:
         del sys.modules["matplotlib"]
-
-
-def _compiler_heard() -> AbstractContextManager[Any]:
-    """Give a context in which kernels that are compiled are announced, if the verb has any."""
-    if "numba" not in sys.modules:
-        return nullcontext()
-    context: AbstractContextManager[Any] = import_module(
-        "alltoall.cli.compiling"
-    ).listen_to_compiler()
-    return context
 
 
 def _in_words(error: Any) -> str:

@@ -1,8 +1,7 @@
 """`alltoall run`: real bytes between real processes, checked and timed."""
 
-from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -10,7 +9,6 @@ from alltoall.cli.options import AsJson, time_option
 from alltoall.cli.show import columns, show
 from alltoall.ir.quantities import rate_in_words
 from alltoall.lowering.options import STEERING
-from alltoall.registry import load
 from alltoall.runtime.bench import Report, Row
 from alltoall.runtime.launch import SYNCS, RunSettings
 from alltoall.runtime.public import TESTBED, USUAL, run
@@ -176,27 +174,26 @@ def run_verb(
     Examples: alltoall run torus.schedule.json --on mpi --bytes 1K:1M;
     alltoall run torus.schedule.json --on testbed --rate 20mbit --bytes 1M
     """
-    with _compiler_heard(on):
-        report = run(
-            file,
-            on=on,
-            sizes=sizes,
-            ranks=ranks,
-            iterations=iterations,
-            warmup=warmup,
-            sync=sync,
-            mpi=mpi,
-            timeout=timeout,
-            rate=rate,
-            fabric=fabric,
-            topology=topology,
-            through=through,
-            native=native,
-            weights=weights,
-            steering=steering,
-            cut=cut,
-            jobs=jobs,
-        )
+    report = run(
+        file,
+        on=on,
+        sizes=sizes,
+        ranks=ranks,
+        iterations=iterations,
+        warmup=warmup,
+        sync=sync,
+        mpi=mpi,
+        timeout=timeout,
+        rate=rate,
+        fabric=fabric,
+        topology=topology,
+        through=through,
+        native=native,
+        weights=weights,
+        steering=steering,
+        cut=cut,
+        jobs=jobs,
+    )
     times = USUAL.get(on, DEFAULTS).iterations if iterations is None else iterations
     asked = {"schedule": str(file), "on": on, "valid": True, "sync": sync, "iterations": times}
     if isinstance(report, SharedReport):
@@ -204,14 +201,6 @@ def run_verb(
     else:
         lines = bed_table(report) if isinstance(report, BedReport) else table(report)
     show({**asked, **report.to_json()}, as_json, {"": "\n".join(lines)})
-
-
-def _compiler_heard(on: str) -> AbstractContextManager[Any]:
-    """Announce kernels that are compiled on a testbed, whose runs alone load what has any."""
-    if on != TESTBED:
-        return nullcontext()
-    context: AbstractContextManager[Any] = load("alltoall.cli.compiling:listen_to_compiler")()
-    return context
 
 
 def bed_table(report: BedReport) -> list[str]:

@@ -102,10 +102,6 @@ VERBS: dict[str, Verb] = {
         "alltoall.cli.reproduce:reproduce_verb",
         "Measure figures of the paper again: data, picture, and whether each claim holds.",
     ),
-    "warmup": Verb(
-        "alltoall.cli.warmup:warmup_verb",
-        "Compile all kernels, which otherwise happens when they are first needed.",
-    ),
 }
 """All verbs, in the order of the pipeline; a summary is the first line of the verb's own help."""
 

@@ -9,7 +9,7 @@ from alltoall.ir.routes import Routes
 from alltoall.ir.schedule import Schedule
 from alltoall.lp.settings import never, silent
 from alltoall.schedules.methods import Sweep, find_schedule, sweep_schedules
-from alltoall.schedules.resolve import resolved_routes, resolved_schedule, warm_up
+from alltoall.schedules.resolve import resolved_routes, resolved_schedule
 from alltoall.settings import STEP_TOLERANCE, ScheduleSettings, SolveSettings, cores
 from alltoall.topologies.background import GivenBackground
 from alltoall.topologies.given import (
@@ -152,7 +152,6 @@ class Solver:
             topology = with_host_bandwidth(topology, host_bandwidth)
         self.topology = topology
         self.workers = cores() if workers is None else workers
-        warm_up(self.topology)
 
     @check_arguments
     def schedule(

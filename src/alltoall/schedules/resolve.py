@@ -26,7 +26,6 @@ from alltoall.ir.arrays import Floats, Ints, inner_index
 from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes
 from alltoall.ir.schedule import Schedule
-from alltoall.ir.topology import Topology
 from alltoall.ir.units import normal_units, shard_unit
 from alltoall.placing.chunks import Chunks, Table
 from alltoall.placing.network import any_path, no_path
@@ -181,8 +180,3 @@ def _orders(placed: Placed) -> Iterator[Draft[Schedule]]:
     """Yield schedules of the chunks on their paths, of longer and shorter steps."""
     for found in orders_of(placed, ScheduleSettings()):
         yield found.time, partial(found.write, fractional_time=placed.time, method="resolve")
-
-
-def warm_up(topology: Topology) -> None:
-    """Compile and load all that answers need, on the topology itself."""
-    resolved_schedule(Problem.where_connected(topology), 0.5, SolveSettings())
