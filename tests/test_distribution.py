@@ -1,5 +1,6 @@
 """What is handed out: the same bytes from the same sources, and nothing but the package."""
 
+import json
 import os
 import subprocess
 import sys
@@ -45,6 +46,7 @@ def test_builds_are_the_same_to_the_byte(target: str, tmp_path: Path) -> None:
     assert first.read_bytes() == again.read_bytes()
     if target == "wheel":
         _require_the_package_and_what_it_compiles(first)
+        _require_an_answer_without_a_compiler(first, tmp_path / "empty")
 
 
 def _require_the_package_and_what_it_compiles(path: Path) -> None:
@@ -63,6 +65,22 @@ def _require_the_package_and_what_it_compiles(path: Path) -> None:
     assert not [name for name in names if "__pycache__" in name or name.startswith("tests")]
     for version in ("3.11", "3.12", "3.13"):
         assert f"Classifier: Programming Language :: Python :: {version}" in said
+
+
+EXAMPLE = ("solve", "torus:3x3x3", "--host-bandwidth", "4", "--link-bandwidth", "25Gbps", "--json")
+"""The README's first."""
+
+
+def _require_an_answer_without_a_compiler(wheel: Path, environment: Path) -> None:
+    """Install into an empty environment and run the example there, with no other program."""
+    subprocess.run([sys.executable, "-m", "venv", str(environment)], check=True)
+    alone = {**os.environ, "PATH": str(environment / "bin")}
+    install = ["-m", "pip", "install", "--quiet", "-c", str(ROOT / "constraints.txt"), str(wheel)]
+    commands = {"python": install, "alltoall": EXAMPLE}
+    for program, words in commands.items():
+        command = [str(environment / "bin" / program), *words]
+        done = subprocess.run(command, env=alone, cwd=environment, check=True, capture_output=True)
+    assert json.loads(done.stdout)["time"] == pytest.approx(13.5)
 
 
 def test_a_citation_names_this_version() -> None:
