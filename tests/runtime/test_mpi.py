@@ -88,7 +88,7 @@ for given in ("ring:4", sys.argv[1]):
     other = np.zeros_like(send)
     comm.Alltoall(send, other)
     assert (recv == other).all()
-heavy = "highspy" in sys.modules
+heavy = "alltoall.schedules.methods" in sys.modules
 assert comm.gather(heavy) in (None, [True, False, False, False])
 print("right")
 """

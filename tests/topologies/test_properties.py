@@ -37,7 +37,7 @@ def random_topologies(draw: st.DrawFn) -> Topology:
     link = st.tuples(node, node, st.sampled_from([1.0, 2.0])).filter(lambda arc: arc[0] != arc[1])
     links = draw(st.lists(link, max_size=10))
     if draw(st.booleans()):
-        return Topology.from_edges("random", nodes, links)
+        return Topology.from_edges("random", nodes, links, parallel=True)
     return Topology.from_links("random", nodes, links)
 
 

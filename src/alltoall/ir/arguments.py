@@ -64,7 +64,7 @@ def check_arguments(function: Function) -> Function:
         bound = signature.bind(*given, **named)
         for key, value in bound.arguments.items():
             bound.arguments[key] = read_argument(f"{name}: {key}", value, kinds[key])
-            _require_finite(f"{name}: {key}", bound.arguments[key])
+            _require_usable(f"{name}: {key}", bound.arguments[key])
         return function(*bound.args, **bound.kwargs)
 
     return checked  # type: ignore[return-value]
@@ -88,9 +88,12 @@ def read_argument(name: str, value: Any, kind: Kind) -> Any:
         raise UsageError(f"{name} is {found}; expected {kind.one}") from None
 
 
-def _require_finite(name: str, value: Any) -> None:
+def _require_usable(name: str, value: Any) -> None:
+    """Raise for a number that is not finite, and for a text that cannot be part of a path."""
     if isinstance(value, float) and not math.isfinite(value):
         raise UsageError(f"{name} is {value}; expected a finite number")
+    if isinstance(value, str):
+        read_argument(name, value, PATH)
 
 
 @cache
@@ -249,8 +252,11 @@ def _read_number(value: Any) -> float:
 
 
 def _read_text(value: Any) -> str:
-    if not isinstance(value, str):
-        return _refuse()
+    return value if isinstance(value, str) else _refuse()
+
+
+def _require_path(value: str) -> str:
+    """Return a text that may be a path: one that has bytes, none of them 0."""
     try:
         os.fsencode(value)
     except UnicodeEncodeError:
@@ -261,12 +267,12 @@ def _read_text(value: Any) -> str:
 def _read_path(value: Any) -> Path:
     if not isinstance(value, str | os.PathLike):
         return _refuse()
-    return Path(_read_text(os.fspath(value)))
+    return Path(_require_path(os.fspath(value)))
 
 
 def _read_anything(value: Any) -> Any:
     if isinstance(value, str | os.PathLike):
-        _read_text(os.fspath(value))
+        _require_path(os.fspath(value))
     return value
 
 
