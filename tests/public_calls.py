@@ -17,6 +17,7 @@ import numpy as np
 
 import alltoall
 from alltoall.lowering import TARGETS
+from alltoall.settings import ScheduleSettings
 
 Arguments = dict[str, Any]
 
@@ -54,7 +55,7 @@ WRONG: dict[str, Callable[[], Any]] = {
 @cache
 def nouns() -> dict[str, Any]:
     """Return one sound thing of each kind."""
-    topology = alltoall.build("ring:4")
+    topology = alltoall.topology("ring:4")
     problem = alltoall.Problem.all_to_all(topology)
     return {
         "topology": topology,
@@ -88,7 +89,7 @@ def sound_calls() -> dict[str, tuple[Callable[..., Any], Arguments]]:
         "distance_bound": {"problem": have["problem"]},
         "describe": {"given": ring},
         "design": {"nodes": 6, "degree": 2, "time_limit": 0.2},
-        "drop_links": {"topology": alltoall.build("torus:3x3"), "count": 1, "seed": 1},
+        "drop_links": {"topology": alltoall.topology("torus:3x3"), "count": 1, "seed": 1},
         "drop_nodes": {"topology": ring, "count": 1, "seed": 1},
         "failures": {"file": have["routes"], "only": "0-1"},
         "fair_rates": {"given": ring, "jobs": jobs},
@@ -102,7 +103,7 @@ def sound_calls() -> dict[str, tuple[Callable[..., Any], Arguments]]:
         "moe": {"tokens": 4, "on": "nowhere"},
         "predict": {"template": have["routes"], "demand": None},
         "read_topology": {"path": "nothing.json"},
-        "register_family": {"name": "wrong", "builder": alltoall.build},
+        "register_family": {"name": "wrong", "builder": alltoall.topology},
         "register_method": {"name": "wrong", "method": alltoall.solve},
         "register_target": {"name": "wrong", "target": have["target"]},
         "remove_links": {"topology": ring, "pairs": [(0, 1)]},
@@ -118,7 +119,7 @@ def sound_calls() -> dict[str, tuple[Callable[..., Any], Arguments]]:
         "solve": given,
         "split_phases": {"routes": have["routes"], "phases": 2, "loss": 0.1},
         "summary_of": {"answer": have["flow"]},
-        "sweep": {"given": ring, "settings": alltoall.ScheduleSettings(max_chunks=1)},
+        "sweep": {"given": ring, "settings": ScheduleSettings(max_chunks=1)},
         "to_networkx": {"topology": ring},
         "verify": {"subject": have["flow"]},
         "with_host_bandwidth": {"topology": ring, "bandwidth": 2.0},

@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 
 import alltoall as package
 from alltoall.errors import AlltoallError, TopologyError, UsageError
+from alltoall.settings import ScheduleSettings
+from alltoall.topologies.operators import drop_links
 from public_calls import WRONG, attempt, draw, every_argument, nouns, sound_calls
 
 alltoall: Any = package  # what is wrong here is for the functions to find, not for mypy
@@ -49,7 +51,7 @@ def test_what_takes_longer_is_tried_less(seed: int) -> None:
     attempt(*draw(Random(seed)))
 
 
-RING = alltoall.build("ring:4")
+RING = alltoall.topology("ring:4")
 JOBS = [alltoall.Job("one", alltoall.Demand(4))]
 NAMED: dict[str, tuple[Callable[[], Any], str]] = {
     "groups of texts": (
@@ -59,17 +61,17 @@ NAMED: dict[str, tuple[Callable[[], Any], str]] = {
     "one group": (lambda: alltoall.solve(RING, groups=[0, 1, 2]), "expected a list of lists"),
     "endless latency": (lambda: alltoall.schedule(RING, latency=np.inf), "latency is inf"),
     "endless latency in settings": (
-        lambda: alltoall.ScheduleSettings(latency=np.inf),
+        lambda: ScheduleSettings(latency=np.inf),
         "latency inf; expected shard times",
     ),
     "a flow to lower": (
         lambda: alltoall.lower(nouns()["flow"], to="msccl"),
         "subject is <Flow .*; expected a Schedule",
     ),
-    "a negative seed": (lambda: alltoall.drop_links(RING, 1, -1), "seed -1; expected 0 or more"),
+    "a negative seed": (lambda: drop_links(RING, 1, -1), "seed -1; expected 0 or more"),
     "NUL in a path": (lambda: alltoall.load("a\0b"), "with a NUL in it"),
     "NUL in a SPEC": (lambda: alltoall.solve("a\0b"), "with a NUL in it"),
-    "a whole number as text": (lambda: alltoall.build(4), "spec is 4, a int; expected a text"),
+    "a whole number as text": (lambda: alltoall.topology(4), "spec is 4, a int; expected a text"),
 }
 
 
@@ -97,7 +99,7 @@ def test_a_generator_is_used_up_once() -> None:
     expected = alltoall.fair_rates(RING, JOBS).rate
     generators: list[Any] = [(job for job in JOBS), iter(JOBS)]
     assert alltoall.fair_rates(RING, generators[0]).rate == pytest.approx(expected)
-    assert alltoall.solve(RING, jobs=generators[1]).time == alltoall.solve(RING, jobs=JOBS).time
+    assert alltoall.solve(RING, demand=generators[1]).time == alltoall.solve(RING, demand=JOBS).time
 
 
 @pytest.mark.parametrize("node", [0.9, "0", None, float("nan"), 2**70])

@@ -211,7 +211,7 @@ def test_a_missed_goal_is_told() -> None:
     found = find_schedule(problem, settings=ScheduleSettings(max_chunks=1))
     words = "20.00% above the fractional time, --loss is 0.01; allow more chunks (--max-chunks)"
     assert found.notes == (words,)
-    assert words in found.summary()["notes"]
+    assert words in found.learnt()["notes"]
     assert not find_schedule(problem, settings=ScheduleSettings(chunks=1)).notes
     few = find_routes(problem, "few", RouteSettings(max_routes=1)).notes
     assert any("above the proven bound, --loss is 0.01; allow more routes" in each for each in few)

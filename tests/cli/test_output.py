@@ -18,7 +18,7 @@ from alltoall.errors import UsageError
 from alltoall.ir.routes import Routes
 from alltoall.ir.schedule import Schedule
 from alltoall.lowering import TARGETS, targets_for
-from alltoall.topologies.formats import FORMATS
+from alltoall.topologies.formats import FORMATS, read_topology, write_topology
 from command_line import Outcome, Run
 
 TRIANGLE = [[a, b, 1] for a in range(3) for b in range(3) if a != b]
@@ -395,11 +395,11 @@ def test_a_format_that_is_no_word(run: Run, tmp_path: Path, verb: str, text: str
 def test_paths_as_text(tmp_path: Path) -> None:
     """The public functions take a path either way, and `build` says who reads files."""
     path = str(tmp_path / "ring.json")
-    alltoall.write_topology(alltoall.build("ring:5"), path)
-    assert alltoall.read_topology(path) == alltoall.read_topology(Path(path))
+    write_topology(alltoall.topology("ring:5"), path)
+    assert read_topology(path) == read_topology(Path(path))
     for spec in (path, "ring.json", "folder/ring"):
         with pytest.raises(UsageError, match="read_topology"):
-            alltoall.build(spec)
+            alltoall.topology(spec)
 
 
 def test_without_a_spec_the_families_are_listed(run: Run) -> None:

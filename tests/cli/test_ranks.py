@@ -84,7 +84,7 @@ def test_a_rank_that_is_killed_ends_all_and_leaves_a_checkpoint(tmp_path: Path) 
     assert f"{state} has the last checkpoint: the same command goes on from there" in done.stderr
     told: list[str] = []
     flow = alltoall.solve(
-        SPEC[1], method="first-order", gap=1e-3, checkpoint=state, progress=told.append
+        SPEC[1], f"first-order:checkpoint={state}", gap=0.001, progress=told.append
     )
     assert any(str(line).startswith("from a checkpoint after") for line in told)
     assert alltoall.verify(flow).facts["gap"] <= 1e-3

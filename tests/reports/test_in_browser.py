@@ -16,6 +16,7 @@ from selenium.webdriver.common.keys import Keys
 
 import alltoall
 from alltoall.check.flow import recompute_bound
+from alltoall.ir.answer import Certificate
 from alltoall.ir.arrays import starts_of
 
 PAINT = (
@@ -65,7 +66,7 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chr
 @pytest.fixture(scope="module")
 def cube(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a page of a schedule, two kinds of routes and a flow of one problem."""
-    topology = alltoall.build("hypercube:3")
+    topology = alltoall.topology("hypercube:3")
     found: list[alltoall.Flow | alltoall.Routes | alltoall.Schedule] = [
         alltoall.schedule(topology),
         alltoall.route(topology, method="extp"),
@@ -225,14 +226,14 @@ def few_routes(topology: alltoall.Topology, group: list[int]) -> alltoall.Routes
         link=np.concatenate(links),
         problem=problem,
         weight=np.ones(len(pairs)),
-        certificate=alltoall.Certificate(lengths, recompute_bound(problem, lengths)[0]),
+        certificate=Certificate(lengths, recompute_bound(problem, lengths)[0]),
         method="shortest",
     )
 
 
 def test_a_thousand_nodes_open(chromium: webdriver.Chrome, tmp_path: Path) -> None:
     """A matrix comes first, nodes are chosen from lists, and elements stay few."""
-    topology, path = alltoall.build("genkautz:n=1000,d=4"), tmp_path / "page.html"
+    topology, path = alltoall.topology("genkautz:n=1000,d=4"), tmp_path / "page.html"
     alltoall.report([topology, few_routes(topology, [0, 40, 80])]).save(path)
     page = Opened(chromium, path)
     assert page.complaints() == []

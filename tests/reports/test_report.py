@@ -20,6 +20,7 @@ from alltoall.reports.frames import player_content
 from alltoall.reports.packed import packed_floats, packed_ints
 from alltoall.reports.page import embedded
 from alltoall.reports.ways import flow_content, route_content, shown_sources
+from alltoall.topologies.operators import remove_links
 from command_line import Run
 from hop_schedules import hop_schedule
 
@@ -86,7 +87,7 @@ def test_what_to_run_next_runs(run: Run, tmp_path: Path) -> None:
     """Every command on a page does what it says; none writes over what is there."""
     files = saved(tmp_path)
     topology = tmp_path / "my topology.json"
-    alltoall.build("ring:6").save(topology)
+    alltoall.topology("ring:6").save(topology)
     found = alltoall.report([*files, topology]).facts["next"]
     assert {shlex.split(each)[1] for each in found} == {
         *("verify", "simulate", "run", "lower", "route", "schedule", "solve")
@@ -121,7 +122,7 @@ def test_capacities_that_are_rates_are_not_taken_for_links(
 
 def test_a_spec_is_only_told_if_it_builds_the_topology(tmp_path: Path) -> None:
     """A topology with a link less, or one that lies about its name, gets no command by name."""
-    broken = alltoall.remove_links(alltoall.build("ring:6"), [(0, 1)])
+    broken = remove_links(alltoall.topology("ring:6"), [(0, 1)])
     path = tmp_path / "flow.json"
     alltoall.solve(broken).save(path)
     assert [each.split()[1] for each in alltoall.report(path).facts["next"]] == ["verify"]
@@ -191,8 +192,8 @@ PAGES: dict[str, Callable[[], list[alltoall.Topology | alltoall.Routes | alltoal
         alltoall.route("jellyfish:n=160,d=4,seed=1", method="native")
     ],
     "many routes": lambda: [alltoall.route("torus:7x7x7", method="native")],
-    "many sends": lambda: [hop_schedule(alltoall.build("torus:5x5x5"), 2)],
-    "many links": lambda: [alltoall.build("jellyfish:n=1600,d=12,seed=1")],
+    "many sends": lambda: [hop_schedule(alltoall.topology("torus:5x5x5"), 2)],
+    "many links": lambda: [alltoall.topology("jellyfish:n=1600,d=12,seed=1")],
 }
 """What pages are made of that could become large."""
 
@@ -230,7 +231,7 @@ def test_nothing_in_a_name_can_end_the_block() -> None:
 
 def test_the_policy_names_the_scripts() -> None:
     """A page lets nothing run but its own scripts, and nothing be fetched."""
-    html = alltoall.report(alltoall.build("ring:4"), title="<b>").html
+    html = alltoall.report(alltoall.topology("ring:4"), title="<b>").html
     policy = re.search(r'Content-Security-Policy" content="([^"]*)"', html)
     assert policy is not None
     assert re.fullmatch(
@@ -261,7 +262,7 @@ def test_shares_are_those_of_the_time() -> None:
 
 def test_a_large_topology_is_drawn_by_groups() -> None:
     """A line is as full as the fullest of its links, and there are few of them."""
-    large = drawn(alltoall.build("complete:300"))
+    large = drawn(alltoall.topology("complete:300"))
     assert not large.whole
     assert large.lines <= MOST_LINES
     load = np.arange(large.topology.links, dtype=np.float64)
@@ -273,13 +274,13 @@ def test_a_large_topology_is_drawn_by_groups() -> None:
 
 def test_halves_of_hosts_are_drawn_in_one_place() -> None:
     """A torus of hosts and their NIC halves looks like a torus, with lines both ways."""
-    torus = alltoall.build("torus:3x3")
-    content = drawn(alltoall.with_host_bandwidth(torus, 2)).content()
+    torus = alltoall.topology("torus:3x3")
+    content = drawn(alltoall.topology(torus, host_bandwidth=2)).content()
     host = unpacked(content["host"])
     assert (len(host), len(set(host.tolist()))) == (27, 9)
     assert content["bothWays"]
     assert np.count_nonzero(unpacked(content["aroundX"]) + unpacked(content["aroundY"])) == 12
-    assert not drawn(alltoall.build("genkautz:n=20,d=2")).content()["bothWays"]
+    assert not drawn(alltoall.topology("genkautz:n=20,d=2")).content()["bothWays"]
 
 
 def test_frames_are_the_steps_of_a_schedule() -> None:
@@ -322,7 +323,7 @@ def test_ways_of_some_sources_where_there_is_no_room_for_all() -> None:
 
 def test_layers_that_change_on_the_way_are_shown() -> None:
     """A page has the layer of every hop, and says that they cannot deadlock."""
-    routes = alltoall.route("torus:5x5", deadlock_free=2, layer_change=True)
+    routes = alltoall.route("torus:5x5", "deadlock-free:layers=2,change")
     assert routes.hop_layer is not None
     (shown,) = content_of(alltoall.report(routes).html)["views"]
     assert shown["ways"]["layer"] is None
@@ -388,5 +389,5 @@ def test_titles_and_names(tmp_path: Path) -> None:
     names = content_of(alltoall.report(files).html)["names"]
     assert len(set(names.values())) == 2
     assert content_of(alltoall.report(files[0]).html)["names"][str(files[0])] == "flow.json"
-    two = alltoall.report([files[0], alltoall.build("ring:5")])
+    two = alltoall.report([files[0], alltoall.topology("ring:5")])
     assert two.facts["title"] == "All-to-all on 2 topologies"

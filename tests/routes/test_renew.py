@@ -13,19 +13,20 @@ from alltoall.ir.paths import NOTHING
 from alltoall.ir.problem import Problem
 from alltoall.routes.layers.assign import keep_layers
 from alltoall.routes.renew import last_places, renew_routes
-from alltoall.settings import SolveSettings
+from alltoall.routes.search import find_routes
+from alltoall.settings import RouteSettings, SolveSettings
 from alltoall.topologies.operators import remove_links, remove_nodes
 from alltoall.topologies.spec import build
 from command_line import Run
 
 KAUTZ = build("genkautz:n=16,d=3")
-LAST = alltoall.route(KAUTZ, method="single", layers=None)
+LAST = alltoall.route(KAUTZ, "single:layering=none")
 LINK = (int(KAUTZ.tail[5]), int(KAUTZ.head[5]))
 
 
 def test_nothing_moves_where_nothing_failed() -> None:
     """And routes that are as good as can be stay."""
-    ring = alltoall.route("ring:5", method="single", layers=None)
+    ring = alltoall.route("ring:5", "single:layering=none")
     found = renew_routes(ring.problem, ring, SolveSettings())
     assert (found.moved, found.unserved) == (0, 0.0)
     assert found.routes.time == ring.time == pytest.approx(found.repaired)
@@ -52,7 +53,7 @@ def test_shares_of_weighted_routes_and_new_demands_are_carried_over() -> None:
     np.fill_diagonal(matrix, 0.0)
     few = matrix.copy()
     few[0, 5] = 0.0
-    last = alltoall.route(KAUTZ, demand=few, layers=None)
+    last = alltoall.route(KAUTZ, "extp:layering=none", demand=few)
     problem = Problem(KAUTZ, Demand(16, matrix))
     found = renew_routes(problem, last, SolveSettings())
     check_routes(found.routes)
@@ -62,7 +63,7 @@ def test_shares_of_weighted_routes_and_new_demands_are_carried_over() -> None:
 def test_a_pair_that_is_cut_off_is_named() -> None:
     """No routes are better than routes that do not arrive."""
     line = build("mesh:1x3")
-    last = alltoall.route(line, method="single", layers=None)
+    last = alltoall.route(line, "single:layering=none")
     with pytest.raises(InputError):
         renew_routes(Problem.all_to_all(remove_links(line, [(0, 1)])), last, SolveSettings())
 
@@ -92,8 +93,8 @@ def test_routes_that_stay_keep_their_layer(spec: str, stays: bool) -> None:
     healthy = alltoall.route(spec, method="single")
     topology = healthy.problem.topology
     left = remove_links(topology, [(int(topology.tail[0]), int(topology.head[0]))])
-    settings = alltoall.RouteSettings(solve=SolveSettings(gap=0.01))
-    found = alltoall.find_routes(Problem.all_to_all(left), "extp", settings, healthy)
+    settings = RouteSettings(solve=SolveSettings(gap=0.01))
+    found = find_routes(Problem.all_to_all(left), "extp", settings, healthy)
     place = last_places(found.routes, healthy)
     assert found.renewed is not None
     assert found.renewed.moved == (place == NOTHING).sum()
@@ -122,14 +123,14 @@ def test_layers_that_stay_are_filled_up() -> None:
 
 def test_renewed_routes_need_no_tables() -> None:
     """Routes that move need not go on together, so that is not asked of them."""
-    settings = alltoall.RouteSettings(destination_based=True)
+    settings = RouteSettings(destination_based=True)
     with pytest.raises(UsageError, match="leave out one of the two"):
-        alltoall.find_routes(LAST.problem, "single", settings, LAST)
+        find_routes(LAST.problem, "single", settings, LAST)
 
 
 def test_routes_by_destination_become_single_ones() -> None:
     """Routes that move need not go on together where they meet, so they do not claim it."""
-    last = alltoall.route("torus:3x3", method="single", destination_based=True)
+    last = alltoall.route("torus:3x3", "single:destination-based")
     assert last.method == "single by destination"
     left = remove_links(last.problem.topology, [(0, 1)])
-    assert alltoall.route(left, last=last).method == "single"
+    assert alltoall.route(left, from_=last).method == "single"

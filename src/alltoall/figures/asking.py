@@ -11,19 +11,17 @@ from alltoall.figures.figure import Row
 
 Found = TypeVar("Found")
 
-ROUTINGS: dict[str, dict[str, Any]] = {
-    "extp": {},
-    "pmcf": {"method": "pmcf", "paths": "disjoint"},
-    "pmcf shortest": {"method": "pmcf", "paths": "shortest"},
-    "single": {"method": "single"},
-    "ilp-disjoint": {"method": "ilp-disjoint"},
-    "ilp-shortest": {"method": "ilp-shortest"},
-    "sssp": {"method": "sssp"},
-    "ewsp": {"method": "ewsp"},
-    "dor": {"method": "dor"},
-    "native": {"method": "native"},
+ROUTINGS = {
+    "pmcf": "pmcf:paths=disjoint",
+    "pmcf shortest": "pmcf:paths=shortest",
+    **{
+        each: each
+        for each in (
+            *("extp", "single", "ilp-disjoint", "ilp-shortest", "sssp", "ewsp", "dor", "native"),
+        )
+    },
 }
-"""How `route` is asked for what a figure calls so."""
+"""The method of each curve."""
 
 
 BY_RULE = ("sssp", "ewsp", "dor", "native")
@@ -33,13 +31,17 @@ LOOSE = 0.99
 """A gap that they are asked for, so that they do not solve for a bound of their own."""
 
 
-def routed(given: Any, name: str, own_bound: bool = False, **asked: Any) -> alltoall.Routes:
+def routed(
+    given: Any, name: str, own_bound: bool = False, layering: str = "none", **asked: Any
+) -> alltoall.Routes:
     """Return routes by the method of this name, without layers unless they are asked for.
 
     Where a figure has a bound of its own to hold them against, those by a rule need none.
     """
     loose = {"gap": LOOSE} if name in BY_RULE and not own_bound else {}
-    return alltoall.route(given, **({"layers": None} | ROUTINGS[name] | loose | asked))
+    method, colon, words = ROUTINGS[name].partition(":")
+    method = f"{method}:{words}{',' if colon else ''}layering={layering}"
+    return alltoall.route(given, method, **(loose | asked))
 
 
 @lru_cache(maxsize=4)
@@ -53,7 +55,7 @@ def known_methods(names: Iterable[str]) -> list[str]:
     # Imported when a figure is made: the table brings all methods with it.
     from alltoall.routes import ROUTERS  # noqa: PLC0415
 
-    return [name for name in names if ROUTINGS[name].get("method", "extp") in ROUTERS]
+    return [name for name in names if ROUTINGS[name].partition(":")[0] in ROUTERS]
 
 
 def known_families(specs: Iterable[str]) -> list[str]:

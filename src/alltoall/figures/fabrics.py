@@ -29,10 +29,7 @@ class Fabric:
 
     def topology(self) -> alltoall.Topology:
         """Return the topology, hosts split from their NICs if they are slower."""
-        built = alltoall.build(self.spec)
-        if self.host_bandwidth is None:
-            return built
-        return alltoall.with_host_bandwidth(built, self.host_bandwidth)
+        return alltoall.topology(self.spec, host_bandwidth=self.host_bandwidth)
 
 
 SMALL = {

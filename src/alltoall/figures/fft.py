@@ -37,9 +37,9 @@ def points(asked: Asked, rows: Sequence[Row]) -> Iterator[Point]:
 def measure(point: Point, asked: Asked) -> list[dict[str, Value]]:
     """Transform over emulated links, or here with the exchange predicted."""
     spec, removed = FABRICS[str(point["fabric"])]
-    topology = alltoall.build(spec)
+    topology = alltoall.topology(spec)
     if removed:
-        topology = alltoall.drop_links(topology, removed, seed=1)
+        topology = alltoall.topology(topology, drop_links=removed, seed=1)
     routes = {name: routed(topology, name, own_bound=True) for name in ROUTES}
     schedule, side = alltoall.schedule(topology), int(str(point["side"]))
     if point["kind"] == PREDICTED:

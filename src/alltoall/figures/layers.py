@@ -44,10 +44,10 @@ def measure(point: Point, asked: Asked) -> list[dict[str, Value]]:
     spec, method = SPECS[str(point["fabric"])], str(point["method"])
     limit = asked.pick(40.0, 4.0, 2.0)
     if point["kind"] == NEEDED:
-        routes = routed(spec, method, layers="lash-sequential", time_limit=limit)
+        routes = routed(spec, method, layering="lash-sequential", time_limit=limit)
     else:
         most = int(method.split(maxsplit=1)[0])
-        routes = alltoall.route(spec, deadlock_free=most, time_limit=limit)
+        routes = alltoall.route(spec, f"deadlock-free:layers={most}", time_limit=limit)
     bound = certified_bound(spec)
     return [{"layers": routes.layers, "ratio": routes.time / bound}]
 

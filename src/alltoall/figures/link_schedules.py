@@ -23,6 +23,7 @@ from alltoall.figures.fabrics import (
 )
 from alltoall.figures.figure import Asked, Figure, Finding, Point, Row, Value
 from alltoall.figures.picture import Picture
+from alltoall.ir.fabric import Fabric
 
 FABRICS = SMALL | HOSTED
 GIGA = 1e9
@@ -98,7 +99,7 @@ def _peer(name: str, path: Path, asked: Asked) -> list[dict[str, Value]]:
     """Return what the loads of a peer's file allow; its messages have no prices here."""
     topology = FABRICS[name].topology()
     facts = alltoall.verify(path, topology=topology).facts
-    most = (len(topology.terminals) - 1) * alltoall.Fabric(topology, 25e9 / 8).bytes_per_second
+    most = (len(topology.terminals) - 1) * Fabric(topology, 25e9 / 8).bytes_per_second
     return [
         {
             "bytes": size,

@@ -40,10 +40,10 @@ def points(asked: Asked, rows: Sequence[Row]) -> Iterator[Point]:
 
 def measure(point: Point, asked: Asked) -> list[dict[str, Value]]:
     """Route on what is left, and hold the largest link load against the certified bound."""
-    topology = alltoall.build(f"genkautz:n={point['n']},d=8")
+    topology = alltoall.topology(f"genkautz:n={point['n']},d=8")
     disabled = int(str(point["disabled"]))
     if disabled:
-        topology = alltoall.drop_links(topology, disabled, int(str(point["seed"])))
+        topology = alltoall.topology(topology, drop_links=disabled, seed=int(str(point["seed"])))
     method, limit = str(point["method"]), float(str(point["limit"]))
     asking: dict[str, Any] = {"gap": TOLERANCE} if method == "ilp-disjoint" else {}
     routes = routed(topology, method, time_limit=limit, **asking)

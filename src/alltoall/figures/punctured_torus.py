@@ -33,8 +33,9 @@ def points(asked: Asked, rows: Sequence[Row]) -> Iterator[Point]:
 
 def measure(point: Point, asked: Asked) -> list[dict[str, Value]]:
     """Route on what is left of the torus, and simulate every size."""
-    remove = alltoall.drop_links if point["removed"] == "links" else alltoall.drop_nodes
-    topology = remove(alltoall.build("torus:3x3x3"), COUNT, int(str(point["seed"])))
+    seed = int(str(point["seed"]))
+    links, nodes = (COUNT, 0) if point["removed"] == "links" else (0, COUNT)
+    topology = alltoall.topology("torus:3x3x3", drop_links=links, drop_nodes=nodes, seed=seed)
     limit = float(str(point["limit"]))
     routes = routed(topology, str(point["method"]), time_limit=limit)
     bound = certified_bound(topology)

@@ -57,7 +57,7 @@ ALGORITHMS: dict[str, Callable[[str, float], Any]] = {
         spec, "first-order", limit, gap=GAP, symmetry=False
     ),
     "fptas 0.05": lambda spec, limit: alltoall.route(
-        spec, method="fptas", epsilon=0.05, layers=None, time_limit=limit
+        spec, "fptas:epsilon=0.05,layering=none", time_limit=limit
     ),
     "ilp-disjoint": lambda spec, limit: routed(spec, "ilp-disjoint", time_limit=limit),
     "single": lambda spec, limit: routed(spec, "single", time_limit=limit),

@@ -9,6 +9,7 @@ import alltoall
 from alltoall.figures.asking import column, each_value, envelope, where
 from alltoall.figures.figure import Asked, Figure, Finding, Point, Row, Value
 from alltoall.figures.picture import Panel, Picture, Series
+from alltoall.verification import predict
 
 GROUPS: dict[str, list[tuple[int, ...]]] = {
     "one of 2": [(0, 1)],
@@ -53,14 +54,14 @@ def _groups(point: Point) -> list[dict[str, Value]]:
 
 def _skewed(point: Point) -> list[dict[str, Value]]:
     """Use uniform routes as a template, robust ones, or solve again."""
-    topology = alltoall.build(str(point["name"]))
+    topology = alltoall.topology(str(point["name"]))
     nodes, sigma = topology.nodes, float(str(point["x"]))
     random = np.random.default_rng(int(str(point["seed"])))
     demand = random.lognormal(0.0, sigma, (nodes, nodes)) * (1 - np.eye(nodes))
     flow = alltoall.solve(topology, demand=demand, gap=GAP)
     rows: list[dict[str, Value]] = []
     for name, routes in _templates(str(point["name"])).items():
-        time = alltoall.predict(routes, demand).template_time
+        time = predict(routes, demand).template_time
         rows.append({"way": name, "time": time, "bound": flow.bound})
     return [*rows, {"way": SOLVED, "time": flow.time, "bound": flow.bound}]
 
@@ -69,22 +70,22 @@ def _skewed(point: Point) -> list[dict[str, Value]]:
 def _templates(spec: str) -> dict[str, alltoall.Routes]:
     """Return routes that know nothing of the demand, once for all demands."""
     return {
-        "template, extp": alltoall.route(spec, layers=None),
-        "template, ewsp": alltoall.route(spec, method="ewsp", layers=None),
-        "template, robust": alltoall.route(spec, robust=["pairs"], layers=None),
+        "template, extp": alltoall.route(spec, "extp:layering=none"),
+        "template, ewsp": alltoall.route(spec, "ewsp:layering=none"),
+        "template, robust": alltoall.route(spec, "robust:demands=pairs,layering=none"),
     }
 
 
 def _jobs(point: Point) -> list[dict[str, Value]]:
     """Let jobs of four random nodes share a torus: each by its own routes, or by joint ones."""
-    topology = alltoall.build(str(point["name"]))
+    topology = alltoall.topology(str(point["name"]))
     random = np.random.default_rng(int(str(point["seed"])))
     count = int(str(point["x"]))
     groups = [random.choice(topology.nodes, 4, replace=False).tolist() for _ in range(count)]
     demands = [alltoall.Demand.of_groups(topology.nodes, [group]) for group in groups]
-    own = [alltoall.route(topology, demand=demand, layers=None) for demand in demands]
+    own = [alltoall.route(topology, "extp:layering=none", demand=demand) for demand in demands]
     total = sum(demand.table() for demand in demands)
-    joint = alltoall.route(topology, demand=np.asarray(total), layers=None)
+    joint = alltoall.route(topology, "extp:layering=none", demand=np.asarray(total))
     apart = np.sum([routes.load() for routes in own], axis=0) / topology.capacity
     return [
         {"way": "each by its own routes", "time": float(apart.max()), "bound": joint.bound},

@@ -6,6 +6,7 @@ import alltoall
 from alltoall.figures.asking import by_x, each_value, known_families, where, within_limit
 from alltoall.figures.figure import Asked, Figure, Finding, Point, Row, Value
 from alltoall.figures.picture import Panel, Picture, Series
+from alltoall.flows.bounds import regular_bound
 
 LARGE = 200
 """What we call large, in nodes; what the paper says of large ones is judged there."""
@@ -46,7 +47,7 @@ def points(asked: Asked, rows: Sequence[Row]) -> Iterator[Point]:
                 yield {"degree": degree, "family": family, "spec": spec}
         for family, by_degree in FAMILIES.items():
             for spec in known_families(by_degree[degree]):
-                if alltoall.build(spec).nodes <= most:
+                if alltoall.topology(spec).nodes <= most:
                     yield {"degree": degree, "family": family, "spec": spec}
 
 
@@ -59,13 +60,13 @@ def measure(point: Point, asked: Asked) -> list[dict[str, Value]]:
     """Solve to a small certified gap; hold it against the bound for any graph of that degree."""
     spec, limit = str(point["spec"]), asked.pick(120.0, 20.0, 5.0)
     # Some families have no member of a size: they are listed without numbers.
-    topology = within_limit(lambda: alltoall.build(spec))
+    topology = within_limit(lambda: alltoall.topology(spec))
     if topology is None:
         return [{"n": 0}]
     # By default small ones are solved exactly, which takes far longer than to this gap.
     flow = alltoall.solve(topology, method="first-order", gap=GAP, time_limit=limit)
     degree = round(topology.links / topology.nodes) if point["family"] != "genkautz" else None
-    least = float(alltoall.regular_bound(topology.nodes, degree or int(str(point["degree"]))))
+    least = float(regular_bound(topology.nodes, degree or int(str(point["degree"]))))
     return [
         {
             "n": topology.nodes,

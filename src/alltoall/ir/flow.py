@@ -1,8 +1,9 @@
 """`Flow`: who sends how much over which link, at what common rate, and why no rate is better."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any
 
 import numpy as np
 
@@ -78,6 +79,7 @@ class Flow(Answer):
     status: Status = Status.OPTIMAL
     generators: Ints | None = None
     provenance: Provenance | None = field(default=None, compare=False)
+    learnt: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
     def __post_init__(self) -> None:
         for key in ("source", "start", "link"):

@@ -1,9 +1,10 @@
 """`Routes`: weighted paths per pair, with a virtual layer each, or one per hop, once assigned."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +36,7 @@ class Routes(Answer, Paths):
     layer: Ints | None = None
     denominator: int | None = None
     provenance: Provenance | None = field(default=None, compare=False)
+    learnt: Mapping[str, Any] = field(default_factory=dict, compare=False)
     hop_layer: Ints | None = None
 
     def __post_init__(self) -> None:

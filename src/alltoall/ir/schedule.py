@@ -1,8 +1,9 @@
 """`Schedule`: integer chunks, and per time step the chunks that each link carries."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -41,6 +42,7 @@ class Schedule(Answer):
     fractional_time: float
     method: str
     provenance: Provenance | None = field(default=None, compare=False)
+    learnt: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
     def __post_init__(self) -> None:
         for key in ("step", "source", "destination", "chunk", "link"):
