@@ -53,6 +53,14 @@ OPTIONS: dict[str, Option] = {
 }
 """All of them, by keyword."""
 
+HOOKS = {
+    "progress": "Called with a line now and then.",
+    "stop": "Asked now and then; once it is true, the best answer so far is returned.",
+    "team": "MPI ranks that share the work.",
+    "name": "Name of the file.",
+}
+"""Keywords that no option has."""
+
 IRREGULAR = {"set_capacities": "--set-capacity"}
 
 
@@ -69,9 +77,10 @@ def flag_of(keyword: str) -> str:
 def documented(function: Callable[..., Any]) -> str:
     """Return the documentation of a function with a line for each keyword that is an option."""
     text = inspect.cleandoc(function.__doc__ or "")
-    known = [each for each in inspect.signature(function).parameters if each in OPTIONS]
-    if not known:
+    about = {key: f"{each.help}." for key, each in OPTIONS.items()} | HOOKS
+    known = [each for each in inspect.signature(function).parameters if each in about]
+    if not known or "Args:" in text:
         return text
-    about, example, rest = text.partition(">>>")
-    rows = "\n".join(f"    {each}: {OPTIONS[each].help}." for each in known)
-    return f"{about.rstrip()}\n\nArgs:\n{rows}\n\n{example}{rest}".rstrip() + "\n"
+    head, example, rest = text.partition(">>>")
+    rows = "\n".join(f"    {each}: {about[each]}" for each in known)
+    return f"{head.rstrip()}\n\nArgs:\n{rows}\n\n{example}{rest}".rstrip() + "\n"

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +39,7 @@ def cores() -> int:
     return os.cpu_count() or 1
 
 
+@runtime_checkable
 class Team(Protocol):
     """Processes that solve one problem together, each for some of the sources.
 
@@ -182,6 +183,8 @@ def search_settings(
     team: Team = ALONE,
 ) -> SolveSettings:
     """Return the settings of a search; of the words of its method, take those for any search."""
+    if not isinstance(team, Team):
+        raise UsageError(f"a {type(team).__name__} in the place of a team; leave it out")
     checkpoint = words.pop("checkpoint", None)
     shared = {key: words.pop(key) for key in ("solver", "symmetry", "cluster") if key in words}
     return SolveSettings(

@@ -70,7 +70,7 @@ ANSWERS = [
     ("solve", "--remove-node", "gpu-06"),
     ("solve", "--drop-links", "1"),
     ("solve", "--drop-nodes", "1"),
-    ("solve", "--set-capacity", "gpu-18->gpu-20=2"),
+    ("topology", "--set-capacity", "gpu-18->gpu-20=2"),
     ("solve", "--host-bandwidth", "1"),
     ("solve", "--group", "gpu-18,gpu-05"),
     *(("route", "--method", method) for method in ROUTERS.known if method != "dor"),

@@ -46,7 +46,7 @@ def test_a_verb_has_at_most_24_options(verb: object) -> None:
 
 
 @pytest.mark.parametrize("method", ROUTERS.known)
-@pytest.mark.parametrize("key", KEYS | {"solver", "symmetry", "layering"})
+@pytest.mark.parametrize("key", sorted(KEYS | {"solver", "symmetry", "layering"}))
 def test_a_setting_is_used_or_refused(run: Run, key: str, method: str) -> None:
     """Refused with exit code 2 and the settings that the method has, else obeyed."""
     outcome = run("route", "torus:3x3", "--method", f"{method}:{key}={VALUES[key]}", "--json")

@@ -47,7 +47,7 @@ def _verb_of(function: Callable[..., Answer]) -> Callable[..., None]:
         asked = {key: given[key] for key in keywords}
         with progress() as report, searching() as stopped, parts() as team:
             answer = function(network, **asked, **(team or {}), progress=report, stop=stopped)
-        tell(context, answer, started, _cost_of_a_step(answer, given))
+        tell(context, given, answer, started, _cost_of_a_step(answer, given))
 
     size = [] if "bytes" in keywords else [option("bytes")]
     parameters = [

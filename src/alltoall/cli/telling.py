@@ -80,9 +80,14 @@ def _holds(path: str | Path, kind: type | None) -> bool:
 file_bytes: Callable[..., bytes] = deferred("alltoall.ir.files.artefacts:file_bytes")
 
 
-def tell(context: typer.Context, answer: Answer, started: float, step_latency: float = 0.0) -> None:
+def tell(
+    context: typer.Context,
+    given: Mapping[str, Any],
+    answer: Answer,
+    started: float,
+    step_latency: float = 0.0,
+) -> None:
     """Save an answer with the command that it comes from, and print what sums it up."""
-    given = context.params
     size = None if given["bytes"] is None else parse_size(given["bytes"])
     rate = answer.problem.topology.bytes_per_second
     if size is not None and rate is None:

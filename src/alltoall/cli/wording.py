@@ -42,6 +42,13 @@ WORDING = {
 }
 """The label of a field, and how its value is written; others are labelled by their name."""
 
+ENDED = {
+    "within_gap": " (within the gap asked for)",
+    "time_limit": " (ended by the time limit)",
+    "interrupted": " (interrupted)",
+}
+"""How a search ended that proved no optimum, where that is worth a word."""
+
 SAME = 1e-4
 """Shares below this are not worth a word."""
 
@@ -79,7 +86,8 @@ def headline(summary: Mapping[str, Any]) -> str:
 
 
 def _reached(summary: Mapping[str, Any]) -> str:
-    gap, optimal = summary["gap"], summary["status"] == "optimal"
+    gap, status = summary["gap"], summary["status"]
+    optimal, ended = status == "optimal", ENDED.get(status, "")
     if "throughput_GBps" in summary:
         answer = f"{rate_of(summary['throughput_GBps'])} per node"
         if optimal:
@@ -87,13 +95,14 @@ def _reached(summary: Mapping[str, Any]) -> str:
         limit = summary.get("throughput_bound_GBps")
         if limit is None:
             return answer
-        return f"{answer}, {percent(gap / (1 + gap))} below the proven limit of {rate_of(limit)}"
+        below = percent(gap / (1 + gap))
+        return f"{answer}, {below} below the proven limit of {rate_of(limit)}{ended}"
     answer = f"{summary['time']:.6g} shard times"
     if optimal:
         return f"{answer}, the proven minimum"
     if summary["bound"] <= 0:
         return answer
-    return f"{answer}, {percent(gap)} above the proven limit of {summary['bound']:.6g}"
+    return f"{answer}, {percent(gap)} above the proven limit of {summary['bound']:.6g}{ended}"
 
 
 def _against_shortest_paths(summary: Mapping[str, Any]) -> str | None:
@@ -245,9 +254,7 @@ def _robust(summary: Mapping[str, Any]) -> str | None:
 
 
 def _took(summary: Mapping[str, Any]) -> str:
-    ended = {"time_limit": ", ended by the time limit", "interrupted": ", interrupted"}
-    how = ended.get(summary["status"], "")
-    return f"{summary['seconds']:.2g} s by {summary['method']}{how}"
+    return f"{summary['seconds']:.2g} s by {summary['method']}"
 
 
 ANSWER: dict[str, Callable[[Mapping[str, Any]], str | None]] = {

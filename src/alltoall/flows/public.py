@@ -24,6 +24,7 @@ from alltoall.topologies.given import (
     GivenDemand,
     GivenGroups,
     GivenJobs,
+    collected,
     jobs_in,
     jobs_of,
     problem_of,
@@ -63,6 +64,7 @@ def solve(
     """
     name, words = read_words("method", method, SOLVE, SEARCH)
     settings = search_settings(words, gap, time_limit, threads, progress, stop, team)
+    demand = collected(demand)
     problem = problem_of(given, demand, groups, background, link_bandwidth)
     jobs = jobs_in(demand, problem.topology)
     settings = settings.begin()

@@ -125,7 +125,7 @@ def _facts(answer: Answer, rate: Rate | None) -> list[list[str]]:
         ["time", f"{answer.time:.9g}, in units of one shard over a link of capacity 1"],
         ["bound", _bound(answer)],
         ["gap", _gap(answer)],
-        ["bottleneck", bottleneck["fullest"]],
+        ["bottleneck", bottleneck["saturated"]],
         ["proof", f"the bound is proven by {bottleneck['proof']}"],
         *_own(answer),
         *_physical(answer, rate),

@@ -1,8 +1,9 @@
 """What a caller may give in the place of a topology, a demand or a problem."""
 
 import re
+import reprlib
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -125,6 +126,7 @@ def demand_of(given: GivenDemand, topology: Topology) -> Demand:
         return Demand(len(topology.terminals))
     if isinstance(given, Demand):
         return given
+    given = collected(given)
     jobs = jobs_in(given, topology)
     if jobs is not None:
         return joint_demand(jobs)
@@ -138,6 +140,11 @@ def demand_of(given: GivenDemand, topology: Topology) -> Demand:
             "numbers, a file of one, a Demand, or jobs"
         ) from None
     return demand_from_matrix(matrix, topology, "demand")
+
+
+def collected(given: GivenDemand) -> GivenDemand:
+    """Return a demand that can be looked at twice: a generator has its jobs only once."""
+    return tuple(given) if isinstance(given, Iterator) else given
 
 
 def jobs_in(given: GivenDemand, topology: Topology) -> tuple[Job, ...] | None:
@@ -169,6 +176,11 @@ def groups_of(given: GivenGroups, topology: Topology) -> list[list[int]]:
     for group in given or ():
         if isinstance(group, str) and group.startswith("@"):
             found += read_groups(Path(group[1:]), topology)
+        elif isinstance(group, str) and "," not in group:
+            raise UsageError(
+                f"group {reprlib.repr(group)} names one terminal; expected several, such as "
+                "'a,b,c', or a list of lists"
+            )
         else:
             members = group.split(",") if isinstance(group, str) else map(str, group)
             found.append(group_of(members, topology))
