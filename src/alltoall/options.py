@@ -58,6 +58,7 @@ HOOKS = {
     "stop": "Asked now and then; once it is true, the best answer so far is returned.",
     "team": "MPI ranks that share the work.",
     "name": "Name of the file.",
+    "to": "Target, or TARGET:key=value.",
 }
 """Keywords that no option has."""
 

@@ -209,7 +209,7 @@ def test_a_missed_goal_is_told() -> None:
     """What was reached, what was asked for, and what would help."""
     problem = Problem.all_to_all(build("bipartite:4x4"))
     found = find_schedule(problem, settings=ScheduleSettings(max_chunks=1))
-    words = "20.00% above the fractional time, --loss is 0.01; allow more chunks (--max-chunks)"
+    words = "20.00% above the fractional time, --loss is 0.01; allow more chunks (max-chunks=)"
     assert found.notes == (words,)
     assert words in found.learnt()["notes"]
     assert not find_schedule(problem, settings=ScheduleSettings(chunks=1)).notes

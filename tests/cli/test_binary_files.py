@@ -31,8 +31,8 @@ def test_both_forms_say_the_same(run: Run, tmp_path: Path, words: tuple[str, ...
     assert compact.read_bytes()[:2] == b"PK"
     first, second = run("verify", text, "--json"), run("verify", compact, "--json")
     assert second.code == 0, second.err
-    assert second.json.pop("provenance").keys() == first.json.pop("provenance").keys()
-    assert second.json == first.json
+    said = [{**found.json, "provenance": None} for found in (first, second)]
+    assert said[0] == said[1]
 
 
 def test_compact_routes_are_lowered(run: Run, tmp_path: Path) -> None:

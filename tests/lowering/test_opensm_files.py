@@ -167,7 +167,7 @@ def test_what_cannot_be_is_refused() -> None:
 def test_too_few_layers_name_the_command() -> None:
     """Tables that need more layers than are allowed lead to those that need one."""
     one = RouteSettings(max_layers=1)
-    with pytest.raises(InputError, match="--method deadlock-free --destination-based"):
+    with pytest.raises(InputError, match="--method deadlock-free:destination-based"):
         find_routes(Problem.all_to_all(build("ring:5")), "sssp", one)
 
 

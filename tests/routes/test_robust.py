@@ -105,7 +105,7 @@ def test_what_cannot_be_meant_is_refused(monkeypatch: pytest.MonkeyPatch, run: R
         alltoall.route(SMALL, "robust:demands=skew+some.csv")
     with pytest.raises(UsageError, match="robust= with method= single, which does not use it"):
         alltoall.route(SMALL, "single:demands=skew")
-    found = run("route", "ring:4", "--method", "single", "--robust", "skew")
+    found = run("route", "ring:4", "--method", "single", "demands=", "skew")
     assert found.code == 2
     assert "use it with robust" in found.err
     monkeypatch.setattr(robust, "MOST_PATHS", 10)
@@ -120,7 +120,7 @@ def test_what_cannot_be_meant_is_refused(monkeypatch: pytest.MonkeyPatch, run: R
 def test_the_verb_says_what_it_loses(monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
     """Median and worst loss, in words and as numbers."""
     monkeypatch.setattr(robust, "STEPS", 20)
-    lines = run("route", "ring:5", "--robust", "pairs").out
+    lines = run("route", "ring:5", "demands=", "pairs").out
     assert "(median) to" in lines
     assert "12 demands of pairs that it was not made with" in lines.replace("\n", " ")
-    assert len(run("route", "ring:5", "--robust", "pairs", "--json").json["robust"]["losses"]) == 12
+    assert len(run("route", "ring:5", "demands=", "pairs", "--json").json["robust"]["losses"]) == 12

@@ -145,7 +145,7 @@ def test_what_is_told_is_what_nothing_beats() -> None:
 
 def test_the_trade_off_is_printed(run: Run) -> None:
     """A row per schedule that nothing beats, the chosen one marked; in JSON by names."""
-    words = ("schedule", "complete:4", "--group", "0,1", "--max-chunks", 4, "--operation-cost")
+    words = ("schedule", "complete:4", "--group", "0,1", "max-chunks=", 4, "message-cost=")
     text = run(*words, 0.01).out
     assert "operations" in text
     assert len([line for line in text.splitlines() if " * " in line]) == 1

@@ -116,10 +116,10 @@ def test_little_time_is_enough_for_an_answer() -> None:
     [
         ({"method": "tsmcf"}, "--method tsmcf"),
         ({"method": "sccl"}, "--method sccl"),
-        ({"robust": ("skew",)}, "--robust"),
-        ({"operation_cost": 0.1}, "--operation-cost"),
+        ({"robust": ("skew",)}, "demands="),
+        ({"operation_cost": 0.1}, "message-cost="),
         ({"chunks": 3}, "--chunks"),
-        ({"max_chunks": 3}, "--max-chunks"),
+        ({"max_chunks": 3}, "max-chunks="),
     ],
 )
 def test_what_means_nothing_is_refused(asked: dict[str, Any], named: str) -> None:

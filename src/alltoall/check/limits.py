@@ -49,7 +49,7 @@ def missed_goals(answer: Routes | Schedule, asked: Asked) -> tuple[str, ...]:
     A schedule of a given number of chunks has no goal: there is nothing to choose.
     """
     if isinstance(answer, Schedule):
-        goal, more = "loss", "more chunks (--max-chunks)"
+        goal, more = "loss", "more chunks (max-chunks=)"
         found = answer.loss if asked.get("chunks") is None else 0.0
         over = "the fractional time"
     else:
@@ -83,7 +83,7 @@ def _max_layers(routes: Routes, asked: Asked) -> Iterator[str]:
 def _layer_change(routes: Routes, asked: Asked) -> Iterator[str]:
     changing = int(routes.changes_layer.sum())
     if changing and not asked["layer_change"]:
-        yield f"{counted(changing, 'route')} change layer; expected none without --layer-change"
+        yield f"{counted(changing, 'route')} change layer; expected none without change=true"
 
 
 def _destination_based(routes: Routes, asked: Asked) -> Iterator[str]:
@@ -91,7 +91,7 @@ def _destination_based(routes: Routes, asked: Asked) -> Iterator[str]:
         if asked["destination_based"]:
             check_destinations(routes)
     except VerificationError as error:
-        yield f"{error}; expected one link (--destination-based)"
+        yield f"{error}; expected one link (destination-based)"
 
 
 def _route_chunks(routes: Routes, asked: Asked) -> Iterator[str]:
@@ -172,7 +172,7 @@ def _max_chunks(schedule: Schedule, asked: Asked) -> Iterator[str]:
     most = chunks_of(demand, asked["max_chunks"] / mean)
     large = demand >= mean * (1 - 1e-9)
     wrong = large & (schedule.chunk_counts() > most)
-    yield from _wrong_counts(schedule, wrong, most, "--max-chunks")
+    yield from _wrong_counts(schedule, wrong, most, "max-chunks=")
 
 
 def _wrong_counts(

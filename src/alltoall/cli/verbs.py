@@ -106,6 +106,7 @@ VERBS: dict[str, Verb] = {
         "alltoall.cli.wrap:wrap_verb",
         "Run an unmodified MPI program with your schedules",
         RUN,
+        ("alltoall wrap torus.json -- mpiexec -n 9 ./program",),
         takes_command=True,
     ),
     "run": Verb(
@@ -124,6 +125,7 @@ VERBS: dict[str, Verb] = {
         "alltoall.cli.testbed:fabric_verb",
         "Emulate a network on this machine, with real link rates",
         RUN,
+        ("alltoall testbed up torus:3x3 --rate 20mbit", "alltoall testbed down"),
         parts={
             part: f"alltoall.cli.testbed:{part}_verb"
             for part in ("up", "status", "cut", "mend", "down", "exec")
@@ -133,6 +135,7 @@ VERBS: dict[str, Verb] = {
         "alltoall.cli.workload:workload_verb",
         "Benchmark a real workload: schedule against library",
         RUN,
+        ("alltoall workload fft3d --grid 12 --schedule ring:4 --iterations 1",),
         parts={
             "fft3d": "alltoall.cli.workload:fft3d_verb",
             "moe": "alltoall.cli.workload:moe_verb",
@@ -154,6 +157,7 @@ VERBS: dict[str, Verb] = {
         "alltoall.cli.reproduce:reproduce_verb",
         "Measure the figures of the paper again",
         TRUST,
+        ("alltoall reproduce", "alltoall reproduce methods --quick --no-testbed"),
     ),
 }
 """All verbs, in the order of the work."""

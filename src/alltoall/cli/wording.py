@@ -122,8 +122,8 @@ def _proof(summary: Mapping[str, Any]) -> str:
     limit = summary.get("throughput_bound_GBps")
     proof = f"({summary['proof']}; verified)"
     if limit is not None:
-        return f"no routing of this network can exceed {rate_of(limit)} per node {proof}"
-    return f"no routing of this network can take less than {summary['bound']:.6g} {proof}"
+        return f"no routing can exceed {rate_of(limit)} per node {proof}"
+    return f"no routing can take less than {summary['bound']:.6g} {proof}"
 
 
 def _network(summary: Mapping[str, Any]) -> str:

@@ -119,12 +119,12 @@ def _refuse_with_tables(settings: RouteSettings, renewing: bool) -> None:
         return
     if renewing:
         raise UsageError(
-            "--destination-based with --from: renewed routes need not go on together where they "
+            "destination-based with --from: renewed routes need not go on together where they "
             "meet; leave out one of the two, or route the remaining fabric anew"
         )
     if settings.layer_change:
         raise UsageError(
-            "--destination-based with --layer-change: tables by destination are free of deadlocks "
+            "destination-based with change=true: tables by destination are free of deadlocks "
             "in one layer; leave out one of the two"
         )
 

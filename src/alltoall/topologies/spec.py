@@ -34,7 +34,7 @@ def build(spec: str) -> "Topology":
     if name not in FAMILIES:
         if Path(name).suffix or "/" in name:
             raise UsageError(
-                f"{reprlib.repr(name)} is written like a file, which `read_topology` reads; "
+                f"{reprlib.repr(name)} is written like a file, which `alltoall.topology` reads; "
                 f"expected a family: {', '.join(FAMILIES)}"
             )
         raise UsageError(unknown_family(name))

@@ -37,7 +37,7 @@ NO_LINK = NO_PORT = -1
 """In place of a link or port where a switch has no entry for a destination."""
 
 ADVICE = (
-    "route again with --method deadlock-free --destination-based, which gives one port per "
+    "route again with --method deadlock-free:destination-based, which gives one port per "
     "destination in one layer on any connected network of cables"
 )
 """The command that always leads to a file."""

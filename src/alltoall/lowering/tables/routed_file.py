@@ -99,7 +99,7 @@ def require_layers(routes: Routes) -> None:
     if routes.layers is None:
         raise InputError(
             f"the routes on {routes.problem.topology.name} have no layers; "
-            "route again with --layers lash-sequential"
+            "route again with the default layering"
         )
 
 
@@ -111,7 +111,7 @@ def one_layer_each(routes: Routes, fabric: str) -> Ints:
         raise LimitError(
             f"{counted(len(changing), 'route')} change layer on the way, the first "
             f"{pair_name(routes, int(changing[0]))}, but {fabric} has one layer per route; route "
-            "again without --layer-change, or lower with --to routes"
+            "again without change=true, or lower with --to routes"
         )
     return routes.layer
 

@@ -159,7 +159,7 @@ def _found(best: Routes | None, problem: Problem, layers: int, settings: RouteSe
     if best is not None:
         return best
     _require_time(problem, layers, settings)
-    advice = "leave out --destination-based" if settings.destination_based else "allow more layers"
+    advice = "leave out destination-based" if settings.destination_based else "allow more layers"
     raise InputError(
         f"found no order of the links of {problem.topology.name} in {layers} virtual layer(s) "
         f"in which every pair has a route; {advice}"
