@@ -198,7 +198,7 @@ def test_broken_limits_of_schedules_are_named() -> None:
     for asked, words in (
         ({"steps": schedule.steps - 1}, r"steps; expected at most"),
         ({"chunks": 1}, r"4 chunks from node 0 to node 1; expected 2 \(--chunks\)"),
-        ({"max_chunks": 1}, r"4 chunks from node 0 to node 1; expected 2 \(--max-chunks\)"),
+        ({"max_chunks": 1}, r"4 chunks from node 0 to node 1; expected 2 \(max-chunks=\)"),
     ):
         with pytest.raises(VerificationError, match=words):
             check_limits(schedule, asked)

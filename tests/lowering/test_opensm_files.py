@@ -160,7 +160,7 @@ def test_what_cannot_be_is_refused() -> None:
     with pytest.raises(InputError, match=r"no order of the links of one-way .*leave out --dest"):
         find_routes(Problem.all_to_all(one_way), "deadlock-free", BY_TABLES)
     changing = RouteSettings(destination_based=True, layer_change=True)
-    with pytest.raises(UsageError, match="--destination-based with --layer-change"):
+    with pytest.raises(UsageError, match="destination-based with change=true"):
         find_routes(Problem.all_to_all(build("ring:4")), "deadlock-free", changing)
 
 
