@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from alltoall.errors import InputError, UsageError
-from alltoall.ir.arrays import Floats, Ints, frozen
+from alltoall.ir.arrays import Floats, Ints, freeze
 from alltoall.ir.demand import Demand
 from alltoall.ir.noun import Noun
 
@@ -39,13 +39,12 @@ class PerShard(Noun):
     def __post_init__(self) -> None:
         if (self.per_shard is None) == (self.counts is None):
             raise InputError("shards need one number for all, or one of each pair, not both")
-        if self.counts is not None:
-            object.__setattr__(self, "counts", frozen(self.counts, np.int64))
-            if self.counts.shape != (self.ranks, self.ranks):
-                raise InputError(
-                    f"numbers of shards of shape {self.counts.shape}; expected {self.ranks} rows "
-                    "and columns, one of each rank"
-                )
+        freeze(self, np.int64, "counts")
+        if self.counts is not None and self.counts.shape != (self.ranks, self.ranks):
+            raise InputError(
+                f"numbers of shards of shape {self.counts.shape}; expected {self.ranks} rows and "
+                "columns, one of each rank"
+            )
         if not 0 <= self.least <= self.most <= MAX_COUNT:
             wrong = self.least if self.least < 0 else self.most
             raise InputError(f"{wrong} of one shard; expected 0 to {MAX_COUNT}")

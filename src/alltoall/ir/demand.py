@@ -7,7 +7,7 @@ import numpy as np
 
 from alltoall.errors import DemandError
 from alltoall.ir.arguments import check_arguments, read_fields
-from alltoall.ir.arrays import Floats, Ints, frozen
+from alltoall.ir.arrays import Floats, Ints, freeze
 from alltoall.ir.noun import Noun
 from alltoall.ir.topology import LARGEST, SMALLEST
 from alltoall.ir.words import number
@@ -30,10 +30,10 @@ class Demand(Noun):
         read_fields(self)
         if self.terminals < 1:
             raise DemandError(f"a demand of {self.terminals} terminals; expected 2 or more")
-        if self.matrix is None:
+        freeze(self, np.float64, "matrix")
+        matrix = self.matrix
+        if matrix is None:
             return
-        matrix = frozen(self.matrix, np.float64)
-        object.__setattr__(self, "matrix", matrix)
         if matrix.shape != (self.terminals, self.terminals):
             raise DemandError(
                 f"demand matrix of shape {'x'.join(map(str, matrix.shape))}; "

@@ -8,7 +8,7 @@ import numpy as np
 
 from alltoall.errors import InputError
 from alltoall.ir.answer import Answer, Certificate
-from alltoall.ir.arrays import Floats, Ints, frozen
+from alltoall.ir.arrays import Floats, Ints, freeze, require_indices
 from alltoall.ir.noun import Provenance
 from alltoall.ir.orbits import orbits_of, sources_per_group
 from alltoall.ir.problem import Problem
@@ -80,13 +80,8 @@ class Flow(Answer):
     provenance: Provenance | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
-        for key in ("source", "start", "link"):
-            object.__setattr__(self, key, frozen(getattr(self, key), np.int64))
-        object.__setattr__(self, "amount", frozen(self.amount, np.float64))
-        if self.destination is not None:
-            object.__setattr__(self, "destination", frozen(self.destination, np.int64))
-        if self.generators is not None:
-            object.__setattr__(self, "generators", frozen(self.generators, np.int64))
+        freeze(self, np.int64, "source", "destination", "start", "link", "generators")
+        freeze(self, np.float64, "amount")
         _check_shape(self)
         if self.status.done:
             proven = self.rate > 0 and self.gap <= PROVEN
@@ -109,8 +104,8 @@ class Flow(Answer):
 
     def load(self) -> Floats:
         """Return the total flow on each link of the groups that are written down."""
-        links = self.problem.topology.links
-        return np.bincount(self.link, weights=self.amount, minlength=links).astype(np.float64)
+        load = np.bincount(self.link, self.amount, self.problem.topology.links)
+        return load.astype(np.float64, copy=False)
 
     def mean_load(self) -> Floats:
         """Return what each link carries, images under the generators included."""
@@ -168,6 +163,4 @@ def _check_shape(flow: Flow) -> None:
         ("destination", flow.destination, len(flow.problem.topology.terminals)),
         ("link", flow.link, flow.problem.topology.links),
     ):
-        if values is not None and np.any((values < 0) | (values >= limit)):
-            worst = values[(values < 0) | (values >= limit)][0]
-            raise InputError(f"the flow has {key} {worst}; expected 0..{limit - 1}")
+        require_indices(values, limit, f"the flow has {key}")

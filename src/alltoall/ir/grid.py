@@ -18,7 +18,7 @@ from math import prod
 import numpy as np
 
 from alltoall.errors import InputError, TopologyError
-from alltoall.ir.arrays import Ints, frozen
+from alltoall.ir.arrays import Ints, freeze, frozen
 from alltoall.ir.topology import Topology
 
 
@@ -58,7 +58,7 @@ class Grid:
     node: Ints
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "node", frozen(self.node, np.int64))
+        freeze(self, np.int64, "node")
         if len(self.lines) != len(self.shape) or len(self.node) != prod(self.shape):
             raise TopologyError(
                 f"a grid of sides {self.shape} with {len(self.lines)} kinds of line and "

@@ -9,7 +9,7 @@ import numpy as np
 
 from alltoall.errors import DemandError, InputError
 from alltoall.ir.arguments import read_fields
-from alltoall.ir.arrays import Floats, Ints, frozen
+from alltoall.ir.arrays import Floats, Ints, freeze
 from alltoall.ir.demand import Demand
 from alltoall.ir.flow import Flow
 from alltoall.ir.noun import Noun
@@ -84,13 +84,11 @@ class JobRates(Noun):
     bound: Floats
 
     def __post_init__(self) -> None:
-        for key in ("rate", "lengths", "bound"):
-            object.__setattr__(self, key, frozen(getattr(self, key), np.float64))
-        object.__setattr__(self, "level", frozen(self.level, np.int64))
+        freeze(self, np.float64, "rate", "lengths", "bound")
+        freeze(self, np.int64, "level")
         count, links = len(self.jobs), self.flow.problem.topology.links
-        levels = len(self.bound)
         shapes = (self.rate.shape, self.level.shape, self.lengths.shape)
-        if shapes != ((count,), (count,), (levels, links)):
+        if shapes != ((count,), (count,), (self.levels, links)):
             raise InputError(
                 "the arrays of the rates do not fit together; expected a rate and a level for each "
                 "job, and a bound and a length for every link for each level"

@@ -28,7 +28,7 @@ from alltoall.ir.arrays import Ints, frozen
 from alltoall.ir.chunks import Chunks
 from alltoall.ir.demand import Demand
 from alltoall.ir.noun import Noun
-from alltoall.ir.program import MAX_RANKS, Buffer, check_space
+from alltoall.ir.program import Buffer, check_rank_count, check_space, scratch_words
 
 RANGE = (
     "source",
@@ -148,8 +148,7 @@ class Messages(Noun):
     ranks: tuple[RankMessages, ...]
 
     def __post_init__(self) -> None:
-        if not 2 <= len(self.ranks) <= MAX_RANKS:
-            raise InputError(f"messages of {len(self.ranks)} ranks; expected 2 to {MAX_RANKS:,}")
+        check_rank_count("messages", len(self.ranks))
         check_space(self.chunks.stored, [part.scratch for part in self.ranks])
 
     @property
@@ -181,7 +180,7 @@ class Messages(Noun):
             "messages": f"{self.messages:,}",
             "steps": f"{self.steps:,}",
             "chunks": self.chunks.words(),
-            "scratch": f"{max(part.scratch for part in self.ranks):,} chunks at most on a rank",
+            "scratch": scratch_words(part.scratch for part in self.ranks),
         }
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from alltoall.errors import InputError
-from alltoall.ir.arrays import Floats, Ints, frozen, inner_index, starts_of
+from alltoall.ir.arrays import Floats, Ints, freeze, inner_index, starts_of
 from alltoall.ir.noun import Noun
 
 NOTHING = -1
@@ -30,8 +30,7 @@ class Paths(Noun):
     link: Ints
 
     def __post_init__(self) -> None:
-        for key in ("source", "destination", "start", "link"):
-            object.__setattr__(self, key, frozen(getattr(self, key), np.int64))
+        freeze(self, np.int64, "source", "destination", "start", "link")
         _check_shape(self)
 
     @classmethod

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from alltoall.errors import InputError
 from alltoall.ir.answer import Answer, Certificate
-from alltoall.ir.arrays import Floats, Ints, frozen, inner_index
+from alltoall.ir.arrays import Floats, Ints, freeze, frozen, inner_index, require_indices
 from alltoall.ir.noun import Provenance
 from alltoall.ir.paths import Paths
 from alltoall.ir.problem import Problem
@@ -39,11 +39,8 @@ class Routes(Answer, Paths):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "weight", frozen(self.weight, np.float64))
-        if self.layer is not None:
-            object.__setattr__(self, "layer", frozen(self.layer, np.int64))
-        if self.hop_layer is not None:
-            object.__setattr__(self, "hop_layer", frozen(self.hop_layer, np.int64))
+        freeze(self, np.float64, "weight")
+        freeze(self, np.int64, "layer", "hop_layer")
         _check_shape(self)
         if self.hop_layer is not None and not self.changes_layer.any():
             object.__setattr__(self, "layer", frozen(self.hop_layer[self.start[:-1]], np.int64))
@@ -111,19 +108,20 @@ class Routes(Answer, Paths):
 
     def _columns(self) -> dict[str, Iterable[object]]:
         terminal = self.problem.topology.called(self.problem.topology.terminals)
-        link = self.link.tolist()
         rows: dict[str, Iterable[object]] = {
             "source": terminal[self.source],
             "destination": terminal[self.destination],
             "weight": self.weight,
-            "hops": np.diff(self.start),
-            "links": [tuple(link[begin:end]) for begin, end in pairwise(self.start.tolist())],
+            "hops": self.hops,
+            "links": self._by_route(self.link),
         }
         if self.hop_layer is not None:
-            layer = self.hop_layer.tolist()
-            runs = pairwise(self.start.tolist())
-            return {**rows, "layers": [tuple(layer[begin:end]) for begin, end in runs]}
+            return {**rows, "layers": self._by_route(self.hop_layer)}
         return rows if self.layer is None else {**rows, "layer": self.layer}
+
+    def _by_route(self, entries: Ints) -> list[tuple[int, ...]]:
+        cuts, values = pairwise(self.start.tolist()), entries.tolist()
+        return [tuple(values[begin:end]) for begin, end in cuts]
 
 
 def _check_shape(routes: Routes) -> None:
@@ -146,10 +144,7 @@ def _check_shape(routes: Routes) -> None:
         ("destination", len(topology.terminals)),
         ("link", topology.links),
     ):
-        values = getattr(routes, key)
-        wrong = np.flatnonzero((values < 0) | (values >= limit))
-        if len(wrong):
-            raise InputError(f"the routes have {key} {values[wrong[0]]}; expected 0..{limit - 1}")
+        require_indices(getattr(routes, key), limit, f"the routes have {key}")
     for layers in (routes.layer, routes.hop_layer):
         if layers is not None and np.any(layers < 0):
             raise InputError(f"a route has layer {int(layers.min())}; expected 0 or more")

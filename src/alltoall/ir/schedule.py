@@ -8,7 +8,7 @@ import numpy as np
 
 from alltoall.errors import InputError
 from alltoall.ir.answer import SAME, Answer, Certificate
-from alltoall.ir.arrays import Floats, Ints, frozen
+from alltoall.ir.arrays import Floats, Ints, freeze
 from alltoall.ir.chunks import Chunks
 from alltoall.ir.noun import Provenance
 from alltoall.ir.problem import Problem
@@ -43,8 +43,7 @@ class Schedule(Answer):
     provenance: Provenance | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
-        for key in ("step", "source", "destination", "chunk", "link"):
-            object.__setattr__(self, key, frozen(getattr(self, key), np.int64))
+        freeze(self, np.int64, "step", "source", "destination", "chunk", "link")
         _check_shape(self)
 
     @property
