@@ -10,8 +10,10 @@ import pytest
 
 from alltoall.check import routes as verify_routes
 from alltoall.check.routes import check_routes
+from alltoall.check.sums import runs
 from alltoall.errors import FormatError, InputError, VerificationError
 from alltoall.ir.answer import Certificate
+from alltoall.ir.arrays import starts_of
 from alltoall.ir.demand import Demand
 from alltoall.ir.files.json.routes import routes_from_json, routes_to_json
 from alltoall.ir.problem import Problem
@@ -156,24 +158,15 @@ def test_layers_are_found_in_any_block(block: int, monkeypatch: pytest.MonkeyPat
 
 def test_blocks_hold_whole_routes_and_whole_layers(monkeypatch: pytest.MonkeyPatch) -> None:
     """As many as fit; a route, or a layer, that is longer than a block is one by itself."""
-    monkeypatch.setattr(verify_routes, "BLOCK", 5)
-    runs = verify_routes._runs(np.array([2, 3, 1, 7, 1, 4, 1]))
-    assert [(run.start, run.stop) for run in runs] == [(0, 2), (2, 3), (3, 4), (4, 6), (6, 7)]
+    found = runs(starts_of([2, 3, 1, 7, 1, 4, 1]), 5)
+    assert [(run.start, run.stop) for run in found] == [(0, 2), (2, 3), (3, 4), (4, 6), (6, 7)]
     layer = np.zeros(RING.count, dtype=np.int64)
     layer[[3, 8, 9]] = 2, 2, 1
     both = int(np.diff(RING.start)[[3, 8, 9]].sum())
     for block, others in ((both, [[9, 3, 8]]), (both - 1, [[9], [3, 8]])):
         monkeypatch.setattr(verify_routes, "BLOCK", block)
-        found = [these.tolist() for these in verify_routes._whole_layers(RING, layer)]
-        assert found == [np.flatnonzero(layer == 0).tolist(), *others]
-
-
-@pytest.mark.parametrize(
-    ("values", "most"), [([0], 1), ([0, 1, 1], 2), ([3, 3, 3, 4], 3), ([1, 2, 2, 3, 3, 3], 3)]
-)
-def test_the_largest_run(values: list[int], most: int) -> None:
-    """At the end too, whatever the values are."""
-    assert verify_routes._largest_run(np.array(values)) == most
+        layers = [these.tolist() for these in verify_routes._whole_layers(RING, layer)]
+        assert layers == [np.flatnonzero(layer == 0).tolist(), *others]
 
 
 def test_so_many_layers_as_a_number_holds(monkeypatch: pytest.MonkeyPatch) -> None:

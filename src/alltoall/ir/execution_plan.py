@@ -1,6 +1,6 @@
-"""`ExecutionPlan`: what each rank executes where ranks write into each other's memory.
+"""`ExecutionPlan`: code for ranks that write into each other's memory.
 
-The meaning of a plan, which `check.program.interpret_plan` carries out:
+The meaning of a plan, which `check.program.interpret_plan` executes:
 
 - Buffers are those of a `Program`. The thread blocks of a rank run at the same time; their
   operations start one after another. All the threads of a block take part in an operation, so it
@@ -26,7 +26,7 @@ End = tuple[int, int]
 
 
 class PlanOp(Enum):
-    """What an operation does."""
+    """The kinds of operations."""
 
     PUT = "put"
     COPY = "copy"

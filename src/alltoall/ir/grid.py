@@ -1,12 +1,12 @@
 """`Grid`: the sides of a torus, mesh, hypercube or HyperX, and the place of every node.
 
 A grid is the Cartesian product of lines: paths, cycles and complete graphs. `grid_of` finds it from
-the links of a topology. First it takes the nodes as numbered row by row, as most generators do: the
-neighbours of node 0 then give the sides. Otherwise it traces the lines through a corner: neighbours
-of a node in two dimensions have one more neighbour in common, the opposite corner of a square, and
-those in one line have none. The same squares then give every other node its place. The result is
-compared with all links, so that a grid is never guessed. A cycle of four nodes is two lines of two:
-in another numbering than row by row it is found as these, which have the same links.
+the links of a topology. Where nodes are numbered row by row, the neighbours of node 0 give the
+sides. Otherwise it traces the lines through a corner: neighbours of a node in two dimensions have
+one more neighbour in common, the opposite corner of a square, and those in one line have none. The
+same squares then give every other node its place. The result is compared with all links, so that a
+grid is never guessed. A cycle of four nodes has the links of two lines of two, and is found as
+these unless nodes are numbered row by row.
 """
 
 from collections.abc import Iterator
@@ -23,10 +23,7 @@ from alltoall.ir.topology import Topology
 
 
 class Line(StrEnum):
-    """How the nodes of a grid line are joined: up to two always as a path, three never as cliques.
-
-    So every line has one name: what is joined both ways round is a cycle first.
-    """
+    """How the nodes of a line are joined: two as a path, three as a path or a cycle."""
 
     PATH = "path"
     CYCLE = "cycle"
@@ -34,14 +31,13 @@ class Line(StrEnum):
 
     @property
     def shortest(self) -> int:
-        """The fewest nodes of a line that is called so."""
+        """The fewest nodes of such a line."""
         return {Line.PATH: 1, Line.CYCLE: 3, Line.CLIQUE: 4}[self]
 
     def pairs(self, side: int) -> tuple[Ints, Ints]:
-        """Return the positions on a line of so many nodes that are joined, each pair once."""
+        """Return the joined positions on a line of `side` nodes, each pair once."""
         if self is Line.CLIQUE:
-            low, high = np.triu_indices(side, 1)
-            return low.astype(np.int64), high.astype(np.int64)
+            return np.triu_indices(side, 1)
         low = np.arange(side if self is Line.CYCLE else side - 1, dtype=np.int64)
         return low, (low + 1) % side
 
@@ -68,9 +64,7 @@ class Grid:
     @cached_property
     def place(self) -> Ints:
         """The place of each node."""
-        place = np.empty(len(self.node), dtype=np.int64)
-        place[self.node] = np.arange(len(self.node))
-        return frozen(place, np.int64)
+        return frozen(np.argsort(self.node), np.int64)
 
     @cached_property
     def coordinates(self) -> Ints:
@@ -93,10 +87,7 @@ Sides = list[tuple[int, Line]]
 
 
 def grid_of(topology: Topology) -> Grid | None:
-    """Return the grid that a topology is, with any numbering of its nodes, or None.
-
-    Parallel links count once, and capacities do not matter.
-    """
+    """Return the grid of a topology in any numbering, or None; parallel links count once."""
     links = _Links(topology)
     for sides in _row_by_row(links, 1):
         shape, lines = zip(*reversed(sides), strict=True)
@@ -108,10 +99,7 @@ def grid_of(topology: Topology) -> Grid | None:
 
 
 def grid_of_shape(topology: Topology, shape: tuple[int, ...]) -> Grid:
-    """Return the grid of these sides, numbered row by row, that a topology has among its links.
-
-    Each dimension is of the kind that needs most of them.
-    """
+    """Return the grid of these sides, numbered row by row, with most of the links of a topology."""
     words = "x".join(map(str, shape))
     if not shape or min(shape) < 1 or prod(shape) != topology.nodes:
         raise InputError(
@@ -121,15 +109,15 @@ def grid_of_shape(topology: Topology, shape: tuple[int, ...]) -> Grid:
     links, places = _Links(topology), np.arange(topology.nodes)
     kinds: list[Line] = []
     for axis, side in enumerate(shape):
-        known = [line for line in MOST_FIRST if line.shortest <= side]
-        grids = [Grid(shape, (line,) * len(shape), places) for line in known]
-        kind = next((each.lines[0] for each in grids if links.have(each.links(axis))), None)
-        if kind is None:
+        known = (line for line in MOST_FIRST if line.shortest <= side)
+        grids = (Grid(shape, (line,) * len(shape), places) for line in known)
+        found = next((grid for grid in grids if links.have(grid.links(axis))), None)
+        if found is None:
             raise InputError(
                 f"{topology.name}: some nodes that are neighbours in dimension {axis} of a grid of "
                 f"{words}, numbered row by row, have no link; check the shape and the numbering"
             )
-        kinds.append(kind)
+        kinds.append(found.lines[axis])
     return Grid(shape, tuple(kinds), places)
 
 

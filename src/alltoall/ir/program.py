@@ -1,6 +1,6 @@
 """`Program`: what each rank executes, as threads of instructions over three buffers.
 
-The meaning of a program, which `check.program.interpret` carries out:
+The meaning of a program, which `check.program.interpret` executes:
 
 - A rank has an input, an output and a scratch buffer, counted in chunks. Shards lie one after the
   other: by destination in the input, by source in the output, each as many chunks as `Chunks` says
@@ -29,7 +29,7 @@ MAX_RANKS = 65_536
 MAX_CHUNKS = 1 << 25
 """In all buffers of all ranks together."""
 FIFO_SLOTS = 2
-"""What NCCL's Simple protocol holds under MSCCL: 8 steps, of which a chunk takes 4."""
+"""Slots of NCCL's Simple protocol under MSCCL: 8 steps, of which a chunk takes 4."""
 
 
 class Buffer(IntEnum):
@@ -55,7 +55,7 @@ class Step(NamedTuple):
 
 
 class Op(Enum):
-    """What an instruction does."""
+    """The kinds of instructions."""
 
     SEND = "send"
     RECEIVE = "receive"
@@ -65,7 +65,7 @@ class Op(Enum):
 
 
 class Effects(NamedTuple):
-    """What an operation touches."""
+    """Whether an operation reads and writes buffers, and uses FIFOs."""
 
     reads: bool
     writes: bool

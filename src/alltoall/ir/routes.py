@@ -21,9 +21,8 @@ class Routes(Answer, Paths):
     """Paths that carry a demand: route r takes `weight[r]` shards over path r.
 
     The weights of a pair add up to its demand. `layer` is the virtual layer of each route, None
-    until layers have been assigned. Where routes change layer on the way it is None too, and
-    `hop_layer` has the layer of each entry of `link`; hop layers that never change become a `layer`
-    per route. If `denominator` is given, every weight is a whole multiple of 1 / denominator.
+    until layers have been assigned. If routes change layer, it is None too, and `hop_layer` has the
+    layer of each entry of `link`. With `denominator`, weights are multiples of 1 / denominator.
     """
 
     BRIEF = ("time", "gap", "routes", "layers")
@@ -63,7 +62,7 @@ class Routes(Answer, Paths):
         )
 
     def load(self, weight: Floats | None = None, links: int | None = None) -> Floats:
-        """Return what each link of the topology carries, in shards."""
+        """Return the load of each link of the topology, in shards."""
         return super().load(
             self.weight if weight is None else weight,
             self.problem.topology.links if links is None else links,
@@ -125,7 +124,7 @@ class Routes(Answer, Paths):
 
 
 def _check_shape(routes: Routes) -> None:
-    """Refuse arrays that do not describe routes at all; `check.routes` judges what they say."""
+    """Refuse arrays that are not routes; `check.routes` checks the rest."""
     count, topology = routes.count, routes.problem.topology
     sound = (
         routes.weight.shape == (count,)

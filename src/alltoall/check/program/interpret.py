@@ -1,9 +1,9 @@
-"""The reference interpreter: moves real bytes and so defines what a `Program` means.
+"""The reference interpreter, which moves real bytes and so defines the meaning of a `Program`.
 
-One process plays all ranks. Threads advance until they have to wait: for other instructions, for
+One process runs all ranks. Threads advance until they have to wait: for other instructions, for
 a chunk to arrive, or for room in a FIFO. As FIFOs have one thread at each end and waits are fixed,
-the result does not depend on the order in which threads get their turn, and one run with vector
-clocks finds every deadlock, and a race if there is any.
+the result does not depend on the order in which threads advance, and one run with vector clocks
+finds every deadlock, and a race if there is any.
 """
 
 from collections import Counter, deque
@@ -16,14 +16,14 @@ from alltoall.check.program.memory import MAX_NAMED, Access, Bytes, Clock, Memor
 from alltoall.check.program.threads import FifoQueue, Message, Runner, awaited, learn, runners, wait
 from alltoall.errors import InputError
 from alltoall.ir.arrays import Ints
-from alltoall.ir.program import EFFECTS, Buffer, Instruction, Place, Program, Step, spot
+from alltoall.ir.program import EFFECTS, Buffer, Instruction, Place, Program, spot
 
 Fifo = tuple[int | None, int | None, int]
 
 
 @dataclass(frozen=True, eq=False)
 class Execution:
-    """What came out: buffers, what went over each pair of ranks at which depth, what was wrong.
+    """The output buffers, the loads of pairs of ranks by depth, and the violations.
 
     A send has depth 1 if its rank has received nothing before it, and else one more than the
     deepest receive that is ordered before it, or the depth of the deepest such send if larger; a
@@ -89,7 +89,7 @@ class _Machine:
                 pass
 
     def _advance(self, runner: Runner, ready: deque[Runner]) -> bool:
-        """Do what can be done of the next instruction; return whether it has finished."""
+        """Advance in the next instruction; return whether it has finished."""
         instruction = runner.thread.instructions[runner.at]
         if not runner.started and not self._start(runner, instruction):
             return False
@@ -107,18 +107,15 @@ class _Machine:
                 other.waiting.append(runner)
                 return False
         for step in instruction.after:
-            self._learn_of(runner, base, step)
+            key = (base + step.thread, step.number)
+            clock, depth = self._finished[key]
+            learn(runner, clock, Access(key[0], key[1] + 1))
+            runner.depth = max(runner.depth, depth)
+            self._awaited[key] -= 1
+            if not self._awaited[key]:
+                del self._finished[key]
         runner.started = True
         return True
-
-    def _learn_of(self, runner: Runner, base: int, step: Step) -> None:
-        key = (base + step.thread, step.number)
-        clock, depth = self._finished[key]
-        learn(runner, clock, Access(key[0], key[1] + 1))
-        runner.depth = max(runner.depth, depth)
-        self._awaited[key] -= 1
-        if not self._awaited[key]:
-            del self._finished[key]
 
     def _finish(self, runner: Runner, ready: deque[Runner]) -> None:
         if self._awaited[runner.number, runner.at]:
@@ -159,16 +156,16 @@ class _Machine:
         inward: FifoQueue | None,
         outward: FifoQueue | None,
     ) -> None:
+        source, target = (
+            place and Place(place.buffer, place.offset + runner.moved)
+            for place in (instruction.source, instruction.target)
+        )
         if inward is not None:
             data = self._pop(runner, inward, chunks)
-        elif instruction.source is not None:
-            begin = instruction.source.offset + runner.moved
-            place = Place(instruction.source.buffer, begin)
-            data = self.memory.read(runner.rank, place, chunks, runner.access, runner.clock)
-        if instruction.target is not None:
-            begin = instruction.target.offset + runner.moved
-            place = Place(instruction.target.buffer, begin)
-            self.memory.write(runner.rank, place, data, runner.access, runner.clock)
+        elif source is not None:
+            data = self.memory.read(runner.rank, source, chunks, runner.access, runner.clock)
+        if target is not None:
+            self.memory.write(runner.rank, target, data, runner.access, runner.clock)
         runner.moved += chunks
         if outward is not None:
             self._push(runner, outward, data, last=runner.moved == instruction.count)
@@ -199,7 +196,7 @@ class _Machine:
         return self._queues.setdefault((*ends, thread.channel), FifoQueue())
 
     def violations(self) -> Iterator[str]:
-        """Say what went wrong, in words."""
+        """Yield races, reads of nothing, deadlocks and chunks that are left over."""
         yield from self.memory.violations()
         stuck = [runner for runner in self._runners if not runner.done]
         for runner in stuck[:MAX_NAMED]:
@@ -210,12 +207,8 @@ class _Machine:
             )
         if len(stuck) > MAX_NAMED:
             yield f"deadlock: {len(stuck) - MAX_NAMED} more thread blocks are blocked"
-        if not stuck:
-            yield from self._left_over()
-
-    def _left_over(self) -> Iterator[str]:
         for (sender, receiver, channel), queue in self._queues.items():
-            if queue.chunks:
+            if queue.chunks and not stuck:
                 yield (
                     f"rank {sender} sends {queue.chunks} chunks to rank {receiver} on channel "
                     f"{channel} that are never received"

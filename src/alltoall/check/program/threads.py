@@ -12,7 +12,7 @@ from alltoall.ir.program import Program, Thread
 
 @dataclass
 class Message:
-    """Chunks in a FIFO, and the last of an instruction or not, with what their sender knew."""
+    """Chunks in a FIFO, with the clock of their sender; `last` ends an instruction."""
 
     data: Bytes
     sender: int
@@ -24,7 +24,7 @@ class Message:
 
 @dataclass
 class FifoQueue:
-    """One FIFO: its messages, how many chunks they hold, and the two threads at its ends."""
+    """One FIFO: its messages, their number of chunks, and the threads that wait for it."""
 
     messages: deque[Message] = field(default_factory=deque)
     chunks: int = 0
@@ -33,7 +33,7 @@ class FifoQueue:
 
 @dataclass
 class Runner:
-    """A thread under way: the next instruction, how much of it is done, and what it knows."""
+    """A thread under way: its next instruction, the progress of that, and its clock."""
 
     number: int
     rank: int

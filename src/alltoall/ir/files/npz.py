@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from alltoall.errors import FormatError, InputError
+from alltoall.errors import FormatError
 from alltoall.ir.answer import Certificate
 from alltoall.ir.arrays import Ints, starts_of
 from alltoall.ir.chunks import Chunks
@@ -25,7 +25,7 @@ from alltoall.ir.files.archive import (
     read_member_text,
     unpack,
 )
-from alltoall.ir.files.fields import short, take_int, take_object, take_text
+from alltoall.ir.files.fields import naming, short, take_int, take_object, take_text
 from alltoall.ir.files.json.flow import FLOW_FORMAT, status_from_json
 from alltoall.ir.files.json.problem import PROVENANCE, provenance_from_json
 from alltoall.ir.files.json.routes import ROUTES_FORMAT
@@ -116,12 +116,8 @@ def artefact_from_bytes(data: bytes, where: str) -> Artefact:
     about = _object(data, "about", where)
     if has_member(data, PROVENANCE, where):
         about[PROVENANCE] = _object(data, PROVENANCE, where)
-    try:
+    with naming(where):
         return _artefact(FORMATS[found], about, arrays, where)
-    except FormatError:
-        raise
-    except InputError as error:
-        raise FormatError(f"{where}: {error}") from None
 
 
 def _object(data: bytes, key: str, where: str) -> About:
