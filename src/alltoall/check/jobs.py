@@ -83,7 +83,7 @@ def _carried_problems(rates: JobRates, tolerance: float) -> Iterator[str]:
 def _level_bound(rates: JobRates, level: int) -> tuple[float, list[str]]:
     """Return the bound of a level by its lengths, or why they prove nothing."""
     topology = rates.flow.problem.topology
-    priced = _priced(rates, rates.lengths[level])
+    priced = _price_per_rate(rates, rates.lengths[level])
     weight = np.array([job.weight for job in rates.jobs])
     lower, own = rates.level < level, rates.level == level
     taken = float((rates.rate * priced)[lower].sum())
@@ -97,7 +97,7 @@ def _level_bound(rates: JobRates, level: int) -> tuple[float, list[str]]:
     return left / shared, []
 
 
-def _priced(rates: JobRates, lengths: Floats) -> Floats:
+def _price_per_rate(rates: JobRates, lengths: Floats) -> Floats:
     """Return the least capacity times length that a unit of rate of each job takes."""
     topology = rates.flow.problem.topology
     nodes, ends = topology.nodes, topology.terminals

@@ -211,9 +211,9 @@ def _check_layers(routes: Routes, layer: Ints) -> Iterator[str]:
         names = _distinct(layer[these])
         keys = _dependencies(routes, these, np.searchsorted(names, layer[these]))
         held, wanted = keys // links, keys // links**2 * links + keys % links
-        circular = _circular(held, wanted)
-        where = names[circular // links]
-        found += [(int(each), int(circular[where == each][0] % links)) for each in _distinct(where)]
+        cyclic = _find_cyclic(held, wanted)
+        where = names[cyclic // links]
+        found += [(int(each), int(cyclic[where == each][0] % links)) for each in _distinct(where)]
     if found:
         more = f" (and {counted(len(found) - 1, 'more layer')})" if len(found) > 1 else ""
         name = routes.problem.topology.link_name(found[0][1])
@@ -233,12 +233,12 @@ def _check_channels(routes: Routes, layer: Ints) -> Iterator[str]:
         channel = np.searchsorted(used, _channels(routes, block, layer, names))
         keys = (channel[:-1] * len(used) + channel[1:])[block.turns()]
         distinct = _distinct(np.concatenate((distinct, _distinct(keys))))
-    circular = used[_circular(distinct // len(used), distinct % len(used))]
-    if len(circular):
-        name = routes.problem.topology.link_name(int(circular[0] % links))
+    cyclic = used[_find_cyclic(distinct // len(used), distinct % len(used))]
+    if len(cyclic):
+        name = routes.problem.topology.link_name(int(cyclic[0] % links))
         yield (
             f"routes that change layer can deadlock: their channel dependencies have a cycle near "
-            f"{name} in layer {names[circular[0] // links]}"
+            f"{name} in layer {names[cyclic[0] // links]}"
         )
 
 
@@ -277,7 +277,7 @@ def _dependencies(routes: Routes, these: Ints, layer: Ints) -> Ints:
     return distinct
 
 
-def _circular(held: Ints, wanted: Ints) -> Ints:
+def _find_cyclic(held: Ints, wanted: Ints) -> Ints:
     """Return the channels that are on a cycle of dependencies, or behind one; `held` is in order.
 
     Channels that nobody waits for are peeled off, with their dependencies; a cycle never is.

@@ -116,7 +116,7 @@ def _check_moves(schedule: Schedule, chunks: _Chunks) -> Iterator[str]:
     for moves in _blocks(chunks, number):
         for words, find in FAULTS.items():
             found[words].add(moves.send[find(moves)])
-        found[LOST].add(moves.first + _undelivered(moves))
+        found[LOST].add(moves.first + _find_undelivered(moves))
     for words, wrong in found.items():
         if not wrong.count:
             continue
@@ -227,7 +227,7 @@ def _blocks(chunks: _Chunks, number: Ints) -> Iterator[_ChunkMoves]:
         yield _ChunkMoves(chunks.schedule, block.start, start, end, sends, chunk)
 
 
-def _unsent(moves: _ChunkMoves) -> Ints:
+def _find_absent(moves: _ChunkMoves) -> Ints:
     """Find sends of chunks that are neither stored since an earlier step nor passing a switch."""
     held = moves.held_since(moves.chunk, moves.tail) < moves.step
     fine = moves.stores[moves.tail] & held
@@ -243,7 +243,7 @@ def _unsent(moves: _ChunkMoves) -> Ints:
         fine[more] = True
 
 
-def _undelivered(moves: _ChunkMoves) -> Ints:
+def _find_undelivered(moves: _ChunkMoves) -> Ints:
     every = np.arange(moves.chunks)
     return np.flatnonzero(moves.held_since(every, moves.end) == moves.schedule.steps)
 
@@ -254,7 +254,7 @@ def _places(moves: _ChunkMoves, node: Ints) -> Ints:
     return np.asarray(row * moves.nodes + node)
 
 
-def _returning(moves: _ChunkMoves) -> Ints:
+def _find_returning(moves: _ChunkMoves) -> Ints:
     """Return the sends to a source, or to a place that the chunk has entered before."""
     again = moves.head == moves.start[moves.chunk]
     first = np.unique(_places(moves, moves.head), return_index=True)[1]
@@ -262,12 +262,12 @@ def _returning(moves: _ChunkMoves) -> Ints:
     return np.flatnonzero(again)
 
 
-def _leaving(moves: _ChunkMoves) -> Ints:
+def _find_leaving(moves: _ChunkMoves) -> Ints:
     """Return the sends from a destination."""
     return np.flatnonzero(moves.tail == moves.end[moves.chunk])
 
 
-def _stranding(moves: _ChunkMoves) -> Ints:
+def _find_stranded(moves: _ChunkMoves) -> Ints:
     """Return the sends to a place, other than the destination, that the chunk never leaves."""
     entered, left = _places(moves, moves.head), np.sort(_places(moves, moves.tail))
     # Far faster than `np.isin`, as sends are in the order of their chunks.
@@ -277,10 +277,10 @@ def _stranding(moves: _ChunkMoves) -> Ints:
 
 LOST = "chunks never arrive"
 FAULTS = {
-    "sends of chunks that are not there": _unsent,
-    "useless sends of chunks to a node that has them already": _returning,
-    "useless sends of chunks that are at their destination already": _leaving,
-    "useless sends of chunks to a node that does not send them on": _stranding,
+    "sends of chunks that are not there": _find_absent,
+    "useless sends of chunks to a node that has them already": _find_returning,
+    "useless sends of chunks that are at their destination already": _find_leaving,
+    "useless sends of chunks to a node that does not send them on": _find_stranded,
 }
 """Each fault of a send, and its check.
 

@@ -24,7 +24,7 @@ def frozen(values: ArrayLike, dtype: type[Scalar]) -> NDArray[Scalar]:
     except ValueError:
         raise InputError("rows of different lengths; expected as many numbers in each") from None
     if array.dtype != dtype:
-        array = _converted(array, dtype)
+        array = _convert(array, dtype)
     if array.flags.writeable:
         array = array.copy()
         array.setflags(write=False)
@@ -44,7 +44,7 @@ def require_indices(values: Ints | None, limit: int, words: str) -> None:
         raise InputError(f"{words} {values[outside][0]}; expected 0..{limit - 1}")
 
 
-def _converted(array: NDArray[Any], dtype: type[Scalar]) -> NDArray[Scalar]:
+def _convert(array: NDArray[Any], dtype: type[Scalar]) -> NDArray[Scalar]:
     """Return an array of the same numbers in another type."""
     whole = np.issubdtype(dtype, np.integer)
     words = "whole numbers" if whole else "numbers"

@@ -94,8 +94,8 @@ def grid_of(topology: Topology) -> Grid | None:
         grid = Grid(shape, lines, np.arange(topology.nodes))
         if links.are_those_of(grid):
             return grid
-    traced = _traced(links)
-    return traced if traced is not None and links.are_those_of(traced) else None
+    found = _trace_grid(links)
+    return found if found is not None and links.are_those_of(found) else None
 
 
 def grid_of_shape(topology: Topology, shape: tuple[int, ...]) -> Grid:
@@ -186,7 +186,7 @@ def _line_of(near: Ints, stride: int, side: int) -> Line | None:
     return None
 
 
-def _traced(links: _Links) -> Grid | None:
+def _trace_grid(links: _Links) -> Grid | None:
     """Return a grid whose lines through a corner are those of the links, if squares fill it."""
     corner = int(np.argmin(links.degree()))
     left = links.of(corner).tolist()
@@ -194,7 +194,7 @@ def _traced(links: _Links) -> Grid | None:
     lines: list[Line] = []
     while left:
         clique = [node for node in links.common(corner, left[0]) if node in left]
-        row = [corner, left[0], *clique] if clique else _trace(links, corner, left[0])
+        row = [corner, left[0], *clique] if clique else _follow_line(links, corner, left[0])
         around = len(row) > 2 and not clique and row[-1] in left
         cycle = around or (len(row) == 3 and bool(clique))
         lines.append(Line.CLIQUE if clique and not cycle else Line.CYCLE if cycle else Line.PATH)
@@ -202,10 +202,10 @@ def _traced(links: _Links) -> Grid | None:
         left = [node for node in left if node not in row]
         if prod(map(len, rows)) > links.nodes:
             return None
-    return _filled(links, rows, lines)
+    return _fill_places(links, rows, lines)
 
 
-def _trace(links: _Links, first: int, second: int) -> list[int]:
+def _follow_line(links: _Links, first: int, second: int) -> list[int]:
     """Follow a line from its first two nodes to its end, or once around."""
     row = [first, second]
     while len(row) <= links.nodes:
@@ -218,7 +218,7 @@ def _trace(links: _Links, first: int, second: int) -> list[int]:
     return row
 
 
-def _filled(links: _Links, rows: list[list[int]], lines: list[Line]) -> Grid | None:
+def _fill_places(links: _Links, rows: list[list[int]], lines: list[Line]) -> Grid | None:
     """Give all other nodes their places: the opposite corners of squares."""
     shape = tuple(map(len, rows))
     if prod(shape) != links.nodes:

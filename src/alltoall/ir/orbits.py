@@ -42,11 +42,11 @@ def orbits_of(topology: Topology, generators: Ints) -> Orbits:
     for nodes in generators:
         tail, head = nodes[topology.tail[order]], nodes[topology.head[order]]
         image[order[np.lexsort((topology.capacity[order], head, tail))]] = order
-        of_node, of_link = _joined(of_node, nodes), _joined(of_link, image)
+        of_node, of_link = _join_classes(of_node, nodes), _join_classes(of_link, image)
     return Orbits(*(np.unique(label, return_inverse=True)[1] for label in (of_node, of_link)))
 
 
-def _joined(label: Ints, image: Ints) -> Ints:
+def _join_classes(label: Ints, image: Ints) -> Ints:
     """Join the class of each item with that of its image: the lower label wins until all agree."""
     while True:
         other = label[image]

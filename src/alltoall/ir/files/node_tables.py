@@ -33,7 +33,7 @@ def read_demand(path: Path, topology: Topology) -> Demand:
         raise FormatError(f"{path}: the file is empty; expected a demand matrix or JSON")
     if all(map(_is_number, rows[0])):
         return demand_from_matrix(_amounts(rows, where), topology, where)
-    return _named(rows[0], rows[1:], topology, where)
+    return _named_table(rows[0], rows[1:], topology, where)
 
 
 def read_groups(path: Path, topology: Topology) -> list[list[int]]:
@@ -64,7 +64,7 @@ def group_of(members: Iterable[str], topology: Topology) -> list[int]:
     return positions
 
 
-def _named(header: list[str], rows: Rows, topology: Topology, where: str) -> Demand:
+def _named_table(header: list[str], rows: Rows, topology: Topology, where: str) -> Demand:
     """Build a demand from a table with names above the columns, and perhaps beside the rows."""
     if not rows:
         raise FormatError(f"{where}: names and no rows; expected amounts below them")

@@ -90,7 +90,7 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
         target = Path(os.path.realpath(path))
         mode = _mode_of(target)
         if mode is None or stat.S_ISREG(mode):
-            with _renamed(target, mode) as file:
+            with _write_and_rename(target, mode) as file:
                 yield file
         else:
             with target.open("wb") as file:
@@ -111,9 +111,9 @@ def _mode_of(target: Path) -> int | None:
 
 
 @contextmanager
-def _renamed(target: Path, mode: int | None) -> Iterator[IO[bytes]]:
+def _write_and_rename(target: Path, mode: int | None) -> Iterator[IO[bytes]]:
     target.parent.mkdir(parents=True, exist_ok=True)
-    _sweep(target)
+    _remove_leftovers(target)
     handle, temporary = _make_temporary(target)
     try:
         with os.fdopen(handle, "wb") as file:
@@ -143,7 +143,7 @@ def _make_temporary(target: Path) -> tuple[int, Path]:
         os.close(handle)
 
 
-def _sweep(target: Path) -> None:
+def _remove_leftovers(target: Path) -> None:
     """Remove temporary files of killed writers, whose locks nobody holds."""
     with suppress(OSError):
         for entry in os.scandir(target.parent):

@@ -111,7 +111,7 @@ def problem_from_json(value: object, where: str) -> Problem:
     return Problem(topology, demand_from_json(obj.get("demand"), topology, f"{where}: demand"))
 
 
-def answered_problem(obj: dict[str, Any], where: str) -> Problem:
+def problem_of_answer(obj: dict[str, Any], where: str) -> Problem:
     """Return the problem of an answer, whose demand may be left out and then is uniform."""
     topology = topology_from_json(obj.get("topology"), f"{where}: topology")
     if "demand" not in obj:
@@ -119,7 +119,7 @@ def answered_problem(obj: dict[str, Any], where: str) -> Problem:
     return Problem(topology, demand_from_json(obj["demand"], topology, f"{where}: demand"))
 
 
-def claimed_certificate(obj: dict[str, Any], topology: Topology, where: str) -> Certificate:
+def certificate_of_answer(obj: dict[str, Any], topology: Topology, where: str) -> Certificate:
     """Return the certificate of an answer; left out, hops prove the distance bound."""
     lengths = numbers(obj["lengths"], "lengths", where) if "lengths" in obj else None
     return Certificate(

@@ -21,7 +21,7 @@ from alltoall.ir.program import MAX_RANKS, Program, RankProgram
 PROGRAM_FORMAT = "alltoall.program/1"
 PLAN_FORMAT = "alltoall.execution-plan/1"
 
-Made = TypeVar("Made")
+Code = TypeVar("Code")
 
 
 def program_to_json(program: Program) -> Json:
@@ -59,15 +59,15 @@ def program_from_json(value: object, where: str) -> Program:
     """Build a program from its JSON form; the interpreter says what it does."""
     obj = artefact(value, PROGRAM_FORMAT, where)
     build = partial(Program, fifo_slots=take_int(obj, "fifo_slots", where))
-    return _made(build, RankProgram, obj, where)
+    return _build(build, RankProgram, obj, where)
 
 
 def plan_from_json(value: object, where: str) -> ExecutionPlan:
     """Build an execution plan from its JSON form; the interpreter says what it does."""
-    return _made(ExecutionPlan, RankPlan, artefact(value, PLAN_FORMAT, where), where)
+    return _build(ExecutionPlan, RankPlan, artefact(value, PLAN_FORMAT, where), where)
 
 
-def _made(kind: Callable[..., Made], rank: type, obj: Json, where: str) -> Made:
+def _build(kind: Callable[..., Code], rank: type, obj: Json, where: str) -> Code:
     name, ranks = take_text(obj, "name", where), take_int(obj, "ranks", where, MAX_RANKS)
     code = _read(tuple[rank, ...], obj.get("code"), f"{where}: code")  # type: ignore[valid-type]
     with naming(where):

@@ -14,8 +14,8 @@ from alltoall.ir.arrays import Floats, Ints, starts_of
 from alltoall.ir.files.fields import short, take_list, take_object, take_text
 from alltoall.ir.files.json.demand import demand_to_json
 from alltoall.ir.files.json.problem import (
-    answered_problem,
-    claimed_certificate,
+    certificate_of_answer,
+    problem_of_answer,
     provenance_from_json,
     topology_to_json,
 )
@@ -24,12 +24,12 @@ from alltoall.ir.files.json.values import (
     are_integers,
     artefact,
     check_claims,
+    drop_unclaimed,
     integers,
     is_integer,
     is_number,
     many_objects,
     terminal_positions,
-    without_unclaimed,
 )
 from alltoall.ir.routes import Routes
 
@@ -52,7 +52,7 @@ def routes_to_json(routes: Routes) -> dict[str, Any]:
         "lengths": routes.certificate.lengths.tolist(),
         "routes": rows,
     }
-    return without_unclaimed(value)
+    return drop_unclaimed(value)
 
 
 def _rows_to_json(routes: Routes) -> list[dict[str, Any]]:
@@ -127,7 +127,7 @@ def routes_from_json(value: object, where: str) -> Routes:
     and the layers (of all routes).
     """
     obj = artefact(value, ROUTES_FORMAT, where)
-    problem = answered_problem(obj, where)
+    problem = problem_of_answer(obj, where)
     rows = take_list(obj, "routes", where)
     if not _are_sound(rows):
         for index, row in enumerate(rows):
@@ -141,7 +141,7 @@ def routes_from_json(value: object, where: str) -> Routes:
         start=starts_of([len(row["links"]) for row in rows]),
         link=np.array(list(chain.from_iterable(row["links"] for row in rows)), dtype=np.int64),
         weight=weights,
-        certificate=claimed_certificate(obj, problem.topology, where),
+        certificate=certificate_of_answer(obj, problem.topology, where),
         method=take_text(obj, "method", where) if "method" in obj else "unknown",
         layer=layer,
         hop_layer=hop_layer,

@@ -12,8 +12,8 @@ from alltoall.ir.chunks import Chunks
 from alltoall.ir.files.fields import short, take_int, take_list, take_text
 from alltoall.ir.files.json.demand import demand_to_json
 from alltoall.ir.files.json.problem import (
-    answered_problem,
-    claimed_certificate,
+    certificate_of_answer,
+    problem_of_answer,
     provenance_from_json,
     topology_to_json,
 )
@@ -21,9 +21,9 @@ from alltoall.ir.files.json.values import (
     are_integers,
     artefact,
     check_claims,
+    drop_unclaimed,
     positions_of,
     positive,
-    without_unclaimed,
 )
 from alltoall.ir.schedule import Schedule
 from alltoall.ir.topology import Topology
@@ -61,7 +61,7 @@ def schedule_to_json(schedule: Schedule) -> dict[str, Any]:
         "steps": [part.tolist() for part in np.split(rows, cuts)],
         "lengths": schedule.certificate.lengths.tolist(),
     }
-    return without_unclaimed(value)
+    return drop_unclaimed(value)
 
 
 def schedule_from_json(value: object, where: str) -> Schedule:
@@ -72,7 +72,7 @@ def schedule_from_json(value: object, where: str) -> Schedule:
     """
     uneven = isinstance(value, dict) and value.get("format") == UNEVEN_FORMAT
     obj = artefact(value, UNEVEN_FORMAT if uneven else SCHEDULE_FORMAT, where)
-    problem = answered_problem(obj, where)
+    problem = problem_of_answer(obj, where)
     steps = take_list(obj, "steps", where)
     step, sends = _sends(steps, problem.topology, where)
     claimed = "fractional_time" in obj
@@ -87,7 +87,7 @@ def schedule_from_json(value: object, where: str) -> Schedule:
         destination=sends[:, 1],
         chunk=sends[:, 2],
         link=sends[:, 3],
-        certificate=claimed_certificate(obj, problem.topology, where),
+        certificate=certificate_of_answer(obj, problem.topology, where),
         fractional_time=positive(obj, "fractional_time", where) if claimed else 0.0,
         method=take_text(obj, "method", where) if "method" in obj else "unknown",
         provenance=provenance_from_json(obj, where),

@@ -167,7 +167,7 @@ def positions_of(topology: Topology) -> dict[int, int]:
     return {node: position for position, node in enumerate(topology.terminals.tolist())}
 
 
-def without_unclaimed(value: dict[str, Any]) -> dict[str, Any]:
+def drop_unclaimed(value: dict[str, Any]) -> dict[str, Any]:
     """Leave out claims that an answer does not make: a bound or fractional time of 0, its gap."""
     none = {"bound": 0.0, "fractional_time": 0.0, "gap": math.inf}
     return {key: each for key, each in value.items() if key not in none or each != none[key]}
