@@ -18,10 +18,10 @@ from alltoall.ir.files.json.problem import (
     topology_to_json,
 )
 from alltoall.ir.files.json.values import (
-    are_integers,
     artefact,
     check_claims,
     drop_unclaimed,
+    is_integer,
     positions_of,
     positive,
 )
@@ -129,7 +129,7 @@ def _rows(rows: list[Any], expected: str, topology: Topology, name: Callable[[in
     """Return rows of integers, the first two of them terminals, which become their positions."""
     position, width = positions_of(topology), expected.count(",") + 1
     for index, row in enumerate(rows):
-        if not isinstance(row, list) or len(row) != width or not are_integers(row):
+        if not isinstance(row, list) or len(row) != width or not all(map(is_integer, row)):
             raise FormatError(f"{name(index)} is {short(row)}; expected {expected}, all integers")
         if row[0] not in position or row[1] not in position:
             raise FormatError(

@@ -119,8 +119,9 @@ def is_integer(value: object) -> bool:
 
 def are_integers(values: list[Any]) -> bool:
     """Whether `is_integer` holds for every value: the same, faster."""
-    whole = set(map(type, values)) <= {int}
-    return whole and max(map(abs, values), default=0) <= MAX_INTEGER
+    if not set(map(type, values)) <= {int}:
+        return False
+    return not values or -MAX_INTEGER <= min(values) <= max(values) <= MAX_INTEGER
 
 
 def is_number(value: object) -> bool:
