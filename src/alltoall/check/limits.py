@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from alltoall.check.flow import shortest_distances
 from alltoall.check.routes import check_destinations
 from alltoall.check.sums import raise_if
 from alltoall.errors import VerificationError
-from alltoall.ir.arrays import Ints
+from alltoall.ir.arrays import Floats, Ints
 from alltoall.ir.chunks import chunks_of
 from alltoall.ir.routes import Routes
 from alltoall.ir.schedule import Schedule
@@ -134,18 +135,12 @@ def _shared_links(routes: Routes) -> Iterator[str]:
         yield f"two routes {_ends(routes, pair)} share {name} (--paths disjoint)"
 
 
-def _fewest_hops(routes: Routes) -> Ints:
-    """Return the hops of a shortest path for each route, by breadth-first search."""
+def _fewest_hops(routes: Routes) -> Floats:
+    """Return the hops of a shortest path for each route."""
     topology = routes.problem.topology
-    linked = np.zeros((topology.nodes, topology.nodes), dtype=np.float32)
-    linked[topology.tail, topology.head] = 1.0
-    reached = np.zeros((len(topology.terminals), topology.nodes), dtype=np.bool_)
-    reached[np.arange(len(reached)), topology.terminals] = True
-    hops = np.where(reached, 0, topology.nodes)
-    for level in range(1, topology.nodes):
-        reached |= reached @ linked > 0
-        hops[reached & (hops == topology.nodes)] = level
-    return np.asarray(hops[routes.source, topology.terminals[routes.destination]])
+    ends, ones = topology.terminals, np.ones(topology.links)
+    hops = shortest_distances(topology.nodes, topology.tail, topology.head, ones, ends)
+    return np.asarray(hops[routes.source, ends[routes.destination]])
 
 
 def _steps(schedule: Schedule, asked: Asked) -> Iterator[str]:

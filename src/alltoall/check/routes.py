@@ -13,11 +13,9 @@ from numpy.typing import NDArray
 from alltoall.check.flow import BLOCK, TOLERANCE, recompute_bound
 from alltoall.check.sums import distinct_values, raise_if, runs
 from alltoall.errors import VerificationError
-from alltoall.ir.arrays import Floats, Ints, inner_index, starts_of
+from alltoall.ir.arrays import Floats, Ints, inner_index
 from alltoall.ir.routes import Routes
 from alltoall.ir.words import counted
-
-LARGEST_KEY = 2**62
 
 
 @dataclass(frozen=True)
@@ -41,10 +39,8 @@ def check_routes(routes: Routes, tolerance: float = TOLERANCE) -> RoutesReport:
     subject = f"routes on {routes.problem.topology.name}"
     raise_if(subject, list(_check_hops(routes)))  # first, for a block holds whole routes
     violations = [*_check_paths(routes), *_check_weights(routes, tolerance)]
-    if routes.layer is not None:
-        violations += _check_layers(routes, routes.layer)
-    if routes.hop_layer is not None:
-        violations += _check_channels(routes, routes.hop_layer)
+    if routes.layer_of_link is not None:
+        violations += _check_layers(routes, routes.layer_of_link)
     bound, trouble = recompute_bound(routes.problem, routes.certificate.lengths)
     violations += trouble
     time = float((_load(routes) / routes.problem.topology.capacity).max())
@@ -205,26 +201,7 @@ def _check_demand(routes: Routes, tolerance: float) -> Iterator[str]:
 
 
 def _check_layers(routes: Routes, layer: Ints) -> Iterator[str]:
-    """Look for a cycle in the channel dependency graph of each layer."""
-    links, found = routes.problem.topology.links, []
-    for these in _whole_layers(routes, layer):
-        names = _distinct(layer[these])
-        keys = _dependencies(routes, these, np.searchsorted(names, layer[these]))
-        held, wanted = keys // links, keys // links**2 * links + keys % links
-        cyclic = _find_cyclic(held, wanted)
-        where = names[cyclic // links]
-        found += [(int(each), int(cyclic[where == each][0] % links)) for each in _distinct(where)]
-    if found:
-        more = f" (and {counted(len(found) - 1, 'more layer')})" if len(found) > 1 else ""
-        name = routes.problem.topology.link_name(found[0][1])
-        yield (
-            f"layer {found[0][0]} can deadlock: its channel dependencies have a cycle near "
-            f"{name}{more}"
-        )
-
-
-def _check_channels(routes: Routes, layer: Ints) -> Iterator[str]:
-    """Look for a cycle in the dependencies of channels, each a link in one of the layers."""
+    """Look for a cycle in the dependencies of channels, each a link in the layer of a hop."""
     links, names = routes.problem.topology.links, _distinct(layer)
     used = distinct = np.zeros(0, dtype=np.int64)
     for block in _blocks(routes):
@@ -234,11 +211,20 @@ def _check_channels(routes: Routes, layer: Ints) -> Iterator[str]:
         keys = (channel[:-1] * len(used) + channel[1:])[block.turns()]
         distinct = _distinct(np.concatenate((distinct, _distinct(keys))))
     cyclic = used[_find_cyclic(distinct // len(used), distinct % len(used))]
-    if len(cyclic):
-        name = routes.problem.topology.link_name(int(cyclic[0] % links))
+    if not len(cyclic):
+        return
+    where = _distinct(names[cyclic // links])
+    name = routes.problem.topology.link_name(int(cyclic[0] % links))
+    if routes.hop_layer is not None:
         yield (
             f"routes that change layer can deadlock: their channel dependencies have a cycle near "
-            f"{name} in layer {names[cyclic[0] // links]}"
+            f"{name} in layer {where[0]}"
+        )
+    else:
+        more = f" (and {counted(len(where) - 1, 'more layer')})" if len(where) > 1 else ""
+        yield (
+            f"layer {where[0]} can deadlock: its channel dependencies have a cycle near "
+            f"{name}{more}"
         )
 
 
@@ -246,35 +232,6 @@ def _channels(routes: Routes, block: _RouteBlock, layer: Ints, names: Ints) -> I
     """Return a number for the link and the layer of each hop of a block."""
     mine = layer[int(routes.start[block.first]) : int(routes.start[block.last])]
     return np.searchsorted(names, mine) * routes.problem.topology.links + block.link
-
-
-def _whole_layers(routes: Routes, layer: Ints) -> Iterator[Ints]:
-    """Yield all routes, layer after layer: a block of links, or one layer if that has more.
-
-    A dependency is one number, made of its layer, the link held and the link wanted; of so many
-    layers that it would not fit into 64 bits, some are left for the next block.
-    """
-    order = np.argsort(layer, kind="stable")
-    first = np.append(np.flatnonzero(np.diff(layer[order], prepend=-1)), len(order))
-    before = starts_of(routes.hops[order])[first]
-    most = LARGEST_KEY // routes.problem.topology.links**2
-    for run in runs(before, BLOCK):
-        for at in range(run.start, run.stop, most):
-            yield order[first[at] : first[min(at + most, run.stop)]]
-
-
-def _dependencies(routes: Routes, these: Ints, layer: Ints) -> Ints:
-    """Return the distinct dependencies of some routes, as (layer, held, wanted)."""
-    links = routes.problem.topology.links
-    distinct = np.zeros(0, dtype=np.int64)
-    hops = routes.hops[these]
-    for some in runs(starts_of(hops), BLOCK):
-        route = np.repeat(np.arange(len(hops[some])), hops[some])
-        link = routes.link[routes.start[these[some]][route] + inner_index(hops[some])]
-        turn = route[1:] == route[:-1]
-        keys = (layer[some][route[:-1]] * links + link[:-1]) * links + link[1:]
-        distinct = _distinct(np.concatenate((distinct, _distinct(keys[turn]))))
-    return distinct
 
 
 def _find_cyclic(held: Ints, wanted: Ints) -> Ints:
