@@ -181,21 +181,17 @@ def unpack(data: bytes, members: Mapping[str, Member], where: str) -> dict[str, 
         }
 
 
-def has_member(data: bytes, key: str, where: str) -> bool:
-    """Whether an archive has an array or a text of this name."""
+def read_texts(data: bytes, keys: tuple[str, ...], where: str) -> dict[str, str]:
+    """Return some texts of an archive, those that it has, whatever else is in it."""
     with _open(data, where) as archive:
-        return key + SUFFIX in archive.namelist()
-
-
-def read_member_text(data: bytes, key: str, where: str) -> str:
-    """Return one text of an archive, whatever else is in it."""
-    with _open(data, where) as archive:
-        infos = [info for info in archive.infolist() if info.filename == key + SUFFIX]
-        if not infos:
-            raise FormatError(f'{where}: no array "{key}"; expected an alltoall artefact')
-        header = _header(archive, infos[0], where)
-        _check_kind(key, header, Member("text"), where)
-        return _inflate(archive, key, header)[header.offset :].decode("utf-32-le").rstrip("\0")
+        infos = {info.filename: info for info in archive.infolist()}
+        found = {}
+        for key in (key for key in keys if key + SUFFIX in infos):
+            header = _header(archive, infos[key + SUFFIX], where)
+            _check_kind(key, header, Member("text"), where)
+            text = _inflate(archive, key, header)[header.offset :].decode("utf-32-le")
+            found[key] = text.rstrip("\0")
+        return found
 
 
 @contextmanager

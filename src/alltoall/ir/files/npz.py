@@ -16,15 +16,7 @@ from alltoall.ir.answer import Certificate
 from alltoall.ir.arrays import Ints, starts_of
 from alltoall.ir.chunks import Chunks
 from alltoall.ir.demand import Demand
-from alltoall.ir.files.archive import (
-    MAX_NUMBERS,
-    Array,
-    Member,
-    has_member,
-    pack,
-    read_member_text,
-    unpack,
-)
+from alltoall.ir.files.archive import MAX_NUMBERS, Array, Member, pack, read_texts, unpack
 from alltoall.ir.files.fields import naming, short, take_int, take_object, take_text
 from alltoall.ir.files.json.flow import FLOW_FORMAT, status_from_json
 from alltoall.ir.files.json.problem import PROVENANCE, provenance_from_json
@@ -107,23 +99,22 @@ def _text(value: Mapping[str, Any]) -> str:
 
 def artefact_from_bytes(data: bytes, where: str) -> Artefact:
     """Build a flow, routes or a schedule from the bytes of a file; the checkers say if it holds."""
-    found = read_member_text(data, "format", where)
+    texts = read_texts(data, ("format", "about", PROVENANCE), where)
+    if "format" not in texts:
+        raise FormatError(f'{where}: no array "format"; expected an alltoall artefact')
+    found = texts.pop("format")
     if found not in FORMATS:
         raise FormatError(
             f"{where}: format is {short(found)}; expected one of {', '.join(FORMATS)}"
         )
     arrays = unpack(data, COMMON | FORMATS[found].members, where)
-    about = _object(data, "about", where)
-    if has_member(data, PROVENANCE, where):
-        about[PROVENANCE] = _object(data, PROVENANCE, where)
+    objects = {
+        key: take_object(parse_json(text, f"{where}: {key}"), f"{where}: {key}")
+        for key, text in texts.items()
+    }
+    about = objects.pop("about") | objects
     with naming(where):
         return _artefact(FORMATS[found], about, arrays, where)
-
-
-def _object(data: bytes, key: str, where: str) -> About:
-    """Return the JSON object that is one of the texts of a file."""
-    here = f"{where}: {key}"
-    return take_object(parse_json(read_member_text(data, key, where), here), here)
 
 
 def _artefact(form: "Form", about: About, arrays: Arrays, where: str) -> Artefact:
