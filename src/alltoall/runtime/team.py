@@ -11,7 +11,7 @@ SIZES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS")
 """Where Open MPI, and MPICH and its kin, tell a rank how many there are."""
 
 
-class TeamRanks:
+class Ranks:
     """All ranks of the job; every method is called by all of them, in the same order."""
 
     def __init__(self) -> None:
@@ -44,7 +44,7 @@ class TeamRanks:
         self._comm.Abort(code)
 
 
-def ranks_of_this_job() -> TeamRanks | None:
+def ranks_of_this_job() -> Ranks | None:
     """Return the team that this process was started in, if an mpiexec started several."""
     told = next((os.environ[name] for name in SIZES if name in os.environ), "1")
-    return TeamRanks() if told.isdigit() and int(told) > 1 else None
+    return Ranks() if told.isdigit() and int(told) > 1 else None

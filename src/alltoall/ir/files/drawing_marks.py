@@ -34,7 +34,7 @@ def colours(shares: Floats) -> NDArray[np.uint8]:
     """Return red, green and blue of loads, which are shares of the greatest."""
     at = np.linspace(0, 1, len(RAMP))
     channels = [np.interp(shares, at, channel) for channel in RAMP.T]
-    return np.rint(np.stack(channels, axis=-1)).astype(np.uint8)
+    return np.asarray(np.rint(np.stack(channels, axis=-1)), dtype=np.uint8)
 
 
 def ramp(share: float) -> str:

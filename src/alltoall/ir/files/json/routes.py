@@ -95,12 +95,12 @@ def layers_from_fields(
     several = [index for index, row in enumerate(rows) if "layers" in row]
     layered = [row["layer"] for row in rows if "layer" in row]
     for index in several:
-        layers, hops = len(rows[index]["layers"]), len(rows[index][links])
+        found, wanted = len(rows[index]["layers"]), len(rows[index][links])
         both = " and a layer" if "layer" in rows[index] else ""
-        if both or layers != hops:
+        if both or found != wanted:
             raise FormatError(
-                f"{where}: routes[{index}] has {layers} layers{both}; expected one layer, or one "
-                f"per hop, of which it has {hops}"
+                f"{where}: routes[{index}] has {found} layers{both}; expected one layer, or one "
+                f"per hop, of which it has {wanted}"
             )
     known = len(layered) + len(several)
     if known not in (0, len(rows)):

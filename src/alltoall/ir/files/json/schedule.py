@@ -111,9 +111,9 @@ def _uneven_chunks(obj: dict[str, Any], topology: Topology, where: str) -> Chunk
 
 def _sends(steps: list[Any], topology: Topology, where: str) -> tuple[Ints, Ints]:
     """Return the step of every send, and rows of source, destination, chunk and link."""
-    for step, sends in enumerate(steps):
+    for index, sends in enumerate(steps):
         if not isinstance(sends, list):
-            raise FormatError(f"{where}: steps[{step}] is {short(sends)}; expected an array")
+            raise FormatError(f"{where}: steps[{index}] is {short(sends)}; expected an array")
     counts = np.array([len(sends) for sends in steps], dtype=np.int64)
     step, inner = np.repeat(np.arange(len(steps)), counts), inner_index(counts)
     rows = _rows(
