@@ -109,11 +109,11 @@ class PerShard(Noun):
             return np.full(self.ranks, self.ranks * self.most, dtype=np.int64)
         return np.asarray(self._matrix().sum(axis=axis))
 
-    def rows(self) -> list[tuple[int, int, int]]:
+    def rows(self) -> list[list[int]]:
         """Return source, destination and count of every pair with any, if counts differ."""
-        source, destination = np.nonzero(self._matrix())
-        columns = (source, destination, self._matrix()[source, destination])
-        return list(zip(*(column.tolist() for column in columns), strict=True))
+        pairs = np.nonzero(self._matrix())
+        rows: list[list[int]] = np.column_stack((*pairs, self._matrix()[pairs])).tolist()
+        return rows
 
     def words(self) -> str:
         """Return the count of a shard in words."""
