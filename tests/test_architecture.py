@@ -62,6 +62,18 @@ PUBLIC = "public.py"
 
 It may import all rooms, and none may import it."""
 
+MOST_ROOMS = 3
+"""Rooms that may have a file of the same name."""
+
+ROLES = {"Alltoall", "Endpoint", "StreamsEndpoint", "ByLibrary", "BySchedule"}
+"""Classes that each runtime has in a module of its own, under the same name: the module chooses."""
+
+TWINS = {
+    *("Answer", "Asked", "Cables", "Choice", "Chunks", "Command", "Entry", "Fabric", "Family"),
+    *("Place", "Ranks", "Report", "Row", "Search", "_Negotiation"),
+}
+"""Names that two rooms still give to different classes; none may be added."""
+
 APART = (("ir", "ir/files"), ("lowering/programs", "lowering/tables"))
 """Folders within a room that never import each other: the files of the first, not its folders."""
 
@@ -154,6 +166,29 @@ def test_the_checkers_import_no_producer(path: Path) -> None:
     for name in imports(path):
         top = name.split(".")[0]
         assert top in sys.stdlib_module_names or name.startswith(EVIDENCE), f"{path}: {name}"
+
+
+def test_class_names_are_unique() -> None:
+    """One name, one meaning."""
+    places: dict[str, list[str]] = {}
+    for path in MODULES:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ClassDef):
+                here = f"{path.relative_to(PACKAGE)}:{node.lineno}"
+                places.setdefault(node.name, []).append(here)
+    known = ROLES | TWINS
+    assert {
+        key: found for key, found in places.items() if len(found) > 1 and key not in known
+    } == {}
+
+
+def test_file_names_differ_between_rooms() -> None:
+    """A name such as `jobs.py` is in at most three rooms, whose noun it shares."""
+    rooms: dict[str, set[str]] = {}
+    for path in MODULES:
+        if path.name not in ("__init__.py", PUBLIC):
+            rooms.setdefault(path.name, set()).add(room_of(path))
+    assert {name: found for name, found in rooms.items() if len(found) > MOST_ROOMS} == {}
 
 
 def test_no_circles() -> None:

@@ -189,5 +189,4 @@ def test_without_names_numbers_stay() -> None:
     """There is nothing else to call them."""
     plain = replace(topology(), names=None)
     assert plain.link_name(0) == "link 0 (0 -> 1)"
-    assert plain.cable_name(0, 1) == "cable 0 -- 1"
     assert plain._columns()["tail"] is plain.tail

@@ -14,8 +14,8 @@ from alltoall.flows import solve
 from alltoall.ir.arrays import Floats, Ints
 from alltoall.ir.routes import Routes
 from alltoall.routes.deadlock_free.best import solve_deadlock_free
+from alltoall.routes.deadlock_free.by_program import layered_graph, solve_layered
 from alltoall.routes.deadlock_free.lanes import Lanes, up_down_orders
-from alltoall.routes.deadlock_free.program import layered_graph, solve_layered
 from alltoall.routes.extp import routes_of_flow
 from alltoall.settings import RouteSettings, SolveSettings
 from alltoall.topologies.spec import build

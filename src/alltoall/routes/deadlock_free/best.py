@@ -26,8 +26,8 @@ from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes
 from alltoall.ir.units import normal_units
 from alltoall.routes.deadlock_free.at_scale import OrderSearch, TriedOrder, routes_of_channels
+from alltoall.routes.deadlock_free.by_program import best_paths
 from alltoall.routes.deadlock_free.lanes import Lanes, by_dimension, hop_layers
-from alltoall.routes.deadlock_free.program import best_paths
 from alltoall.routes.deadlock_free.tables import route_by_tables
 from alltoall.routes.dimension_order import pack_by_dimension, route_by_dimension
 from alltoall.routes.extp import routes_of_flow
