@@ -1,4 +1,4 @@
-"""What a caller may give in the place of a topology, a demand or a problem."""
+"""Arguments of callers, turned into a topology, a demand or a problem."""
 
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -33,7 +33,7 @@ read_topology: Callable[..., Topology] = deferred("alltoall.topologies.formats:r
 read_jobs: Callable[[Path, Topology], tuple[Job, ...]] = deferred(
     "alltoall.ir.files.jobs:read_jobs"
 )
-"""Imported when a file is read."""
+"""Readers, imported when called."""
 
 Answer: TypeAlias = Flow | Routes | Schedule
 
@@ -51,11 +51,7 @@ GivenJobs: TypeAlias = Sequence[Job] | str | PathLike[str] | None
 
 
 def topology_of(given: Given) -> Topology:
-    """Return the topology that a caller means.
-
-    A text is a SPEC such as `torus:3x3x3`, or the path of a file. Of a problem, or of an answer to
-    one, it is that problem's topology.
-    """
+    """Return the topology of a SPEC such as `torus:3x3x3`, a file, a graph, a problem or answer."""
     if isinstance(given, Topology):
         return given
     if isinstance(given, Problem):
@@ -66,7 +62,8 @@ def topology_of(given: Given) -> Topology:
         return load_topology(given)
     if isinstance(given, PathLike):
         return read_topology(Path(given))
-    if _is_networkx(given):
+    networkx = sys.modules.get("networkx")  # Whoever has a graph has imported networkx.
+    if networkx is not None and isinstance(given, networkx.Graph):
         built: Topology = load("alltoall.topologies.formats.networkx_graph:from_networkx")(given)
         return built
     raise UsageError(
@@ -83,23 +80,20 @@ def problem_of(
     jobs: GivenJobs = None,
     background: GivenBackground = None,
 ) -> Problem:
-    """Return the problem that a caller means: uniform unless there is a demand, groups or jobs.
+    """Return the problem on a topology: uniform unless there is a demand, groups or jobs.
 
-    `host_bandwidth` makes all that passes a node pass its host, at so many units of one link. Of
-    jobs it is the sum of their demands, each by its weight. A background is taken away from what
-    links have.
+    `host_bandwidth` caps the traffic of each host, in units of one link. Jobs add up their demands,
+    each by its weight. Background traffic is subtracted from the capacities.
     """
     posed = given.problem if isinstance(given, Answer) else given
     topology = topology_of(posed)
     if host_bandwidth is not None:
         topology = with_host_bandwidth(topology, host_bandwidth)
     topology = without_background(topology, background)
-    said = {"demand": demand, "groups": groups, "jobs": jobs}
-    several = [name for name, each in said.items() if each is not None]
+    demands = {"demand": demand, "groups": groups, "jobs": jobs}
+    several = [name for name, each in demands.items() if each is not None]
     if len(several) > 1:
-        raise UsageError(
-            f"{' and '.join(several)}; expected one of them, as either says all there is"
-        )
+        raise UsageError(f"{' and '.join(several)}; expected one, as each gives the whole demand")
     if jobs is not None:
         demand = joint_demand(jobs_of(jobs, topology))
     if groups is not None:
@@ -112,7 +106,7 @@ def problem_of(
 
 
 def demand_of(given: GivenDemand, topology: Topology) -> Demand:
-    """Return the demand that a caller means, between the terminals of a topology."""
+    """Return the demand between the terminals of a topology."""
     if given is None:
         return Demand(len(topology.terminals))
     if isinstance(given, Demand):
@@ -130,14 +124,14 @@ def demand_of(given: GivenDemand, topology: Topology) -> Demand:
 
 
 def groups_of(given: GivenGroups, topology: Topology) -> list[list[int]]:
-    """Return groups of terminals, as their positions among all terminals."""
+    """Return groups of terminals by position."""
     if isinstance(given, str | PathLike):
         return read_groups(Path(given), topology)
     return [group_of(map(str, group), topology) for group in given or ()]
 
 
 def jobs_of(given: GivenJobs, topology: Topology) -> tuple[Job, ...]:
-    """Return the jobs that a caller means."""
+    """Return jobs, from a file if a path is given."""
     if isinstance(given, str | PathLike):
         return read_jobs(Path(given), topology)
     return tuple(given or ())
@@ -152,7 +146,7 @@ def load_topology(
 ) -> Topology:
     """Build a family if SPEC begins with the name of one, else read a file.
 
-    A file that is called like a family is read as `./ring`, or with a format.
+    A file named like a family is read as `./ring`, or with a format.
     """
     family = spec.strip().partition(":")[0]
     if input_format or (family not in FAMILIES and names_file(spec)):
@@ -170,9 +164,3 @@ def load_topology(
             "edge list of networkx, whose edges have attributes; leave it out"
         )
     return topology
-
-
-def _is_networkx(given: object) -> bool:
-    """Whether this is a networkx graph: who has one has imported networkx."""
-    networkx = sys.modules.get("networkx")
-    return networkx is not None and isinstance(given, networkx.Graph)
