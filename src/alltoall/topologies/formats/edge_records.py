@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from alltoall.errors import FormatError
-from alltoall.ir.arrays import Floats, Ints
+from alltoall.ir.arrays import Ints
 from alltoall.ir.files.json.values import parse_json, strings
 from alltoall.ir.topology import MAX_LINKS, MAX_NODES
 from alltoall.ir.words import counted
@@ -22,44 +22,27 @@ from alltoall.topologies.formats.edge_lines import (
 )
 
 PORT = ":"
-"""What stands between a node and its port, as in `a:eth0`."""
+"""Separates a node from its port, as in `a:eth0`."""
 
 
-@dataclass(frozen=True, eq=False)
-class Cables:
-    """The cables of a file whose ends are ports: the node of each end, and a line of each."""
-
-    ends: Sequence[str]
-    nodes: list[str]
-    keep: Ints
-    """The first line of each cable."""
-
-
-def node_of(end: str) -> str:
-    """Return the node of `a:eth0`, or of `a`."""
-    return end.partition(PORT)[0]
-
-
-def find_ports(
-    ends: Sequence[str], u: Ints, v: Ints, width: Floats, directed: bool, where: str
-) -> Cables | None:
-    """Return the cables if the ends of lines are ports, None if they are nodes.
+def port_nodes(ends: Sequence[str], u: Ints, v: Ints, where: str) -> list[str] | None:
+    """Return the node of each end if the ends of lines are ports, or None if they are nodes.
 
     A port has one cable, so a name with a colon that is joined to several others is a node. If
-    every end has a colon and is joined to one other, no network but that of ports is connected.
-    Otherwise it may be either, and where it matters the reader has to say so.
+    every end has a colon and is joined to one other, only a network of ports is connected.
+    Otherwise it may be either, and where it matters the file has to tell.
     """
     has_port = np.array([PORT in end for end in ends])
-    if not has_port.any() or (_partners(u, v)[has_port] > 1).any():
+    partners = np.unique(np.sort(np.stack([u, v]), axis=0), axis=1)
+    if not has_port.any() or (np.bincount(partners.ravel())[has_port] > 1).any():
         return None
-    nodes = [node_of(end) for end in ends]
+    nodes = [end.partition(PORT)[0] for end in ends]
     if not has_port.all():
         _refuse_unclear(ends, nodes, where)
         return None
     if "" in nodes:
         raise FormatError(f"{where}: a port {ends[nodes.index('')]!r} of no node; name the node")
-    keep = _distinct(ends, u, v, width, directed, where)
-    return Cables(ends, nodes, keep)
+    return nodes
 
 
 def refuse_both_orders(u: Ints, v: Ints, called: Callable[[int], str], where: str) -> None:
@@ -79,14 +62,8 @@ def refuse_both_orders(u: Ints, v: Ints, called: Callable[[int], str], where: st
         )
 
 
-def _partners(u: Ints, v: Ints) -> Ints:
-    """Return to how many others each end is joined."""
-    pairs = np.unique(np.sort(np.stack([u, v]), axis=0), axis=1)
-    return np.bincount(pairs.ravel()).astype(np.int64)
-
-
 def _refuse_unclear(ends: Sequence[str], nodes: Sequence[str], where: str) -> None:
-    """Refuse names with colons among others if their ports would make nodes of several one."""
+    """Refuse some names with colons if, taken as ports, they would merge several nodes."""
     first: dict[str, str] = {}
     for end, node in zip(ends, nodes, strict=True):
         if node in first:
@@ -97,19 +74,15 @@ def _refuse_unclear(ends: Sequence[str], nodes: Sequence[str], where: str) -> No
         first[node] = end
 
 
-def _distinct(
-    ends: Sequence[str], u: Ints, v: Ints, width: Floats, directed: bool, where: str
-) -> Ints:
+def _first_lines(lines: "Lines", ends: Sequence[str], u: Ints, v: Ints, where: str) -> Ints:
     """Return the first line of each cable, in order; its other lines have the same capacity."""
-    low, high = (u, v) if directed else (np.minimum(u, v), np.maximum(u, v))
+    low, high = (u, v) if lines.directed else (np.minimum(u, v), np.maximum(u, v))
     _, first, cable = np.unique(low * len(ends) + high, return_index=True, return_inverse=True)
-    differs = np.flatnonzero(width != width[first[cable]])
-    if len(differs):
-        line = int(differs[0])
-        raise FormatError(
-            f"{where}: the cable {ends[u[line]]} {ends[v[line]]} is listed with two capacities; "
-            "expected one"
-        )
+    width = np.array(lines.width)
+    for line in np.flatnonzero(width != width[first[cable]])[:1]:
+        cable_ends = f"{ends[u[line]]} {ends[v[line]]}"
+        problem = f"the cable {cable_ends} is listed with two capacities; expected one"
+        raise FormatError(f"{where}: {problem}")
     return np.sort(first).astype(np.int64)
 
 
@@ -137,9 +110,9 @@ class Lines:
     width: "array[float]" = field(default_factory=lambda: array("d"))
     units: dict[str, float] = field(default_factory=dict)
     rate: float | None = None
-    """What capacity 1 is, in bytes per second."""
+    """Bytes per second of capacity 1."""
     bare: int | None = None
-    """The first line whose capacity has no unit, or that has none."""
+    """The first line without a unit or capacity."""
     attributes: int = 0
     one_way: int = 0
     almost_directed: str | None = None
@@ -150,7 +123,7 @@ class Lines:
 
 
 def collect(text: str, where: str, lines: Lines) -> None:
-    """Read all lines of a text, and settle what an edge is: one way, a cable, or ports."""
+    """Read all lines of a text, and decide between links, cables and ports."""
     if text.count("\n") - text.count("#") > MAX_LINKS:
         raise FormatError(f"{where}: more than the limit of {MAX_LINKS:,} edges")
     for number, line in enumerate(io.StringIO(text), start=1):
@@ -189,15 +162,16 @@ def _read_comment(lines: Lines, line: str, place: str) -> None:
 
 
 def _read_header(lines: Lines, line: str, text: str, place: str) -> bool:
-    """Return whether a line is the header row, which tells what the capacities are."""
+    """Read the header row, which describes the capacities; return whether the line is one."""
     if len(lines.u) or lines.has_header or lines.names is not None:
         return False
     header = read_header(line, text, lines.attribute, place)
     if header is None:
         return False
+    names_attribute, rate = header
     lines.has_header = True
-    lines.attributes += header.names_attribute
-    lines.rate = lines.rate if header.rate is None else header.rate
+    lines.attributes += names_attribute
+    lines.rate = lines.rate if rate is None else rate
     return True
 
 
@@ -246,34 +220,28 @@ def _settle_ports(lines: Lines, where: str) -> None:
     if lines.names is not None or not len(lines.u):
         return
     u, v = (np.array(ends, dtype=np.int64) for ends in (lines.u, lines.v))
-    found = find_ports(list(lines.tokens), u, v, np.array(lines.width), lines.directed, where)
-    if found is None:
+    ends = list(lines.tokens)
+    nodes = port_nodes(ends, u, v, where)
+    if nodes is None:
         return
     lines.ports = True
-    node = _number_nodes(lines, found)
-    keep = np.arange(len(u)) if lines.parallel else found.keep
+    keep = _first_lines(lines, ends, u, v, where)
+    keep = np.arange(len(u)) if lines.parallel else keep
     if len(keep) < len(u):
         lines.notes += (
             f"{len(u) - len(keep):,} of {len(u):,} lines name a cable by its ports "
             "that an earlier line named; each cable counts once",
         )
-    loop = np.flatnonzero(node[u] == node[v])
-    if len(loop):
-        ends = [found.ends[end[loop[0]]] for end in (u, v)]
-        raise FormatError(f"{where}: a cable {' '.join(ends)} from a node to itself; remove it")
-    lines.u, lines.v = (array("q", node[end[keep]].tolist()) for end in (u, v))
+    first = dict(zip(reversed(nodes), reversed(lines.first_line), strict=True))
+    lines.tokens = {node: number for number, node in enumerate(dict.fromkeys(nodes))}
+    lines.first_line = array("q", [first[node] for node in lines.tokens])
+    number = np.array([lines.tokens[node] for node in nodes], dtype=np.int64)
+    for line in np.flatnonzero(number[u] == number[v])[:1]:
+        cable = f"{ends[u[line]]} {ends[v[line]]}"
+        raise FormatError(f"{where}: a cable {cable} from a node to itself; remove it")
+    lines.u, lines.v = (array("q", number[end[keep]].tolist()) for end in (u, v))
     lines.width = array("d", np.array(lines.width)[keep].tolist())
-    lines.marked = {node_of(end) for end in lines.marked}
-
-
-def _number_nodes(lines: Lines, found: Cables) -> Ints:
-    """Make the nodes of ports the tokens; return the number of each port's node."""
-    first, lines.tokens, lines.first_line = lines.first_line, {}, array("q")
-    for node, number in zip(found.nodes, first, strict=True):
-        if node not in lines.tokens:
-            lines.tokens[node] = len(lines.tokens)
-            lines.first_line.append(number)
-    return np.array([lines.tokens[node] for node in found.nodes], dtype=np.int64)
+    lines.marked = {end.partition(PORT)[0] for end in lines.marked}
 
 
 def integer(word: str, place: str, expected: str) -> int:

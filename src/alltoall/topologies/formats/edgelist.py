@@ -1,6 +1,6 @@
-"""Edge lists: one `u v [capacity]` a line, `#` comments; undirected unless said otherwise.
+"""Edge lists: one `u v [capacity]` a line, `#` comments; undirected by default.
 
-Comments that mean something, in any case::
+Comments with a meaning, in any case::
 
     # directed             every line is one link from u to v
     # parallel             every line is a cable of its own
@@ -8,7 +8,7 @@ Comments that mean something, in any case::
     # terminals: 0 1 2     the nodes that send and receive (all of them if left out)
     # name: torus          the topology's name
     # names: ["a", "b"]    the nodes in order; lines have these, or numbers if one cannot be there
-    # capacity 1: 100Gbps  what a link of capacity 1 carries
+    # capacity 1: 100Gbps  the rate of a link of capacity 1
 
 Nodes are integers from 0; if one is anything else, all are names, numbered as they appear.
 docs/formats/topology.md has the rest: marks for switches, ports, units, attributes of networkx.
@@ -19,7 +19,7 @@ import json
 import numpy as np
 
 from alltoall.errors import FormatError
-from alltoall.ir.arrays import Floats, Ints
+from alltoall.ir.arrays import Floats, Ints, rows
 from alltoall.ir.names import checked_names
 from alltoall.ir.quantities import exact_rate, rate_in_words
 from alltoall.ir.topology import MAX_NODES, Topology
@@ -42,7 +42,21 @@ def read(
     """
     lines = Lines(name, directed, parallel, capacity)
     collect(text, where, lines)
-    return _build(lines, where)
+    names, find = _names(lines, where)
+    places = zip(lines.tokens, lines.first_line, strict=True)
+    number = np.array([_node(token, find, f"{where}: line {at}") for token, at in places], np.int64)
+    u, v = (number[np.array(ends, dtype=np.int64)] for ends in (lines.u, lines.v))
+    nodes = len(names) if names else _node_count(lines, u, v, where)
+    widths, notes, rate = _capacities(lines, where)
+    if not (lines.directed or lines.parallel or lines.ports):
+        refuse_both_orders(u, v, lambda node: names[node] if names else str(node), where)
+    if not lines.directed:
+        # Both directions side by side, then by tail and head: the order of Topology.from_edges.
+        u, v = np.column_stack([u, v]).ravel(), np.column_stack([v, u]).ravel()
+        order = np.lexsort((v, u))
+        u, v, widths = u[order], v[order], np.repeat(widths, 2)[order]
+    terminals, notes = _terminals(lines, nodes, find, where), lines.notes + notes
+    return Topology(lines.name, nodes, u, v, widths, terminals, notes, names, bytes_per_second=rate)
 
 
 def write(topology: Topology) -> str:
@@ -62,40 +76,13 @@ def write(topology: Topology) -> str:
     ]
     if topology.bytes_per_second is not None:
         header.append(f"# capacity 1: {exact_rate(topology.bytes_per_second)}")
-    arrays = (topology.tail.tolist(), topology.head.tolist(), topology.capacity.tolist())
-    links = (f"{called[u]} {called[v]} {width!r}" for u, v, width in zip(*arrays, strict=True))
+    arrays = rows(topology.tail, topology.head, topology.capacity)
+    links = (f"{called[u]} {called[v]} {width!r}" for u, v, width in arrays)
     return "\n".join([*header, *links]) + "\n"
 
 
-def _build(lines: Lines, where: str) -> Topology:
-    names, find = _names(lines, where)
-    number = _numbers(lines, find, where)
-    u, v = (number[np.array(ends, dtype=np.int64)] for ends in (lines.u, lines.v))
-    nodes = len(names) if names else _node_count(lines, u, v, where)
-    capacity, notes, rate = _capacities(lines, where)
-    if not (lines.directed or lines.parallel or lines.ports):
-        refuse_both_orders(u, v, lambda node: names[node] if names else str(node), where)
-    if not lines.directed:
-        # Both directions side by side, then by tail and head: the order of Topology.from_edges.
-        u, v = np.column_stack([u, v]).ravel(), np.column_stack([v, u]).ravel()
-        order = np.lexsort((v, u))
-        u, v, capacity = u[order], v[order], np.repeat(capacity, 2)[order]
-    terminals = _terminals(lines, nodes, find, where)
-    return Topology(
-        lines.name,
-        nodes,
-        u,
-        v,
-        capacity,
-        terminals,
-        lines.notes + notes,
-        names,
-        bytes_per_second=rate,
-    )
-
-
 def _names(lines: Lines, where: str) -> tuple[tuple[str, ...] | None, dict[str, int] | None]:
-    """Return what the nodes are called, and the node of each token; None if that is a number."""
+    """Return the names of the nodes, and the node of each token; None if tokens are numbers."""
     names = None if lines.names is None else tuple(lines.names)
     if names is None and not all(token.isascii() and token.isdecimal() for token in lines.tokens):
         names = tuple(lines.tokens)
@@ -113,13 +100,6 @@ def _names(lines: Lines, where: str) -> tuple[tuple[str, ...] | None, dict[str, 
     return names, {name: node for node, name in enumerate(names)} if by_name else None
 
 
-def _numbers(lines: Lines, find: dict[str, int] | None, where: str) -> Ints:
-    """Return the node of every token."""
-    rows = zip(lines.tokens, lines.first_line, strict=True)
-    found = [_node(token, find, f"{where}: line {number}") for token, number in rows]
-    return np.array(found, dtype=np.int64)
-
-
 def _node(token: str, find: dict[str, int] | None, place: str) -> int:
     if find is None:
         return integer(token, place, "node ids from 0")
@@ -129,7 +109,7 @@ def _node(token: str, find: dict[str, int] | None, place: str) -> int:
 
 
 def _capacities(lines: Lines, where: str) -> tuple[Floats, tuple[str, ...], float | None]:
-    """Return the capacities, a note, and what capacity 1 is; with units, the smallest is 1."""
+    """Return the capacities, a note, and the rate of capacity 1; with units, the smallest is 1."""
     capacity = np.array(lines.width, dtype=np.float64)
     if not lines.units:
         notes = () if lines.rate is None else (f"capacity 1 is {rate_in_words(lines.rate)}",)
@@ -150,17 +130,15 @@ def _capacities(lines: Lines, where: str) -> tuple[Floats, tuple[str, ...], floa
 
 
 def _terminals(lines: Lines, nodes: int, find: dict[str, int] | None, where: str) -> Ints:
-    """Return the nodes that are listed as terminals, or all that are not marked as none."""
+    """Return the listed terminals, or all nodes without a mark."""
     place = f"{where}: terminals"
     marked = {_node(token, find, place) for token in lines.marked}
     if lines.terminals is None:
         return np.array([node for node in range(nodes) if node not in marked], dtype=np.int64)
     listed = sorted(_node(token, find, place) for token in lines.terminals)
-    if marked.intersection(listed):
-        raise FormatError(
-            f"{place}: node {min(marked.intersection(listed))} is listed, but marked as none by !; "
-            "expected either"
-        )
+    for node in sorted(marked.intersection(listed)):
+        problem = f"node {node} is listed, but marked as none by !; expected either"
+        raise FormatError(f"{place}: {problem}")
     return np.array(listed, dtype=np.int64)
 
 
@@ -171,11 +149,10 @@ def _node_count(lines: Lines, u: Ints, v: Ints, where: str) -> int:
         raise FormatError(f"{where}: holds no edge; expected one `u v [capacity]` a line")
     present = np.zeros(int(max(u.max(), v.max())) + 1, dtype=np.bool_)
     present[u] = present[v] = True
-    missing = np.flatnonzero(~present)
-    if len(missing):
-        hint = "ids must start at 0" if missing[0] == 0 else "ids must have no gaps"
+    for missing in np.flatnonzero(~present)[:1]:
+        hint = "ids must start at 0" if missing == 0 else "ids must have no gaps"
         raise FormatError(
-            f"{where}: no edge at node {missing[0]}, though ids go up to {len(present) - 1}; "
+            f"{where}: no edge at node {missing}, though ids go up to {len(present) - 1}; "
             f"{hint}: renumber, or add a line `# nodes: N` if some nodes have no edge, or a line "
             "`# names: [...]` if these are names"
         )
