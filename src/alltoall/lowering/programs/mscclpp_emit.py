@@ -3,8 +3,8 @@
 A rank has one thread block per neighbour and channel. In every step of the schedule the block puts
 its chunks, signals, and waits for the neighbour's signal; if chunks have come into a buffer from
 which the rank sends on, all blocks of the rank meet at a barrier. Scratch space is not used twice:
-with one-sided puts the owner of the space is not asked. A first exchange of signals tells that the
-neighbour has started.
+one-sided puts cannot ask its owner. A first exchange of signals shows that the neighbour has
+started.
 
 The executor takes the size of a chunk from the input or the output of the rank, so a rank that only
 relays, and has neither, gets a shard to itself of one chunk: it is called with two buffers of one
@@ -12,6 +12,7 @@ chunk, of which one is copied to the other.
 """
 
 import json
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -19,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from alltoall.errors import LimitError, UsageError
-from alltoall.ir.arrays import Ints
+from alltoall.ir.arrays import Ints, rows
 from alltoall.ir.chunks import Chunks
 from alltoall.ir.program import Buffer
 from alltoall.ir.schedule import Schedule
@@ -38,7 +39,7 @@ REMOTE = (Buffer.OUTPUT, Buffer.SCRATCH)
 
 Json = dict[str, Any]
 Link = tuple[int, int]
-"""A neighbour and a channel: what a thread block is for."""
+"""The neighbour and the channel of a thread block."""
 
 
 def emit_mscclpp(schedule: Schedule, options: Options) -> str:
@@ -63,7 +64,7 @@ def emit_mscclpp(schedule: Schedule, options: Options) -> str:
 
 
 def _with_relays(moves: ChunkMoves) -> ChunkMoves:
-    """Give ranks that only relay a shard to themselves, which moves nobody else's."""
+    """Give ranks that only relay a shard to themselves, which leaves the others alone."""
     relays = np.flatnonzero((moves.chunks.inputs() == 0) & (moves.chunks.outputs() == 0))
     if moves.chunks.counts is None or not len(relays):
         return moves
@@ -93,6 +94,8 @@ def _gpu(moves: ChunkMoves, rank: int) -> Json:
     mine = moves.take(np.flatnonzero((moves.sender == rank) | (moves.receiver == rank)))
     links = _links(mine, rank)
     peers = sorted({peer for peer, _ in links})
+    # A kernel has at least one thread block, even on a rank without neighbours.
+    lone = [_copy(*each) for each in own_shard(moves.chunks, rank)]
     return {
         "id": rank,
         "input_chunks": int(moves.chunks.inputs()[rank]),
@@ -112,7 +115,7 @@ def _gpu(moves: ChunkMoves, rank: int) -> Json:
             }
             for block, link in enumerate(links)
         ]
-        or [_lone_block(moves.chunks, rank)],
+        or [{"id": 0, "ops": lone, "channels": [], "remote_buffer_refs": []}],
         "channels": [{"channel_type": "memory", "connected_to": [peer for peer, _ in links]}],
         "remote_buffers": [
             {"rank": peer, "type": BUFFERS[buffer], "access_channel_types": ["memory"]}
@@ -121,12 +124,6 @@ def _gpu(moves: ChunkMoves, rank: int) -> Json:
         ],
         "semaphores": [],
     }
-
-
-def _lone_block(chunks: Chunks, rank: int) -> Json:
-    """Return the thread block of a rank that nothing passes: a kernel has at least one."""
-    copies = [_copy(*each) for each in own_shard(chunks, rank)]
-    return {"id": 0, "ops": copies, "channels": [], "remote_buffer_refs": []}
 
 
 def _remote_ids(peer: int) -> list[int]:
@@ -146,8 +143,7 @@ def _operations(
     yield _on_channel("rlxwait")
     yield {"name": "nop"}
     if first:
-        for offset, to, count in own_shard(mine.chunks, rank):
-            yield _copy(offset, to, count)
+        yield from (_copy(*each) for each in own_shard(mine.chunks, rank))
     on_link = mine.channel == link[1]
     sends = on_link & (mine.sender == rank) & (mine.receiver == link[0])
     receives = on_link & (mine.receiver == rank) & (mine.sender == link[0])
@@ -168,24 +164,19 @@ def _operations(
 
 def _puts(mine: ChunkMoves, which: Ints) -> Iterator[Json]:
     """Yield puts of up to 8 ranges, all of one size and from one buffer as the kernel wants."""
-    kinds = np.stack((mine.from_buffer[which], mine.count[which]))
-    for kind in np.unique(kinds, axis=1).T:
-        alike = which[np.all(kinds == kind[:, None], axis=0)]
-        for begin in range(0, len(alike), MAX_PER_OPERATION):
-            some = alike[begin : begin + MAX_PER_OPERATION]
+    alike: dict[tuple[int, int], list[tuple[int, int, int]]] = defaultdict(list)
+    columns = (mine.from_buffer, mine.count, mine.from_offset, mine.to_buffer, mine.to_offset)
+    for buffer, size, *ends in rows(*(column[which] for column in columns)):
+        alike[buffer, size].append((ends[0], ends[1], ends[2]))
+    for (buffer, size), ranges in sorted(alike.items()):
+        for begin in range(0, len(ranges), MAX_PER_OPERATION):
+            some = ranges[begin : begin + MAX_PER_OPERATION]
             yield {
                 "name": "put",
-                "src_buff": [
-                    _local(Buffer(int(kind[0])), int(mine.from_offset[each]), int(kind[1]))
-                    for each in some
-                ],
+                "src_buff": [_local(Buffer(buffer), offset, size) for offset, _, _ in some],
                 "dst_buff": [
-                    {
-                        "buffer_id": REMOTE.index(Buffer(int(mine.to_buffer[each]))),
-                        "index": int(mine.to_offset[each]),
-                        "size": int(kind[1]),
-                    }
-                    for each in some
+                    {"buffer_id": REMOTE.index(Buffer(to)), "index": where, "size": size}
+                    for _, to, where in some
                 ],
                 "channel_type": "memory",
             }
