@@ -1,7 +1,4 @@
-"""Graphs from finite fields and matrix groups: Slim Fly (MMS) and SpectralFly (LPS).
-
-A finite field GF(q) is two tables, of sums and of products.
-"""
+"""Graphs from finite fields and matrix groups: Slim Fly (MMS) and SpectralFly (LPS)."""
 
 import math
 from dataclasses import dataclass

@@ -29,12 +29,11 @@ class Failure:
     def left_of(self, problem: Problem) -> Problem:
         """Return the problem on the surviving network, where nodes keep their names."""
         topology, (links, nodes) = problem.topology, self._numbers()
-        if len(nodes) and topology.names is None:  # They are renumbered.
-            topology = replace(topology, names=tuple(map(str, range(topology.nodes))))
-        topology = without_links(topology, links, f"without {self.name}")
+        cut = without_links(topology, links, f"without {self.name}")
         if len(nodes):
-            topology = without_nodes(topology, nodes, "renumbered")
-        return Problem(topology, demand_without(problem, nodes))
+            names = topology.names or tuple(map(str, range(topology.nodes)))
+            cut = without_nodes(replace(cut, names=names), nodes, "renumbered")
+        return Problem(cut, demand_without(problem, nodes))
 
     def links_left(self, topology: Topology) -> Ints:
         """Return the numbers of the surviving links."""
@@ -72,10 +71,7 @@ def _join(parts: Sequence[Failure]) -> Failure:
 
 
 def _cables(topology: Topology) -> list[Failure]:
-    """Return the failure of every cable, or of every link if the topology is directed.
-
-    Among parallel ones of equal capacity, one stands for all.
-    """
+    """Return the failure of every cable or one-way link; one stands for equal parallel ones."""
     first = cable_links(topology)
     back = partner_links(topology)[first] if topology.bidirectional else first
     ends = list(rows(topology.tail[first], topology.head[first]))

@@ -253,4 +253,5 @@ def _twisted_neighbours(dims: tuple[int, ...], axis: int) -> Ints:
     for other in range(3):
         if dims[axis] == k and dims[other] == 2 * k:
             place[other] = (place[other] + k * wraps) % (2 * k)
-    return np.ravel_multi_index(place, dims).astype(np.int64)
+    nodes: Ints = np.ravel_multi_index(place, dims).astype(np.int64)
+    return nodes

@@ -76,8 +76,6 @@ def drop_links(topology: Topology, count: int, seed: int) -> Topology:
     """Remove `count` random links, or cables if bidirectional, and keep the terminals connected."""
     cables = cable_links(topology)
     _check_count(topology, count, len(cables), "cables" if topology.bidirectional else "links")
-    if count == 0:
-        return topology
 
     def remove(drawn: Ints) -> Topology:
         words = f"dropped {_name_links(topology, drawn)} at random (seed {seed})"
@@ -88,13 +86,8 @@ def drop_links(topology: Topology, count: int, seed: int) -> Topology:
 
 
 def drop_nodes(topology: Topology, count: int, seed: int) -> Topology:
-    """Remove `count` random terminals with their links, and renumber the nodes densely.
-
-    The remaining terminals stay connected.
-    """
+    """Remove `count` random terminals, keep the others connected, and renumber the nodes."""
     _check_count(topology, count, len(topology.terminals) - 2, "terminals besides the last two")
-    if count == 0:
-        return topology
 
     def remove(drawn: Ints) -> Topology:
         words = f"dropped {_name_nodes(topology, drawn)} at random (seed {seed}) and renumbered"
@@ -189,6 +182,8 @@ def _draw(
 
     Terminals that had no path to each other before need none.
     """
+    if count == 0:
+        return topology
     if seed < 0:
         raise UsageError(f"seed {seed}; expected 0 or more")
     generator, whole = np.random.default_rng(seed), _connected(topology)

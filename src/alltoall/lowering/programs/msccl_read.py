@@ -23,7 +23,7 @@ from alltoall.ir.program import (
     Step,
     Thread,
     spot,
-)  # fmt: skip
+)
 from alltoall.lowering.options import Options
 from alltoall.lowering.programs.msccl_emit import BUFFERS, FIFO_SLOTS, TYPES, msccl_text
 from alltoall.lowering.programs.msccl_limits import NEEDED, RUNTIMES, excesses

@@ -18,7 +18,7 @@ from alltoall.ir.files.fields import (
     take_list,
     take_object,
     take_text,
-)  # fmt: skip
+)
 from alltoall.ir.files.json.values import parse_json
 from alltoall.ir.program import MAX_RANKS, Buffer, Place
 from alltoall.lowering.programs.msccl_emit import BUFFERS
@@ -31,6 +31,9 @@ MAX_BARRIERS = 16
 
 ByType = dict[str, list[int]]
 """Numbers of channels or buffers, by type of channel."""
+
+RemoteBuffer = tuple[int, Buffer, tuple[str, ...]]
+"""Rank, buffer, and the types of channels that access it."""
 
 Limits = tuple[int, int]
 """Most entries of a list, and most numbers of each."""
@@ -48,11 +51,13 @@ class Block:
 
 def _put(op: Json, block: Block, spot: str) -> list[Operation]:
     kind = take_text(op, "channel_type", spot, CHANNEL_TYPES)
-    sources = [_local(each, f"{spot}, src_buff") for each in _buffers(op, "src_buff", spot)]
-    targets = [
-        _remote(each, block.remote[kind], f"{spot}, dst_buff")
-        for each in _buffers(op, "dst_buff", spot)
-    ]
+    if "tbg_info" in op:
+        raise FormatError(f"{spot}: tbg_info splits chunks among thread blocks; not supported")
+    sources, targets = (
+        take_list(op, key, spot, MAX_PER_OPERATION) for key in ("src_buff", "dst_buff")
+    )
+    sources = [_local(each, f"{spot}, src_buff") for each in sources]
+    targets = [_remote(each, block.remote[kind], f"{spot}, dst_buff") for each in targets]
     if kind == "memory" and len({place.buffer for place, _ in sources}) > 1:
         raise FormatError(f"{spot}: puts from several buffers; the executor reads all from one")
     return [Operation(PlanOp.PUT, _pair_copies(sources, targets, spot))]
@@ -65,12 +70,12 @@ def _put_with_signal(op: Json, block: Block, spot: str) -> list[Operation]:
 
 
 def _copy(op: Json, block: Block, spot: str) -> list[Operation]:
-    ends = [
+    sources, ends = (
         [_local(each, f"{spot}, {key}") for each in take_list(op, key, spot, 1)]
         for key in ("src_buff", "dst_buff")
-    ]
-    targets = [(block.rank, place, size) for place, size in ends[1]]
-    return [Operation(PlanOp.COPY, _pair_copies(ends[0], targets, spot))]
+    )
+    targets = [(block.rank, place, size) for place, size in ends]
+    return [Operation(PlanOp.COPY, _pair_copies(sources, targets, spot))]
 
 
 def _signal(op: Json, block: Block, spot: str) -> list[Operation]:
@@ -125,16 +130,14 @@ def _chosen_channels(op: Json, block: Block, spot: str) -> tuple[int, ...]:
     return tuple(own[channel] for channel in chosen)
 
 
-def _buffers(op: Json, key: str, spot: str) -> list[object]:
-    if "tbg_info" in op:
-        raise FormatError(f"{spot}: tbg_info splits chunks among thread blocks; not supported")
-    return take_list(op, key, spot, MAX_PER_OPERATION)
+def _kind(buffer: Json, spot: str) -> Buffer:
+    return BUFFER_NAMES[take_text(buffer, "type", spot, tuple(BUFFER_NAMES))]
 
 
 def _local(value: object, spot: str) -> tuple[Place, int]:
     buffer = take_object(value, spot)
-    kind = BUFFER_NAMES[take_text(buffer, "type", spot, tuple(BUFFER_NAMES))]
-    return Place(kind, take_int(buffer, "index", spot)), take_int(buffer, "size", spot)
+    place = Place(_kind(buffer, spot), take_int(buffer, "index", spot))
+    return place, take_int(buffer, "size", spot)
 
 
 def _remote(value: object, known: list[tuple[int, Buffer]], spot: str) -> tuple[int, Place, int]:
@@ -202,17 +205,13 @@ def _gpu(value: object, rank: int, where: str) -> RankPlan:
         raise FormatError(f"{here}: its id is {gpu['id']}; expected the GPUs in order")
     peers = _by_type(gpu, "channels", "channel_type", "connected_to", here, (MAX_LINKS, MAX_LINKS))
     remote = _remote_buffers(gpu, here)
-    blocks = [
+    blocks = tuple(
         _block(block, index, rank, peers, remote, f"{here}, threadblock {index}")
         for index, block in enumerate(take_list(gpu, "threadblocks", here, MAX_BLOCKS))
-    ]
-    return RankPlan(
-        input=take_int(gpu, "input_chunks", here),
-        output=take_int(gpu, "output_chunks", here),
-        scratch=take_int(gpu, "scratch_chunks", here),
-        channels=tuple(peer for kind in CHANNEL_TYPES for peer in peers[kind]),
-        blocks=tuple(blocks),
     )
+    keys = ("input_chunks", "output_chunks", "scratch_chunks")
+    sizes = (take_int(gpu, key, here) for key in keys)
+    return RankPlan(*sizes, tuple(peers["memory"] + peers["port"]), blocks)
 
 
 def _by_type(obj: Json, key: str, type_key: str, ids_key: str, here: str, limits: Limits) -> ByType:
@@ -226,12 +225,12 @@ def _by_type(obj: Json, key: str, type_key: str, ids_key: str, here: str, limits
     return found
 
 
-def _remote_buffers(gpu: Json, here: str) -> list[tuple[int, Buffer, tuple[str, ...]]]:
+def _remote_buffers(gpu: Json, here: str) -> list[RemoteBuffer]:
     buffers = []
     for index, value in enumerate(take_list(gpu, "remote_buffers", here, MAX_LINKS)):
         spot = f"{here}, remote buffer {index}"
         buffer = take_object(value, spot)
-        kind = BUFFER_NAMES[take_text(buffer, "type", spot, tuple(BUFFER_NAMES))]
+        kind = _kind(buffer, spot)
         access = take_list(buffer, "access_channel_types", spot, len(CHANNEL_TYPES))
         buffers.append((take_int(buffer, "rank", spot), kind, tuple(map(str, access))))
     return buffers
@@ -242,7 +241,7 @@ def _block(
     index: int,
     rank: int,
     peers: ByType,
-    remote: list[tuple[int, Buffer, tuple[str, ...]]],
+    remote: list[RemoteBuffer],
     here: str,
 ) -> tuple[Operation, ...]:
     block = take_object(value, here)
@@ -268,7 +267,7 @@ def _channels(block: Json, peers: ByType, here: str) -> ByType:
 
 
 def _references(
-    block: Json, remote: list[tuple[int, Buffer, tuple[str, ...]]], here: str
+    block: Json, remote: list[RemoteBuffer], here: str
 ) -> dict[str, list[tuple[int, Buffer]]]:
     """Return the remote buffers of a block, by type of channel."""
     keys = ("remote_buffer_refs", "access_channel_type", "remote_buffer_ids")

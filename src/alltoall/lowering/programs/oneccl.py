@@ -199,8 +199,8 @@ def _add(lines: dict[Key, _ThreadLine], node: Element, spot: str) -> None:
     count = take_number(node.attrib, "count", spot)
     peer = channel = 0
     if node.tag == "copy":
-        ends = [_place(node, side, f"{side}-offset", spot) for side in ("from", "to")]
-        line, instruction = _ThreadLine(), Instruction(Op.COPY, count, *ends)
+        source, target = (_place(node, side, f"{side}-offset", spot) for side in ("from", "to"))
+        line, instruction = _ThreadLine(), Instruction(Op.COPY, count, source, target)
     else:
         place = _place(node, "buffer", "offset", spot)
         peer, channel = (take_number(node.attrib, key, spot) for key in ("peer", "channel"))

@@ -22,7 +22,7 @@ from alltoall.lowering.tables.hashes import (
     LAST_PORT,
     parse_dotted,
     picked_routes,
-)  # fmt: skip
+)
 from alltoall.lowering.tables.ompi_emit import MOST_QUEUE_PAIRS, VERSION
 from alltoall.lowering.tables.routed_file import RoutedFile, by_node, pair_sizes, require_order
 

@@ -124,7 +124,7 @@ class ForwardingFile(RoutedFile):
         ends = [int(topology.terminals[each[wrong[0]]]) for each in (source, destination)]
         names = " to ".join(f"node {topology.node_name(node)}" for node in ends)
         more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
-        self._wrong(f"the way from {names} {words}{more}")
+        self._wrong(f"the route from {names} {words}{more}")
 
     def _wrong(self, words: str) -> NoReturn:
         raise VerificationError(self.name, [words])

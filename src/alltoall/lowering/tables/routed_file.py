@@ -236,7 +236,7 @@ def by_node(file: RoutedFile) -> RoutedFile:
     order = np.lexsort((file.destination, file.source))
     hops = np.diff(file.start)[order]
     entries = np.repeat(file.start[:-1][order], hops) + inner_index(hops)
-    changes = {"start": starts_of(hops)}
+    changes: dict[str, Any] = {"start": starts_of(hops)}
     for which, keys in (
         (order, ("source", "destination", "weight", "layer")),
         (entries, ("node", "port", "hop_layer")),

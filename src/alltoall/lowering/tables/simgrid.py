@@ -25,7 +25,7 @@ def emit_simgrid(routes: Routes, options: Options) -> str:
             "--method single, or any other that makes one route of each pair"
         )
     topology, link = routes.problem.topology, ordered.link.tolist()
-    ends = (topology.terminals[each] for each in (ordered.source, ordered.destination))
-    table = rows(*ends, ordered.start[:-1], ordered.start[1:])
+    pairs = (topology.terminals[each] for each in (ordered.source, ordered.destination))
+    table = rows(*pairs, ordered.start[:-1], ordered.start[1:])
     lines = (route_line(topology, start, end, link[low:high]) for start, end, low, high in table)
     return platform(topology, ROUTING, lines, options.link_bandwidth, options.link_latency)

@@ -13,7 +13,7 @@ import numpy as np
 
 from alltoall.errors import FormatError
 from alltoall.ir.answer import Certificate
-from alltoall.ir.arrays import Floats, Ints, inner_index, starts_of
+from alltoall.ir.arrays import Ints, inner_index, starts_of
 from alltoall.ir.files.fields import MAX_INT, short, take_int, take_list, take_object, take_text
 from alltoall.ir.files.json.demand import demand_from_json, demand_to_json
 from alltoall.ir.files.json.problem import topology_from_json, topology_to_json
@@ -96,6 +96,7 @@ def read_routes_table(text: str, where: str) -> RoutedFile:
         kind = "layers" if "layers" in take_object(row, here) else "layer"
         _require_keys(row, {*KEYS, kind}, here)
     hops = _hops(rows, where)
+    weights = [parse_weight(row["weight"], f"{where}: routes[{k}]") for k, row in enumerate(rows)]
     _check_layers(rows, where)
     layer, hop_layer = layers_from_fields(rows, "nodes", where)
     file = RoutedFile(
@@ -106,7 +107,7 @@ def read_routes_table(text: str, where: str) -> RoutedFile:
         start=starts_of(hops),
         node=_flat(rows, "nodes", where),
         port=_flat(rows, "ports", where),
-        weight=_weights(rows, where),
+        weight=np.array(weights, dtype=np.float64),
         layer=layer,
         hop_layer=hop_layer,
         denominator=None
@@ -187,13 +188,6 @@ def _flat(rows: list[Any], key: str, where: str) -> Ints:
 def _are_ints(values: list[Any]) -> bool:
     """Check all values at once: a message for each would take long to prepare."""
     return set(map(type, values)) <= {int} and all(0 <= value <= MAX_INT for value in values)
-
-
-def _weights(rows: list[Any], where: str) -> Floats:
-    return np.array(
-        [parse_weight(row["weight"], f"{where}: routes[{i}]") for i, row in enumerate(rows)],
-        dtype=np.float64,
-    )
 
 
 def parse_weight(value: object, where: str) -> float:

@@ -36,10 +36,7 @@ def read(
     capacity: str | None = None,
     parallel: bool = False,
 ) -> Topology:
-    """Read an edge list; `name` is used if the file has none, `capacity` names an attribute.
-
-    `directed` makes every line one link, `parallel` every line a cable of its own.
-    """
+    """Read an edge list; `name` is used if the file has none, `capacity` names an attribute."""
     lines = Lines(name, directed, parallel, capacity)
     collect(text, where, lines)
     names, find = _names(lines, where)

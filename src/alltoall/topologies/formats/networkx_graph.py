@@ -63,7 +63,8 @@ def to_networkx(topology: Topology) -> "nx.MultiDiGraph[int]":
     if topology.names is not None:
         nx.set_node_attributes(graph, dict(enumerate(topology.names)), NAMES[0])
     links = rows(topology.tail, topology.head, topology.capacity)
-    graph.add_edges_from((u, v, k, {CAPACITY: width}) for k, (u, v, width) in enumerate(links))
+    for link, (u, v, capacity) in enumerate(links):
+        graph.add_edge(u, v, key=link, capacity=capacity)
     return graph
 
 

@@ -63,8 +63,8 @@ def write(topology: Topology) -> str:
     expected = f"expected a matrix of less than {MAX_MATRIX_BYTES:,} bytes"
     require(topology, fits, f"{gpus} GPUs; {expected}")
     links = whole_links(topology)
-    for (u, v), count in links.items():
-        require_both_ways(topology, links, u, v, count)
+    for u, v in list(links):
+        require_both_ways(topology, links, u, v)
     widest = max(links.values())
     require(topology, widest < 10_000, f"{widest} links between two nodes; expected below 10,000")
     counts = np.zeros((gpus, gpus), dtype=np.int64)
@@ -103,10 +103,7 @@ def _check_reads_back(topology: Topology, links: Counter[tuple[int, int]], count
 
 
 def _network(name: str, counts: Ints, gpus: list[str]) -> Topology:
-    """Return the network of a matrix: direct links, or an NVSwitch fabric if they are too many.
-
-    In such a fabric a GPU has its k links whichever GPU they lead to.
-    """
+    """Return the network of a matrix: direct links, or an NVSwitch if they are too many."""
     shown, switch = counts.sum(axis=1).max(), len(counts)
     if shown <= MAX_NVLINKS:
         links = [(u, v, counts[u, v]) for u, v in np.argwhere(counts)]
@@ -172,26 +169,23 @@ def _header(lines: list[list[str]], where: str) -> tuple[int, list[str]]:
 
 def _matrix(lines: list[list[str]], header: int, gpus: list[str], where: str) -> list[list[Cell]]:
     """Return the cells between every two GPUs."""
-    columns = [lines[header].index(gpu) for gpu in gpus]
-    rows: dict[str, list[Cell]] = {}
+    columns = {gpu: lines[header].index(gpu) for gpu in gpus}
+    table: dict[str, list[Cell]] = {}
     for number, words in enumerate(lines[header + 1 :], start=header + 2):
-        if words and words[0] in gpus:
-            rows[words[0]] = _row(words, columns, gpus, f"{where}: line {number}: {words[0]}")
-    missing = [gpu for gpu in gpus if gpu not in rows]
-    if missing:
-        raise FormatError(f"{where}: no row for {missing[0]}; check that the file is complete")
-    return [rows[gpu] for gpu in gpus]
-
-
-def _row(words: list[str], columns: list[int], gpus: list[str], place: str) -> list[Cell]:
-    cells = words[1:]
-    if len(cells) <= max(columns):
-        raise FormatError(f"{place} has {len(cells)} cells; expected one per column of the header")
-    row = [(cells[column], place) for column in columns]
-    own = cells[columns[gpus.index(words[0])]]
-    if own != "X":
-        raise FormatError(f"{place} has {own!r} in its own column; expected X")
-    return row
+        if not words or words[0] not in columns:
+            continue
+        name, *cells = words
+        place = f"{where}: line {number}: {name}"
+        if len(cells) <= max(columns.values()):
+            found = f"{len(cells)} cells"
+            raise FormatError(f"{place} has {found}; expected one per column of the header")
+        if cells[columns[name]] != "X":
+            own = cells[columns[name]]
+            raise FormatError(f"{place} has {own!r} in its own column; expected X")
+        table[name] = [(cells[column], place) for column in columns.values()]
+    for gpu in (gpu for gpu in gpus if gpu not in table):
+        raise FormatError(f"{where}: no row for {gpu}; check that the file is complete")
+    return [table[gpu] for gpu in gpus]
 
 
 def _links(cell: str, place: str) -> int:

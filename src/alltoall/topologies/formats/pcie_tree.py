@@ -35,35 +35,30 @@ def whole_links(topology: Topology) -> Counter[Pair]:
     GPUs are the nodes 0..n-1. Node n may be a switch; its links have the same capacity both ways.
     """
     gpus = len(topology.terminals)
-    _check_nodes(topology, gpus)
+    others = topology.nodes - gpus
+    require(topology, others <= 1, f"{others} nodes are not terminals; expected at most one switch")
+    in_front = np.array_equal(topology.terminals, np.arange(gpus))
+    require(topology, in_front, "a node that is no terminal precedes one; expected the switch last")
+    for hub in range(gpus, topology.nodes):
+        linked = bool(topology.out_degree[hub] + topology.in_degree[hub])
+        name = topology.node_name(hub)
+        require(topology, linked, f"node {name} has no links; expected a switch of GPUs")
     links: Counter[Pair] = Counter()
     for u, v, capacity in rows(topology.tail, topology.head, topology.capacity):
         expected = "expected whole numbers of NVLinks"
         require(topology, capacity.is_integer(), f"a capacity of {capacity}; {expected}")
         links[u, v] += int(capacity)
     require(topology, bool(links), "no links; expected at least one NVLink")
-    for (u, v), count in links.items():
-        if gpus in (u, v):
-            require_both_ways(topology, links, u, v, count)
+    for u, v in (pair for pair in list(links) if gpus in pair):
+        require_both_ways(topology, links, u, v)
     return links
 
 
-def require_both_ways(topology: Topology, links: Counter[Pair], u: int, v: int, count: int) -> None:
-    """Raise unless as many links lead from v to u."""
+def require_both_ways(topology: Topology, links: Counter[Pair], u: int, v: int) -> None:
+    """Raise unless as many links lead from v to u as from u to v."""
     ends = f"{topology.node_name(u)} -> {topology.node_name(v)}"
-    found = f"{count} links {ends} and {links[v, u]} back; expected as many either way"
-    require(topology, links[v, u] == count, found)
-
-
-def _check_nodes(topology: Topology, gpus: int) -> None:
-    others = topology.nodes - gpus
-    require(topology, others <= 1, f"{others} nodes are not terminals; expected at most one switch")
-    in_front = np.array_equal(topology.terminals, np.arange(gpus))
-    require(topology, in_front, "a node that is no terminal precedes one; expected the switch last")
-    if others:
-        linked = topology.out_degree[gpus] + topology.in_degree[gpus]
-        hub = topology.node_name(gpus)
-        require(topology, bool(linked), f"node {hub} has no links; expected a switch of GPUs")
+    found = f"{links[u, v]} links {ends} and {links[v, u]} back; expected as many either way"
+    require(topology, links[v, u] == links[u, v], found)
 
 
 LEVELS = ("PIX", "PXB", "PHB", "NODE", "SYS")
@@ -126,10 +121,7 @@ def close_levels(level: Floats, gpus: Sequence[str], where: str) -> Floats:
 def tree_edges(
     level: Floats, rates: Mapping[str, float], where: str
 ) -> tuple[list[Edge], list[str]]:
-    """Return the edges of the tree, and the names of its switches, which follow the GPUs.
-
-    Without rates all capacities are 1, else they are bytes per second.
-    """
+    """Return the edges, in bytes per second or of capacity 1, and the names of the switches."""
     gpus = len(level)
     top, height = list(range(gpus)), [-1] * gpus
     edges: list[Edge] = []
