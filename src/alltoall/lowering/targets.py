@@ -64,15 +64,13 @@ class Target:
 def _target(name: str, target: Any) -> Target:
     """Check a registered target: its files can be named, written, recognized and read."""
     if not isinstance(target, Target) or target.takes not in (Schedule, Routes):
-        raise UsageError(
-            f"target {name!r} is {reprlib.repr(target)}; expected a Target that takes a Schedule "
-            "or Routes"
-        )
+        expected = "expected a Target that takes a Schedule or Routes"
+        raise UsageError(f"target {name!r} is {reprlib.repr(target)}; {expected}")
     if not callable(target.emit) or not (target.read is None or callable(target.read)):
-        raise UsageError(
-            f"target {name!r}: emit and read are to be functions; read may be None where files "
-            "are only written"
+        expected = (
+            "emit and read are to be functions; read may be None where files are only written"
         )
+        raise UsageError(f"target {name!r}: {expected}")
     if not target.suffix.startswith(".") or not (target.sign or target.read is None):
         raise UsageError(
             f"target {name!r}: suffix {target.suffix!r} and sign {target.sign!r}; expected a "

@@ -118,8 +118,7 @@ def _rates_of_lines(text: str, topology: Topology, where: str) -> Floats:
             raise FormatError(f"{here}: {error}") from None
         links = np.flatnonzero((topology.tail == tail) & (topology.head == head))
         if not len(links) or not 0 <= rate < np.inf:
-            raise FormatError(
-                f"{here}: {short(line)}; expected a link of {topology.name} and a rate of 0 or more"
-            )
+            expected = f"expected a link of {topology.name} and a rate of 0 or more"
+            raise FormatError(f"{here}: {short(line)}; {expected}")
         rates[links] += rate * topology.capacity[links] / topology.capacity[links].sum()
     return rates

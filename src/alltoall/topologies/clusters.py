@@ -15,14 +15,14 @@ Cables between switches are as fast as the fastest NIC. Capacities of the outsid
 rates, unless they are rates themselves: then a cable is no faster than that.
 
 A NIC is linked, at its rate, to the GPUs that are nearest (`attach=gpu`, over PCIe): with as many
-NICs as GPUs to the one of its number, with fewer to as many GPUs as share it. NICs pass nothing on:
-what comes in from outside has to reach a GPU before it leaves again, and GPUs that share a NIC do
-not talk through it. So a NIC with more than one neighbour on either side, which else could, has a
-node for each direction, `host0:nic1` for what is sent and `host0:nic1/in` for what is received.
-`forward=nic` links the second to the first, for NICs that forward by themselves. With
-`attach=switch` NICs are linked to a switch of the inside, which then forwards for them too.
+NICs as GPUs to the one of its number, with fewer to as many GPUs as share it. NICs do not forward:
+traffic from outside has to reach a GPU before it leaves again, and GPUs that share a NIC do not
+talk through it. So a NIC with more than one neighbour on either side, which otherwise could, has a
+node for each direction, `host0:nic1` to send and `host0:nic1/in` to receive. `forward=nic` links
+the second to the first, for NICs that forward. With `attach=switch` NICs are linked to a switch of
+the inside, which then forwards for them too.
 
-A single host is its inside alone: there is nothing outside, and its NICs are left out.
+A single host is its inside alone, without an outside or NICs.
 
 Nodes are the GPUs, host by host, then the switches and NICs of every host, then the switches
 outside. Their names keep the hierarchy: `host3:gpu5`, `host3:switch`, `host3:nic1`, `rail1:switch`.
@@ -65,9 +65,8 @@ def cluster(
     """
     match = re.fullmatch(r"([0-9]{1,7})x([0-9]{1,9}(?:\.[0-9]{1,9})?)", nics)
     if not match:
-        raise TopologyError(
-            f"cluster: nics is {reprlib.repr(nics)}; expected a number and a rate, such as 8x400"
-        )
+        expected = "expected a number and a rate, such as 8x400"
+        raise TopologyError(f"cluster: nics is {reprlib.repr(nics)}; {expected}")
     host = Host(gpus, _unwrap(inside), int(match[1]), float(match[2]), link, attach)
     name = f"cluster:hosts={hosts},gpus={gpus},inside={_wrap(host.inside)},nics={nics}"
     name += "" if link is None else f",link={link:g}"
@@ -116,7 +115,13 @@ def compose(
 ) -> Topology:
     """Join hosts of any kinds by the outside fabric, as the module says."""
     over = over or ("rails" if outside == RAIL else "hosts")
-    _check(name, hosts, over, forward)
+    check_word(name, "over", over, OVERS)
+    check_word(name, "forward", forward, FORWARDS)
+    require(len(hosts) >= 1, name, "there are 0 hosts; expected 1 or more")
+    for host in dict.fromkeys(hosts):
+        check_host(name, host)
+    nodes = sum(host.fabric.nodes + host.nics for host in hosts)
+    check_size(name, nodes, sum(host.fabric.links + 2 * host.nics for host in hosts))
     if len(hosts) == 1:
         return _single_host(name, hosts[0], outside)
     place = Places(tuple(hosts))
@@ -226,16 +231,6 @@ def _assumed_rates(place: Places) -> list[str]:
         for host in place.kinds
         if host.link is None and host.fabric.bytes_per_second is None
     ]
-
-
-def _check(name: str, hosts: Sequence[Host], over: str, forward: str) -> None:
-    check_word(name, "over", over, OVERS)
-    check_word(name, "forward", forward, FORWARDS)
-    require(len(hosts) >= 1, name, "there are 0 hosts; expected 1 or more")
-    for host in dict.fromkeys(hosts):
-        check_host(name, host)
-    nodes = sum(host.fabric.nodes + host.nics for host in hosts)
-    check_size(name, nodes, sum(host.fabric.links + 2 * host.nics for host in hosts))
 
 
 def _unwrap(spec: str) -> str:

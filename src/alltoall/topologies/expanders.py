@@ -93,11 +93,8 @@ def xpander(n: int, d: int, seed: int = 0) -> Topology:
     """
     name = f"xpander:n={n},d={d},seed={seed}"
     _check_regular(name, n, d, seed)
-    require(
-        n % (d + 1) == 0,
-        name,
-        f"n is {n}; a lift of the complete graph on {d + 1} nodes needs a multiple of {d + 1}",
-    )
+    needs = f"a lift of the complete graph on {d + 1} nodes needs a multiple of {d + 1}"
+    require(n % (d + 1) == 0, name, f"n is {n}; {needs}")
     generator = np.random.default_rng(seed)
     return _draw_connected(name, n, d, lambda: _random_lift(d + 1, n // (d + 1), generator))
 
@@ -124,9 +121,8 @@ def _draw_connected(name: str, n: int, d: int, draw: Callable[[], tuple[Ints, In
 def _random_regular(n: int, d: int, stream: random.Random) -> tuple[Ints, Ints]:
     # The pairing method hardly ever succeeds on dense graphs, but their complements are sparse.
     dense = 2 * d > n
-    graph = import_module("networkx").random_regular_graph(
-        n - 1 - d if dense else d, n, seed=stream
-    )
+    degree = n - 1 - d if dense else d
+    graph = import_module("networkx").random_regular_graph(degree, n, seed=stream)
     edges = np.array(graph.edges, dtype=np.int64).reshape(-1, 2)
     if not dense:
         return edges[:, 0], edges[:, 1]

@@ -76,9 +76,8 @@ def _cables(topology: Topology) -> list[Failure]:
     back = partner_links(topology)[first] if topology.bidirectional else first
     ends = list(rows(topology.tail[first], topology.head[first]))
     parallel, found = Counter(ends), dict[str, Failure]()
-    for (u, v), (capacity, *links) in zip(
-        ends, rows(topology.capacity[first], first, back), strict=True
-    ):
+    cables = rows(topology.capacity[first], first, back)
+    for (u, v), (capacity, *links) in zip(ends, cables, strict=True):
         name = _link_name(topology, (u, v))
         if parallel[u, v] > 1:
             name += f" (one of {parallel[u, v]}, capacity {capacity:g})"

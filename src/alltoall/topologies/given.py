@@ -93,7 +93,8 @@ def problem_of(
     demands = {"demand": demand, "groups": groups, "jobs": jobs}
     several = [name for name, each in demands.items() if each is not None]
     if len(several) > 1:
-        raise UsageError(f"{' and '.join(several)}; expected one, as each gives the whole demand")
+        expected = "expected one of them, as each gives the whole demand"
+        raise UsageError(f"{' and '.join(several)}; {expected}")
     if jobs is not None:
         demand = joint_demand(jobs_of(jobs, topology))
     if groups is not None:

@@ -130,7 +130,7 @@ within 3 hops. Found by search among all such patterns that are the same for eve
 """
 
 _OPTICAL_CHIPS = (1, 0, 2, 3, 1)
-"""Boardfly: the chips of a board that have the five ports left, one after the other."""
+"""Boardfly: the chips of a board with the five remaining ports, in order."""
 
 
 def tpuv4(dims: tuple[int, ...], twisted: bool = False) -> Topology:
@@ -151,12 +151,12 @@ def tpuv4(dims: tuple[int, ...], twisted: bool = False) -> Topology:
 
 
 def tpuv5p(dims: tuple[int, ...], twisted: bool = False) -> Topology:
-    """Build a TPU v5p slice as it can be had: whole cubes in a torus, or less than one as a mesh.
+    """Build an available TPU v5p slice: whole cubes in a torus, or less than one as a mesh.
 
     A slice of whole cubes of 4x4x4 chips is a torus in all three dimensions, up to 16x16x24 =
     6144 chips. Slices of k x k x 2k and k x 2k x 2k chips (4x4x8, 4x8x8, 8x8x16, 8x16x16) can be
-    twisted, as `tpuv4` says. What is smaller than a cube, 2x2x1, 2x2x2, 2x2x4 and 2x4x4, has no
-    links that wrap around. A link carries 800 Gbit/s each way, a sixth of the 4800 of a chip.
+    twisted, as in `tpuv4`. Slices below a cube, 2x2x1, 2x2x2, 2x2x4 and 2x4x4, have no wrap-around
+    links. A link carries 800 Gbit/s each way, a sixth of the 4800 of a chip.
     Google Cloud documentation, "TPU v5p", 2024.
     """
     name = _slice_name("tpuv5p", dims, twisted)

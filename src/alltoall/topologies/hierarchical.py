@@ -133,6 +133,6 @@ def palm_tree(groups: int, ports: int) -> tuple[Ints, Ints]:
     group, port = (axis.ravel() for axis in np.indices((groups, used)))
     lap, offset = np.divmod(port, max(groups - 1, 1))
     far_group = (group + 1 + offset) % groups
-    # Seen from there this group is 1 + offset behind, that is groups - 1 - offset ahead.
+    # Seen from there this group is 1 + offset behind, or groups - 1 - offset ahead.
     far_port = lap * (groups - 1) + (groups - 2 - offset)
     return group * ports + port, far_group * ports + far_port

@@ -126,6 +126,6 @@ def check_host(name: str, host: Host) -> None:
 
 
 def check_word(name: str, key: str, value: str, known: tuple[str, ...]) -> None:
-    """Refuse a word that is not one of those known."""
+    """Refuse an unknown word."""
     choices = " or ".join(known)
     require(value in known, name, f"{key} is {reprlib.repr(value)}; expected {choices}")

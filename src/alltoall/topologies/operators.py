@@ -178,10 +178,7 @@ def with_host_bandwidth(topology: Topology, bandwidth: float) -> Topology:
 def _draw(
     topology: Topology, pool: Ints, count: int, seed: int, remove: Callable[[Ints], Topology]
 ) -> Topology:
-    """Return `remove` of the first draw from the pool that leaves the terminals connected.
-
-    Terminals that had no path to each other before need none.
-    """
+    """Return `remove` of the first draw that leaves terminals connected if they were before."""
     if count == 0:
         return topology
     if seed < 0:

@@ -14,10 +14,7 @@ _BLOCK = 1 << 22
 
 
 def hop_distances(topology: Topology, sources: Ints | None = None) -> Floats:
-    """Return the hop distance from each source (default: every node), a row each, to each node.
-
-    Unreachable nodes are at distance infinity.
-    """
+    """Return hop distances from each source (default: all), a row each; infinite if unreachable."""
     starts = np.arange(topology.nodes) if sources is None else np.asarray(sources, dtype=np.int64)
     graph = core.Graph(topology.nodes, topology.tail, topology.head)
     return core.distances(graph, np.ones(topology.links), starts)

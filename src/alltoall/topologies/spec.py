@@ -94,7 +94,7 @@ def _convert(family: Family, key: str, word: str, kind: object) -> object:
     convert, expected = _KINDS[kind]
     try:
         return convert(word)
-    except ValueError:
+    except (ValueError, KeyError):
         problem = f"parameter {key!r} is {reprlib.repr(word)}, expected {expected}"
         raise _misuse(family, problem) from None
 
@@ -102,12 +102,9 @@ def _convert(family: Family, key: str, word: str, kind: object) -> object:
 def _misuse(family: Family, problem: str) -> UsageError:
     name = family.example.partition(":")[0]
     parameters = inspect.signature(family.build).parameters.values()
-    listed = ", ".join(
-        one.name if one.default is one.empty else f"[{one.name}]" for one in parameters
-    )
-    return UsageError(
-        f"{name}: {problem}; parameters: {listed or 'none'} (for example {family.example})"
-    )
+    words = [one.name if one.default is one.empty else f"[{one.name}]" for one in parameters]
+    listed = f"parameters: {', '.join(words) or 'none'} (for example {family.example})"
+    return UsageError(f"{name}: {problem}; {listed}")
 
 
 def _parse_int(word: str) -> int:
@@ -117,12 +114,6 @@ def _parse_int(word: str) -> int:
     return int(word)
 
 
-def _parse_bool(word: str) -> bool:
-    if word not in ("true", "false"):
-        raise ValueError(word)
-    return word == "true"
-
-
 _COMMA = re.compile(r",(?![^(]*\))")
 _WHOLE = "a whole number of at most 18 digits"
 _KINDS: dict[object, tuple[Callable[[str], object], str]] = {
@@ -130,7 +121,7 @@ _KINDS: dict[object, tuple[Callable[[str], object], str]] = {
     int | None: (_parse_int, _WHOLE),
     float: (float, "a number"),
     float | None: (float, "a number"),
-    bool: (_parse_bool, "true or false"),
+    bool: ({"true": True, "false": False}.__getitem__, "true or false"),
     str: (str, "a word"),
     tuple[int, ...]: (
         lambda word: tuple(map(_parse_int, word.split("x"))),

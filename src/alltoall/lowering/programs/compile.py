@@ -156,7 +156,9 @@ def join_streams(send: Stream, receive: Stream, forwards: Forwards) -> Stream:
             thread.append(when, instruction)
             continue
         at = received.get(forwards.origin.get(when.move, -1), -1)
-        if at > last_sent and _has_room(sent, thread.order[at], instruction.count):
+        # Chunks in the FIFO once all instructions before that receive are done.
+        held = sum(chunks for arrival, chunks in sent if arrival >= thread.order[at])
+        if at > last_sent and held + instruction.count <= FIFO_SLOTS:
             target = thread.instructions[at].target
             thread.instructions[at] = Instruction(Op.FORWARD, instruction.count, target=target)
             last_sent = at
@@ -165,11 +167,6 @@ def join_streams(send: Stream, receive: Stream, forwards: Forwards) -> Stream:
             thread.append(when, instruction)
         sent.append((forwards.arrival[when.move], instruction.count))
     return thread
-
-
-def _has_room(sent: list[tuple[When, int]], when: When, count: int) -> bool:
-    """Return whether the FIFO has room for a move once all instructions before `when` are done."""
-    return sum(chunks for arrival, chunks in sent if arrival >= when) + count <= FIFO_SLOTS
 
 
 MAX_CHANNELS = 128

@@ -105,10 +105,9 @@ def turns_of(moves: ChunkMoves) -> tuple[list[When], list[When]]:
     before -= before[begins][np.cumsum(begins) - 1]
     sent = 2 * np.maximum(0, before + moves.count - FIFO_SLOTS)
     numbers = np.arange(len(before))
-    return (
-        list(starmap(When, rows(moves.step, sent, numbers))),
-        list(starmap(When, rows(moves.step, 2 * before + 1, numbers))),
-    )
+    times = (rows(moves.step, turn, numbers) for turn in (sent, 2 * before + 1))
+    first, second = (list(starmap(When, each)) for each in times)
+    return first, second
 
 
 def _own_shard(moves: ChunkMoves, rank: int, most: int | None) -> Iterator[Stream]:
@@ -137,15 +136,12 @@ def threads_of(streams: list[Stream]) -> tuple[Thread, ...]:
     """Return one rank's threads, each instruction with the least set of steps to wait for."""
     hazards, clocks = Hazards[Step](), _Clocks(len(streams))
     after: dict[Step, tuple[Step, ...]] = {}
-    order = [
-        (when, Step(thread, index))
-        for thread, stream in enumerate(streams)
-        for index, when in enumerate(stream.order)
-    ]
-    for _, step in sorted(order):
+    numbered = list(enumerate(streams))
+    steps = (Step(thread, at) for thread, stream in numbered for at in range(len(stream.order)))
+    for step in sorted(steps, key=lambda step: (streams[step.thread].order[step.number], step)):
         instruction = streams[step.thread].instructions[step.number]
-        places = [_chunks(at, instruction.count) for at in (instruction.source, instruction.target)]
-        after[step] = clocks.needed(step, hazards.touch(step, *places))
+        spots = [_spots(at, instruction.count) for at in (instruction.source, instruction.target)]
+        after[step] = clocks.needed(step, hazards.touch(step, *spots))
     return tuple(
         Thread(
             stream.channel,
@@ -160,7 +156,7 @@ def threads_of(streams: list[Stream]) -> tuple[Thread, ...]:
     )
 
 
-def _chunks(place: Place | None, count: int) -> list[Spot]:
+def _spots(place: Place | None, count: int) -> list[Spot]:
     return [(place.buffer, place.offset + each) for each in range(count)] if place else []
 
 

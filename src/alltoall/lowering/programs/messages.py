@@ -41,10 +41,7 @@ def rank_messages(schedule: Schedule, rank: int) -> RankMessages:
 
 
 def _place(schedule: Schedule) -> BufferPlacement:
-    """Place a schedule's chunks; refuse a schedule in which a switch loses a chunk.
-
-    The checkers and `alltoall run` find out whether all chunks arrive.
-    """
+    """Place a schedule's chunks; refuse a schedule in which a switch loses a chunk."""
     transfers = transfers_of(schedule)
     lost = np.flatnonzero(transfers.receiver < 0)
     if len(lost):

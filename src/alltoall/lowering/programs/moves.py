@@ -113,9 +113,8 @@ def spread(moves: ChunkMoves, parts: int) -> ChunkMoves:
 
 def balance(moves: ChunkMoves, most: int) -> ChunkMoves:
     """Give FIFOs other channels where a rank would have more than `most` ends on one channel."""
-    keys, which = np.unique(
-        np.stack((moves.channel, moves.sender, moves.receiver)), axis=1, return_inverse=True
-    )
+    fifos = np.stack((moves.channel, moves.sender, moves.receiver))
+    keys, which = np.unique(fifos, axis=1, return_inverse=True)
     ends: Counter[tuple[int, int]] = Counter()
     taken: set[tuple[int, int, int]] = set()
     channels = np.empty(keys.shape[1], dtype=np.int64)

@@ -45,14 +45,11 @@ def read_msccl(text: str, where: str) -> Program:
     ranks = take_number(algo.attributes, "ngpus", where, least=2, most=MAX_GPUS)
     chunks = take_number(algo.attributes, "nchunksperloop", where, least=1)
     if chunks % ranks:
-        raise FormatError(
-            f"{where}: nchunksperloop is {chunks}; expected a multiple of the {ranks} GPUs"
-        )
+        expected = f"expected a multiple of the {ranks} GPUs"
+        raise FormatError(f"{where}: nchunksperloop is {chunks}; {expected}")
     channels = take_number(algo.attributes, "nchannels", where, least=1)
-    codes = [
-        _gpu(node, rank, channels, where)
-        for rank, node in enumerate(_by_id(algo.named("gpu"), ranks, "gpu", where))
-    ]
+    gpus = _by_id(algo.named("gpu"), ranks, "gpu", where)
+    codes = [_gpu(node, rank, channels, where) for rank, node in enumerate(gpus)]
     slots = FIFO_SLOTS[take_text(algo.attributes, "proto", where, tuple(FIFO_SLOTS))]
     try:
         name = algo.attributes.get("name", "alltoall")
@@ -84,9 +81,8 @@ def _algo(top: Sequence[Node], where: str) -> Node:
 def _gpu(node: Node, rank: int, channels: int, where: str) -> RankProgram:
     here = f"{where}: gpu {rank}"
     blocks = _by_id(node.named("tb"), len(node.named("tb")), "tb", here)
-    threads = tuple(
-        _thread(block, channels, f"{here}, tb {index}") for index, block in enumerate(blocks)
-    )
+    numbered = enumerate(blocks)
+    threads = tuple(_thread(block, channels, f"{here}, tb {index}") for index, block in numbered)
     keys = ("i_chunks", "o_chunks", "s_chunks")
     sizes = [take_number(node.attributes, key, here) for key in keys]
     announced = {
@@ -114,10 +110,8 @@ def _by_id(nodes: list[Node], count: int, name: str, where: str) -> list[Node]:
 
 
 def _thread(node: Node, channels: int, here: str) -> Thread:
-    instructions = tuple(
-        _instruction(step, number, f"{here}, step {number}")
-        for number, step in enumerate(node.named("step"))
-    )
+    steps = enumerate(node.named("step"))
+    instructions = tuple(_instruction(step, k, f"{here}, step {k}") for k, step in steps)
     if instructions and instructions[-1].op is Op.NOP:
         raise FormatError(f"{here}: ends with a nop; its wait must sit on an operation")
     channel = take_number(node.attributes, "chan", here, most=channels - 1)
@@ -128,9 +122,8 @@ def _thread(node: Node, channels: int, here: str) -> Thread:
 
 def _instruction(node: Node, number: int, here: str) -> Instruction:
     if take_number(node.attributes, "s", here) != number:
-        raise FormatError(
-            f"{here}: s is {node.attributes['s']}; expected {number}, steps are numbered from 0"
-        )
+        expected = f"expected {number}, steps are numbered from 0"
+        raise FormatError(f"{here}: s is {node.attributes['s']}; {expected}")
     kind = take_text(node.attributes, "type", here)
     if kind in REDUCTIONS:
         raise FormatError(f"{here}: type {kind} reduces data; an all-to-all only moves it")
@@ -185,10 +178,9 @@ def _check_waits(program: Program, where: str) -> None:
         try:
             TopologicalSorter(graph).prepare()
         except CycleError as error:
-            steps = [spot(rank, *step) for step in error.args[1][:4]]
-            raise FormatError(
-                f"{where}: these wait for each other in a circle: {'; '.join(steps)}"
-            ) from None
+            steps = "; ".join(spot(rank, *step) for step in error.args[1][:4])
+            problem = f"these wait for each other in a circle: {steps}"
+            raise FormatError(f"{where}: {problem}") from None
 
 
 def _check_counts(program: Program, where: str) -> None:

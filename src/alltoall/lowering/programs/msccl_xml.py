@@ -62,15 +62,12 @@ def parse_dialect(text: str, where: str) -> list[Node]:
                 problem = f"found </{node.name}>, expected {expected}"
                 raise FormatError(f"{where}: line {node.line}: {problem}")
         if len(open_nodes) > MAX_DEPTH:
-            raise FormatError(
-                f"{where}: line {node.line}: <{node.name}> is nested deeper than {MAX_DEPTH}"
-            )
+            problem = f"<{node.name}> is nested deeper than {MAX_DEPTH}"
+            raise FormatError(f"{where}: line {node.line}: {problem}")
     if len(open_nodes) > 1:
         node = open_nodes[-1]
-        raise FormatError(
-            f"{where}: <{node.name}> of line {node.line} is never closed; "
-            "check that the file is complete"
-        )
+        problem = f"<{node.name}> of line {node.line} is never closed"
+        raise FormatError(f"{where}: {problem}; check that the file is complete")
     return top.children
 
 

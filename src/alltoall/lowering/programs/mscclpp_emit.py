@@ -45,9 +45,8 @@ Link = tuple[int, int]
 def emit_mscclpp(schedule: Schedule, options: Options) -> str:
     """Lower a schedule to an execution plan; a long thread block is dealt out to several."""
     if options.protocol != "Simple":
-        raise UsageError(
-            f"protocol {options.protocol!r} for mscclpp; expected Simple, the one without packets"
-        )
+        expected = "expected Simple, the one without packets"
+        raise UsageError(f"protocol {options.protocol!r} for mscclpp; {expected}")
     name = algorithm_name(schedule.problem.topology.name)
     longest = 0
     for parts in range(1, MAX_PARTS + 1):
@@ -92,7 +91,9 @@ def _plan(name: str, chunks: Chunks, gpus: list[Json]) -> Json:
 
 def _gpu(moves: ChunkMoves, rank: int) -> Json:
     mine = moves.take(np.flatnonzero((moves.sender == rank) | (moves.receiver == rank)))
-    links = _links(mine, rank)
+    # In the same order of channels at both ends.
+    neighbours = np.where(mine.sender == rank, mine.receiver, mine.sender)
+    links = sorted({(peer, channel) for peer, channel in rows(neighbours, mine.channel)})
     peers = sorted({peer for peer, _ in links})
     # A kernel has at least one thread block, even on a rank without neighbours.
     lone = [_copy(*each) for each in own_shard(moves.chunks, rank)]
@@ -109,7 +110,9 @@ def _gpu(moves: ChunkMoves, rank: int) -> Json:
                 "remote_buffer_refs": [
                     {
                         "access_channel_type": "memory",
-                        "remote_buffer_ids": _remote_ids(peers.index(link[0])),
+                        "remote_buffer_ids": [
+                            peers.index(link[0]) * len(REMOTE) + each for each in range(len(REMOTE))
+                        ],
                     }
                 ],
             }
@@ -124,16 +127,6 @@ def _gpu(moves: ChunkMoves, rank: int) -> Json:
         ],
         "semaphores": [],
     }
-
-
-def _remote_ids(peer: int) -> list[int]:
-    return [peer * len(REMOTE) + each for each in range(len(REMOTE))]
-
-
-def _links(mine: ChunkMoves, rank: int) -> list[Link]:
-    """Return the neighbours and channels of a rank, in the same order of channels at both ends."""
-    peer = np.where(mine.sender == rank, mine.receiver, mine.sender)
-    return sorted(set(zip(peer.tolist(), mine.channel.tolist(), strict=True)))
 
 
 def _operations(
@@ -183,11 +176,8 @@ def _puts(mine: ChunkMoves, which: Ints) -> Iterator[Json]:
 
 
 def _copy(offset: int, to: int, count: int) -> Json:
-    return {
-        "name": "copy",
-        "src_buff": [_local(Buffer.INPUT, offset, count)],
-        "dst_buff": [_local(Buffer.OUTPUT, to, count)],
-    }
+    source, target = _local(Buffer.INPUT, offset, count), _local(Buffer.OUTPUT, to, count)
+    return {"name": "copy", "src_buff": [source], "dst_buff": [target]}
 
 
 def _local(buffer: Buffer, index: int, size: int) -> Json:

@@ -53,11 +53,11 @@ def _put(op: Json, block: Block, spot: str) -> list[Operation]:
     kind = take_text(op, "channel_type", spot, CHANNEL_TYPES)
     if "tbg_info" in op:
         raise FormatError(f"{spot}: tbg_info splits chunks among thread blocks; not supported")
-    sources, targets = (
-        take_list(op, key, spot, MAX_PER_OPERATION) for key in ("src_buff", "dst_buff")
-    )
-    sources = [_local(each, f"{spot}, src_buff") for each in sources]
-    targets = [_remote(each, block.remote[kind], f"{spot}, dst_buff") for each in targets]
+    source_spot, target_spot = f"{spot}, src_buff", f"{spot}, dst_buff"
+    ranges = take_list(op, "src_buff", spot, MAX_PER_OPERATION)
+    sources = [_local(each, source_spot) for each in ranges]
+    ranges = take_list(op, "dst_buff", spot, MAX_PER_OPERATION)
+    targets = [_remote(each, block.remote[kind], target_spot) for each in ranges]
     if kind == "memory" and len({place.buffer for place, _ in sources}) > 1:
         raise FormatError(f"{spot}: puts from several buffers; the executor reads all from one")
     return [Operation(PlanOp.PUT, _pair_copies(sources, targets, spot))]
@@ -155,10 +155,8 @@ def _pair_copies(
 ) -> tuple[Copy, ...]:
     if [size for _, size in sources] != [size for *_, size in targets]:
         raise FormatError(f"{spot}: src_buff and dst_buff have different sizes")
-    return tuple(
-        Copy(source, rank, target, size)
-        for (source, size), (rank, target, _) in zip(sources, targets, strict=True)
-    )
+    ranges = zip(sources, targets, strict=True)
+    return tuple(Copy(source, rank, to, size) for (source, size), (rank, to, _) in ranges)
 
 
 MAX_LINKS = 1 << 20
@@ -184,9 +182,8 @@ def _chunks(plan: Json, ranks: tuple[RankPlan, ...], where: str) -> Chunks:
     if "shards" not in plan:
         chunks = ranks[0].input if ranks else 0
         if not ranks or chunks % len(ranks):
-            raise FormatError(
-                f"{where}: {chunks} input chunks for {len(ranks)} GPUs; expected a multiple of them"
-            )
+            found = f"{chunks} input chunks for {len(ranks)} GPUs"
+            raise FormatError(f"{where}: {found}; expected a multiple of them")
         return Chunks(len(ranks), chunks // len(ranks))
     rows = []
     for index, row in enumerate(take_list(plan, "shards", where, MAX_LINKS)):

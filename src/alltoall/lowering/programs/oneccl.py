@@ -168,28 +168,24 @@ def _rank(node: Element, rank: int, where: str) -> RankProgram:
     for number, each in enumerate(node):
         spot = f"{here}, instruction {number}"
         if each.tag not in INSTRUCTIONS:
-            raise FormatError(
-                f"{spot}: found <{each.tag[:60]}>; expected {', '.join(INSTRUCTIONS)}"
-            )
+            expected = ", ".join(INSTRUCTIONS)
+            raise FormatError(f"{spot}: found <{each.tag[:60]}>; expected {expected}")
         _check(each, each.tag, spot)
         if each.tag == "sync":
-            syncs.instructions.append(Instruction(Op.NOP, after=tuple(_since_sync(lines))))
+            # It waits for the last instruction of every thread since the last sync.
+            after = []
+            for index, line in enumerate(lines.values()):
+                if line is not syncs and len(line.instructions) > line.before:
+                    line.before = len(line.instructions)
+                    after.append(Step(index, line.before - 1))
+            syncs.instructions.append(Instruction(Op.NOP, after=tuple(after)))
         else:
             _add(lines, each, spot)
     sizes = [take_number(node.attrib, key, here) for key in ("input", "output", "scratch")]
-    threads = tuple(
-        Thread(line.channel, line.send_to, line.receive_from, tuple(line.instructions))
-        for line in lines.values()
-    )
+    ends = ((line.channel, line.send_to, line.receive_from) for line in lines.values())
+    code = (tuple(line.instructions) for line in lines.values())
+    threads = tuple(Thread(*end, each) for end, each in zip(ends, code, strict=True))
     return RankProgram(sizes[0], sizes[1], sizes[2], threads)
-
-
-def _since_sync(lines: dict[Key, _ThreadLine]) -> Iterator[Step]:
-    """Yield the last instruction of every thread with instructions since the last sync."""
-    for index, (key, line) in enumerate(lines.items()):
-        if key != SYNCS and len(line.instructions) > line.before:
-            yield Step(index, len(line.instructions) - 1)
-            line.before = len(line.instructions)
 
 
 def _add(lines: dict[Key, _ThreadLine], node: Element, spot: str) -> None:

@@ -54,7 +54,9 @@ def transfers_of(schedule: Schedule) -> Transfers:
     rank = topology.position
     sender, receiver = rank[topology.tail[schedule.link]], receivers_of(schedule)
     starts = np.flatnonzero(sender >= 0)
-    _refuse_returns(schedule, sender, receiver)
+    for send in np.flatnonzero((sender == receiver) & (sender >= 0))[:1].tolist():
+        # No rank can wait for itself within a step.
+        raise InputError(_describe_send(schedule, sender, send, "through a switch to itself"))
     keys = (schedule.chunk, schedule.destination, schedule.source, receiver, sender, schedule.step)
     order = starts[np.lexsort([key[starts] for key in keys])]
     return Transfers(
@@ -78,12 +80,6 @@ def plain_chunks(schedule: Schedule) -> Chunks:
     if schedule.chunks.counts is None or any(np.ptp(table[pairs]) > 0 for table in tables):
         return schedule.chunks
     return Chunks(ranks, schedule.chunks.most)
-
-
-def _refuse_returns(schedule: Schedule, sender: Ints, receiver: Ints) -> None:
-    """Raise if a chunk comes back to its sender within a step: no rank can wait for itself."""
-    for send in np.flatnonzero((sender == receiver) & (sender >= 0))[:1]:
-        raise InputError(_describe_send(schedule, sender, int(send), "through a switch to itself"))
 
 
 def _describe_send(of: Schedule | Transfers, sender: Ints, index: int, problem: str) -> str:

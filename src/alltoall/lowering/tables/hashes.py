@@ -48,7 +48,7 @@ for _ in range(8):
     _CRC_TABLE = np.where(_CRC_TABLE & 1, _CRC_TABLE >> 1 ^ np.uint32(0xEDB88320), _CRC_TABLE >> 1)
 
 
-def picked_routes(
+def pick_routes(
     name: str, port: Ints, source: Ints, destination: Ints, queue_pair: Ints, routes: Ints
 ) -> Ints:
     """Return the route that the fabric picks for each flow, out of `routes` of its pair."""
@@ -70,7 +70,7 @@ def find_ports(
     for candidate in range(FIRST_PORT, LAST_PORT + 1):
         tried = np.full(len(left), candidate, dtype=np.int64)
         flow = (source[left], destination[left], queue_pair[left])
-        hit = picked_routes(name, tried, *flow, routes[left]) == wanted[left]
+        hit = pick_routes(name, tried, *flow, routes[left]) == wanted[left]
         port[left[hit]] = candidate
         left = left[~hit]
         if not len(left):
@@ -102,7 +102,7 @@ def addresses(pattern: str, ranks: int) -> Ints:
     return address
 
 
-def listed_addresses(texts: Sequence[str]) -> Ints:
+def parse_addresses(texts: Sequence[str]) -> Ints:
     """Return a list of IPv4 addresses, which must be distinct."""
     found = [parse_dotted(text) for text in texts]
     if None in found:

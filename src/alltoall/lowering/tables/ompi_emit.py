@@ -16,7 +16,7 @@ from alltoall.ir.arrays import Floats, Ints, inner_index, rows, starts_of
 from alltoall.ir.routes import Routes
 from alltoall.ir.words import one_line
 from alltoall.lowering.options import TABLE_ROUTES, Options
-from alltoall.lowering.tables.hashes import addresses, dotted, find_ports, listed_addresses
+from alltoall.lowering.tables.hashes import addresses, dotted, find_ports, parse_addresses
 from alltoall.lowering.tables.routed_file import (
     check_room,
     in_file_order,
@@ -66,13 +66,12 @@ def emit_ompi(routes: Routes, options: Options) -> str:
     check_room(ordered, options.max_routes or TABLE_ROUTES)
     phase = np.zeros(routes.count, dtype=np.int64) if options.phase is None else options.phase
     if phase.shape != (routes.count,) or phase.min() < 0:
-        raise InputError(
-            f"{len(phase)} phases for {routes.count} routes; expected one per route, from 0 on"
-        )
+        found = f"{len(phase)} phases for {routes.count} routes"
+        raise InputError(f"{found}; expected one per route, from 0 on")
     counts = chunk_counts(ordered)
     address = addresses(options.addresses, terminals)
     if options.address is not None:
-        address[rank] = listed_addresses(options.address)
+        address[rank] = parse_addresses(options.address)
     queues = _queues(ordered, counts, rank, address, options)
     lines = _document(ordered, counts, phase[order], queues, rank, address, options)
     return "".join(f"{line}\n" for line in lines)
@@ -133,9 +132,8 @@ def _queues(routes: Routes, counts: Ints, rank: Ints, address: Ints, options: Op
         )
     destination = rank[routes.destination[route]]
     flow = (address[source], address[destination], number)
-    port = find_ports(
-        options.hash, *flow, inner_index(sizes)[route], np.repeat(sizes, sizes)[route]
-    )
+    wanted, choices = inner_index(sizes)[route], np.repeat(sizes, sizes)[route]
+    port = find_ports(options.hash, *flow, wanted, choices)
     return _Queues(route, before[route] + inner_index(per_route) * count, count, number, port)
 
 

@@ -21,7 +21,7 @@ from alltoall.lowering.tables.hashes import (
     HASHES,
     LAST_PORT,
     parse_dotted,
-    picked_routes,
+    pick_routes,
 )
 from alltoall.lowering.tables.ompi_emit import MOST_QUEUE_PAIRS, VERSION
 from alltoall.lowering.tables.routed_file import RoutedFile, by_node, pair_sizes, require_order
@@ -105,7 +105,7 @@ class QueueTable:
         """Hash every queue pair as the fabric does."""
         send, number, port, route, _, _, _ = self.queues.T
         source, destination = self.address[self.sends[send, :2].T]
-        lands = picked_routes(self.hash, port, source, destination, number, sizes[send])
+        lands = pick_routes(self.hash, port, source, destination, number, sizes[send])
         for at in np.flatnonzero(lands != route)[:1]:
             yield (
                 f"{self._name(int(at))} with source port {port[at]} lands on route {lands[at]}; "
@@ -156,9 +156,8 @@ def read_ompi(text: str, where: str) -> RoutedFile:
     if len(np.unique(node)) != len(node):
         raise FormatError(f"{where}: two ranks have the same node; expected one each")
     file = _file(columns, node, where)
-    queues = QueueTable(
-        root.attrib["hash"], address, _array(columns.sends, 3), _array(columns.queues, 7)
-    )
+    sends, queue_pairs = _array(columns.sends, 3), _array(columns.queues, 7)
+    queues = QueueTable(root.attrib["hash"], address, sends, queue_pairs)
     return by_node(queues.checked(_with_facts(file, root, queues, where)))
 
 
@@ -201,14 +200,10 @@ def _file(columns: _Columns, node: Ints, where: str) -> RoutedFile:
     """Return the routes, without their weights."""
     sends, rows = _array(columns.sends, 3), _array(columns.routes, 3)
     for stray in np.flatnonzero(sends[:, 1] >= len(node))[:1]:
-        raise FormatError(
-            f"{where}: rank {sends[stray, 0]} sends to rank {sends[stray, 1]}; expected ranks "
-            f"0..{len(node) - 1}"
-        )
-    hops, others = (
-        np.array([text.count(" ") + 1 for text in texts], dtype=np.int64)
-        for texts in (columns.nodes, columns.ports)
-    )
+        found = f"rank {sends[stray, 0]} sends to rank {sends[stray, 1]}"
+        raise FormatError(f"{where}: {found}; expected ranks 0..{len(node) - 1}")
+    lists = (columns.nodes, columns.ports)
+    hops, others = (np.array([text.count(" ") + 1 for text in each], np.int64) for each in lists)
     source, destination, _ = sends[rows[:, 0]].T
     file = RoutedFile(
         kind="ompi",

@@ -105,10 +105,8 @@ def _switches(topology: Topology, table: Ints) -> Iterator[str]:
         out[topology.position[node] if topology.position[node] >= 0 else []] = ADAPTER_PORT
         known = np.flatnonzero(out != NO_PORT)
         # Adapters have the first LIDs, switches the next.
-        yield (
-            f"Unicast lids [0-{lids}] of switch Lid {terminals + 1 + node} "
-            f"guid 0x{switch_guid(node):016x} ('S{node}'):"
-        )
+        guid = f"guid 0x{switch_guid(node):016x} ('S{node}'):"
+        yield f"Unicast lids [0-{lids}] of switch Lid {terminals + 1 + node} {guid}"
         adapters = list(rows(known, topology.terminals[known], out[known]))
         for each, host, way in adapters:
             yield _row(each + 1, way, ADAPTER, adapter_guid(each), f"H{host}")

@@ -183,29 +183,22 @@ def _wrong_hops(
     file: RoutedFile, topology: Topology, link: Ints, known: NDArray[np.bool_]
 ) -> Iterator[str]:
     """Yield the first hop of each kind that is wrong, and how many there are."""
-    route = np.repeat(np.arange(len(file.source)), np.diff(file.start))
-    last = file.start[1:] - 1
     follows = np.append(file.node[1:], 0)
-    follows[last] = file.destination
-    missing = np.flatnonzero(~known)
-    if len(missing):
-        yield _hop(file, topology, route, missing, "does not exist")
-    astray = np.flatnonzero(known & (topology.head[link] != follows))
-    if len(astray):
-        ends = (topology.head[link[astray[0]]], follows[astray[0]])
-        to, wanted = (topology.node_name(int(node)) for node in ends)
-        words = f"leads to node {to}; expected the next node, {wanted}"
-        yield _hop(file, topology, route, astray, words)
+    follows[file.start[1:] - 1] = file.destination
+    heads = topology.head[link]
+    for wrong in (~known, known & (heads != follows)):
+        found = np.flatnonzero(wrong)
+        more = f" (and {counted(len(found) - 1, 'more hop')})" if len(found) > 1 else ""
+        for at in found[:1].tolist():
+            route = int(np.searchsorted(file.start, at, side="right")) - 1
+            ends = (int(end[at]) for end in (file.node, heads, follows))
+            node, to, wanted = map(topology.node_name, ends)
+            words = f"leads to node {to}; expected the next node, {wanted}"
+            words = words if known[at] else "does not exist"
+            port = f"hop {at - file.start[route]}: port {file.port[at]} of node {node}"
+            yield f"{file.route(route, topology)}, {port} {words}{more}"
     for first in np.flatnonzero(file.node[file.start[:-1]] != file.source)[:1].tolist():
         yield f"{file.route(first, topology)} does not start at its source"
-
-
-def _hop(file: RoutedFile, topology: Topology, route: Ints, wrong: Ints, words: str) -> str:
-    others = len(wrong) - 1
-    at, more = int(wrong[0]), f" (and {counted(others, 'more hop')})" if others else ""
-    name, hop = file.route(int(route[at]), topology), at - int(file.start[route[at]])
-    node = topology.node_name(int(file.node[at]))
-    return f"{name}, hop {hop}: port {file.port[at]} of node {node} {words}{more}"
 
 
 def differences(found: Routes, wanted: Routes) -> Iterator[str]:

@@ -139,11 +139,9 @@ def _add_encap(sections: Sections, routes: Routes, address: list[str], options: 
     ends = (topology.terminals[routes.source], first, routes.start[:-1], routes.start[1:])
     names = [segment[link] for link in routes.link.tolist()]
     for route, (node, own, low, high) in enumerate(rows(*ends)):
-        segments = ",".join(names[low:high])
-        sections[node].append(
-            f"route add {address[route]}/128 encap seg6 mode encap segs {segments} "
-            f"dev {options.device}{own}"
-        )
+        encap = f"encap seg6 mode encap segs {','.join(names[low:high])}"
+        line = f"route add {address[route]}/128 {encap} dev {options.device}{own}"
+        sections[node].append(line)
 
 
 def _add_plain(sections: Sections, routes: Routes, address: list[str], options: Options) -> None:
@@ -152,9 +150,8 @@ def _add_plain(sections: Sections, routes: Routes, address: list[str], options: 
     segment = link_addresses(topology)
     ends = (topology.tail[routes.link], ports_of(topology)[routes.link])
     for node, port, link, route in rows(*ends, routes.link, routes.path_of_link):
-        sections[node].append(
-            f"route add {address[route]}/128 via {segment[link]} dev {options.device}{port} onlink"
-        )
+        way = f"via {segment[link]} dev {options.device}{port} onlink"
+        sections[node].append(f"route add {address[route]}/128 {way}")
 
 
 _MODES = {"encap": _add_encap, "plain": _add_plain}

@@ -37,10 +37,7 @@ class Srv6Places:
     def of(
         cls, rows: Sequence[Sequence[str]], ports: Sequence[int], name: Callable[[int], str] = str
     ) -> "Srv6Places":
-        """Build from the prefix and the devices of each node, and its number of ports.
-
-        `name` names a node in messages.
-        """
+        """Build from the prefix and the devices of each node, its ports, and its name."""
         prefixes = tuple(_prefix(row[0]) for row in rows)
         devices = tuple(tuple(row[1:]) for row in rows)
         for prefix in (each for each, times in Counter(prefixes).items() if times > 1):
@@ -81,6 +78,7 @@ class Srv6Places:
 
     @cached_property
     def _nodes(self) -> dict[str, int]:
+        """The node of each prefix."""
         return {prefix: node for node, prefix in enumerate(self.prefix)}
 
 

@@ -116,10 +116,8 @@ def read_topology(
         mode = "directed" if directed else "parallel"
         raise UsageError(f"{path}: only edge lists can be read as {mode}; this is {key}")
     if capacity is not None and key not in ("graphml", "edgelist"):
-        raise UsageError(
-            f"{path}: only edges of GraphML and of networkx's edge lists have attributes; "
-            f"this is {key}"
-        )
+        having = "only edges of GraphML and of networkx's edge lists have attributes"
+        raise UsageError(f"{path}: {having}; this is {key}")
     if len(text) > chosen.limit:
         raise FormatError(f"{path}: larger than the limit of {chosen.limit:,} bytes for {key}")
     asked = {"directed": directed or None, "parallel": parallel or None, "capacity": capacity}

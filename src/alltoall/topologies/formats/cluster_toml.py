@@ -82,10 +82,8 @@ def _read_hosts(table: Any, here: str) -> tuple[Host, int]:
     known |= {key: _take_value(table[key], key, here) for key in HOST_KEYS if key in table}
     missing = [key for key in REQUIRED if key not in known]
     if missing:
-        raise FormatError(
-            f"{here}: {', '.join(missing)} missing; expected {', '.join(REQUIRED)}, or a kind: "
-            f"{', '.join(HOSTS)}"
-        )
+        expected = f"expected {', '.join(REQUIRED)}, or a kind: {', '.join(HOSTS)}"
+        raise FormatError(f"{here}: {', '.join(missing)} missing; {expected}")
     return Host(**known), count
 
 

@@ -108,7 +108,7 @@ class EdgeLine:
     has_attribute: bool
     """Whether the attributes of the line have the capacity among them."""
     one_way: bool
-    """Whether an arrow says that it leads from the first node to the second only."""
+    """Whether an arrow leads from the first node to the second only."""
 
 
 def read_line(line: str, attribute: str | None, place: str) -> EdgeLine:
@@ -118,7 +118,7 @@ def read_line(line: str, attribute: str | None, place: str) -> EdgeLine:
     words, arrow = _split_line(_join_rate(head))
     if len(words) != 2 and not (len(words) == 3 and not brace):
         raise FormatError(
-            f"{place}: {shown(line)} is not an edge; expected `u v`, `u v capacity`, "
+            f"{place}: {quote(line)} is not an edge; expected `u v`, `u v capacity`, "
             "`a:eth0 <-> b:eth1 100G` or `u v {'capacity': 2}`"
         )
     marked = tuple(word.removeprefix(MARK) for word in words[:2] if word.startswith(MARK))
@@ -169,9 +169,8 @@ def is_token(name: str) -> bool:
 
 def _check_node(word: str, place: str) -> str:
     if _OTHER_NUMBER.fullmatch(word) or not is_name(word) or not _TOKEN.fullmatch(word):
-        raise FormatError(
-            f"{place}: {shown(word)} is no node; expected a number from 0, or a name without blanks"
-        )
+        expected = "expected a number from 0, or a name without blanks"
+        raise FormatError(f"{place}: {quote(word)} is no node; {expected}")
     return word
 
 
@@ -181,12 +180,11 @@ def _read_attribute(text: str, key: str | None, place: str) -> object:
         raise FormatError(f"{place}: {len(text)} characters of attributes; at most 1,000 are read")
     found = _literal(text.strip())
     if not isinstance(found, dict):
-        raise FormatError(
-            f"{place}: {shown(text)} are no attributes; expected some such as {{'capacity': 2}}"
-        )
+        expected = "expected some such as {'capacity': 2}"
+        raise FormatError(f"{place}: {quote(text)} are no attributes; {expected}")
     if key is None and CAPACITY not in found and found.get(WEIGHT, 1) != 1:
         raise FormatError(
-            f"{place}: the weight {shown(str(found[WEIGHT]))} and no capacity; if weights are "
+            f"{place}: the weight {quote(str(found[WEIGHT]))} and no capacity; if weights are "
             "capacities say so: --capacity-attribute weight"
         )
     return found.get(CAPACITY if key is None else key)
@@ -211,7 +209,7 @@ def _read_width(word: str, place: str) -> tuple[float, str | None]:
             value = bytes_per_second(word)
     if not (math.isfinite(value) and value > 0):
         raise FormatError(
-            f"{place}: {shown(word)} is not a capacity; expected a positive finite number, "
+            f"{place}: {quote(word)} is not a capacity; expected a positive finite number, "
             "or one with a unit, such as 100G"
         )
     return value, unit or None
@@ -225,6 +223,6 @@ def read_rate(word: str, place: str) -> float:
         raise FormatError(f"{place}: {error}") from None
 
 
-def shown(word: str) -> str:
+def quote(word: str) -> str:
     """Quote a piece of the file for a message, cut short."""
     return repr(word if len(word) <= 40 else word[:40] + "...")

@@ -51,9 +51,8 @@ def _parse(text: str, where: str, element: Element) -> "nx.Graph[Any]":
     except AlltoallError:
         raise
     except Exception as error:  # a broken file makes this parser raise nearly anything
-        raise FormatError(
-            f"{where}: not the GraphML that networkx reads: {_describe(error)}"
-        ) from None
+        problem = f"not the GraphML that networkx reads: {_describe(error)}"
+        raise FormatError(f"{where}: {problem}") from None
     if (graph.number_of_nodes(), graph.number_of_edges()) != (len(labels), edges):
         raise FormatError(
             f"{where}: {len(labels)} nodes and {edges} edges, of which networkx distinguishes "

@@ -23,6 +23,8 @@ from alltoall.ir.words import counted
 _MEDIUM = re.compile(r"([0-9]{1,5})(Gig|G)?base", re.IGNORECASE)
 """The rate in the name of an Ethernet medium: 10GigBaseCX4, 100GbaseCR4, 1000BaseTFD."""
 
+_EXPECTED = "expected what `lldpcli -f json show neighbors` prints"
+
 
 @dataclass(frozen=True)
 class Neighbour:
@@ -41,9 +43,7 @@ def read_neighbours(text: str, where: str) -> list[Neighbour]:
     value = parse_json(text, where)
     root = _only(value.get("lldp")) if isinstance(value, dict) else None
     if not isinstance(root, dict):
-        raise FormatError(
-            f"{where}: no object `lldp`; expected what `lldpcli -f json show neighbors` prints"
-        )
+        raise FormatError(f"{where}: no object `lldp`; {_EXPECTED}")
     found: dict[str, list[Neighbour]] = defaultdict(list)
     for port, interface in _interfaces(root.get("interface", []), where):
         found[port].append(_neighbour(port, interface, where))
@@ -160,10 +160,8 @@ def read(text: str | Mapping[str, str], where: str, name: str) -> Topology:
         for neighbour in read_neighbours(files[file], f"{where}: {file}"):
             other = _node(neighbour, called, f"{where}: {file}: {neighbour.port}")
             if other == host:
-                raise FormatError(
-                    f"{where}: {file}: {neighbour.port} leads to {host} itself; expected what "
-                    "`lldpcli -f json show neighbors` prints"
-                )
+                place = f"{where}: {file}: {neighbour.port}"
+                raise FormatError(f"{place} leads to {host} itself; {_EXPECTED}")
             ports[host, other].append(neighbour.rate)
     return _network(name, list(hosts), ports, where)
 

@@ -76,10 +76,8 @@ def _paths(nodes: int, links: Links, switches: list[Switch], where: str) -> dict
     All links pass their switches in one order, from those that gather few sources to those that
     serve few destinations, so there are no cycles.
     """
-    order = sorted(
-        range(len(switches)),
-        key=lambda k: len(switches[k].sources) - len(switches[k].destinations),
-    )
+    surplus = [len(one.sources) - len(one.destinations) for one in switches]
+    order = sorted(range(len(switches)), key=surplus.__getitem__)
     if sum(len(one.sources) * len(one.destinations) for one in switches) > MAX_COVERED:
         raise FormatError(f"{where}: the switches cover more than {MAX_COVERED:,} links")
     hubs: dict[Pair, list[int]] = {link: [] for link in links}
@@ -150,11 +148,8 @@ def _merge_hubs(nodes: int, arcs: list[Arc]) -> list[Arc]:
     """Merge every in(k) with one way in, and every out(k) with one way out, into its neighbour."""
     ways_in = Counter(head for _, head, _ in arcs)
     ways_out = Counter(tail for tail, _, _ in arcs)
-    through = {
-        tail: (head, width)
-        for tail, head, width in arcs
-        if tail >= nodes and ways_in[tail] == ways_out[tail] == 1
-    }
+    single = {hub for hub in ways_out if hub >= nodes and ways_in[hub] == ways_out[hub] == 1}
+    through = {tail: (head, width) for tail, head, width in arcs if tail in single}
     merged = []
     for arc in arcs:
         tail, head, width = arc
@@ -182,9 +177,8 @@ def read(text: str, where: str, name: str) -> Topology:
     """Read a topology that msccl-tools saved; GPUs are terminals, switches become hubs."""
     obj = parse_json(text, where)
     if not isinstance(obj, dict) or obj.get("msccl_type") != "topology":
-        raise FormatError(
-            f'{where}: expected an object with "msccl_type": "topology", as msccl-tools saves it'
-        )
+        expected = 'expected an object with "msccl_type": "topology", as msccl-tools saves it'
+        raise FormatError(f"{where}: {expected}")
     links, nodes = _links(obj.get("links"), where)
     listed = obj.get("switches", [])
     if not isinstance(listed, list):
@@ -202,10 +196,7 @@ def read(text: str, where: str, name: str) -> Topology:
 
 
 def write(topology: Topology) -> str:
-    """Return the JSON of a topology in which every node is a terminal.
-
-    The format has one bandwidth per pair, so the capacities of parallel links are added up.
-    """
+    """Return the JSON of a topology without switches, with parallel links summed."""
     if len(topology.terminals) != topology.nodes:
         raise TopologyError(
             f"{topology.name}: {topology.nodes - len(topology.terminals)} nodes are not terminals, "
@@ -227,9 +218,8 @@ def write(topology: Topology) -> str:
 def _links(value: object, where: str) -> tuple[Links, int]:
     """Return the bandwidth of every pair (source, destination) that has one."""
     if not isinstance(value, list) or not 0 < len(value) <= MAX_MATRIX_NODES:
-        raise FormatError(
-            f"{where}: links must be a square matrix, 1 to {MAX_MATRIX_NODES} rows of numbers"
-        )
+        expected = f"a square matrix, 1 to {MAX_MATRIX_NODES} rows of numbers"
+        raise FormatError(f"{where}: links must be {expected}")
     links: Links = {}
     for head, row in enumerate(value):
         if not isinstance(row, list) or len(row) != len(value):
@@ -237,9 +227,8 @@ def _links(value: object, where: str) -> tuple[Links, int]:
         for tail, cell in enumerate(row):
             bandwidth = _number(cell, f"links[{head}][{tail}]", where)
             if bandwidth and head == tail:
-                raise FormatError(
-                    f"{where}: links[{head}][{head}] links a node to itself; set it to 0"
-                )
+                place = f"links[{head}][{head}]"
+                raise FormatError(f"{where}: {place} links a node to itself; set it to 0")
             if bandwidth:
                 links[tail, head] = bandwidth
     return links, len(value)
@@ -261,9 +250,8 @@ def _ranks(value: object, nodes: int, place: str, where: str) -> frozenset[int]:
         raise FormatError(f"{where}: {place} must list its sources and its destinations")
     for rank in value:
         if type(rank) is not int or not 0 <= rank < nodes:
-            raise FormatError(
-                f"{where}: {place} names node {reprlib.repr(rank)}; expected 0..{nodes - 1}"
-            )
+            found = f"{place} names node {reprlib.repr(rank)}"
+            raise FormatError(f"{where}: {found}; expected 0..{nodes - 1}")
     return frozenset(value)
 
 

@@ -171,9 +171,8 @@ def _add_links(
     """Add the links of one `nvlink` element; several to one target add up."""
     count = _integer(gpu, nvlink, "count", where)
     if not 0 < count <= MAX_LINK_COUNT:
-        raise FormatError(
-            f"{where}: {gpu.place} has an nvlink of count {count}; expected 1 to {MAX_LINK_COUNT}"
-        )
+        found = f"{gpu.place} has an nvlink of count {count}"
+        raise FormatError(f"{where}: {found}; expected 1 to {MAX_LINK_COUNT}")
     source, switch = ids[gpu.host, gpu.busid], len(ids)
     target = ids.get((gpu.host, nvlink.get("target", "").lower()))
     kind = nvlink.get("tclass", "")

@@ -39,9 +39,8 @@ def from_networkx(
     key = CAPACITY if capacity is None else capacity
     ids, notes, names = _numbering(list(graph.nodes))
     names = _attribute_names(graph, ids) or names
-    terminals = [
-        ids[label] for label, mark in graph.nodes(data="terminal", default=True) if _is_true(mark)
-    ]
+    marks = graph.nodes(data="terminal", default=True)
+    terminals = [ids[label] for label, mark in marks if _is_true(mark)]
     links = [(ids[u], ids[v], _capacity(u, v, data.get(key, 1.0))) for u, v, data in edges]
     build = Topology.from_links if graph.is_directed() else Topology.from_edges
     notes += _assumed(edges, key)
@@ -126,10 +125,7 @@ def _check_attributes(edges: list[Edge], capacity: str | None) -> None:
 
 
 def _assumed(edges: list[Edge], key: str) -> tuple[str, ...]:
-    """Note missing capacities taken as 1, unless no edge has one, or another number.
-
-    A `bandwidth` that nobody reads must not silently become a capacity of 1.
-    """
+    """Note missing capacities: an unread `bandwidth` must not silently become a capacity of 1."""
     without = [data for *_, data in edges if key not in data]
     # A 1, or True, is no width that could get lost.
     numbers = {
@@ -158,9 +154,8 @@ def _capacity(u: Hashable, v: Hashable, value: object) -> float:
     try:
         return float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):
-        raise TopologyError(
-            f"edge {u} -> {v} has capacity {value!r}; expected a positive finite number"
-        ) from None
+        found = f"edge {u} -> {v} has capacity {value!r}"
+        raise TopologyError(f"{found}; expected a positive finite number") from None
 
 
 def _is_true(mark: object) -> bool:

@@ -45,7 +45,9 @@ def read(text: str, where: str, name: str) -> Topology:
     header, gpus = _header(words, where)
     cells = _matrix(words, header, gpus, where)
     counts = np.array([[_links(*cell) for cell in row] for row in cells], dtype=np.int64)
-    _check_symmetric(counts, gpus, where)
+    for u, v in np.argwhere(counts != counts.T)[:1]:
+        shown = f"{gpus[u]} shows {counts[u, v]} NVLinks to {gpus[v]}, which shows {counts[v, u]}"
+        raise FormatError(f"{where}: {shown} back; expected a symmetric matrix")
     if not _joins_all(counts):
         level = np.array([[level_of(*cell) for cell in row] for row in cells])
         return _with_pcie(name, counts, close_levels(level, gpus, where), gpus, rates, where)
@@ -121,9 +123,8 @@ def _with_pcie(
 ) -> Topology:
     """Return the PCIe tree of a machine and its NVLinks; the slowest link has capacity 1."""
     if rates and counts.any() and NVLINK not in rates:
-        raise FormatError(
-            f"{where}: lines state rates, but none for NVLinks; add `# rate NVLink: 25GB/s`"
-        )
+        problem = "lines state rates, but none for NVLinks"
+        raise FormatError(f"{where}: {problem}; add `# rate NVLink: 25GB/s`")
     edges, switches = tree_edges(level, rates, where)
     pairs = [(u, v) for u, v in np.argwhere(counts).tolist() if u < v]
     edges += [(u, v, float(counts[u, v] * rates.get(NVLINK, 1.0))) for u, v in pairs]
@@ -193,11 +194,3 @@ def _links(cell: str, place: str) -> int:
     if nvlink is None and cell.startswith("NV"):
         raise FormatError(f"{place} has a cell {cell[:20]!r}; expected NV and a number of links")
     return int(nvlink[1]) if nvlink else 0
-
-
-def _check_symmetric(counts: Ints, gpus: list[str], where: str) -> None:
-    for u, v in np.argwhere(counts != counts.T)[:1]:
-        raise FormatError(
-            f"{where}: {gpus[u]} shows {counts[u, v]} NVLinks to {gpus[v]}, which shows "
-            f"{counts[v, u]} back; expected a symmetric matrix"
-        )

@@ -14,7 +14,7 @@ import numpy as np
 from alltoall.errors import FormatError, TopologyError
 from alltoall.ir.arrays import Floats, Ints, rows
 from alltoall.ir.topology import Topology
-from alltoall.topologies.formats.edge_lines import read_rate, shown
+from alltoall.topologies.formats.edge_lines import quote, read_rate
 
 Pair = tuple[int, int]
 SWITCH = "NVSwitch"
@@ -30,10 +30,7 @@ def require(topology: Topology, holds: bool, found: str) -> None:
 
 
 def whole_links(topology: Topology) -> Counter[Pair]:
-    """Return the links between every two nodes, parallel ones summed.
-
-    GPUs are the nodes 0..n-1. Node n may be a switch; its links have the same capacity both ways.
-    """
+    """Return the links between GPUs 0..n-1 and perhaps a switch n, parallel ones summed."""
     gpus = len(topology.terminals)
     others = topology.nodes - gpus
     require(topology, others <= 1, f"{others} nodes are not terminals; expected at most one switch")
@@ -84,7 +81,7 @@ def read_rates(lines: Sequence[str], where: str) -> dict[str, float]:
         place = f"{where}: line {number}"
         name = next((name for name in RATES if name.lower() == match[1].lower()), None)
         if name is None:
-            raise FormatError(f"{place}: a rate of {shown(match[1])}; expected {', '.join(RATES)}")
+            raise FormatError(f"{place}: a rate of {quote(match[1])}; expected {', '.join(RATES)}")
         found |= dict.fromkeys(RATES[name], read_rate(match[2], place))
     return found
 
@@ -97,7 +94,7 @@ def level_of(cell: str, place: str) -> float:
     if cell == "X" or cell.startswith("NV"):
         return np.inf
     raise FormatError(
-        f"{place} has a cell {shown(cell)}; expected {', '.join(LEVELS)} or NVk, as "
+        f"{place} has a cell {quote(cell)}; expected {', '.join(LEVELS)} or NVk, as "
         "`nvidia-smi topo -m` prints them"
     )
 
