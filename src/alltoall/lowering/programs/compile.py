@@ -28,14 +28,8 @@ Chunk = tuple[int, int, int]
 """A place of a chunk: rank, buffer and offset."""
 
 
-@dataclass(frozen=True)
-class Forwards:
-    """The sends that pass on exactly one receive, and the arrival of each move."""
-
-    origin: dict[int, int]
-    """The move that brought the chunks of a send, both by number."""
-    arrival: list[When]
-    """When each move is received."""
+Forwards = tuple[dict[int, int], list[When]]
+"""The move that brought the chunks of a send, both by number, and when each move is received."""
 
 
 def forwards_of(moves: ChunkMoves) -> Forwards:
@@ -55,7 +49,7 @@ def forwards_of(moves: ChunkMoves) -> Forwards:
         found = brought.pop()
         if found is not None and not brought and table[found][3] == count:
             origin[move] = found
-    return Forwards(origin, turns_of(moves)[1])
+    return origin, turns_of(moves)[1]
 
 
 @dataclass(frozen=True)
@@ -131,7 +125,7 @@ def _rank_pairs(
     brought = {when.move: index for index, each in enumerate(receives) for when in each.order}
     worth: Counter[tuple[int, int]] = Counter()
     for index, stream in enumerate(sends):
-        found = (brought.get(forwards.origin.get(when.move, -1)) for when in stream.order)
+        found = (brought.get(forwards[0].get(when.move, -1)) for when in stream.order)
         worth.update((index, receiving) for receiving in found if receiving is not None)
     pairs = [
         # A peer to which a rank sends its own chunks is best served by its answers.
@@ -145,6 +139,7 @@ def _rank_pairs(
 
 def join_streams(send: Stream, receive: Stream, forwards: Forwards) -> Stream:
     """Return one thread that sends and receives, with receives and sends fused where legal."""
+    origin, arrival = forwards
     thread = Stream(send.channel, send.send_to, receive.receive_from)
     received: dict[int, int] = {}  # the instruction that receives each move
     sent: list[tuple[When, int]] = []  # the arrival of each move sent so far, and its chunks
@@ -155,9 +150,9 @@ def join_streams(send: Stream, receive: Stream, forwards: Forwards) -> Stream:
             received[when.move] = len(thread.instructions)
             thread.append(when, instruction)
             continue
-        at = received.get(forwards.origin.get(when.move, -1), -1)
+        at = received.get(origin.get(when.move, -1), -1)
         # Chunks in the FIFO once all instructions before that receive are done.
-        held = sum(chunks for arrival, chunks in sent if arrival >= thread.order[at])
+        held = sum(chunks for arrives, chunks in sent if arrives >= thread.order[at])
         if at > last_sent and held + instruction.count <= FIFO_SLOTS:
             target = thread.instructions[at].target
             thread.instructions[at] = Instruction(Op.FORWARD, instruction.count, target=target)
@@ -165,7 +160,7 @@ def join_streams(send: Stream, receive: Stream, forwards: Forwards) -> Stream:
         else:
             last_sent = len(thread.instructions)
             thread.append(when, instruction)
-        sent.append((forwards.arrival[when.move], instruction.count))
+        sent.append((arrival[when.move], instruction.count))
     return thread
 
 

@@ -97,27 +97,23 @@ def _gpu(moves: ChunkMoves, rank: int) -> Json:
     peers = sorted({peer for peer, _ in links})
     # A kernel has at least one thread block, even on a rank without neighbours.
     lone = [_copy(*each) for each in own_shard(moves.chunks, rank)]
+    blocks: list[Json] = []
+    for link in links:
+        first = len(REMOTE) * peers.index(link[0])
+        ids = list(range(first, first + len(REMOTE)))
+        block = {
+            "id": len(blocks),
+            "ops": list(_operations(mine, rank, link, len(links), first=not blocks)),
+            "channels": [{"channel_type": "memory", "channel_ids": [len(blocks)]}],
+            "remote_buffer_refs": [{"access_channel_type": "memory", "remote_buffer_ids": ids}],
+        }
+        blocks.append(block)
     return {
         "id": rank,
         "input_chunks": int(moves.chunks.inputs()[rank]),
         "output_chunks": int(moves.chunks.outputs()[rank]),
         "scratch_chunks": int(moves.scratch[rank]),
-        "threadblocks": [
-            {
-                "id": block,
-                "ops": list(_operations(mine, rank, link, len(links), first=block == 0)),
-                "channels": [{"channel_type": "memory", "channel_ids": [block]}],
-                "remote_buffer_refs": [
-                    {
-                        "access_channel_type": "memory",
-                        "remote_buffer_ids": [
-                            peers.index(link[0]) * len(REMOTE) + each for each in range(len(REMOTE))
-                        ],
-                    }
-                ],
-            }
-            for block, link in enumerate(links)
-        ]
+        "threadblocks": blocks
         or [{"id": 0, "ops": lone, "channels": [], "remote_buffer_refs": []}],
         "channels": [{"channel_type": "memory", "connected_to": [peer for peer, _ in links]}],
         "remote_buffers": [

@@ -207,8 +207,8 @@ def _gpu(value: object, rank: int, where: str) -> RankPlan:
         for index, block in enumerate(take_list(gpu, "threadblocks", here, MAX_BLOCKS))
     )
     keys = ("input_chunks", "output_chunks", "scratch_chunks")
-    sizes = (take_int(gpu, key, here) for key in keys)
-    return RankPlan(*sizes, tuple(peers["memory"] + peers["port"]), blocks)
+    sizes = [take_int(gpu, key, here) for key in keys]
+    return RankPlan(sizes[0], sizes[1], sizes[2], tuple(peers["memory"] + peers["port"]), blocks)
 
 
 def _by_type(obj: Json, key: str, type_key: str, ids_key: str, here: str, limits: Limits) -> ByType:

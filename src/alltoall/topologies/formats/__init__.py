@@ -200,9 +200,8 @@ def _names(reading: bool) -> str:
 def _guess(path: Path, text: str) -> str:
     """Guess the format of a file by its content, else by its suffix."""
     suffix = _by_suffix(path, reading=True)
-    if suffix in ("edgelist", "graphml") and path.suffix.lower() != ".txt":
-        return suffix
-    key = _sniff(text) or suffix
+    certain = suffix in ("edgelist", "graphml") and path.suffix.lower() != ".txt"
+    key = suffix if certain else _sniff(text) or suffix
     if key is None:
         raise UsageError(f"{path}: cannot tell its format; name one of {_names(reading=True)}")
     return key

@@ -75,14 +75,8 @@ def _neighbour(port: str, interface: Json, where: str) -> Neighbour:
         for each in _as_list(chassis.get("capability", []))
         if isinstance(each, dict) and each.get("enabled") is True
     ]
-    return Neighbour(
-        port=port,
-        name=called,
-        is_named=name is not None,
-        by_lldp=interface.get("via", "LLDP") == "LLDP",
-        is_station=enabled == ["Station"],
-        rate=_rate(_only(interface.get("port"))),
-    )
+    by_lldp, rate = interface.get("via", "LLDP") == "LLDP", _rate(_only(interface.get("port")))
+    return Neighbour(port, called, name is not None, by_lldp, enabled == ["Station"], rate)
 
 
 def _chassis(value: object, here: str) -> tuple[Json, str | None]:
