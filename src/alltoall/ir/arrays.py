@@ -1,5 +1,6 @@
 """Array types, arrays as fields of nouns, ragged arrays, and reachability."""
 
+from collections.abc import Iterator
 from numbers import Real
 from typing import Any, TypeAlias, TypeVar
 
@@ -76,6 +77,18 @@ def starts_of(counts: ArrayLike) -> Ints:
     starts = np.zeros(len(counts) + 1, dtype=np.int64)
     np.cumsum(counts, out=starts[1:])
     return starts
+
+
+def rows(*columns: NDArray[Any]) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of a table whose columns are arrays, as Python's own numbers."""
+    return zip(*(column.tolist() for column in columns), strict=True)
+
+
+def run_starts(*keys: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return a mask of the entries at which any key differs from the entry before."""
+    found = np.ones(len(keys[0]), dtype=np.bool_)
+    found[1:] = np.any([key[1:] != key[:-1] for key in keys], axis=0)
+    return found
 
 
 def inner_index(counts: Ints) -> Ints:

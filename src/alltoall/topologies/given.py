@@ -1,4 +1,4 @@
-"""What a caller may give in the place of a topology, a demand or a problem."""
+"""Arguments of callers, turned into a topology, a demand or a problem."""
 
 import re
 import reprlib
@@ -37,7 +37,7 @@ read_topology: Callable[..., Topology] = deferred("alltoall.topologies.formats:r
 read_jobs: Callable[[Path, Topology], tuple[Job, ...]] = deferred(
     "alltoall.ir.files.jobs:read_jobs"
 )
-"""Imported when a file is read."""
+"""Readers, imported when called."""
 
 Answer: TypeAlias = Flow | Routes | Schedule
 
@@ -58,11 +58,7 @@ JOBS_SUFFIX = ".toml"
 
 
 def topology_of(given: Given) -> Topology:
-    """Return the topology that a caller means.
-
-    A text is a SPEC such as `torus:3x3x3`, or the path of a file. Of a problem, or of an answer to
-    one, it is that problem's topology.
-    """
+    """Return the topology of a SPEC such as `torus:3x3x3`, a file, a graph, a problem or answer."""
     if isinstance(given, Topology):
         return given
     if isinstance(given, Problem):
@@ -121,7 +117,7 @@ def with_unit(topology: Topology, link_bandwidth: Rate | None) -> Topology:
 
 
 def demand_of(given: GivenDemand, topology: Topology) -> Demand:
-    """Return the demand that a caller means, between the terminals of a topology."""
+    """Return the demand between the terminals of a topology."""
     if given is None:
         return Demand(len(topology.terminals))
     if isinstance(given, Demand):
@@ -188,7 +184,7 @@ def groups_of(given: GivenGroups, topology: Topology) -> list[list[int]]:
 
 
 def jobs_of(given: GivenJobs, topology: Topology) -> tuple[Job, ...]:
-    """Return the jobs that a caller means."""
+    """Return jobs, from a file if a path is given."""
     if isinstance(given, str | PathLike):
         return read_jobs(Path(given), topology)
     return tuple(given)
@@ -203,7 +199,7 @@ def load_topology(
 ) -> Topology:
     """Build a family if SPEC begins with the name of one, else read a file.
 
-    A file that is called like a family is read as `./ring`, or with a format.
+    A file named like a family is read as `./ring`, or with a format.
     """
     family = spec.strip().partition(":")[0]
     if input_format or (family not in FAMILIES and names_file(spec)):
