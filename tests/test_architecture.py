@@ -41,7 +41,7 @@ ROOMS: dict[str, set[str]] = {
     "runtime": NOUNS | {"registry", "lowering", "check"},
     "testbed": NOUNS | {"topologies", "lowering", "runtime"},
     "workloads": NOUNS | {"registry", "runtime"},
-    "reports": NOUNS | {"check", "simulation", "flows", "settings"},
+    "reports": NOUNS | {"check", "flows", "routes", "settings"},
     "loading": NOUNS | {"topologies", "lowering"},
     "verification": NOUNS | {"check", "topologies", "flows", "lowering", "loading"},
     "figures": NOUNS | {"topologies", "routes"},
