@@ -22,17 +22,17 @@ PAINT = (
     "const of = getComputedStyle(document.querySelector('#histogram {mark}'));"
     "return of.stroke + of.fill"
 )
-"""What asks for the colours of a mark in a chart."""
+"""Script: the colours of a mark in a chart."""
 
 OUTSIDE = """
 return [...document.querySelectorAll('.chart text')].filter((each) => {
   const [own, chart] = [each, each.closest('.chart')].map((of) => of.getBoundingClientRect());
   return own.width && (own.left < chart.left - 1 || own.right > chart.right + 1);
 }).map((each) => each.textContent)"""
-"""What lists the texts that do not fit into their charts."""
+"""Script: texts that do not fit into their charts."""
 
 TITLES = "return [...document.querySelectorAll('#%s title')].map((each) => each.textContent)"
-"""What lists what the marks of a chart say."""
+"""Script: titles of the marks of a chart."""
 
 STRUCK = """
 const pen = drawing.canvas.getContext('2d');
@@ -44,7 +44,7 @@ drawLines = () => {};
 draw();
 const after = look();
 return drawing.names.filter((_, at) => before[at] !== after[at]).map((each) => each.name)"""
-"""What lists the names that look another way if no line is drawn."""
+"""Script: names whose pixels change if no line is drawn."""
 
 HOSTILE = (
     "</script><script>window.harmed = 1</script>",
@@ -52,7 +52,7 @@ HOSTILE = (
     "\"'`${window.harmed = 3}` --><!--",
     "a&lt;b&amp;\\u003cscript\\u003e",
 )
-"""What names may not do: end the block they stand in, begin a tag, or mean something as one."""
+"""Names that would end their block or begin a tag if they were HTML."""
 
 
 @pytest.fixture(scope="module")
@@ -131,7 +131,7 @@ const pixel = (across, down) => {
 return fabric().names.map((_, node) => [...Array(24).keys()].map((at) => pixel(
   x[node] + radius * Math.cos(at * Math.PI / 12),
   y[node] + radius * Math.sin(at * Math.PI / 12))).join());"""
-"""What lists the pixels on a circle around every node."""
+"""Script: pixels on a circle around every node."""
 
 
 @pytest.fixture(scope="module")
@@ -237,7 +237,7 @@ def test_the_routes_of_a_pair(chromium: webdriver.Chrome, cube: Path) -> None:
 
 
 def test_a_pair_is_chosen_in_the_drawing(chromium: webdriver.Chrome, cube: Path) -> None:
-    """A click on a node, then on another one; and a link that is chosen is told of."""
+    """A click on a node, then on another one; and a chosen link is described."""
     page = Opened(chromium, cube)
     for node in (0, 7):
         page.script(
@@ -338,22 +338,22 @@ def test_a_page_fits_the_screen(
 def test_every_mark_of_a_chart_says_what_it_means(
     chromium: webdriver.Chrome, tmp_path: Path
 ) -> None:
-    """A title is what a browser shows of a mark under the mouse; a click on a step goes there."""
+    """Titles show under the mouse; a click on a step goes there."""
     schedule, path = alltoall.schedule("hypercube:3"), tmp_path / "page.html"
     predicted = alltoall.simulate(schedule, link_bandwidth="1Gbps", sizes="1K:4K")
     (tmp_path / "sim.json").write_text(json.dumps(predicted.to_json()))
     routes = alltoall.route("hypercube:3", method="sssp")
     alltoall.report([schedule, routes, tmp_path / "sim.json"]).save(path)
     page = Opened(chromium, path)
-    told = {
+    titles = {
         chart: page.script(TITLES % chart) for chart in ("histogram", "steps", "bars", "curves")
     }
-    assert len(told["histogram"]) == 20
-    assert re.fullmatch(r"24 links, busy 95 to 100 % of the time", told["histogram"][-1])
-    assert told["steps"][0].startswith("Step 1: time ")
-    assert told["bars"][0] == "hypercube:3: 1 times the bound"
-    assert len(told["curves"]) == 6
-    assert told["curves"][0].startswith("sim.json: throughput, 1 KiB: 0.")
+    assert len(titles["histogram"]) == 20
+    assert re.fullmatch(r"24 links, busy 95 to 100 % of the time", titles["histogram"][-1])
+    assert titles["steps"][0].startswith("Step 1: time ")
+    assert titles["bars"][0] == "hypercube:3: 1 times the bound"
+    assert len(titles["curves"]) == 6
+    assert titles["curves"][0].startswith("sim.json: throughput, 1 KiB: 0.")
     page.script(
         "document.querySelectorAll('#steps .bar')[1].dispatchEvent(new MouseEvent('click'))"
     )

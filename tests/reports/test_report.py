@@ -1,4 +1,4 @@
-"""Reports without a browser: what goes into a page, what is refused, and what is left out."""
+"""Reports without a browser: the content of pages, limits and refusals."""
 
 import base64
 import json
@@ -36,7 +36,7 @@ def unpacked(packed: dict[str, str]) -> Any:
 
 
 def content_of(html: str) -> Any:
-    """Return what a page shows."""
+    """Return the content of a page."""
     found = re.search(r'<script type="text/plain" id="content">([A-Za-z0-9+/=]*)</script>', html)
     assert found is not None
     return json.loads(zlib.decompress(base64.b64decode(found[1])))
@@ -52,7 +52,7 @@ def saved(folder: Path) -> list[Path]:
 
 
 def test_a_page_has_the_status_of_the_flow() -> None:
-    """In the words of the verbs: what is within the gap asked for is not called optimal."""
+    """In the words of the verbs: an answer within the gap asked for is not called optimal."""
     for gap, words in ((1e-9, "optimal"), (0.05, "within the gap asked for")):
         flow = alltoall.solve("jellyfish:n=40,d=4,seed=1", method="first-order", gap=gap)
         facts = str(content_of(alltoall.report(flow).html))
@@ -60,7 +60,7 @@ def test_a_page_has_the_status_of_the_flow() -> None:
 
 
 def test_the_verb_makes_a_page(run: Run, tmp_path: Path) -> None:
-    """It says what is on the page; the page has every file, and all commands."""
+    """It lists the content of the page, which has every file and all commands."""
     page = tmp_path / "page.html"
     outcome = run("report", *saved(tmp_path), "-o", page, "--json")
     assert outcome.code == 0, outcome.err
@@ -187,7 +187,7 @@ def test_a_spec_is_only_told_if_it_builds_the_topology(tmp_path: Path) -> None:
 
 
 def test_runs_and_simulations(run: Run, tmp_path: Path) -> None:
-    """What `run --json` and `simulate --json` print becomes curves by size."""
+    """The JSON of `run` and `simulate` becomes curves by size."""
     schedule, page = saved(tmp_path)[0], tmp_path / "page.html"
     calls = {
         "run.json": ("run", schedule, "--bytes", "1K:2K", "--iterations", 1, "--json"),
@@ -217,7 +217,7 @@ def test_runs_and_simulations(run: Run, tmp_path: Path) -> None:
     ],
 )
 def test_runs_that_are_none(tmp_path: Path, text: str, said: str) -> None:
-    """What is wrong is said of the row."""
+    """The message names the row and its fault."""
     path = tmp_path / "run.json"
     path.write_text(text)
     with pytest.raises(FormatError, match=re.escape(said)):
@@ -250,7 +250,7 @@ PAGES: dict[str, Callable[[], list[alltoall.Topology | alltoall.Routes | alltoal
     "many sends": lambda: [hop_schedule(alltoall.build("torus:5x5x5"), 2)],
     "many links": lambda: [alltoall.build("jellyfish:n=1600,d=12,seed=1")],
 }
-"""What pages are made of that could become large."""
+"""Subjects of pages that could become large."""
 
 
 @pytest.mark.parametrize("name", PAGES)

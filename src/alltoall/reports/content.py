@@ -1,4 +1,4 @@
-"""The content of a page as plain values: every file, the topologies they share, what to do next.
+"""The content of a page as plain values: every file, its topology, and next commands.
 
 Answers to one problem are compared with the best bound that any of them proves. All answers share
 the room in a page.

@@ -20,7 +20,7 @@ SHORTEST = "shortest-path routing"
 METHOD = "sssp"
 """The method that stands for shortest-path routing."""
 
-MOST_SEARCHED = 4_000_000
+MOST_SEARCHED = 10_000_000
 """Terminals times links up to which shortest paths of all pairs take a few seconds at most."""
 
 GIGA = 1e9

@@ -1,4 +1,4 @@
-// The charts, bars and lines as SVG. Every mark has a title that says what it means.
+// Charts as SVG. Every mark has a title with its meaning.
 
 const SVG = "http://www.w3.org/2000/svg";
 const TALL = 18; // Pixels between labels of an axis, at least.
@@ -22,7 +22,7 @@ function ticks(most, room) {
   return Array.from({ length: count + 1 }, (_, at) => Number((at * step).toPrecision(9)));
 }
 
-// An empty chart with the axis of values, as large as its place: what is drawn there, and where.
+// Draw an empty chart with the axis of values, as large as its place; return its svg and edges.
 function blank(id, most, across, up) {
   const place = by(id);
   const [width, height] = [place.clientWidth, place.clientHeight];

@@ -1,4 +1,4 @@
-// The page as a whole: which file is shown, its numbers, and what to run next.
+// The page as a whole: the chosen file, its headline and numbers, and next commands.
 
 const PROVEN = 1e-9; // A gap up to this cannot be told from rounding.
 
@@ -30,7 +30,7 @@ function showTable() {
 }
 
 function showRows() {
-  by("rows").replaceChildren(table(["file", "what", "bytes of a shard", "curve", "GB/s per node"],
+  by("rows").replaceChildren(table(["file", "kind", "bytes of a shard", "curve", "GB/s per node"],
     content.runs.flatMap((run) => run.curves.flatMap((curve) => curve.values.map((each, at) => [
       shortName(run.name), run.title, run.bytes[at].toLocaleString("en"), curve.name, each === null ? "none" : few(each / 1e9, 4),
     ]))), [2, 4]));

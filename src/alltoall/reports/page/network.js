@@ -42,7 +42,7 @@ function drawNetwork({ pen, width, height }) {
   drawNames(pen, of, place, radius, { width, height });
 }
 
-// What belongs together, such as a host with its GPUs, is within a circle.
+// Circles around groups, such as a host with its GPUs.
 function drawCircles(pen, of, place) {
   pen.strokeStyle = pen.fillStyle = colour("--soft");
   pen.lineWidth = 1;
@@ -199,7 +199,7 @@ function colourOfNode(node, terminal) {
   return palette[terminal ? "--node" : "--relay"];
 }
 
-// Within a circle that has a name, the name of a node is what it has besides: gpu0 of host3:gpu0.
+// Within a named circle the prefix of a node is left out: gpu0 for host3:gpu0.
 function namesWithin(of) {
   const prefixes = (of.circles || []).map(([name]) => `${name}:`);
   const within = (name) => prefixes.find((prefix) => name.startsWith(prefix)) || "";

@@ -1,4 +1,4 @@
-// What a reader points at, chooses and enlarges in the drawing.
+// Pointing, choosing and zooming in the drawing.
 
 // Return the node or the line at a point of the canvas.
 function foundAt(x, y) {
@@ -87,7 +87,7 @@ function showInfo(found) {
   by("info").textContent = tell(found) || `Point at a node or a link.${rest}`;
 }
 
-// The legend of what is marked, which switches it off and on.
+// The legend of the marked proof, a switch.
 function showProofKey() {
   const { proof } = view();
   const [key, marked] = [by("mark-proof"), Boolean(proof && proof.lines)];
