@@ -44,7 +44,7 @@ ROOMS: dict[str, set[str]] = {
     "reports": NOUNS | {"check", "flows", "routes", "settings"},
     "loading": NOUNS | {"topologies", "lowering"},
     "verification": NOUNS | {"check", "topologies", "flows", "lowering", "loading"},
-    "figures": NOUNS | {"topologies", "routes"},
+    "figures": NOUNS,
     "extensions": SOLVING | {"registry", "flows", "routes", "lowering"},
 }
 """What the modules of a room may import of other rooms; an import never goes back."""

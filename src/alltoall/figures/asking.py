@@ -48,21 +48,6 @@ def certified_bound(given: str | alltoall.Topology, gap: float = 1e-6) -> float:
     return alltoall.solve(given, gap=gap).bound
 
 
-def known_methods(names: Iterable[str]) -> list[str]:
-    """Return the methods that this version has."""
-    # Imported when a figure is made: the table brings all methods with it.
-    from alltoall.routes import ROUTERS  # noqa: PLC0415
-
-    return [name for name in names if ROUTINGS[name].get("method", "extp") in ROUTERS]
-
-
-def known_families(specs: Iterable[str]) -> list[str]:
-    """Return the SPECs whose family this version has."""
-    from alltoall.topologies.families import FAMILIES  # noqa: PLC0415
-
-    return [spec for spec in specs if spec.partition(":")[0] in FAMILIES]
-
-
 def where(rows: Iterable[Row], **wanted: object) -> list[Row]:
     """Return the rows with these values."""
     return [row for row in rows if all(row[name] == value for name, value in wanted.items())]

@@ -158,16 +158,9 @@ def _draw_panel(axes: Any, panel: Panel, styles: dict[str, tuple[str, str]]) -> 
 def _draw_line(axes: Any, series: Series, colour: str, marker: str) -> None:
     dots = series.kind == "dots"
     bare = series.kind == "curve" or (series.dashed and not dots)
-    axes.plot(
-        series.x,
-        series.y,
-        color=colour,
-        marker=None if bare else marker,
-        linestyle="none" if dots else "--" if series.dashed else "-",
-        linewidth=1.5,
-        markersize=4.5,
-        label=series.label,
-    )
+    line = "none" if dots else "--" if series.dashed else "-"
+    look = {"linestyle": line, "linewidth": 1.5, "markersize": 4.5, "color": colour}
+    axes.plot(series.x, series.y, marker=None if bare else marker, label=series.label, **look)
     if series.low is not None and series.high is not None:
         axes.fill_between(series.x, series.low, series.high, color=colour, alpha=0.18, linewidth=0)
 
@@ -179,9 +172,8 @@ def _draw_bars(axes: Any, series: Series, bars: Sequence[Series], colour: str) -
         return
     width = 0.8 / len(bars)
     shift = (bars.index(series) - (len(bars) - 1) / 2) * width
-    axes.bar(
-        [x + shift for x in series.x], series.y, width * 0.92, color=colour, label=series.label
-    )
+    places = [x + shift for x in series.x]
+    axes.bar(places, series.y, width * 0.92, color=colour, label=series.label)
 
 
 def _draw_marks(axes: Any, marks: Sequence[Mark]) -> None:

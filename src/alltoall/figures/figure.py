@@ -103,8 +103,10 @@ class Claim:
     def expected(self) -> str:
         """The quantity and its band in words."""
         least = f"{self.low:.6g}"
-        ends = f"at least {least}" if math.isinf(self.high) else f"{least} to {self.high:.6g}"
-        return f"{self.quantity}: {ends}"
+        if math.isinf(self.high):
+            return f"{self.quantity}: at least {least}"
+        most = "" if self.low == self.high else f" to {self.high:.6g}"
+        return f"{self.quantity}: {least}{most}"
 
     def judge(self, measurement: Measurement | None) -> Finding:
         """Return the finding of a measurement of the quantity, None where no rows have it."""

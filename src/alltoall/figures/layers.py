@@ -3,14 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 import alltoall
-from alltoall.figures.asking import (
-    certified_bound,
-    column,
-    each_value,
-    known_methods,
-    routed,
-    where,
-)
+from alltoall.figures.asking import certified_bound, column, each_value, routed, where
 from alltoall.figures.figure import Asked, Figure, Measurement, Point, Quantity, Row, Value
 from alltoall.figures.picture import Panel, Picture, Series
 
@@ -37,7 +30,7 @@ def points(asked: Asked, rows: Sequence[Row]) -> Iterator[Point]:
     """Yield methods on topologies, then numbers of layers."""
     fabrics = list(SPECS)[: asked.pick(len(SPECS), 8, 2)]
     for fabric in fabrics:
-        for method in known_methods(NAMES):
+        for method in NAMES:
             if method != "ilp-disjoint" or fabric not in LARGE:
                 yield {"kind": NEEDED, "fabric": fabric, "method": method}
     for fabric in asked.pick(fabrics[3:10], fabrics[3:7], fabrics[1:2]):

@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any
 
 import alltoall
-from alltoall.figures.asking import certified_bound, enveloped, known_methods, routed, worst_ratio
+from alltoall.figures.asking import certified_bound, enveloped, routed, worst_ratio
 from alltoall.figures.figure import Asked, Figure, Point, Quantity, Row, Value
 from alltoall.figures.picture import Panel, Picture
 
@@ -21,14 +21,8 @@ def points(asked: Asked, rows: Sequence[Row]) -> Iterator[Point]:
     limit = asked.pick(60.0, 4.0, 2.0)
     for disabled in counts:
         for seed in range(1, 1 + (asked.pick(3, 1, 1) if disabled else 1)):
-            for method in known_methods(NAMES):
-                yield {
-                    "n": nodes,
-                    "disabled": disabled,
-                    "seed": seed,
-                    "method": method,
-                    "limit": limit,
-                }
+            point = {"n": nodes, "disabled": disabled, "seed": seed, "limit": limit}
+            yield from (point | {"method": method} for method in NAMES)
 
 
 def measure(point: Point, asked: Asked) -> list[dict[str, Value]]:

@@ -8,7 +8,6 @@ from alltoall.figures.asking import (
     certified_bound,
     column,
     each_value,
-    known_methods,
     routed,
     where,
     worst_ratio,
@@ -31,7 +30,7 @@ def points(asked: Asked, rows: Sequence[Row]) -> Iterator[Point]:
     sizes = asked.pick((8, 12, 16, 24, 32, 44, 64, 81, 100, 150, 200), (8, 16, 32, 44, 64), (8, 12))
     limit = asked.pick(60.0, 5.0, 2.0)
     for n in sizes:
-        for method in known_methods(NAMES):
+        for method in NAMES:
             if method != "ilp-disjoint" or n <= ILP_NODES:
                 yield {"n": n, "method": method, "limit": limit}
 

@@ -10,7 +10,6 @@ from alltoall.figures.asking import (
     column,
     each_value,
     enveloped,
-    known_methods,
     routed,
     where,
     worst_ratio,
@@ -30,7 +29,7 @@ def points(asked: Asked, rows: Sequence[Row]) -> Iterator[Point]:
     seeds, limit = asked.pick(10, 3, 1), asked.pick(20.0, 3.0, 2.0)
     for removed in asked.pick(REMOVED, REMOVED, REMOVED[:1]):
         for seed in range(1, seeds + 1):
-            for method in known_methods(NAMES):
+            for method in NAMES:
                 yield {"removed": removed, "seed": seed, "method": method, "limit": limit}
 
 

@@ -14,9 +14,10 @@ HEAD = """# Results
 
 Written by `alltoall reproduce`; do not edit. Every claim of the paper that this tool can check: the
 quantity it is about, the band in which we call it reproduced, our measurement, and the verdict.
-Bands are stated in the code of each figure, beside the claim, before anything is measured. A claim
-is judged by its own quantity only; where we cannot measure that, it is not comparable here. The
-rows behind a picture are in the CSV file of its name, which the same command makes anew.
+Bands stand beside the claims in `figures/claims.csv`, and a measurement does not change them. Where
+the paper has a number, the band allows half of its difference to no effect, either way. A claim is
+judged by its own quantity only; where we cannot measure that, it is not comparable here. The rows
+behind a picture are in the CSV file of its name, which the same command makes anew.
 """
 
 PICTURE = ".svg"
@@ -32,10 +33,10 @@ def write_results(page: Path, figures: Sequence[Figure], folder: Path) -> None:
         _others(found, Verdict.NOT_REPRODUCED, "Not reproduced"),
         _others(found, Verdict.NOT_COMPARABLE, "Not comparable here"),
     ]
-    for told in found:
-        picture = Path(f"{told['stem']}{PICTURE}")
+    for made in found:
+        picture = Path(f"{made['stem']}{PICTURE}")
         write_bytes(page.parent / page.stem / picture.name, read_bytes(folder / picture))
-        parts.append(_section(told, f"{page.stem}/{picture.name}"))
+        parts.append(_section(made, f"{page.stem}/{picture.name}"))
     write_text(page, "\n".join(parts))
 
 
@@ -44,9 +45,9 @@ def _newest(figure: Figure, folder: Path) -> dict[str, Any] | None:
     for size in SIZES:
         name = stem(figure, size)
         path = folder / f"{name}.json"
-        told: dict[str, Any] = json.loads(read_text(path)) if path.exists() else {"rows": 0}
-        if told["rows"]:
-            return {**told, "stem": name}
+        made: dict[str, Any] = json.loads(read_text(path)) if path.exists() else {"rows": 0}
+        if made["rows"]:
+            return {**made, "stem": name}
     return None
 
 
@@ -56,14 +57,14 @@ def _summary(found: Sequence[Mapping[str, Any]]) -> str:
         "| figure | of the paper | size | reproduced | not comparable | date | machine |",
         "|---|---|---|---|---|---|---|",
     ]
-    for told in found:
-        verdicts = [each["verdict"] for each in told["findings"]]
+    for made in found:
+        verdicts = [each["verdict"] for each in made["findings"]]
         other = verdicts.count(Verdict.NOT_COMPARABLE)
         same = f"{verdicts.count(Verdict.REPRODUCED)} of {len(verdicts) - other}"
-        size = told["size"] if told["complete"] else f"{told['size']}, not complete"
+        size = made["size"] if made["complete"] else f"{made['size']}, not complete"
         lines.append(
-            f"| [`{told['figure']}`](#{told['figure']}) | {told['source']} | {size} | {same} | "
-            f"{other or ''} | {told['date']} | {told['machine']} |"
+            f"| [`{made['figure']}`](#{made['figure']}) | {made['source']} | {size} | {same} | "
+            f"{other or ''} | {made['date']} | {made['machine']} |"
         )
     return "\n".join([*lines, ""])
 
@@ -71,23 +72,23 @@ def _summary(found: Sequence[Mapping[str, Any]]) -> str:
 def _others(found: Sequence[Mapping[str, Any]], verdict: Verdict, title: str) -> str:
     """Return the claims of a verdict, each with its reason."""
     lines = [
-        f"- `{told['figure']}`: {each['claim']}. We measured: {each['measured']}. {each['reason']}"
-        for told in found
-        for each in told["findings"]
+        f"- `{made['figure']}`: {each['claim']}. We measured: {each['measured']} ({each['reason']})."
+        for made in found
+        for each in made["findings"]
         if each["verdict"] == verdict
     ]
     return "\n".join([f"## {title}", "", *(lines or ["Nothing."]), ""])
 
 
-def _section(told: Mapping[str, Any], picture: str) -> str:
+def _section(made: Mapping[str, Any], picture: str) -> str:
     rows = [
         f"| {each['claim']} | {each['expected']} | {each['measured']} | {_verdict(each)} |"
-        for each in told["findings"]
+        for each in made["findings"]
     ]
     lines = (
-        *(f"## {told['figure']}", ""),
-        *(f"{told['title']} ({told['source']}); {told['size']}, {told['rows']} rows.", ""),
-        *(f"![{told['title']}]({picture})", ""),
+        *(f"## {made['figure']}", ""),
+        *(f"{made['title']} ({made['source']}); {made['size']}, {made['rows']} rows.", ""),
+        *(f"![{made['title']}]({picture})", ""),
         *("| claim | reproduced if | measured | verdict |", "|---|---|---|---|", *rows, ""),
     )
     return "\n".join(lines)
@@ -95,5 +96,5 @@ def _section(told: Mapping[str, Any], picture: str) -> str:
 
 def _verdict(finding: Mapping[str, Any]) -> str:
     word = finding["verdict"]
-    word = word if word == Verdict.REPRODUCED else f"**{word}**"
+    word = f"**{word}**" if word == Verdict.NOT_REPRODUCED else word
     return f"{word}: {finding['reason']}" if finding["reason"] else word

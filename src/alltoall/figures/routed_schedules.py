@@ -4,14 +4,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache, partial
 
 import alltoall
-from alltoall.figures.asking import (
-    certified_bound,
-    column,
-    known_methods,
-    routed,
-    where,
-    within_limit,
-)
+from alltoall.figures.asking import certified_bound, column, routed, where, within_limit
 from alltoall.figures.fabrics import (
     LATENCY,
     LINK_RATE,
@@ -44,7 +37,7 @@ UNPACED = "extp, not paced"
 def points(asked: Asked, rows: Sequence[Row]) -> Iterator[Point]:
     """Yield all methods on all fabrics, predicted and then measured."""
     fabrics = asked.pick(list(FABRICS), list(FABRICS), ["K4,4"])
-    names = [*known_methods(NAMES), UNPACED]
+    names = [*NAMES, UNPACED]
     yield from ({"fabric": f, "way": way, "kind": PREDICTED} for f in fabrics for way in names)
     if asked.testbed:
         emulated = asked.pick(fabrics, ["K4,4"], ["K4,4"])

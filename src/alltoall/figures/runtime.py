@@ -157,7 +157,9 @@ def _fptas(rows: Sequence[Row]) -> Measurement | None:
         return None
     n = max(one.keys() & two.keys())
     words = f"{one[n]:.2f} s against {two[n]:.2f} s at N = {n}"
-    return Measurement(one[n] / two[n], words, "the FPTAS here is compiled code on arrays")
+    return Measurement(
+        one[n] / two[n], words, "the FPTAS here is compiled, and the children share few cores"
+    )
 
 
 QUANTITIES: dict[str, Quantity] = {

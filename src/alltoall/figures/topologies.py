@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 import alltoall
-from alltoall.figures.asking import by_x, each_value, known_families, where, within_limit
+from alltoall.figures.asking import by_x, each_value, where, within_limit
 from alltoall.figures.figure import Asked, Figure, Measurement, Point, Quantity, Row, Value
 from alltoall.figures.picture import Panel, Picture, Series
 
@@ -45,10 +45,10 @@ def points(asked: Asked, rows: Sequence[Row]) -> Iterator[Point]:
     for degree in asked.pick((4, 8), (4, 8), (4,)):
         for family, template in ANY_SIZE.items():
             specs = [template.format(n=_fit(family, n, degree), d=degree) for n in sizes]
-            for spec in known_families(dict.fromkeys(specs)):
+            for spec in dict.fromkeys(specs):
                 yield {"degree": degree, "family": family, "spec": spec}
         for family, by_degree in FAMILIES.items():
-            for spec in known_families(by_degree[degree]):
+            for spec in by_degree[degree]:
                 if alltoall.build(spec).nodes <= most:
                     yield {"degree": degree, "family": family, "spec": spec}
 
@@ -112,7 +112,7 @@ def _at_largest(rows: Sequence[Row], family: str, paper: float) -> Measurement |
     if n < LARGE:
         return Measurement(None, words, f"all graphs of this size have less than {LARGE} nodes")
     return Measurement(
-        ratios[n], words, f"nearest to the paper's number at N = {near:.0f}: {ratios[near]:.2f}"
+        ratios[n], words, f"nearest to the paper at N = {near:.0f}, with {ratios[near]:.2f}"
     )
 
 
