@@ -36,7 +36,7 @@ LOOSE = 0.99
 def routed(given: Any, name: str, own_bound: bool = False, **asked: Any) -> alltoall.Routes:
     """Return routes by a method, without layers by default.
 
-    Methods by a rule prove a bound only for a figure without one (`own_bound`).
+    Methods by a rule prove a bound of their own only with `own_bound`.
     """
     loose = {"gap": LOOSE} if name in BY_RULE and not own_bound else {}
     return alltoall.route(given, **({"layers": None} | ROUTINGS[name] | loose | asked))

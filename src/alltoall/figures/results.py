@@ -72,7 +72,7 @@ def _summary(found: Sequence[Mapping[str, Any]]) -> str:
 def _others(found: Sequence[Mapping[str, Any]], verdict: Verdict, title: str) -> str:
     """Return the claims of a verdict, each with its reason."""
     lines = [
-        f"- `{made['figure']}`: {each['claim']}. We measured: {each['measured']} ({each['reason']})."
+        f"- `{made['figure']}`: {each['claim']}. Measured: {each['measured']} ({each['reason']})."
         for made in found
         for each in made["findings"]
         if each["verdict"] == verdict
