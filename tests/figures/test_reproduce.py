@@ -118,8 +118,10 @@ def test_a_claim_is_not_judged_by_another_quantity() -> None:
     """Predicted exchanges, link loads and other methods are not what the paper measured."""
     fft = FIGURES["fft"]
     rows = read_rows(fft, STORED / "fft.csv")
-    predicted = fft.judge([{**row, "kind": "predicted exchange"} for row in rows])
-    assert {each.verdict for each in predicted} == {Verdict.NOT_COMPARABLE}
+    predicted = [{**row, "kind": "predicted exchange", "alltoall": 9.0} for row in rows]
+    assert {each.verdict for each in fft.judge(predicted)} == {Verdict.NOT_COMPARABLE}
+    assert fft.judge([*rows, *predicted]) == fft.judge(rows)
+    assert len(fft.draw([*rows, *predicted]).panels) == 2 * len(fft.draw(rows).panels)
     routed = FIGURES["routed-schedules"]
     unmeasured = [
         row

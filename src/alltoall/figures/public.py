@@ -74,26 +74,16 @@ def reproduce(
     require_plots()
     settings = SolveSettings(time_limit=time_limit, cluster=cluster, stopped=stop).begin()
     require_cluster(settings)
-    folder = Path(output)
-    made = tuple(_made(each, asked, folder, settings, against, progress) for each in figures)
+    folder, other = Path(output), STORED if against is None else Path(against)
+    measure = partial(_measured, settings=settings, progress=progress)
+    made = []
+    for each in figures:
+        rows, new, complete = measure_figure(each, asked, folder, measure, settings.out_of_time)
+        compared = compare(each, asked.size, rows, other)
+        made.append(write_figure(each, asked, folder, rows, new, complete, compared))
     if results is not None:
         write_results(Path(results), list(FIGURES.values()), folder)
-    return made
-
-
-def _made(
-    figure: Figure,
-    asked: Asked,
-    folder: Path,
-    settings: SolveSettings,
-    against: str | PathLike[str] | None,
-    progress: Callable[[str], None],
-) -> Reproduced:
-    measure = partial(_measured, settings=settings, progress=progress)
-    rows, new, complete = measure_figure(figure, asked, folder, measure, settings.out_of_time)
-    other = STORED if against is None else Path(against)
-    compared = compare(figure, asked.size, rows, other)
-    return write_figure(figure, asked, folder, rows, new, complete, compared)
+    return tuple(made)
 
 
 def _measured(
