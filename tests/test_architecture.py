@@ -43,10 +43,10 @@ ROOMS: dict[str, set[str]] = {
     "runtime": NOUNS | {"registry", "lowering", "check"},
     "testbed": NOUNS | {"topologies", "lowering", "runtime"},
     "workloads": NOUNS | {"registry", "runtime"},
-    "reports": NOUNS | {"check", "simulation", "flows", "settings"},
+    "reports": NOUNS | {"check", "flows", "routes", "settings"},
     "loading": NOUNS | {"topologies", "lowering"},
     "verification": NOUNS | {"check", "topologies", "flows", "lowering", "loading"},
-    "figures": NOUNS | {"topologies", "routes", "flows", "verification"},
+    "figures": NOUNS | {"flows", "verification"},
     "extensions": SOLVING | {"registry", "flows", "routes", "lowering"},
 }
 """What the modules of a room may import of other rooms; an import never goes back."""

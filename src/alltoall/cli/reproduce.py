@@ -110,7 +110,7 @@ def _told(made: Reproduced) -> str:
     return "\n".join(
         [
             f"{made.title} ({made.size}{complete})",
-            *(f"{each.verdict + ':':<15}{each.claim}: {_measured(each)}" for each in made.findings),
+            *(f"{each.verdict + ':':<21}{each.claim}: {_measured(each)}" for each in made.findings),
             made.compared,
             f"files: {', '.join(made.files)}",
         ]
