@@ -27,7 +27,7 @@ ROOMS: dict[str, set[str]] = {
     "ir": {"errors"},
     "check": NOUNS,
     "lp": {"errors", "registry"},
-    "methods": {"errors", "ir"},
+    "grammar": {"errors", "ir"},
     "options": set(),
     "settings": NOUNS | {"lp"},
     "topologies": NOUNS | {"registry", "core"},

@@ -30,6 +30,7 @@ def register_method(
 
     >>> import alltoall
     >>> from alltoall.routes.baselines.tables import route_native
+    >>> from alltoall.settings import RouteSettings
     >>> def plain(problem: alltoall.Problem, settings: RouteSettings) -> alltoall.Routes:
     ...     return route_native(problem, settings)
     >>> alltoall.register_method("plain", plain)

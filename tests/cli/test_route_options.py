@@ -6,7 +6,7 @@ import pytest
 
 from alltoall.cli.answers import route_verb, schedule_verb, solve_verb
 from alltoall.flows import METHODS as SOLVERS
-from alltoall.methods import ROUTE, ROUTE_KEYS, SCHEDULE, SOLVE
+from alltoall.grammar import ROUTE, ROUTE_KEYS, SCHEDULE, SOLVE
 from alltoall.routes import ROUTERS, USED_BY
 from alltoall.schedules.methods import METHODS as SCHEDULERS
 from command_line import Run

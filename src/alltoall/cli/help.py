@@ -7,7 +7,7 @@ from typing import Any
 
 from alltoall.cli.parser import command_for
 from alltoall.cli.verbs import VERBS
-from alltoall.methods import ROUTE, ROUTE_KEYS, SCHEDULE, SEARCH, SOLVE, TARGETS, Key, Method
+from alltoall.grammar import ROUTE, ROUTE_KEYS, SCHEDULE, SEARCH, SOLVE, TARGETS, Key, Method
 
 WIDTH = 80
 LABEL = 26

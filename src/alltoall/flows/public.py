@@ -7,6 +7,7 @@ from alltoall.check.flow import check_flow
 from alltoall.errors import UsageError
 from alltoall.flows import solve as solve_problem
 from alltoall.flows.by_lp import with_status
+from alltoall.grammar import SEARCH, SOLVE, read_words
 from alltoall.ir.answer import made_now
 from alltoall.ir.fabric import Rate
 from alltoall.ir.flow import Flow
@@ -14,7 +15,6 @@ from alltoall.ir.jobs import Job, JobRates
 from alltoall.ir.problem import Problem
 from alltoall.ir.topology import Topology
 from alltoall.lp.settings import never, silent
-from alltoall.methods import SEARCH, SOLVE, read_words
 from alltoall.registry import load
 from alltoall.routes.baselines.reach import shortest_path_reach
 from alltoall.settings import ALONE, SolveSettings, Team, search_settings

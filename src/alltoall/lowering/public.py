@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from alltoall.errors import FormatError, UsageError
+from alltoall.grammar import TARGETS as KEYS
+from alltoall.grammar import read_words
 from alltoall.ir.files.artefacts import FORMATS, Artefact, artefact_of
 from alltoall.ir.files.node_tables import read_node_rows, read_node_values, read_ranks
 from alltoall.ir.files.text import decode, read_bytes, require_size, write_bytes
@@ -28,8 +30,6 @@ from alltoall.lowering.targets import (
     kind_of,
     targets_for,
 )
-from alltoall.methods import TARGETS as KEYS
-from alltoall.methods import read_words
 from alltoall.registry import load
 from alltoall.verification import verify, verify_text
 

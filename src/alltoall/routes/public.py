@@ -5,11 +5,11 @@ from os import PathLike
 from typing import Any
 
 from alltoall.errors import UsageError
+from alltoall.grammar import ROUTE, ROUTE_KEYS, read_words
 from alltoall.ir.answer import made_now
 from alltoall.ir.fabric import Rate
 from alltoall.ir.routes import Routes
 from alltoall.lp.settings import never, silent
-from alltoall.methods import ROUTE, ROUTE_KEYS, read_words
 from alltoall.routes import ROUTERS, USED_BY
 from alltoall.routes.baselines.reach import shortest_path_reach
 from alltoall.routes.search import find_routes

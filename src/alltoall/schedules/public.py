@@ -5,6 +5,7 @@ from os import PathLike
 from typing import Any
 
 from alltoall.errors import UsageError
+from alltoall.grammar import SCHEDULE, SEARCH, read_words
 from alltoall.ir.answer import made_now
 from alltoall.ir.arguments import check_arguments
 from alltoall.ir.fabric import Fabric, Rate
@@ -13,7 +14,6 @@ from alltoall.ir.quantities import parse_seconds, parse_size, plain_number
 from alltoall.ir.routes import Routes
 from alltoall.ir.schedule import Schedule
 from alltoall.lp.settings import never, silent
-from alltoall.methods import SCHEDULE, SEARCH, read_words
 from alltoall.routes.baselines.reach import shortest_path_reach
 from alltoall.schedules.methods import find_schedule
 from alltoall.schedules.resolve import resolved_routes, resolved_schedule

@@ -7,6 +7,7 @@ from alltoall.routes.baselines.tables import route_sssp
 from alltoall.settings import RouteSettings, SolveSettings
 
 METHOD = "sssp"
+"""The baseline beside every answer."""
 
 MOST_PAIRS = 1_000_000
 """Pairs up to which the comparison takes a second at most."""
