@@ -84,6 +84,7 @@ def sound_calls() -> dict[str, tuple[Callable[..., Any], Arguments]]:
         "check_routes": {"routes": have["routes"]},
         "check_schedule": {"schedule": have["schedule"]},
         "check_topology": {"topology": ring},
+        "compare": {"given": ring, "methods": "native", "threads": 1},
         "cut_bound": {"problem": have["problem"]},
         "distance_bound": {"problem": have["problem"]},
         "describe": {"given": ring},

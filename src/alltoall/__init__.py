@@ -12,6 +12,7 @@ One function per verb, each from one noun to the next; docs/library.md goes thro
     solve       the best rate, as a `Flow` with its certificate
     route       weighted or single paths, as `Routes` with layers that cannot deadlock
     schedule    whole chunks in steps, as a `Schedule`
+    compare     networks, methods, saved answers and measured runs side by side
     failures    what each failure costs, and routes or a schedule ready for it
     lower       the files of runtimes and fabrics, proven before they are returned
     simulate    predicted times, message by message or as a fluid
@@ -37,6 +38,8 @@ _WHERE = {
     "alltoall.check.routes": ("check_routes",),
     "alltoall.check.schedule": ("check_schedule",),
     "alltoall.check.template": ("TemplateReport",),
+    "alltoall.comparing.compare": ("compare",),
+    "alltoall.comparing.comparison": ("Comparison",),
     "alltoall.comparing.failures": ("FailureReport", "FailureRow", "failures"),
     "alltoall.designs.candidate": ("Candidate",),
     "alltoall.designs.design": ("Design",),
@@ -106,6 +109,8 @@ if MYPY:
     from alltoall.check.routes import check_routes as check_routes
     from alltoall.check.schedule import check_schedule as check_schedule
     from alltoall.check.template import TemplateReport as TemplateReport
+    from alltoall.comparing.compare import compare as compare
+    from alltoall.comparing.comparison import Comparison as Comparison
     from alltoall.comparing.failures import FailureReport as FailureReport
     from alltoall.comparing.failures import FailureRow as FailureRow
     from alltoall.comparing.failures import failures as failures

@@ -50,6 +50,10 @@ VERBS: dict[str, Verb] = {
         "Compute which chunk crosses which link in which step, for fabrics where hosts forward.",
         takes_spec=True,
     ),
+    "compare": Verb(
+        "alltoall.cli.compare:compare_verb",
+        "Compare networks, methods, saved answers and measured runs, best first.",
+    ),
     "design": Verb(
         "alltoall.cli.design:design_verb",
         "Find the network to build: every family of that size beside the best that a search finds.",
