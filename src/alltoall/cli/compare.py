@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from alltoall.cli.options import AsJson, DemandFile, Groups, LinkBandwidth, time_option
+from alltoall.cli.options import AsJson, LinkBandwidth, time_option
 from alltoall.cli.progress import progress
 from alltoall.cli.show import columns, say_out, show
 from alltoall.cli.signals import searching
@@ -50,8 +50,16 @@ def compare_verb(
             help="Save as .csv, .json, .svg or .html. A JSON file that is there is gone on from.",
         ),
     ] = None,
-    demand: DemandFile = None,
-    groups: Groups = None,
+    demand: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Demand between terminals; uniform if left out."),
+    ] = None,
+    groups: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--group", metavar="A,B,C", help="All-to-all among these only; may be repeated."
+        ),
+    ] = None,
     link_bandwidth: LinkBandwidth = None,
     shard: Annotated[
         str | None,

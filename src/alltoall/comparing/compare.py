@@ -346,6 +346,12 @@ class _Comparing:
         self.keys = [each.key(self.settings.gap) for each in self.points]
         self.done: dict[int, Measured] = {}
         self.saved = now()
+        for name, _, run in self.runs:
+            if self.shard_bytes not in (None, *run.bytes):
+                raise UsageError(
+                    f"{name}: not measured with shards of {self.shard_bytes} bytes, but of "
+                    f"{', '.join(map(str, run.bytes))}"
+                )
 
     def run(self) -> Comparison:
         """Measure what is not measured yet, and return all rows."""
@@ -488,9 +494,6 @@ class _Comparing:
         trusted.
         """
         size = max(run.bytes) if self.shard_bytes is None else self.shard_bytes
-        if size not in run.bytes:
-            known = ", ".join(map(str, run.bytes))
-            raise UsageError(f"{name}: not measured with shards of {size} bytes, but of {known}")
         at = run.bytes.index(size)
         beside = (
             row.throughput / row.share
