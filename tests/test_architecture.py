@@ -36,7 +36,9 @@ ROOMS: dict[str, set[str]] = {
     "flows": SOLVING | {"topologies", "registry", "core"},
     "routes": SOLVING | {"core", "placing", "flows", "check", "registry", "topologies"},
     "schedules": SOLVING | {"placing", "flows", "routes", "check", "core"},
-    "comparing": SOLVING | {"topologies", "routes", "schedules", "check"},
+    # What is compared may be any file, and measured runs are read by what reports on them.
+    "comparing": SOLVING
+    | {"topologies", "flows", "routes", "schedules", "check", "loading", "reports", "grammar"},
     "designs": SOLVING | {"topologies", "flows", "routes", "core"},
     "lowering": NOUNS | {"registry", "topologies"},
     "simulation": NOUNS | {"core"},

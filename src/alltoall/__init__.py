@@ -30,6 +30,8 @@ import importlib as _importlib
 __version__ = "0.1.0"
 
 _WHERE = {
+    "alltoall.comparing.compare": ("compare",),
+    "alltoall.comparing.comparison": ("Comparison",),
     "alltoall.comparing.failures": ("failures",),
     "alltoall.designs.design": ("Design",),
     "alltoall.designs.public": ("design",),
@@ -67,6 +69,8 @@ _WHERE = {
 
 MYPY = False  # What checkers of types take for true; `typing` has it too, but is slow to import.
 if MYPY:
+    from alltoall.comparing.compare import compare as compare
+    from alltoall.comparing.comparison import Comparison as Comparison
     from alltoall.comparing.failures import failures as failures
     from alltoall.designs.design import Design as Design
     from alltoall.designs.public import design as design

@@ -1,7 +1,9 @@
 """After a failure: routes are renewed from the last ones, and hold."""
 
+from itertools import pairwise
 from pathlib import Path
 
+import networkx as nx
 import numpy as np
 import pytest
 
@@ -11,8 +13,9 @@ from alltoall.errors import InputError, UsageError
 from alltoall.ir.demand import Demand
 from alltoall.ir.paths import NOTHING
 from alltoall.ir.problem import Problem
+from alltoall.ir.routes import Routes
 from alltoall.routes.layers.assign import keep_layers
-from alltoall.routes.renew import last_places, renew_routes
+from alltoall.routes.renew import Renewed, last_places, renew_routes
 from alltoall.routes.search import find_routes
 from alltoall.settings import RouteSettings, SolveSettings
 from alltoall.topologies.operators import remove_links, remove_nodes
@@ -134,3 +137,78 @@ def test_routes_by_destination_become_single_ones() -> None:
     assert last.method == "single by destination"
     left = remove_links(last.problem.topology, [(0, 1)])
     assert alltoall.route(left, from_=last).method == "single"
+
+
+def fewest_by_greed(found: Renewed, last: Routes, limit: float) -> int:
+    """Return how many routes a straightforward search moves until the time is within a limit.
+
+    Each displaced route takes the path that leaves the lowest loads, then routes leave the fullest
+    link, each for such a path, one at a time.
+    """
+    topology = found.routes.problem.topology
+    place = {
+        (int(u), int(v)): n
+        for n, (u, v) in enumerate(zip(topology.tail, topology.head, strict=True))
+    }
+    old = last.problem.topology
+    load, stays, lost = np.zeros(topology.links), [], []
+    for row in range(last.count):
+        links = last.link[last.start[row] : last.start[row + 1]]
+        ends = [(int(old.tail[link]), int(old.head[link])) for link in links]
+        if all(pair in place for pair in ends):
+            stays.append([place[pair] for pair in ends])
+            load[stays[-1]] += 1
+        else:
+            lost.append((ends[0][0], ends[-1][1]))
+
+    def best_path(start: int, end: int) -> list[int]:
+        """Return the path of least steep cost."""
+        cost = 20.0 ** (load - limit + 1)
+        graph: nx.DiGraph[int] = nx.DiGraph()
+        for pair, link in place.items():
+            graph.add_edge(*pair, cost=float(cost[link]))
+        nodes = nx.dijkstra_path(graph, start, end, weight="cost")
+        return [place[pair] for pair in pairwise(nodes)]
+
+    for start, end in lost:
+        load[best_path(start, end)] += 1
+    moves, untouched = len(lost), list(stays)
+    while load.max() > limit + 1e-9 and moves < last.count:
+        full = int(load.argmax())
+        route = next((each for each in untouched if full in each), None)
+        if route is None:
+            return last.count
+        untouched.remove(route)
+        load[route] -= 1
+        load[best_path(int(topology.tail[route[0]]), int(topology.head[route[-1]]))] += 1
+        moves += 1
+    return moves
+
+
+@pytest.mark.parametrize("gap", [0.2, 0.01])
+@pytest.mark.parametrize("spec", ["torus:4x4", "genkautz:n=24,d=3"])
+def test_as_few_routes_move_as_the_gap_allows(spec: str, gap: float) -> None:
+    """None that moved could have stayed alone, and a straightforward search moves no fewer."""
+    last = alltoall.route(spec, method="single:layering=none")
+    topology = last.problem.topology
+    ends = int(topology.tail[0]), int(topology.head[0])
+    left = remove_links(topology, [ends, ends[::-1]] if topology.bidirectional else [ends])
+    found = renew_routes(Problem.all_to_all(left), last, SolveSettings(gap=gap))
+    routes = found.routes
+    limit = max(routes.bound * (1 + gap), routes.time)
+    assert found.moved <= fewest_by_greed(found, last, limit)
+    load, place = routes.load(), last_places(routes, last)
+    node = {(int(u), int(v)): n for n, (u, v) in enumerate(zip(left.tail, left.head, strict=True))}
+    pairs = {
+        (int(s), int(d)): n
+        for n, (s, d) in enumerate(zip(last.source, last.destination, strict=True))
+    }
+    for route in np.flatnonzero(place == NOTHING):
+        before = pairs[int(routes.source[route]), int(routes.destination[route])]
+        links = last.link[last.start[before] : last.start[before + 1]]
+        back = [node.get((int(topology.tail[each]), int(topology.head[each]))) for each in links]
+        if None not in back:
+            alone = load.copy()
+            alone[routes.link[routes.start[route] : routes.start[route + 1]]] -= 1
+            alone[np.array(back)] += 1
+            assert alone.max() > limit * (1 + 1e-9)

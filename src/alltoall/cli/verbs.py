@@ -62,6 +62,16 @@ VERBS: dict[str, Verb] = {
         ),
         takes_spec=True,
     ),
+    "compare": Verb(
+        "alltoall.cli.compare:compare_verb",
+        "Compare networks, methods, saved answers and measured runs",
+        SEE,
+        ("alltoall compare torus:4x4 genkautz:n=16,d=4 --link-bandwidth 100G",),
+        (
+            *("methods", "over", "demand", "groups", "link_bandwidth"),
+            *("gap", "time_limit", "threads", "output", "as_json"),
+        ),
+    ),
     "design": Verb(
         "alltoall.cli.design:design_verb",
         "Find the network to build for so many nodes and cables",
