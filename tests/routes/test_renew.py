@@ -152,8 +152,8 @@ def fewest_by_greed(found: Renewed, last: Routes, limit: float) -> int:
     old = last.problem.topology
     load, stays, lost = np.zeros(topology.links), [], []
     for route in range(last.count):
-        links = last.link[last.start[route] : last.start[route + 1]]
-        ends = [(int(old.tail[link]), int(old.head[link])) for link in links]
+        old_links = last.link[last.start[route] : last.start[route + 1]]
+        ends = [(int(old.tail[link]), int(old.head[link])) for link in old_links]
         if all(pair in place for pair in ends):
             stays.append([place[pair] for pair in ends])
             load[stays[-1]] += 1
@@ -163,7 +163,7 @@ def fewest_by_greed(found: Renewed, last: Routes, limit: float) -> int:
     def best_path(start: int, end: int) -> list[int]:
         """Return the path of least steep cost."""
         cost = 20.0 ** (load - limit + 1)
-        graph = nx.DiGraph()
+        graph: nx.DiGraph[int] = nx.DiGraph()
         for pair, link in place.items():
             graph.add_edge(*pair, cost=float(cost[link]))
         nodes = nx.dijkstra_path(graph, start, end, weight="cost")
@@ -174,12 +174,12 @@ def fewest_by_greed(found: Renewed, last: Routes, limit: float) -> int:
     moves, untouched = len(lost), list(stays)
     while load.max() > limit + 1e-9 and moves < last.count:
         full = int(load.argmax())
-        route = next((each for each in untouched if full in each), None)
-        if route is None:
+        links = next((each for each in untouched if full in each), [])
+        if not links:
             return last.count
-        untouched.remove(route)
-        load[route] -= 1
-        load[best_path(int(topology.tail[route[0]]), int(topology.head[route[-1]]))] += 1
+        untouched.remove(links)
+        load[links] -= 1
+        load[best_path(int(topology.tail[links[0]]), int(topology.head[links[-1]]))] += 1
         moves += 1
     return moves
 

@@ -122,7 +122,7 @@ def _moved_back(
     while len(moved) and not settings.out_of_time():
         least = np.where(before[moved] != NOTHING, room[before[moved]], np.inf).min(axis=1)
         moved = moved[np.argsort(-least, kind="stable")]
-        stays = np.array([not _goes_back(row, cut, before, table, room) for row in moved])
+        stays = np.array([not _goes_back(row, cut, before, table, room) for row in moved.tolist()])
         if stays.all():
             break
         moved = moved[stays]
