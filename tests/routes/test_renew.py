@@ -175,12 +175,12 @@ def fewest_by_greed(found: Renewed, last: Routes, limit: float) -> int:
     moves, untouched = len(lost), list(stays)
     while load.max() > limit + 1e-9 and moves < last.count:
         full = int(load.argmax())
-        route = next((each for each in untouched if full in each), None)
-        if route is None:
+        links = next((each for each in untouched if full in each), [])
+        if not links:
             return last.count
-        untouched.remove(route)
-        load[route] -= 1
-        load[best_path(int(topology.tail[route[0]]), int(topology.head[route[-1]]))] += 1
+        untouched.remove(links)
+        load[links] -= 1
+        load[best_path(int(topology.tail[links[0]]), int(topology.head[links[-1]]))] += 1
         moves += 1
     return moves
 
