@@ -23,7 +23,7 @@ from alltoall.designs.fitting import (
 from alltoall.designs.search import Found, Pool, anneal_into, search_regular
 from alltoall.designs.wiring import Aim, Wiring, regular_wiring, wiring_of
 from alltoall.errors import UsageError
-from alltoall.flows.bounds import cable_bound, regular_bound
+from alltoall.flows.bounds import cable_bound, regular_bound, tree_levels
 from alltoall.ir.demand import Demand
 from alltoall.ir.problem import Problem
 from alltoall.ir.topology import Topology
@@ -315,15 +315,6 @@ def demand_bound(wiring: Wiring, demand: Demand) -> float:
     hops = 0.0
     for node in range(wiring.nodes):
         sent = -np.sort(-np.delete(demand.rows(np.array([node]))[0], node))
-        hops += float((sent * _depths(int(ports[node]), growth, len(sent))).sum())
+        levels = np.array(list(tree_levels(int(ports[node]), growth, len(sent))))
+        hops += float(sent @ np.repeat(*levels.T))
     return hops / wiring.links
-
-
-def _depths(ports: int, growth: int, count: int) -> "np.ndarray[Any, Any]":
-    """Return the least distances to the nearest nodes, in order."""
-    depths: list[int] = []
-    layer, depth = ports, 1
-    while len(depths) < count:
-        depths += [depth] * min(layer, count - len(depths))
-        layer, depth = layer * growth, depth + 1
-    return np.array(depths)
