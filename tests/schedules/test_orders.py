@@ -69,7 +69,7 @@ def test_rounds_lose_at_most_the_length_of_the_longest_way(problem: Problem, rou
     """The time is within (R + D - 1) / R of the paths', which is proven for any paths."""
     placed, _ = placed_chunks(problem, 2)
     ordered = in_rounds(pipeline(placed), rounds)
-    legs = ordered.ways.legs
+    legs = ordered.legs.most
     assert ordered.time <= placed.time * (rounds + legs - 1) / rounds * (1 + 1e-9)
     certificate = bounding_flow(problem, SolveSettings()).certificate
     schedule = ordered.write(certificate, placed.time)

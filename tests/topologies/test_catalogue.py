@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 import alltoall
 from alltoall.designs.candidate import certified
 from alltoall.designs.design import wanted_regular
-from alltoall.designs.entry import Task, search_entry
 from alltoall.designs.search import search_regular
 from alltoall.errors import TopologyError
 from alltoall.flows.bounds import cable_bound, regular_bound
 from alltoall.settings import SolveSettings
 from alltoall.topologies.expanders import times
 from alltoall.topologies.properties import mean_distance
+from catalogue import Task, search_entry
 
 TIMES = times()
 KEYS = [(n, d, bool(one_way)) for n, d, one_way in TIMES["key"].tolist()]

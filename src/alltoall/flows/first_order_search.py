@@ -25,21 +25,19 @@ from alltoall.settings import SolveSettings
 
 @dataclass(frozen=True)
 class StepParams:
-    """Parameters of primal-dual steps.
+    """Parameters of primal-dual steps, measured by benchmarks/scale.py.
 
-    Step sizes are what the condition allows times `margin`, for rounding. `potentials_share` of it
-    goes to the potentials, and prices have the rest. Steps of flows are smaller by
-    `warm_step_share` after a guess, whose flows are nearer than its prices. Restart when a move is
-    `restart_sufficient` of the first one, `restart_necessary` and rising, or after
-    `restart_longest` of all steps. Loads are checked after every `steps_between_checks`, and later
-    an eighth of all. Flows are made exact when they look good, and whenever there are
-    `certifying_growth` times more steps; where a bound may be enough, not before `steps_for_bound`.
-    `most_steps` end the search, `most_small_steps` that of a program which solvers of linear
-    programs finish at once. `batch_variables` are stepped, in at most `most_batch_steps`, between
-    two looks at the clock.
+    The potentials have `potentials_share` of the step condition, and prices the rest. Steps of
+    flows are smaller by `warm_step_share` after a guess, whose flows are nearer than its prices
+    (benchmarks/resolve.py). Restart when a move is `restart_sufficient` of the first one,
+    `restart_necessary` and rising, or after `restart_longest` of all steps, as in PDLP. Check loads
+    after every `steps_between_checks`, and later an eighth of all. Make flows exact when they look
+    good, and after `certifying_growth` times as many steps; if a bound is enough, not before
+    `steps_for_bound`. End after `most_steps`, or `most_small_steps` of a program that solvers of
+    linear programs finish at once. Step `batch_variables`, in at most `most_batch_steps`, between
+    two checks of the clock.
     """
 
-    margin: float = 0.998
     potentials_share: float = 0.9
     warm_step_share: float = 0.3
     restart_sufficient: float = 0.2
@@ -55,7 +53,7 @@ class StepParams:
 
 
 STEP_DEFAULTS = StepParams()
-"""What steps are taken by unless told otherwise."""
+"""The default parameters."""
 
 
 class Search(BestSoFar):
@@ -129,7 +127,7 @@ class Search(BestSoFar):
     def _step_sizes(self) -> tuple[Floats, Floats, Floats]:
         """Return step sizes of flows, potentials and prices, by the primal weight."""
         program, graph, share = self.program, self.program.graph, self.params.potentials_share
-        flow = self.params.margin * self.weight * self.useful
+        flow = self.weight * self.useful
         near = np.bincount(graph.tail, flow, graph.nodes)
         near += np.bincount(graph.head, flow, graph.nodes)
         near[near == 0] = 1.0  # isolated nodes

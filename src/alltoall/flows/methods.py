@@ -17,6 +17,7 @@ program reduced by symmetry (`symmetry.orbits`), and stop at once where shortest
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 from alltoall.flows import sizes
 from alltoall.flows.by_lp import (
@@ -102,11 +103,6 @@ def solve_master(
     return flow if symmetry.trivial else replace(flow, generators=symmetry.generators)
 
 
-def solve_decomposed_lp(problem: Problem, settings: SolveSettings) -> Flow:
-    """Solve the master program, then the paper's child programs; the flow is per commodity."""
-    return solve_decomposed(problem, settings, split_by_programs, "decomposed-lp")
-
-
 def solve_decomposed(
     problem: Problem,
     settings: SolveSettings,
@@ -135,6 +131,12 @@ def solve_decomposed(
     # The splitting keeps the gap, so the status is that of the master.
     late = settings.out_of_time() or master.status is Status.TIME_LIMIT
     return with_status(flow, Status.TIME_LIMIT if late else Status.GAP_NOT_REACHED, settings)
+
+
+solve_decomposed_lp: Method = partial(
+    solve_decomposed, split=split_by_programs, method="decomposed-lp"
+)
+"""Solve the master program, then the paper's child programs; the flow is per commodity."""
 
 
 def method_for_size(problem: Problem) -> Method:

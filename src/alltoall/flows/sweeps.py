@@ -39,18 +39,18 @@ from alltoall.settings import SolveSettings, Team
 
 @dataclass(frozen=True)
 class SweepParams:
-    """Parameters of sweeps.
+    """Parameters of sweeps, measured by benchmarks/scale.py.
 
-    Prices rise by `steepness` mean prices if a time doubles, at first. Times may be `balance` times
-    as far from the level as the bound is; the steepness follows by a power, `balance_power`, and
-    changes by at most `largest_change` in a sweep. A class further than `late_share` of the largest
-    time above the level is late: its price rises faster by `urgency` each sweep, up to
-    `most_urgent`. Of `shared_groups` groups or more, `parts` respond at the same time on all ranks,
-    each with at most `part_groups` groups and 1 of `part_share` of all; fewer groups are one part,
-    because the larger its share of all flow, the more others wait. `crowding` is how much a part
-    expects another one's moves to be like its own. A bound is proven when it looks good enough,
-    give or take a share `promise` of the gap, and after every `sweeps_between_bounds`. Sweeps that
-    leave more than `stalled_share` of the gap after `stalled_sweeps` are followed by steps.
+    At first prices rise by `steepness` mean prices if a time doubles. The primal residual may be
+    `balance` times the dual one; the steepness follows by the power `balance_power`, and changes by
+    at most `largest_change` in a sweep. A class further than `late_share` of the largest time above
+    the level is late: its slope grows by `urgency` each sweep, up to `most_urgent`. Of
+    `shared_groups` groups or more, `parts` respond concurrently on all ranks, each with at most
+    `part_groups` groups and 1 / `part_share` of all; fewer groups are one part, because a large
+    share of all flow delays others. `correlation` is the expected correlation of moves of
+    concurrent parts. The bound is computed when it looks good enough, and after every
+    `sweeps_between_bounds`. Sweeps that leave more than `stalled_share` of the gap after
+    `stalled_sweeps` are followed by steps.
     """
 
     steepness: float = 5.0
@@ -64,18 +64,17 @@ class SweepParams:
     part_groups: int = 32
     part_share: int = 8
     shared_groups: int = 400
-    crowding: float = 0.5
-    promise: float = 0.25
+    correlation: float = 0.5
     sweeps_between_bounds: int = 5
     stalled_sweeps: int = 30
     stalled_share: float = 0.9
 
 
 SWEEP_DEFAULTS = SweepParams()
-"""What sweeps go by unless told otherwise."""
+"""The default parameters."""
 
 MOST_UNEVEN = 100.0
-"""Capacities further apart than this are left to steps."""
+"""The largest ratio of capacities for sweeps; steps solve the others."""
 
 
 def suits_sweeps(program: FlowProgram, team: Team) -> bool:
@@ -140,9 +139,9 @@ class Sweeps(BestSoFar):
             self.steps += 1
             self.certify()
             self._adjust(length)
-            # These distances belong to prices during the sweep, slightly below the final ones.
-            good = max(self.bound, length * (1 + self.params.promise * self.settings.gap))
-            promising = good >= min(self.enough, self.time / (1 + self.settings.gap))
+            # The length belongs to prices during the sweep, slightly below the final ones.
+            enough = min(self.enough, self.time / (1 + self.settings.gap))
+            promising = max(self.bound, length) >= enough
             if promising or late or self.steps % self.params.sweeps_between_bounds == 0:
                 self.try_lengths(self._lengths())
                 self._report()
@@ -182,7 +181,7 @@ class Sweeps(BestSoFar):
         """Let all groups respond; return total demand times distance, and whether time is up."""
         program, team = self.program, self.team
         cuts, parts = self._cuts()
-        damping = 1 + self.params.crowding * (parts * team.size - 1)
+        damping = 1 + self.params.correlation * (parts * team.size - 1)
         slope = self.steepness * self.urgency * self.width / self.busy.max()
         classes = program.link_class, self.unit_cost, self.share, slope
         groups = program.groups.start, program.weight, program.groups.wanted, self.flows

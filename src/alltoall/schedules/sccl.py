@@ -1,4 +1,4 @@
-"""SCCL: synthesis of a schedule by satisfiability modulo theories, for a handful of nodes.
+"""SCCL: schedule synthesis by satisfiability modulo theories, for a handful of nodes.
 
 Cai, Liu, Maleki, Musuvathi, Mytkowicz, Nelson and Saarikivi, "Synthesizing optimal collective
 algorithms", PPoPP 2021. For every chunk c, node n, link l and step s:
@@ -12,9 +12,9 @@ algorithms", PPoPP 2021. For every chunk c, node n, link l and step s:
     sum over c sent on l with time[c, head(l)] = s of size[c]  <=  capacity[l] rounds[s]
     sum of rounds  <=  R
 
-with as few steps S as the hop distances allow, and then as few rounds R as can be found, by
-bisection between a proven bound and the best schedule so far. A chunk is only sent over links that
-can be on its way, which keeps the number of variables in bounds, not the search.
+with as few steps S as the hop distances allow, and then as few rounds R as bisection finds between
+a proven bound and the best schedule so far. Chunks have variables only for links that can be on a
+path within S steps.
 
 Needs z3: `pip install '.[sccl]'` in a clone.
 """
@@ -39,7 +39,7 @@ from alltoall.paths.shortest import shortest_distances
 from alltoall.settings import SolveSettings
 
 LARGEST_DENOMINATOR = 1000
-"""Sizes and capacities, or their reciprocals, are told as fractions of denominators up to this."""
+"""The largest denominator of sizes and capacities, or of their reciprocals, as fractions."""
 
 
 def synthesise(
@@ -51,43 +51,10 @@ def synthesise(
 ) -> Schedule:
     """Return a schedule of `chunks` chunks per shard in the fewest rounds found.
 
-    A round is the time of one chunk over the median link. `steps` is the least possible
-    number if left out; with `rounds`, any schedule within as many will do. A time limit returns
-    the best schedule so far; raise TimeLimitError if there is none.
+    A round is the time of one chunk over the median link. `steps` defaults to the least possible
+    number; with `rounds`, return any schedule within them. At a time limit, return the best
+    schedule so far; raise TimeLimitError if there is none.
     """
-    _check(problem, chunks)
-    units = normal_units(problem, demand=1.0)
-    settings = settings or SolveSettings()
-    return units.restored(_synthesise(units.problem, chunks, steps, rounds, settings))
-
-
-def _synthesise(
-    problem: Problem, chunks: int, steps: int | None, rounds: int | None, settings: SolveSettings
-) -> Schedule:
-    z3 = _solver_module()
-    moves = _Moves.of(problem, chunks)
-    least = int(moves.hops[moves.start, moves.end].max())
-    if steps is not None and steps < least:
-        raise InputError(f"{steps} steps; some pair is {least} hops apart, allow at least {least}")
-    encoding = _Encoding(z3, moves, least if steps is None else steps, settings)
-    if rounds is None:
-        low = math.ceil(certify(problem, []).bound * chunks * (1 - 1e-9))
-        model = _fewest_rounds(encoding, low, settings)
-    else:
-        model = _any_model(encoding, rounds, settings)
-    return _schedule(problem, chunks, encoding, model)
-
-
-def _solver_module() -> Any:
-    try:
-        return import_module("z3")
-    except ImportError:
-        raise MissingComponentError(
-            f"schedule synthesis needs z3, which is not installed; {how_to_install('sccl')}"
-        ) from None
-
-
-def _check(problem: Problem, chunks: int) -> None:
     topology = problem.topology
     if chunks < 1:
         raise InputError(f"{chunks} chunks per shard; expected at least 1")
@@ -96,11 +63,51 @@ def _check(problem: Problem, chunks: int) -> None:
             f"{topology.name} has {topology.nodes - len(topology.terminals)} nodes that are not "
             "terminals; SCCL stores chunks at every node, choose another method"
         )
+    units = normal_units(problem, demand=1.0)
+    settings = settings or SolveSettings()
+    return units.restored(_synthesise(units.problem, chunks, steps, rounds, settings))
+
+
+def _synthesise(
+    problem: Problem, chunks: int, steps: int | None, rounds: int | None, settings: SolveSettings
+) -> Schedule:
+    try:
+        z3 = import_module("z3")
+    except ImportError:
+        raise MissingComponentError(
+            f"schedule synthesis needs z3, which is not installed; {how_to_install('sccl')}"
+        ) from None
+    moves, certificate = _Moves.of(problem, chunks), certify(problem, [])
+    least = int(moves.hops[moves.start, moves.end].max())
+    if steps is not None and steps < least:
+        raise InputError(f"{steps} steps; some pair is {least} hops apart, allow at least {least}")
+    encoding = _Encoding(z3, moves, least if steps is None else steps, settings)
+    if rounds is None:
+        low = math.ceil(certificate.bound * chunks * (1 - 1e-9))
+        model = _fewest_rounds(encoding, low, settings)
+    else:
+        model = _any_model(encoding, rounds, settings)
+    step, chunk, link = np.array(encoding.sends(model), dtype=np.int64).T
+    schedule = Schedule(
+        problem=problem,
+        chunks=Chunks.of_demand(problem.demand, chunks),
+        steps=encoding.steps,
+        step=step,
+        source=moves.source[chunk],
+        destination=moves.destination[chunk],
+        chunk=moves.chunk[chunk],
+        link=link,
+        certificate=certificate,
+        fractional_time=0.0,
+        method="sccl",
+    )
+    # Chunks are whole from the start: there is no fractional schedule.
+    return replace(schedule, fractional_time=schedule.time)
 
 
 @dataclass(frozen=True, eq=False)
 class _Moves:
-    """The chunks with their ends and sizes, and the hop distances between all nodes."""
+    """All chunks with their ends and sizes, and the hop distances between all nodes."""
 
     problem: Problem
     source: Ints
@@ -141,13 +148,13 @@ class _Moves:
 
 
 def _fraction(value: float) -> Fraction:
-    """Return a simple fraction near a value; near a small one, the reciprocal of one."""
+    """Return a simple fraction near a value, or the reciprocal of one if that is closer."""
     simple = Fraction(max(value, 1 / value)).limit_denominator(LARGEST_DENOMINATOR)
     return simple if value >= 1 else 1 / simple
 
 
 class _Encoding:
-    """The constraints of the module's docstring in a solver, and its answers as sends."""
+    """The constraints of the module's docstring in z3, and its models as sends."""
 
     def __init__(self, z3: Any, moves: _Moves, steps: int, settings: SolveSettings) -> None:
         self.z3, self.moves, self.steps = z3, moves, steps
@@ -170,14 +177,14 @@ class _Encoding:
             raise _too_late(self, settings)
 
     def _add_chunk(self, chunk: int) -> None:
-        """Add the variables of a chunk on the links that can be on its way, and its moves."""
+        """Add the variables and moves of a chunk, on the links that can be on its path."""
         z3, topology = self.z3, self.moves.problem.topology
         start, end = int(self.moves.start[chunk]), int(self.moves.end[chunk])
         before, after = self.moves.hops[start], self.moves.hops[:, end]
         useful = before[topology.tail] + 1 + after[topology.head] <= self.steps
         useful &= (topology.head != start) & (topology.tail != end)
         entered = np.zeros_like(useful)
-        while (entered != useful).any():  # What is reached only past the end is on no way.
+        while (entered != useful).any():  # Drop links that are reached only past the end.
             entered = useful
             useful = entered & np.isin(topology.tail, [start, *topology.head[entered].tolist()])
         links = np.flatnonzero(useful).tolist()
@@ -208,23 +215,23 @@ class _Encoding:
             self.solver.add(z3.Sum(load) <= rounds)
 
     def solve(self, rounds: int | None, seconds: float | None) -> tuple[str, Any]:
-        """Return the solver's word, and its model if it is `sat`."""
+        """Return the solver's verdict, and its model if that is `sat`."""
         if seconds is not None:
             self.solver.set("timeout", max(1, int(1000 * seconds)))
         self.solver.push()
         if rounds is not None:
             self.solver.add(self.z3.Sum(self.rounds) <= rounds)
-        word = str(self.solver.check())
-        model = self.solver.model() if word == "sat" else None
+        verdict = str(self.solver.check())
+        model = self.solver.model() if verdict == "sat" else None
         self.solver.pop()
-        return word, model
+        return verdict, model
 
     def used_rounds(self, model: Any) -> int:
-        """Return how many rounds a model takes."""
+        """Return the number of rounds of a model."""
         return sum(model.eval(each, model_completion=True).as_long() for each in self.rounds)
 
     def sends(self, model: Any) -> list[tuple[int, int, int]]:
-        """Return (step, chunk, link) of every send on a chunk's way, sorted."""
+        """Return (step, chunk, link) of every send on a chunk's path, sorted."""
         topology = self.moves.problem.topology
         into = {
             (chunk, int(topology.head[link])): link
@@ -242,21 +249,21 @@ class _Encoding:
 
 
 def _number(z3: Any, value: Fraction) -> Any:
-    """Return a whole number where it is one: the solver is quicker with those."""
+    """Return an integer if possible: z3 is faster with those."""
     return value.numerator if value.denominator == 1 else z3.Q(value.numerator, value.denominator)
 
 
 def _fewest_rounds(encoding: _Encoding, low: int, settings: SolveSettings) -> Any:
-    """Return the model of fewest rounds found; there is none below `low`."""
+    """Return the model of fewest rounds found; `low` is a lower bound."""
     best = _any_model(encoding, None, settings)
     high = encoding.used_rounds(best)
     while low < high and not settings.out_of_time():
         settings.report(f"sccl: {encoding.steps} steps, {low} to {high} rounds")
         middle = (low + high) // 2
-        word, model = encoding.solve(middle, settings.seconds_left())
+        verdict, model = encoding.solve(middle, settings.seconds_left())
         if model is not None:
             best, high = model, encoding.used_rounds(model)
-        elif word == "unsat":
+        elif verdict == "unsat":
             low = middle + 1
         else:
             break
@@ -265,8 +272,8 @@ def _fewest_rounds(encoding: _Encoding, low: int, settings: SolveSettings) -> An
 
 def _any_model(encoding: _Encoding, rounds: int | None, settings: SolveSettings) -> Any:
     """Return any model within so many rounds."""
-    word, model = encoding.solve(rounds, settings.seconds_left())
-    if word == "unsat":
+    verdict, model = encoding.solve(rounds, settings.seconds_left())
+    if verdict == "unsat":
         raise InputError(f"no schedule of {encoding.steps} steps takes {rounds} rounds; allow more")
     if model is None:
         raise _too_late(encoding, settings)
@@ -279,23 +286,3 @@ def _too_late(encoding: _Encoding, settings: SolveSettings) -> TimeLimitError:
         f"{name}: {settings.why_late()} came before any schedule of {encoding.steps} steps; allow "
         "more time, or choose another method: SCCL is for a handful of nodes"
     )
-
-
-def _schedule(problem: Problem, chunks: int, encoding: _Encoding, model: Any) -> Schedule:
-    moves = encoding.moves
-    step, chunk, link = np.array(encoding.sends(model), dtype=np.int64).T
-    schedule = Schedule(
-        problem=problem,
-        chunks=Chunks.of_demand(problem.demand, chunks),
-        steps=encoding.steps,
-        step=step,
-        source=moves.source[chunk],
-        destination=moves.destination[chunk],
-        chunk=moves.chunk[chunk],
-        link=link,
-        certificate=certify(problem, []),
-        fractional_time=0.0,
-        method="sccl",
-    )
-    # Chunks are whole from the start: there is no fractional schedule to lose against.
-    return replace(schedule, fractional_time=schedule.time)
