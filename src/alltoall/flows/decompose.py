@@ -7,7 +7,7 @@ the blocks nor the result.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from typing import TypeVar
 
@@ -39,7 +39,7 @@ def widest_paths(flow: Flow, settings: SolveSettings) -> tuple[Paths, Floats]:
     to its demand. Raise TimeoutError if the time limit comes first.
     """
     flow = expand(flow)
-    parts = list(_for_blocks(split, flow, _pairs(flow), settings))
+    parts = list(_for_blocks(split, _whole(flow), flow.time, settings))
     return Paths.join([paths for paths, _, _ in parts]), np.concatenate([part[1] for part in parts])
 
 
@@ -106,16 +106,13 @@ def per_commodity(flow: Flow, settings: SolveSettings) -> Flow:
     Raise TimeoutError if the time limit comes first.
     """
     flow = expand(flow)
-    pairs = _pairs(flow)
-    parts = list(_for_blocks(commodities, flow, pairs, settings))
-    return commodity_flow(
-        flow,
-        flow.source[pairs.group],
-        pairs.destination,
-        starts_of(np.concatenate([np.diff(part[0]) for part in parts])),
-        np.concatenate([part[1] for part in parts]),
-        np.concatenate([part[2] for part in parts]),
-    )
+    whole = _whole(flow)
+    parts = zip(*_for_blocks(commodities, whole, flow.time, settings), strict=True)
+    starts, links, volumes = map(list, parts)
+    start = starts_of(np.concatenate([np.diff(each) for each in starts]))
+    source = np.repeat(whole.source, np.diff(whole.pairs))
+    entries = start, np.concatenate(links), np.concatenate(volumes)
+    return commodity_flow(flow, source, whole.destination, *entries)
 
 
 def commodity_flow(
@@ -141,52 +138,52 @@ def commodities(block: FlowBlock) -> Csr:
     return core.merge_paths(len(block.end), pair, width, paths.start, paths.link)
 
 
-@dataclass(frozen=True, eq=False)
-class _Pairs:
-    """The deliveries of a flow's groups; the pairs of group g are first[g]:first[g + 1]."""
-
-    group: Ints
-    destination: Ints
-    demand: Floats
-    first: Ints
-
-
-def _pairs(flow: Flow) -> _Pairs:
-    """Return all pairs, by group."""
+def _whole(flow: Flow) -> FlowBlock:
+    """Return all groups of a flow as one block, with amounts instead of volumes."""
+    topology = flow.problem.topology
     if flow.destination is None:
         group, destination = np.nonzero(flow.problem.demand.rows(flow.source))
     else:
         group, destination = np.arange(flow.groups), flow.destination
-    demand = flow.problem.demand.of(flow.source[group], destination)
-    return _Pairs(group, destination, demand, np.searchsorted(group, np.arange(flow.groups + 1)))
-
-
-def _for_blocks(
-    function: Callable[[FlowBlock], Result], flow: Flow, pairs: _Pairs, settings: SolveSettings
-) -> Iterator[Result]:
-    """Yield the results of a function for all blocks of a flow, in order."""
-    block = (flow.start + pairs.first)[:-1] // BLOCK_ENTRIES
-    cuts = [0, *(1 + np.flatnonzero(np.diff(block))).tolist(), len(block)]
-    blocks = (_block(flow, pairs, low, high) for low, high in pairwise(cuts))
-    return run_all(function, blocks, len(cuts) - 1, settings, Local.THREADS, "blocks of sources")
-
-
-def _block(flow: Flow, pairs: _Pairs, low: int, high: int) -> FlowBlock:
-    """Return the groups low:high of a flow, with volumes instead of amounts."""
-    topology = flow.problem.topology
-    entries = slice(flow.start[low], flow.start[high])
-    wanted = slice(pairs.first[low], pairs.first[high])
     return FlowBlock(
         nodes=topology.nodes,
         tail=topology.tail,
         head=topology.head,
-        source=flow.source[low:high],
-        begin=topology.terminals[flow.source[low:high]],
-        start=flow.start[low : high + 1] - flow.start[low],
-        link=flow.link[entries],
-        amount=flow.amount[entries] * flow.time,
-        pairs=pairs.first[low : high + 1] - pairs.first[low],
-        destination=pairs.destination[wanted],
-        end=topology.terminals[pairs.destination[wanted]],
-        demand=pairs.demand[wanted],
+        source=flow.source,
+        begin=topology.terminals[flow.source],
+        start=flow.start,
+        link=flow.link,
+        amount=flow.amount,
+        pairs=np.searchsorted(group, np.arange(flow.groups + 1)),
+        destination=destination,
+        end=topology.terminals[destination],
+        demand=flow.problem.demand.of(flow.source[group], destination),
+    )
+
+
+def _for_blocks(
+    function: Callable[[FlowBlock], Result], whole: FlowBlock, time: float, settings: SolveSettings
+) -> Iterator[Result]:
+    """Yield the results of a function for all blocks of a flow, in order."""
+    block = (whole.start + whole.pairs)[:-1] // BLOCK_ENTRIES
+    cuts = [0, *(1 + np.flatnonzero(np.diff(block))).tolist(), len(block)]
+    blocks = (_part(whole, time, low, high) for low, high in pairwise(cuts))
+    return run_all(function, blocks, len(cuts) - 1, settings, Local.THREADS, "blocks of sources")
+
+
+def _part(whole: FlowBlock, time: float, low: int, high: int) -> FlowBlock:
+    """Return the groups low:high of a flow, with volumes instead of amounts."""
+    entries = slice(whole.start[low], whole.start[high])
+    wanted = slice(whole.pairs[low], whole.pairs[high])
+    return replace(
+        whole,
+        source=whole.source[low:high],
+        begin=whole.begin[low:high],
+        start=whole.start[low : high + 1] - whole.start[low],
+        link=whole.link[entries],
+        amount=whole.amount[entries] * time,
+        pairs=whole.pairs[low : high + 1] - whole.pairs[low],
+        destination=whole.destination[wanted],
+        end=whole.end[wanted],
+        demand=whole.demand[wanted],
     )

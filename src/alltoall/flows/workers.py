@@ -178,7 +178,12 @@ def _cluster(address: str, alone: bool) -> Iterator[_Engine]:
     """Submit to a Dask cluster, whose failures become one kind of error."""
     from concurrent.futures import CancelledError  # noqa: PLC0415 (slow to import)
 
-    distributed = _distributed()
+    try:
+        distributed = import_module("distributed")
+    except ImportError:
+        raise MissingComponentError(
+            f"work on a cluster needs Dask, which is not installed; {how_to_install('cluster')}"
+        ) from None
     try:
         with _client(distributed, address) as client:
             threads = sum(client.nthreads().values())
@@ -225,15 +230,6 @@ def _client(distributed: Any, address: str) -> Iterator[Any]:
         yield client
     finally:
         client.close()
-
-
-def _distributed() -> Any:
-    try:
-        return import_module("distributed")
-    except ImportError:
-        raise MissingComponentError(
-            f"work on a cluster needs Dask, which is not installed; {how_to_install('cluster')}"
-        ) from None
 
 
 _ONE_SOLVER = threading.Lock()

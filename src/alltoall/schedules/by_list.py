@@ -129,8 +129,7 @@ def _find_robust(
     order = best_order(list(orders_of(placed, settings)), settings)
     schedule = order.write(routes.certificate, routes.time)
     judged = judge(schedule, names, routing.seed, settings.solve)
-    curve: dict[float, float] = {schedule.chunks_per_shard: schedule.loss}
-    return FoundSchedule(schedule, curve, {}, Status.GAP_NOT_REACHED, routes.bound, robust=judged)
+    return FoundSchedule.single(schedule, routes.bound, robust=judged)
 
 
 def bounding_flow(problem: Problem, solving: SolveSettings) -> Flow:

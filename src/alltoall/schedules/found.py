@@ -28,10 +28,6 @@ class Choice:
     total: float
     chosen: bool = False
 
-    def summary(self) -> dict[str, Any]:
-        """Return everything as plain values."""
-        return asdict(self)
-
     def beats(self, other: "Choice") -> bool:
         """Return whether this choice dominates another one."""
         mine, others = ((each.operations, each.steps, each.time) for each in (self, other))
@@ -69,6 +65,12 @@ class FoundSchedule:
     renewed: Renewed | None = None
     notes: tuple[str, ...] = ()
 
+    @classmethod
+    def single(cls, schedule: Schedule, bound: float, **more: Any) -> "FoundSchedule":
+        """Return a schedule of which no other numbers of chunks were tried."""
+        curve: dict[float, float] = {schedule.chunks_per_shard: schedule.loss}
+        return cls(schedule, curve, {}, Status.GAP_NOT_REACHED, bound, **more)
+
     def summary(self) -> dict[str, Any]:
         """Return everything to print, as plain values."""
         found = summary_of(self.schedule)
@@ -80,7 +82,7 @@ class FoundSchedule:
         found["least_loss_by_chunks"] = {f"{each:g}": loss for each, loss in self.floor.items()}
         found["status"] = self.status.value
         if self.tradeoff:
-            found["tradeoff"] = [each.summary() for each in self.tradeoff]
+            found["tradeoff"] = [asdict(each) for each in self.tradeoff]
         if self.robust is not None:
             found["robust"] = self.robust.summary()
         if self.renewed is not None:

@@ -156,9 +156,7 @@ def _find_by_sccl(problem: Problem, settings: ScheduleSettings) -> FoundSchedule
     """Return the schedule of the SCCL baseline, with the certificate of the flow."""
     schedule = synthesise(problem, settings.chunks or 1, settings.steps, settings=settings.solve)
     certificate = solve(problem, "grouped", settings.solve).certificate
-    schedule = replace(schedule, certificate=certificate)
-    curve: dict[float, float] = {schedule.chunks_per_shard: schedule.loss}
-    return FoundSchedule(schedule, curve, {}, Status.GAP_NOT_REACHED, certificate.bound)
+    return FoundSchedule.single(replace(schedule, certificate=certificate), certificate.bound)
 
 
 METHODS = ("auto", "tsmcf", "list", "sccl")
@@ -200,51 +198,45 @@ def sweep_schedules(problem: Problem, settings: ScheduleSettings, method: str = 
         method = "list" if is_listed(problem, settings) else "tsmcf"
     if method not in ("tsmcf", "list"):
         raise UsageError(f"a sweep of the method {method}; expected one of auto, tsmcf, list")
+    settings, units = settings.begin(), normal_units(problem, shard_unit(problem))
+    settings = replace(settings, latency=settings.latency / units.time)
     sweep = _sweep_lists if method == "list" else _sweep_timestepped
-    return sweep(problem, settings.begin())
+    bound, times, steps, losses = sweep(units.problem, settings)
+    times = {count: time * units.time for count, time in times.items()}
+    return Sweep(problem.topology.name, method, bound * units.time, times, steps, losses)
 
 
-def _sweep_timestepped(problem: Problem, settings: ScheduleSettings) -> Sweep:
+Curves = tuple[float, dict[int, float], int, dict[int, float]]
+"""A bound, times by steps, the best number of steps, and losses by chunks."""
+
+
+def _sweep_timestepped(problem: Problem, settings: ScheduleSettings) -> Curves:
     """Sweep over steps of fractional schedules, and over chunks in the best number of steps."""
-    units = normal_units(problem, shard_unit(problem))
-    master = solve(units.problem, "grouped", settings.solve)
-    translations = find_translations(units.problem, settings.solve.symmetry)
+    master = solve(problem, "grouped", settings.solve)
+    translations = find_translations(problem, settings.solve.symmetry)
     flows = list(timed_flows(master, settings.solve, settings.step_tolerance, translations))
-    best = best_flow(flows, master.bound, settings.latency / units.time)
-    most = most_chunks(units.problem, settings.max_chunks)
-    return Sweep(
-        topology=problem.topology.name,
-        method="tsmcf",
-        bound=master.bound * units.time,
-        times={flow.expansion.steps: flow.time * units.time for flow in flows},
-        steps=best.expansion.steps,
-        losses=chunk_curve(best, range(1, most + 1), settings.solve),
-    )
+    best = best_flow(flows, master.bound, settings.latency)
+    numbers = range(1, most_chunks(problem, settings.max_chunks) + 1)
+    times = {flow.expansion.steps: flow.time for flow in flows}
+    losses = chunk_curve(best, numbers, settings.solve)
+    return master.bound, times, best.expansion.steps, losses
 
 
-def _sweep_lists(problem: Problem, settings: ScheduleSettings) -> Sweep:
+def _sweep_lists(problem: Problem, settings: ScheduleSettings) -> Curves:
     """Sweep over numbers of chunks, and over quotas for the number of least loss."""
-    units = normal_units(problem, shard_unit(problem))
-    flow, latency = bounding_flow(units.problem, settings.solve), settings.latency / units.time
-    settings = replace(settings, latency=latency)
+    flow, latency = bounding_flow(problem, settings.solve), settings.latency
     found: dict[int, Ordered] = {}
-    for chunks in numbers_of(units.problem, settings.max_chunks):
+    for chunks in numbers_of(problem, settings.max_chunks):
         if found and settings.solve.out_of_time():
             break
         placed = place_chunks(flow, chunks, settings.solve)
-        for each in orders(placed, flow.bound, settings):
-            finest = each.placed.chunks.most
-            found[finest] = cheaper(found.get(finest, each), each, latency)
+        for order in orders(placed, flow.bound, settings):
+            finest = order.placed.chunks.most
+            found[finest] = cheaper(found.get(finest, order), order, latency)
     best = min(found.values(), key=lambda order: order.cost(latency))
-    several = [*orders_of(best.placed, settings, every=True), best]
-    return Sweep(
-        topology=problem.topology.name,
-        method="list",
-        bound=flow.bound * units.time,
-        times={steps: time * units.time for steps, time in _least_times(several).items()},
-        steps=best.steps,
-        losses={chunks: found[chunks].time / flow.bound - 1 for chunks in sorted(found)},
-    )
+    times = _least_times([*orders_of(best.placed, settings, every=True), best])
+    losses = {chunks: found[chunks].time / flow.bound - 1 for chunks in sorted(found)}
+    return flow.bound, times, best.steps, losses
 
 
 def _least_times(orders: list[Ordered]) -> dict[int, float]:

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from alltoall.check.schedule import check_schedule
 from alltoall.errors import UsageError
 from alltoall.ir.arrays import Ints
-from alltoall.ir.flow import Status
 from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes
 from alltoall.ir.schedule import Schedule
@@ -48,9 +47,7 @@ def renew_schedule(problem: Problem, last: Schedule, settings: ScheduleSettings)
     order = min(several, key=lambda order: order.cost(settings.latency))
     # A shortened order may use other paths, so it may end below the routes.
     schedule = order.write(routes.certificate, min(routes.time, order.time))
-    curve: dict[float, float] = {schedule.chunks_per_shard: schedule.loss}
-    missed = Status.GAP_NOT_REACHED
-    return FoundSchedule(schedule, curve, {}, missed, routes.bound, renewed=found)
+    return FoundSchedule.single(schedule, routes.bound, renewed=found)
 
 
 def routes_of(schedule: Schedule) -> Routes:

@@ -21,7 +21,7 @@ Needs z3: `pip install '.[sccl]'` in a clone.
 
 import math
 from collections import defaultdict
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from importlib import import_module
 from typing import Any
@@ -30,7 +30,7 @@ import numpy as np
 
 from alltoall.errors import InputError, MissingComponentError, TimeLimitError, how_to_install
 from alltoall.flows.program import certify
-from alltoall.ir.arrays import Floats, Ints, inner_index
+from alltoall.ir.arrays import inner_index
 from alltoall.ir.chunks import Chunks, chunks_of
 from alltoall.ir.problem import Problem
 from alltoall.ir.schedule import Schedule
@@ -77,25 +77,22 @@ def _synthesise(
         raise MissingComponentError(
             f"schedule synthesis needs z3, which is not installed; {how_to_install('sccl')}"
         ) from None
-    moves, certificate = _Moves.of(problem, chunks), certify(problem, [])
-    least = int(moves.hops[moves.start, moves.end].max())
-    if steps is not None and steps < least:
-        raise InputError(f"{steps} steps; some pair is {least} hops apart, allow at least {least}")
-    encoding = _Encoding(z3, moves, least if steps is None else steps, settings)
+    certificate = certify(problem, [])
+    encoding = _Encoding(z3, problem, chunks, steps, settings)
     if rounds is None:
         low = math.ceil(certificate.bound * chunks * (1 - 1e-9))
-        model = _fewest_rounds(encoding, low, settings)
+        model = encoding.fewest_rounds(low)
     else:
-        model = _any_model(encoding, rounds, settings)
+        model = encoding.any_model(rounds)
     step, chunk, link = np.array(encoding.sends(model), dtype=np.int64).T
     schedule = Schedule(
         problem=problem,
         chunks=Chunks.of_demand(problem.demand, chunks),
         steps=encoding.steps,
         step=step,
-        source=moves.source[chunk],
-        destination=moves.destination[chunk],
-        chunk=moves.chunk[chunk],
+        source=encoding.source[chunk],
+        destination=encoding.destination[chunk],
+        chunk=encoding.chunk[chunk],
         link=link,
         certificate=certificate,
         fractional_time=0.0,
@@ -103,48 +100,6 @@ def _synthesise(
     )
     # Chunks are whole from the start: there is no fractional schedule.
     return replace(schedule, fractional_time=schedule.time)
-
-
-@dataclass(frozen=True, eq=False)
-class _Moves:
-    """All chunks with their ends and sizes, and the hop distances between all nodes."""
-
-    problem: Problem
-    source: Ints
-    destination: Ints
-    chunk: Ints
-    size: list[Fraction]
-    capacity: list[Fraction]
-    hops: Floats
-
-    @classmethod
-    def of(cls, problem: Problem, chunks: int) -> "_Moves":
-        terminals = problem.demand.terminals
-        demand = problem.demand.table()
-        counts = chunks_of(demand, chunks)
-        pair = np.repeat(np.arange(terminals**2, dtype=np.int64), counts.ravel())
-        source, destination = np.divmod(pair, terminals)
-        size = demand[source, destination] * chunks / counts[source, destination]
-        topology = problem.topology
-        return cls(
-            problem=problem,
-            source=source,
-            destination=destination,
-            chunk=inner_index(counts.ravel()),
-            size=[_fraction(each) for each in size],
-            capacity=[_fraction(each) for each in topology.capacity],
-            hops=shortest_distances(topology, np.ones(topology.links), np.arange(topology.nodes)),
-        )
-
-    @property
-    def start(self) -> Ints:
-        """The node at which each chunk starts."""
-        return self.problem.topology.terminals[self.source]
-
-    @property
-    def end(self) -> Ints:
-        """The node at which each chunk is wanted."""
-        return self.problem.topology.terminals[self.destination]
 
 
 def _fraction(value: float) -> Fraction:
@@ -156,31 +111,45 @@ def _fraction(value: float) -> Fraction:
 class _Encoding:
     """The constraints of the module's docstring in z3, and its models as sends."""
 
-    def __init__(self, z3: Any, moves: _Moves, steps: int, settings: SolveSettings) -> None:
-        self.z3, self.moves, self.steps = z3, moves, steps
+    def __init__(
+        self, z3: Any, problem: Problem, chunks: int, steps: int | None, settings: SolveSettings
+    ) -> None:
+        self.z3, self.topology, self.settings = z3, problem.topology, settings
+        topology, demand = problem.topology, problem.demand.table()
+        counts = chunks_of(demand, chunks)
+        pair = np.repeat(np.arange(demand.size, dtype=np.int64), counts.ravel())
+        self.source, self.destination = np.divmod(pair, len(demand))
+        self.chunk = inner_index(counts.ravel())
+        self.start = topology.terminals[self.source]
+        self.end = topology.terminals[self.destination]
+        size = demand[self.source, self.destination] * chunks
+        self.size = [_fraction(each) for each in size / counts[self.source, self.destination]]
+        everywhere = np.arange(topology.nodes)
+        self.hops = shortest_distances(topology, np.ones(topology.links), everywhere)
+        least = int(self.hops[self.start, self.end].max())
+        if steps is not None and steps < least:
+            raise InputError(
+                f"{steps} steps; some pair is {least} hops apart, allow at least {least}"
+            )
+        self.steps = least if steps is None else steps
         self.solver = z3.Solver()
-        self.rounds = [z3.Int(f"rounds_{step}") for step in range(1, steps + 1)]
+        self.rounds = [z3.Int(f"rounds_{step}") for step in range(1, self.steps + 1)]
         self.time: dict[tuple[int, int], Any] = {}
         self.sent: dict[tuple[int, int], Any] = {}
         self.crossing: defaultdict[int, list[int]] = defaultdict(list)
         self.solver.add(*(each >= 0 for each in self.rounds))
-        for chunk in range(len(moves.chunk)):
-            self._require_time(settings)
-            self._add_chunk(chunk)
-        for link in range(moves.problem.topology.links):
-            self._require_time(settings)
-            self._add_capacity(link)
-
-    def _require_time(self, settings: SolveSettings) -> None:
-        """Raise if time is up: building the constraints can take longer than any limit."""
-        if settings.out_of_time():
-            raise _too_late(self, settings)
+        adding = [(self._add_chunk, chunk) for chunk in range(len(self.chunk))]
+        adding += [(self._add_capacity, link) for link in range(topology.links)]
+        for add, index in adding:
+            if settings.out_of_time():  # Building the constraints can take longer than any limit.
+                raise self._too_late()
+            add(index)
 
     def _add_chunk(self, chunk: int) -> None:
         """Add the variables and moves of a chunk, on the links that can be on its path."""
-        z3, topology = self.z3, self.moves.problem.topology
-        start, end = int(self.moves.start[chunk]), int(self.moves.end[chunk])
-        before, after = self.moves.hops[start], self.moves.hops[:, end]
+        z3, topology = self.z3, self.topology
+        start, end = int(self.start[chunk]), int(self.end[chunk])
+        before, after = self.hops[start], self.hops[:, end]
         useful = before[topology.tail] + 1 + after[topology.head] <= self.steps
         useful &= (topology.head != start) & (topology.tail != end)
         entered = np.zeros_like(useful)
@@ -204,9 +173,9 @@ class _Encoding:
             self.solver.add(z3.Or(*arrivals) == (self.time[chunk, node] <= self.steps))
 
     def _add_capacity(self, link: int) -> None:
-        z3, head = self.z3, int(self.moves.problem.topology.head[link])
-        crossing = self.crossing[link]
-        rounds_of = [_number(z3, self.moves.size[c] / self.moves.capacity[link]) for c in crossing]
+        z3, head = self.z3, int(self.topology.head[link])
+        crossing, capacity = self.crossing[link], _fraction(float(self.topology.capacity[link]))
+        rounds_of = [_number(z3, self.size[chunk] / capacity) for chunk in crossing]
         for step, rounds in enumerate(self.rounds, start=1):
             load = [
                 z3.If(z3.And(self.sent[chunk, link], self.time[chunk, head] == step), takes, 0)
@@ -232,57 +201,54 @@ class _Encoding:
 
     def sends(self, model: Any) -> list[tuple[int, int, int]]:
         """Return (step, chunk, link) of every send on a chunk's path, sorted."""
-        topology = self.moves.problem.topology
+        topology = self.topology
         into = {
             (chunk, int(topology.head[link])): link
             for (chunk, link), sent in self.sent.items()
             if self.z3.is_true(model.eval(sent))
         }
         found = []
-        for chunk in range(len(self.moves.chunk)):
-            node = int(self.moves.end[chunk])
-            while node != self.moves.start[chunk]:
+        for chunk in range(len(self.chunk)):
+            node = int(self.end[chunk])
+            while node != self.start[chunk]:
                 link = into[chunk, node]
                 found.append((model.eval(self.time[chunk, node]).as_long() - 1, chunk, link))
                 node = int(topology.tail[link])
         return sorted(found)
 
+    def fewest_rounds(self, low: int) -> Any:
+        """Return the model of fewest rounds found; `low` is a lower bound."""
+        best = self.any_model(None)
+        high = self.used_rounds(best)
+        while low < high and not self.settings.out_of_time():
+            self.settings.report(f"sccl: {self.steps} steps, {low} to {high} rounds")
+            middle = (low + high) // 2
+            verdict, model = self.solve(middle, self.settings.seconds_left())
+            if model is not None:
+                best, high = model, self.used_rounds(model)
+            elif verdict == "unsat":
+                low = middle + 1
+            else:
+                break
+        return best
+
+    def any_model(self, rounds: int | None) -> Any:
+        """Return any model within so many rounds."""
+        verdict, model = self.solve(rounds, self.settings.seconds_left())
+        if verdict == "unsat":
+            raise InputError(f"no schedule of {self.steps} steps takes {rounds} rounds; allow more")
+        if model is None:
+            raise self._too_late()
+        return model
+
+    def _too_late(self) -> TimeLimitError:
+        return TimeLimitError(
+            f"{self.topology.name}: {self.settings.why_late()} came before any schedule of "
+            f"{self.steps} steps; allow more time, or choose another method: SCCL is for a handful "
+            "of nodes"
+        )
+
 
 def _number(z3: Any, value: Fraction) -> Any:
     """Return an integer if possible: z3 is faster with those."""
     return value.numerator if value.denominator == 1 else z3.Q(value.numerator, value.denominator)
-
-
-def _fewest_rounds(encoding: _Encoding, low: int, settings: SolveSettings) -> Any:
-    """Return the model of fewest rounds found; `low` is a lower bound."""
-    best = _any_model(encoding, None, settings)
-    high = encoding.used_rounds(best)
-    while low < high and not settings.out_of_time():
-        settings.report(f"sccl: {encoding.steps} steps, {low} to {high} rounds")
-        middle = (low + high) // 2
-        verdict, model = encoding.solve(middle, settings.seconds_left())
-        if model is not None:
-            best, high = model, encoding.used_rounds(model)
-        elif verdict == "unsat":
-            low = middle + 1
-        else:
-            break
-    return best
-
-
-def _any_model(encoding: _Encoding, rounds: int | None, settings: SolveSettings) -> Any:
-    """Return any model within so many rounds."""
-    verdict, model = encoding.solve(rounds, settings.seconds_left())
-    if verdict == "unsat":
-        raise InputError(f"no schedule of {encoding.steps} steps takes {rounds} rounds; allow more")
-    if model is None:
-        raise _too_late(encoding, settings)
-    return model
-
-
-def _too_late(encoding: _Encoding, settings: SolveSettings) -> TimeLimitError:
-    name = encoding.moves.problem.topology.name
-    return TimeLimitError(
-        f"{name}: {settings.why_late()} came before any schedule of {encoding.steps} steps; allow "
-        "more time, or choose another method: SCCL is for a handful of nodes"
-    )

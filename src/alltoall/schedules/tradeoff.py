@@ -112,14 +112,8 @@ def find_cheapest(problem: Problem, settings: ScheduleSettings) -> FoundSchedule
     flow = flow_in_steps_of(schedule, flow, master, settings.solve)
     schedule = replace(schedule, fractional_time=flow.time)
     proven = flow.bound if flow.expansion.problem is master.problem else 0.0
-    return FoundSchedule(
-        schedule=schedule,
-        curve={schedule.chunks_per_shard: schedule.loss},
-        floor={},
-        status=Status.GAP_NOT_REACHED,
-        fractional_bound=max(proven, master.bound),
-        tradeoff=worth_telling(search.choices, chosen),
-    )
+    tradeoff = worth_telling(search.choices, chosen)
+    return FoundSchedule.single(schedule, max(proven, master.bound), tradeoff=tradeoff)
 
 
 def idle_terminals(demand: Demand) -> Ints:

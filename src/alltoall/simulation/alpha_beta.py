@@ -140,15 +140,15 @@ def seconds_of_messages(
     messages: StepMessages, fabric: Fabric, shard_bytes: float, sync: str, start: Floats
 ) -> float:
     """Return the arrival time of the last message, with the start time of each terminal."""
-    work = _works(messages, fabric, shard_bytes)
+    message, resources, seconds = _works(messages, fabric, shard_bytes)
     latency = latencies(messages, fabric)
     steps = np.unique(messages.step)
     of_step = np.searchsorted(messages.step, np.append(steps, steps[-1] + 1))
-    uses = np.searchsorted(work.message, of_step)
+    uses = np.searchsorted(message, of_step)
     waits = np.searchsorted(messages.later, of_step)
     ready = start[messages.sender]
     arrival = np.zeros(len(messages.step))
-    free = np.zeros(work.resources)
+    free = np.zeros(fabric.topology.links + 2 * len(fabric.topology.terminals))
     barrier = 0.0
     for index in range(len(steps)):
         first, last = int(of_step[index]), int(of_step[index + 1])
@@ -156,9 +156,9 @@ def seconds_of_messages(
         np.maximum.at(ready, messages.later[wait], arrival[messages.earlier[wait]])
         begin = np.maximum(ready[first:last], barrier)
         begin = _issued(begin, messages.sender[first:last], fabric.overhead)
-        mine, resource = work.message[use] - first, work.resource[use]
+        mine, resource = message[use] - first, resources[use]
         np.maximum.at(begin, mine, free[resource])
-        ended = _ended(begin[mine], resource, work.seconds[use])
+        ended = _ended(begin[mine], resource, seconds[use])
         free[resource] = ended
         here = np.zeros(last - first)
         np.maximum.at(here, mine, ended)
@@ -168,23 +168,12 @@ def seconds_of_messages(
     return float(arrival.max())
 
 
-@dataclass(frozen=True, eq=False)
-class _Works:
-    """The work of messages, in order, on resources: links, and injection limits of terminals."""
-
-    message: Ints
-    resource: Ints
-    seconds: Floats
-    resources: int
-
-
-def _works(messages: StepMessages, fabric: Fabric, shard_bytes: float) -> _Works:
+def _works(messages: StepMessages, fabric: Fabric, shard_bytes: float) -> tuple[Ints, Ints, Floats]:
+    """Return message, resource and seconds of all work; terminals with limits are resources too."""
     links, terminals = fabric.topology.links, len(fabric.topology.terminals)
-    used, shards = messages.message * links + messages.link, messages.shards
-    message, resource = messages.message, messages.link
-    rate, resources = fabric.link_rates, links
+    message, resource, shards = messages.message, messages.link, messages.shards
+    rate, resources = fabric.link_rates, links + 2 * terminals
     if fabric.injection is not None:
-        resources += 2 * terminals
         total = _total_shards(messages)
         every = np.arange(len(messages.step))
         message = np.concatenate([message, every, every])
@@ -195,7 +184,7 @@ def _works(messages: StepMessages, fabric: Fabric, shard_bytes: float) -> _Works
     used, place = np.unique(message * resources + resource, return_inverse=True)
     amount = np.bincount(place, shards, len(used)) * shard_bytes
     resource = used % resources
-    return _Works(used // resources, resource, amount / rate[resource], resources)
+    return used // resources, resource, amount / rate[resource]
 
 
 def _total_shards(messages: StepMessages) -> Floats:

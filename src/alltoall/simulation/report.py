@@ -97,18 +97,6 @@ class Simulation:
         return {**found, **rows[-1], "rows": rows}
 
 
-def row_of(size: int, seconds: float, bound_seconds: float, sent: float) -> Row:
-    """Return the row of a size; a terminal sends `sent` shards on average."""
-    return Row(
-        bytes=size,
-        seconds=seconds,
-        bound_seconds=bound_seconds,
-        fraction=bound_seconds / seconds,
-        throughput=sent * size / seconds,
-        bound_throughput=sent * size / bound_seconds,
-    )
-
-
 FLUID = "max-min fair fluid"
 STEPPED = dict(zip(SYNCS, ("dataflow", "a barrier per step"), strict=True))
 SHARED = dict(zip(SHARINGS, ("alpha-beta", "fair messages"), strict=True))
@@ -143,8 +131,9 @@ class Asked:
 
     def row(self, size: int, seconds: float) -> Row:
         """Return the row of a size."""
-        sent = self.demand.total / self.demand.terminals
-        return row_of(size, seconds, self.bound_seconds(self.bound, self.demand, size), sent)
+        least = self.bound_seconds(self.bound, self.demand, size)
+        sent = self.demand.total / self.demand.terminals * size
+        return Row(size, seconds, least, least / seconds, sent / seconds, sent / least)
 
     def flows(self, routes: Routes, size: int, start: float = 0.0) -> Flows:
         """Return the flows of routes, which begin with their terminals and not before `start`."""
