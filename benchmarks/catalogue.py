@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 import alltoall
-from alltoall.designs.candidate import Candidate, DesignParams, certified
+from alltoall.designs.candidate import Candidate, DesignParams, certify_candidate
 from alltoall.designs.design import Wanted, wanted_regular
 from alltoall.designs.fitting import FITTING, fitting_specs
 from alltoall.designs.search import search_regular
@@ -97,7 +97,7 @@ def search_entry(task: Task) -> Entry:
     for each in pool:
         if best is None or each.time < best.time * (1 - 1e-9):
             topology = each.wiring.topology(each.name)
-            found = certified(topology, wanted.problem_on, wanted.bound, True, settings)
+            found = certify_candidate(topology, wanted.problem_on, wanted.bound, True, settings)
             best = found if best is None or found.time < best.time else best
     if best is None:
         raise UsageError(f"{task}: the search found no wiring; expected more effort")
@@ -109,7 +109,7 @@ def _catalogued(wanted: Wanted, settings: SolveSettings) -> Iterator[Candidate]:
     """Yield the entries of the catalogue; cables count as networks of one-way links too."""
     for topology in map(build, catalogued(wanted.wiring.nodes, wanted.degree or 1)):
         if wanted.wiring.directed or topology.bidirectional:
-            yield certified(topology, wanted.problem_on, wanted.bound, False, settings)
+            yield certify_candidate(topology, wanted.problem_on, wanted.bound, False, settings)
 
 
 def _families(wanted: Wanted, settings: SolveSettings) -> Iterator[Candidate]:
@@ -117,13 +117,13 @@ def _families(wanted: Wanted, settings: SolveSettings) -> Iterator[Candidate]:
     nodes, degree = wanted.wiring.nodes, wanted.degree or 1
     if wanted.wiring.directed:
         kautz = genkautz(nodes, degree, rewire=True)
-        yield certified(kautz, wanted.problem_on, wanted.bound, False, settings)
+        yield certify_candidate(kautz, wanted.problem_on, wanted.bound, False, settings)
     specs = [spec for name in COMPARED for spec in fitting_specs(name, nodes, degree)]
     for topology in map(build, specs):
         regular = {*topology.out_degree.tolist(), *topology.in_degree.tolist()} == {degree}
         fits = regular and (wanted.wiring.directed or topology.bidirectional)
         if fits and distance_bound(wanted.problem_on(topology)) < NEAR * wanted.bound:
-            yield certified(topology, wanted.problem_on, wanted.bound, False, settings)
+            yield certify_candidate(topology, wanted.problem_on, wanted.bound, False, settings)
 
 
 def packed(topology: Topology) -> "np.ndarray[tuple[int], np.dtype[np.uint8]]":

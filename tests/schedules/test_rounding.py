@@ -19,7 +19,7 @@ from alltoall.lp.program import LinearProgram, LPResult
 from alltoall.lp.settings import LPStatus, never
 from alltoall.lp.solve import solve_program
 from alltoall.schedules import chunks
-from alltoall.schedules.chunks import round_flow, schedule_from, squeezed
+from alltoall.schedules.chunks import round_flow, schedule_from, squeeze
 from alltoall.schedules.timed_chunks import Rounded, TimedChunks
 from alltoall.schedules.timestepped import TimedFlow, solve_timestepped, useful_variables
 from alltoall.settings import SolveSettings
@@ -197,7 +197,7 @@ def test_the_slack_is_narrowed_down(scripted: Callable[..., Script], name: str) 
     answers, enough, slacks, best = SLACKS[name]
     queue = list(answers)
     script = scripted(lambda _: queue.pop(0))
-    found = squeezed(stub([0.75, 0.25]), 5, enough, SETTINGS)
+    found = squeeze(stub([0.75, 0.25]), 5, enough, SETTINGS)
     assert found.loss == best
     assert queue == []
     durations, volumes, _, late = script.calls[0]
@@ -211,11 +211,11 @@ def test_the_slack_is_narrowed_down(scripted: Callable[..., Script], name: str) 
 def test_squeezing_ends(scripted: Callable[..., Script]) -> None:
     """After some rounds; and with the first try where time is up."""
     script = scripted(lambda _: (0.5, False))
-    assert squeezed(stub([1.0]), 5, 0.0, SETTINGS).loss == 0.5
+    assert squeeze(stub([1.0]), 5, 0.0, SETTINGS).loss == 0.5
     assert len(script.calls) == 1 + chunks.ROUNDING.squeezes
     script = scripted(lambda _: (0.5, False))
     late = SolveSettings(stopped=lambda: True)
-    assert squeezed(stub([1.0]), 5, 0.0, late).loss == 0.5
+    assert squeeze(stub([1.0]), 5, 0.0, late).loss == 0.5
     assert len(script.calls) == 1
 
 
@@ -223,7 +223,7 @@ def test_paths_that_have_no_room_are_refused(scripted: Callable[..., Script]) ->
     """A loss without end says that a path is missing."""
     scripted(lambda _: (np.inf, False))
     with pytest.raises(InputError, match="stub: the paths of 3 chunks are longer than 7 links"):
-        squeezed(stub([1.0]), 5, 0.0, SETTINGS)
+        squeeze(stub([1.0]), 5, 0.0, SETTINGS)
 
 
 @pytest.fixture(scope="module")

@@ -118,7 +118,7 @@ def _finite(value: float) -> float | None:
     return value if np.isfinite(value) else None
 
 
-def certified(
+def certify_candidate(
     topology: Topology,
     problem_on: Callable[[Topology], Problem],
     bound: float,
@@ -129,7 +129,7 @@ def certified(
     problem = problem_on(topology)
     exact = len(topology.terminals) ** 2 < DesignParams.exact_pairs
     method = "auto" if exact else "first-order"
-    flow = solve(problem, method, limited(settings, DesignParams.proof_seconds))
+    flow = solve(problem, method, limit_seconds(settings, DesignParams.proof_seconds))
     symmetries = count_automorphisms(topology)
     return Candidate(
         name=topology.name,
@@ -146,14 +146,14 @@ def certified(
 def with_layers(candidate: Candidate, settings: SolveSettings) -> Candidate:
     """Return the candidate with the number of layers of one shortest path for every pair."""
     routes = route_native(candidate.flow.problem, RouteSettings())
-    limit = limited(settings, DesignParams.grace_seconds)
+    limit = limit_seconds(settings, DesignParams.grace_seconds)
     try:
         return replace(candidate, layers=assign_layers(routes, settings=limit).layers)
     except TimeoutError:
         return candidate
 
 
-def limited(settings: SolveSettings, seconds: float) -> SolveSettings:
+def limit_seconds(settings: SolveSettings, seconds: float) -> SolveSettings:
     """Return settings with a time limit of at most so many seconds."""
     left = settings.seconds_left()
     limit = seconds if left is None else max(min(left, seconds), LEAST_SECONDS)
@@ -185,7 +185,9 @@ def _time_without(problem: Problem, link: int, settings: SolveSettings) -> float
     ends = (int(topology.tail[link]), int(topology.head[link]))
     try:
         without = replace(problem, topology=remove_links(topology, [ends]))
-        return solve(without, "first-order", limited(settings, DesignParams.proof_seconds)).time
+        return solve(
+            without, "first-order", limit_seconds(settings, DesignParams.proof_seconds)
+        ).time
     except InputError:  # A terminal is disconnected.
         return float("inf")
 

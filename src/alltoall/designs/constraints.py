@@ -69,20 +69,20 @@ def read_constraints(path: Path, seed: int = 0) -> Wiring:
         raise FormatError(f"{where}: unknown {others[0]!r}; expected some of {known}")
     rng = np.random.default_rng(seed)
     if "expand" in table:
-        return _expanded(take_object(table["expand"], f"{where}: expand"), where, rng)
-    nodes, fixed = _fixed(table, where)
+        return _read_expansion(take_object(table["expand"], f"{where}: expand"), where, rng)
+    nodes, fixed = _read_fixed(table, where)
     panels, sided = _panels(table, nodes, fixed, where)
-    wiring = _placed(nodes, fixed, panels, sided, rng)
-    return _priced(wiring, table, where)
+    wiring = _join_panels(nodes, fixed, panels, sided, rng)
+    return _set_prices(wiring, table, where)
 
 
-def _fixed(table: Json, where: str) -> tuple[int, Ints]:
+def _read_fixed(table: Json, where: str) -> tuple[int, Ints]:
     """Return the number of nodes, and the fixed cables."""
     here = f"{where}: fixed"
     if "fixed" not in table:
         return take_int(table, "nodes", where, MOST_NODES, 2), np.zeros((0, 2), dtype=np.int64)
     said = take_object(table["fixed"], here)
-    board = _cabled(take_text(said, "topology", here))
+    board = _load_cables(take_text(said, "topology", here))
     copies = take_int({"copies": 1} | said, "copies", here, MOST_NODES, 1)
     nodes = board.nodes * copies
     if nodes > MOST_NODES:
@@ -91,7 +91,7 @@ def _fixed(table: Json, where: str) -> tuple[int, Ints]:
     return nodes, np.concatenate([ends + copy * board.nodes for copy in range(copies)])
 
 
-def _cabled(spec: str) -> Topology:
+def _load_cables(spec: str) -> Topology:
     topology = load_topology(spec)
     if not topology.bidirectional or len(topology.terminals) < topology.nodes:
         raise UsageError(f"{spec}: expected cables, which go both ways, and no switches")
@@ -113,7 +113,7 @@ def _panels(table: Json, nodes: int, fixed: Ints, where: str) -> tuple[list[Pane
         raise FormatError(f"{where}: expected either [ports] or [[panels]]")
     if "ports" in table:
         said = take_object(table["ports"], f"{where}: ports")
-        return _dealt(said, nodes, fixed, f"{where}: ports"), False
+        return _deal_ports(said, nodes, fixed, f"{where}: ports"), False
     found: list[Panel] = []
     for number, each in enumerate(take_list(table, "panels", where, MOST_NODES)):
         here = f"{where}: panel {number}"
@@ -134,7 +134,7 @@ def _ports(said: Json, key: str, nodes: int, here: str) -> list[int]:
     return ports
 
 
-def _dealt(said: Json, nodes: int, fixed: Ints, here: str) -> list[Panel]:
+def _deal_ports(said: Json, nodes: int, fixed: Ints, here: str) -> list[Panel]:
     """Return panels of the free ports of all nodes, dealt round by round."""
     degree = take_int(said, "degree", here, nodes - 1, 1)
     free = degree - np.bincount(fixed.ravel(), minlength=nodes)
@@ -148,7 +148,7 @@ def _dealt(said: Json, nodes: int, fixed: Ints, here: str) -> list[Panel]:
     return [(ports[begin : begin + most], []) for begin in range(0, len(ports), most)]
 
 
-def _placed(
+def _join_panels(
     nodes: int, fixed: Ints, panels: list[Panel], sided: bool, rng: np.random.Generator
 ) -> Wiring:
     """Join the ports of every panel at random, no node to itself."""
@@ -162,13 +162,13 @@ def _placed(
             )
         half = len(first) // 2
         left, right = (first, second) if sided else (first[:half], first[half:])
-        ends.append(_joined(number, left, right, sided, taken, rng))
+        ends.append(_join_ports(number, left, right, sided, taken, rng))
     panel = np.repeat(np.arange(len(ends)), [len(each) for each in ends])
     every = np.concatenate(ends) if ends else np.zeros((0, 2), dtype=np.int64)
     return Wiring(nodes, every, False, fixed, panel, sided)
 
 
-def _joined(
+def _join_ports(
     number: int,
     left: list[int],
     right: list[int],
@@ -211,7 +211,7 @@ def _unfit(
     return strict and ((pair[0], pair[1]) in taken or sum(each in same for each in pairs) > 1)
 
 
-def _priced(wiring: Wiring, table: Json, where: str) -> Wiring:
+def _set_prices(wiring: Wiring, table: Json, where: str) -> Wiring:
     """Give the cables their prices, by the distance of their ends."""
     if "prices" not in table:
         return wiring
@@ -242,10 +242,10 @@ def _numbers(said: Json, key: str, here: str, rows: int | None) -> Floats:
     return found
 
 
-def _expanded(said: Json, where: str, rng: np.random.Generator) -> Wiring:
+def _read_expansion(said: Json, where: str, rng: np.random.Generator) -> Wiring:
     """Return a network with new nodes spliced into random cables."""
     here = f"{where}: expand"
-    old = _cabled(take_text(said, "topology", here))
+    old = _load_cables(take_text(said, "topology", here))
     added = take_int(said, "nodes", here, MOST_NODES - old.nodes, 1)
     degree, ends = int(old.out_degree.max()), _ends(old)
     if degree % 2 or (old.out_degree != degree).any():
@@ -260,11 +260,11 @@ def _expanded(said: Json, where: str, rng: np.random.Generator) -> Wiring:
     nodes = old.nodes + added
     price = np.ones((nodes, nodes))  # Old cables are free, new ones cost 1.
     price[ends[:, 0], ends[:, 1]] = price[ends[:, 1], ends[:, 0]] = 0.0
-    spliced = _spliced(ends, old.nodes, added, degree, rng)
+    spliced = _splice(ends, old.nodes, added, degree, rng)
     return Wiring(nodes, spliced, False, price=price, budget=float(least + moved))
 
 
-def _spliced(ends: Ints, nodes: int, added: int, degree: int, rng: np.random.Generator) -> Ints:
+def _splice(ends: Ints, nodes: int, added: int, degree: int, rng: np.random.Generator) -> Ints:
     """Splice every new node into cables without a common node."""
     left = ends[rng.permutation(len(ends))].tolist()
     spliced: list[Any] = []

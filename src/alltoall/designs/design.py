@@ -9,7 +9,7 @@ import numpy as np
 from alltoall.designs.candidate import (
     Candidate,
     DesignParams,
-    certified,
+    certify_candidate,
     patch_list,
     with_failures,
     with_layers,
@@ -151,7 +151,7 @@ def _families(wanted: Wanted, settings: SolveSettings) -> Iterator[Candidate]:
         if wanted.wiring.directed or topology.bidirectional:
             share = settings.sharing((1 - DesignParams.search_share) / len(specs))
             within = _in_any_case(settings) if sure else share
-            yield certified(topology, wanted.problem_on, wanted.bound, False, within)
+            yield certify_candidate(topology, wanted.problem_on, wanted.bound, False, within)
 
 
 def _search(wanted: Wanted, settings: DesignSettings) -> list[Found]:
@@ -162,7 +162,7 @@ def _search(wanted: Wanted, settings: DesignSettings) -> list[Found]:
     aim = _aim(wanted, settings)
     if wanted.degree is not None and wanted.demand.uniform:
         share = solving if aim is None else solving.sharing(DesignParams.search_share)
-        known = _catalogued(wiring, wanted.degree)
+        known = _catalogue_wiring(wiring, wanted.degree)
         plain = search_regular(wiring, wanted.degree, seed, share, DesignParams.kept, known=known)
     if aim is not None:
         start = next((each.wiring for each in plain), wiring)
@@ -170,7 +170,7 @@ def _search(wanted: Wanted, settings: DesignSettings) -> list[Found]:
     return [*other, *plain]
 
 
-def _catalogued(wiring: Wiring, degree: int) -> Wiring | None:
+def _catalogue_wiring(wiring: Wiring, degree: int) -> Wiring | None:
     """Return the catalogue's wiring of this size and degree, or None."""
     way = "" if wiring.directed else ",bidirectional=true"
     spec = f"{CATALOGUE}:n={wiring.nodes},d={degree}{way}"
@@ -213,7 +213,7 @@ def _certify(wanted: Wanted, found: list[Found], settings: DesignSettings) -> It
         solving.report(f"proving {each.name}")
         topology = each.wiring.topology(each.name)
         within = _in_any_case(solving) if solving.out_of_time() else solving
-        candidate = certified(topology, wanted.problem_on, wanted.bound, True, within)
+        candidate = certify_candidate(topology, wanted.problem_on, wanted.bound, True, within)
         price = None if each.wiring.price is None else each.wiring.paid()
         least = min(least, candidate.time)
         yield replace(candidate, price=price)

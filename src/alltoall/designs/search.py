@@ -157,7 +157,7 @@ def anneal_into(
         cooling = COOLINGS[run % len(COOLINGS)]
         start = _best_start(pool, known or wiring) if cooling.from_best else wiring
         more = min(effort, 1.0) * (1 + run // len(COOLINGS))
-        for found in _annealed(start, aim, cooling, seed + run, settings, more):
+        for found in _anneal_and_balance(start, aim, cooling, seed + run, settings, more):
             pool.offer(found)
         if settings.out_of_time():
             return
@@ -169,7 +169,7 @@ def _best_start(pool: Pool, known: Wiring) -> Wiring:
     return known if best is None or least_time(known, EVEN) < best.rank else best.wiring
 
 
-def _annealed(
+def _anneal_and_balance(
     start: Wiring, aim: Aim, cooling: Cooling, seed: int, settings: SolveSettings, effort: float
 ) -> Iterator[Found]:
     """Yield the result of one annealing; for plain distances, then one with even loads."""

@@ -61,17 +61,19 @@ def solve_by_lp(
 ) -> Flow:
     """Solve the program and return an exact flow with its certificate."""
     require_program_memory(program.graph, len(program.weight))
-    return polished(problem, program, plain_flow(problem, program, method), settings)
+    return polish(problem, program, plain_flow(problem, program, method), settings)
 
 
-def finished(problem: Problem, program: FlowProgram, flow: Flow, settings: SolveSettings) -> Flow:
+def finish_small(
+    problem: Problem, program: FlowProgram, flow: Flow, settings: SolveSettings
+) -> Flow:
     """Return the flow if its program is large or was stopped, else solve it to the end."""
     stopped = flow.status in (Status.TIME_LIMIT, Status.INTERRUPTED)
     small = program.variables < SMALL_SIZE and not stopped
-    return polished(problem, program, flow, settings) if small else flow
+    return polish(problem, program, flow, settings) if small else flow
 
 
-def polished(problem: Problem, program: FlowProgram, flow: Flow, settings: SolveSettings) -> Flow:
+def polish(problem: Problem, program: FlowProgram, flow: Flow, settings: SolveSettings) -> Flow:
     """Improve the flow and its bound by solvers of linear programs, one after the other.
 
     Return the flow unchanged if too little time is left to build the program.
@@ -207,8 +209,8 @@ def linear_program(program: FlowProgram, group: Ints, link: Ints) -> LinearProgr
         matrix=sparse_matrix(
             (rows, len(link) + budgets),
             balance,
-            load.moved(rows=len(wanted)),
-            time.moved(len(wanted), len(link)),
+            load.shift(rows=len(wanted)),
+            time.shift(len(wanted), len(link)),
         ),
         row_lower=np.concatenate((wanted, np.full(program.classes, -np.inf))),
         row_upper=np.concatenate((wanted, np.zeros(program.classes))),

@@ -135,7 +135,7 @@ def _program(child: Child, groups: Groups, row: Ints, link: Ints) -> LinearProgr
     return LinearProgram(
         cost=np.ones(len(link)),
         matrix=sparse_matrix(
-            (links + len(wanted), len(link)), link_sums(link), balance.moved(rows=links)
+            (links + len(wanted), len(link)), link_sums(link), balance.shift(rows=links)
         ),
         row_lower=np.concatenate((np.full(links, -np.inf), wanted)),
         row_upper=np.concatenate((child.used.capacity, wanted)),

@@ -93,16 +93,16 @@ def _level_program(
     groups = by_source(Problem(topology, every))
     require_program_memory(topology, len(groups.start))
     weight = [job.weight if free[index] else 0.0 for index, job in enumerate(jobs)]
-    rising = _wanted(topology, groups.source, joint_demand(jobs, weight))
+    rising = _demand_rows(topology, groups.source, joint_demand(jobs, weight))
     fixed = np.zeros_like(rising)
     if not free.all():
-        fixed = _wanted(topology, groups.source, joint_demand(jobs, rate))
+        fixed = _demand_rows(topology, groups.source, joint_demand(jobs, rate))
     group, link = all_variables(topology, groups)
     balance, rise = conservation(topology, replace(groups, wanted=rising), group, link)
     still = conservation(topology, replace(groups, wanted=fixed), group, link)[1]
     rows = np.flatnonzero(rise)
     column = Entries(-rise[rows], rows, np.full(len(rows), len(link)))
-    sums = link_sums(link).moved(rows=len(rise))
+    sums = link_sums(link).shift(rows=len(rise))
     return LinearProgram(
         cost=np.append(np.zeros(len(link)), -1.0),
         matrix=sparse_matrix((len(rise) + topology.links, len(link) + 1), balance, column, sums),
@@ -111,7 +111,7 @@ def _level_program(
     )
 
 
-def _wanted(topology: Topology, sources: Ints, demand: Demand) -> Floats:
+def _demand_rows(topology: Topology, sources: Ints, demand: Demand) -> Floats:
     rows = np.zeros((len(sources), topology.nodes))
     rows[:, topology.terminals] = demand.rows(sources)
     return rows

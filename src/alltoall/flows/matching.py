@@ -133,12 +133,12 @@ def matching_links(old: Topology, new: Topology, node: Ints) -> Ints:
 
     Parallel links match in their order.
     """
-    ends = {key: link for link, key in enumerate(_ranked(old.tail, old.head))}
-    found = (ends.get(key, NOWHERE) for key in _ranked(node[new.tail], node[new.head]))
+    ends = {key: link for link, key in enumerate(_rank_links(old.tail, old.head))}
+    found = (ends.get(key, NOWHERE) for key in _rank_links(node[new.tail], node[new.head]))
     return np.fromiter(found, dtype=np.int64, count=new.links)
 
 
-def _ranked(tail: Ints, head: Ints) -> list[tuple[int, int, int]]:
+def _rank_links(tail: Ints, head: Ints) -> list[tuple[int, int, int]]:
     """Return the ends of each link, and the number of earlier links with the same ends."""
     order = np.lexsort((head, tail))
     pairs = np.stack((tail, head), axis=1)[order]

@@ -22,7 +22,7 @@ from functools import partial
 from alltoall.flows import sizes
 from alltoall.flows.by_lp import (
     SMALL_GAP,
-    finished,
+    finish_small,
     require_program_memory,
     solve_by_lp,
     with_status,
@@ -74,7 +74,7 @@ def solve_sources(problem: Problem, settings: SolveSettings) -> Flow:
 def _by_steps(problem: Problem, program: FlowProgram, settings: SolveSettings, method: str) -> Flow:
     """Solve by sweeps or steps, and a small program then to the end by a linear program."""
     flow = solve_by_steps(problem, program, settings, method)
-    return finished(problem, program, flow, settings)
+    return finish_small(problem, program, flow, settings)
 
 
 def _by_size(problem: Problem, program: FlowProgram, settings: SolveSettings, method: str) -> Flow:

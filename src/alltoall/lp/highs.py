@@ -73,13 +73,13 @@ def _solve(
     HiGHS keeps one pool per process and refuses a solve that wants another number of threads; and a
     forked child that inherits a pool would wait for threads that it does not have.
     """
-    if not _previous_ended(settings.time_limit):
+    if not _wait_for_previous(settings.time_limit):
         return LPResult(LPStatus.TIME_LIMIT, None, None)
     highspy.Highs.resetGlobalScheduler(True)
     try:
         return _run(name, program, settings, start)
     finally:
-        if _previous_ended(0.0):
+        if _wait_for_previous(0.0):
             highspy.Highs.resetGlobalScheduler(True)
 
 
@@ -117,7 +117,7 @@ def _run(name: str, program: LinearProgram, settings: LPSettings, start: Vector 
         solver.run()
         result = _result(solver)
         small = name == "simplex" and program.size <= REFINED_SIZE
-        return _refined(solver, program, result) if small else result
+        return _refine(solver, program, result) if small else result
     thread = threading.Thread(target=solver.run, daemon=True)
     stopped = _watch(thread, solver, f"{name}: {program.size:,} variables", settings)
     if thread.is_alive():
@@ -126,7 +126,7 @@ def _run(name: str, program: LinearProgram, settings: LPSettings, start: Vector 
     return result if stopped is None else replace(result, status=stopped)
 
 
-def _previous_ended(seconds: float | None) -> bool:
+def _wait_for_previous(seconds: float | None) -> bool:
     """Wait for an abandoned solver, which holds the thread pool; return whether it ended."""
     for thread in threading.enumerate():
         if thread.name == ABANDONED:
@@ -136,7 +136,7 @@ def _previous_ended(seconds: float | None) -> bool:
     return True
 
 
-def _refined(solver: highspy.Highs, program: LinearProgram, result: LPResult) -> LPResult:
+def _refine(solver: highspy.Highs, program: LinearProgram, result: LPResult) -> LPResult:
     """Solve for the magnified violations of the answer until only rounding is left."""
     if result.status is not LPStatus.OPTIMAL or result.x is None:
         return result
@@ -222,15 +222,13 @@ def _watch(
         if not thread.is_alive():
             return None
         patience = PATIENCE if settings.stopped() else OVERTIME / 2
-        return _cancelled(thread, solver, patience, LPStatus.TIME_LIMIT)
+        return _cancel(thread, solver, patience, LPStatus.TIME_LIMIT)
     except KeyboardInterrupt:
         settings.report(f"{what}, stopping")
-        return _cancelled(thread, solver, PATIENCE, LPStatus.INTERRUPTED)
+        return _cancel(thread, solver, PATIENCE, LPStatus.INTERRUPTED)
 
 
-def _cancelled(
-    thread: threading.Thread, solver: Any, patience: float, status: LPStatus
-) -> LPStatus:
+def _cancel(thread: threading.Thread, solver: Any, patience: float, status: LPStatus) -> LPStatus:
     """Ask the solver to stop, wait a little, and return the status of its result."""
     solver.cancelSolve()
     thread.join(patience)

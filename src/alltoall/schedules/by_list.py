@@ -32,7 +32,7 @@ from alltoall.schedules.placed import (
     place_routes,
 )
 from alltoall.schedules.rounds import in_rounds, pipeline, rounds_for, short_cycle
-from alltoall.schedules.tighten import tightened
+from alltoall.schedules.tighten import tighten
 from alltoall.schedules.timed_chunks import common_shard, most_chunks
 from alltoall.schedules.timestepped import COARSE_GAP
 from alltoall.settings import USUAL_MOST_CHUNKS, RouteSettings, ScheduleSettings, SolveSettings
@@ -96,7 +96,7 @@ def _best_list(placed: Placed, bound: float, settings: ScheduleSettings) -> Orde
     enough = _enough(bound, settings)
     several = list(orders_of(placed, settings))
     if min(each.time for each in several) > enough:
-        shortened = tightened(placed, bound, enough, settings.solve.out_of_time)
+        shortened = tighten(placed, bound, enough, settings.solve.out_of_time)
         several += [] if shortened is None else [shortened]
     return best_order(several, settings)
 

@@ -8,7 +8,7 @@ translations this happens for one source per orbit, and is then mapped to all.
 If all chunks have one size, loads are integers, and so are the budgets: integers K[t], whose sum B
 makes the time B / C. The least possible B is C times the fractional time, rounded up, and
 `round_flow` tries totals from there on. Chunks of an uneven demand have many sizes: then budgets
-are the fractional durations plus the least slack that `squeezed` finds.
+are the fractional durations plus the least slack that `squeeze` finds.
 
 Rounding is thus an optimisation with a known loss: the time over the fractional time.
 """
@@ -92,7 +92,7 @@ def round_flow(
     return attempt(totals[(len(totals) - 1) // 2]) or best
 
 
-def squeezed(
+def squeeze(
     flow: TimedFlow, chunks_per_shard: int, most_loss: float, settings: SolveSettings
 ) -> Rounded:
     """Return the best schedule found with chunks of any sizes; `most_loss` ends the search.

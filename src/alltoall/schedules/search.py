@@ -10,14 +10,14 @@ from alltoall.flows.methods import solve_master
 from alltoall.flows.symmetry.translations import find_translations
 from alltoall.ir.flow import Flow, Status
 from alltoall.ir.problem import Problem
-from alltoall.schedules.chunks import round_flow, schedule_from, squeezed
+from alltoall.schedules.chunks import round_flow, schedule_from, squeeze
 from alltoall.schedules.found import FoundSchedule
 from alltoall.schedules.steps import (
     best_flow,
     flow_in_steps_of,
     flow_of_steps,
     least_steps,
-    narrowed,
+    narrow_links,
     share_without_delay,
     timed_flows,
 )
@@ -31,7 +31,7 @@ from alltoall.schedules.timed_chunks import (
     on_grid,
     rounding_work,
 )
-from alltoall.schedules.timestepped import COARSE_GAP, TimedFlow, is_large, written_out
+from alltoall.schedules.timestepped import COARSE_GAP, TimedFlow, is_large, without_translations
 from alltoall.settings import ScheduleSettings, SolveSettings
 
 
@@ -106,7 +106,7 @@ def _with_chunks(master: Flow, flow: TimedFlow, settings: ScheduleSettings) -> F
 
 def _even_flow(master: Flow, settings: ScheduleSettings) -> TimedFlow | None:
     """Return a fractional schedule over narrowed links, if that costs no time."""
-    narrow = narrowed(master.problem)
+    narrow = narrow_links(master.problem)
     if narrow is master.problem:
         return None
     found = solve_master(narrow, _plain_settings(narrow, settings.solve))
@@ -187,7 +187,7 @@ def _forms(flow: TimedFlow) -> list[TimedFlow]:
     """
     variables = len(flow.expansion.problem.sources) * flow.expansion.graph.links
     small = flow.translations.order > 1 and variables <= sizes.WRITTEN_OUT_VARIABLES
-    return [flow, written_out(flow)] if small else [flow]
+    return [flow, without_translations(flow)] if small else [flow]
 
 
 def _round(
@@ -232,5 +232,5 @@ def _smallest_loss(
         if rounded is not None:
             return rounded
         most_loss, refine = 2 * most_loss + 1 / chunks, False
-    squeezes = (squeezed(flow, chunks, enough, solving) for flow in flows)
+    squeezes = (squeeze(flow, chunks, enough, solving) for flow in flows)
     return min(squeezes, key=lambda rounded: rounded.loss)

@@ -1,6 +1,6 @@
 """Choose the number of steps: each one costs latency, and up to a point saves bandwidth time.
 
-`narrowed` reduces the links of switches and NICs to the width that can be used, so that a step
+`narrow_links` reduces the links of switches and NICs to the width that can be used, so that a step
 loads them evenly: six links behind a NIC that four of them fill are never all busy.
 """
 
@@ -132,7 +132,7 @@ def best_flow(flows: Iterable[TimedFlow], bound: float, latency: float) -> Timed
     return best
 
 
-def narrowed(problem: Problem) -> Problem:
+def narrow_links(problem: Problem) -> Problem:
     """Reduce links to their share of the throughput of a switch or NIC.
 
     Return the problem itself if no link is wider.

@@ -24,7 +24,7 @@ from alltoall.schedules.steps import least_steps
 from alltoall.settings import Late
 
 
-def tightened(placed: Placed, bound: float, enough: float, late: Late) -> Ordered | None:
+def tighten(placed: Placed, bound: float, enough: float, late: Late) -> Ordered | None:
     """Return an order of short steps that takes `enough`, or the least time found.
 
     No order takes less than the `bound`. Return None if it is late, or if there are too many chunks
@@ -86,7 +86,9 @@ def within(start: Ordered, durations: Floats, steps: int, late: Late) -> Ordered
         late,
         grain=float(np.median(placed.size)),
     )
-    return _ordered(placed, without_detours(expansion, paths.astype(np.int64))) if fits else None
+    return (
+        _order_paths(placed, without_detours(expansion, paths.astype(np.int64))) if fits else None
+    )
 
 
 def _timed_paths(start: Ordered, expansion: Expansion) -> Ints:
@@ -102,7 +104,7 @@ def _timed_paths(start: Ordered, expansion: Expansion) -> Ints:
     return table
 
 
-def _ordered(placed: Placed, timed: Ints) -> Ordered:
+def _order_paths(placed: Placed, timed: Ints) -> Ordered:
     """Return the order of timed paths."""
     topology, taken = placed.problem.topology, timed != NOTHING
     link = np.where(taken, timed % topology.links, NOTHING)

@@ -121,12 +121,12 @@ class TimedChunks:
             paths, fits = negotiate(
                 network, self.chunks, start, budget, TIMED_ROUNDS, seed, late, share, grain
             )
-            found.append(self._rounded(without_detours(expansion, paths.astype(np.int64)), fits))
+            found.append(self._result(without_detours(expansion, paths.astype(np.int64)), fits))
             if fits or late():
                 break
         return found[-1] if fits else min(found, key=lambda each: each.loss)
 
-    def _rounded(self, paths: Ints, fits: bool) -> Rounded:
+    def _result(self, paths: Ints, fits: bool) -> Rounded:
         """Return the result of paths; its time is infinite if one is missing."""
         program = self.flow.program
         chunk, hop = np.nonzero(paths != NOTHING)

@@ -171,7 +171,7 @@ def useful_variables(program: FlowProgram) -> tuple[Ints, Ints]:
     return group.astype(np.int64), link.astype(np.int64)
 
 
-def written_out(flow: TimedFlow) -> TimedFlow:
+def without_translations(flow: TimedFlow) -> TimedFlow:
     """Return the same flow with a group for every source, without translations."""
     problem, steps = flow.expansion.problem, flow.expansion.steps
     topology, translations = problem.topology, flow.translations

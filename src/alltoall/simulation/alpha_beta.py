@@ -155,10 +155,10 @@ def seconds_of_messages(
         wait, use = (slice(int(at[index]), int(at[index + 1])) for at in (waits, uses))
         np.maximum.at(ready, messages.later[wait], arrival[messages.earlier[wait]])
         begin = np.maximum(ready[first:last], barrier)
-        begin = _issued(begin, messages.sender[first:last], fabric.overhead)
+        begin = _issue_times(begin, messages.sender[first:last], fabric.overhead)
         mine, resource = message[use] - first, resources[use]
         np.maximum.at(begin, mine, free[resource])
-        ended = _ended(begin[mine], resource, seconds[use])
+        ended = _end_times(begin[mine], resource, seconds[use])
         free[resource] = ended
         here = np.zeros(last - first)
         np.maximum.at(here, mine, ended)
@@ -203,7 +203,7 @@ def latencies(messages: StepMessages, fabric: Fabric) -> Floats:
     return latency
 
 
-def _issued(ready: Floats, sender: Ints, overhead: float) -> Floats:
+def _issue_times(ready: Floats, sender: Ints, overhead: float) -> Floats:
     """Return the issue times of the messages of a step, one after the other at each sender."""
     if overhead == 0:
         return np.array(ready)
@@ -219,7 +219,7 @@ def _issued(ready: Floats, sender: Ints, overhead: float) -> Floats:
     return found
 
 
-def _ended(begin: Floats, resource: Ints, seconds: Floats) -> Floats:
+def _end_times(begin: Floats, resource: Ints, seconds: Floats) -> Floats:
     """Return the time when the resource of each use has ended all its work of the step.
 
     A resource never idles with work waiting: its end is the latest sum of the begin of a use and

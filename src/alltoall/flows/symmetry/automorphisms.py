@@ -42,7 +42,7 @@ def count_automorphisms(topology: Topology, demand: Demand | None = None) -> int
     """Count the automorphisms; the count of the complete graph on 1000 nodes has 2568 digits."""
     demands = None if demand is None else _demand_kinds(topology, demand)
     numbers = np.zeros(topology.nodes, dtype=np.int64)
-    graph, colours = _coloured(topology, numbers, [] if demands is None else [demands])
+    graph, colours = _colour_graph(topology, numbers, [] if demands is None else [demands])
     limit = sys.get_int_max_str_digits()
     sys.set_int_max_str_digits(0)  # igraph's count becomes an int by way of a text.
     try:
@@ -62,7 +62,7 @@ def find_generators(problem: Problem, kept: Ints | None = None) -> Ints:
     if many or topology.links > sizes.SYMMETRIC_LINKS:
         return np.zeros((0, topology.nodes), dtype=np.int64)
     numbers = np.zeros(topology.nodes, dtype=np.int64) if kept is None else kept
-    graph, colours = _coloured(topology, numbers, [] if demands is None else [demands])
+    graph, colours = _colour_graph(topology, numbers, [] if demands is None else [demands])
     found = graph.automorphism_group(color=colours)
     maps = np.array(found, dtype=np.int64).reshape(len(found), len(colours))
     return _fewer_generators(maps[:, : topology.nodes])
@@ -80,7 +80,9 @@ def _fewer_generators(generators: Ints) -> Ints:
     return products
 
 
-def _coloured(topology: Topology, numbers: Ints, marked: list[_Marked]) -> tuple[Any, list[int]]:
+def _colour_graph(
+    topology: Topology, numbers: Ints, marked: list[_Marked]
+) -> tuple[Any, list[int]]:
     """Return a simple coloured digraph with the automorphisms of the topology."""
     pairs, kinds = _link_kinds(topology)
     usual = kinds == np.bincount(kinds, minlength=1).argmax()
