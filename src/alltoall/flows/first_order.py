@@ -121,8 +121,8 @@ def answer_by_steps(
     In a team, the program and the answer have the groups of this rank.
     """
     program.require_memory()
-    kind = Sweeps if suits_sweeps(program, settings.team) else Search
-    search = kind(program, settings, guess, file)
+    given = program, settings, guess, file
+    search = Sweeps(*given) if suits_sweeps(program, settings.team) else Search(*given)
     with _step_threads(program, settings):
         try:
             status = search.run()

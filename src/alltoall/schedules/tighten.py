@@ -86,9 +86,8 @@ def within(start: Ordered, durations: Floats, steps: int, late: Late) -> Ordered
         late,
         grain=float(np.median(placed.size)),
     )
-    return (
-        _order_paths(placed, without_detours(expansion, paths.astype(np.int64))) if fits else None
-    )
+    direct = without_detours(expansion, paths.astype(np.int64))
+    return _order_paths(placed, direct) if fits else None
 
 
 def _timed_paths(start: Ordered, expansion: Expansion) -> Ints:

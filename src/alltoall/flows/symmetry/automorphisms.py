@@ -13,7 +13,6 @@ generate the same group, or rarely a subgroup.
 """
 
 import sys
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -30,12 +29,8 @@ MOST_GENERATORS = 20
 """The most generators; more are replaced by as many random products."""
 
 
-@dataclass(frozen=True, eq=False)
-class _Marked:
-    """Pairs of nodes that are joined through a vertex of their own, coloured by `kind`."""
-
-    pairs: Ints
-    kind: Ints
+_Marked = tuple[Ints, Ints]
+"""Pairs of nodes that are joined through a vertex of their own, and its colour."""
 
 
 def count_automorphisms(topology: Topology, demand: Demand | None = None) -> int:
@@ -58,7 +53,7 @@ def find_generators(problem: Problem, kept: Ints | None = None) -> Ints:
     """
     topology = problem.topology
     demands = _demand_kinds(topology, problem.demand)
-    many = demands is not None and len(demands.pairs) > sizes.SYMMETRIC_DEMANDS
+    many = demands is not None and len(demands[0]) > sizes.SYMMETRIC_DEMANDS
     if many or topology.links > sizes.SYMMETRIC_LINKS:
         return np.zeros((0, topology.nodes), dtype=np.int64)
     numbers = np.zeros(topology.nodes, dtype=np.int64) if kept is None else kept
@@ -91,13 +86,13 @@ def _colour_graph(
     colours = [np.unique(2 * numbers + passes_on, return_inverse=True)[1]]
     arcs = [_plain_arcs(topology.nodes, pairs, usual)]
     vertices, shade = topology.nodes, topology.nodes
-    for each in (_Marked(pairs[~usual], kinds[~usual]), *marked):
-        middle = vertices + np.arange(len(each.pairs), dtype=np.int64)
-        arcs.append(np.stack([each.pairs[:, 0], middle], axis=1))
-        arcs.append(np.stack([middle, each.pairs[:, 1]], axis=1))
-        colours.append(shade + each.kind)
-        vertices += len(each.pairs)
-        shade += int(each.kind.max(initial=0)) + 1
+    for ends, kind in ((pairs[~usual], kinds[~usual]), *marked):
+        middle = vertices + np.arange(len(ends), dtype=np.int64)
+        arcs.append(np.stack([ends[:, 0], middle], axis=1))
+        arcs.append(np.stack([middle, ends[:, 1]], axis=1))
+        colours.append(shade + kind)
+        vertices += len(ends)
+        shade += int(kind.max(initial=0)) + 1
     every = np.concatenate(arcs).tolist()
     return load_core().GraphBase(vertices, every, directed=True), np.concatenate(colours).tolist()
 
@@ -121,7 +116,7 @@ def _demand_kinds(topology: Topology, demand: Demand) -> _Marked | None:
     off_diagonal = ~np.eye(demand.terminals, dtype=np.bool_)
     source, destination = np.nonzero((kinds != usual) & off_diagonal)
     ends = np.stack([topology.terminals[source], topology.terminals[destination]], axis=1)
-    return _Marked(ends, kinds[source, destination].astype(np.int64))
+    return ends, kinds[source, destination].astype(np.int64)
 
 
 def _link_kinds(topology: Topology) -> tuple[Ints, Ints]:
