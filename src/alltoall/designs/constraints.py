@@ -6,17 +6,17 @@ nodes = 64                  # unless given by [fixed] or [expand]
 topology = "mesh:4x4x4"     # a SPEC or a file
 copies = 2
 
-[ports]                     # what may be placed: each node has so many ports,
-degree = 6                  # with those of the fixed cables,
-panel = 64                  # on panels of at most so many
+[ports]                     # cables to place: the ports of each node,
+degree = 6                  # including fixed cables,
+panel = 64                  # on panels of at most so many ports
 
-[[panels]]                  # or, instead of [ports], which node each port of a panel is of:
-ports = [0, 3, 64, 67]      # any joined to any,
+[[panels]]                  # or, instead of [ports], the node of each port of a panel:
+ports = [0, 3, 64, 67]      # any port joined to any,
 [[panels]]
-first = [3, 67]             # or those of one side only to those of the other
+first = [3, 67]             # or only ports of one side to ports of the other
 second = [0, 64]
 
-[prices]                    # what a cable costs, by its length
+[prices]                    # the price of a cable by its length
 positions = [[0, 0], [1, 0]]
 classes = [[2, 30], [50, 200]]
 budget = 9000

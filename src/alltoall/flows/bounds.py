@@ -36,11 +36,8 @@ SAME_EIGENVALUE = 1e-9
 CUT_SPACES = 4
 """Spaces of eigenvectors along which nodes are swept."""
 
-CUT_MIXTURES = 32
-"""Random vectors in each space."""
-
-CUT_STARTS, CUT_NEIGHBOURS = 64, 16
-"""Terminals, and links at each of them, around which cuts grow."""
+CUT_STARTS = 32
+"""Random vectors in each space, terminals, and links at each of them, from which cuts start."""
 
 
 def regular_bound(nodes: int, degree: int) -> Fraction:
@@ -129,7 +126,7 @@ def _orders(problem: Problem) -> Iterator[Ints]:
     """Yield node orders to sweep: along the slowest modes, around terminals, across links."""
     topology = problem.topology
     spaces = _slow_spaces(topology)
-    random = np.random.default_rng(0).standard_normal((topology.nodes, CUT_MIXTURES))
+    random = np.random.default_rng(0).standard_normal((topology.nodes, CUT_STARTS))
     for space in (*spaces, np.hstack(spaces)):
         # Eigenvectors of equal eigenvalues depend on the library, and may separate nothing. A
         # projection on their space is the same everywhere.
@@ -140,7 +137,7 @@ def _orders(problem: Problem) -> Iterator[Ints]:
     for start, distance in zip(starts, _hops(topology, starts), strict=True):
         yield np.argsort(distance, kind="stable")
         # Nearer to one end of a link than to the other: the straight cuts of grids and cubes.
-        ends = topology.head[topology.tail == start][:CUT_NEIGHBOURS]
+        ends = topology.head[topology.tail == start][:CUT_STARTS]
         for other in _hops(topology, ends):
             yield np.argsort(distance - other, kind="stable")
 

@@ -1,8 +1,8 @@
 """HiGHS: simplex, two interior-point methods with crossover, PDLP, and branch and bound.
 
-Small programs solved by the simplex method are refined: what its answer still violates, computed in
-extended precision, is magnified and solved again from the same basis (the primal half of iterative
-refinement by Gleixner, Steffy and Wolter, 2016), which leaves errors of rounding only.
+Answers of the simplex method to small programs are refined: their violations, in extended
+precision, are magnified and solved again from the same basis (the primal half of iterative
+refinement by Gleixner, Steffy and Wolter, 2016), which leaves rounding errors only.
 """
 
 import threading

@@ -27,7 +27,7 @@ from alltoall.ir.topology import MAX_LINKS, Topology
 class Expansion:
     """A problem unrolled over `steps` steps.
 
-    Link t * links + l of `graph` is link l in step t; after those come the storage links.
+    Link t * links + l of `graph` is link l in step t; the storage links come last.
     """
 
     problem: Problem

@@ -7,7 +7,7 @@ On the time-expanded graph of T steps, over volumes x[g, l, t] and the duration 
                 B x[g]  =  wanted[g]                          for every group g   (conservation)
                 x >= 0
 
-Conservation on the expanded graph, with free storage links, is what the paper writes as cumulative
+Conservation on the expanded graph, with free storage links, is the same as the paper's cumulative
 inequalities (ineq:mcmcf-t-flow-conservation to ineq:mcmcf-t-demand-conservation): a node cannot
 send what it has not received in an earlier step. As for the plain flow, a group is a pair in the
 paper's form and a source in the decomposed one; the optimum is the same.
