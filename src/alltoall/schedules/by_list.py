@@ -111,7 +111,7 @@ def _in_rounds(placed: Placed, bound: float, settings: ScheduleSettings) -> Iter
         return
     enough, late = _enough(bound, settings), settings.solve.out_of_time
     for cycle in (short_cycle(placed, late), pipeline(placed)):
-        rounds = cycle and rounds_for(cycle, enough)
+        rounds = None if cycle is None else rounds_for(cycle, enough)
         if cycle is not None and rounds is not None:
             yield in_rounds(cycle, min(rounds, most))
             if rounds <= most:

@@ -153,7 +153,9 @@ def order_by_list(
     """Order chunks by a list, in steps of up to the quota; return None if it gets late."""
     topology = placed.problem.topology
     served = serve(topology, placed.paths, placed.size, quota, shortest, late)
-    return served and Ordered(placed, served.step_of_leg, served.steps, served.time)
+    if served is None:
+        return None
+    return Ordered(placed, served.step_of_leg, served.steps, served.time)
 
 
 def orders_of(placed: Placed, settings: ScheduleSettings, every: bool = False) -> Iterator[Ordered]:

@@ -138,12 +138,17 @@ class _Encoding:
         self.sent: dict[tuple[int, int], Any] = {}
         self.crossing: defaultdict[int, list[int]] = defaultdict(list)
         self.solver.add(*(each >= 0 for each in self.rounds))
-        adding = [(self._add_chunk, chunk) for chunk in range(len(self.chunk))]
-        adding += [(self._add_capacity, link) for link in range(topology.links)]
-        for add, index in adding:
-            if settings.out_of_time():  # Building the constraints can take longer than any limit.
-                raise self._too_late()
-            add(index)
+        for chunk in range(len(self.chunk)):
+            self._require_time()
+            self._add_chunk(chunk)
+        for link in range(topology.links):
+            self._require_time()
+            self._add_capacity(link)
+
+    def _require_time(self) -> None:
+        """Raise if time is up: building the constraints can take longer than any limit."""
+        if self.settings.out_of_time():
+            raise self._too_late()
 
     def _add_chunk(self, chunk: int) -> None:
         """Add the variables and moves of a chunk, on the links that can be on its path."""
