@@ -48,7 +48,7 @@ class RoundingParams:
 
     """
 
-    tries: int = 2
+    tries: int = 4
     totals: int = 12
     least_slack: float = 1e-3
     squeezes: int = 6
