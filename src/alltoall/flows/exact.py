@@ -2,7 +2,7 @@
 
 A solver's answer conserves up to its tolerance, may turn in circles, and, where the program uses
 inequalities as the paper's does, may carry more near the source than ever arrives. For every
-group the core (`core/exact.h`)
+group the core (`core/flow.h`)
 
 1. drops what is negative or negligible;
 2. sends what nodes now lack along a shortest-path tree, so that no node lacks anything;
