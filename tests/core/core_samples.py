@@ -25,7 +25,7 @@ REFUSED = (TypeError, ValueError)
 FREE = {
     ("Annealing", "panel"), ("LiftAnnealing", "single"), ("FluidFlows", "rounds"),
     ("FairMessages", "waits"), ("PrimalDual", "link_class"), ("update_batch", "link_class"),
-    ("even_phases", "active"), ("merge_paths", "link"), ("trace_paths", "paths"),
+    ("merge_paths", "link"), ("trace_paths", "paths"), ("even_phases", "active"),
 }  # fmt: skip
 """Arrays of integers that are no indices, or may be as large as they like."""
 

@@ -170,6 +170,7 @@ PhaseState py_grow_lengths(const Graph& graph, FloatArray capacity, IntArray sta
   const auto filled = sized(flows, count, graph.links(), "flows");
   require(epsilon > 0.0, "epsilon", "a number above 0");
   require(state.first >= 0, "state", "a source of at least 0");
+  require(most >= 0, "most", "at least 0");
   return unlocked(
       [&] { return grow_lengths(graph, wide, sources, wants, epsilon, state, most, long_links, filled); });
 }
@@ -199,6 +200,7 @@ bool py_even_phases(IntArray start, IntArray link, FloatArray time, IntArray sou
                             indices(source, routes.count(), sources, "source")};
   const auto loads = sized(load, phases, links, "load");
   const auto counts = sized(active, phases, sources, "active");
+  ranged(all(active), 0, most_ints, "active");
   const auto chosen = ranged(sized(phase, routes.count(), "phase"), 0, phases, "phase");
   return unlocked([&] { return even_phases(phased, all(budget), loads, counts, chosen); });
 }

@@ -141,8 +141,8 @@ void py_add_loads(const Where& where, FloatArray size, FloatArray share, FilledP
 // Listed paths, the chunks that choose from them, and their choices.
 struct Choosers {
   Choosers(IntArray path_start, IntArray link, IntArray low, IntArray high, Int links, Int phases,
-           FloatArray size, IntArray order, Int begin, Array<Int, 1> path, Array<Int, 1> phase)
-      : size(all(size)) {
+           FloatArray size, IntArray order, Int begin, Int most, FilledInts path, FilledInts phase)
+      : size(all(size)), begin(begin), most(most) {
     const Int chunks = static_cast<Int>(size.size());
     require(links >= 0 && links < most_ints && phases >= 1 && phases < most_ints, "phases", "at least 1");
     const RowsView listed = rows(path_start, link, links, "path_start", "link");
@@ -154,10 +154,11 @@ struct Choosers {
               ranged(sized(phase, chunks, "phase"), none, phases, "phase")};
     turns = indices(order, chunks, "order");
     require(begin >= 0, "begin", "at least 0");
+    require(most >= 0, "most", "at least 0");
   }
 
   template <Price P>
-  Int choose(P price, Int begin, Int most) const {
+  Int choose(P price) const {
     return unlocked([&] { return alltoall::choose(paths, size, turns, begin, most, price, choice); });
   }
 
@@ -165,24 +166,24 @@ struct Choosers {
   Floats size;
   Choice choice;
   Ints turns;
+  Int begin, most;
 };
 
 Int py_choose(IntArray path_start, IntArray link, IntArray low, IntArray high, Int links, Int phases,
               FloatArray size, IntArray order, Int begin, Int most, FloatArray scale, double steepness,
               FilledFloats load, FilledInts path, FilledInts phase) {
-  const Choosers choosers(path_start, link, low, high, links, phases, size, order, begin, path, phase);
+  const Choosers choosers(path_start, link, low, high, links, phases, size, order, begin, most, path, phase);
   const Int priced = links * phases;
-  return choosers.choose(ExponentialPrice(sized(scale, priced, "scale"), steepness, sized(load, priced, "load")),
-                         begin, most);
+  return choosers.choose(
+      ExponentialPrice(sized(scale, priced, "scale"), steepness, sized(load, priced, "load")));
 }
 
 Int py_choose_within(IntArray path_start, IntArray link, IntArray low, IntArray high, Int links, Int phases,
                      FloatArray size, IntArray order, Int begin, Int most, FloatArray budget, FloatArray share,
                      FloatArray history, double fill, double pressure, FilledFloats load, FilledInts path,
                      FilledInts phase) {
-  const Choosers choosers(path_start, link, low, high, links, phases, size, order, begin, path, phase);
-  return choosers.choose(checked_budgets(links * phases, budget, share, history, fill, pressure, load), begin,
-                         most);
+  const Choosers choosers(path_start, link, low, high, links, phases, size, order, begin, most, path, phase);
+  return choosers.choose(checked_budgets(links * phases, budget, share, history, fill, pressure, load));
 }
 
 template <class Where>
