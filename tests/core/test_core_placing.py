@@ -158,6 +158,20 @@ def test_rerouting_empties_links_over_their_budget(network: Network, seed: int) 
     assert np.array_equal(table, kept)
 
 
+@given(networks(), SEEDS)
+def test_loads_are_those_of_paths(network: Network, seed: int) -> None:
+    """A chunk takes its size times the share of each link; what was there stays."""
+    rng = np.random.default_rng(seed)
+    nodes, links = network[0], len(network[1])
+    assume(links)
+    table = rng.integers(0, links, (5, nodes)).astype(np.int32)
+    table[np.arange(nodes) >= rng.integers(0, nodes + 1, 5)[:, None]] = -1
+    size, share, before = rng.random(5), rng.random(links), rng.random(links)
+    load = before.copy()
+    core.add_loads(graph_of(network), size, share, table, load)
+    assert load == pytest.approx(before + share * loads(network, table, size))
+
+
 @given(SEEDS, st.integers(1, 3))
 def test_choices_are_the_cheapest(seed: int, phases: int) -> None:
     """One chunk alone takes the listed path, and the phase, that costs least."""
@@ -182,6 +196,38 @@ def test_choices_are_the_cheapest(seed: int, phases: int) -> None:
     }
     assert cost[int(path[0]), int(phase[0])] == pytest.approx(min(cost.values()))
     assert load.sum() == pytest.approx(before.sum() + hops[path[0]])
+
+
+@given(SEEDS, st.integers(1, 3), st.sampled_from([0.0, 0.5]))
+def test_choices_within_budgets_are_the_cheapest(seed: int, phases: int, fill: float) -> None:
+    """A chunk over a budget, or without a place, takes the path and phase that cost least."""
+    rng = np.random.default_rng(seed)
+    hops = rng.integers(1, 4, 5)
+    path_start = np.concatenate(([0], np.cumsum(hops)))
+    link = rng.integers(0, 6, path_start[-1])
+    before, budget, share, history = rng.uniform(0.1, 3, (4, 6 * phases))
+    load, path, phase, size = before.copy(), np.array([0]), np.array([-1]), 0.7
+    core.choose_within(
+        path_start, link, np.array([0]), np.array([5]), 6, phases, np.array([size]), np.array([0]),
+        0, 99, budget, share, history, fill, 2.0, load, path, phase,
+    )  # fmt: skip
+
+    def price(hop: int) -> float:
+        mine = size * share[hop]
+        over = max(0.0, before[hop] + mine - budget[hop]) / min(mine, budget[hop])
+        full = (before[hop] + mine) / max(budget[hop], mine)
+        return float((1 + history[hop]) * (1 + fill * full + 2.0 * over))
+
+    cost = {
+        (each, k): sum(price(k * 6 + hop) for hop in link[path_start[each] : path_start[each + 1]])
+        for each in range(5)
+        for k in range(phases)
+    }
+    assert cost[int(path[0]), int(phase[0])] == pytest.approx(min(cost.values()))
+    taken = int(phase[0]) * 6 + link[path_start[path[0]] : path_start[path[0] + 1]]
+    added = np.zeros_like(load)
+    np.add.at(added, taken, size * share[taken])
+    assert load == pytest.approx(before + added)
 
 
 BAD: dict[str, Callable[[], object]] = {

@@ -9,13 +9,18 @@ NAME = "alltoall.core._core"
 """The module that the given file takes the place of."""
 
 
-def main(path: str, arguments: list[str]) -> int:
-    """Load the core from `path`, then run pytest in this process."""
+def load(path: str) -> None:
+    """Load the core from a file."""
     spec = spec_from_file_location(NAME, path)
     assert spec is not None
     assert spec.loader is not None
     sys.modules[NAME] = module_from_spec(spec)
     spec.loader.exec_module(sys.modules[NAME])
+
+
+def main(path: str, arguments: list[str]) -> int:
+    """Load the core from `path`, then run pytest in this process."""
+    load(path)
     return pytest.main(["-n", "0", "-p", "no:cacheprovider", *arguments])
 
 

@@ -6,7 +6,6 @@
 #pragma once
 
 #include <array>
-#include <numeric>
 
 #include "distances.h"
 #include "random.h"
@@ -85,8 +84,7 @@ class Annealing {
   // The cables on the panel of cable c are by_panel_[first_[c]] to by_panel_[last_[c] - 1].
   void sort_by_panel() {
     const auto& panel = cabling_.panel;
-    by_panel_.resize(ends_.size());
-    std::iota(by_panel_.begin(), by_panel_.end(), 0);
+    by_panel_ = count_up(static_cast<Int>(ends_.size()));
     std::ranges::stable_sort(by_panel_, {}, [&](Int cable) { return panel[cable]; });
     for (const Int number : panel) {
       const auto same = std::ranges::equal_range(by_panel_, number, {}, [&](Int cable) { return panel[cable]; });

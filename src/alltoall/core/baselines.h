@@ -2,7 +2,9 @@
 // weights over all shortest paths, and phases of routes.
 #pragma once
 
+#include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "shortest.h"
 
@@ -10,34 +12,155 @@ namespace alltoall {
 
 // SSSP: a tree of shortest paths to each terminal; weights grow by what each tree puts on a link.
 // wanted[t, v] is what node v sends to terminal t. Fill the link of each node, `none` without a path.
-void grow_trees(const Graph& graph, Floats capacity, Ints terminals, Matrix<const double> wanted,
-                std::span<double> weight, Matrix<Int> table);
+inline void grow_trees(const Graph& graph, Floats capacity, Ints terminals, Matrix<const double> wanted,
+                       std::span<double> weight, Matrix<Int> table) {
+  Dijkstra dijkstra(graph.in, graph.tail);
+  std::vector<double> distance(graph.nodes()), passing;
+  for (std::size_t row = 0; row < terminals.size(); ++row) {
+    const std::span<Int> parent = table[row];
+    std::ranges::fill(parent, none);
+    dijkstra.run(weight, terminals[row], distance, parent);
+    passing.assign(wanted[row].begin(), wanted[row].end());
+    for (std::size_t place = dijkstra.order().size(); place-- > 1;) {
+      const Int node = dijkstra.order()[place], link = parent[node];
+      weight[link] += passing[node] / capacity[link];
+      passing[graph.head[link]] += passing[node];
+    }
+  }
+}
 
 // Where a phase stands: the source it serves, and the share of its demand that is left.
 using PhaseState = std::pair<Int, double>;
 
 // FPTAS: route `wanted` from every source along shortest paths, as much at a time as no capacity
 // limits, while lengths grow by epsilon times the share of the capacity. Return after `most` trees.
-PhaseState grow_lengths(const Graph& graph, Floats capacity, Ints starts, Matrix<const double> wanted,
-                        double epsilon, PhaseState state, Int most, std::span<double> lengths,
-                        Matrix<double> flows);
+inline PhaseState grow_lengths(const Graph& graph, Floats capacity, Ints starts, Matrix<const double> wanted,
+                               double epsilon, PhaseState state, Int most, std::span<double> lengths,
+                               Matrix<double> flows) {
+  Dijkstra dijkstra(graph.out, graph.head);
+  std::vector<double> distance(graph.nodes()), load(graph.links()), passing(graph.nodes());
+  std::vector<Int> parent(graph.nodes());
+  auto& [source, left] = state;
+  while (source < static_cast<Int>(starts.size()) && most-- > 0) {
+    dijkstra.run(lengths, starts[source], distance, parent);
+    const Ints reached = dijkstra.order();
+    std::ranges::transform(wanted[source], passing.begin(), [&](double each) { return each * left; });
+    double share = 1.0;
+    for (std::size_t place = reached.size(); place-- > 1;) {
+      const Int link = parent[reached[place]];
+      load[link] = passing[reached[place]];
+      passing[graph.tail[link]] += load[link];
+      if (load[link] > 0.0) share = std::min(share, capacity[link] / load[link]);
+    }
+    for (std::size_t place = 1; place < reached.size(); ++place) {
+      const Int link = parent[reached[place]];
+      flows.at(source, link) += load[link] * share;
+      lengths[link] *= 1.0 + epsilon * load[link] * share / capacity[link];
+    }
+    left = share < 1.0 ? left * (1.0 - share) : 0.0;
+    if (!(left > 0.0)) ++source, left = 1.0;
+  }
+  return state;
+}
+
+// Shortest paths by hops from one start, and their numbers.
+class ShortestPaths {
+ public:
+  explicit ShortestPaths(const Graph& graph)
+      : graph_(graph), dijkstra_(graph.out, graph.head), hop_(graph.links(), 1.0), distance_(graph.nodes()),
+        count_(graph.nodes()), parent_(graph.nodes()) {}
+
+  void search(Int start) {
+    dijkstra_.run(hop_, start, distance_, parent_);
+    std::ranges::fill(count_, 0.0);
+    count_[start] = 1.0;
+    for (const Int node : dijkstra_.order())
+      for (const Int link : graph_.out[node])
+        if (leads_on(link)) count_[graph_.head[link]] += count_[node];
+  }
+
+  // Send what each node wants back over all shortest paths.
+  void spread(std::span<double> passing, std::span<double> flow) const {
+    for (std::size_t place = dijkstra_.order().size(); place-- > 1;) {
+      const Int node = dijkstra_.order()[place];
+      if (passing[node] == 0.0) continue;
+      for (const Int link : graph_.in[node]) {
+        if (!leads_on(link)) continue;
+        const double share = passing[node] * (count_[graph_.tail[link]] / count_[node]);
+        flow[link] += share;
+        passing[graph_.tail[link]] += share;
+      }
+    }
+  }
+
+  // Counts are floats, because they outgrow integers; only their ratios matter when large.
+  Floats count() const { return count_; }
+
+ private:
+  bool leads_on(Int link) const {
+    const double here = distance_[graph_.tail[link]];
+    return here < infinity && distance_[graph_.head[link]] == here + 1.0;
+  }
+
+  const Graph& graph_;
+  Dijkstra dijkstra_;
+  std::vector<double> hop_, distance_, count_;
+  std::vector<Int> parent_;
+};
 
 // Fill the numbers of shortest paths, by hops, from each start to each node.
-void count_shortest(const Graph& graph, Ints starts, Matrix<double> count);
+inline void count_shortest(const Graph& graph, Ints starts, Matrix<double> count) {
+  ShortestPaths paths(graph);
+  for (std::size_t row = 0; row < starts.size(); ++row) {
+    paths.search(starts[row]);
+    std::ranges::copy(paths.count(), count[row].begin());
+  }
+}
 
 // Send amounts [starts, nodes] with equal weights over all shortest paths; add to flows.
-void add_equal_flows(const Graph& graph, Ints starts, Matrix<const double> amount, Matrix<double> flows);
+inline void add_equal_flows(const Graph& graph, Ints starts, Matrix<const double> amount, Matrix<double> flows) {
+  ShortestPaths paths(graph);
+  std::vector<double> passing;
+  for (std::size_t row = 0; row < starts.size(); ++row) {
+    if (row == 0 || starts[row] != starts[row - 1]) paths.search(starts[row]);
+    passing.assign(amount[row].begin(), amount[row].end());
+    paths.spread(passing, flows[row]);
+  }
+}
 
-// Routes in phases: route r of a source takes time[e] of link[e], for e from start[r] to start[r + 1] - 1.
+// Routes in phases: the place e of a link in its row is also that of the time that the route takes of it.
 struct PhasedRoutes {
-  Ints start, link;
+  RowsView links;
   Floats time;
   Ints source;
 };
 
 // Move routes to phases in which their source has at least two flows fewer, within the budgets.
 // Return whether any moved; `active` counts the flows of each phase and source.
-bool even_phases(const PhasedRoutes& routes, Floats budget, Matrix<double> load, Matrix<Int> active,
-                 std::span<Int> phase);
+inline bool even_phases(const PhasedRoutes& routes, Floats budget, Matrix<double> load, Matrix<Int> active,
+                        std::span<Int> phase) {
+  bool moved = false;
+  for (std::size_t route = 0; route < phase.size(); ++route) {
+    const Int source = routes.source[route], low = routes.links.first[route];
+    const Ints links = routes.links[route];
+    for (Int to = 0; to < load.rows(); ++to) {
+      const Int here = phase[route];
+      if (active.at(to, source) + 1 >= active.at(here, source)) continue;
+      bool fits = true;
+      for (std::size_t hop = 0; hop < links.size(); ++hop)
+        fits &= load.at(to, links[hop]) + routes.time[low + hop] <= budget[to];
+      if (!fits) continue;
+      for (std::size_t hop = 0; hop < links.size(); ++hop) {
+        load.at(to, links[hop]) += routes.time[low + hop];
+        load.at(here, links[hop]) -= routes.time[low + hop];
+      }
+      --active.at(here, source);
+      ++active.at(to, source);
+      phase[route] = to;
+      moved = true;
+    }
+  }
+  return moved;
+}
 
 }  // namespace alltoall

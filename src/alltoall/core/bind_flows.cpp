@@ -1,158 +1,250 @@
-// Flows of many groups, as Python sees them: exact repair, sweeps, primal-dual steps.
+// What Python sees of paths and flows: distances, searches, splitting, exact repair, sweeps, steps.
 #include <nanobind/stl/tuple.h>
 
 #include <tuple>
 
-#include "exact.h"
-#include "graph_arrays.h"
-#include "owned.h"
+#include "arrays.h"
+#include "flow.h"
+#include "paths.h"
 #include "primal_dual.h"
 #include "sweeps.h"
-
-using namespace nanobind::literals;
 
 namespace alltoall::border {
 namespace {
 
-void require_groups(const GraphArrays& graph, IntArray source, Array<const double, 2> wanted) {
-  require_range(view(source), 0, graph.nodes(), "source");
-  require_shape(wanted, source.shape(0), graph.nodes(), "wanted");
+using ValuedRows = std::tuple<IntArray, IntArray, FloatArray>;
+
+// Rows over the nodes, or over the links, for each of some nodes.
+struct NodeRows {
+  NodeRows(const Graph& graph, const IntArray& node, const char* name)
+      : graph(graph), node(indices(node, graph.nodes(), name)), count(static_cast<Int>(node.size())) {}
+
+  Matrix<const double> by_node(const FloatTable& table, const char* name) const {
+    return sized(table, count, graph.nodes(), name);
+  }
+  template <class Number>
+  Matrix<Number> by_link(const Array<Number, 2>& table, const char* name) const {
+    return sized(table, count, graph.links(), name);
+  }
+
+  const Graph& graph;
+  Ints node;
+  Int count;
+};
+
+auto py_distances(const Graph& graph, FloatArray length, IntArray starts, int threads) {
+  const NodeRows rows(graph, starts, "starts");
+  const Floats checked = lengths(graph, length);
+  std::vector<double> distance(rows.count * graph.nodes());
+  unlocked([&] {
+    fill_distances(graph, checked, rows.node, {distance.data(), rows.count, graph.nodes()}, threads);
+  });
+  return to_numpy(std::move(distance), {rows.count, graph.nodes()});
 }
 
-void py_make_exact(const GraphArrays& graph, FloatArray lengths, IntArray source,
-                   Array<const double, 2> wanted, Array<double, 2> flows, int threads) {
-  require_lengths(graph, view(lengths));
-  require_groups(graph, source, wanted);
-  require_shape(flows, source.shape(0), graph.links(), "flows");
-  unlocked([&] {
-    make_exact(graph.graph(), view(lengths), view(source), view(wanted), view(flows), threads);
-  });
+auto py_distance_sums(const Graph& graph, FloatArray length, IntArray starts, FloatTable wanted, int threads) {
+  const NodeRows rows(graph, starts, "starts");
+  const Floats checked = lengths(graph, length);
+  const auto wants = rows.by_node(wanted, "wanted");
+  std::vector<double> sums(rows.count);
+  unlocked([&] { sum_distances(graph, checked, rows.node, wants, sums, threads); });
+  return to_numpy(std::move(sums));
+}
+
+void py_add_tree_flows(const Graph& graph, FloatArray length, IntArray starts, FloatTable amount,
+                       FilledTable flows, int threads) {
+  const NodeRows rows(graph, starts, "starts");
+  const Floats checked = lengths(graph, length);
+  const auto amounts = rows.by_node(amount, "amount");
+  const auto filled = rows.by_link(flows, "flows");
+  unlocked([&] { add_tree_flows(graph, checked, rows.node, amounts, filled, threads); });
+}
+
+auto paths_to_numpy(FoundPaths paths) {
+  return std::tuple(to_numpy(std::move(paths.goal)), to_numpy(std::move(paths.start)),
+                    to_numpy(std::move(paths.link)));
+}
+
+auto py_disjoint_paths(const Graph& graph, Int start, IntArray goals) {
+  const NodeRows rows(graph, goals, "goals");
+  ranged(start, 0, graph.nodes(), "start");
+  return paths_to_numpy(unlocked([&] { return find_disjoint_paths(graph, start, rows.node); }));
+}
+
+auto py_simple_paths(const Graph& graph, Int start, IntArray goals, FloatTable hops, Int slack, Int most_paths,
+                     Int most_links) {
+  const NodeRows rows(graph, goals, "goals");
+  ranged(start, 0, graph.nodes(), "start");
+  const auto checked = each(rows.by_node(hops, "hops"), [&](double hop) {
+    return hop == infinity || (hop >= 0.0 && hop < static_cast<double>(graph.nodes()));
+  }, "hops", "numbers from 0 to below the number of nodes, or infinity");
+  require(slack >= 0, "slack", "at least 0");
+  const SimplePathLimits limits{std::min(slack, graph.nodes()), most_paths, most_links};
+  return paths_to_numpy(unlocked([&] { return find_simple_paths(graph, start, rows.node, checked, limits); }));
+}
+
+auto py_tree_paths(const Graph& graph, FloatArray length, IntArray begin, IntArray end) {
+  const NodeRows rows(graph, begin, "begin");
+  const Floats checked = lengths(graph, length);
+  const Ints ends = indices(end, rows.count, graph.nodes(), "end");
+  FoundPaths paths = unlocked([&] { return find_tree_paths(graph, checked, rows.node, ends); });
+  return std::tuple(to_numpy(std::move(paths.start)), to_numpy(std::move(paths.link)));
+}
+
+void py_trace_paths(const Graph& graph, IntArray begin, IntArray end, FloatArray size, IntArray row,
+                    FilledTable volumes, Array<Int, 2> paths) {
+  const NodeRows chunks(graph, begin, "begin");
+  const Ints ends = indices(end, chunks.count, graph.nodes(), "end");
+  const Int rows = static_cast<Int>(volumes.shape(0));
+  const Ints of_chunk = indices(row, chunks.count, rows, "row");
+  const Floats sizes = sized(size, chunks.count, "size");
+  const auto volume = sized(volumes, rows, graph.links(), "volumes");
+  const auto table = sized(paths, chunks.count, static_cast<Int>(paths.shape(1)), "paths");
+  unlocked([&] { trace_paths(graph, chunks.node, ends, sizes, of_chunk, volume, table); });
+}
+
+SparseRows checked_rows(const ValuedRows& given, Int count, Int items, const char* name) {
+  const auto& [start, item, value] = given;
+  sized(start, count + 1, name);
+  return {rows(start, item, items, name, name), sized(value, static_cast<Int>(item.size()), name)};
+}
+
+auto py_split_flows(const Graph& graph, IntArray begin, ValuedRows flow, ValuedRows wanted) {
+  const NodeRows groups(graph, begin, "begin");
+  const SparseRows flows = checked_rows(flow, groups.count, graph.links(), "flow");
+  const SparseRows wants = checked_rows(wanted, groups.count, graph.nodes(), "wanted");
+  finite(flows.value, "flow"), amounts(wants.value, "wanted");
+  WeightedPaths paths = unlocked([&] { return split_flows(graph, groups.node, flows, wants); });
+  return std::tuple(paths.failed, to_numpy(std::move(paths.pair)), to_numpy(std::move(paths.width)),
+                    to_numpy(std::move(paths.start)), to_numpy(std::move(paths.link)));
+}
+
+auto py_merge_paths(Int pairs, IntArray pair, FloatArray width, IntArray start, IntArray link) {
+  require(pairs >= 0 && pairs < most_ints, "pairs", "at least 0, below 2^31");
+  const Int count = static_cast<Int>(pair.size());
+  const Ints owner = indices(pair, pairs, "pair");
+  require(std::ranges::is_sorted(owner), "pair", "pairs in order");
+  const Floats widths = sized(width, count, "width");
+  sized(start, count + 1, "start");
+  const RowsView paths{bounds(start, static_cast<Int>(link.size()), "start"), all(link)};
+  PairFlows flows = unlocked([&] { return merge_paths(pairs, owner, widths, paths); });
+  return std::tuple(to_numpy(std::move(flows.first)), to_numpy(std::move(flows.link)),
+                    to_numpy(std::move(flows.volume)));
+}
+
+void py_make_exact(const Graph& graph, FloatArray length, IntArray source, FloatTable wanted, FilledTable flows,
+                   int threads) {
+  const NodeRows groups(graph, source, "source");
+  const Floats checked = lengths(graph, length);
+  const auto wants = groups.by_node(wanted, "wanted");
+  const auto filled = groups.by_link(flows, "flows");
+  unlocked([&] { make_exact(graph, checked, groups.node, wants, filled, threads); });
 }
 
 double py_find_level(FloatArray target, FloatArray slope, FloatArray width) {
-  require_size(view(slope), target.shape(0), "slope");
-  require_size(view(width), target.shape(0), "width");
-  return find_level(view(target), view(slope), view(width));
+  const Int classes = static_cast<Int>(target.size());
+  return find_level(all(target), sized(slope, classes, "slope"), sized(width, classes, "width"));
 }
 
-auto py_update_batch(const GraphArrays& graph, IntArray link_class, FloatArray unit_cost,
-                     FloatArray multiplier, FloatArray slope, IntArray source, FloatArray weight,
-                     Array<const double, 2> wanted, Array<double, 2> flows, FloatArray time,
-                     IntArray cuts, double damping, int threads) {
-  const std::size_t classes = multiplier.shape(0), groups = source.shape(0);
-  require_size(view(link_class), graph.links(), "link_class");
-  require(std::ranges::all_of(view(link_class), [](Int each) { return each >= 0; }), "link_class",
-          "at least 0");
-  require_size(view(unit_cost), graph.links(), "unit_cost");
-  require_size(view(slope), classes, "slope");
-  require_size(view(time), classes, "time");
-  require_groups(graph, source, wanted);
-  require_size(view(weight), groups, "weight");
-  require_shape(flows, groups, graph.links(), "flows");
-  require(cuts.shape(0) >= 1 && std::ranges::is_sorted(view(cuts)), "cuts", "bounds in order");
-  require_range(view(cuts), 0, static_cast<Int>(groups) + 1, "cuts");
+Ints checked_classes(const Graph& graph, const IntArray& link_class) {
+  return indices(link_class, graph.links(), most_ints, "link_class");
+}
+
+auto py_update_batch(const Graph& graph, IntArray link_class, FloatArray unit_cost, FloatArray multiplier,
+                     FloatArray slope, IntArray source, FloatArray weight, FloatTable wanted, FilledTable flows,
+                     FloatArray time, IntArray cuts, double damping, int threads) {
+  const Int classes = static_cast<Int>(multiplier.size());
+  const NodeRows groups(graph, source, "source");
+  const LinkClasses links{checked_classes(graph, link_class),
+                          amounts(sized(unit_cost, graph.links(), "unit_cost"), "unit_cost")};
+  const PenaltyParams params{finite(all(multiplier), "multiplier"),
+                             finite(sized(slope, classes, "slope"), "slope")};
+  const Commodities commodities{groups.node, sized(weight, groups.count, "weight"),
+                                groups.by_node(wanted, "wanted")};
+  const auto filled = groups.by_link(flows, "flows");
+  const Floats times = finite(sized(time, classes, "time"), "time");
+  const Ints parts = indices(cuts, groups.count + 1, "cuts");
+  require(!parts.empty() && std::ranges::is_sorted(parts), "cuts", "bounds in order");
   require(damping > 0.0, "damping", "a number above 0");
-  const std::size_t parts = cuts.shape(0) - 1;
-  std::vector<double> change(parts * (classes + 1));
+  const Int rows = static_cast<Int>(parts.size()) - 1;
+  std::vector<double> change(rows * (classes + 1));
   unlocked([&] {
-    update_batch(graph.graph(), {view(link_class), view(unit_cost)}, {view(multiplier), view(slope)},
-                 {view(source), view(weight), view(wanted)}, view(flows), view(time), view(cuts), damping,
-                 {change.data(), static_cast<Int>(parts), static_cast<Int>(classes) + 1}, threads);
+    update_batch(graph, links, params, commodities, filled, times, parts, damping,
+                 {change.data(), rows, classes + 1}, threads);
   });
-  return to_numpy(std::move(change), {parts, classes + 1});
+  return to_numpy(std::move(change), {rows, classes + 1});
 }
 
-// The iterates of the primal-dual method, which stay in C++.
-class Iterates {
- public:
-  Iterates(const GraphArrays& graph, IntArray link_class, IntArray first, FloatArray size, FloatArray capacity,
-           IntArray source, Array<const double, 2> wanted, FloatArray share, Array<const double, 2> flow,
-           Array<const double, 2> potential, FloatArray price)
-      : method_(checked(graph, link_class, first, size, capacity, source, wanted, share, flow, potential, price)) {}
+PrimalDual make_primal_dual(const Graph& graph, IntArray link_class, IntArray first, FloatArray size,
+                            FloatArray capacity, IntArray source, FloatTable wanted, FloatArray share,
+                            FloatTable flow, FloatTable potential, FloatArray price) {
+  const Int classes = static_cast<Int>(size.size());
+  const NodeRows groups(graph, source, "source");
+  return {graph,
+          {copy(checked_classes(graph, link_class)), copy(bounds(first, classes, "first")), copy(all(size)),
+           copy(sized(capacity, classes, "capacity"))},
+          {groups.node, groups.by_node(wanted, "wanted"), sized(share, groups.count, "share")},
+          groups.by_link(flow, "flow"),
+          groups.by_node(potential, "potential"),
+          sized(price, classes, "price")};
+}
 
-  void set_steps(FloatArray flow, FloatArray potential, FloatArray price) {
-    require_size(view(flow), method_.links(), "flow");
-    require_size(view(potential), method_.nodes(), "potential");
-    require_size(view(price), method_.classes(), "price");
-    method_.set_steps(view(flow), view(potential), view(price));
-    ready_ = true;
-  }
+void set_steps(PrimalDual& self, FloatArray flow, FloatArray potential, FloatArray price) {
+  self.set_steps(sized(flow, self.links(), "flow"), sized(potential, self.nodes(), "potential"),
+                 sized(price, self.classes(), "price"));
+}
 
-  void restart() { method_.restart(); }
+auto step_flows(PrimalDual& self, double keep, int threads) {
+  require(self.has_steps(), "step_flows", "step sizes, by set_steps");
+  std::vector<double> load(self.links() + 1);
+  unlocked([&] { self.step_flows(keep, load, threads); });
+  return to_numpy(std::move(load));
+}
 
-  auto step_flows(double keep, int threads) {
-    require(ready_, "step_flows", "step sizes, by set_steps");
-    std::vector<double> load(method_.links() + 1);
-    unlocked([&] { method_.step_flows(keep, load, threads); });
-    return to_numpy(std::move(load));
-  }
+double step_prices(PrimalDual& self, FloatArray load, double keep) {
+  require(self.has_steps(), "step_prices", "step sizes, by set_steps");
+  return self.step_prices(sized(load, self.links() + 1, "load"), keep);
+}
 
-  double step_prices(FloatArray load, double keep) {
-    require(ready_, "step_prices", "step sizes, by set_steps");
-    require_size(view(load), method_.links() + 1, "load");
-    return method_.step_prices(view(load), keep);
-  }
-
-  auto price() const { return to_numpy(copy(method_.prices())); }
-
-  void write_flows(Array<double, 2> rows) const {
-    require_shape(rows, method_.groups(), method_.links(), "rows");
-    method_.write_flows(view(rows));
-  }
-
-  void write_potentials(Array<double, 2> rows) const {
-    require_shape(rows, method_.groups(), method_.nodes(), "rows");
-    method_.write_potentials(view(rows));
-  }
-
- private:
-
-  static PrimalDual checked(const GraphArrays& graph, IntArray link_class, IntArray first, FloatArray size,
-                            FloatArray capacity, IntArray source, Array<const double, 2> wanted,
-                            FloatArray share, Array<const double, 2> flow, Array<const double, 2> potential,
-                            FloatArray price) {
-    const std::size_t classes = size.shape(0), groups = source.shape(0);
-    require_size(view(link_class), graph.links(), "link_class");
-    require(std::ranges::all_of(view(link_class), [](Int each) { return each >= 0; }), "link_class",
-            "at least 0");
-    require_bounds(view(first), static_cast<Int>(classes), "first");
-    require_size(view(capacity), classes, "capacity");
-    require_size(view(price), classes, "price");
-    require_groups(graph, source, wanted);
-    require_size(view(share), groups, "share");
-    require_shape(flow, groups, graph.links(), "flow");
-    require_shape(potential, groups, graph.nodes(), "potential");
-    return PrimalDual(graph.graph(),
-                      {copy(view(link_class)), copy(view(first)), copy(view(size)), copy(view(capacity))},
-                      {view(source), view(wanted), view(share)}, view(flow), view(potential), view(price));
-  }
-
-  PrimalDual method_;
-  bool ready_ = false;
-};
+void define_paths(nb::module_& module) {
+  module.def("distances", &py_distances, "graph"_a, "lengths"_a, "starts"_a, "threads"_a = 1);
+  module.def("distance_sums", &py_distance_sums, "graph"_a, "lengths"_a, "starts"_a, "wanted"_a, "threads"_a = 1);
+  module.def("add_tree_flows", &py_add_tree_flows, "graph"_a, "lengths"_a, "starts"_a, "amount"_a,
+             "flows"_a.noconvert(), "threads"_a = 1);
+  module.def("disjoint_paths", &py_disjoint_paths, "graph"_a, "start"_a, "goals"_a);
+  module.def("simple_paths", &py_simple_paths, "graph"_a, "start"_a, "goals"_a, "hops"_a, "slack"_a,
+             "most_paths"_a, "most_links"_a);
+  module.def("tree_paths", &py_tree_paths, "graph"_a, "lengths"_a, "begin"_a, "end"_a);
+  module.def("trace_paths", &py_trace_paths, "graph"_a, "begin"_a, "end"_a, "size"_a, "row"_a,
+             "volumes"_a.noconvert(), "paths"_a.noconvert());
+  module.def("split_flows", &py_split_flows, "graph"_a, "begin"_a, "flow"_a, "wanted"_a);
+  module.def("merge_paths", &py_merge_paths, "pairs"_a, "pair"_a, "width"_a, "start"_a, "link"_a);
+}
 
 }  // namespace
 
 void bind_flows(nb::module_& module) {
-  module.def("make_exact", &py_make_exact, "graph"_a, "lengths"_a, "source"_a, "wanted"_a,
-             "flows"_a.noconvert(), "threads"_a = 1);
+  define_paths(module);
+  module.def("make_exact", &py_make_exact, "graph"_a, "lengths"_a, "source"_a, "wanted"_a, "flows"_a.noconvert(),
+             "threads"_a = 1);
   module.def("find_level", &py_find_level, "target"_a, "slope"_a, "width"_a);
-  module.def("update_batch", &py_update_batch, "graph"_a, "link_class"_a, "unit_cost"_a, "multiplier"_a,
-             "slope"_a, "source"_a, "weight"_a, "wanted"_a, "flows"_a.noconvert(), "time"_a, "cuts"_a,
-             "damping"_a, "threads"_a = 1);
-  nb::class_<Iterates>(module, "PrimalDual")
-      .def(nb::init<const GraphArrays&, IntArray, IntArray, FloatArray, FloatArray, IntArray,
-                    Array<const double, 2>, FloatArray, Array<const double, 2>, Array<const double, 2>,
-                    FloatArray>(),
-           "graph"_a, "link_class"_a, "first"_a, "size"_a, "capacity"_a, "source"_a, "wanted"_a, "share"_a,
-           "flow"_a, "potential"_a, "price"_a)
-      .def("set_steps", &Iterates::set_steps, "flow"_a, "potential"_a, "price"_a)
-      .def("restart", &Iterates::restart)
-      .def("step_flows", &Iterates::step_flows, "keep"_a, "threads"_a = 1)
-      .def("step_prices", &Iterates::step_prices, "load"_a, "keep"_a)
-      .def("write_flows", &Iterates::write_flows, "rows"_a.noconvert())
-      .def("write_potentials", &Iterates::write_potentials, "rows"_a.noconvert())
-      .def_prop_ro("price", &Iterates::price, nb::rv_policy::move);
+  module.def("update_batch", &py_update_batch, "graph"_a, "link_class"_a, "unit_cost"_a, "multiplier"_a, "slope"_a,
+             "source"_a, "weight"_a, "wanted"_a, "flows"_a.noconvert(), "time"_a, "cuts"_a, "damping"_a,
+             "threads"_a = 1);
+  nb::class_<PrimalDual>(module, "PrimalDual")
+      .def(nb::new_(&make_primal_dual), "graph"_a, "link_class"_a, "first"_a, "size"_a, "capacity"_a, "source"_a,
+           "wanted"_a, "share"_a, "flow"_a, "potential"_a, "price"_a)
+      .def("set_steps", &set_steps, "flow"_a, "potential"_a, "price"_a)
+      .def("restart", &PrimalDual::restart)
+      .def("step_flows", &step_flows, "keep"_a, "threads"_a = 1)
+      .def("step_prices", &step_prices, "load"_a, "keep"_a)
+      .def("write_flows", [](const PrimalDual& self, FilledTable rows) {
+        self.write_flows(sized(rows, self.groups(), self.links(), "rows"));
+      }, "rows"_a.noconvert())
+      .def("write_potentials", [](const PrimalDual& self, FilledTable rows) {
+        self.write_potentials(sized(rows, self.groups(), self.nodes(), "rows"));
+      }, "rows"_a.noconvert())
+      .def_prop_ro("price", [](const PrimalDual& self) { return to_numpy(copy(self.prices())); }, nb::rv_policy::move);
 }
 
 }  // namespace alltoall::border

@@ -1,65 +1,104 @@
-// List scheduling and paths without detours, as Python sees them.
+// What Python sees of schedules and simulated time: list scheduling, max-min fair flows and messages.
+#include "arrays.h"
+#include "fair.h"
 #include "list_scheduling.h"
-#include "owned.h"
-
-using namespace nanobind::literals;
 
 namespace alltoall::border {
 namespace {
 
-bool is_positive(double value) { return value > 0.0 && value < infinity; }
-
-ListScheduler checked_scheduler(FloatArray size, IntArray first, IntArray begin, IntArray link,
-                                FloatArray pace, double quota, double shortest) {
-  const Int chunks = static_cast<Int>(size.shape(0));
-  require(begin.shape(0) >= 1, "begin", "bounds of legs");
-  require_size(view(first), chunks + 1, "first");
-  require_bounds(view(first), static_cast<Int>(begin.shape(0)) - 1, "first");
-  require(std::ranges::adjacent_find(view(first)) == view(first).end(), "first", "a leg for every chunk");
-  require_bounds(view(begin), static_cast<Int>(link.shape(0)), "begin");
-  require_range(view(link), 0, static_cast<Int>(pace.shape(0)), "link");
-  require(pace.shape(0) >= 1, "pace", "at least one link");
-  require(std::ranges::all_of(view(size), is_positive), "size", "positive numbers");
-  require(std::ranges::all_of(view(pace), is_positive), "pace", "positive numbers");
+ListScheduler make_scheduler(FloatArray size, IntArray first, IntArray begin, IntArray link, FloatArray pace,
+                             double quota, double shortest) {
+  const Int links = static_cast<Int>(pace.size());
+  const RowsView legs = rows(begin, link, links, "begin", "link");
+  sized(first, static_cast<Int>(size.size()) + 1, "first");
+  const RowsView of_chunk{bounds(first, legs.count(), "first"), {}};
+  require_no_empty_row(of_chunk, "first", "a leg for every chunk");
+  require(links >= 1, "pace", "at least one link");
   require(quota > 0.0, "quota", "a number above 0");
   require(shortest >= 0.0, "shortest", "a number of at least 0");
-  LegPaths paths{copy(view(size)), copy(view(first)), copy(view(begin)), copy(view(link))};
-  return ListScheduler(std::move(paths), copy(view(pace)), quota, shortest);
+  return {{copy(positive(all(size), "size")), copy(of_chunk.first), copy(legs)},
+          copy(positive(all(pace), "pace")), quota, shortest};
 }
 
-auto py_skip_detours(Array<const Int, 2> paths, IntArray tail, IntArray head, Int places) {
-  const Int links = static_cast<Int>(tail.shape(0));
-  require(places >= 0, "places", "at least 0");
-  require_size(view(head), tail.shape(0), "head");
-  require_range(view(tail), 0, places, "tail");
-  require_range(view(head), 0, places, "head");
-  require_range(Ints(paths.data(), paths.size()), none, links, "paths");
+auto py_skip_detours(IntTable paths, IntArray tail, IntArray head, Int places) {
+  require(places >= 0 && places < most_ints, "places", "at least 0, below 2^31");
+  const Int links = static_cast<Int>(tail.size());
+  const Ints tails = indices(tail, places, "tail"), heads = indices(head, links, places, "head");
+  ranged(all(paths), none, links, "paths");
+  const Int count = static_cast<Int>(paths.shape(0)), width = static_cast<Int>(paths.shape(1));
   std::vector<Int> shorter(paths.size());
-  const std::size_t rows = paths.shape(0), columns = paths.shape(1);
   unlocked([&] {
-    skip_detours(view(paths), view(tail), view(head), places,
-                 {shorter.data(), static_cast<Int>(rows), static_cast<Int>(columns)});
+    skip_detours({paths.data(), count, width}, tails, heads, places, {shorter.data(), count, width});
   });
-  return to_numpy(std::move(shorter), {rows, columns});
+  return to_numpy(std::move(shorter), {count, width});
+}
+
+SharedFlows checked_flows(IntArray start, IntArray resource, FloatArray capacity, FloatArray weight) {
+  sized(start, static_cast<Int>(weight.size()) + 1, "start");
+  const RowsView uses = rows(start, resource, static_cast<Int>(capacity.size()), "start", "resource");
+  require_no_empty_row(uses, "start", "a resource for every flow");
+  return {copy(uses), copy(positive(all(capacity), "capacity")), copy(positive(all(weight), "weight"))};
+}
+
+std::vector<Int> at_least_one(IntArray values, Int size, const char* name) {
+  return copy(ranged(sized(values, size, name), 1, std::numeric_limits<Int>::max(), name));
+}
+
+FluidFlows make_fluid(IntArray start, IntArray resource, FloatArray capacity, FloatArray weight, FloatArray part,
+                      IntArray rounds, FloatArray begin, double pause, double window) {
+  const Int count = static_cast<Int>(weight.size());
+  return {checked_flows(start, resource, capacity, weight),
+          copy(amounts(sized(part, count, "part"), "part")),
+          at_least_one(rounds, count, "rounds"),
+          copy(amounts(sized(begin, count, "begin"), "begin")),
+          amount(pause, "pause"),
+          lengths(Floats(&window, 1), "window")[0]};
+}
+
+FairMessages make_messages(IntArray start, IntArray resource, FloatArray capacity, FloatArray weight,
+                           FloatArray size, IntArray first, IntArray waits, IntArray follower_start,
+                           IntArray follower, IntArray successor, IntArray sender, FloatArray latency,
+                           FloatArray overhead, FloatArray sender_free) {
+  const Int count = static_cast<Int>(waits.size()), parts = static_cast<Int>(weight.size());
+  sized(first, count + 1, "first"), sized(follower_start, count + 1, "follower_start");
+  Messages messages{copy(bounds(first, parts, "first")),
+                    at_least_one(waits, count, "waits"),
+                    copy(rows(follower_start, follower, count, "follower_start", "follower")),
+                    copy(ranged(sized(successor, count, "successor"), none, count, "successor")),
+                    copy(indices(sender, count, static_cast<Int>(sender_free.size()), "sender")),
+                    copy(amounts(sized(latency, count, "latency"), "latency")),
+                    copy(amounts(sized(overhead, count, "overhead"), "overhead"))};
+  return {checked_flows(start, resource, capacity, weight), copy(positive(sized(size, parts, "size"), "size")),
+          std::move(messages), copy(amounts(all(sender_free), "sender_free"))};
 }
 
 }  // namespace
 
 void bind_schedules(nb::module_& module) {
   nb::class_<ListScheduler>(module, "ListScheduler")
-      .def("__init__", [](ListScheduler* self, FloatArray size, IntArray first, IntArray begin, IntArray link,
-              FloatArray pace, double quota, double shortest) {
-             new (self) ListScheduler(checked_scheduler(size, first, begin, link, pace, quota, shortest));
-           }, "size"_a, "first"_a, "begin"_a, "link"_a, "pace"_a, "quota"_a, "shortest"_a)
+      .def(nb::new_(&make_scheduler), "size"_a, "first"_a, "begin"_a, "link"_a, "pace"_a, "quota"_a, "shortest"_a)
       .def("step", [](ListScheduler& self) {
         if (!self.done()) unlocked([&] { self.step(); });
       })
       .def_prop_ro("done", &ListScheduler::done)
       .def_prop_ro("steps", &ListScheduler::steps)
       .def_prop_ro("time", &ListScheduler::time)
-      .def_prop_ro("step_of_leg", [](const ListScheduler& self) { return to_numpy(std::vector(self.step_of_leg())); },
+      .def_prop_ro("step_of_leg", [](const ListScheduler& self) { return to_numpy(copy(self.step_of_leg())); },
                    nb::rv_policy::move);
   module.def("skip_detours", &py_skip_detours, "paths"_a, "tail"_a, "head"_a, "places"_a);
+  nb::class_<FluidFlows>(module, "FluidFlows")
+      .def(nb::new_(&make_fluid), "start"_a, "resource"_a, "capacity"_a, "weight"_a, "part"_a, "rounds"_a,
+           "begin"_a, "pause"_a, "window"_a)
+      .def("advance", &FluidFlows::advance, "events"_a, nb::call_guard<nb::gil_scoped_release>())
+      .def_prop_ro("alive", &FluidFlows::alive)
+      .def_prop_ro("now", &FluidFlows::now)
+      .def_prop_ro("ends", [](const FluidFlows& self) { return to_numpy(copy(self.ends())); }, nb::rv_policy::move);
+  nb::class_<FairMessages>(module, "FairMessages")
+      .def(nb::new_(&make_messages), "start"_a, "resource"_a, "capacity"_a, "weight"_a, "size"_a, "first"_a,
+           "waits"_a, "follower_start"_a, "follower"_a, "successor"_a, "sender"_a, "latency"_a, "overhead"_a,
+           "sender_free"_a)
+      .def("advance", &FairMessages::advance, "events"_a, nb::call_guard<nb::gil_scoped_release>())
+      .def_prop_ro("now", &FairMessages::now);
 }
 
 }  // namespace alltoall::border

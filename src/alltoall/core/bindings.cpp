@@ -1,249 +1,223 @@
-// What Python sees. Arrays that a kernel fills are taken as they are, never converted: a converted
-// copy would be filled instead. The GIL is released while a kernel runs.
+// What Python sees: graphs, and chunks that are placed on their paths.
 #include <nanobind/stl/optional.h>
 
 #include <optional>
 
 #include "arrays.h"
 #include "choose.h"
-#include "graph_arrays.h"
 #include "place.h"
-
-using namespace nanobind::literals;
 
 namespace alltoall::border {
 
-void bind_paths(nb::module_& module);
 void bind_flows(nb::module_& module);
+void bind_routes(nb::module_& module);
 void bind_designs(nb::module_& module);
 void bind_schedules(nb::module_& module);
-void bind_simulation(nb::module_& module);
-void bind_routes(nb::module_& module);
 
 namespace {
 
-using TableArray = Array<std::int32_t, 2>;
+using FilledPaths = Array<std::int32_t, 2>;
 
-// Links in an order that paths follow (see LinkOrder); it owns its arrays.
-class OrderArrays {
- public:
-  OrderArrays(Int nodes, IntArray tail, IntArray head, IntArray order, IntArray blocks, Int settled,
-              IntArray priced, Int priced_links, Array<const Int, 2> copies)
-      : nodes_(nodes), settled_(settled), priced_links_(priced_links), tail_(copy(view(tail))),
-        head_(copy(view(head))), order_(copy(view(order))), blocks_(copy(view(blocks))),
-        priced_(copy(view(priced))), copies_(copies.data(), copies.data() + copies.size()),
-        ends_(static_cast<Int>(copies.shape(1))) {
-    require(nodes >= 1, "nodes", "at least 1");
-    require(priced_links >= 0, "priced_links", "at least 0");
-    require(copies.shape(0) >= 1, "copies", "at least one row");
-    require_size(head_, tail_.size(), "head");
-    require_size(priced_, tail_.size(), "priced");
-    require_range(tail_, 0, nodes, "tail");
-    require_range(head_, 0, nodes, "head");
-    require_range(order_, 0, links(), "order");
-    require_range(priced_, 0, priced_links + 1, "priced");
-    require_range(copies_, 0, nodes, "copies");
-    require_bounds(blocks_, static_cast<Int>(order_.size()), "blocks");
-  }
+Int checked_nodes(Int nodes, std::size_t links) {
+  require(nodes >= 1 && nodes < most_ints, "nodes", "at least 1, below 2^31");
+  require(links < most_ints, "tail", "fewer links than 2^31");
+  return nodes;
+}
 
-  OrderFinder finder() const {
-    const Int rows = static_cast<Int>(copies_.size()) / std::max<Int>(ends_, 1);
-    return OrderFinder({order_, blocks_, settled_, tail_, head_, priced_,
-                        Matrix<const Int>(copies_.data(), rows, ends_), nodes_});
-  }
-  Pricing pricing() const { return {priced_, priced_links_}; }
-  Int links() const { return static_cast<Int>(tail_.size()); }
-  Int ends() const { return ends_; }
-  Int longest_path() const { return static_cast<Int>(order_.size()); }
+Graph make_graph(Int nodes, IntArray tail, IntArray head) {
+  checked_nodes(nodes, tail.size());
+  const Int links = static_cast<Int>(tail.size());
+  return {nodes, copy(indices(tail, nodes, "tail")), copy(indices(head, links, nodes, "head"))};
+}
 
- private:
-  Int nodes_, settled_, priced_links_;
-  std::vector<Int> tail_, head_, order_, blocks_, priced_, copies_;
-  Int ends_;
-};
+LinkOrder make_order(Int nodes, IntArray tail, IntArray head, IntArray order, IntArray blocks, Int settled,
+                     IntArray priced, Int priced_links, IntTable copies) {
+  checked_nodes(nodes, tail.size());
+  require(priced_links >= 0 && priced_links < most_ints, "priced_links", "at least 0, below 2^31");
+  require(copies.shape(0) >= 1 && copies.shape(1) >= 1, "copies", "at least one row and one column");
+  const Int links = static_cast<Int>(tail.size());
+  return {nodes,
+          copy(indices(tail, nodes, "tail")),
+          copy(indices(head, links, nodes, "head")),
+          copy(indices(order, links, "order")),
+          copy(bounds(blocks, static_cast<Int>(order.size()), "blocks")),
+          settled,
+          copy(indices(priced, links, priced_links + 1, "priced")),
+          priced_links,
+          copy(ranged(all(copies), 0, nodes, "copies")),
+          static_cast<Int>(copies.shape(1))};
+}
 
 template <class Where>
 Sources checked_sources(const Where& where, IntArray start, IntArray first, IntArray end) {
-  require_size(view(first), start.shape(0) + 1, "first");
-  require_bounds(view(first), static_cast<Int>(end.shape(0)), "first");
-  require_range(view(start), 0, where.ends(), "start");
-  require_range(view(end), 0, where.ends(), "end");
-  return {view(start), view(first)};
+  const RowsView chunks = rows(first, end, ends(where), "first", "end");
+  return {indices(start, chunks.count(), ends(where), "start"), chunks};
+}
+
+template <class Where>
+PathTable checked_paths(const Where& where, const FilledPaths& table, Int chunks) {
+  require(static_cast<Int>(table.shape(0)) == chunks, "table", "a row per chunk");
+  ranged(all(table), none, where.links(), "table");
+  return {table.data(), chunks, static_cast<Int>(table.shape(1))};
 }
 
 template <class Where>
 Int py_most_hops(const Where& where, IntArray start, IntArray first, IntArray end) {
   const Sources sources = checked_sources(where, start, first, end);
   return unlocked([&] {
-    auto finder = where.finder();
-    return most_hops(finder, sources, view(end), where.pricing().count, where.longest_path());
+    auto finder = finder_of(where);
+    return most_hops(finder, sources, pricing_of(where).count, longest_path(where));
   });
-}
-
-void require_paths(const TableArray& table, std::size_t chunks, Int links) {
-  require(table.shape(0) == chunks, "table", "a row per chunk");
-  const std::span<const std::int32_t> entries(table.data(), table.size());
-  require_range(entries, none, links, "table");
 }
 
 // Without a scale every link costs 1.
 template <class Where>
 Int py_respond(const Where& where, IntArray start, IntArray first, IntArray end, FloatArray size,
-               FloatArray mean_size, std::optional<FloatArray> scale, double steepness,
-               TableArray table, Array<double, 1> load, Int together, int threads) {
+               FloatArray mean_size, std::optional<FloatArray> scale, double steepness, FilledPaths table,
+               FilledFloats load, Int together, int threads) {
   const Sources sources = checked_sources(where, start, first, end);
-  const Int priced = where.pricing().count;
-  require_size(view(size), end.shape(0), "size");
-  require_size(view(mean_size), start.shape(0), "mean_size");
-  require_size(view(load), priced, "load");
+  const Pricing pricing = pricing_of(where);
+  const Int chunks = static_cast<Int>(end.size()), count = sources.chunks.count();
+  const Floats sizes = amounts(sized(size, chunks, "size"), "size");
+  const Floats means = amounts(sized(mean_size, count, "mean_size"), "mean_size");
+  const auto loads = finite(sized(load, pricing.count, "load"), "load");
+  const PathTable paths = checked_paths(where, table, chunks);
   require(together >= 1, "together", "at least 1");
-  require_paths(table, end.shape(0), where.links());
-  if (scale) require_size(view(*scale), priced, "scale");
-  return unlocked([&] {
-    const auto respond_at = [&]<Price P>(P price) {
-      std::vector finders(std::min<std::size_t>(together, std::max<std::size_t>(1, start.shape(0))),
-                          where.finder());
-      Placing<P> placing(where.pricing(), view(size), view(table), price);
-      return respond(finders, sources, view(end), view(mean_size), priced, placing, threads);
-    };
-    return scale ? respond_at(ExponentialPrice(view(*scale), steepness, view(load)))
-                 : respond_at(HopPrice(view(load)));
-  });
+  const auto respond_at = [&]<Price P>(P price) {
+    return unlocked([&] {
+      std::vector finders(std::clamp<Int>(count, 1, together), finder_of(where));
+      Placing<P> placing(pricing, sizes, paths, price);
+      return respond(finders, sources, means, placing, threads);
+    });
+  };
+  if (!scale) return respond_at(HopPrice(loads));
+  return respond_at(
+      ExponentialPrice(amounts(sized(*scale, pricing.count, "scale"), "scale"), steepness, loads));
+}
+
+// Budgets of priced links, what a chunk takes of each, and what they learnt.
+BudgetPrice checked_budgets(Int links, FloatArray budget, FloatArray share, FloatArray history, double fill,
+                            double pressure, FilledFloats load) {
+  const auto checked = [&](FloatArray values, const char* name) {
+    return lengths(sized(values, links, name), name);
+  };
+  return {checked(budget, "budget"),     checked(share, "share"),
+          checked(history, "history"),   amount(fill, "fill"),
+          amount(pressure, "pressure"), finite(sized(load, links, "load"), "load")};
 }
 
 template <class Where>
-Int py_reroute(const Where& where, IntArray start, IntArray end, FloatArray size, IntArray order,
-               Int begin, Int most, FloatArray budget, FloatArray share, FloatArray history,
-               double pressure, double free_cost, TableArray table, Array<double, 1> load) {
-  const Int priced = where.pricing().count;
-  const std::size_t chunks = end.shape(0);
-  require_size(view(start), chunks, "start");
-  require_size(view(size), chunks, "size");
-  require_range(view(start), 0, where.ends(), "start");
-  require_range(view(end), 0, where.ends(), "end");
-  require_range(view(order), 0, static_cast<Int>(chunks), "order");
+Int py_reroute(const Where& where, IntArray start, IntArray end, FloatArray size, IntArray order, Int begin,
+               Int most, FloatArray budget, FloatArray share, FloatArray history, double pressure,
+               double free_cost, FilledPaths table, FilledFloats load) {
+  const Pricing pricing = pricing_of(where);
+  const Ints starts = indices(start, ends(where), "start");
+  const Int chunks = static_cast<Int>(starts.size());
+  const Ints goals = indices(end, chunks, ends(where), "end"), turns = indices(order, chunks, "order");
+  const Floats sizes = amounts(sized(size, chunks, "size"), "size");
   require(begin >= 0, "begin", "at least 0");
-  for (const auto& each : {budget, share, history}) require_size(view(each), priced, "budget, share, history");
-  require_size(view(load), priced, "load");
-  require_paths(table, chunks, where.links());
+  require(most >= 0, "most", "at least 0");
+  amount(free_cost, "free_cost");
+  BudgetPrice price = checked_budgets(pricing.count, budget, share, history, 0.0, pressure, load);
+  Placing<BudgetPrice> placing(pricing, sizes, checked_paths(where, table, chunks), price);
   return unlocked([&] {
-    auto finder = where.finder();
-    BudgetPrice price(view(budget), view(share), view(history), 0.0, pressure, view(load));
-    Placing<BudgetPrice> placing(where.pricing(), view(size), view(table), price);
-    return reroute(finder, view(start), view(end), view(order), begin, most, priced, free_cost, placing);
+    auto finder = finder_of(where);
+    return reroute(finder, starts, goals, turns, begin, most, free_cost, placing);
   });
 }
 
 // Add chunks on their paths to the loads of priced links.
 template <class Where>
-void py_add_loads(const Where& where, FloatArray size, FloatArray share, TableArray table,
-                  Array<double, 1> load) {
-  const Pricing pricing = where.pricing();
-  require_paths(table, size.shape(0), where.links());
-  require_size(view(load), pricing.count, "load");
-  require_size(view(share), pricing.count, "share");
-  const auto rows = view(table);
-  for (Int chunk = 0; chunk < rows.rows(); ++chunk)
-    for (const Int link : path_of(rows[chunk])) {
-      const Int each = pricing.of(link);
-      if (each < pricing.count) load.data()[each] += size.data()[chunk] * share.data()[each];
-    }
+void py_add_loads(const Where& where, FloatArray size, FloatArray share, FilledPaths table, FilledFloats load) {
+  const Pricing pricing = pricing_of(where);
+  const PathTable paths = checked_paths(where, table, static_cast<Int>(size.size()));
+  const auto loads = sized(load, pricing.count, "load");
+  const Floats sizes = all(size), shares = sized(share, pricing.count, "share");
+  for (Int chunk = 0; chunk < paths.rows(); ++chunk)
+    for (const Int link : path_of(paths[chunk]))
+      if (const Int each = pricing.of(link); each < pricing.count) loads[each] += sizes[chunk] * shares[each];
 }
 
-ListedPaths checked_paths(IntArray start, IntArray link, IntArray low, IntArray high, Int links, Int phases,
-                          std::size_t chunks) {
-  require(links >= 0 && phases >= 1, "phases", "at least 1");
-  require_bounds(view(start), static_cast<Int>(link.shape(0)), "path_start");
-  require_range(view(link), 0, links, "link");
-  require_size(view(low), chunks, "low");
-  require_size(view(high), chunks, "high");
-  const Int paths = static_cast<Int>(start.shape(0)) - 1;
-  require_range(view(low), 0, paths, "low");
-  require_range(view(high), 1, paths + 1, "high");
-  for (std::size_t chunk = 0; chunk < chunks; ++chunk)
-    require(view(low)[chunk] < view(high)[chunk], "high", "a path for every chunk");
-  return {view(start), view(link), view(low), view(high), links, phases};
-}
+// Listed paths, the chunks that choose from them, and their choices.
+struct Choosers {
+  Choosers(IntArray path_start, IntArray link, IntArray low, IntArray high, Int links, Int phases,
+           FloatArray size, IntArray order, Int begin, Int most, FilledInts path, FilledInts phase)
+      : size(all(size)), begin(begin), most(most) {
+    const Int chunks = static_cast<Int>(size.size());
+    require(links >= 0 && links < most_ints && phases >= 1 && phases < most_ints, "phases", "at least 1");
+    const RowsView listed = rows(path_start, link, links, "path_start", "link");
+    paths = {listed, indices(low, chunks, listed.count(), "low"),
+             ranged(sized(high, chunks, "high"), 1, listed.count() + 1, "high"), links, phases};
+    for (Int chunk = 0; chunk < chunks; ++chunk)
+      require(paths.low[chunk] < paths.high[chunk], "high", "a path for every chunk");
+    choice = {ranged(sized(path, chunks, "path"), 0, listed.count(), "path"),
+              ranged(sized(phase, chunks, "phase"), none, phases, "phase")};
+    turns = indices(order, chunks, "order");
+    require(begin >= 0, "begin", "at least 0");
+    require(most >= 0, "most", "at least 0");
+  }
 
-Choice checked_choice(const ListedPaths& paths, Array<Int, 1> path, Array<Int, 1> phase, std::size_t chunks) {
-  require_size(view(path), chunks, "path");
-  require_size(view(phase), chunks, "phase");
-  require_range(view(path), 0, static_cast<Int>(paths.start.size()) - 1, "path");
-  require_range(view(phase), none, paths.phases, "phase");
-  return {view(path), view(phase)};
-}
+  template <Price P>
+  Int choose(P price) const {
+    return unlocked([&] { return alltoall::choose(paths, size, turns, begin, most, price, choice); });
+  }
+
+  ListedPaths paths;
+  Floats size;
+  Choice choice;
+  Ints turns;
+  Int begin, most;
+};
 
 Int py_choose(IntArray path_start, IntArray link, IntArray low, IntArray high, Int links, Int phases,
               FloatArray size, IntArray order, Int begin, Int most, FloatArray scale, double steepness,
-              Array<double, 1> load, Array<Int, 1> path, Array<Int, 1> phase) {
-  const std::size_t chunks = size.shape(0);
-  const ListedPaths paths = checked_paths(path_start, link, low, high, links, phases, chunks);
-  const Choice choice = checked_choice(paths, path, phase, chunks);
-  require_range(view(order), 0, static_cast<Int>(chunks), "order");
-  require(begin >= 0, "begin", "at least 0");
-  require_size(view(load), links * phases, "load");
-  require_size(view(scale), links * phases, "scale");
-  return unlocked([&] {
-    ExponentialPrice price(view(scale), steepness, view(load));
-    return choose(paths, view(size), view(order), begin, most, price, choice);
-  });
+              FilledFloats load, FilledInts path, FilledInts phase) {
+  const Choosers choosers(path_start, link, low, high, links, phases, size, order, begin, most, path, phase);
+  const Int priced = links * phases;
+  return choosers.choose(
+      ExponentialPrice(sized(scale, priced, "scale"), steepness, sized(load, priced, "load")));
 }
 
-Int py_choose_within(IntArray path_start, IntArray link, IntArray low, IntArray high, Int links,
-                     Int phases, FloatArray size, IntArray order, Int begin, Int most,
-                     FloatArray budget, FloatArray share, FloatArray history, double fill,
-                     double pressure, Array<double, 1> load, Array<Int, 1> path, Array<Int, 1> phase) {
-  const std::size_t chunks = size.shape(0);
-  const ListedPaths paths = checked_paths(path_start, link, low, high, links, phases, chunks);
-  const Choice choice = checked_choice(paths, path, phase, chunks);
-  require_range(view(order), 0, static_cast<Int>(chunks), "order");
-  require(begin >= 0, "begin", "at least 0");
-  for (const auto& each : {budget, share, history})
-    require_size(view(each), links * phases, "budget, share, history");
-  require_size(view(load), links * phases, "load");
-  return unlocked([&] {
-    BudgetPrice price(view(budget), view(share), view(history), fill, pressure, view(load));
-    return choose(paths, view(size), view(order), begin, most, price, choice);
-  });
+Int py_choose_within(IntArray path_start, IntArray link, IntArray low, IntArray high, Int links, Int phases,
+                     FloatArray size, IntArray order, Int begin, Int most, FloatArray budget, FloatArray share,
+                     FloatArray history, double fill, double pressure, FilledFloats load, FilledInts path,
+                     FilledInts phase) {
+  const Choosers choosers(path_start, link, low, high, links, phases, size, order, begin, most, path, phase);
+  return choosers.choose(checked_budgets(links * phases, budget, share, history, fill, pressure, load));
 }
 
 template <class Where>
 void define_placing(nb::module_& module) {
   module.def("most_hops", &py_most_hops<Where>, "where"_a, "start"_a, "first"_a, "end"_a);
-  module.def("respond", &py_respond<Where>, "where"_a, "start"_a, "first"_a, "end"_a, "size"_a,
-             "mean_size"_a, "scale"_a.none(), "steepness"_a, "table"_a.noconvert(),
-             "load"_a.noconvert(), "together"_a = 1, "threads"_a = 1);
-  module.def("reroute", &py_reroute<Where>, "where"_a, "start"_a, "end"_a, "size"_a, "order"_a,
-             "begin"_a, "most"_a, "budget"_a, "share"_a, "history"_a, "pressure"_a, "free_cost"_a,
-             "table"_a.noconvert(), "load"_a.noconvert());
-  module.def("add_loads", &py_add_loads<Where>, "where"_a, "size"_a, "share"_a,
-             "table"_a.noconvert(), "load"_a.noconvert());
+  module.def("respond", &py_respond<Where>, "where"_a, "start"_a, "first"_a, "end"_a, "size"_a, "mean_size"_a,
+             "scale"_a.none(), "steepness"_a, "table"_a.noconvert(), "load"_a.noconvert(), "together"_a = 1,
+             "threads"_a = 1);
+  module.def("reroute", &py_reroute<Where>, "where"_a, "start"_a, "end"_a, "size"_a, "order"_a, "begin"_a,
+             "most"_a, "budget"_a, "share"_a, "history"_a, "pressure"_a, "free_cost"_a, "table"_a.noconvert(),
+             "load"_a.noconvert());
+  module.def("add_loads", &py_add_loads<Where>, "where"_a, "size"_a, "share"_a, "table"_a.noconvert(),
+             "load"_a.noconvert());
 }
 
 }  // namespace
 
 NB_MODULE(_core, module) {
-  nb::class_<GraphArrays>(module, "Graph")
-      .def(nb::init<Int, IntArray, IntArray>(), "nodes"_a, "tail"_a, "head"_a);
-  nb::class_<OrderArrays>(module, "LinkOrder")
-      .def(nb::init<Int, IntArray, IntArray, IntArray, IntArray, Int, IntArray, Int, Array<const Int, 2>>(),
-           "nodes"_a, "tail"_a, "head"_a, "order"_a, "blocks"_a, "settled"_a, "priced"_a,
+  nb::class_<Graph>(module, "Graph").def(nb::new_(&make_graph), "nodes"_a, "tail"_a, "head"_a);
+  nb::class_<LinkOrder>(module, "LinkOrder")
+      .def(nb::new_(&make_order), "nodes"_a, "tail"_a, "head"_a, "order"_a, "blocks"_a, "settled"_a, "priced"_a,
            "priced_links"_a, "copies"_a);
-  define_placing<GraphArrays>(module);
-  define_placing<OrderArrays>(module);
-  bind_paths(module);
+  define_placing<Graph>(module);
+  define_placing<LinkOrder>(module);
+  module.def("choose", &py_choose, "path_start"_a, "link"_a, "low"_a, "high"_a, "links"_a, "phases"_a, "size"_a,
+             "order"_a, "begin"_a, "most"_a, "scale"_a, "steepness"_a, "load"_a.noconvert(), "path"_a.noconvert(),
+             "phase"_a.noconvert());
+  module.def("choose_within", &py_choose_within, "path_start"_a, "link"_a, "low"_a, "high"_a, "links"_a,
+             "phases"_a, "size"_a, "order"_a, "begin"_a, "most"_a, "budget"_a, "share"_a, "history"_a, "fill"_a,
+             "pressure"_a, "load"_a.noconvert(), "path"_a.noconvert(), "phase"_a.noconvert());
   bind_flows(module);
+  bind_routes(module);
   bind_designs(module);
   bind_schedules(module);
-  bind_simulation(module);
-  bind_routes(module);
-  module.def("choose", &py_choose, "path_start"_a, "link"_a, "low"_a, "high"_a, "links"_a,
-             "phases"_a, "size"_a, "order"_a, "begin"_a, "most"_a, "scale"_a, "steepness"_a,
-             "load"_a.noconvert(), "path"_a.noconvert(), "phase"_a.noconvert());
-  module.def("choose_within", &py_choose_within, "path_start"_a, "link"_a, "low"_a, "high"_a,
-             "links"_a, "phases"_a, "size"_a, "order"_a, "begin"_a, "most"_a, "budget"_a,
-             "share"_a, "history"_a, "fill"_a, "pressure"_a, "load"_a.noconvert(),
-             "path"_a.noconvert(), "phase"_a.noconvert());
 }
 
 }  // namespace alltoall::border

@@ -5,10 +5,10 @@
 
 namespace alltoall {
 
-// Paths to choose from: path p has the links link[start[p]] to link[start[p + 1] - 1], and chunk i
-// takes one of low[i] to high[i] - 1. Each phase has its own copy of every link.
+// Paths to choose from, rows of links: chunk i takes one of low[i] to high[i] - 1. Each phase has
+// its own copy of every link.
 struct ListedPaths {
-  Ints start, link;
+  RowsView paths;
   Ints low, high;
   Int links, phases;
 };
@@ -23,25 +23,21 @@ class Choosing {
  public:
   Choosing(const ListedPaths& paths, P& price) : paths_(paths), price_(price) {}
 
-  Ints links(Int path) const {
-    return paths_.link.subspan(paths_.start[path], paths_.start[path + 1] - paths_.start[path]);
-  }
-
   void add(Int path, Int phase, double size) {
-    for (const Int link : links(path)) price_.add(phase * paths_.links + link, size);
+    for (const Int link : paths_.paths[path]) price_.add(phase * paths_.links + link, size);
   }
 
   bool is_over_budget(Int path, Int phase) const
     requires std::same_as<P, BudgetPrice>
   {
-    return std::ranges::any_of(links(path),
+    return std::ranges::any_of(paths_.paths[path],
                                [&](Int link) { return price_.is_over(phase * paths_.links + link); });
   }
 
   // The cost of a choice, or more than `enough`.
   double cost(Int path, Int phase, double size, double enough) const {
     double total = 0.0;
-    for (const Int link : links(path)) {
+    for (const Int link : paths_.paths[path]) {
       total += price_.join(phase * paths_.links + link, size);
       if (total >= enough) break;
     }
@@ -56,8 +52,7 @@ class Choosing {
 // Let chunks choose anew, from order[begin] on, and price about `most` choices; return where it
 // stopped. With budgets, only chunks over one choose.
 template <Price P>
-Int choose(const ListedPaths& paths, Floats size, Ints order, Int begin, Int most, P& price,
-           Choice choice) {
+Int choose(const ListedPaths& paths, Floats size, Ints order, Int begin, Int most, P& price, Choice choice) {
   Choosing<P> choosing(paths, price);
   for (Int place = begin; place < static_cast<Int>(order.size()); ++place) {
     const Int chunk = order[place];
@@ -68,6 +63,8 @@ Int choose(const ListedPaths& paths, Floats size, Ints order, Int begin, Int mos
         if (!choosing.is_over_budget(path, phase)) continue;
       choosing.add(path, phase, -size[chunk]);
       least = choosing.cost(path, phase, size[chunk], infinity);
+    } else {  // some place, even if all are infinitely expensive
+      path = paths.low[chunk], phase = 0;
     }
     // A tie, or a last digit, is no reason to change.
     for (Int other = paths.low[chunk]; other < paths.high[chunk]; ++other)

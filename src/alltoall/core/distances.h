@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "graph.h"
+#include "versions.h"
 
 namespace alltoall {
 
@@ -84,7 +85,7 @@ template <int known_words>
   return count;
 }
 
-[[gnu::always_inline]] inline Int grow_by_size(const Successors& wires, const Word* now, Word* then) {
+ALLTOALL_VERSIONS inline Int grow_balls(const Successors& wires, const Word* now, Word* then) {
   switch (wires.words) {
     case 1: return grow<1>(wires, now, then);
     case 2: return grow<2>(wires, now, then);
@@ -92,24 +93,6 @@ template <int known_words>
     case 4: return grow<4>(wires, now, then);
     default: return grow<any>(wires, now, then);
   }
-}
-
-#if defined(__x86_64__)
-// Processors of 2013 and later count bits in one instruction, which portable code may not use.
-[[gnu::target("avx2,popcnt")]] inline Int grow_fast(const Successors& wires, const Word* now, Word* then) {
-  return grow_by_size(wires, now, then);
-}
-inline bool has_fast() { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("popcnt"); }
-#else
-inline Int grow_fast(const Successors& wires, const Word* now, Word* then) {
-  return grow_by_size(wires, now, then);
-}
-inline bool has_fast() { return true; }
-#endif
-
-inline Int grow_balls(const Successors& wires, const Word* now, Word* then) {
-  static const bool fast = has_fast();
-  return fast ? grow_fast(wires, now, then) : grow_by_size(wires, now, then);
 }
 
 // Sums over all pairs, with the memory they work in. Above `limit`, any number above it will do.

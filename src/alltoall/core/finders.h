@@ -30,7 +30,6 @@ class TreeFinder {
     start_ = start;
     dijkstra_.run(cost, start, distance_, parent_);
   }
-
   bool reaches(Int end) const { return distance_[end] < infinity; }
 
   Int walk(Int end, std::span<std::int32_t> path) const {
@@ -42,7 +41,6 @@ class TreeFinder {
       path[hop] = static_cast<std::int32_t>(parent_[node]);
     return hops;
   }
-
  private:
   Ints tail_;
   Dijkstra dijkstra_;
@@ -54,13 +52,17 @@ class TreeFinder {
 // Links in an order, which paths follow. Channels of a deadlock-free order and the links of a graph
 // unrolled in time are both such orders.
 struct LinkOrder {
-  Ints order;     // links, each at a place
-  Ints blocks;    // bounds of the blocks of places
-  Int settled;    // a block is read again while it improves the way to a node from here on
-  Ints tail, head;
-  Ints priced;    // the priced link of each link, or their number if it is free
-  Matrix<const Int> copies;  // nodes of each end: a terminal has a copy per layer
   Int nodes;
+  std::vector<Int> tail, head;
+  std::vector<Int> order;   // links, each at a place
+  std::vector<Int> blocks;  // bounds of the blocks of places
+  Int settled;              // a block is read again while it improves the way to a node from here on
+  std::vector<Int> priced;  // the priced link of each link, or their number if it is free
+  Int priced_links;
+  std::vector<Int> copies;  // [copies, ends]: nodes of each end: a terminal has a copy per layer
+  Int ends;
+
+  Int links() const { return static_cast<Int>(tail.size()); }
 };
 
 class OrderFinder {
@@ -71,12 +73,11 @@ class OrderFinder {
   void search(Int start, Floats cost) {
     std::ranges::fill(cost_, infinity);
     std::ranges::fill(last_, none);
-    for (Int copy = 0; copy < links_.copies.rows(); ++copy) cost_[links_.copies.at(copy, start)] = 0;
+    for (std::size_t copy = start; copy < links_.copies.size(); copy += links_.ends) cost_[links_.copies[copy]] = 0;
     for (std::size_t block = 0; block + 1 < links_.blocks.size(); ++block)
       while (relax(links_.blocks[block], links_.blocks[block + 1], cost)) {
       }
   }
-
   bool reaches(Int end) const { return cost_[cheapest_copy(end)] < infinity; }
 
   Int walk(Int end, std::span<std::int32_t> path) const {
@@ -89,7 +90,6 @@ class OrderFinder {
       path[--hop] = static_cast<std::int32_t>(links_.order[place]);
     return hops;
   }
-
  private:
   // Read some places once; return whether the way to a node that must settle became cheaper.
   bool relax(Int low, Int high, Floats cost) {
@@ -106,15 +106,13 @@ class OrderFinder {
     }
     return improved;
   }
-
   Int cheapest_copy(Int end) const {
-    Int best = links_.copies.at(0, end);
-    for (Int copy = 1; copy < links_.copies.rows(); ++copy)
-      if (cost_[links_.copies.at(copy, end)] < cost_[best]) best = links_.copies.at(copy, end);
+    Int best = links_.copies[end];
+    for (std::size_t copy = end + links_.ends; copy < links_.copies.size(); copy += links_.ends)
+      if (cost_[links_.copies[copy]] < cost_[best]) best = links_.copies[copy];
     return best;
   }
-
-  LinkOrder links_;
+  const LinkOrder& links_;
   std::vector<double> cost_;
   std::vector<Int> last_, before_;
 };

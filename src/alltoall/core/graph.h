@@ -4,7 +4,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <numeric>
 #include <span>
+#include <utility>
+#include <vector>
 
 namespace alltoall {
 
@@ -30,6 +33,7 @@ class Matrix {
   }
 
   Number& at(Int row, Int column) const { return data_[row * columns_ + column]; }
+  std::span<Number> all() const { return {data_, static_cast<std::size_t>(rows_ * columns_)}; }
   Matrix part(Int low, Int high) const { return {data_ + low * columns_, high - low, columns_}; }
 
  private:
@@ -38,24 +42,44 @@ class Matrix {
   Int columns_;
 };
 
-// The links at each node: those of node v are link[first[v]] to link[first[v + 1] - 1].
-struct Adjacency {
-  Ints first;
-  Ints link;
+// Rows of numbers: those of row i are item[first[i]] to item[first[i + 1] - 1].
+template <class Numbers>
+struct RowsOf {
+  Numbers first, item;
 
-  Int nodes() const { return static_cast<Int>(first.size()) - 1; }
-  Ints at(Int node) const { return link.subspan(first[node], first[node + 1] - first[node]); }
+  Int count() const { return static_cast<Int>(first.size()) - 1; }
+  Ints operator[](Int row) const { return Ints(item).subspan(first[row], first[row + 1] - first[row]); }
 };
+using Rows = RowsOf<std::vector<Int>>;
+using RowsView = RowsOf<Ints>;
+
+inline std::vector<Int> count_up(Int count) {
+  std::vector<Int> numbers(count);
+  std::iota(numbers.begin(), numbers.end(), Int{0});
+  return numbers;
+}
+
+// Return the places of each key, in order.
+inline Rows by_key(Int keys, Ints key) {
+  Rows rows{std::vector<Int>(keys + 1), std::vector<Int>(key.size())};
+  for (const Int each : key) ++rows.first[each + 1];
+  std::partial_sum(rows.first.begin(), rows.first.end(), rows.first.begin());
+  std::vector<Int> next(rows.first.begin(), rows.first.end() - 1);
+  for (std::size_t place = 0; place < key.size(); ++place)
+    rows.item[next[key[place]]++] = static_cast<Int>(place);
+  return rows;
+}
 
 // A directed graph; the link index is the key of all arrays over links.
 struct Graph {
-  Adjacency out;
-  Ints tail;
-  Ints head;
-  Adjacency in = {};
+  Graph(Int nodes, std::vector<Int> tails, std::vector<Int> heads)
+      : tail(std::move(tails)), head(std::move(heads)), out(by_key(nodes, tail)), in(by_key(nodes, head)) {}
 
-  Int nodes() const { return out.nodes(); }
+  Int nodes() const { return out.count(); }
   Int links() const { return static_cast<Int>(tail.size()); }
+
+  std::vector<Int> tail, head;
+  Rows out, in;  // the links at each node
 };
 
 }  // namespace alltoall

@@ -9,10 +9,10 @@
 
 namespace alltoall {
 
-// Chunks sorted by their start: those of source i are first[i] to first[i + 1] - 1.
+// Chunks sorted by their start: a row of ends for each source.
 struct Sources {
   Ints start;
-  Ints first;
+  RowsView chunks;
 };
 
 // A path per chunk, a row each: links in order, then `none`; an empty row is no path.
@@ -32,6 +32,16 @@ struct Pricing {
   Int of(Int link) const { return priced.empty() ? link : priced[link]; }
 };
 
+// Where chunks go: on all paths of a graph, or on those that follow an order of links.
+inline TreeFinder finder_of(const Graph& graph) { return TreeFinder(graph); }
+inline OrderFinder finder_of(const LinkOrder& order) { return OrderFinder(order); }
+inline Pricing pricing_of(const Graph& graph) { return {{}, graph.links()}; }
+inline Pricing pricing_of(const LinkOrder& order) { return {order.priced, order.priced_links}; }
+inline Int ends(const Graph& graph) { return graph.nodes(); }
+inline Int ends(const LinkOrder& order) { return order.ends; }
+inline Int longest_path(const Graph& graph) { return graph.nodes(); }
+inline Int longest_path(const LinkOrder& order) { return static_cast<Int>(order.order.size()); }
+
 // Chunks, their sizes and paths, and the prices that they see.
 template <Price P>
 class Placing {
@@ -42,6 +52,7 @@ class Placing {
   Path path(Int chunk) const { return path_of(table_[chunk]); }
   double size(Int chunk) const { return size_[chunk]; }
   Int width() const { return table_.columns(); }
+  Int priced_links() const { return pricing_.count; }
 
   // Fill the cost of every priced link for a chunk of a size.
   void fill_cost(double size, std::span<double> cost) const {
@@ -110,15 +121,15 @@ class Placing {
 
 // Return the most hops that a chunk needs, `none` if some chunk has no path at all.
 template <Finder F>
-Int most_hops(F& finder, Sources sources, Ints end, Int priced, Int room) {
+Int most_hops(F& finder, Sources sources, Int priced, Int room) {
   const std::vector<double> cost(priced + 1, 1.0);
   std::vector<std::int32_t> path(room);
   Int most = 0;
   for (std::size_t source = 0; source < sources.start.size(); ++source) {
     finder.search(sources.start[source], cost);
-    for (Int chunk = sources.first[source]; chunk < sources.first[source + 1]; ++chunk) {
-      if (!finder.reaches(end[chunk])) return none;
-      most = std::max(most, finder.walk(end[chunk], path));
+    for (const Int end : sources.chunks[source]) {
+      if (!finder.reaches(end)) return none;
+      most = std::max(most, finder.walk(end, path));
     }
   }
   return most;
@@ -126,12 +137,12 @@ Int most_hops(F& finder, Sources sources, Ints end, Int priced, Int room) {
 
 // Let the chunks of a source respond in turn to the paths that its finder found.
 template <Finder F, Price P>
-Int respond_in_turn(const F& finder, Sources sources, Int source, Ints end, Placing<P>& placing,
+Int respond_in_turn(const F& finder, Sources sources, Int source, Placing<P>& placing,
                     std::span<std::int32_t> walk) {
   Int moved = 0, hops = 0, to = none;
-  for (Int chunk = sources.first[source]; chunk < sources.first[source + 1]; ++chunk) {
-    if (end[chunk] != to) {  // chunks of a pair stand together
-      to = end[chunk];
+  for (Int chunk = sources.chunks.first[source]; chunk < sources.chunks.first[source + 1]; ++chunk) {
+    if (sources.chunks.item[chunk] != to) {  // chunks of a pair stand together
+      to = sources.chunks.item[chunk];
       hops = finder.reaches(to) ? finder.walk(to, walk) : 0;
     }
     const Path path = walk.first(hops);
@@ -148,10 +159,9 @@ Int respond_in_turn(const F& finder, Sources sources, Int source, Ints end, Plac
 // As many sources as there are finders search at the same prices, on several threads; their chunks
 // answer in order, so the number of threads changes nothing.
 template <Finder F, Price P>
-Int respond(std::vector<F>& finders, Sources sources, Ints end, Floats mean_size, Int priced,
-            Placing<P>& placing, int threads) {
+Int respond(std::vector<F>& finders, Sources sources, Floats mean_size, Placing<P>& placing, int threads) {
   const Int count = static_cast<Int>(sources.start.size()), block = static_cast<Int>(finders.size());
-  std::vector<std::vector<double>> cost(block, std::vector<double>(priced + 1));
+  std::vector<std::vector<double>> cost(block, std::vector<double>(placing.priced_links() + 1));
   std::vector<std::int32_t> walk(placing.width());
   Int moved = 0;
   for (Int low = 0; low < count; low += block) {
@@ -162,7 +172,7 @@ Int respond(std::vector<F>& finders, Sources sources, Ints end, Floats mean_size
       finders[each].search(sources.start[low + each], cost[each]);
     });
     for (Int source = low; source < high; ++source)
-      moved += respond_in_turn(finders[source - low], sources, source, end, placing, walk);
+      moved += respond_in_turn(finders[source - low], sources, source, placing, walk);
   }
   return moved;
 }
@@ -172,9 +182,9 @@ Int respond(std::vector<F>& finders, Sources sources, Ints end, Floats mean_size
 // It stops after `most` chunks or at the end, or at `none` minus the place of a chunk that has no
 // path. A path that is too long for its row leaves the row empty.
 template <Finder F>
-Int reroute(F& finder, Ints start, Ints end, Ints order, Int begin, Int most, Int priced,
-            double free_cost, Placing<BudgetPrice>& placing) {
-  std::vector<double> cost(priced + 1);
+Int reroute(F& finder, Ints start, Ints end, Ints order, Int begin, Int most, double free_cost,
+            Placing<BudgetPrice>& placing) {
+  std::vector<double> cost(placing.priced_links() + 1);
   std::vector<std::int32_t> walk(placing.width());
   double size = 0.0;
   Int rerouted = 0;
@@ -185,7 +195,7 @@ Int reroute(F& finder, Ints start, Ints end, Ints order, Int begin, Int most, In
     if (placing.size(chunk) != size) {
       size = placing.size(chunk);
       placing.fill_cost(size, cost);
-      cost[priced] = free_cost;
+      cost.back() = free_cost;
     }
     const std::vector<std::int32_t> old(placing.path(chunk).begin(), placing.path(chunk).end());
     placing.update_cost(old, size, true, cost);

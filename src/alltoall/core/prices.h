@@ -37,19 +37,16 @@ class ExponentialPrice {
       : scale_(scale), steepness_(steepness), load_(load), term_(load.size()) {
     for (std::size_t link = 0; link < load.size(); ++link) refresh(link);
   }
-
   double join(Int link, double size) const {
     return term_[link] * growth(scale_[link] * size, rising_);
   }
   double stay(Int link, double size) const {
     return -term_[link] * growth(-scale_[link] * size, falling_);
   }
-
   void add(Int link, double size) {
     load_[link] += size;
     refresh(link);
   }
-
  private:
   // Beyond this exponent a link is out of the question, and sums must not overflow.
   static constexpr double largest_exponent = 300.0;
@@ -58,7 +55,6 @@ class ExponentialPrice {
     const double exponent = scale_[link] * load_[link] - steepness_;
     term_[link] = std::exp(std::min(exponent, largest_exponent));
   }
-
   struct Memory {
     double step = 0.0;
     double value = 0.0;
@@ -69,7 +65,6 @@ class ExponentialPrice {
     if (step != memory.step) memory = {step, std::expm1(std::min(step, largest_exponent))};
     return memory.value;
   }
-
   Floats scale_;
   double steepness_;
   std::span<double> load_;
@@ -92,7 +87,6 @@ class BudgetPrice {
     const double mine = size * share_[link];
     return price(link, mine, load_[link] - mine);
   }
-
   void add(Int link, double size) { load_[link] += size * share_[link]; }
 
   bool is_over(Int link) const { return excess(link, budget_, load_) > 0.0; }
@@ -102,7 +96,6 @@ class BudgetPrice {
     const double over = load[link] - budget[link];
     return over > rounding * std::max(1.0, budget[link]) ? over : 0.0;
   }
-
  private:
   static constexpr double rounding = 1e-9;
   static constexpr double least_budget = 1e-12;
@@ -116,7 +109,6 @@ class BudgetPrice {
     const double full = fill_ > 0.0 ? filled / std::max(budget_[link], mine) : 0.0;
     return (1.0 + history_[link]) * (1.0 + fill_ * full + pressure_ * over);
   }
-
   Floats budget_, share_, history_;
   double fill_, pressure_;
   std::span<double> load_;

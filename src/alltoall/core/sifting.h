@@ -5,6 +5,8 @@
 // places.
 #pragma once
 
+#include <algorithm>
+
 #include "turns.h"
 
 namespace alltoall {
@@ -12,12 +14,39 @@ namespace alltoall {
 class LinkSifting {
  public:
   // Each of the routes `which` makes a turn at least.
-  LinkSifting(const RouteTurns& routes, Ints which, Floats weight, Floats rank);
+  LinkSifting(const RouteTurns& routes, Ints which, Floats weight, Floats rank)
+      : routes_(routes), weight_(weight.begin(), weight.end()), rank_(rank.begin(), rank.end()) {
+    for (const Int route : which) {
+      const Ints turns = routes.routes[route];
+      most_turns_ = std::max(most_turns_, static_cast<Int>(turns.size()));
+      backward_.push_back(static_cast<std::int32_t>(std::ranges::count_if(turns, [&](Int turn) {
+        return !(rank_[routes.turns.held[turn]] < rank_[routes.turns.wanted[turn]]);
+      })));
+    }
+    list_visits(which);
+  }
 
   // Put some links where their routes gain most, one after the other.
-  void place(Ints links, Floats powers);
+  void place(Ints links, Floats powers) {
+    const Turns& turns = routes_.turns;
+    for (const Int link : links) {
+      if (first_[link] == first_[link + 1]) continue;
+      before_.clear(), after_.clear();
+      for (const Int turn : turns.into[link]) before_.push_back(rank_[turns.held[turn]]);
+      for (const Int turn : turns.out[link]) after_.push_back(rank_[turns.wanted[turn]]);
+      fill_tally(link, powers);
+      const double there = best_place(rank_[link], powers[1]);
+      if (there != rank_[link]) move(link, there);
+    }
+  }
+
   // Number the links from 0 again, before halving the distances runs out of digits.
-  void renumber();
+  void renumber() {
+    std::vector<Int> order = count_up(static_cast<Int>(rank_.size()));
+    std::ranges::stable_sort(order, {}, [&](Int link) { return rank_[link]; });
+    for (std::size_t place = 0; place < order.size(); ++place) rank_[order[place]] = static_cast<double>(place);
+  }
+
   Floats rank() const { return rank_; }
   Int most_turns() const { return most_turns_; }
 
@@ -30,10 +59,93 @@ class LinkSifting {
   std::span<const Visit> visits(Int link) const {
     return std::span(visits_).subspan(first_[link], first_[link + 1] - first_[link]);
   }
-  void list_visits(Ints which);
-  void fill_tally(Int link, Floats powers);
-  double best_place(double here, double backward);
-  void move(Int link, double there);
+
+  void list_visits(Ints which) {
+    const Turns& turns = routes_.turns;
+    std::vector<Int> slot(turns.count());
+    for (Int place = 0; place < turns.count(); ++place)
+      slot[turns.into.item[place]] = place - turns.into.first[turns.wanted[turns.into.item[place]]];
+    first_.assign(turns.links() + 1, 0);
+    for (const Int route : which) {
+      ++first_[turns.held[routes_.routes[route].front()] + 1];
+      for (const Int turn : routes_.routes[route]) ++first_[turns.wanted[turn] + 1];
+    }
+    std::partial_sum(first_.begin(), first_.end(), first_.begin());
+    std::vector<Int> next(first_.begin(), first_.end() - 1);
+    visits_.resize(first_.back());
+    const auto out_slot = [&](Int turn) { return static_cast<std::int32_t>(turn - turns.out.first[turns.held[turn]]); };
+    for (std::size_t each = 0; each < which.size(); ++each) {
+      const Ints mine = routes_.routes[which[each]];
+      const auto route = static_cast<std::int32_t>(each);
+      visits_[next[turns.held[mine.front()]]++] = {route, none, out_slot(mine.front())};
+      for (std::size_t place = 0; place < mine.size(); ++place) {
+        const bool is_last = place + 1 == mine.size();
+        visits_[next[turns.wanted[mine[place]]]++] = {route, static_cast<std::int32_t>(slot[mine[place]]),
+                                                      is_last ? std::int32_t{none} : out_slot(mine[place + 1])};
+      }
+    }
+  }
+
+  // Add up the weights of the routes by their turns into and out of the link; the last row and column
+  // are for routes that begin and end there. Backward places at this link do not count.
+  void fill_tally(Int link, Floats powers) {
+    const double here = rank_[link];
+    const Int columns = static_cast<Int>(after_.size()) + 1;
+    tally_.assign((before_.size() + 1) * columns, 0.0);
+    for (const auto& [route, in, out] : visits(link)) {
+      Int others = backward_[route];
+      if (in >= 0 && before_[in] >= here) --others;
+      if (out >= 0 && after_[out] <= here) --others;
+      const Int row = in >= 0 ? in : static_cast<Int>(before_.size());
+      tally_[row * columns + (out >= 0 ? out : columns - 1)] += weight_[route] * powers[others];
+    }
+  }
+
+  // Return the place in which the routes weigh most, the present one unless another is better.
+  double best_place(double here, double backward) {
+    const Int rows = static_cast<Int>(before_.size()) + 1, columns = static_cast<Int>(after_.size()) + 1;
+    entering_.assign(rows, backward), leaving_.assign(columns, 1.0);
+    entering_.back() = 1.0;
+    steps_ = before_;
+    steps_.insert(steps_.end(), after_.begin(), after_.end());
+    order_ = count_up(static_cast<Int>(steps_.size()));
+    std::ranges::stable_sort(order_, {}, [&](Int step) { return steps_[step]; });
+    double value = 0.0;
+    for (Int row = 0; row < rows; ++row)
+      for (Int column = 0; column < columns; ++column) value += entering_[row] * tally_[row * columns + column];
+    double best = value, present = value;
+    std::size_t gap = 0;
+    for (std::size_t passed = 1; passed <= order_.size(); ++passed) {
+      const Int step = order_[passed - 1];
+      double sum = 0.0;
+      if (step < rows - 1) {
+        for (Int column = 0; column < columns; ++column) sum += tally_[step * columns + column] * leaving_[column];
+        value += (1.0 - backward) * sum;
+        entering_[step] = 1.0;
+      } else {
+        const Int column = step - (rows - 1);
+        for (Int row = 0; row < rows; ++row) sum += tally_[row * columns + column] * entering_[row];
+        value -= (1.0 - backward) * sum;
+        leaving_[column] = backward;
+      }
+      if (steps_[step] < here) present = value;
+      if (value > best) best = value, gap = passed;
+    }
+    if (best <= present * (1.0 + 1e-9)) return here;
+    if (gap == 0) return steps_[order_.front()] - 1.0;
+    if (gap == order_.size()) return steps_[order_.back()] + 1.0;
+    const double low = steps_[order_[gap - 1]], high = steps_[order_[gap]], middle = 0.5 * (low + high);
+    return low < middle && middle < high ? middle : here;
+  }
+
+  void move(Int link, double there) {
+    const double here = rank_[link];
+    for (const auto& [route, in, out] : visits(link)) {
+      if (in >= 0) backward_[route] += (before_[in] >= there) - (before_[in] >= here);
+      if (out >= 0) backward_[route] += (after_[out] <= there) - (after_[out] <= here);
+    }
+    rank_[link] = there;
+  }
 
   const RouteTurns& routes_;
   std::vector<double> weight_, rank_;

@@ -2,7 +2,7 @@
 
 A solver's answer conserves up to its tolerance, may have cycles, and, with inequalities as in the
 paper's program, may carry more near the source than ever arrives. For every group the core
-(`core/exact.h`)
+(`core/flow.h`)
 
 1. drops negative and negligible flow;
 2. sends missing flow along a shortest-path tree, so that every node receives its demand;

@@ -1,4 +1,4 @@
-"""Splitting of flows into widest paths (`core/splitting.h`).
+"""Splitting of flows into widest paths (`core/flow.h`).
 
 A flow from one source that conserves is a sum of paths. For each destination in turn, the path
 whose narrowest link is widest is taken off, as much as that link carries or the destination still

@@ -1,14 +1,36 @@
-#include "search.h"
+// Searches for paths of pairs: link-disjoint ones, simple ones by length, shortest ones.
+#pragma once
 
 #include <algorithm>
 #include <deque>
+#include <vector>
 
-#include "shortest.h"
+#include "graph.h"
+#include "finders.h"
 
 namespace alltoall {
-namespace {
 
-constexpr double least_volume = 0.25;  // share of a chunk below which a link carries none of it
+// Paths with their ends; the links of path p are link[start[p]] to link[start[p + 1] - 1].
+struct FoundPaths {
+  std::vector<Int> goal;
+  std::vector<Int> start{0};
+  std::vector<Int> link;
+
+  template <class Links>
+  void add(Int end, const Links& links) {
+    goal.push_back(end);
+    link.insert(link.end(), links.begin(), links.end());
+    start.push_back(static_cast<Int>(link.size()));
+  }
+};
+
+struct SimplePathLimits {
+  Int slack;       // hops beyond a shortest path
+  Int most_paths;  // of each goal
+  Int most_links;  // in all paths together: the search stops beyond
+};
+
+inline constexpr double least_volume = 0.25;  // share of a chunk below which a link carries none of it
 
 // Successive shortest augmenting paths on unit capacities: a used link may be given back, at the
 // gain of its length.
@@ -37,9 +59,9 @@ class DisjointSearch {
       const Int node = queue_.front();
       queue_.pop_front();
       waiting_[node] = false;
-      for (const Int link : graph_.out.at(node))
+      for (const Int link : graph_.out[node])
         if (!used_[link]) reach(graph_.head[link], distance_[node] + 1, link);
-      for (const Int link : graph_.in.at(node))
+      for (const Int link : graph_.in[node])
         if (used_[link]) reach(graph_.tail[link], distance_[node] - 1, link);
     }
     if (reached_by_[goal] == none) return false;
@@ -64,7 +86,7 @@ class DisjointSearch {
   std::vector<Int> take_path(Int start, Int goal) {
     std::vector<Int> path;
     for (Int node = start; node != goal; node = graph_.head[path.back()]) {
-      const Ints links = graph_.out.at(node);
+      const Ints links = graph_.out[node];
       const auto next = std::ranges::find_if(links, [&](Int link) { return used_[link]; });
       if (next == links.end()) return {};
       used_[*next] = false;
@@ -118,7 +140,7 @@ class SimpleSearch {
         walk_.pop_back();
         continue;
       }
-      const Int link = graph_.out.link[cursor_[depth]++], target = graph_.head[link];
+      const Int link = graph_.out.item[cursor_[depth]++], target = graph_.head[link];
       if (on_path_[target] || static_cast<double>(depth + 1) + hops[target] > static_cast<double>(length))
         continue;
       if (target == goal && depth + 1 < length) continue;
@@ -139,9 +161,8 @@ class SimpleSearch {
   std::vector<Int> cursor_, walk_;
 };
 
-}  // namespace
-
-FoundPaths find_disjoint_paths(const Graph& graph, Int start, Ints goals) {
+// Find for each goal a largest set of link-disjoint paths with the fewest links in total.
+inline FoundPaths find_disjoint_paths(const Graph& graph, Int start, Ints goals) {
   FoundPaths paths;
   DisjointSearch search(graph);
   for (const Int goal : goals)
@@ -149,8 +170,9 @@ FoundPaths find_disjoint_paths(const Graph& graph, Int start, Ints goals) {
   return paths;
 }
 
-FoundPaths find_simple_paths(const Graph& graph, Int start, Ints goals, Matrix<const double> hops,
-                             const SimplePathLimits& limits) {
+// Find for each goal its first simple paths, shortest first. hops[g, v] leads from v to goal g.
+inline FoundPaths find_simple_paths(const Graph& graph, Int start, Ints goals, Matrix<const double> hops,
+                                    const SimplePathLimits& limits) {
   FoundPaths paths;
   SimpleSearch search(graph, start, limits);
   for (std::size_t row = 0; row < goals.size(); ++row) {
@@ -160,35 +182,30 @@ FoundPaths find_simple_paths(const Graph& graph, Int start, Ints goals, Matrix<c
   return paths;
 }
 
-FoundPaths find_tree_paths(const Graph& graph, Floats lengths, Ints begin, Ints end) {
+// Find a shortest path per pair; pairs are sorted by their beginning. Pairs without one are empty.
+inline FoundPaths find_tree_paths(const Graph& graph, Floats lengths, Ints begin, Ints end) {
   FoundPaths paths;
-  Dijkstra dijkstra(graph.out, graph.head);
-  std::vector<double> distance(graph.nodes());
-  std::vector<Int> parent(graph.nodes(), none), path;
-  Int root = none;
+  TreeFinder trees(graph);
+  std::vector<std::int32_t> path(graph.nodes());
   for (std::size_t pair = 0; pair < begin.size(); ++pair) {
-    if (begin[pair] != root) {
-      root = begin[pair];
-      dijkstra.run(lengths, root, distance, parent);
-    }
-    path.clear();
-    if (distance[end[pair]] < infinity)
-      for (Int node = end[pair]; node != root; node = graph.tail[parent[node]]) path.push_back(parent[node]);
-    std::ranges::reverse(path);
-    paths.add(end[pair], path);
+    if (pair == 0 || begin[pair] != begin[pair - 1]) trees.search(begin[pair], lengths);
+    const Int hops = trees.reaches(end[pair]) ? trees.walk(end[pair], path) : 0;
+    paths.add(end[pair], Path(path).first(hops));
   }
   return paths;
 }
 
-void trace_paths(const Graph& graph, Ints begin, Ints end, Floats size, Ints row, Matrix<double> volumes,
-                 Matrix<Int> paths) {
+// Trace a path per chunk along the volumes [rows, links] of its row, and take its size out of them.
+// A chunk walks back from its end along the largest volume; without volume left it gets no path.
+inline void trace_paths(const Graph& graph, Ints begin, Ints end, Floats size, Ints row,
+                        Matrix<double> volumes, Matrix<Int> paths) {
   std::vector<Int> walk;
   for (Int chunk = 0; chunk < paths.rows(); ++chunk) {
     const auto volume = volumes[row[chunk]];
     walk.clear();
     Int node = end[chunk];
     while (node != begin[chunk] && static_cast<Int>(walk.size()) < paths.columns()) {
-      const Ints links = graph.in.at(node);
+      const Ints links = graph.in[node];
       const auto best = std::ranges::max_element(links, {}, [&](Int link) { return volume[link]; });
       if (best == links.end() || volume[*best] < least_volume * size[chunk]) break;
       walk.push_back(*best);
