@@ -125,7 +125,7 @@ def test_orders_for_a_given_number_of_layers_miss_few_routes() -> None:
     """Two orders for what needs three layers: nearly all routes go forward in one of them."""
     routes = random_routes(Problem.all_to_all(build("genkautz:n=32,d=4")), 1, 1)
     dependencies = dependencies_of(routes)
-    orders = layer_orders(dependencies, 2, 0, 0)
+    orders = layer_orders(dependencies, 2, 0)
     missed = orders.missed(dependencies)
     assert len(orders.rank) == 2
     assert missed.mean() < 0.1

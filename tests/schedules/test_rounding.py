@@ -91,7 +91,7 @@ def test_totals_are_tried_from_the_least_on(scripted: Callable[..., Script]) -> 
     script = scripted(lambda _: (np.inf, False))
     assert rounded(0.3, stub([0.75, 0.25])) is None
     assert script.totals == [10.0, 11.0, 12.0, 13.0]
-    assert {tries for *_, tries, _ in script.calls} == {chunks.ROUNDING.cheap_tries}
+    assert {tries for *_, tries, _ in script.calls} == {chunks.ROUNDING.tries}
     assert all(volumes == "volumes" for _, volumes, *_ in script.calls)
     script = scripted(lambda total: (0.2 if total >= 12 else np.inf, True))
     found = rounded(0.3, stub([0.75, 0.25]))
@@ -139,7 +139,7 @@ def test_where_it_is_dear_two_totals_are_tried(
     found = rounded(loss, stub([1.0]))
     assert script.totals == tried
     assert (None if found is None else found.time) == taken
-    assert {tries for *_, tries, _ in script.calls} == {chunks.ROUNDING.dear_tries}
+    assert {tries for *_, tries, _ in script.calls} == {chunks.ROUNDING.tries}
 
 
 @pytest.mark.usefixtures("scripted")

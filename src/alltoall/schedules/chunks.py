@@ -31,6 +31,7 @@ from alltoall.lp.matrix import to_scipy
 from alltoall.lp.program import LinearProgram
 from alltoall.lp.settings import LPStatus, never
 from alltoall.lp.solve import solve_program
+from alltoall.routes.weights import TARGETS
 from alltoall.schedules.timed_chunks import Rounded, TimedChunks, capacity_unit
 from alltoall.schedules.timestepped import TimedFlow, useful_variables
 from alltoall.settings import SolveSettings
@@ -41,17 +42,15 @@ class RoundingParams:
     """How hard whole chunks are looked for; benchmarks/chunk_schedules.py measures it.
 
     Attributes:
-        cheap_tries: orders of the chunks that are tried, each from its own seed, where it is cheap.
-        dear_tries: the same where it is not.
+        tries: orders of the chunks that are tried, each from its own seed.
         totals: total durations tried for one number of chunks.
         least_slack: slack over the fractional durations below which chunks are not squeezed.
         squeezes: how often the slack is narrowed down.
 
     """
 
-    cheap_tries: int = 4
-    dear_tries: int = 2
-    totals: int = 12
+    tries: int = 4
+    totals: int = TARGETS
     least_slack: float = 1e-3
     squeezes: int = 6
 
@@ -83,11 +82,10 @@ def round_flow(
             .tolist()
         )
     )
-    tries = ROUNDING.cheap_tries if timed.cheap else ROUNDING.dear_tries
 
     def attempt(total: int) -> Rounded | None:
         for budgets, guide in _budgets(flow, chunks_per_shard, total, refine, settings):
-            found = timed.route(budgets.astype(np.float64), guide, tries)
+            found = timed.route(budgets.astype(np.float64), guide, ROUNDING.tries)
             if found.within(most_loss):
                 return found
         return None

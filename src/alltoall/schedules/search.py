@@ -37,7 +37,7 @@ from alltoall.settings import ScheduleSettings, SolveSettings
 
 @dataclass(frozen=True)
 class ChunkSearchParams:
-    """Effort of schedules by the time-stepped program.
+    """Effort of time-stepped schedules; `benchmarks/chunk_schedules.py` measures it.
 
     If more than `tight_share` of the pairs are as far apart as any, the least number of steps is a
     tight one. Whole durations are tried up to a loss of `worst_loss`. Another method is tried above

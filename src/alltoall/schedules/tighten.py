@@ -20,7 +20,7 @@ from alltoall.placing.negotiate import negotiate
 from alltoall.placing.network import in_steps
 from alltoall.schedules.expansion import Expansion, without_detours
 from alltoall.schedules.orders import Ordered, order_by_list, ways_of
-from alltoall.schedules.placed import ListParams, Placed
+from alltoall.schedules.placed import Placed
 from alltoall.schedules.steps import least_steps
 from alltoall.settings import Late
 
@@ -83,7 +83,6 @@ def within(start: Ordered, durations: Floats, steps: int, late: Late) -> Ordered
         Chunks(*ends, placed.size),
         _timed_paths(start, expansion),
         budget,
-        ListParams.repair_rounds,
         0,
         late,
         grain=float(np.median(placed.size)),

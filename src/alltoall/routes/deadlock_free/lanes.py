@@ -97,11 +97,8 @@ def hop_layers(lanes: Lanes, order: Ints, start: Ints, link: Ints) -> Ints | Non
     return layer
 
 
-UNORDERED = PlacementParams(last=50.0, rounds=8, last_rounds=0)
-"""How routes that know of no order are placed: quickly."""
-
-ORDERING_SHARE = 0.2
-"""The share of the time left for orders of such routes."""
+UNORDERED = PlacementParams(last=50.0, rounds=8, last_share=0.0)
+"""How routes that know of no order are placed; `benchmarks/deadlock_free.py` measures it."""
 
 
 def first_orders(lanes: Lanes, settings: SolveSettings) -> Iterator[Ints]:
@@ -111,7 +108,7 @@ def first_orders(lanes: Lanes, settings: SolveSettings) -> Iterator[Ints]:
         yield by_dimension(lanes, grid)
     yield up_down(lanes)
     if not settings.out_of_time():
-        yield from of_routes(lanes, settings.sharing(ORDERING_SHARE).out_of_time)
+        yield from of_routes(lanes, settings.sharing().out_of_time)
 
 
 def by_dimension(lanes: Lanes, grid: Grid) -> Ints:
@@ -142,7 +139,7 @@ def of_routes(lanes: Lanes, late: Late) -> Iterator[Ints]:
         return
     paths = Paths.from_table(source, destination, placed.table)
     dependencies = dependencies_of_paths(topology.links, paths.start, paths.link)
-    ranks = layer_orders(dependencies, lanes.layers, 0, 0, late).rank
+    ranks = layer_orders(dependencies, lanes.layers, 0, late).rank
     if not ranks:
         return
     orders = np.stack([np.argsort(rank) for rank in ranks])
