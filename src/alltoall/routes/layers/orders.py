@@ -29,11 +29,11 @@ from alltoall.routes.layers.dependencies import (
 )
 from alltoall.settings import Late, SolveSettings
 
-BACKWARD_WEIGHTS = (0.5, 0.4, 0.3, 0.2, 0.1, 0.05)
-"""What a backward place leaves of a route's weight, sweep by sweep, when an order is new."""
+BACKWARD_WEIGHTS = (0.3, 0.1)
+"""What a backward place leaves of a route's weight, sweep by sweep, when an order is new.
 
-LATER_WEIGHTS = (0.3, 0.05)
-"""The same when an order is improved again."""
+An order is improved again by the last one.
+"""
 
 IMPROVING_ROUNDS = 12
 """How often each order is improved again."""
@@ -135,7 +135,7 @@ def _improve(
             others = takers - orders.forward[level]
             which = np.flatnonzero(waits & (others == 0))
             rank = orders.rank[level]
-            rank = _sift(dependencies, which, weight[which], rank, LATER_WEIGHTS, rng, late)
+            rank = _sift(dependencies, which, weight[which], rank, BACKWARD_WEIGHTS[-1:], rng, late)
             flags = forward_routes(dependencies, rank)
             orders.rank[level], orders.forward[level] = rank, flags
             takers = others + flags
