@@ -28,14 +28,14 @@ FIXED: dict[str, str] = {
         MOST_TRIED_PER_SHARD MOST_COLUMN_ROUNDS MOST_RAISED SYMMETRIC_LINKS SYMMETRIC_DEMANDS
         TRANSLATED_LINKS
         StepParams.most_steps ListParams.most_chunks
-        ListParams.most_in_rounds""",
+        ListParams.most_in_rounds MOST_PAIRS""",
     "is measured or proven: bytes, seconds, layers": """
         VARIABLE_BYTES VARIABLE_SECONDS FLOW_BYTES HOP_BYTES ENTRY_BYTES FREE_SIDE DATELINE_LAYERS
         LEAST_ROWS""",
     "is an error of rounding, keeps numbers finite, or breaks ties": """
         CANCELLED_SHARE SAME_EIGENVALUE SMALL_GAP BLOCKED LEAST_LENGTH NEARLY_WHOLE SOLVER_MISS
         NEGLIGIBLE_WEIGHT NO_LOSS MAX_COUNT FINEST_GRID LAST_STEEPNESS MOST_PRESSURE WAITING_COST
-        LARGEST_DENOMINATOR MOST_UNITS""",
+        LARGEST_DENOMINATOR MOST_UNITS ROUNDING""",
     "is the work of one call, between two looks at the clock": """
         BLOCK_ENTRIES BLOCK_CELLS TREES_PER_CALL READ_PER_CALL OFFERED_PER_CALL MOST_CYCLES
         PLACED_PER_CALL CHOICES_PER_CALL REROUTED_PER_CALL""",
