@@ -1,4 +1,7 @@
-"""From a problem to a certified flow: every method has one signature and sits in one dict."""
+"""From a problem to a certified flow: every method has one signature and sits in one dict.
+
+`benchmarks/scale.py` measures the numbers that tune them.
+"""
 
 from typing import Any, cast
 

@@ -13,7 +13,6 @@
 | flow before routing | `WHOLE_VARIABLES` | all sources | one source per orbit |
 | `pmcf` | `WHOLE_PATHS` | all sources | one source per orbit |
 | `single`, `few` | `NEGOTIATED_CHUNKS` | negotiation | best responses alone |
-| best responses | `FRESH_PRICE_SOURCES` | a source at a time | sources in blocks, fewer passes |
 | `ewsp` | `LISTED_PATHS` | all shortest paths of a pair | few with the same loads |
 | layers | `OFFERED_DEPENDENCIES` | routes one by one | orders of the links |
 | bound of a schedule | `SHARP_BOUND_VARIABLES` | to the gap asked for | to that of its steps |
@@ -70,9 +69,6 @@ WHOLE_PATHS = 20_000
 
 NEGOTIATED_CHUNKS = 40_000
 """Chunks, and chunks times the orders in which they are tried."""
-
-FRESH_PRICE_SOURCES = 500
-"""Sources up to which trees are found one by one: fresh prices are worth more than another core."""
 
 LISTED_PATHS = 64
 """Up to this many shortest paths of a pair `ewsp` lists them all, each with the same weight."""

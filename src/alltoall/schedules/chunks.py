@@ -31,6 +31,7 @@ from alltoall.lp.matrix import to_scipy
 from alltoall.lp.program import LinearProgram
 from alltoall.lp.settings import LPStatus, never
 from alltoall.lp.solve import solve_program
+from alltoall.routes.weights import TARGETS
 from alltoall.schedules.timed_chunks import Rounded, TimedChunks, capacity_unit
 from alltoall.schedules.timestepped import TimedFlow, useful_variables
 from alltoall.settings import SolveSettings
@@ -49,7 +50,7 @@ class RoundingParams:
     """
 
     tries: int = 4
-    totals: int = 12
+    totals: int = TARGETS
     least_slack: float = 1e-3
     squeezes: int = 6
 

@@ -22,20 +22,19 @@ from alltoall.settings import RouteSettings, SolveSettings
 
 @dataclass(frozen=True)
 class ListParams:
-    """Effort of schedules by list, measured by benchmarks/resolve.py.
+    """Effort of schedules by list; `benchmarks/resolve.py` and `benchmarks/scale.py` measure it.
 
     Paths are negotiated for up to `negotiated` chunks; with more of them, cutting finer gains as
-    much. Steps take 1, 1/2, 1/4, ... 1/`most_parts` of the time of the paths, and at least the
-    share `shortest_step` of their quota. An order above the loss is shortened in at most
-    `repair_rounds` of negotiation for each number of steps. More chunks per shard are tried up to
-    `most_chunks` in all. By default, up to `most_in_rounds` chunks of a shard go in rounds, and
-    `few_chunks` in all. Windows of rounds grow by a step, or by 1 / `finer_window` of a period.
+    much. Steps take 1, 1/2, 1/4, ... 1/`most_parts` of the time of the paths, and none is cut short
+    below the share `shortest_step` of its quota. More chunks per shard are tried while there are at
+    most `most_chunks` in all. Where no most is given, up to `most_in_rounds` chunks of a shard go
+    in rounds, and `few_chunks` in all. Windows of rounds grow by a step, or by one in
+    `finer_window` of a period.
     """
 
     negotiated: int = 2_000
     most_parts: int = 128
     shortest_step: float = 0.125
-    repair_rounds: int = 40
     most_chunks: int = 400_000
     most_in_rounds: int = 1024
     few_chunks: int = 12_000

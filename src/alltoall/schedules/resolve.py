@@ -118,8 +118,8 @@ def _placements(
     rounds = min(PlacementParams.rounds, round(params.rounds / loss**0.5))
     early = round(params.early * rounds)
     middle = PlacementParams.first * (last / PlacementParams.first) ** params.early
-    gentle = PlacementParams(last=middle, rounds=early, last_rounds=0)
-    steep = PlacementParams(middle, last, rounds - early, last_rounds=0)
+    gentle = PlacementParams(last=middle, rounds=early, last_share=0.0)
+    steep = PlacementParams(middle, last, rounds - early, last_share=0.0)
     start: Table | None = None
     counts = np.zeros(0, dtype=np.int64)
     for many, prices in ((chunks / params.merged, gentle), (chunks, steep), (2 * chunks, steep)):

@@ -37,7 +37,7 @@ from alltoall.settings import ScheduleSettings, SolveSettings
 
 @dataclass(frozen=True)
 class ChunkSearchParams:
-    """Effort of the time-stepped program, measured by benchmarks/chunk_schedules.py.
+    """Effort of time-stepped schedules; `benchmarks/chunk_schedules.py` measures it.
 
     The least number of steps is tight if more than `tight_share` of the pairs need all of them.
     Integer durations are tried up to a loss of `worst_loss`.

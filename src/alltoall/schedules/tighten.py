@@ -19,7 +19,7 @@ from alltoall.placing.negotiate import negotiate
 from alltoall.placing.network import in_steps
 from alltoall.schedules.expansion import Expansion, without_detours
 from alltoall.schedules.orders import Ordered, legs_of, order_by_list
-from alltoall.schedules.placed import ListParams, Placed
+from alltoall.schedules.placed import Placed
 from alltoall.schedules.steps import least_steps
 from alltoall.settings import Late
 
@@ -81,7 +81,6 @@ def within(start: Ordered, durations: Floats, steps: int, late: Late) -> Ordered
         Chunks(*ends, placed.size),
         _timed_paths(start, expansion),
         budget,
-        ListParams.repair_rounds,
         0,
         late,
         grain=float(np.median(placed.size)),

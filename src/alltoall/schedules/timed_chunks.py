@@ -19,9 +19,6 @@ from alltoall.schedules.expansion import without_detours
 from alltoall.schedules.timestepped import TimedFlow
 from alltoall.settings import USUAL_MOST_CHUNKS, SolveSettings
 
-TIMED_ROUNDS = 300
-"""Rounds of negotiation before a try is given up; a try that succeeds takes a handful."""
-
 MOST_TABLE_LINKS = 50_000_000
 """Links in the table of all chunks' paths; only networks of very many switches come near."""
 
@@ -119,7 +116,7 @@ class TimedChunks:
         found: list[Rounded] = []
         for seed in range(tries):
             paths, fits = negotiate(
-                network, self.chunks, start, budget, TIMED_ROUNDS, seed, late, share, grain
+                network, self.chunks, start, budget, seed, late, share=share, grain=grain
             )
             found.append(self._result(without_detours(expansion, paths.astype(np.int64)), fits))
             if fits or late():
@@ -157,7 +154,10 @@ def require_few(chunks: int) -> None:
 
 
 MOST_TIMES = 8
-"""Shards up to so many times as large as the smallest are cut into chunks of one size."""
+"""Shards that are up to so many times as large as the smallest are cut into chunks of one size.
+
+`benchmarks/chunk_schedules.py` measures it.
+"""
 
 FINEST_GRID = 2.0**40
 """Units of duration above which durations are not rounded to integers."""

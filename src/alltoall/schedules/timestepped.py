@@ -36,11 +36,12 @@ from alltoall.ir.problem import Problem
 from alltoall.lp.settings import LPStatus
 from alltoall.lp.solve import solve_program
 from alltoall.paths.shortest import shortest_distances
+from alltoall.routes.single import COARSE_BOUND_GAP
 from alltoall.schedules.expansion import Expansion
 from alltoall.settings import SolveSettings
 
-COARSE_GAP = 5e-4
-"""The least gap of primal-dual steps; it moves the seconds of benchmarks/chunk_schedules.py."""
+COARSE_GAP = COARSE_BOUND_GAP
+"""The gap to which primal-dual steps go at least, however small a one is asked for."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -33,7 +33,10 @@ from alltoall.schedules.timestepped import TimedFlow
 from alltoall.settings import ScheduleSettings
 
 PATIENCE = 2
-"""Numbers of steps without a gain before the next number of relays."""
+"""Numbers of steps that may bring nothing before no more are tried with as many relays.
+
+`benchmarks/chunk_schedules.py` measures it.
+"""
 
 
 @dataclass(frozen=True, eq=False)
