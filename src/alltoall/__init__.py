@@ -5,7 +5,7 @@
 >>> round(flow.time, 6), round(flow.bound, 6)
 (9.0, 9.0)
 
-One function per verb, each from one noun to the next; docs/library.md goes through them:
+One function per verb, each from one noun to the next; docs/python.md goes through them:
 
     design      which network to build, certified beside every family of its size
     describe    what a topology is, and what it can carry at most

@@ -26,6 +26,7 @@ def test_the_site_builds_and_needs_nothing_from_elsewhere(tmp_path: Path) -> Non
     )
     assert ended.returncode == 0, ended.stderr
     pages = sorted(tmp_path.rglob("*.html"))
-    assert {"index.html", "api.html", "gallery.html", "results.html"} <= {p.name for p in pages}
+    names = {str(page.relative_to(tmp_path)) for page in pages}
+    assert {"index.html", "reference/python.html", "gallery.html", "results.html"} <= names
     assert not [page for page in pages if LOADED.search(page.read_text())]
-    assert (tmp_path / "api.html").read_text().count("alltoall.solve(") > 0
+    assert (tmp_path / "reference" / "python.html").read_text().count("alltoall.solve(") > 0

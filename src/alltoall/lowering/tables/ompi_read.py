@@ -133,7 +133,7 @@ ATTRIBUTES = {
     "route": ("id", "layer", "nodes", "ports"),
     "qp": ("number", "source-port", "route", "first", "count", "phase"),
 }
-"""The attributes of each element, all of them required; see docs/formats/ompi.md."""
+"""The attributes of each element, all of them required; see docs/formats.md."""
 
 OPTIONAL = {"rank": frozenset({"name"})}
 """Attributes that an element may have besides: what the node of a rank is called."""
