@@ -23,7 +23,9 @@ SECONDS = re.compile(r"[0-9]+(\.[0-9]+)? s\b|(?<=seconds)(\s+|\": )[0-9]+(\.[0-9
 
 DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}Z")
 
-CHOSEN = re.compile(r"[0-9,]+ of [0-9,]+ links are the fullest.*|the bound is proven by .*")
+CHOSEN = re.compile(
+    r"[0-9,]+ of [0-9,]+ links( are the fullest.*|, e\.g\. .*)|the bound is proven by .*|[(]cut .*"
+)
 """Of several optimal answers, the one that a solver finds is not the same on every machine."""
 
 PACKED = re.compile(r"\b[0-9]{2} KB\b")
