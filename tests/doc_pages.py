@@ -8,9 +8,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
 SLOW = (
-    *("docs/compare.md", "docs/design.md", "docs/index.md", "docs/methods.md", "docs/testbed.md"),
-    *("docs/integrations/pytorch.md", "docs/tutorials/cluster.md", "docs/tutorials/pytorch.md"),
-    "docs/tutorials/research.md",
+    *("docs/compare.md", "docs/design.md", "docs/testbed.md", "docs/integrations/pytorch.md"),
+    *("docs/tutorials/pytorch.md", "docs/tutorials/research.md"),
 )
 """Pages whose commands run in continuous integration only (CI=true): each takes many seconds."""
 
