@@ -41,7 +41,7 @@ def test_every_page_opens_with_a_title_and_a_sentence() -> None:
 def test_the_readme_compares_what_the_rack_does() -> None:
     """The table and the chart have the rates of the cable list that they name, in GB/s."""
     rack = ROOT / "examples" / "rack.edges"
-    shortest, best = alltoall.route(rack, method="sssp", layers=None), alltoall.solve(rack)
+    shortest, best = alltoall.route(rack, method="sssp"), alltoall.solve(rack)
     assert len(best.problem.topology.terminals) == 32
     assert len(best.problem.topology.tail) == 2 * 64
     rates = [f"{31 * 12.5 / time:.1f}" for time in (shortest.time, best.time, best.bound)]
