@@ -14,7 +14,7 @@ HEAD = """# Results
 
 Written by `alltoall reproduce`; do not edit. Every claim of the paper that this tool can check,
 what we measured, and whether it holds. The data behind a picture are in the CSV file of its name,
-which the same command makes anew; `alltoall reproduce` lists them with how long each takes. How near is
+which the same command makes anew; `alltoall reproduce` says how long each takes. How near is
 near, and how large is large, is our choice where the paper gives no number: the limits are in
 `judge` of each figure.
 """
