@@ -18,14 +18,15 @@ LOADED = re.compile(
 
 SEARCH = """
 const field = document.querySelector(".md-search__input");
-if (field && !field.value) {
-  field.focus();
+const shown = document.querySelector("[data-md-toggle=search]");
+if (field && shown) {
+  if (!shown.checked) shown.click();
   field.value = "Combinatorica";
   field.dispatchEvent(new Event("keyup", { bubbles: true }));
 }
 return [...document.querySelectorAll(".md-search-result__link")].map((each) => each.href);
 """
-"""Type a word that one page has; return the addresses of the results."""
+"""Open the search, type a word that one page has, and return the addresses of the results."""
 
 
 @pytest.fixture(scope="module")
