@@ -88,7 +88,7 @@ def _risen(
     status = "nothing" if result is None else result.status.value
     raise InputError(
         f"the program of fair rates ended with {status} and no rates; allow more time "
-        "(--time-limit), or choose another --solver"
+        "(--time-limit), or choose another solver="
     )
 
 

@@ -1,9 +1,8 @@
 """The methods to a schedule behind one signature in one dict, and sweeps over steps and chunks."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import Any
 
 from alltoall.check.limits import check_limits, missed_goals
 from alltoall.check.schedule import check_schedule
@@ -16,16 +15,12 @@ from alltoall.ir.flow import Status
 from alltoall.ir.problem import Problem
 from alltoall.ir.schedule import Schedule
 from alltoall.ir.units import Units, normal_units, shard_unit
-from alltoall.ir.words import beyond_rounding
-from alltoall.schedules.by_list import bounding_flow, find_by_list, numbers_of, orders
+from alltoall.schedules.by_list import find_by_list
 from alltoall.schedules.found import FoundSchedule
-from alltoall.schedules.orders import Ordered, cheaper, orders_of
-from alltoall.schedules.placed import place_chunks
 from alltoall.schedules.renew import refuse_with_last, renew_schedule
 from alltoall.schedules.sccl import synthesise
-from alltoall.schedules.search import Finder, chunk_curve, find_timestepped
-from alltoall.schedules.steps import best_flow, least_steps, timed_flows
-from alltoall.schedules.timed_chunks import most_chunks
+from alltoall.schedules.search import Finder, find_timestepped
+from alltoall.schedules.steps import least_steps
 from alltoall.schedules.tradeoff import find_cheapest
 from alltoall.settings import ScheduleSettings
 
@@ -42,8 +37,8 @@ def find_schedule(
     that which is renewed; it keeps its chunks per shard.
 
     >>> import alltoall
-    >>> problem = alltoall.Problem.all_to_all(alltoall.build("bipartite:4x4"))
-    >>> found = alltoall.find_schedule(problem, settings=alltoall.ScheduleSettings(chunks=1))
+    >>> problem = alltoall.Problem.all_to_all(alltoall.topology("bipartite:4x4"))
+    >>> found = find_schedule(problem, settings=ScheduleSettings(chunks=1))
     >>> found.schedule.steps, str(found.status), round(found.curve[1], 3)
     (2, 'gap_not_reached', 0.2)
     """
@@ -171,104 +166,3 @@ METHODS: dict[str, Finder] = {
     "sccl": synthesised,
 }
 """All methods by name."""
-
-
-@dataclass(frozen=True)
-class Sweep:
-    """The time of each number of steps, and of the best one the loss by chunks.
-
-    By `tsmcf` times are fractional, and losses are over the best of them. By `list` times are those
-    of whole chunks, as many as lose least, and losses are over the certified bound.
-    """
-
-    topology: str
-    method: str
-    bound: float
-    times: dict[int, float]
-    steps: int
-    losses: dict[int, float]
-
-    def summary(self) -> dict[str, Any]:
-        """Return both curves as plain values."""
-        losses = {chunks: beyond_rounding(loss) for chunks, loss in self.losses.items()}
-        return {
-            "topology": self.topology,
-            "method": self.method,
-            "bound": self.bound,
-            "by_steps": [{"steps": steps, "time": time} for steps, time in self.times.items()],
-            "steps": self.steps,
-            "by_chunks": [{"chunks_per_shard": c, "loss": loss} for c, loss in losses.items()],
-        }
-
-
-def sweep_schedules(problem: Problem, settings: ScheduleSettings, method: str = "auto") -> Sweep:
-    """Return time against steps, and for the best number of steps, loss against chunks."""
-    _require_swept(settings)
-    if method == "auto":
-        method = "list" if is_listed(problem, settings) else "tsmcf"
-    if method not in ("tsmcf", "list"):
-        raise UsageError(f"a sweep of the method {method}; expected one of auto, tsmcf, list")
-    sweep = _sweep_lists if method == "list" else _sweep_timestepped
-    return sweep(problem, settings.begin())
-
-
-def _sweep_timestepped(problem: Problem, settings: ScheduleSettings) -> Sweep:
-    """Sweep over the fractional schedules of more and more steps, and chunks in the best."""
-    units = normal_units(problem, shard_unit(problem))
-    master = solve(units.problem, "grouped", settings.solve)
-    translations = find_translations(units.problem, settings.solve.symmetry)
-    flows = list(timed_flows(master, settings.solve, settings.step_tolerance, translations))
-    best = best_flow(flows, master.bound, settings.latency / units.time)
-    most = most_chunks(units.problem, settings.max_chunks)
-    return Sweep(
-        topology=problem.topology.name,
-        method="tsmcf",
-        bound=master.bound * units.time,
-        times={flow.expansion.steps: flow.time * units.time for flow in flows},
-        steps=best.expansion.steps,
-        losses=chunk_curve(best, range(1, most + 1), settings.solve),
-    )
-
-
-def _sweep_lists(problem: Problem, settings: ScheduleSettings) -> Sweep:
-    """Sweep over numbers of chunks, and over quotas of those that lose least."""
-    units = normal_units(problem, shard_unit(problem))
-    flow, latency = bounding_flow(units.problem, settings.solve), settings.latency / units.time
-    settings = replace(settings, latency=latency)
-    found: dict[int, Ordered] = {}
-    for chunks in numbers_of(units.problem, settings.max_chunks):
-        if found and settings.solve.out_of_time():
-            break
-        placed = place_chunks(flow, chunks, settings.solve)
-        for each in orders(placed, flow.bound, settings):
-            finest = each.placed.chunks.most
-            found[finest] = cheaper(found.get(finest, each), each, latency)
-    best = min(found.values(), key=lambda each: each.cost(latency))
-    several = [*orders_of(best.placed, settings, every=True), best]
-    return Sweep(
-        topology=problem.topology.name,
-        method="list",
-        bound=flow.bound * units.time,
-        times={steps: time * units.time for steps, time in _least_times(several).items()},
-        steps=best.steps,
-        losses={chunks: found[chunks].time / flow.bound - 1 for chunks in sorted(found)},
-    )
-
-
-def _least_times(orders: list[Ordered]) -> dict[int, float]:
-    """Return the time of each number of steps that no fewer steps reach."""
-    least: dict[int, float] = {}
-    for each in sorted(orders, key=lambda each: (each.steps, each.time)):
-        if not least or each.time < min(least.values()) * (1 - 1e-9):
-            least[each.steps] = each.time
-    return least
-
-
-def _require_swept(settings: ScheduleSettings) -> None:
-    """Refuse what a sweep has no use for, so that nobody takes it for a part of the answer."""
-    for name in ("steps", "chunks", "robust", "operation_cost"):
-        if getattr(settings, name) != getattr(ScheduleSettings, name):
-            raise UsageError(
-                f"a sweep goes over all steps and chunks, and has no use for "
-                f"{name.replace('_', ' ')}; leave it out, or ask for one schedule"
-            )
