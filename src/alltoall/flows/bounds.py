@@ -53,7 +53,7 @@ def cable_bound(nodes: int, degree: int) -> Fraction:
     """Return the bound for any `degree`-regular graph of cables, tighter than `regular_bound`.
 
     One of the ports of every node on a path leads back, so at most degree (degree - 1)^(k-1) nodes
-    are at distance k. docs/formulations.md derives it.
+    are at distance k. docs/methods.md derives it.
     """
     _require(nodes >= 2 and degree >= 1, f"{nodes} nodes of degree {degree}")
     _require(degree > 1 or nodes == 2, f"{nodes} nodes with one cable each are not connected")
