@@ -63,19 +63,24 @@ coverage: out/core/coverage  ## report the lines of the core that its tests run
 	$(call WITH_CORE,coverage)
 	$(BIN)/gcovr --root src/alltoall/core --filter src/alltoall/core out/core/coverage
 
-demo: $(READY)  ## install, then go from topologies to proofs, files, and an unchanged MPI program
-	$(BIN)/alltoall solve torus:3x3x3 --host-bandwidth 4 --link-bandwidth 25Gbps
-	$(BIN)/alltoall solve torus:3x3x3 --output out/torus.flow.json
-	$(BIN)/alltoall solve genkautz:n=64,d=4 --output out/genkautz.flow.json
-	$(BIN)/alltoall verify out/torus.flow.json
-	$(BIN)/alltoall verify out/genkautz.flow.json
-	$(BIN)/alltoall schedule bipartite:4x4 --output out/bipartite.schedule.json
-	$(BIN)/alltoall lower out/bipartite.schedule.json --to msccl --output out/bipartite.xml
-	$(BIN)/alltoall verify out/bipartite.xml --topology bipartite:4x4
-	$(BIN)/alltoall run out/bipartite.schedule.json --on mpi --ranks 8 --bytes 64K:1M
+TESTBED := $(and $(filter Linux,$(shell uname)),$(filter 0,$(shell id -u)),$(shell command -v tc))
+
+demo: $(READY)  ## install, compare a rack of servers, run a schedule on ranks, and show it all on a page
+	$(BIN)/alltoall compare examples/rack.edges --output out/compare.html
+	$(BIN)/alltoall route examples/rack.edges --output out/rack.routes.json
+	$(BIN)/alltoall verify out/rack.routes.json
+	$(BIN)/alltoall schedule bipartite:4x4 --output out/bipartite.json
 	$(VENV)/mpi/mpich/bin/mpicc -o out/transpose examples/transpose.c
-	MPIR_CVAR_ENABLE_HEAVY_YIELD=1 $(BIN)/alltoall wrap out/bipartite.schedule.json --report -- \
+	MPIR_CVAR_ENABLE_HEAVY_YIELD=1 $(BIN)/alltoall wrap out/bipartite.json --report -- \
 		$(VENV)/mpi/mpich/bin/mpiexec -n 8 out/transpose
+	$(BIN)/alltoall run out/bipartite.json --bytes 256K \
+		$(if $(TESTBED),--on testbed --rate 40mbit,--on mpi --ranks 8)
+	$(BIN)/alltoall report out/rack.routes.json out/bipartite.json --output out/demo.html
+	@echo
+	@echo "Open out/demo.html and out/compare.html in a browser. Next, with your own list of cables:"
+	@echo "  $(BIN)/alltoall compare my.edges"
+	@echo "  $(BIN)/alltoall failures out/rack.routes.json"
+	@echo "  $(BIN)/alltoall route my.edges --method deadlock-free:destination-based -o routes.json"
 
 test: lint types tests  ## install, then lint, types and all tests
 

@@ -96,7 +96,8 @@ class Bottleneck(Noun):
         count, total = len(self.fullest), self.topology.links
         if count == total:
             return f"all {total:,} links"
-        first = self.topology.link_name(int(self.fullest[0]))
+        link, name = self.fullest[0], self.topology.node_name
+        first = f"{name(int(self.topology.tail[link]))} -> {name(int(self.topology.head[link]))}"
         return first if count == 1 else f"{count:,} of {total:,} links, e.g. {first}"
 
     def _proof(self) -> str:
