@@ -18,12 +18,13 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import shortest_path
 
-from alltoall import Problem, build
+from alltoall import Problem
 from alltoall.check.flow import recompute_bound
 from alltoall.check.routes import check_routes
 from alltoall.ir.answer import Certificate
 from alltoall.ir.files.artefacts import read_artefact, write_artefact
 from alltoall.ir.routes import Routes
+from alltoall.topologies.spec import build
 
 
 def shortest_routes(problem: Problem) -> Routes:

@@ -21,6 +21,7 @@ import alltoall
 from alltoall.designs.fitting import FITTING, fitting_specs
 from alltoall.figures.drawing import render
 from alltoall.figures.picture import Panel, Picture, Series
+from alltoall.flows.bounds import cable_bound, regular_bound
 from alltoall.topologies.expanders import times
 
 NODES = range(8, 257)
@@ -91,7 +92,7 @@ def solve_families(path: Path) -> None:
 def solved(family: str, spec: str, degree: int) -> dict[str, object] | None:
     """Return the row of a network; None if it is not regular, or not connected."""
     try:
-        topology = alltoall.build(spec)
+        topology = alltoall.topology(spec)
         regular = {*topology.out_degree.tolist(), *topology.in_degree.tolist()} == {degree}
         flow = alltoall.solve(topology, method="first-order", gap=GAP) if regular else None
     except alltoall.InputError:
@@ -113,7 +114,7 @@ def read(path: Path) -> list[Row]:
 @cache
 def least(nodes: int, degree: int, cables: bool) -> float:
     """Return the bound for any network of a size and degree."""
-    return float((alltoall.cable_bound if cables else alltoall.regular_bound)(nodes, degree))
+    return float((cable_bound if cables else regular_bound)(nodes, degree))
 
 
 def plot(path: Path) -> None:

@@ -11,11 +11,12 @@ import tempfile
 import time
 from pathlib import Path
 
-from alltoall import Problem, build
+from alltoall import Problem
 from alltoall.flows import SolveSettings
 from alltoall.ir.files.artefacts import write_artefact
 from alltoall.schedules.methods import find_schedule
 from alltoall.settings import ScheduleSettings
+from alltoall.topologies.spec import build
 
 SPECS = ["torus:3x3x3", "genkautz:n=32,d=4", "genkautz:n=100,d=4", "torus:8x8x8"]
 

@@ -41,7 +41,7 @@ def loads(topology: alltoall.Topology, most: float) -> list[Floats]:
 
 def losses(spec: str) -> None:
     """Print what static routes and a static schedule lose, for each strength of the load."""
-    routes = alltoall.route(spec, layers=None)
+    routes = alltoall.route(spec, "extp:layering=none")
     schedule = alltoall.schedule(spec)
     topology = routes.problem.topology
     static: dict[str, tuple[Any, dict[str, Any]]] = {
@@ -67,13 +67,13 @@ def losses(spec: str) -> None:
 
 def two_jobs(spec: str) -> None:
     """Print what two jobs take uncoordinated, over what they take by joint routes."""
-    terminals = alltoall.build(spec).terminals
+    terminals = alltoall.topology(spec).terminals
     found: dict[str, list[tuple[float, float, float]]] = {"share": [], "equal": []}
     for seed in range(PAIRS):
         mixed = np.random.default_rng(seed).permutation(terminals)
         groups = [half.tolist() for half in np.array_split(mixed, 2)]
-        jobs = [alltoall.route(spec, groups=[each], layers=None) for each in groups]
-        joint = alltoall.route(spec, groups=groups, layers=None)
+        jobs = [alltoall.route(spec, "extp:layering=none", groups=[each]) for each in groups]
+        joint = alltoall.route(spec, "extp:layering=none", groups=groups)
         for weights, rows in found.items():
             both = alltoall.simulate(joint, jobs=jobs, weights=weights, **ASKED)
             alone = max(row.alone for row in both.jobs)

@@ -12,13 +12,16 @@ from collections.abc import Callable
 
 import numpy as np
 
-from alltoall import Certificate, Problem, SolveSettings, build
+from alltoall import Problem
 from alltoall.check.routes import check_routes
 from alltoall.flows import solve
+from alltoall.ir.answer import Certificate
 from alltoall.ir.routes import Routes
 from alltoall.paths.shortest import tree_paths
 from alltoall.routes.extp import routes_of_flow
 from alltoall.routes.layers.assign import LAYERINGS, assign_layers
+from alltoall.settings import SolveSettings
+from alltoall.topologies.spec import build
 
 SPECS = (
     "ring:8",

@@ -9,7 +9,11 @@ ratio of their times is what to read, since seconds depend on the machine.
 import argparse
 import time
 
-from alltoall import Flow, Problem, SolveSettings, build, check_flow, find_flow
+from alltoall import Flow, Problem
+from alltoall.check.flow import check_flow
+from alltoall.flows.public import find_flow
+from alltoall.settings import SolveSettings
+from alltoall.topologies.spec import build
 
 
 def timed(problem: Problem, method: str, workers: int) -> tuple[Flow, float]:

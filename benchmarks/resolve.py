@@ -29,7 +29,7 @@ def main() -> None:
         f"{'topology':28} {'demands':13} {'asked':>6}  seconds (CPU)   loss  steps  chunks  ratio"
     )
     for spec in sys.argv[1:] or SPECS:
-        topology = alltoall.build(spec)
+        topology = alltoall.topology(spec)
         solver = alltoall.Solver(topology)
         problem = alltoall.Problem.all_to_all(topology)
         for family in FAMILIES:
@@ -41,7 +41,7 @@ def main() -> None:
 def compare(solver: alltoall.Solver, family: str, matrix: np.ndarray) -> None:
     """Solve for one demand at each loss, and once without a solver at hand."""
     begin = perf_counter()
-    alltoall.schedule(solver.topology, demand=matrix, method="list", loss=LOSSES[0], gap=1e-3)
+    alltoall.schedule(solver.topology, f"list:loss={LOSSES[0]}", demand=matrix, gap=0.001)
     cold = perf_counter() - begin
     for loss in LOSSES:
         begin, worked = perf_counter(), process_time()

@@ -12,13 +12,15 @@ import math
 import time
 from collections.abc import Iterator
 
-from alltoall import Problem, Topology, build, drop_links, drop_nodes
+from alltoall import Problem, Topology
 from alltoall.check.routes import check_routes
 from alltoall.errors import AlltoallError
 from alltoall.flows import SolveSettings, solve
 from alltoall.routes import ROUTERS, route
 from alltoall.routes.layers.assign import assign_layers
 from alltoall.settings import RouteSettings
+from alltoall.topologies.operators import drop_links, drop_nodes
+from alltoall.topologies.spec import build
 
 
 def fabrics(sizes: list[int]) -> Iterator[tuple[str, Topology]]:

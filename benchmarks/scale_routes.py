@@ -14,12 +14,13 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-from alltoall import Problem, SolveSettings, build
+from alltoall import Problem
 from alltoall.check.routes import check_routes
 from alltoall.flows.methods import solve_master
 from alltoall.routes.layers.assign import assign_layers
 from alltoall.routes.single import COARSE_BOUND_GAP, route_chunks
-from alltoall.settings import RouteSettings
+from alltoall.settings import RouteSettings, SolveSettings
+from alltoall.topologies.spec import build
 
 Result = TypeVar("Result")
 

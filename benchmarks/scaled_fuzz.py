@@ -13,8 +13,10 @@ import sys
 
 import numpy as np
 
-from alltoall import Demand, Problem, SolveSettings, Topology, check_flow
+from alltoall import Demand, Problem, Topology
+from alltoall.check.flow import check_flow
 from alltoall.flows import METHODS, solve
+from alltoall.settings import SolveSettings
 
 KINDS = ("1, 1e6", "1, 1e3, 1e6, 1e9", "1e-3 to 1e3", "1e-4 to 1e4")
 """How capacities are drawn: from powers of ten, or log-uniformly."""

@@ -8,10 +8,11 @@ that is called optimal.
 
 import argparse
 
-from alltoall import Problem, build
+from alltoall import Problem
 from alltoall.schedules.methods import find_schedule
 from alltoall.settings import ScheduleSettings
 from alltoall.topologies.operators import scale_capacities
+from alltoall.topologies.spec import build
 
 SCALES = (1.0, 1e-9, 1e3, 3e6, 1e7, 1e8, 2.5e10, 1e12)
 

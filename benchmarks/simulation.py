@@ -36,7 +36,7 @@ def main() -> None:
     alltoall.simulate(alltoall.route("ring:4"), link_bandwidth=1.0)  # Compiles the kernel.
     print(f"{'routes':32}{'flows':>9}{'weights':>9}{'exact s':>9}{'coarse s':>9}{'above':>9}")
     for spec, method in cases:
-        routes = alltoall.route(spec, method=method, layers=None, time_limit=ROUTE_SECONDS)
+        routes = alltoall.route(spec, f"{method}:layering=none", time_limit=ROUTE_SECONDS)
         for weights in ("equal", "share"):
             exact, took = timed(routes, weights, 0.0)
             coarse, less = timed(routes, weights, COARSE)

@@ -54,7 +54,7 @@ QUANTILES = (0.1, 0.5, 0.9, 1.0)
 def main() -> None:
     """Print a block per topology and family."""
     for spec in sys.argv[1:] or SPECS:
-        problem = alltoall.Problem.all_to_all(alltoall.build(spec))
+        problem = alltoall.Problem.all_to_all(alltoall.topology(spec))
         made = templates(problem)
         for family, count in DEMANDS.items():
             random = np.random.default_rng(2026)
@@ -67,17 +67,16 @@ def templates(problem: alltoall.Problem) -> dict[str, alltoall.Routes | alltoall
     """Make all templates of a topology."""
     begin = perf_counter()
     made: dict[str, alltoall.Routes | alltoall.Schedule] = {
-        name: alltoall.route(problem, method=name, layers=None)
-        for name in (PLAIN, "ewsp", "single")
+        name: alltoall.route(problem, f"{name}:layering=none") for name in (PLAIN, "ewsp", "single")
     }
     plain = perf_counter() - begin
     for family in ("skew", *DEMANDS):
-        made[f"robust {family}"] = alltoall.route(problem, robust=[family], layers=None)
+        made[f"robust {family}"] = alltoall.route(problem, f"robust:demands={family},layering=none")
     print(
         f"\nplain templates in {plain:.1f} s, robust ones in {perf_counter() - begin - plain:.1f} s"
     )
     made["schedule"] = alltoall.schedule(problem)
-    made["schedule, robust skew"] = alltoall.schedule(problem, robust=["skew"])
+    made["schedule, robust skew"] = alltoall.schedule(problem, "auto:demands=skew")
     return made
 
 

@@ -37,7 +37,7 @@ class Case:
 
 def cases() -> dict[str, Case]:
     """Return the fabrics of the paper's testbeds, and some of ours."""
-    build = alltoall.build
+    build = alltoall.topology
     torus = build("torus:3x3x3")
     return {
         "K44": Case(build("bipartite:4x4"), "40mbit", 4 << 20, 0.97, 3.5),

@@ -50,7 +50,7 @@ def work(rank: int, ranks: int, path: Path, shards: list[str]) -> None:
     import torch  # noqa: PLC0415
     import torch.distributed as dist  # noqa: PLC0415
 
-    from alltoall.runtime.sizes import parse_sizes  # noqa: PLC0415
+    from alltoall.ir.quantities import parse_sizes  # noqa: PLC0415
     from alltoall.runtime.torch_backend import wrap  # noqa: PLC0415
 
     store = dist.FileStore(os.environ["ALLTOALL_STORE"], ranks)

@@ -25,7 +25,7 @@ def on_files(files: Files, config: Any) -> Files:
         "",
     ]
     for number, spec in enumerate(SPECS):
-        topology = alltoall.build(spec)
+        topology = alltoall.topology(spec)
         name = f"gallery/{number:02}.svg"
         files.append(File.generated(config, name, content=draw_svg(topology)))
         page += [f"## {escape(spec)}", "", f"![{escape(topology.name)}]({name}){{ width=480 }}", ""]

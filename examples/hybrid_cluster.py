@@ -13,7 +13,7 @@ SPEC = "cluster:hosts=2,gpus=8,inside=nvswitch:3600,nics=4x400,outside=ring"
 
 def main() -> None:
     """Solve for all GPUs, and for groups of one host and across."""
-    topology = alltoall.build(SPEC)
+    topology = alltoall.topology(SPEC)
     gpus = topology.terminals.tolist()
     half = len(gpus) // 2
     groups = {

@@ -11,13 +11,14 @@ import sys
 import numpy as np
 
 import alltoall
+from alltoall.flows.bounds import regular_bound
 
 SWAPS = 3000
 
 
 def filled(nodes: int, degree: int) -> tuple[list[int], list[int]]:
     """Return the links of the generalized Kautz graph, with the ports of its self-loops in use."""
-    kautz = alltoall.build(f"genkautz:n={nodes},d={degree}")
+    kautz = alltoall.topology(f"genkautz:n={nodes},d={degree}")
     tail, head = kautz.tail.tolist(), kautz.head.tolist()
     free = [node for node in range(nodes) for _ in range(degree - tail.count(node))]
     return tail + free, head + free[1:] + free[:1]
@@ -61,7 +62,7 @@ def main(nodes: int, degree: int) -> None:
     head = improved(nodes, tail, head)
     links = [(u, v, 1.0) for u, v in zip(tail, head, strict=True)]
     better = alltoall.solve(alltoall.Topology.from_links("swapped", nodes, links))
-    print(f"bound for any graph {float(alltoall.regular_bound(nodes, degree)):8.4f}")
+    print(f"bound for any graph {float(regular_bound(nodes, degree)):8.4f}")
     print(f"generalized Kautz   {kautz.time:8.4f}, certified {kautz.bound:.4f}")
     print(f"after swaps         {better.time:8.4f}, certified {better.bound:.4f}")
     print("better" if better.time < kautz.bound else "not better")

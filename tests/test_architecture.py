@@ -27,6 +27,8 @@ ROOMS: dict[str, set[str]] = {
     "ir": {"errors"},
     "check": NOUNS,
     "lp": {"errors", "registry"},
+    "grammar": {"errors", "ir"},
+    "options": set(),
     "settings": NOUNS | {"lp"},
     "topologies": NOUNS | {"registry", "core"},
     "paths": NOUNS | {"lp", "settings", "core"},
@@ -34,17 +36,19 @@ ROOMS: dict[str, set[str]] = {
     "flows": SOLVING | {"topologies", "registry", "core"},
     "routes": SOLVING | {"core", "placing", "flows", "check", "registry", "topologies"},
     "schedules": SOLVING | {"placing", "flows", "routes", "check", "core"},
-    "comparing": SOLVING | {"topologies", "routes", "schedules", "check"},
+    # What is compared may be any file, and measured runs are read by what reports on them.
+    "comparing": SOLVING
+    | {"topologies", "flows", "routes", "schedules", "check", "loading", "reports", "grammar"},
     "designs": SOLVING | {"topologies", "flows", "routes", "core"},
     "lowering": NOUNS | {"registry", "topologies"},
     "simulation": NOUNS | {"core"},
     "runtime": NOUNS | {"registry", "lowering", "check"},
     "testbed": NOUNS | {"topologies", "lowering", "runtime"},
     "workloads": NOUNS | {"registry", "runtime"},
-    "reports": NOUNS | {"check", "simulation", "flows", "settings"},
+    "reports": NOUNS | {"check", "flows", "routes", "settings"},
     "loading": NOUNS | {"topologies", "lowering"},
     "verification": NOUNS | {"check", "topologies", "flows", "lowering", "loading"},
-    "figures": NOUNS | {"topologies", "routes"},
+    "figures": NOUNS | {"flows", "verification"},
     "extensions": SOLVING | {"registry", "flows", "routes", "lowering"},
 }
 """What the modules of a room may import of other rooms; an import never goes back."""
@@ -59,6 +63,18 @@ PUBLIC = "public.py"
 """The door of a room: the functions that the package exports of it, which take what callers have.
 
 It may import all rooms, and none may import it."""
+
+MOST_ROOMS = 3
+"""Rooms that may have a file of the same name."""
+
+ROLES = {"Alltoall", "Endpoint", "StreamsEndpoint", "ByLibrary", "BySchedule"}
+"""Classes that each runtime has in a module of its own, under the same name: the module chooses."""
+
+TWINS = {
+    *("Answer", "Asked", "Cables", "Choice", "Chunks", "Command", "Entry", "Fabric", "Family"),
+    *("Place", "Ranks", "Report", "Row", "Search", "_Negotiation"),
+}
+"""Names that two rooms still give to different classes; none may be added."""
 
 APART = (("ir", "ir/files"), ("lowering/programs", "lowering/tables"))
 """Folders within a room that never import each other: the files of the first, not its folders."""
@@ -152,6 +168,29 @@ def test_the_checkers_import_no_producer(path: Path) -> None:
     for name in imports(path):
         top = name.split(".")[0]
         assert top in sys.stdlib_module_names or name.startswith(EVIDENCE), f"{path}: {name}"
+
+
+def test_class_names_are_unique() -> None:
+    """One name, one meaning."""
+    places: dict[str, list[str]] = {}
+    for path in MODULES:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ClassDef):
+                here = f"{path.relative_to(PACKAGE)}:{node.lineno}"
+                places.setdefault(node.name, []).append(here)
+    known = ROLES | TWINS
+    assert {
+        key: found for key, found in places.items() if len(found) > 1 and key not in known
+    } == {}
+
+
+def test_file_names_differ_between_rooms() -> None:
+    """A name such as `jobs.py` is in at most three rooms, whose noun it shares."""
+    rooms: dict[str, set[str]] = {}
+    for path in MODULES:
+        if path.name not in ("__init__.py", PUBLIC):
+            rooms.setdefault(path.name, set()).add(room_of(path))
+    assert {name: found for name, found in rooms.items() if len(found) > MOST_ROOMS} == {}
 
 
 def test_no_circles() -> None:
@@ -273,7 +312,7 @@ def test_the_examples_in_docstrings_are_true(
 
 VERBS = (
     *("solve", "route", "schedule", "lower", "simulate", "run", "verify", "load"),
-    *("describe", "design", "sweep", "fft3d", "moe", "report", "reproduce"),
+    *("describe", "design", "topology", "problem", "fft3d", "moe", "report", "reproduce"),
 )
 
 
@@ -281,13 +320,13 @@ VERBS = (
 def test_every_function_of_the_library_has_an_example_and_words_for_its_arguments(
     name: str,
 ) -> None:
-    """Keyword-only, typed, each described, and shown at work."""
+    """Keyword-only but for a method or target, typed, each described, and shown at work."""
     function = getattr(alltoall, name)
     first, *others = inspect.signature(function).parameters.values()
     text = inspect.getdoc(function) or ""
     assert first.kind is first.POSITIONAL_OR_KEYWORD
     for each in others:
-        assert each.kind is each.KEYWORD_ONLY
+        assert each.kind is each.KEYWORD_ONLY or each.name in ("method", "to")
         assert each.annotation is not each.empty
         assert f"{each.name}:" in text or f"`{each.name}`" in text, f"{name}: {each.name}"
     assert ">>> " in text

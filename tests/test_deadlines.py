@@ -314,9 +314,9 @@ def test_files_of_five_million_links_are_refused_at_once(
 ) -> None:
     """Files are refused from the number of their lines or brackets, before they are parsed."""
     formats = "alltoall.topologies.formats"
-    for reader in ("edge_records", "alltoall_json"):
+    for reader in ("edgelist", "alltoall_json"):
         monkeypatch.setattr(f"{formats}.{reader}.MAX_LINKS", 100)
-    monkeypatch.setattr(f"{formats}.edge_records._read_edge", None)
+    monkeypatch.setattr(f"{formats}.edgelist._read_edge", None)
     monkeypatch.setattr(f"{formats}.alltoall_json.parse_json", None)
     monkeypatch.setattr(f"{formats}.alltoall_json.OTHER_ARRAYS", 10)
     path = tmp_path / name

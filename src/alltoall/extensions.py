@@ -30,7 +30,8 @@ def register_method(
 
     >>> import alltoall
     >>> from alltoall.routes.baselines.tables import route_native
-    >>> def plain(problem: alltoall.Problem, settings: alltoall.RouteSettings) -> alltoall.Routes:
+    >>> from alltoall.settings import RouteSettings
+    >>> def plain(problem: alltoall.Problem, settings: RouteSettings) -> alltoall.Routes:
     ...     return route_native(problem, settings)
     >>> alltoall.register_method("plain", plain)
     >>> alltoall.route("ring:4", method="plain").count

@@ -1,4 +1,4 @@
-"""What a caller may ask of any method: everything on one page."""
+"""The settings of every search, on one page."""
 
 import math
 import os
@@ -7,13 +7,14 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from alltoall.errors import UsageError
 from alltoall.ir.arguments import read_fields
+from alltoall.ir.quantities import parse_seconds
 from alltoall.lp import require_solver
 from alltoall.lp.settings import LPSettings, never, silent
 
@@ -30,7 +31,7 @@ Late = Callable[[], bool]
 """Whether time is up, as `SolveSettings.out_of_time` tells loops that need nothing else of it."""
 
 LEAST_SECONDS = 1e-9
-"""A share of no time is as good as none, but a time limit is above 0."""
+"""Smallest time limit, seconds."""
 
 
 def cores() -> int:
@@ -38,14 +39,17 @@ def cores() -> int:
     return os.cpu_count() or 1
 
 
+@runtime_checkable
 class Team(Protocol):
-    """Processes that solve one problem together, each for some of the sources (`--mpi`).
+    """Processes that solve one problem together, each for some of the sources.
 
     Every process calls every method, in the same order.
     """
 
     rank: int
     size: int
+    neighbours: int
+    """Ranks on this machine, which share its cores."""
 
     def total(self, part: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the sum of all parts, the same for all to the last bit."""
@@ -57,7 +61,7 @@ class Team(Protocol):
 class Alone:
     """A team of one."""
 
-    rank, size = 0, 1
+    rank, size, neighbours = 0, 1, 1
 
     def total(self, part: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the only part."""
@@ -72,7 +76,7 @@ ALONE = Alone()
 """The team of a process that nobody helps."""
 
 
-class Dismissed(Exception):  # noqa: N818 (nothing went wrong)
+class NotRootRank(Exception):  # noqa: N818 (nothing went wrong)
     """Ends a search on all ranks of a team but the first, which has the answer."""
 
 
@@ -81,8 +85,7 @@ class SolveSettings:
     """Settings shared by all methods; they are passed in, never global.
 
     `time_limit` counts from the call that the settings are passed to: every public function begins
-    with `begin`, and all stages of one call share the clock that it `started`. It does not count
-    what it takes to compile kernels, which happens once after an installation.
+    with `begin`, and all stages of one call share the clock that it `started`.
     `cluster` is the address of a Dask scheduler, on which the work per source then runs; it runs
     code, so it has to be one that you trust. `symmetry` lets one source stand for all that
     automorphisms map it to. Once `stopped` says so, the time limit is over. A long solve leaves a
@@ -128,7 +131,7 @@ class SolveSettings:
         return replace(self, time_limit=max(share * left, LEAST_SECONDS), started=now())
 
     def known(self) -> dict[str, str | float]:
-        """Return what is worth knowing of an answer that these settings led to by now."""
+        """Return provenance fields."""
         seconds = 0.0 if self.started is None else round(now() - self.started, 3)
         return {"solver": self.solver, "gap": self.gap, "seconds": seconds}
 
@@ -168,6 +171,32 @@ class SolveSettings:
             report=self.report,
             stopped=self.stopped,
         )
+
+
+def search_settings(
+    words: dict[str, Any],
+    gap: float,
+    time_limit: str | float | None,
+    threads: int | None,
+    progress: Callable[[str], None],
+    stop: Callable[[], bool],
+    team: Team = ALONE,
+) -> SolveSettings:
+    """Return the settings of a search; of the words of its method, take those for any search."""
+    if not isinstance(team, Team):
+        raise UsageError(f"a {type(team).__name__} in the place of a team; leave it out")
+    checkpoint = words.pop("checkpoint", None)
+    shared = {key: words.pop(key) for key in ("solver", "symmetry", "cluster") if key in words}
+    return SolveSettings(
+        gap=gap,
+        time_limit=None if time_limit is None else parse_seconds(time_limit),
+        workers=max(1, cores() // team.neighbours) if threads is None else threads,
+        report=progress if team.rank == 0 else silent,
+        stopped=stop,
+        checkpoint=None if checkpoint is None else Path(checkpoint),
+        team=team,
+        **shared,
+    )
 
 
 MOST_CHUNKS = 4096

@@ -174,7 +174,7 @@ def predict(template: Routes | Schedule, demand: GivenDemand) -> TemplateReport:
 
     >>> import alltoall, numpy
     >>> routes = alltoall.route("torus:3x3", method="single")
-    >>> alltoall.predict(routes, 2 - 2 * numpy.eye(9)).template_time
+    >>> predict(routes, 2 - 2 * numpy.eye(9)).template_time
     6.0
     """
     wanted = demand_of(demand, template.problem.topology)

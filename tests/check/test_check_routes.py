@@ -10,8 +10,10 @@ import pytest
 
 from alltoall.check import routes as verify_routes
 from alltoall.check.routes import check_routes
+from alltoall.check.sums import runs
 from alltoall.errors import FormatError, InputError, VerificationError
 from alltoall.ir.answer import Certificate
+from alltoall.ir.arrays import starts_of
 from alltoall.ir.demand import Demand
 from alltoall.ir.files.json.routes import routes_from_json, routes_to_json
 from alltoall.ir.problem import Problem
@@ -154,40 +156,16 @@ def test_layers_are_found_in_any_block(block: int, monkeypatch: pytest.MonkeyPat
     assert (topology.tail[link] - topology.head[link]) % 6 == 1
 
 
-def test_blocks_hold_whole_routes_and_whole_layers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As many as fit; a route, or a layer, that is longer than a block is one by itself."""
-    monkeypatch.setattr(verify_routes, "BLOCK", 5)
-    runs = verify_routes._runs(np.array([2, 3, 1, 7, 1, 4, 1]))
-    assert [(run.start, run.stop) for run in runs] == [(0, 2), (2, 3), (3, 4), (4, 6), (6, 7)]
-    layer = np.zeros(RING.count, dtype=np.int64)
-    layer[[3, 8, 9]] = 2, 2, 1
-    both = int(np.diff(RING.start)[[3, 8, 9]].sum())
-    for block, others in ((both, [[9, 3, 8]]), (both - 1, [[9], [3, 8]])):
-        monkeypatch.setattr(verify_routes, "BLOCK", block)
-        found = [these.tolist() for these in verify_routes._whole_layers(RING, layer)]
-        assert found == [np.flatnonzero(layer == 0).tolist(), *others]
+def test_blocks_hold_whole_routes() -> None:
+    """As many as fit; a route that is longer than a block is one by itself."""
+    found = runs(starts_of([2, 3, 1, 7, 1, 4, 1]), 5)
+    assert [(run.start, run.stop) for run in found] == [(0, 2), (2, 3), (3, 4), (4, 6), (6, 7)]
 
 
-@pytest.mark.parametrize(
-    ("values", "most"), [([0], 1), ([0, 1, 1], 2), ([3, 3, 3, 4], 3), ([1, 2, 2, 3, 3, 3], 3)]
-)
-def test_the_largest_run(values: list[int], most: int) -> None:
-    """At the end too, whatever the values are."""
-    assert verify_routes._largest_run(np.array(values)) == most
-
-
-def test_so_many_layers_as_a_number_holds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A layer and two links make a key below the largest: of more layers there are more blocks."""
-    layer = np.arange(RING.count) % 7
-    monkeypatch.setattr(verify_routes, "LARGEST_KEY", 3 * RING.problem.topology.links**2)
-    found = [set(layer[these]) for these in verify_routes._whole_layers(RING, layer)]
-    assert found == [{0, 1, 2}, {3, 4, 5}, {6}]
-
-
-@pytest.mark.parametrize("at_once", [1, 2, 100])
-def test_every_layer_is_looked_at(at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A cycle in one of many layers is found in that layer, however many are taken at a time."""
-    monkeypatch.setattr(verify_routes, "LARGEST_KEY", at_once * RING.problem.topology.links**2)
+@pytest.mark.parametrize("block", [1, 7, 10**6])
+def test_every_layer_is_looked_at(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cycle in one of many layers is found in that layer, however large the blocks are."""
+    monkeypatch.setattr(verify_routes, "BLOCK", block)
     forward = RING.problem.topology.head[RING.link[RING.start[:-1]]] == (RING.source + 1) % 6
     apart = np.where(forward, 2**40, np.arange(RING.count))
     layer = rf"layer {2**40} can deadlock: its channel dependencies have a cycle near link \d+"
@@ -235,7 +213,7 @@ def test_cycles_of_dependencies_are_those_of_the_graph(seed: int) -> None:
     parts = [part for part in nx.strongly_connected_components(graph) if len(part) > 1]
     cyclic = set().union(*parts) | {u for u, v in edges.tolist() if u == v}
     behind = cyclic.union(*(nx.descendants(graph, each) for each in cyclic))
-    assert verify_routes._circular(edges[:, 0], edges[:, 1]).tolist() == sorted(behind)
+    assert verify_routes._find_cyclic(edges[:, 0], edges[:, 1]).tolist() == sorted(behind)
 
 
 def test_acyclic_layers_pass() -> None:
@@ -282,16 +260,3 @@ def test_fractions_are_exact() -> None:
     value = routes_to_json(RING)
     assert value["routes"][0]["weight"] == "1/1"
     assert routes_from_json(value, "file").denominator == 1
-
-
-@pytest.mark.parametrize("layers", [1, 2, 3])
-def test_so_many_layers_at_a_time_that_dependencies_are_numbers(
-    layers: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A dependency is a layer and two links, and must fit into what numbers can hold."""
-    links = RING.problem.topology.links
-    monkeypatch.setattr(verify_routes, "LARGEST_KEY", layers * links**2)
-    layer = np.arange(len(RING.source)) % 7
-    blocks = list(verify_routes._whole_layers(RING, layer))
-    assert [len(np.unique(layer[block])) for block in blocks[:-1]] == [layers] * (len(blocks) - 1)
-    assert sorted(np.concatenate(blocks).tolist()) == list(range(len(layer)))

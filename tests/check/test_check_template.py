@@ -9,9 +9,10 @@ import alltoall
 from alltoall.check.template import template_time
 from alltoall.errors import DemandError, UsageError
 from alltoall.ir.demand import Demand
+from alltoall.verification import predict
 from command_line import Run
 
-TORUS = alltoall.build("torus:3x3")
+TORUS = alltoall.topology("torus:3x3")
 ROUTES = alltoall.route(TORUS)
 SCHEDULE = alltoall.schedule(TORUS, chunks=2)
 TEMPLATES: dict[str, alltoall.Routes | alltoall.Schedule] = {"routes": ROUTES, "schedule": SCHEDULE}
@@ -37,7 +38,7 @@ def test_its_own_demand_takes_its_own_time(name: str) -> None:
 def test_times_are_those_of_the_template_made_again(name: str) -> None:
     """Word for word: the time is that of routes or sends with the amounts of the new demand."""
     template, matrix = TEMPLATES[name], skewed(1)
-    report = alltoall.predict(template, matrix)
+    report = predict(template, matrix)
     assert report.template_time == pytest.approx(by_hand(template, matrix))
     optimum = alltoall.solve(TORUS, demand=matrix).time
     assert report.template_bound == pytest.approx(optimum, rel=1e-5)
@@ -67,10 +68,10 @@ def test_pairs_without_a_way_are_named() -> None:
     only = alltoall.route(TORUS, groups=[(0, 1)])
     matrix = np.zeros((9, 9))
     matrix[0, 1] = 3.0
-    assert alltoall.predict(only, matrix).template_time == pytest.approx(3 * only.weight[0])
+    assert predict(only, matrix).template_time == pytest.approx(3 * only.weight[0])
     matrix[4, 2] = 1.0
     with pytest.raises(DemandError, match="1 from node 4 to node 2, for which the template has no"):
-        alltoall.predict(only, matrix)
+        predict(only, matrix)
 
 
 def test_the_verb_prints_time_bound_and_loss(tmp_path: Path, run: Run) -> None:
@@ -79,7 +80,7 @@ def test_the_verb_prints_time_bound_and_loss(tmp_path: Path, run: Run) -> None:
     SCHEDULE.save(tmp_path / "s.json")
     demand = ("--demand", str(tmp_path / "matrix.csv"))
     found = run("verify", str(tmp_path / "s.json"), *demand, "--json").json
-    report = alltoall.predict(SCHEDULE, skewed(2))
+    report = predict(SCHEDULE, skewed(2))
     assert found["template_time"] == pytest.approx(report.template_time)
     assert found["template_loss"] == pytest.approx(report.template_loss)
     assert found["template_bound"] <= found["template_time"]

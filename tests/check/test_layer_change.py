@@ -167,5 +167,5 @@ def test_a_table_that_can_deadlock_is_refused() -> None:
 
 def test_a_fabric_with_one_layer_per_route_says_what_to_do() -> None:
     """It refuses, and names the way out."""
-    with pytest.raises(LimitError, match=r"5 routes change layer .* without --layer-change, or"):
+    with pytest.raises(LimitError, match=r"5 routes change layer .* without change=true, or"):
         TARGETS["ompi"].emit(dateline(), Options())

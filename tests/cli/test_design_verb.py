@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-import alltoall
+from alltoall.topologies.formats import read_topology
 from command_line import Run
 
 
@@ -22,7 +22,7 @@ def test_a_design_is_told_and_saved(run: Run, tmp_path: Path) -> None:
     assert "hypercube: nearest with 8 nodes" in shown.out
     assert drawing.read_text().startswith("<svg")
     assert cables.read_text().startswith("cable,from,from_port,to,to_port\n1,0,1,")
-    topology = alltoall.read_topology(best)
+    topology = read_topology(best)
     assert set(topology.out_degree.tolist()) == {3}
     assert topology.provenance is not None
     assert "alltoall design" in json.dumps(json.loads(best.read_text())["provenance"])

@@ -23,7 +23,7 @@ def wrapped(cause: BaseException) -> BaseException:
     [
         (TimeoutError(), 3, "the time limit came before any answer; allow more time"),
         (OSError(errno.ENOMEM, "Cannot allocate memory"), 3, "not enough memory"),
-        (OSError("no libllvmlite.so"), 5, "needed: no libllvmlite.so; check the installation"),
+        (OSError("no libhighs.so"), 5, "needed: no libhighs.so; check the installation"),
         (ImportError("failed to map segment"), 5, "needed: failed to map segment; check the"),
         (wrapped(ImportError("failed to map")), 5, "needed: failed to map; check the installation"),
         (OSError(errno.EMFILE, "Too many open files"), 5, "Too many open files; check the"),
@@ -38,7 +38,7 @@ def test_a_failure_of_the_system(
     def fail(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr("alltoall.cli.solve.find_flow", fail)
+    monkeypatch.setattr("alltoall.flows.public.find_flow", fail)
     found = run("solve", "ring:4", "--json")
     assert found.code == found.json["error"]["code"] == code
     assert words in found.json["error"]["message"]

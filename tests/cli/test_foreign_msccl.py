@@ -111,7 +111,7 @@ def test_a_foreign_file_is_completed(run: Run, tmp_path: Path) -> None:
     """All three parsers take what comes out; what the file said, it still says."""
     path, output = tmp_path / "foreign.xml", tmp_path / "complete.xml"
     path.write_text(lacking("outofplace", "minBytes", "maxBytes"))
-    summary = run("lower", path, "--to", "msccl", "--max-bytes", "4K", "-o", output, "--json").json
+    summary = run("lower", path, "--to", "msccl:max-bytes=4K", "-o", output, "--json").json
     assert summary["runtimes"] == list(RUNTIMES)
     assert "refused_by" not in summary
     text = output.read_text()
@@ -145,7 +145,7 @@ def test_a_completed_file_must_be_right_and_fit(run: Run, tmp_path: Path) -> Non
     for text, words, code, message in (
         (lacking(), ("--to", "oneccl"), 2, "target 'oneccl' for an MSCCL file; expected msccl"),
         (direct_alltoall(8, wrong=True), ("--to", "msccl"), 4, "rank 7, output chunk 2"),
-        (wide, ("--to", "msccl", "--runtime", "rccl"), 3, "rccl takes at most 64"),
+        (wide, ("--to", "msccl:runtime=rccl"), 3, "rccl takes at most 64"),
         (oneccl, ("--to", "msccl"), 3, "a lowered program; expected 'alltoall.schedule/1'"),
         ("\ufeff <graphml/>", ("--to", "msccl"), 3, "XML; expected 'alltoall.schedule/1'"),
     ):

@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 
 import alltoall
+from alltoall.ir.fabric import Fabric
 from alltoall.ir.routes import Routes
 from alltoall.ir.schedule import Schedule
 from alltoall.lowering import TARGETS, targets_for
 from alltoall.routes import ROUTERS
+from alltoall.topologies.formats import write_topology
 from command_line import Outcome, Run
 
 NAMES = ("gpu-18", "gpu-20", "gpu-05", "gpu-06", "gpu-07", "leaf:a/b")
@@ -29,7 +31,7 @@ INDEX = re.compile(r"\b(?:node|terminal|link|cable|switch)s?[ -]\d|(?<![\w-])\d+
 def lab(tmp_path: Path) -> Path:
     """Return a file of a named topology with a switch."""
     path = tmp_path / "lab.json"
-    alltoall.write_topology(topology(), path)
+    write_topology(topology(), path)
     return path
 
 
@@ -68,7 +70,7 @@ ANSWERS = [
     ("solve", "--remove-node", "gpu-06"),
     ("solve", "--drop-links", "1"),
     ("solve", "--drop-nodes", "1"),
-    ("solve", "--set-capacity", "gpu-18->gpu-20=2"),
+    ("topology", "--set-capacity", "gpu-18->gpu-20=2"),
     ("solve", "--host-bandwidth", "1"),
     ("solve", "--group", "gpu-18,gpu-05"),
     *(("route", "--method", method) for method in ROUTERS.known if method != "dor"),
@@ -175,7 +177,7 @@ def test_frames_have_names() -> None:
     for noun in (
         *(topology(), flow.problem, flow, flow.bottleneck()),
         *(alltoall.route(topology()), alltoall.schedule(topology())),
-        alltoall.Fabric(topology(), 1e9),
+        Fabric(topology(), 1e9),
     ):
         columns = noun._columns()
         ends = [columns[key] for key in ("tail", "head", "source", "destination") if key in columns]
@@ -187,5 +189,4 @@ def test_without_names_numbers_stay() -> None:
     """There is nothing else to call them."""
     plain = replace(topology(), names=None)
     assert plain.link_name(0) == "link 0 (0 -> 1)"
-    assert plain.cable_name(0, 1) == "cable 0 -- 1"
     assert plain._columns()["tail"] is plain.tail

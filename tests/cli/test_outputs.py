@@ -29,7 +29,7 @@ WRITERS: list[tuple[str, ...]] = [
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Make a folder with a file of every kind, and go there."""
-    ring = alltoall.build("ring:4")
+    ring = alltoall.topology("ring:4")
     ring.save(tmp_path / "net.json")
     alltoall.solve(ring).save(tmp_path / "flow.json")
     alltoall.route(ring, method="native").save(tmp_path / "routes.json")

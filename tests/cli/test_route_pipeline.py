@@ -73,7 +73,7 @@ def test_from_topology_to_files(run: Run, tmp_path: Path, name: str, method: str
 @pytest.mark.parametrize(
     "words",
     [
-        ("--method", "pmcf", "--paths", "bounded", "--slack", 2),
+        ("--method", "pmcf:paths=bounded,slack=2"),
         ("--method", "ewsp"),
         ("--method", "fptas"),
         ("--method", "deadlock-free", "--max-layers", 2),

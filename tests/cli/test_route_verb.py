@@ -45,8 +45,8 @@ def test_a_saved_table_verifies_and_a_broken_one_does_not(run: Run, tmp_path: Pa
 
 def test_deadlock_freedom_by_construction(run: Run) -> None:
     """With enough layers the optimum of the ring is reached; with one it is not."""
-    one = run("route", "ring:6", "--deadlock-free", 1, "--json").json
-    three = run("route", "ring:6", "--deadlock-free", 3, "--json").json
+    one = run("route", "ring:6", "--method", "deadlock-free:layers=1", "--json").json
+    three = run("route", "ring:6", "--method", "deadlock-free:layers=3", "--json").json
     assert one["layers"] == 1
     assert one["time"] > 4.5 * 1.01
     assert three["time"] == pytest.approx(4.5, rel=1e-6)
@@ -56,10 +56,10 @@ def test_deadlock_freedom_by_construction(run: Run) -> None:
     ("words", "code", "expected"),
     [
         (("--method", "magic"), 2, "extp"),
-        (("--method", "pmcf", "--paths", "magic"), 2, "disjoint"),
-        (("--layers", "magic"), 2, "lash"),
+        (("--method", "pmcf:paths=magic"), 2, "disjoint"),
+        (("--method", "extp:layering=magic"), 2, "lash"),
         (("--method", "single", "--max-layers", "1"), 3, "layers"),
-        (("--deadlock-free", "0"), 2, "0"),
+        (("--method", "deadlock-free:layers=0"), 2, "0"),
     ],
 )
 def test_bad_words(run: Run, words: tuple[str, ...], code: int, expected: str) -> None:
@@ -85,20 +85,11 @@ def test_routes_are_lowered_and_read_back(run: Run, tmp_path: Path, target: str)
     assert "routes, ompi, opensm, simgrid, srv6" in wrong.err
 
 
-def test_phases_are_reported(run: Run) -> None:
-    """Injection control: fewer flows at once, at a stated cost."""
-    words = ("route", "torus:3x3x3", "--method", "single", "--phases", 0, "--phase-loss", 0)
-    phases = run(*words, "--json").json["phases"]
-    assert phases["phases"] > 1
-    assert phases["max_active_flows"] < phases["flows"]
-    assert phases["phase_loss"] == pytest.approx(0.0, abs=1e-9)
-
-
 def test_path_sets_and_the_common_factor(run: Run) -> None:
     """Longer paths help on K4,4 not at all, and its weights have a common denominator."""
-    words = ("route", "bipartite:4x4", "--method", "pmcf", "--json")
-    for paths in (("bounded", "--slack", 2), ("k-shortest", "--k", 4), ("columns",)):
-        found = run(*words, "--paths", *paths).json
+    words = ("route", "bipartite:4x4", "--json", "--method")
+    for paths in ("bounded,slack=2", "k-shortest,k=4", "columns"):
+        found = run(*words, f"pmcf:paths={paths}").json
         assert found["time"] == pytest.approx(2.5)
         assert found["common_factor_chunks"] >= 2
-    assert run(*words, "--paths", "k-shortest", "--k", 0).code == 2
+    assert run(*words, "pmcf:paths=k-shortest,k=0").code == 2

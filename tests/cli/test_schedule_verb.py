@@ -33,44 +33,6 @@ def test_a_saved_schedule_verifies_and_a_broken_one_does_not(run: Run, tmp_path:
     assert "chunk" in broken.err
 
 
-def test_the_sweep_shows_both_curves(run: Run) -> None:
-    """Time falls with steps, and the loss of each number of chunks is given."""
-    words = ("schedule", "genkautz:n=9,d=3", "--sweep", "--max-chunks", 4)
-    curves = run(*words, "--json").json
-    times = [each["time"] for each in curves["by_steps"]]
-    assert times == sorted(times, reverse=True)
-    assert [each["chunks_per_shard"] for each in curves["by_chunks"]] == [1, 2, 3, 4]
-    assert "loss with" in run(*words).out
-
-
-def test_the_sweep_of_lists(run: Run) -> None:
-    """Lists have the same two curves, of whole chunks."""
-    curves = run(
-        "schedule", "ring:5", "--sweep", "--method", "list", "--max-chunks", 2, "--json"
-    ).json
-    assert curves["method"] == "list"
-    assert min(each["time"] for each in curves["by_steps"]) >= curves["bound"] * (1 - 1e-9)
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (("--method", "sccl"), "a sweep of the method sccl; expected one of auto, tsmcf, list"),
-        (("--operation-cost", 0.5), "no use for operation cost"),
-        (("--steps", 3), "no use for steps"),
-        (("--chunks", 3), "no use for chunks"),
-        (("--output", "x.json"), "leaves no schedule to save"),
-    ],
-)
-def test_what_a_sweep_has_no_use_for_is_refused(
-    run: Run, words: tuple[object, ...], said: str
-) -> None:
-    """Nothing that was asked for is left out in silence."""
-    found = run("schedule", "ring:4", "--sweep", *words)
-    assert found.code == 2
-    assert said in found.err
-
-
 def test_demand_and_steps(run: Run, tmp_path: Path) -> None:
     """An uneven demand is scheduled; too few steps are an input error."""
     path = tmp_path / "demand.txt"

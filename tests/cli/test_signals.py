@@ -37,7 +37,7 @@ def _listening(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 LONG = {
-    "program": "genkautz:n=300,d=4 --solver ipm --no-symmetry",
+    "program": "genkautz:n=300,d=4 --method auto:solver=ipm,symmetry=false",
     "steps": "jellyfish:n=400,d=5,seed=1 --method first-order --gap 1e-14",
 }
 """What runs far longer than it takes to report progress."""
@@ -86,10 +86,10 @@ FABRIC = "jellyfish:n=12,d=3,seed=1"
 SEARCHES = {
     "first-order": ("solve", FABRIC, "--method", "first-order", "--gap", 1e-14),
     "decomposed": ("solve", FABRIC, "--method", "decomposed"),
-    "decomposed-lp": ("solve", FABRIC, "--method", "decomposed-lp", "--workers", 1),
+    "decomposed-lp": ("solve", FABRIC, "--method", "decomposed-lp", "--threads", 1),
     "single": ("route", FABRIC, "--method", "single"),
-    "few": ("route", FABRIC, "--method", "few", "--loss", 0),
-    "columns": ("route", "genkautz:n=16,d=2", "--method", "pmcf", "--paths", "columns"),
+    "few": ("route", FABRIC, "--method", "few:loss=0"),
+    "columns": ("route", "genkautz:n=16,d=2", "--method", "pmcf:paths=columns"),
     "tsmcf": ("schedule", FABRIC),
 }
 """Searches that report what they do."""
@@ -118,7 +118,7 @@ def test_every_search_saves_and_prints_its_best_so_far(
 ) -> None:
     """As with a time limit, and what is saved is valid."""
     words, path = SEARCHES[name], tmp_path / "best.json"
-    monkeypatch.setattr("alltoall.cli.options.progress", interrupting(number))
+    monkeypatch.setattr("alltoall.cli.answers.progress", interrupting(number))
     found = run(*words, "--json", "-o", path)
     assert found.code == 128 + number
     assert found.err == "stopped: this is the best found by then\n"
@@ -134,7 +134,7 @@ def test_a_search_with_nothing_to_show_is_just_stopped(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What it could not find by then is no error."""
-    monkeypatch.setattr("alltoall.cli.options.progress", interrupting(signal.SIGINT))
+    monkeypatch.setattr("alltoall.cli.answers.progress", interrupting(signal.SIGINT))
 
     def nothing(*_: object) -> None:
         raise InputError("no schedule was found")

@@ -114,7 +114,7 @@ def test_routes_that_stay_keep_their_layer(tmp_path: Path) -> None:
     assert ready.layers is not None
     assert healthy.layers is not None
     assert ready.layers <= healthy.layers
-    plain = alltoall.route("ring:5", method="single", layers=None)
+    plain = alltoall.route("ring:5", "single:layering=none")
     alltoall.failures(plain, only="0-1", output=tmp_path)
     ready = alltoall.load(tmp_path / "link-0-1.json")
     assert isinstance(ready, Routes)

@@ -9,6 +9,7 @@ import alltoall
 from alltoall.designs.constraints import read_constraints
 from alltoall.errors import AlltoallError
 from alltoall.ir.topology import Topology
+from alltoall.topologies.formats import write_topology
 
 SIDED = """
 [fixed]
@@ -38,7 +39,7 @@ def test_fixed_cables_stay_and_panels_keep_their_ports(tmp_path: Path) -> None:
     """The other cables join ports of one panel and of different sides."""
     found = alltoall.design(constraints=wiring_file(tmp_path, SIDED))
     cables = cables_of(found.topology)
-    board = cables_of(alltoall.build("mesh:2x2x2"))
+    board = cables_of(alltoall.topology("mesh:2x2x2"))
     fixed = {(u + 8 * copy, v + 8 * copy) for u, v in board for copy in (0, 1)}
     assert fixed <= cables or found.topology.links == 2 * (len(fixed) + 8)
     for u, v in cables - fixed:
@@ -82,8 +83,8 @@ def test_cables_cost_no_more_than_the_budget(tmp_path: Path) -> None:
 
 def test_a_network_is_expanded_by_moving_few_cables(tmp_path: Path) -> None:
     """Two new nodes of degree 4 take the place of four cables, and no other is touched."""
-    old = alltoall.build("jellyfish:n=20,d=4,seed=1")
-    alltoall.write_topology(old, tmp_path / "old.json")
+    old = alltoall.topology("jellyfish:n=20,d=4,seed=1")
+    write_topology(old, tmp_path / "old.json")
     text = f'[expand]\ntopology = "{tmp_path / "old.json"}"\nnodes = 2\n'
     found = alltoall.design(constraints=wiring_file(tmp_path, text))
     new = found.topology

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import alltoall
+from alltoall.check.flow import check_flow
 from alltoall.designs.candidate import certify_candidate, with_failures
 from alltoall.designs.design import demand_bound
 from alltoall.designs.wiring import regular_wiring
@@ -15,6 +16,7 @@ from alltoall.flows.bounds import cable_bound, distance_bound, regular_bound
 from alltoall.ir.demand import Demand
 from alltoall.ir.problem import Problem
 from alltoall.settings import SolveSettings
+from alltoall.topologies.operators import remove_links
 
 FOUND = alltoall.design(16, degree=3, seed=1)
 CABLES = alltoall.design(14, degree=3, bidirectional=True)
@@ -25,7 +27,7 @@ def test_the_bound_holds_and_the_best_is_certified() -> None:
     for found in (FOUND, CABLES):
         assert found.bound <= found.best.flow.bound <= found.best.time * (1 + 1e-9)
         assert found.best is min(found.candidates, key=lambda each: each.time)
-        alltoall.check_flow(found.best.flow)
+        check_flow(found.best.flow)
         again = alltoall.solve(found.topology, gap=1e-4)
         assert again.time == pytest.approx(found.best.time, rel=2e-3)
         names = [each.name for each in found.candidates]
@@ -46,7 +48,7 @@ def test_the_search_beats_the_families() -> None:
 def test_the_bound_of_cables_is_that_of_their_trees() -> None:
     """On Moore graphs it is reached; of one-way links it is never above."""
     for spec, degree in (("complete:6", 5), ("slimfly:q=5", 7), ("ring:9", 2)):
-        topology = alltoall.build(spec)
+        topology = alltoall.topology(spec)
         bound = float(cable_bound(topology.nodes, degree))
         assert distance_bound(Problem.all_to_all(topology)) == pytest.approx(bound)
     assert cable_bound(2, 1) == 1
@@ -106,13 +108,14 @@ def test_the_objective_decides() -> None:
 def test_failures_of_one_orbit_are_solved_once() -> None:
     """All cables of a torus fail alike; without one, a ring of one-way links is cut."""
     settings = SolveSettings(gap=1e-3)
-    torus = certify_candidate(alltoall.build("torus:4x4"), Problem.all_to_all, 1.0, False, settings)
+    torus_graph = alltoall.topology("torus:4x4")
+    torus = certify_candidate(torus_graph, Problem.all_to_all, 1.0, False, settings)
     failures = with_failures(torus, 5, 0, settings).failures
     assert failures is not None
     assert (failures.tried, failures.all_known) == (1, True)
-    broken = alltoall.solve(alltoall.remove_links(torus.topology, [(0, 1)]), gap=1e-3).time
+    broken = alltoall.solve(remove_links(torus.topology, [(0, 1)]), gap=1e-3).time
     assert failures.worst == failures.mean == pytest.approx(broken, rel=2e-3)
-    circle = alltoall.build("circulant:n=4,jumps=1,directed=true")
+    circle = alltoall.topology("circulant:n=4,jumps=1,directed=true")
     cut = certify_candidate(circle, Problem.all_to_all, 1.0, False, settings)
     found = with_failures(cut, 2, 0, settings)
     assert found.failures is not None

@@ -12,10 +12,10 @@ from defusedxml import ElementTree
 import alltoall
 from alltoall.errors import MissingComponentError
 from alltoall.figures import FIGURES, drawing
-from alltoall.figures.figure import Asked, Point
+from alltoall.figures.figure import CLAIMS, Asked, Claim, Measurement, Point, Verdict, claims_of
 from alltoall.figures.picture import Panel, Picture, Series
 from alltoall.figures.results import write_results
-from alltoall.figures.run import compare, measure_figure
+from alltoall.figures.run import STORED, compare, measure_figure
 from alltoall.figures.table import header, read_rows
 from alltoall.ir.words import ProgressMessage
 from command_line import Run
@@ -52,11 +52,90 @@ def test_what_a_figure_claims_to_hold_is_in_its_rows(folder: Path, run: Run) -> 
     run("reproduce", "methods", "--size", "sample", "--no-testbed", "-o", folder)
     figure = FIGURES["methods"]
     rows = read_rows(figure, folder / "methods-sample.csv")
-    assert all(each.holds is not False for each in figure.judge(rows))
+    assert all(each.verdict != Verdict.NOT_REPRODUCED for each in figure.judge(rows))
     forged = [{**row, "ratio": 1.5} if row["method"] == "extp" else row for row in rows]
     first = figure.judge(forged)[0]
-    assert first.holds is False
-    assert "; does not hold (it was at its time limit)." in first.sentence
+    assert first.verdict == Verdict.NOT_REPRODUCED
+    assert "; not reproduced (it was at its time limit)." in first.sentence
+
+
+@pytest.mark.parametrize(
+    ("value", "verdict", "reason"),
+    [
+        (0.149, Verdict.NOT_REPRODUCED, "why"),
+        (0.15, Verdict.REPRODUCED, ""),
+        (0.45, Verdict.REPRODUCED, ""),
+        (0.451, Verdict.NOT_REPRODUCED, "why"),
+        (None, Verdict.NOT_COMPARABLE, "why"),
+    ],
+)
+def test_a_band_has_two_ends(value: float | None, verdict: Verdict, reason: str) -> None:
+    """Too much is not reproduced either; another quantity is not comparable."""
+    found = Claim("30 % less", "share", 0.15, 0.45).judge(Measurement(value, "so much", "why"))
+    assert (found.verdict, found.reason) == (verdict, reason)
+    assert found.expected == "share: 0.15 to 0.45"
+
+
+def test_every_claim_has_a_quantity_and_a_band_before_anything_is_measured() -> None:
+    """A band contains the paper's number, and each figure measures the quantities of its claims."""
+    with CLAIMS.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert {row["figure"] for row in rows} == set(FIGURES)
+    for row in rows:
+        claim = claims_of(row["figure"])[row["key"]]
+        assert claim.quantity
+        assert claim.low <= float(row["paper"] or claim.low) <= claim.high
+    for figure in FIGURES.values():
+        assert list(figure.quantities) == list(claims_of(figure.name))
+
+
+STORED_VERDICTS = {
+    "link-schedules": "RRRN",
+    "routed-schedules": "RRRRR--",
+    "punctured-torus": "RRR",
+    "fft": "RR",
+    "runtime": "R-NN",
+    "methods": "RRRRRR",
+    "links-disabled": "RNRR",
+    "topologies": "RNNNRNR",
+    "layers": "N-",
+    "sharing": "RR-",
+}
+"""The verdicts on the stored rows: reproduced, not reproduced, or not comparable (-)."""
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_the_stored_rows_are_judged(name: str) -> None:
+    """Each claim by its own quantity, with a reason where it is not reproduced or comparable."""
+    figure = FIGURES[name]
+    findings = figure.judge(read_rows(figure, STORED / f"{name}.csv"))
+    signs = {Verdict.REPRODUCED: "R", Verdict.NOT_REPRODUCED: "N", Verdict.NOT_COMPARABLE: "-"}
+    assert "".join(signs[each.verdict] for each in findings) == STORED_VERDICTS[name]
+    assert all(bool(each.reason) == (each.verdict != Verdict.REPRODUCED) for each in findings)
+
+
+def test_a_claim_is_not_judged_by_another_quantity() -> None:
+    """Predicted exchanges, link loads and other methods are not what the paper measured."""
+    fft = FIGURES["fft"]
+    rows = read_rows(fft, STORED / "fft.csv")
+    predicted = [{**row, "kind": "predicted exchange", "alltoall": 9.0} for row in rows]
+    assert {each.verdict for each in fft.judge(predicted)} == {Verdict.NOT_COMPARABLE}
+    assert fft.judge([*rows, *predicted]) == fft.judge(rows)
+    assert len(fft.draw([*rows, *predicted]).panels) == 2 * len(fft.draw(rows).panels)
+    routed = FIGURES["routed-schedules"]
+    unmeasured = [
+        row
+        for row in read_rows(routed, STORED / "routed-schedules.csv")
+        if row["kind"] == "predicted"
+    ]
+    verdicts = {each.claim: each.verdict for each in routed.judge(unmeasured)}
+    assert verdicts["SSSP is more than 50 % worse on the torus"] == Verdict.NOT_COMPARABLE
+    runtime = FIGURES["runtime"]
+    quick = [
+        {**row, "seconds": 1e-3} if row["algorithm"] == "decomposed" else row
+        for row in read_rows(runtime, STORED / "runtime.csv")
+    ]
+    assert runtime.judge(quick) == runtime.judge(read_rows(runtime, STORED / "runtime.csv"))
 
 
 def test_a_call_that_was_stopped_goes_on_where_it_was(tmp_path: Path) -> None:
@@ -122,23 +201,26 @@ def test_an_algorithm_that_is_sure_to_be_late_is_not_run() -> None:
 
 
 @pytest.mark.parametrize(
-    ("row", "holds"),
+    ("row", "verdict"),
     [
-        ({"n": 16, "limit": 4.0, "status": "done"}, False),
-        ({"n": 8, "limit": 4.0, "status": "limit"}, None),
-        ({"n": 8, "limit": 240.0, "status": "limit"}, True),
-        ({"n": 8, "limit": 240.0, "status": "missing"}, None),
+        ({"n": 16, "limit": 4.0, "status": "done"}, Verdict.NOT_REPRODUCED),
+        ({"n": 8, "limit": 4.0, "status": "limit"}, Verdict.NOT_COMPARABLE),
+        ({"n": 8, "limit": 240.0, "status": "limit"}, Verdict.REPRODUCED),
+        ({"n": 8, "limit": 240.0, "status": "missing"}, Verdict.NOT_COMPARABLE),
     ],
 )
 def test_that_sccl_does_not_get_far_takes_patience_to_say(
-    row: dict[str, object], holds: bool | None
+    row: dict[str, object], verdict: Verdict
 ) -> None:
     """A short limit says nothing; a schedule refutes at any."""
     common = {"n": 8, "status": "done", "limit": 4.0, "gap": 0.0, "seconds": 1.0}
     others = ("link", "decomposed", "first-order", "fptas 0.05")
-    rows = [*({**common, "algorithm": name} for name in others), {**row, "algorithm": "sccl"}]
+    rows = [
+        *({**common, "algorithm": name} for name in others),
+        {**common, **row, "algorithm": "sccl"},
+    ]
     (found,) = (each for each in FIGURES["runtime"].judge(rows) if "SCCL" in each.claim)
-    assert found.holds is holds
+    assert found.verdict is verdict
 
 
 def test_an_algorithm_is_timed_and_its_gap_kept() -> None:
@@ -192,13 +274,13 @@ def test_the_page_of_results_lists_what_does_not_hold(folder: Path, run: Run) ->
     """It is written from what the figures left, with its pictures beside it."""
     run("reproduce", "layers", "--size", "sample", "--no-testbed", "-o", folder)
     told = json.loads((folder / "layers-sample.json").read_text())
-    told["findings"][0] |= {"holds": False, "reason": "because of a test"}
+    told["findings"][0] |= {"verdict": "not reproduced", "reason": "because of a test"}
     (folder / "layers-sample.json").write_text(json.dumps(told))
     alltoall.reproduce("sharing", output=folder, size="full", testbed=False, time_limit=1e-9)
     page = folder / "page" / "results.md"
     write_results(page, [FIGURES["layers"], FIGURES["sharing"]], folder)
     text = page.read_text()
-    assert "## What does not hold for us" in text
+    assert "## Not reproduced" in text
     assert "because of a test" in text
     assert "## layers" in text
     assert ("## sharing" in text) == (folder / "sharing-sample.json").exists()
@@ -262,10 +344,8 @@ def test_a_file_of_other_columns_is_refused(tmp_path: Path, run: Run) -> None:
 
 def test_the_list_names_all_figures(run: Run) -> None:
     """With their place in the paper and how long they take."""
-    assert [each["name"] for each in run("reproduce", "--list", "--json").json["figures"]] == list(
-        FIGURES
-    )
-    assert "15 minutes" in run("reproduce", "--list").out
+    assert [each["name"] for each in run("reproduce", "--json").json["figures"]] == list(FIGURES)
+    assert "15 minutes" in run("reproduce").out
 
 
 def test_figures_are_drawn_the_same_every_time(folder: Path, run: Run) -> None:

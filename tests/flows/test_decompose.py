@@ -234,7 +234,7 @@ def test_the_child_programs_give_the_same_rate() -> None:
     problem = Problem.all_to_all(build("genkautz:n=12,d=3"))
     flows = [solve(problem, method) for method in ("grouped", "decomposed", "decomposed-lp")]
     assert [flow.method for flow in flows] == ["grouped", "decomposed", "decomposed-lp"]
-    assert [flow.per_commodity for flow in flows] == [False, True, True]
+    assert [flow.destination is not None for flow in flows] == [False, True, True]
     assert [flow.time for flow in flows] == pytest.approx([flows[0].time] * 3, rel=1e-9)
 
 
@@ -249,7 +249,7 @@ def test_stopped_while_splitting_the_master_is_the_answer(method: str) -> None:
     problem = Problem.all_to_all(build("genkautz:n=12,d=3"))
     flow = solve(problem, method, SolveSettings(workers=1, report=interrupt))
     assert (flow.status.done, flow.method) == (True, method)
-    assert not flow.per_commodity
+    assert flow.destination is None
     check_flow(flow)
 
 

@@ -27,7 +27,7 @@ PRODUCERS: dict[str, Callable[[str], Any]] = {
     **{method: partial(alltoall.solve, method=method) for method in METHODS},
     "route": alltoall.route,
     "single": partial(alltoall.route, method="single"),
-    "hipo": partial(alltoall.solve, method="link", solver="hipo"),
+    "hipo": partial(alltoall.solve, method="link:solver=hipo"),
     "ilp": partial(alltoall.route, method="ilp-disjoint"),
     "list": partial(alltoall.schedule, method="list"),
 }

@@ -14,9 +14,10 @@ from alltoall.errors import DemandError, FormatError, InputError, UsageError
 from alltoall.ir.demand import Demand
 from alltoall.ir.jobs import Job, JobRates, joint_demand
 from alltoall.ir.topology import Topology
+from alltoall.topologies.operators import set_capacities
 from strategies import topologies
 
-LINE = alltoall.build("mesh:4")
+LINE = alltoall.topology("mesh:4")
 
 
 def group(terminals: int, *members: int) -> Demand:
@@ -84,7 +85,7 @@ def test_no_job_can_have_more_without_one_that_has_less(case: tuple[Topology, li
 
 def test_levels_are_told_apart_and_proven() -> None:
     """The middle of a line blocks the wide job; the pair at its end has what that leaves."""
-    wider = alltoall.set_capacities(LINE, {(0, 1): 2.0, (1, 0): 2.0})
+    wider = set_capacities(LINE, {(0, 1): 2.0, (1, 0): 2.0})
     rates = alltoall.fair_rates(wider, [Job("pair", group(4, 0, 1)), Job("all", Demand(4))])
     assert rates.rate.tolist() == pytest.approx([1.25, 0.25])
     assert rates.level.tolist() == [1, 0]
@@ -107,17 +108,17 @@ def test_jobs_are_a_demand_for_all_that_is_computed(tmp_path: Path) -> None:
     """The sum of what they send, each by its weight; `solve` carries each at its fair rate."""
     path = tmp_path / "jobs.toml"
     path.write_text('[[job]]\ngroup = [0, 1]\nweight = 2\n[[job]]\nname = "b"\ngroup = [1, 2, 3]\n')
-    schedule = alltoall.schedule(LINE, jobs=path, chunks=1)
+    schedule = alltoall.schedule(LINE, demand=path, chunks=1)
     expected = 2 * group(4, 0, 1).table() + group(4, 1, 2, 3).table()
     assert schedule.problem.demand.table().tolist() == expected.tolist()
-    assert alltoall.route(LINE, jobs=str(path)).problem == schedule.problem
-    flow = alltoall.solve(LINE, jobs=path)
+    assert alltoall.route(LINE, demand=str(path)).problem == schedule.problem
+    flow = alltoall.solve(LINE, demand=path)
     rates = alltoall.fair_rates(LINE, path)
     assert flow.problem == rates.flow.problem
-    with pytest.raises(UsageError, match="demand and jobs; expected one of them"):
-        alltoall.solve(LINE, jobs=path, demand=Demand(4))
+    with pytest.raises(UsageError, match="demand and groups; expected one of them"):
+        alltoall.solve(LINE, demand=path, groups=[[0, 1]])
     with pytest.raises(UsageError, match="which fair rates do not use"):
-        alltoall.solve(LINE, jobs=path, method="link")
+        alltoall.solve(LINE, demand=path, method="link")
 
 
 def test_jobs_of_a_file(tmp_path: Path) -> None:

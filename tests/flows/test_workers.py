@@ -10,8 +10,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cluster_tasks import die, double, double_or_die, refuse
-from clusters import Cluster, running_cluster
 
 from alltoall.errors import MissingComponentError, UsageError
 from alltoall.flows import METHODS, SolveSettings, decompose, solve, workers
@@ -21,6 +19,8 @@ from alltoall.paths.blocks import thread_count, using_threads
 from alltoall.routes.extp import route_extp
 from alltoall.settings import RouteSettings, cores
 from alltoall.topologies.spec import build
+from cluster_tasks import die, double, double_or_die, refuse
+from clusters import Cluster, running_cluster
 
 PROBLEM = Problem.all_to_all(build("genkautz:n=10,d=3"))
 

@@ -134,7 +134,7 @@ def _commands(rng: Random, demand: list[str], verb: str) -> list[list[str]]:
         lowered = ["lower", out, "--to", kind, "--max-routes", "4096", "-o", "l", "--json"]
         after += [lowered, ["verify", "l", "--topology", "t.json", *demand, "--json"]]
         return [first, *after]
-    first += ["--max-chunks", str(rng.randrange(1, 9))] if rng.random() < 0.5 else []
+    first += ["max-chunks=", str(rng.randrange(1, 9))] if rng.random() < 0.5 else []
     if not demand:
         kind = rng.choice(sorted(each for each, by in targets_for(Schedule).items() if by.read))
         after += [

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from alltoall.flows import solve
-from alltoall.ir.answer import Certificate, bottleneck_line, find_bottleneck
+from alltoall.ir.answer import Certificate, find_bottleneck
 from alltoall.ir.chunks import Chunks
 from alltoall.ir.flow import Flow
 from alltoall.ir.problem import Problem
@@ -46,10 +46,10 @@ def test_symmetric_flows_count_their_images() -> None:
     )
     assert flow.load().tolist() == [1, 1, 0, 0, 0, 0]
     assert flow.mean_load().tolist() == [1, 1, 1, 1, 1, 1]
-    assert bottleneck_line(flow) == (
-        "all 6 links are equally full; "
-        "the bound is proven by the hops of all pairs: every link counts alike"
-    )
+    assert flow.bottleneck().words() == {
+        "saturated": "all 6 links",
+        "proof": "total hops / total capacity",
+    }
 
 
 def test_routes_name_the_link_that_is_overloaded() -> None:

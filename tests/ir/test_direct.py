@@ -7,6 +7,7 @@ import alltoall
 from alltoall.ir.demand import Demand
 from alltoall.ir.problem import Problem
 from alltoall.ir.summaries import OPTIMAL_NOTE, direct_notes, direct_time
+from alltoall.topologies.operators import set_capacities
 from command_line import Run
 
 SINGLE_HOSTS = {
@@ -27,13 +28,13 @@ def test_a_single_host_works_and_says_that_direct_sends_are_optimal(
         found = run(verb, spec, "--json").json
         assert (found["nodes"], found["throughput_GBps"]) == pytest.approx(expected)
         assert OPTIMAL_NOTE in found["notes"]
-        assert alltoall.build(found["topology"]) == alltoall.build(spec)
+        assert alltoall.topology(found["topology"]) == alltoall.topology(spec)
     assert OPTIMAL_NOTE in run("solve", spec).out
 
 
 def test_the_nodes_of_a_single_host_have_names() -> None:
     """The same as those of the first of many."""
-    names = alltoall.build("dgxh100").names
+    names = alltoall.topology("dgxh100").names
     assert names == (*(f"host0:gpu{gpu}" for gpu in range(8)), "host0:switch")
 
 
@@ -55,14 +56,14 @@ def test_where_others_relay_there_is_no_direct_time(spec: str) -> None:
 
 def test_relays_can_beat_direct_sends() -> None:
     """If only one pair sends, or its link is narrow, the others help."""
-    topology = alltoall.build("complete:4")
+    topology = alltoall.topology("complete:4")
     matrix = np.zeros((4, 4))
     matrix[0, 1] = 3.0
     lone = alltoall.solve(Problem(topology, Demand(4, matrix)))
     assert direct_time(lone.problem) == 3.0
     assert lone.time == pytest.approx(1.0)
     assert direct_notes(lone) == []
-    narrow = alltoall.solve(alltoall.set_capacities(topology, {(0, 1): 0.25}))
+    narrow = alltoall.solve(set_capacities(topology, {(0, 1): 0.25}))
     assert direct_time(narrow.problem) == 4.0
     assert direct_notes(narrow) == []
 
@@ -70,4 +71,4 @@ def test_relays_can_beat_direct_sends() -> None:
 def test_uneven_demand_through_a_switch() -> None:
     """The busiest of all links to and from the switch sets the time."""
     matrix = np.array([[0, 1, 1], [0, 0, 4], [0, 0, 0]], dtype=np.float64)
-    assert direct_time(Problem(alltoall.build("switch:n=3"), Demand(3, matrix))) == 5.0
+    assert direct_time(Problem(alltoall.topology("switch:n=3"), Demand(3, matrix))) == 5.0

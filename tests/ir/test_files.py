@@ -100,7 +100,7 @@ def test_a_file_swept_away_before_it_was_locked(
     def sweep_at_once(**options: Any) -> tuple[int, str]:
         made = make(**options)
         if len(swept) < 2:
-            files._sweep(target)
+            files._remove_leftovers(target)
             swept.append(made)
         return made
 

@@ -123,8 +123,6 @@ def test_one_of_several_links_has_its_place() -> None:
     assert [twice.link_name(link) for link in range(3)] == [
         *("link a -> b (1 of 2)", "link b -> a", "link a -> b (2 of 2)")
     ]
-    assert twice.cable_name(0, 1) == "link a -> b"
-    assert NAMED.cable_name(0, 3) == "cable rack-1 -- spine a"
     assert NAMED.ends_of("rack-1 -- spine a") == (0, 3)
 
 

@@ -22,7 +22,7 @@ from alltoall.lowering.tables.routed_file import RoutedFile
 from hop_schedules import hop_schedule
 from uneven_cases import CASES
 
-SCHEDULES = {"even": hop_schedule(alltoall.build("hypercube:2"), 2), "uneven": CASES["ring"]}
+SCHEDULES = {"even": hop_schedule(alltoall.topology("hypercube:2"), 2), "uneven": CASES["ring"]}
 KINDS = {
     ("msccl", "even"): Program,
     ("oneccl", "even"): Program,

@@ -31,8 +31,8 @@ def skewed() -> alltoall.Demand:
 
 
 MADE: dict[str, tuple[str, Any]] = {
-    "topology": ("topology", lambda: alltoall.build("dgx1")),
-    "switched topology": ("topology", lambda: alltoall.build("switch:n=4")),
+    "topology": ("topology", lambda: alltoall.topology("dgx1")),
+    "switched topology": ("topology", lambda: alltoall.topology("switch:n=4")),
     "demand": ("demand", lambda: alltoall.Demand(4)),
     "skewed demand": ("demand", skewed),
     "flow": ("flow", lambda: alltoall.solve("genkautz:n=8,d=2")),
@@ -40,9 +40,9 @@ MADE: dict[str, tuple[str, Any]] = {
     "routes": ("routes", lambda: alltoall.route("genkautz:n=8,d=2")),
     "routes that change layer": (
         "routes",
-        lambda: alltoall.route("ring:5", deadlock_free=2, layer_change=True),
+        lambda: alltoall.route("ring:5", "deadlock-free:layers=2,change"),
     ),
-    "routes without layers": ("routes", lambda: alltoall.route("ring:5", layers=None)),
+    "routes without layers": ("routes", lambda: alltoall.route("ring:5", "extp:layering=none")),
     "schedule": ("schedule", lambda: alltoall.schedule("bipartite:2x2")),
     "uneven schedule": ("schedule", lambda: alltoall.schedule("ring:4", demand=skewed())),
 }
@@ -70,8 +70,8 @@ def test_what_is_saved_fits_its_schema(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("schema", "make", "change"),
     [
-        ("topology", lambda: alltoall.build("ring:4"), {"links": [[0, 1]]}),
-        ("topology", lambda: alltoall.build("ring:4"), {"format": "alltoall.flow/1"}),
+        ("topology", lambda: alltoall.topology("ring:4"), {"links": [[0, 1]]}),
+        ("topology", lambda: alltoall.topology("ring:4"), {"format": "alltoall.flow/1"}),
         ("demand", lambda: alltoall.Demand(4), {"uniform": False}),
         ("flow", lambda: alltoall.solve("ring:4"), {"time": "2"}),
         ("routes", lambda: alltoall.route("ring:4"), {"routes": [{"src": 0, "dst": 1}]}),

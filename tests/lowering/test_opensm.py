@@ -87,7 +87,7 @@ def test_routes_that_do_not_go_by_destination_are_refused() -> None:
     parted = (layered("torus:3x3x3", "single"), r"the route from node \d+ to .* by destination")
     two = replace(SMALL, layer=np.arange(SMALL.count) % 2)
     for routes, found in (several, parted, (two, "in 2 layers, but OpenSM's file engine has one")):
-        advice = r".*route again with --method deadlock-free --destination-based"
+        advice = r".*route again with --method deadlock-free:destination-based"
         with pytest.raises(LimitError, match=found + advice):
             emit_opensm(routes, Options())
 

@@ -11,7 +11,7 @@ from alltoall.check.program.alltoall import check_all_to_all
 from alltoall.errors import InputError
 from alltoall.ir.program import Buffer, Op, RankProgram, Step
 from alltoall.lowering.programs.compile import moves_of, program_of
-from alltoall.lowering.programs.moves import balanced
+from alltoall.lowering.programs.moves import balance
 from alltoall.lowering.programs.transfers import place, transfers_of
 
 
@@ -88,7 +88,7 @@ def test_sending_what_has_not_arrived_is_refused() -> None:
 def test_high_degrees_use_more_channels() -> None:
     """No rank has more than 31 FIFO ends on a channel, and every FIFO keeps its own."""
     moves = moves_of(schedule_named("complete:20"))
-    spread_out = balanced(moves, 31)
+    spread_out = balance(moves, 31)
     ends = Counter(zip(spread_out.sender.tolist(), spread_out.channel.tolist(), strict=True))
     ends += Counter(zip(spread_out.receiver.tolist(), spread_out.channel.tolist(), strict=True))
     assert max(ends.values()) <= 31

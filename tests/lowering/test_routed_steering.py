@@ -15,7 +15,7 @@ from alltoall.lowering.tables.hashes import (
     dotted,
     find_ports,
     parse_dotted,
-    picked_routes,
+    pick_routes,
 )
 
 
@@ -39,7 +39,7 @@ def test_every_route_can_be_picked(name: str, routes: int) -> None:
     assert port.min() >= FIRST_PORT
     assert port.max() <= LAST_PORT
     flows = (port, source, destination, queue_pair)
-    assert np.array_equal(picked_routes(name, *flows, total), wanted)
+    assert np.array_equal(pick_routes(name, *flows, total), wanted)
 
 
 def test_a_hash_that_ignores_the_port_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

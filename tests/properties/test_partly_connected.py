@@ -7,6 +7,9 @@ import numpy as np
 import pytest
 
 import alltoall
+from alltoall.check.flow import check_flow
+from alltoall.check.routes import check_routes
+from alltoall.check.schedule import check_schedule
 from alltoall.errors import TopologyError
 from alltoall.flows import METHODS
 from alltoall.ir.arrays import connected_pairs
@@ -55,7 +58,7 @@ def test_every_method_of_solve_is_optimal(problem: alltoall.Problem, time: float
     """At the time known by hand, and the checker agrees."""
     for method in METHODS:
         flow = alltoall.solve(problem, method=method)
-        assert alltoall.check_flow(flow).bound == pytest.approx(time, rel=2e-6), method
+        assert check_flow(flow).bound == pytest.approx(time, rel=2e-6), method
         assert flow.time == pytest.approx(time, rel=2e-6), method
 
 
@@ -65,14 +68,14 @@ def test_every_method_of_route_is_certified(problem: alltoall.Problem, time: flo
     """Against the same bound; `dor` needs a grid."""
     for method in (each for each in ROUTERS if each != "dor"):
         routes = alltoall.route(problem, method=method)
-        assert alltoall.check_routes(routes).bound == pytest.approx(time, rel=2e-6), method
+        assert check_routes(routes).bound == pytest.approx(time, rel=2e-6), method
     for routes in (
-        alltoall.route(problem, method="single", destination_based=True),
-        alltoall.route(problem, robust=["hose"]),
-        alltoall.route(problem, deadlock_free=2),
+        alltoall.route(problem, "single:destination-based"),
+        alltoall.route(problem, "robust:demands=hose"),
+        alltoall.route(problem, "deadlock-free:layers=2"),
         alltoall.Solver(problem.topology).route(problem.demand),
     ):
-        assert alltoall.check_routes(routes).time >= time * (1 - 1e-9)
+        assert check_routes(routes).time >= time * (1 - 1e-9)
 
 
 @pytest.mark.filterwarnings("error")
@@ -81,10 +84,10 @@ def test_every_method_of_schedule_is_certified(problem: alltoall.Problem, time: 
     """The program in steps is optimal, too."""
     for method in ("tsmcf", "list", "sccl"):
         schedule = alltoall.schedule(problem, method=method)
-        assert alltoall.check_schedule(schedule).bound == pytest.approx(time, rel=2e-6), method
+        assert check_schedule(schedule).bound == pytest.approx(time, rel=2e-6), method
     assert alltoall.schedule(problem).time == pytest.approx(time)
     solved = alltoall.Solver(problem).schedule(problem.demand)
-    assert alltoall.check_schedule(solved).time >= time * (1 - 1e-9)
+    assert check_schedule(solved).time >= time * (1 - 1e-9)
 
 
 @pytest.mark.parametrize(("problem", "time"), PROBLEMS.values(), ids=PROBLEMS)
@@ -126,12 +129,12 @@ def test_dropped_links_keep_the_paths_that_there_were() -> None:
     cables = [(u + side, v + side) for side in (0, 3) for u, v in ((0, 1), (1, 2), (2, 0))]
     islands = alltoall.Topology.from_edges("islands", 6, cables)
     for seed in range(5):
-        left = alltoall.drop_links(islands, 2, seed)
+        left = alltoall.topology(islands, drop_links=2, seed=seed)
         joined = connected_pairs(left.nodes, left.tail, left.head, left.terminals)
         assert joined.sum() == 18
-        assert alltoall.drop_nodes(islands, 2, seed).nodes == 4
+        assert alltoall.topology(islands, drop_nodes=2, seed=seed).nodes == 4
     with pytest.raises(TopologyError, match="none of 1000 random draws"):
-        alltoall.drop_links(islands, 3, 0)
+        alltoall.topology(islands, drop_links=3, seed=0)
 
 
 def test_tables_have_no_link_where_there_is_no_path() -> None:

@@ -21,7 +21,7 @@ FLAGS = (
 """Nothing but the page: no window, and no requests of the browser's own."""
 
 INWARD = ("data:", "chrome:", "chrome-untrusted:")
-"""How addresses begin that ask nobody: what a page has within, and the browser's first page."""
+"""Prefixes of addresses without a request: data within a page, the browser's first page."""
 
 PATIENCE = 120
 """Seconds until a page that is not there is given up; no test judges by the clock."""
@@ -65,7 +65,7 @@ class Opened:
         )
 
     def script(self, text: str) -> Any:
-        """Return what a script in the page returns."""
+        """Run a script in the page and return its value."""
         return self.within.execute_script(text)
 
     def text(self, selector: str) -> str:
@@ -77,7 +77,7 @@ class Opened:
         return self.within.find_element(By.CSS_SELECTOR, selector).is_displayed()
 
     def select(self, selector: str, choice: str) -> None:
-        """Choose an entry of a list by what it shows."""
+        """Choose an entry of a list by its text."""
         Select(self.within.find_element(By.CSS_SELECTOR, selector)).select_by_visible_text(choice)
 
     def press(self, *keys: str, at: str = "body") -> None:
@@ -85,7 +85,7 @@ class Opened:
         self.within.find_element(By.CSS_SELECTOR, at).send_keys(*keys)
 
     def complaints(self) -> list[str]:
-        """Return what the browser has to complain about since the page was opened."""
+        """Return the browser's warnings and errors since the page was opened."""
         log = self.within.get_log("browser")  # type: ignore[no-untyped-call]
         return [entry["message"] for entry in log if entry["level"] in ("WARNING", "SEVERE")]
 

@@ -1,4 +1,4 @@
-"""Reports without a browser: what goes into a page, what is refused, and what is left out."""
+"""Reports without a browser: the content of pages, limits and refusals."""
 
 import base64
 import json
@@ -14,12 +14,15 @@ import pytest
 
 import alltoall
 from alltoall.errors import FormatError, UsageError, VerificationError
-from alltoall.reports.answers import shares_of
-from alltoall.reports.drawn import MOST_LINES, drawn
+from alltoall.ir.answer import find_bottleneck
+from alltoall.reports import headline
+from alltoall.reports.answers import busy_shares
+from alltoall.reports.diagram import MOST_LINES, draw_topology
 from alltoall.reports.frames import player_content
+from alltoall.reports.headline import proof_content
 from alltoall.reports.packed import packed_floats, packed_ints
 from alltoall.reports.page import embedded
-from alltoall.reports.ways import flow_content, route_content, shown_sources
+from alltoall.reports.pair_paths import flow_content, route_content, shown_sources
 from command_line import Run
 from hop_schedules import hop_schedule
 
@@ -33,7 +36,7 @@ def unpacked(packed: dict[str, str]) -> Any:
 
 
 def content_of(html: str) -> Any:
-    """Return what a page shows."""
+    """Return the content of a page."""
     found = re.search(r'<script type="text/plain" id="content">([A-Za-z0-9+/=]*)</script>', html)
     assert found is not None
     return json.loads(zlib.decompress(base64.b64decode(found[1])))
@@ -49,7 +52,7 @@ def saved(folder: Path) -> list[Path]:
 
 
 def test_a_page_has_the_status_of_the_flow() -> None:
-    """In the words of the verbs: what is within the gap asked for is not called optimal."""
+    """In the words of the verbs: an answer within the gap asked for is not called optimal."""
     for gap, words in ((1e-9, "optimal"), (0.05, "within the gap asked for")):
         flow = alltoall.solve("jellyfish:n=40,d=4,seed=1", method="first-order", gap=gap)
         facts = str(content_of(alltoall.report(flow).html))
@@ -57,7 +60,7 @@ def test_a_page_has_the_status_of_the_flow() -> None:
 
 
 def test_the_verb_makes_a_page(run: Run, tmp_path: Path) -> None:
-    """It says what is on the page; the page has every file, and all commands."""
+    """It lists the content of the page, which has every file and all commands."""
     page = tmp_path / "page.html"
     outcome = run("report", *saved(tmp_path), "-o", page, "--json")
     assert outcome.code == 0, outcome.err
@@ -76,6 +79,59 @@ def test_the_verb_makes_a_page(run: Run, tmp_path: Path) -> None:
     assert "saved" in run("report", tmp_path / "flow.json", "-o", page).out
 
 
+@pytest.mark.parametrize(
+    ("method", "rate", "answer", "versus"),
+    [
+        ("extp", "25Gbps", "9.03 GB/s per node, the proven maximum", "67 % more than "),
+        ("extp", None, "9 shard times, the proven minimum", "67 % more throughput than "),
+        ("sssp", "25Gbps", "5.42 GB/s per node, 40 % below the proven maximum", ""),
+        ("sssp", None, "15 shard times, 67 % above the proven minimum", ""),
+        ("native", "10Mbps", "0.0013 GB/s per node, 64 % below the proven maximum", "40 % less "),
+    ],
+)
+def test_the_headline_compares_in_the_units_of_the_user(
+    method: str, rate: str | None, answer: str, versus: str
+) -> None:
+    """The answer beside its bound and shortest-path routing, in numbers as people say them."""
+    routes = alltoall.route("torus:3x3x3", f"{method}:layering=none")
+    (shown,) = content_of(alltoall.report(routes, link_bandwidth=rate).html)["views"]
+    assert shown["headline"]["answer"] == answer
+    assert shown["headline"]["versus"].startswith(versus)
+    assert ("shortest-path routing (" in shown["headline"]["versus"]) == bool(versus)
+    roles = ["baseline"] * bool(versus) + ["own", "bound"]
+    assert [role for role, _, _ in shown["headline"]["bars"]] == roles
+
+
+def test_a_baseline_that_takes_long_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The page is made without it."""
+    monkeypatch.setattr(headline, "MOST_SEARCHED", 10)
+    (shown,) = content_of(alltoall.report(alltoall.solve("ring:5")).html)["views"]
+    assert shown["headline"]["versus"] == ""
+    assert [role for role, _, _ in shown["headline"]["bars"]] == ["own", "bound"]
+
+
+def test_the_proof_is_marked_on_the_lines_and_nodes_of_its_links() -> None:
+    """A cut by its links and one side; some links by themselves; all links alike by no mark."""
+    cube = draw_topology(alltoall.topology("hypercube:3"))
+    face = np.array([0, 1, 2, 3])
+    tail, head = (np.isin(ends, face) for ends in (cube.topology.tail, cube.topology.head))
+    fullness = np.ones(cube.topology.links)
+    for lengths, text, nodes in (
+        ((tail & ~head).astype(float), "proving cut: 4 links around 4 nodes", face.tolist()),
+        (np.eye(cube.topology.links)[5], "bound proven by 1 link of 24", None),
+        (fullness, "total hops / total capacity", None),
+    ):
+        content = proof_content(find_bottleneck(cube.topology, fullness, lengths), cube)
+        assert content is not None
+        assert text in content["text"]
+        packed = content.get("nodes")
+        assert (None if packed is None else unpacked(packed).tolist()) == nodes
+        if "lines" in content:
+            assert unpacked(content["lines"]).tolist() == np.flatnonzero(lengths).tolist()
+    groups = draw_topology(alltoall.topology("complete:300"))
+    assert groups.groups_within(np.arange(4)).tolist() == [0]
+
+
 def test_equal_files_make_equal_pages(tmp_path: Path) -> None:
     """A page has no time of its own in it."""
     files = saved(tmp_path)
@@ -86,7 +142,7 @@ def test_what_to_run_next_runs(run: Run, tmp_path: Path) -> None:
     """Every command on a page does what it says; none writes over what is there."""
     files = saved(tmp_path)
     topology = tmp_path / "my topology.json"
-    alltoall.build("ring:6").save(topology)
+    alltoall.topology("ring:6").save(topology)
     found = alltoall.report([*files, topology]).facts["next"]
     assert {shlex.split(each)[1] for each in found} == {
         *("verify", "simulate", "run", "lower", "route", "schedule", "solve")
@@ -121,7 +177,7 @@ def test_capacities_that_are_rates_are_not_taken_for_links(
 
 def test_a_spec_is_only_told_if_it_builds_the_topology(tmp_path: Path) -> None:
     """A topology with a link less, or one that lies about its name, gets no command by name."""
-    broken = alltoall.remove_links(alltoall.build("ring:6"), [(0, 1)])
+    broken = alltoall.topology("ring:6", remove_links=["0-1"])
     path = tmp_path / "flow.json"
     alltoall.solve(broken).save(path)
     assert [each.split()[1] for each in alltoall.report(path).facts["next"]] == ["verify"]
@@ -131,7 +187,7 @@ def test_a_spec_is_only_told_if_it_builds_the_topology(tmp_path: Path) -> None:
 
 
 def test_runs_and_simulations(run: Run, tmp_path: Path) -> None:
-    """What `run --json` and `simulate --json` print becomes curves by size."""
+    """The JSON of `run` and `simulate` becomes curves by size."""
     schedule, page = saved(tmp_path)[0], tmp_path / "page.html"
     calls = {
         "run.json": ("run", schedule, "--bytes", "1K:2K", "--iterations", 1, "--json"),
@@ -161,7 +217,7 @@ def test_runs_and_simulations(run: Run, tmp_path: Path) -> None:
     ],
 )
 def test_runs_that_are_none(tmp_path: Path, text: str, said: str) -> None:
-    """What is wrong is said of the row."""
+    """The message names the row and its fault."""
     path = tmp_path / "run.json"
     path.write_text(text)
     with pytest.raises(FormatError, match=re.escape(said)):
@@ -191,10 +247,10 @@ PAGES: dict[str, Callable[[], list[alltoall.Topology | alltoall.Routes | alltoal
         alltoall.route("jellyfish:n=160,d=4,seed=1", method="native")
     ],
     "many routes": lambda: [alltoall.route("torus:7x7x7", method="native")],
-    "many sends": lambda: [hop_schedule(alltoall.build("torus:5x5x5"), 2)],
-    "many links": lambda: [alltoall.build("jellyfish:n=1600,d=12,seed=1")],
+    "many sends": lambda: [hop_schedule(alltoall.topology("torus:5x5x5"), 2)],
+    "many links": lambda: [alltoall.topology("jellyfish:n=1600,d=12,seed=1")],
 }
-"""What pages are made of that could become large."""
+"""Subjects of pages that could become large."""
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -230,7 +286,7 @@ def test_nothing_in_a_name_can_end_the_block() -> None:
 
 def test_the_policy_names_the_scripts() -> None:
     """A page lets nothing run but its own scripts, and nothing be fetched."""
-    html = alltoall.report(alltoall.build("ring:4"), title="<b>").html
+    html = alltoall.report(alltoall.topology("ring:4"), title="<b>").html
     policy = re.search(r'Content-Security-Policy" content="([^"]*)"', html)
     assert policy is not None
     assert re.fullmatch(
@@ -254,14 +310,14 @@ def test_arrays_are_as_small_as_they_can_be(most: int, kind: str) -> None:
 def test_shares_are_those_of_the_time() -> None:
     """The fullest link of a flow or of routes is busy all the time, and none for longer."""
     for answer in (alltoall.solve("ring:5"), alltoall.route("mesh:3x3", method="sssp")):
-        assert shares_of(answer).max() == pytest.approx(1.0)
+        assert busy_shares(answer).max() == pytest.approx(1.0)
     schedule = alltoall.schedule("mesh:2x3")
-    assert 0 < shares_of(schedule).max() <= 1 + 1e-12
+    assert 0 < busy_shares(schedule).max() <= 1 + 1e-12
 
 
 def test_a_large_topology_is_drawn_by_groups() -> None:
     """A line is as full as the fullest of its links, and there are few of them."""
-    large = drawn(alltoall.build("complete:300"))
+    large = draw_topology(alltoall.topology("complete:300"))
     assert not large.whole
     assert large.lines <= MOST_LINES
     load = np.arange(large.topology.links, dtype=np.float64)
@@ -273,19 +329,19 @@ def test_a_large_topology_is_drawn_by_groups() -> None:
 
 def test_halves_of_hosts_are_drawn_in_one_place() -> None:
     """A torus of hosts and their NIC halves looks like a torus, with lines both ways."""
-    torus = alltoall.build("torus:3x3")
-    content = drawn(alltoall.with_host_bandwidth(torus, 2)).content()
+    torus = alltoall.topology("torus:3x3")
+    content = draw_topology(alltoall.topology(torus, host_bandwidth=2)).content()
     host = unpacked(content["host"])
     assert (len(host), len(set(host.tolist()))) == (27, 9)
     assert content["bothWays"]
     assert np.count_nonzero(unpacked(content["aroundX"]) + unpacked(content["aroundY"])) == 12
-    assert not drawn(alltoall.build("genkautz:n=20,d=2")).content()["bothWays"]
+    assert not draw_topology(alltoall.topology("genkautz:n=20,d=2")).content()["bothWays"]
 
 
 def test_frames_are_the_steps_of_a_schedule() -> None:
     """Times, sends and shares of each step; with less room, of several steps together."""
     schedule = alltoall.schedule("ring:6")
-    whole = drawn(schedule.problem.topology)
+    whole = draw_topology(schedule.problem.topology)
     frames = player_content(schedule, whole, 1000)
     assert frames["times"] == pytest.approx(schedule.step_times().tolist())
     assert sum(frames["sends"]) == schedule.sends == unpacked(frames["count"]).sum()
@@ -322,12 +378,12 @@ def test_ways_of_some_sources_where_there_is_no_room_for_all() -> None:
 
 def test_layers_that_change_on_the_way_are_shown() -> None:
     """A page has the layer of every hop, and says that they cannot deadlock."""
-    routes = alltoall.route("torus:5x5", deadlock_free=2, layer_change=True)
+    routes = alltoall.route("torus:5x5", "deadlock-free:layers=2,change")
     assert routes.hop_layer is not None
     (shown,) = content_of(alltoall.report(routes).html)["views"]
-    assert shown["ways"]["layer"] is None
-    assert unpacked(shown["ways"]["hopLayer"]).tolist() == routes.hop_layer.tolist()
-    assert "cannot deadlock in their layers" in dict(shown["facts"])["checked"]
+    assert shown["paths"]["layer"] is None
+    assert unpacked(shown["paths"]["hopLayer"]).tolist() == routes.hop_layer.tolist()
+    assert "cannot deadlock in its layers" in dict(shown["facts"])["checked"]
 
 
 @pytest.mark.parametrize("method", ["decomposed", "link"])
@@ -388,5 +444,5 @@ def test_titles_and_names(tmp_path: Path) -> None:
     names = content_of(alltoall.report(files).html)["names"]
     assert len(set(names.values())) == 2
     assert content_of(alltoall.report(files[0]).html)["names"][str(files[0])] == "flow.json"
-    two = alltoall.report([files[0], alltoall.build("ring:5")])
+    two = alltoall.report([files[0], alltoall.topology("ring:5")])
     assert two.facts["title"] == "All-to-all on 2 topologies"

@@ -5,7 +5,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from alltoall import Certificate, Problem, Topology
+from alltoall import Problem, Topology
+from alltoall.ir.answer import Certificate
 from alltoall.ir.routes import Routes
 from alltoall.paths.shortest import tree_paths
 

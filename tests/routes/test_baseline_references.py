@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from baseline_cases import case, settings
 
-from alltoall import Demand, Problem, Topology, build
+from alltoall import Demand, Problem, Topology
 from alltoall.check.routes import check_routes
 from alltoall.errors import InputError
 from alltoall.ir.routes import Routes
@@ -18,6 +18,7 @@ from alltoall.routes.baselines.ewsp import route_ewsp
 from alltoall.routes.baselines.ilp import STEEPNESS_BY_ROUND
 from alltoall.settings import RouteSettings
 from alltoall.topologies.properties import hop_distances
+from alltoall.topologies.spec import build
 
 NAMES = ("torus:3x3x3", "genkautz:n=16,d=4", "hosted ring", "uneven capacities", "uneven demand",
          "fattree:k=4")  # fmt: skip

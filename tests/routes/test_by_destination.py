@@ -77,7 +77,7 @@ def test_uneven_demand_hosts_and_no_time() -> None:
 def test_routes_that_part_are_found(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The node, the terminal and the layer are named; in layers of their own they may part."""
     monkeypatch.setattr(verify_routes, "BLOCK", block)
-    routes = route("genkautz:n=20,d=3", method="single", layers=None)
+    routes = route("genkautz:n=20,d=3", method="single:layering=none")
     parted = {key for key, links in next_links(routes).items() if len(links) > 1}
     assert parted
     with pytest.raises(VerificationError, match=r"over several links in layer 0") as caught:
@@ -89,7 +89,7 @@ def test_routes_that_part_are_found(block: int, monkeypatch: pytest.MonkeyPatch)
 
 def test_the_tables_go_to_switches() -> None:
     """OpenSM's file takes them where one layer is enough, and says the same."""
-    routes = route("mesh:3x3", method="single", destination_based=True)
+    routes = route("mesh:3x3", method="single:destination-based")
     assert routes.layers is not None
     single = replace(routes, layer=None)
     text = TARGETS["opensm"].emit(single, Options())
@@ -99,9 +99,7 @@ def test_the_tables_go_to_switches() -> None:
 def test_the_gap_is_told_on_the_way() -> None:
     """Every line has the certified gap of the best tables so far, which only shrinks."""
     told: list[str] = []
-    found = route(
-        "genkautz:n=20,d=3", method="single", destination_based=True, progress=told.append
-    )
+    found = route("genkautz:n=20,d=3", method="single:destination-based", progress=told.append)
     gaps = [each.gap for each in told if isinstance(each, ProgressMessage) and each.gap is not None]
     assert gaps
     assert gaps == sorted(gaps, reverse=True)

@@ -7,17 +7,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from alltoall import Problem, SolveSettings, Topology, build, core
+from alltoall import Problem, Topology, core
 from alltoall.check.routes import check_routes
 from alltoall.errors import InputError, UsageError
 from alltoall.flows import solve
 from alltoall.ir.arrays import Floats, Ints
 from alltoall.ir.routes import Routes
 from alltoall.routes.deadlock_free.best import solve_deadlock_free
+from alltoall.routes.deadlock_free.by_program import layered_graph, solve_layered
 from alltoall.routes.deadlock_free.lanes import Lanes, up_down_orders
-from alltoall.routes.deadlock_free.program import layered_graph, solve_layered
 from alltoall.routes.extp import routes_of_flow
-from alltoall.settings import RouteSettings
+from alltoall.settings import RouteSettings, SolveSettings
+from alltoall.topologies.spec import build
 from strategies import problems
 
 SETTINGS = RouteSettings(solve=SolveSettings(workers=1))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alltoall import Problem, SolveSettings, Topology, build
+from alltoall import Problem, Topology
 from alltoall.check.routes import check_routes
 from alltoall.errors import InputError
 from alltoall.flows.program import certify
@@ -23,7 +23,8 @@ from alltoall.routes.dimension_order import (
 )
 from alltoall.routes.layers.assign import assign_layers, layers_in_time
 from alltoall.routes.layers.dependencies import dependencies_of
-from alltoall.settings import RouteSettings
+from alltoall.settings import RouteSettings, SolveSettings
+from alltoall.topologies.spec import build
 
 SETTINGS = RouteSettings(solve=SolveSettings(workers=1))
 

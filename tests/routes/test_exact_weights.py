@@ -8,15 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alltoall import (
-    Demand,
-    Problem,
-    SolveSettings,
-    Topology,
-    build,
-    drop_links,
-    with_host_bandwidth,
-)
+from alltoall import Demand, Problem, Topology
 from alltoall.check.routes import check_routes
 from alltoall.ir.files.json.routes import routes_from_json, routes_to_json
 from alltoall.ir.routes import Routes
@@ -27,7 +19,9 @@ from alltoall.routes.deadlock_free.best import solve_deadlock_free
 from alltoall.routes.extp import route_extp
 from alltoall.routes.pmcf import route_pmcf
 from alltoall.routes.whole_chunks import common_factor_chunks, exact_weights, fewest_chunks
-from alltoall.settings import RouteSettings
+from alltoall.settings import RouteSettings, SolveSettings
+from alltoall.topologies.operators import drop_links, with_host_bandwidth
+from alltoall.topologies.spec import build
 from strategies import problems
 
 SETTINGS = RouteSettings()

@@ -265,6 +265,6 @@ def test_a_time_limit_leaves_the_best_of_the_first_orders(spec: str, change: boo
 
 def test_only_deadlock_free_routes_may_change_layer() -> None:
     """The option is refused where it would be ignored."""
-    assert route(ONE_WAY, deadlock_free=2, layer_change=True).hop_layer is not None
-    with pytest.raises(UsageError, match="layer_change= with method= single"):
-        route("ring:8", method="single", layer_change=True)
+    assert route(ONE_WAY, "deadlock-free:layers=2,change").hop_layer is not None
+    with pytest.raises(UsageError, match="method single: no setting 'change'"):
+        route("ring:8", "single:change")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from layer_cases import random_routes
 
-from alltoall import Problem, SolveSettings, build
+from alltoall import Problem
 from alltoall.flows import sizes
 from alltoall.ir.routes import Routes
 from alltoall.lp.settings import never
@@ -17,6 +17,8 @@ from alltoall.routes.layers import lash as layers
 from alltoall.routes.layers.assign import LAYERINGS
 from alltoall.routes.layers.dependencies import dependencies_of
 from alltoall.routes.layers.orders import pack_by_orders
+from alltoall.settings import SolveSettings
+from alltoall.topologies.spec import build
 
 Turn = tuple[int, int]
 SETTINGS = SolveSettings()

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from layer_cases import random_routes, routes_over, short_paths, walk
 
-from alltoall import Problem, SolveSettings, Topology, build
+from alltoall import Problem, Topology
 from alltoall.check.routes import check_routes
 from alltoall.errors import InputError, UsageError, VerificationError
 from alltoall.flows import sizes, solve
@@ -18,6 +18,8 @@ from alltoall.routes.layers import lash
 from alltoall.routes.layers.assign import LAYERINGS, assign_layers, layers_in_time
 from alltoall.routes.layers.dependencies import dependencies_of
 from alltoall.routes.layers.orders import layer_orders, pack_by_orders
+from alltoall.settings import SolveSettings
+from alltoall.topologies.spec import build
 from strategies import problems
 
 ALGORITHMS = sorted(LAYERINGS)

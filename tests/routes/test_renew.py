@@ -1,7 +1,9 @@
 """After a failure: routes are renewed from the last ones, and hold."""
 
+from itertools import pairwise
 from pathlib import Path
 
+import networkx as nx
 import numpy as np
 import pytest
 
@@ -11,21 +13,23 @@ from alltoall.errors import InputError, UsageError
 from alltoall.ir.demand import Demand
 from alltoall.ir.paths import NOTHING
 from alltoall.ir.problem import Problem
+from alltoall.ir.routes import Routes
 from alltoall.routes.layers.assign import keep_layers
-from alltoall.routes.renew import last_places, renew_routes
-from alltoall.settings import SolveSettings
+from alltoall.routes.renew import Renewed, last_places, renew_routes
+from alltoall.routes.search import find_routes
+from alltoall.settings import RouteSettings, SolveSettings
 from alltoall.topologies.operators import remove_links, remove_nodes
 from alltoall.topologies.spec import build
 from command_line import Run
 
 KAUTZ = build("genkautz:n=16,d=3")
-LAST = alltoall.route(KAUTZ, method="single", layers=None)
+LAST = alltoall.route(KAUTZ, "single:layering=none")
 LINK = (int(KAUTZ.tail[5]), int(KAUTZ.head[5]))
 
 
 def test_nothing_moves_where_nothing_failed() -> None:
     """And routes that are as good as can be stay."""
-    ring = alltoall.route("ring:5", method="single", layers=None)
+    ring = alltoall.route("ring:5", "single:layering=none")
     found = renew_routes(ring.problem, ring, SolveSettings())
     assert (found.moved, found.unserved) == (0, 0.0)
     assert found.routes.time == ring.time == pytest.approx(found.repaired)
@@ -52,7 +56,7 @@ def test_shares_of_weighted_routes_and_new_demands_are_carried_over() -> None:
     np.fill_diagonal(matrix, 0.0)
     few = matrix.copy()
     few[0, 5] = 0.0
-    last = alltoall.route(KAUTZ, demand=few, layers=None)
+    last = alltoall.route(KAUTZ, "extp:layering=none", demand=few)
     problem = Problem(KAUTZ, Demand(16, matrix))
     found = renew_routes(problem, last, SolveSettings())
     check_routes(found.routes)
@@ -62,7 +66,7 @@ def test_shares_of_weighted_routes_and_new_demands_are_carried_over() -> None:
 def test_a_pair_that_is_cut_off_is_named() -> None:
     """No routes are better than routes that do not arrive."""
     line = build("mesh:1x3")
-    last = alltoall.route(line, method="single", layers=None)
+    last = alltoall.route(line, "single:layering=none")
     with pytest.raises(InputError):
         renew_routes(Problem.all_to_all(remove_links(line, [(0, 1)])), last, SolveSettings())
 
@@ -92,8 +96,8 @@ def test_routes_that_stay_keep_their_layer(spec: str, stays: bool) -> None:
     healthy = alltoall.route(spec, method="single")
     topology = healthy.problem.topology
     left = remove_links(topology, [(int(topology.tail[0]), int(topology.head[0]))])
-    settings = alltoall.RouteSettings(solve=SolveSettings(gap=0.01))
-    found = alltoall.find_routes(Problem.all_to_all(left), "extp", settings, healthy)
+    settings = RouteSettings(solve=SolveSettings(gap=0.01))
+    found = find_routes(Problem.all_to_all(left), "extp", settings, healthy)
     place = last_places(found.routes, healthy)
     assert found.renewed is not None
     assert found.renewed.moved == (place == NOTHING).sum()
@@ -122,14 +126,89 @@ def test_layers_that_stay_are_filled_up() -> None:
 
 def test_renewed_routes_need_no_tables() -> None:
     """Routes that move need not go on together, so that is not asked of them."""
-    settings = alltoall.RouteSettings(destination_based=True)
+    settings = RouteSettings(destination_based=True)
     with pytest.raises(UsageError, match="leave out one of the two"):
-        alltoall.find_routes(LAST.problem, "single", settings, LAST)
+        find_routes(LAST.problem, "single", settings, LAST)
 
 
 def test_routes_by_destination_become_single_ones() -> None:
     """Routes that move need not go on together where they meet, so they do not claim it."""
-    last = alltoall.route("torus:3x3", method="single", destination_based=True)
+    last = alltoall.route("torus:3x3", "single:destination-based")
     assert last.method == "single by destination"
     left = remove_links(last.problem.topology, [(0, 1)])
-    assert alltoall.route(left, last=last).method == "single"
+    assert alltoall.route(left, from_=last).method == "single"
+
+
+def fewest_by_greed(found: Renewed, last: Routes, limit: float) -> int:
+    """Return how many routes a straightforward search moves until the time is within a limit.
+
+    Each displaced route takes the path that leaves the lowest loads, then routes leave the fullest
+    link, each for such a path, one at a time.
+    """
+    topology = found.routes.problem.topology
+    place = {
+        (int(u), int(v)): n
+        for n, (u, v) in enumerate(zip(topology.tail, topology.head, strict=True))
+    }
+    old = last.problem.topology
+    load, stays, lost = np.zeros(topology.links), [], []
+    for row in range(last.count):
+        links = last.link[last.start[row] : last.start[row + 1]]
+        ends = [(int(old.tail[link]), int(old.head[link])) for link in links]
+        if all(pair in place for pair in ends):
+            stays.append([place[pair] for pair in ends])
+            load[stays[-1]] += 1
+        else:
+            lost.append((ends[0][0], ends[-1][1]))
+
+    def best_path(start: int, end: int) -> list[int]:
+        """Return the path of least steep cost."""
+        cost = 20.0 ** (load - limit + 1)
+        graph: nx.DiGraph[int] = nx.DiGraph()
+        for pair, link in place.items():
+            graph.add_edge(*pair, cost=float(cost[link]))
+        nodes = nx.dijkstra_path(graph, start, end, weight="cost")
+        return [place[pair] for pair in pairwise(nodes)]
+
+    for start, end in lost:
+        load[best_path(start, end)] += 1
+    moves, untouched = len(lost), list(stays)
+    while load.max() > limit + 1e-9 and moves < last.count:
+        full = int(load.argmax())
+        links = next((each for each in untouched if full in each), [])
+        if not links:
+            return last.count
+        untouched.remove(links)
+        load[links] -= 1
+        load[best_path(int(topology.tail[links[0]]), int(topology.head[links[-1]]))] += 1
+        moves += 1
+    return moves
+
+
+@pytest.mark.parametrize("gap", [0.2, 0.01])
+@pytest.mark.parametrize("spec", ["torus:4x4", "genkautz:n=24,d=3"])
+def test_as_few_routes_move_as_the_gap_allows(spec: str, gap: float) -> None:
+    """None that moved could have stayed alone, and a straightforward search moves no fewer."""
+    last = alltoall.route(spec, method="single:layering=none")
+    topology = last.problem.topology
+    ends = int(topology.tail[0]), int(topology.head[0])
+    left = remove_links(topology, [ends, ends[::-1]] if topology.bidirectional else [ends])
+    found = renew_routes(Problem.all_to_all(left), last, SolveSettings(gap=gap))
+    routes = found.routes
+    limit = max(routes.bound * (1 + gap), routes.time)
+    assert found.moved <= fewest_by_greed(found, last, limit)
+    load, place = routes.load(), last_places(routes, last)
+    node = {(int(u), int(v)): n for n, (u, v) in enumerate(zip(left.tail, left.head, strict=True))}
+    pairs = {
+        (int(s), int(d)): n
+        for n, (s, d) in enumerate(zip(last.source, last.destination, strict=True))
+    }
+    for route in np.flatnonzero(place == NOTHING):
+        before = pairs[int(routes.source[route]), int(routes.destination[route])]
+        links = last.link[last.start[before] : last.start[before + 1]]
+        back = [node.get((int(topology.tail[each]), int(topology.head[each]))) for each in links]
+        if None not in back:
+            alone = load.copy()
+            alone[routes.link[routes.start[route] : routes.start[route + 1]]] -= 1
+            alone[np.array(back)] += 1
+            assert alone.max() > limit * (1 + 1e-9)

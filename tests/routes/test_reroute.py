@@ -7,13 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from alltoall import Problem, Routes, SolveSettings, Topology, build
+from alltoall import Problem, Routes, Topology
 from alltoall.check.routes import check_routes
 from alltoall.ir.demand import Demand
 from alltoall.routes import route
 from alltoall.routes.layers.assign import assign_layers, layers_in_time
 from alltoall.routes.layers.reroute import Rerouting
-from alltoall.settings import RouteSettings
+from alltoall.settings import RouteSettings, SolveSettings
+from alltoall.topologies.spec import build
 
 QUIET = SolveSettings(workers=1)
 KNOWN: dict[tuple[str, str], Routes] = {}

@@ -14,12 +14,14 @@ from alltoall.ir.demand import Demand
 from alltoall.routes import robust
 from alltoall.routes.robust import route_robust
 from alltoall.routes.skews import SKEWS, Family, judge, worst_of_hose
-from alltoall.settings import RouteSettings, SolveSettings
+from alltoall.schedules.methods import find_schedule
+from alltoall.settings import RouteSettings, ScheduleSettings, SolveSettings
+from alltoall.verification import predict
 from command_line import Run
 
-TORUS = alltoall.Problem.all_to_all(alltoall.build("torus:4x4"))
-SMALL = alltoall.Problem.all_to_all(alltoall.build("genkautz:n=9,d=3"))
-PLAIN = alltoall.route(TORUS, layers=None)
+TORUS = alltoall.Problem.all_to_all(alltoall.topology("torus:4x4"))
+SMALL = alltoall.Problem.all_to_all(alltoall.topology("genkautz:n=9,d=3"))
+PLAIN = alltoall.route(TORUS, "extp:layering=none")
 
 
 @pytest.mark.parametrize("family", ["pairs", "destinations"])
@@ -55,9 +57,9 @@ def test_given_demands_are_served(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         np.fill_diagonal(matrix, 0.0)
         files.append(str(tmp_path / f"{seed}.csv"))
         np.savetxt(files[-1], matrix, delimiter=",")
-    made = alltoall.route(SMALL, robust=files)
+    made = alltoall.route(SMALL, f"robust:demands={'+'.join(map(str, files))}")
     plain = alltoall.route(SMALL)
-    losses = [[alltoall.predict(each, f).template_loss for f in files] for each in (made, plain)]
+    losses = [[predict(each, f).template_loss for f in files] for each in (made, plain)]
     assert max(losses[0]) <= 0.5 * max(losses[1])
 
 
@@ -85,40 +87,40 @@ def test_same_seed_same_routes(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_template_in_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     """Chunks are spread as the shares are, and the schedule says what it loses."""
     monkeypatch.setattr(robust, "STEPS", 50)
-    settings = alltoall.ScheduleSettings(robust=("skew",), chunks=4)
-    found = alltoall.find_schedule(SMALL, settings=settings)
+    settings = ScheduleSettings(robust=("skew",), chunks=4)
+    found = find_schedule(SMALL, settings=settings)
     check_schedule(found.schedule)
     assert found.schedule.method == "list"
     assert found.robust is not None
-    assert found.summary()["robust"]["median_loss"] == found.robust.median
+    assert found.learnt()["robust"]["median_loss"] == found.robust.median
     with pytest.raises(UsageError, match="robust schedule by tsmcf; expected the method list"):
-        alltoall.find_schedule(SMALL, "tsmcf", settings)
+        find_schedule(SMALL, "tsmcf", settings)
 
 
 def test_what_cannot_be_meant_is_refused(monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
     """Unknown families, families next to files, another method, too many paths."""
     with pytest.raises(UsageError, match="'hoes', which is no file; expected one of skew"):
-        alltoall.route(SMALL, robust=["hoes"])
+        alltoall.route(SMALL, "robust:demands=hoes")
     with pytest.raises(UsageError, match="families and files at once"):
-        alltoall.route(SMALL, robust=["skew", "some.csv"])
+        alltoall.route(SMALL, "robust:demands=skew+some.csv")
     with pytest.raises(UsageError, match="robust= with method= single, which does not use it"):
-        alltoall.route(SMALL, robust=["skew"], method="single")
-    found = run("route", "ring:4", "--method", "single", "--robust", "skew")
+        alltoall.route(SMALL, "single:demands=skew")
+    found = run("route", "ring:4", "--method", "single", "demands=", "skew")
     assert found.code == 2
     assert "use it with robust" in found.err
     monkeypatch.setattr(robust, "MOST_PATHS", 10)
     with pytest.raises(InputError, match=r"shortest paths; expected at most 10 .* Use ewsp"):
-        alltoall.route(SMALL, robust=["skew"])
+        alltoall.route(SMALL, "robust:demands=skew")
     monkeypatch.undo()
     monkeypatch.setattr("alltoall.routes.skews.MOST_CELLS", 10)
     with pytest.raises(InputError, match=r"for the hose model\. Use robust skew"):
-        alltoall.route(SMALL, robust=["hose"])
+        alltoall.route(SMALL, "robust:demands=hose")
 
 
 def test_the_verb_says_what_it_loses(monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
     """Median and worst loss, in words and as numbers."""
     monkeypatch.setattr(robust, "STEPS", 20)
-    lines = run("route", "ring:5", "--robust", "pairs").out
+    lines = run("route", "ring:5", "demands=", "pairs").out
     assert "(median) to" in lines
     assert "12 demands of pairs that it was not made with" in lines.replace("\n", " ")
-    assert len(run("route", "ring:5", "--robust", "pairs", "--json").json["robust"]["losses"]) == 12
+    assert len(run("route", "ring:5", "demands=", "pairs", "--json").json["robust"]["losses"]) == 12

@@ -56,7 +56,7 @@ def read(engine: Engine, folder: Path, ranks: int) -> dict[str, list[str | None]
 
 def texts(demand: bool) -> str:
     """Return the messages of a small schedule, with or without shards that differ."""
-    problem = alltoall.Problem.all_to_all(alltoall.build("mesh:2x3"))
+    problem = alltoall.Problem.all_to_all(alltoall.topology("mesh:2x3"))
     if demand:
         matrix = np.arange(36.0).reshape(6, 6) % 4
         np.fill_diagonal(matrix, 0)

@@ -21,7 +21,7 @@ SETTINGS = RunSettings(sizes=(7, 4096), iterations=2, warmup=1, timeout=60)
 
 def messages(uneven: bool) -> Messages:
     """Return the messages of a schedule of two chunks, or of one for an uneven demand."""
-    problem = alltoall.Problem.all_to_all(alltoall.build("bipartite:2x2"))
+    problem = alltoall.Problem.all_to_all(alltoall.topology("bipartite:2x2"))
     if uneven:
         matrix = np.array([[0, 1, 2, 3], [4, 0, 1, 0], [2, 2, 0, 1], [1, 0, 5, 0]], dtype=float)
         problem = alltoall.Problem(problem.topology, alltoall.Demand(4, matrix))

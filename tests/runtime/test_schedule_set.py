@@ -50,7 +50,7 @@ def test_what_is_broken_is_told_and_the_rest_is_used(tmp_path: Path) -> None:
     cut, missing, flow = (tmp_path / name for name in ("cut.json", "missing.json", "flow.json"))
     cut.write_text(whole.read_text()[:-50])
     alltoall.solve("hypercube:3").save(flow)
-    lossy = without_last_send(hop_schedule(alltoall.build("hypercube:3"), 2))
+    lossy = without_last_send(hop_schedule(alltoall.topology("hypercube:3"), 2))
     offered = ScheduleSet([cut, missing, flow, lossy, tmp_path, whole])
     found = offered.find(8)
     assert found is not None

@@ -3,7 +3,7 @@
 import pytest
 
 from alltoall.errors import UsageError
-from alltoall.runtime.sizes import parse_size, parse_sizes
+from alltoall.ir.quantities import parse_size, parse_sizes
 
 
 @pytest.mark.parametrize(("letter", "power"), [("K", 1), ("M", 2), ("G", 3)])

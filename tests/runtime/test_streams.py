@@ -17,7 +17,7 @@ from alltoall.ir.program import Buffer, Instruction, Op, Place, Program, RankPro
 from alltoall.ir.schedule import Schedule
 from alltoall.lowering import TARGETS, Options, kind_of, parse_lowered
 from alltoall.runtime.launch import RunSettings, run_schedule
-from alltoall.runtime.streams import Layout, StreamsEndpoint
+from alltoall.runtime.streams import ChunkLayout, StreamsEndpoint
 from alltoall.topologies.spec import build
 from command_line import Run
 from hop_schedules import hop_schedule
@@ -77,7 +77,7 @@ def test_uneven_shards_of_programs(name: str) -> None:
 def test_the_callers_memory_is_used_where_it_fits() -> None:
     """No copy of the input and the output is made if chunks are rows of them."""
     work = streams_of(hop_schedule(build("ring:4"), 2), "msccl")
-    layouts = [Layout(work, 1, PerShard(4, size)) for size in (6, 7)]
+    layouts = [ChunkLayout(work, 1, PerShard(4, size)) for size in (6, 7)]
     for layout, shares in zip(layouts, (True, False), strict=True):
         data = [np.zeros(size, dtype=np.uint8) for size in (24 if shares else 28,) * 2]
         for buffer, given in zip(layout.memory(data[0], data[1]), data, strict=False):

@@ -16,6 +16,7 @@ from alltoall.ir.schedule import operations_of
 from alltoall.schedules.found import Choice, worth_telling
 from alltoall.schedules.methods import find_schedule
 from alltoall.settings import ScheduleSettings
+from alltoall.topologies.operators import scale_capacities
 from alltoall.topologies.spec import build
 from command_line import Run
 from uneven_cases import uneven_problems
@@ -118,7 +119,7 @@ def test_latency_and_operations_are_weighed_together() -> None:
 
 def test_costs_have_the_unit_of_the_time() -> None:
     """Links that are ten times as wide take a tenth of the costs, and the same schedule."""
-    wide = alltoall.scale_capacities(MESH, 10.0)
+    wide = scale_capacities(MESH, 10.0)
     problem = Problem(wide, Demand.of_groups(8, PAIR))
     settings = ScheduleSettings(steps=2, operation_cost=0.001, latency=0.001, max_chunks=4)
     scaled = find_schedule(problem, settings=settings).tradeoff
@@ -144,7 +145,7 @@ def test_what_is_told_is_what_nothing_beats() -> None:
 
 def test_the_trade_off_is_printed(run: Run) -> None:
     """A row per schedule that nothing beats, the chosen one marked; in JSON by names."""
-    words = ("schedule", "complete:4", "--group", "0,1", "--max-chunks", 4, "--operation-cost")
+    words = ("schedule", "complete:4", "--group", "0,1", "max-chunks=", 4, "message-cost=")
     text = run(*words, 0.01).out
     assert "operations" in text
     assert len([line for line in text.splitlines() if " * " in line]) == 1
@@ -162,7 +163,7 @@ def test_costs_that_cannot_be() -> None:
         with pytest.raises(UsageError, match=r"operation cost .*; expected shard times"):
             ScheduleSettings(operation_cost=cost)
     with pytest.raises(UsageError, match="with method sccl"):
-        alltoall.schedule("ring:3", method="sccl", operation_cost=0.1)
+        alltoall.schedule("ring:3", "sccl:message-cost=0.1")
 
 
 @given(problem=uneven_problems(), cost=st.sampled_from([1e-3, 0.1, 10.0]))

@@ -9,7 +9,7 @@ from alltoall.ir.topology import Topology
 from alltoall.schedules.steps import narrow_links
 from alltoall.topologies.operators import drop_links, with_host_bandwidth
 
-TORUS = alltoall.build("torus:3x3x3")
+TORUS = alltoall.topology("torus:3x3x3")
 HOSTED = with_host_bandwidth(TORUS, 4.0)
 
 
@@ -26,7 +26,7 @@ def test_links_behind_a_nic_are_as_wide_as_their_share_of_it() -> None:
 @pytest.mark.parametrize("spec", ["torus:3x3", "switch:5", "dgx2", "fattree:4"])
 def test_nothing_is_narrowed_where_switches_pass_on_all_that_comes(spec: str) -> None:
     """Then the problem stays what it is."""
-    problem = Problem.all_to_all(alltoall.build(spec))
+    problem = Problem.all_to_all(alltoall.topology(spec))
     assert narrow_links(problem) is problem
 
 

@@ -13,7 +13,7 @@ from alltoall.ir.problem import Problem
 from alltoall.lp.settings import never
 from alltoall.runtime.in_process import Alltoall
 from alltoall.schedules.by_list import bounding_flow, numbers_of
-from alltoall.schedules.methods import find_schedule, sweep_schedules
+from alltoall.schedules.methods import find_schedule
 from alltoall.schedules.orders import order_by_list
 from alltoall.schedules.placed import Placed, place_chunks
 from alltoall.schedules.rounds import in_rounds, pipeline, rounds_for, short_cycle
@@ -80,7 +80,7 @@ def test_rounds_lose_at_most_the_length_of_the_longest_way(problem: Problem, rou
 def test_as_many_rounds_as_the_loss_needs() -> None:
     """On a path of three legs, two hundred rounds lose one percent; none lose nothing."""
     line = build("mesh:4")
-    problem = problem_of(line, None, None, [[0, 3]])
+    problem = problem_of(line, groups=[[0, 3]])
     placed, bound = placed_chunks(problem, 1)
     cycle = pipeline(placed)
     assert rounds_for(cycle, bound * 1.01) == 200
@@ -106,7 +106,7 @@ def test_a_cycle_takes_what_it_says(problem: Problem, chunks: int, rounds: int) 
 
 def test_a_cycle_loses_less_than_a_pipeline() -> None:
     """Four chunks a shard, three on every link: a period is three steps, of which few are lost."""
-    problem = problem_of("torus:4x4", None, None, [[0, 1, 2, 3], [4, 5]])
+    problem = problem_of("torus:4x4", groups=[[0, 1, 2, 3], [4, 5]])
     placed, bound = placed_chunks(problem, 4)
     cycle = short_cycle(placed, never)
     assert cycle is not None
@@ -119,7 +119,7 @@ def test_no_cycle_is_looked_for_where_it_is_late_or_much_work(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Then chunks go as a pipeline, or as a list has them."""
-    placed, _ = placed_chunks(problem_of("hypercube:3", None, None, [[0, 1, 2, 3]]), 1)
+    placed, _ = placed_chunks(problem_of("hypercube:3", groups=[[0, 1, 2, 3]]), 1)
     assert short_cycle(placed, lambda: True) is None
     monkeypatch.setattr(sizes, "TIGHTENED_WORK", 10)
     assert short_cycle(placed, never) is None
@@ -149,7 +149,7 @@ def test_a_repair_is_for_small_orders(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_repair_gains() -> None:
     """A group on a sparse fabric: a list alone wastes a third, and repaired it does not."""
-    problem = problem_of("genkautz:n=12,d=2", None, None, [[0, 1, 2, 3]])
+    problem = problem_of("genkautz:n=12,d=2", groups=[[0, 1, 2, 3]])
     placed, bound = placed_chunks(problem, 8)
     listed = order_by_list(placed, longest_send(placed), 1.0)
     repaired = tighten(placed, bound, bound, never)
@@ -160,7 +160,7 @@ def test_a_repair_gains() -> None:
 
 def test_a_group_on_a_cube_is_near_its_bound() -> None:
     """Four of eight nodes of a 3-cube: many small chunks, at most 2 % above the bound of 1."""
-    problem = problem_of("hypercube:3", None, None, [[0, 1, 2, 3]])
+    problem = problem_of("hypercube:3", groups=[[0, 1, 2, 3]])
     found = find_schedule(problem, "list", ScheduleSettings(loss=0.02))
     assert check_schedule(found.schedule).gap <= 0.02 + 1e-9
     dear = find_schedule(
@@ -175,7 +175,7 @@ def test_a_group_on_a_cube_is_near_its_bound() -> None:
 )
 def test_groups_on_sparse_fabrics_are_near_their_bound(name: str, groups: list[list[int]]) -> None:
     """At most 2 % above it by default, where lists and sixteen chunks were 18 and 6 % above."""
-    found = find_schedule(problem_of(name, None, None, groups))
+    found = find_schedule(problem_of(name, groups=groups))
     assert check_schedule(found.schedule).gap <= 0.02
 
 
@@ -186,24 +186,13 @@ def test_groups_on_sparse_fabrics_are_near_their_bound(name: str, groups: list[l
 @settings(max_examples=6)
 def test_any_groups_are_near_their_bound(name: str, groups: list[set[int]]) -> None:
     """Whichever terminals form them: within five percent."""
-    found = find_schedule(problem_of(name, None, None, [sorted(each) for each in groups]))
+    found = find_schedule(problem_of(name, groups=[sorted(each) for each in groups]))
     assert check_schedule(found.schedule).gap <= 0.05 + 1e-9
 
 
 def test_more_chunks_where_few_pairs_send() -> None:
     """The most chunks are sixteen for many pairs, and more for few, unless they are given."""
-    few = problem_of("hypercube:3", None, None, [[0, 1]])
+    few = problem_of("hypercube:3", groups=[[0, 1]])
     assert numbers_of(few, None)[-1] == 1024
     assert numbers_of(few, 16)[-1] == 16
     assert numbers_of(Problem.all_to_all(build("torus:4x4x4")), None)[-1] == 16
-
-
-def test_a_sweep_of_lists_has_falling_times() -> None:
-    """Each number of steps is faster than fewer of them, and the last is the best order."""
-    problem = Problem.all_to_all(build("jellyfish:n=16,d=3,seed=1"))
-    sweep = sweep_schedules(problem, ScheduleSettings(max_chunks=3), "list")
-    times = list(sweep.times.values())
-    assert times == sorted(times, reverse=True)
-    assert list(sweep.times) == sorted(sweep.times)
-    assert sorted(sweep.losses) == [1, 2, 3]
-    assert times[-1] == pytest.approx(sweep.bound * (1 + min(sweep.losses.values())), rel=2e-3)

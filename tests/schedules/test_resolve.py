@@ -11,6 +11,7 @@ from alltoall.errors import DemandError, UsageError
 from alltoall.ir.problem import Problem
 from alltoall.schedules.resolve import resolved_routes, resolved_schedule
 from alltoall.settings import SolveSettings
+from alltoall.topologies.operators import scale_capacities
 from uneven_cases import uneven_problems
 
 SOLVER = alltoall.Solver("genkautz:n=16,d=3")
@@ -55,7 +56,7 @@ def test_every_demand_has_an_answer(problem: Problem) -> None:
 
 def test_units_are_those_of_the_caller() -> None:
     """Narrower links and larger shards change the unit of the time, and nothing else."""
-    narrow = alltoall.Solver(alltoall.scale_capacities(SOLVER.topology, 0.25))
+    narrow = alltoall.Solver(scale_capacities(SOLVER.topology, 0.25))
     assert narrow.schedule(skewed(1)).time == pytest.approx(4 * SOLVER.schedule(skewed(1)).time)
 
 

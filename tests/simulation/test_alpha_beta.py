@@ -22,8 +22,8 @@ from alltoall.simulation.alpha_beta import messages_of_schedule
 @cache
 def schedule_of(spec: str, host_bandwidth: float | None = None) -> Schedule:
     """Return a schedule of a topology, whose links have no rate yet."""
-    topology = replace(alltoall.build(spec), bytes_per_second=None)
-    return alltoall.schedule(topology, host_bandwidth=host_bandwidth)
+    topology = replace(alltoall.topology(spec), bytes_per_second=None)
+    return alltoall.schedule(alltoall.topology(topology, host_bandwidth=host_bandwidth))
 
 
 CASES = [("ring:4", None), ("hypercube:3", None), ("torus:3x3", 2.0), ("dgx2", None)]

@@ -40,7 +40,7 @@ def require_above_the_bound(found: Simulation) -> None:
 def test_routes(problem: Problem, fabric: dict[str, Any], data: st.DataObject) -> None:
     """However they share links, are cut, or come in phases."""
     method = data.draw(st.sampled_from(["native", "extp"]))
-    routes = alltoall.route(problem, method=method, layers=None)
+    routes = alltoall.route(problem, f"{method}:layering=none")
     found = alltoall.simulate(
         routes,
         weights=data.draw(st.sampled_from(["equal", "share"])),

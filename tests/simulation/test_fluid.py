@@ -19,6 +19,7 @@ from alltoall.ir.fabric import Fabric
 from alltoall.ir.paths import Paths
 from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes
+from alltoall.routes.phases import split_phases
 from alltoall.simulation.fluid import Flows, FluidSettings, arrivals, flows_of
 from strategies import problems
 
@@ -68,12 +69,12 @@ def plain_rates(
 @cache
 def routes_of(spec: str, method: str = "extp") -> Routes:
     """Return routes of a topology."""
-    return alltoall.route(spec, method=method, layers=None)
+    return alltoall.route(spec, f"{method}:layering=none")
 
 
 def random_flows(draw: st.DrawFn, problem: Problem) -> Flows:
     """Draw flows over shortest routes of a problem, with sizes, weights and starts of their own."""
-    routes = alltoall.route(problem, method="native", layers=None)
+    routes = alltoall.route(problem, "native:layering=none")
     few = draw(st.lists(st.integers(0, routes.count - 1), min_size=1, max_size=12, unique=True))
     paths = routes.select(np.array(few))
 
@@ -177,7 +178,7 @@ def test_messages_and_flows_of_a_route() -> None:
 def test_phases_follow_each_other() -> None:
     """Each begins when the last byte of the one before is in."""
     routes = routes_of("ring:5", "single")
-    split = alltoall.split_phases(routes, 2, 0.5)
+    split = split_phases(routes, 2, 0.5)
     found = alltoall.simulate(
         routes, link_bandwidth=1e9, sizes=10**6, latency=1e-3, phases=2, phase_loss=0.5,
         weights="share",
@@ -256,7 +257,7 @@ def test_simgrid_finds_the_same(spec: str, tmp_path: Path) -> None:
     size = rng.integers(1, 5, routes.count).astype(np.float64) * 1e6
     start = rng.choice([0.0, 0.0, 1e-3, 2e-3], routes.count)
     platform, asked = tmp_path / "platform.xml", tmp_path / "flows.json"
-    lowered = alltoall.lower(routes, to="simgrid", link_bandwidth="8Gbps", link_latency=0.0)
+    lowered = alltoall.lower(routes, "simgrid:latency=0", link_bandwidth="8Gbps")
     platform.write_text(str(lowered.text))
     node = [f"node-{each}" for each in routes.problem.topology.terminals]
     rows = zip(routes.source, routes.destination, size.tolist(), start.tolist(), strict=True)

@@ -16,7 +16,9 @@ GROUPS = ("0,1,2,3,4,5,6,7", "4,5,6,7,8,9,10,11")
 @cache
 def routes_of(*groups: str) -> Routes:
     """Return routes of groups on a torus."""
-    return alltoall.route("torus:4x4", groups=[each.split(",") for each in groups], layers=None)
+    return alltoall.route(
+        "torus:4x4", "extp:layering=none", groups=[each.split(",") for each in groups]
+    )
 
 
 def test_jobs_slow_each_other_down() -> None:

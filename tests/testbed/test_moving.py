@@ -14,7 +14,7 @@ import pytest
 from alltoall.errors import MissingComponentError
 from alltoall.runtime.engine import build
 from alltoall.testbed import moving
-from alltoall.testbed.moving import BrokenFlowError, Moves, Stopped, mover
+from alltoall.testbed.moving import BrokenFlowError, MoverStopped, Moves, mover
 
 Pair = tuple[socket.socket, socket.socket]
 
@@ -93,12 +93,12 @@ def test_silence_and_a_word_are_the_end(wires: tuple[list[Pair], Pair]) -> None:
     """What is left is known."""
     host, taken = waiting(wires, silence=0.05)
     wires[0][0][0].send(b"123")
-    with pytest.raises(Stopped):
+    with pytest.raises(MoverStopped):
         host.move()
     assert [flow.left for flow in host.into] == [7, 0, 0, 0, 0, 0]
     wires[1][1].send(b"stop")
     host, taken = waiting(wires)
-    with pytest.raises(Stopped):
+    with pytest.raises(MoverStopped):
         host.move()
     assert not taken.any()
 

@@ -28,7 +28,7 @@ from alltoall.testbed.namespaces import (
 from alltoall.testbed.plan import PREFIX
 from command_line import Run
 
-CUBE = alltoall.build("hypercube:3")
+CUBE = alltoall.topology("hypercube:3")
 EXEC = [sys.executable, "-m", "alltoall", "testbed", "exec"]
 
 
@@ -77,7 +77,7 @@ from alltoall.testbed import namespaces
 def dies(*_):
     os.kill(os.getpid(), 9)
 namespaces._inside = dies
-namespaces.up(alltoall.build("hypercube:3"), 1e6, sys.argv[1], owner=os.getpid())
+namespaces.up(alltoall.topology("hypercube:3"), 1e6, sys.argv[1], owner=os.getpid())
 """
 
 

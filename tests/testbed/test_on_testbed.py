@@ -69,7 +69,7 @@ def test_many_short_steps_end(exchange: str, monkeypatch: pytest.MonkeyPatch) ->
 @needs_testbed
 def test_a_lowered_file_runs_where_the_user_says(tmp_path: Path) -> None:
     """Hosts behind switches: NIC halves are namespaces that only forward."""
-    schedule = alltoall.schedule("hypercube:2", host_bandwidth=2)
+    schedule = alltoall.schedule(alltoall.topology("hypercube:2", host_bandwidth=2))
     path = tmp_path / "square.messages"
     alltoall.lower(schedule, to="messages").save(path)
     with pytest.raises(UsageError, match="--topology"):
@@ -111,7 +111,10 @@ def test_bytes_on_other_links_than_said_are_found_out(
 def test_a_schedule_for_another_fabric_is_refused(tmp_path: Path) -> None:
     """The same number of ranks does not make the same links."""
     alltoall.schedule("hypercube:2").save(tmp_path / "square.json")
-    with fabric(alltoall.build("complete:4"), "others"), pytest.raises(UsageError, match="is for"):
+    with (
+        fabric(alltoall.topology("complete:4"), "others"),
+        pytest.raises(UsageError, match="is for"),
+    ):
         alltoall.run(tmp_path / "square.json", on="testbed", fabric="others")
     with pytest.raises(UsageError, match="no runtime 'gpu'"):
         alltoall.run(tmp_path / "square.json", on="testbed", through="gpu")
@@ -124,7 +127,7 @@ def test_workloads_run_there_too() -> None:
     assert report.links == "ring:4, links of 20Mbps"
     assert [row.way for row in report.rows] == ["library", "schedule"]
     assert report.checked == "sums"
-    with fabric(alltoall.build("ring:4"), "shared"):
+    with fabric(alltoall.topology("ring:4"), "shared"):
         layer = alltoall.moe(64, hidden=8, schedule="ring:4", iterations=1, fabric="shared")
         assert [row.error for row in layer.rows] == [0.0, 0.0]
         with pytest.raises(UsageError, match="expected --on mpi"):
@@ -139,7 +142,7 @@ def test_an_unchanged_program_runs_there(tmp_path: Path, shared: Path, kind: str
     program = compiled("alltoalls", mpicc, shared)
     with_engine(tmp_path, mpicc, shared)
     alltoall.schedule("ring:4").save(tmp_path / "ring.json")
-    with fabric(alltoall.build("ring:4"), "wraps") as bed:
+    with fabric(alltoall.topology("ring:4"), "wraps") as bed:
         command = [*bed.prefix(), str(program)]
         said = wrapped([str(tmp_path / "ring.json"), "--report"], mpi, 4, command, tmp_path)
         sent = counted(bed).sent

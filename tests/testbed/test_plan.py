@@ -10,7 +10,7 @@ from alltoall.testbed.loads import device_bytes, path_of
 from alltoall.testbed.plan import Plan, merged
 from alltoall.topologies.operators import with_host_bandwidth
 
-RING = Plan("x", alltoall.build("ring:3"), 1e6)
+RING = Plan("x", alltoall.topology("ring:3"), 1e6)
 
 
 def test_the_text_of_a_ring() -> None:
@@ -56,7 +56,7 @@ def test_the_text_of_a_ring() -> None:
 
 def test_send_buffers_are_short_where_connections_share_a_nic() -> None:
     """By the slowest link and at least 64 KiB; where each has a link of its own, as they are."""
-    hosted = with_host_bandwidth(alltoall.build("torus:3x3"), 2.0)
+    hosted = with_host_bandwidth(alltoall.topology("torus:3x3"), 2.0)
     assert Plan("x", hosted, 1e6).settings == {"ipv4/tcp_wmem": "4096 16384 65536"}
     assert Plan("x", hosted, 4e6).settings == {"ipv4/tcp_wmem": "4096 16384 210000"}
     assert RING.settings == {}
@@ -64,7 +64,7 @@ def test_send_buffers_are_short_where_connections_share_a_nic() -> None:
 
 def test_a_one_way_link_has_a_channel_back_for_acknowledgements_only() -> None:
     """The direct address comes back along the cable, that of the network never does."""
-    plan = Plan("x", alltoall.build("genkautz:n=8,d=2"), 1e6)
+    plan = Plan("x", alltoall.topology("genkautz:n=8,d=2"), 1e6)
     ends = {
         (int(tail), int(head))
         for tail, head in zip(plan.topology.tail, plan.topology.head, strict=True)
@@ -140,6 +140,6 @@ def test_a_fabric_has_a_plain_name(name: str) -> None:
 def test_limits_come_before_anything_is_made() -> None:
     """Thousands of namespaces, or links of some bits per second, are refused."""
     with pytest.raises(LimitError, match="at most 1,024"):
-        Plan("x", alltoall.build("ring:1025"), 1e6)
+        Plan("x", alltoall.topology("ring:1025"), 1e6)
     with pytest.raises(UsageError, match="higher --rate"):
         Plan("x", RING.topology, 10.0)

@@ -30,7 +30,7 @@ pytestmark = needs_testbed
 
 def routes_of(spec: str, method: str = "sssp") -> Routes:
     """Return routes without layers, which a fabric of Linux has no use for."""
-    return alltoall.route(spec, method=method, layers=None)
+    return alltoall.route(spec, f"{method}:layering=none")
 
 
 def run(bed: Bed, routes: Routes, size: int = 20_000, **options: Any) -> RoutedRow:
@@ -81,7 +81,7 @@ def test_switches_and_uneven_demands() -> None:
     matrix = np.zeros((4, 4))
     matrix[0, 1:] = (1.0, 2.0, 0.5)
     matrix[3, 2] = 1.0
-    routes = alltoall.route("switch:n=4", demand=Demand(4, matrix), method="sssp", layers=None)
+    routes = alltoall.route("switch:n=4", "sssp:layering=none", demand=Demand(4, matrix))
     with fabric(routes.problem.topology) as bed:
         row = run(bed, routes)
         assert row.disagreements == ()
@@ -138,7 +138,7 @@ def test_a_cut_link_is_named_and_other_routes_run_again() -> None:
             run(broken, routes, silence=1.0)
         assert "0 to 1: not connected" in str(told.value)
         left = without(routes.problem.topology, {(0, 1), (1, 0)})
-        row = run(broken, alltoall.route(left, method="sssp", layers=None))
+        row = run(broken, alltoall.route(left, "sssp:layering=none"))
         assert row.disagreements == ()
         assert row.bound_throughput == pytest.approx(3 * RATE / 4)
 

@@ -35,7 +35,7 @@ ALONE = BedReport("bed", "ring:4", 4, 1e6, "MPI", None, True, (ROW,), ())
 
 def across() -> alltoall.Schedule:
     """Return a schedule for two nodes of a ring that are opposite each other; others relay."""
-    return alltoall.schedule("ring:4", groups=[[0, 2]], method="list", max_chunks=2)
+    return alltoall.schedule("ring:4", "list:max-chunks=2", groups=[[0, 2]])
 
 
 @needs_testbed

@@ -14,9 +14,7 @@ from alltoall.testbed.shares import MOST_CHUNKS, WEIGHTS, Pieces, pieces_of
 
 def cube(method: str = "ewsp", demand: Demand | None = None) -> Routes:
     """Return routes of a cube in file order."""
-    return in_file_order(alltoall.route("hypercube:3", demand=demand, method=method, layers=None))[
-        0
-    ]
+    return in_file_order(alltoall.route("hypercube:3", f"{method}:layering=none", demand=demand))[0]
 
 
 def covered(routes: Routes, shard: PerShard, cut: Pieces) -> None:

@@ -71,7 +71,7 @@ def test_one_way_links_arrive_where_acknowledgements_would_leave() -> None:
 
 def test_a_sender_binds_the_way_back() -> None:
     """Acknowledgements take a route of the same pair, of the same number as far as there is one."""
-    routes = alltoall.route("hypercube:3", method="ewsp", layers=None)
+    routes = alltoall.route("hypercube:3", "ewsp:layering=none")
     found = steered(Plan("backs", routes.problem.topology, 1e6), routes)
     back = found.back
     assert np.array_equal(found.routes.source[back], found.routes.destination)
@@ -102,7 +102,7 @@ def test_pairs_that_send_one_way_get_a_way_back_without_data() -> None:
 def test_parallel_links_are_one_on_the_fabric() -> None:
     """Routes over either of two links take the one device that both became."""
     topology = Topology.from_links("twins", 2, [(0, 1), (0, 1), (1, 0), (1, 0)])
-    routes = alltoall.route(topology, layers=None)
+    routes = alltoall.route(topology, "extp:layering=none")
     plan = Plan("twins", merged(topology)[0], 1e6)
     found = steered(plan, routes)
     assert plan.topology.links == 2

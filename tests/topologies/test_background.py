@@ -10,7 +10,7 @@ import alltoall
 from alltoall.errors import FormatError, InputError, UsageError
 from alltoall.topologies.background import background_rates, without_background
 
-RING = alltoall.build("ring:4")
+RING = alltoall.topology("ring:4")
 FLOW = alltoall.solve(RING)
 ROUTES = alltoall.route(RING)
 
@@ -88,7 +88,7 @@ def test_what_cannot_be_taken_away(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"shape \(3,\); expected a rate"):
         background_rates(np.ones(3), RING)
     with pytest.raises(InputError, match="expected the 10 of ring:5"):
-        background_rates(FLOW, alltoall.build("ring:5"))
+        background_rates(FLOW, alltoall.topology("ring:5"))
     alltoall.schedule(RING).save(tmp_path / "schedule.json")
     with pytest.raises(UsageError, match="a Schedule in the place of a background"):
         background_rates(tmp_path / "schedule.json", RING)

@@ -32,7 +32,7 @@ def test_every_entry_is_regular_connected_and_as_near_as_its_time() -> None:
     """Its certified time is not below what its distances need, nor below a bound."""
     for key, time, bound in zip(KEYS, TIMES["time"], TIMES["bound"], strict=True):
         n, d, one_way = key
-        topology = alltoall.build(spec_of(key))
+        topology = alltoall.topology(spec_of(key))
         assert set(topology.out_degree.tolist()) == set(topology.in_degree.tolist()) == {d}
         assert topology.bidirectional or one_way
         needed = mean_distance(topology) * (n - 1) / d
@@ -116,4 +116,4 @@ def test_what_half_a_minute_found_is_in_it(nodes: int, degree: int, found: float
 def test_what_is_not_there_is_said() -> None:
     """With what is."""
     with pytest.raises(TopologyError, match=r"the catalogue, which has n = 8 to .* and d = 2 to 8"):
-        alltoall.build("best:n=5,d=2")
+        alltoall.topology("best:n=5,d=2")

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from alltoall.errors import TopologyError
 from alltoall.ir.topology import Topology
-from alltoall.topologies.digraphs import _rewired, circulant, debruijn, gendebruijn, genkautz, kautz
+from alltoall.topologies.digraphs import _rewire, circulant, debruijn, gendebruijn, genkautz, kautz
 from alltoall.topologies.properties import diameter
 
 
@@ -111,7 +111,7 @@ def test_rewiring_splices_a_single_loop() -> None:
 def test_rewiring_of_any_loops(loops: list[int]) -> None:
     """Each loop becomes one more link out of its node and one into it, and none is a loop."""
     tail, head = np.nonzero(~np.eye(4, dtype=np.bool_))
-    new_tail, new_head, _ = _rewired(tail, head, np.array(loops))
+    new_tail, new_head, _ = _rewire(tail, head, np.array(loops))
     expected = 3 + np.bincount(loops, minlength=4)
     assert np.array_equal(np.bincount(new_tail), expected)
     assert np.array_equal(np.bincount(new_head), expected)

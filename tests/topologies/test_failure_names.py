@@ -27,8 +27,8 @@ def named(topology: Topology, *only: str) -> list[Failure]:
 
 def test_every_cable_or_node_fails_once() -> None:
     """A cable fails both ways; one-way links fail one by one."""
-    assert names(alltoall.build("ring:3"), 1, 0) == ["link 0-1", "link 0-2", "link 1-2"]
-    assert names(alltoall.build("ring:3"), 1, 1)[3:] == ["node 0", "node 1", "node 2"]
+    assert names(alltoall.topology("ring:3"), 1, 0) == ["link 0-1", "link 0-2", "link 1-2"]
+    assert names(alltoall.topology("ring:3"), 1, 1)[3:] == ["node 0", "node 1", "node 2"]
     assert names(NAMED, 1)[0] == "link gpu-a-gpu-b"
     one_way = Topology.from_links("circle", 3, [(0, 1), (1, 2), (2, 0)])
     assert names(one_way, 1) == ["link 0-1", "link 1-2", "link 2-0"]
@@ -36,7 +36,7 @@ def test_every_cable_or_node_fails_once() -> None:
 
 def test_several_fail_together() -> None:
     """All sets of so many, without repetition."""
-    assert names(alltoall.build("ring:3"), 2)[0] == "link 0-1 + link 0-2"
+    assert names(alltoall.topology("ring:3"), 2)[0] == "link 0-1 + link 0-2"
     assert len(names(NAMED, 2, 3)) == 15 + 4
     for links, nodes in ((0, 0), (-1, 1)):
         with pytest.raises(UsageError, match="expected at least 1"):
@@ -75,7 +75,7 @@ def test_names_mean_links_and_nodes() -> None:
 
 def test_nodes_keep_their_names_where_others_fail() -> None:
     """Also those that were only numbers, as the rest is renumbered."""
-    problem = alltoall.Problem.all_to_all(alltoall.build("ring:4"))
+    problem = alltoall.Problem.all_to_all(alltoall.topology("ring:4"))
     left = Failure("node 1", nodes=(1,)).left_of(problem).topology
     assert left.names == ("0", "2", "3")
     assert left.notes[-2:] == ("without node 1", "renumbered")

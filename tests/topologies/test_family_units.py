@@ -8,12 +8,18 @@ import pytest
 import alltoall
 from alltoall.designs.fitting import FITTING, build_without_unit, fitting_specs
 from alltoall.errors import UsageError
-from alltoall.ir.fabric import link_rate
+from alltoall.ir.fabric import Fabric, link_rate
 from alltoall.ir.quantities import bytes_per_second
 from alltoall.ir.topology import Topology
 from alltoall.topologies.families import FAMILIES
 from alltoall.topologies.family_help import family_help
 from alltoall.topologies.formats import read_topology, write_topology
+from alltoall.topologies.operators import (
+    remove_links,
+    remove_nodes,
+    scale_capacities,
+    set_capacities,
+)
 from command_line import Run
 
 THROUGHPUT = {
@@ -52,7 +58,7 @@ def test_every_family_that_speaks_of_rates_has_a_unit() -> None:
 @pytest.mark.parametrize("name", sorted(FAMILIES))
 def test_a_family_says_its_unit_in_topology_and_help(name: str) -> None:
     """Both or neither."""
-    unit, built = FAMILIES[name].unit, alltoall.build(FAMILIES[name].example)
+    unit, built = FAMILIES[name].unit, alltoall.topology(FAMILIES[name].example)
     assert built.bytes_per_second == (None if unit is None else bytes_per_second(unit))
     assert ("A link of capacity 1 carries" in family_help(name)) == (unit is not None)
 
@@ -71,9 +77,7 @@ def test_a_second_unit_is_refused_with_both_values(spec: str, verb: str, run: Ru
     found = run(verb, spec, "--link-bandwidth", "0.123GB/s")
     assert found.code == 2
     assert "0.123GB/s" in found.err
-    own = alltoall.Fabric(
-        alltoall.build(spec), bytes_per_second(str(FAMILIES[family_of(spec)].unit))
-    )
+    own = Fabric(alltoall.topology(spec), bytes_per_second(str(FAMILIES[family_of(spec)].unit)))
     assert own.links_in_words() in found.err
     assert link_rate(own.topology, f"{own.bytes_per_second}B/s") == own.bytes_per_second
 
@@ -123,7 +127,7 @@ def test_capacities_in_any_unit_give_one_answer(
     spec: str, factor: float, run: Run, tmp_path: Path
 ) -> None:
     """The same links with other numbers for the same rates, through a file."""
-    own = alltoall.build(spec)
+    own = alltoall.topology(spec)
     assert own.bytes_per_second is not None
     other = replace(
         own, capacity=own.capacity * factor, bytes_per_second=own.bytes_per_second / factor
@@ -134,46 +138,46 @@ def test_capacities_in_any_unit_give_one_answer(
 
 
 CHANGES = {
-    "drop_links": lambda topology: alltoall.drop_links(topology, 1, seed=1),
-    "drop_nodes": lambda topology: alltoall.drop_nodes(topology, 1, seed=1),
-    "remove_links": lambda topology: alltoall.remove_links(topology, [(0, 1)]),
-    "remove_nodes": lambda topology: alltoall.remove_nodes(topology, [0]),
-    "scale_capacities": lambda topology: alltoall.scale_capacities(topology, 2.0),
-    "set_capacities": lambda topology: alltoall.set_capacities(topology, {(0, 1): 3.0}),
-    "with_host_bandwidth": lambda topology: alltoall.with_host_bandwidth(topology, 600.0),
+    "drop_links": lambda topology: alltoall.topology(topology, drop_links=1, seed=1),
+    "drop_nodes": lambda topology: alltoall.topology(topology, drop_nodes=1, seed=1),
+    "remove_links": lambda topology: remove_links(topology, [(0, 1)]),
+    "remove_nodes": lambda topology: remove_nodes(topology, [0]),
+    "scale_capacities": lambda topology: scale_capacities(topology, 2.0),
+    "set_capacities": lambda topology: set_capacities(topology, {(0, 1): 3.0}),
+    "with_host_bandwidth": lambda topology: alltoall.topology(topology, host_bandwidth=600.0),
 }
 
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_changes_keep_the_unit(change: str) -> None:
     """Every operator that the library offers."""
-    changed: Topology = CHANGES[change](alltoall.build("xgmi:n=4"))
+    changed: Topology = CHANGES[change](alltoall.topology("xgmi:n=4"))
     assert changed.bytes_per_second == 1e9 / 8
 
 
 def test_a_host_bandwidth_is_told_as_a_rate() -> None:
     """It is in the unit of capacities, whatever that is."""
-    note = alltoall.with_host_bandwidth(alltoall.build("xgmi:n=4"), 600.0).notes[-1]
+    note = alltoall.topology(alltoall.topology("xgmi:n=4"), host_bandwidth=600.0).notes[-1]
     assert note.startswith("host bandwidth 600 (600Gbps):")
 
 
 @pytest.mark.parametrize("name", ["x.json", "x.edges", "x.graphml"])
 def test_files_keep_the_unit(name: str, tmp_path: Path) -> None:
     """Every format that can hold it."""
-    own = alltoall.build("dgxh100:hosts=2")
+    own = alltoall.topology("dgxh100:hosts=2")
     write_topology(own, tmp_path / name)
     assert read_topology(tmp_path / name).bytes_per_second == own.bytes_per_second
 
 
 def test_a_cluster_is_in_gbit_whatever_is_in_it(tmp_path: Path) -> None:
     """Insides and outsides that state rates keep them; an inside without any is told of."""
-    inside = alltoall.build("cluster:hosts=2,inside=dgx1,nics=8x400")
+    inside = alltoall.topology("cluster:hosts=2,inside=dgx1,nics=8x400")
     assert inside.capacity[inside.tail < 8][inside.head[inside.tail < 8] < 8].min() == 200.0
-    again = alltoall.build("cluster:hosts=2,inside=dgx1,nics=8x400,link=200")
+    again = alltoall.topology("cluster:hosts=2,inside=dgx1,nics=8x400,link=200")
     assert again == inside
-    outside = alltoall.build("cluster:hosts=2,gpus=2,inside=nvswitch,nics=1x400,outside=boxes")
+    outside = alltoall.topology("cluster:hosts=2,gpus=2,inside=nvswitch,nics=1x400,outside=boxes")
     assert sorted(set(outside.capacity.tolist())) == [200.0, 400.0, 3600.0]
-    bare = alltoall.build("cluster:hosts=2,gpus=2,inside=complete")
+    bare = alltoall.topology("cluster:hosts=2,gpus=2,inside=complete")
     assert any("complete:2 are taken as 1 Gbit/s; link=RATE" in note for note in bare.notes)
     path = tmp_path / "pod.toml"
     path.write_text('[[hosts]]\ncount = 2\nkind = "mi300x"\n')

@@ -1,9 +1,9 @@
-"""Independent checks of artefacts: what makes an answer evidence.
+"""Independent checks of flows: what makes an answer evidence.
 
 Nothing here is shared with the code that produces flows: the shortest paths are Bellman-Ford over
 arrays, not the producers' Dijkstra, and sums are formed from the artefact's own numbers. Claims are
-compared so that what is not a number fails. A check collects every kind of violation, each with its
-worst offender, and raises once.
+compared so that NaN fails. A check collects every kind of violation, each with its worst offender,
+and raises once.
 """
 
 from collections.abc import Iterator
@@ -11,9 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from alltoall.check.sums import entry_blocks, pair_balances, pair_demand
+from alltoall.check.sums import distinct_values, pair_balances, pair_demand, raise_if, runs
 from alltoall.check.symmetry import check_generators
-from alltoall.errors import VerificationError
 from alltoall.ir.arrays import Floats, Ints, products, reachable
 from alltoall.ir.flow import Flow
 from alltoall.ir.orbits import Orbits, orbits_of, sources_per_group
@@ -21,22 +20,21 @@ from alltoall.ir.problem import Problem
 from alltoall.ir.topology import Topology
 
 TOLERANCE = 1e-9
-"""Largest accepted error, relative to what is claimed: a demand, a capacity, a bound."""
+"""Largest accepted error, relative to a claim: a demand, a capacity, a bound."""
 
 ROUNDING = 1e-14
-"""What adding up floats may lose, relative to the sum of their sizes."""
+"""Rounding error of a sum, relative to the sum of absolute values."""
 
 BLOCK = 4_000_000
 """Numbers held at once: the checks run in blocks so that memory stays flat as problems grow."""
 
-
 DISTANCE_BLOCK = 250_000
-"""Numbers of distances at once: what stays in a processor's cache takes half of the time."""
+"""Distances held at once: blocks that fit in a processor's cache take half of the time."""
 
 
 @dataclass(frozen=True)
 class FlowReport:
-    """What a check of a flow recomputed from its numbers."""
+    """The values that a check of a flow recomputed."""
 
     time: float
     bound: float
@@ -58,17 +56,17 @@ def check_topology(topology: Topology) -> None:
         if len(lost):
             far, near = topology.node_name(int(lost[0])), topology.node_name(here)
             violations.append(f"terminal {far} {words} terminal {near}")
-    _raise_if(f"topology {topology.name}", violations)
+    raise_if(f"topology {topology.name}", violations)
 
 
 def check_flow(flow: Flow, tolerance: float = TOLERANCE) -> FlowReport:
-    """Check that a flow is what it says: feasible, at its rate, with a bound that holds."""
+    """Check that a flow is feasible at its rate, and that its bound holds."""
     subject, orbits = f"flow on {flow.problem.topology.name}", None
     if flow.generators is not None:
-        _raise_if(subject, list(check_generators(flow.problem, flow.generators)))
+        raise_if(subject, list(check_generators(flow.problem, flow.generators)))
         orbits = orbits_of(flow.problem.topology, flow.generators)
-    # What a few numbers claim of many must be found before there is work or room for all of them.
-    _raise_if(subject, [*_check_values(flow), *_check_entries(flow), *_check_groups(flow, orbits)])
+    # A few numbers may claim many: refuse them before there is work or room for all.
+    raise_if(subject, [*_check_values(flow), *_check_entries(flow), *_check_groups(flow, orbits)])
     load = _mean_load(flow, orbits)
     violations = [
         *_check_capacity(flow, load, tolerance),
@@ -79,7 +77,7 @@ def check_flow(flow: Flow, tolerance: float = TOLERANCE) -> FlowReport:
     violations += trouble
     if not trouble:
         violations += _check_claims(flow, bound, tolerance)
-    _raise_if(subject, violations)
+    raise_if(subject, violations)
     utilisation = float((load / flow.problem.topology.capacity).max())
     return FlowReport(flow.time, bound, flow.time / bound - 1, utilisation, flow.groups)
 
@@ -103,8 +101,9 @@ def recompute_bound(
 
     Under symmetry `sources` are one of each orbit, each with the `weight` of its orbit.
     """
-    if not (np.isfinite(lengths) & (lengths >= 0)).all():
-        link = int(np.flatnonzero(~(np.isfinite(lengths) & (lengths >= 0)))[0])
+    wrong = np.flatnonzero(~(np.isfinite(lengths) & (lengths >= 0)))
+    if len(wrong):
+        link = int(wrong[0])
         name = problem.topology.link_name(link)
         return 0.0, [f"certificate: {name} has length {lengths[link]:g}, not a number >= 0"]
     if not lengths.any():
@@ -128,8 +127,8 @@ def recompute_bound(
 def shortest_distances(nodes: int, tail: Ints, head: Ints, lengths: Floats, starts: Ints) -> Floats:
     """Return shortest distances from each start to each node, by Bellman-Ford over all starts.
 
-    Links are relaxed in rounds of one that enters each node, so that a table holds nodes by starts
-    and not links by starts, which is several times as slow.
+    A round relaxes one link into each node, so that tables are nodes by starts: links by starts
+    would be several times as slow.
     """
     order = np.argsort(head, kind="stable")
     entered, first, count = np.unique(head[order], return_index=True, return_counts=True)
@@ -168,7 +167,7 @@ def _check_values(flow: Flow) -> Iterator[str]:
 
 
 def _check_groups(flow: Flow, orbits: Orbits | None) -> Iterator[str]:
-    """Hold the groups against the demand: one per source, or per pair, and no other."""
+    """Compare the groups to the demand: one per source, or per pair, and no other."""
     terminals = flow.problem.topology.terminals
     kind, found = "source", flow.source
     if flow.destination is not None:
@@ -180,8 +179,8 @@ def _check_groups(flow: Flow, orbits: Orbits | None) -> Iterator[str]:
         if orbits is not None:
             kind = "orbit of sources"
             found, every = orbits.of_node[terminals[found]], orbits.of_node[terminals[every]]
-        served, wanted = int(np.isin(found, every).sum()), len(_distinct(np.sort(every)))
-    distinct = len(_distinct(np.sort(found)))
+        served, wanted = int(np.isin(found, every).sum()), len(distinct_values(np.sort(every)))
+    distinct = len(distinct_values(np.sort(found)))
     if not len(found) == distinct == served == wanted:
         yield (
             f"{len(found)} groups ({distinct} distinct, {served} with a demand) where the demand "
@@ -195,36 +194,31 @@ def _pairs_wanted(problem: Problem) -> int:
     return terminals * (terminals - 1) if matrix is None else int(np.count_nonzero(matrix))
 
 
-def _distinct(ordered: Ints) -> Ints:
-    """Return what differs from its predecessor: far faster than `np.unique` on what is sorted."""
-    return np.asarray(ordered[np.diff(ordered, prepend=-1) != 0])
-
-
 def _check_capacity(flow: Flow, load: Floats, tolerance: float) -> Iterator[str]:
     capacity = flow.problem.topology.capacity
-    over = load - capacity * (1 + tolerance)
-    if (over > 0).any():
+    over = int((load - capacity * (1 + tolerance) > 0).sum())
+    if over:
         link = int(np.argmax(load / capacity))
         name = flow.problem.topology.link_name(link)
         yield (
-            f"{int((over > 0).sum())} links carry more than their capacity; "
-            f"the worst is {name} with {load[link]:.12g} over {capacity[link]:.12g}"
+            f"{over} links carry more than their capacity; the worst is {name} with "
+            f"{load[link]:.12g} over {capacity[link]:.12g}"
         )
 
 
 def _mean_load(flow: Flow, orbits: Orbits | None) -> Floats:
-    """Sum what each link carries: under symmetry, what it does on average over all images."""
-    links = flow.problem.topology.links
-    if orbits is None:
-        return np.bincount(flow.link, flow.amount, links).astype(np.float64, copy=False)
-    weight = sources_per_group(flow.problem, flow.source, orbits)
-    amount = flow.amount * np.repeat(weight, np.diff(flow.start))
-    return orbits.mean(np.bincount(flow.link, amount, links).astype(np.float64, copy=False))
+    """Return the load of each link: under symmetry, the mean over all images."""
+    amount, links = flow.amount, flow.problem.topology.links
+    if orbits is not None:
+        weight = sources_per_group(flow.problem, flow.source, orbits)
+        amount = amount * np.repeat(weight, np.diff(flow.start))
+    load = np.bincount(flow.link, amount, links).astype(np.float64, copy=False)
+    return load if orbits is None else orbits.mean(load)
 
 
 @dataclass(frozen=True)
 class _Offender:
-    """The error that is largest against what is allowed, and where it is."""
+    """The largest error relative to the allowed one, and its place."""
 
     excess: float
     node: int
@@ -234,10 +228,10 @@ class _Offender:
 
 
 def _check_conservation(flow: Flow, tolerance: float) -> Iterator[str]:
-    """Hold what enters a node less what leaves it against the rate times what it is to receive.
+    """Compare inflow minus outflow of each node to the rate times its demand.
 
-    An error is small if it is small against the demand of the node, or where the node has none,
-    against the smallest demand of the group: a large flow must not hide a small demand.
+    An error is small relative to the demand of the node, or where the node has none, to the
+    smallest demand of the group: a large flow must not hide a small demand.
     """
     if flow.destination is None:
         offenders = _offending_sources(flow, tolerance)
@@ -270,9 +264,11 @@ def _offending_sources(flow: Flow, tolerance: float) -> Iterator[_Offender]:
 
 
 def _offending_pairs(flow: Flow, destination: Ints, tolerance: float) -> Iterator[_Offender]:
-    """Yield the worst of each block of commodities, over the nodes that each of them touches."""
+    """Yield the worst of each block of commodities, over the nodes that they touch."""
     demand = flow.rate * pair_demand(flow, destination)
-    for begin, end in entry_blocks(flow, BLOCK):
+    # Two ends of every entry, and of every group.
+    for block in runs(2 * (flow.start + np.arange(flow.groups + 1)), BLOCK):
+        begin, end = block.start, block.stop
         at, amount = pair_balances(flow, destination, begin, end), demand[begin:end]
         wanted = np.zeros(len(at.net))
         wanted[at.ends[1]] = amount
@@ -292,7 +288,7 @@ def _excess(net: Floats, wanted: Floats, allowed: Floats) -> Floats:
 
 
 def _check_circulation(flow: Flow, tolerance: float) -> Iterator[str]:
-    """Refuse flow beyond what its group sends in all: it can only circulate, and hide errors."""
+    """Refuse amounts above all that the group sends: they can only circulate, and hide errors."""
     most = np.repeat(_group_totals(flow) * (1 + tolerance), np.diff(flow.start))
     wrong = np.flatnonzero(flow.amount > most)
     if len(wrong):
@@ -304,7 +300,7 @@ def _check_circulation(flow: Flow, tolerance: float) -> Iterator[str]:
 
 
 def _group_totals(flow: Flow) -> Floats:
-    """Return what each group sends in all."""
+    """Return the total that each group sends."""
     if flow.destination is not None:
         return flow.rate * pair_demand(flow, flow.destination)
     total = np.zeros(flow.groups)
@@ -341,8 +337,3 @@ def _blocks(items: Ints, width: int, block: int) -> Iterator[Ints]:
     size = max(1, block // max(1, width))
     for begin in range(0, len(items), size):
         yield items[begin : begin + size]
-
-
-def _raise_if(subject: str, violations: list[str]) -> None:
-    if violations:
-        raise VerificationError(subject, violations)

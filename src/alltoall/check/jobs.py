@@ -1,13 +1,13 @@
 """The independent check of fair rates: one flow carries all jobs, and prices block each level.
 
-For lengths of links, and distances by them, whatever the routing: all that jobs send, times how far
-it goes, is at most the capacity of the links times their lengths. So if the jobs of lower levels
-have what they have here, the others cannot all have more than
+For any lengths of links, and whatever the routing, demand times distance over all jobs is at most
+capacity times length over all links. So if the jobs of lower levels have their rates, the others
+cannot all have more than
 
     (sum of capacity * length - sum of rate * demand * distance over jobs of lower levels)
     / sum of weight * demand * distance over the others
 
-times their weight. A job of level k must have a part in that sum: it is what no other can give it.
+times their weight. Every job of level k must have a part in the second sum: else it is not blocked.
 """
 
 from collections.abc import Iterator
@@ -16,14 +16,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from alltoall.check.flow import TOLERANCE, check_flow, shortest_distances
-from alltoall.errors import VerificationError
+from alltoall.check.sums import raise_if
 from alltoall.ir.arrays import Floats, products
 from alltoall.ir.jobs import JobRates, joint_demand
 
 
 @dataclass(frozen=True)
 class JobsReport:
-    """What a check of fair rates proved: the bound of each level, and its gap."""
+    """The bound of each level that a check of fair rates proved, and its gap."""
 
     bounds: tuple[float, ...]
     gaps: tuple[float, ...]
@@ -37,9 +37,7 @@ class JobsReport:
 def check_job_rates(rates: JobRates, tolerance: float = TOLERANCE) -> JobsReport:
     """Check that rates are carried by their flow, and that no level can be better than it says."""
     subject = f"rates of {len(rates.jobs)} jobs on {rates.flow.problem.topology.name}"
-    trouble = list(_shape_problems(rates))
-    if trouble:
-        raise VerificationError(subject, trouble)
+    raise_if(subject, list(_shape_problems(rates)))
     check_flow(rates.flow, tolerance)
     trouble = list(_carried_problems(rates, tolerance))
     bounds: list[float] = []
@@ -52,8 +50,7 @@ def check_job_rates(rates: JobRates, tolerance: float = TOLERANCE) -> JobsReport
                 f"level {level} claims that no more than {rates.bound[level]:.12g} can be had, but "
                 f"its lengths prove {bound:.12g}"
             )
-    if trouble:
-        raise VerificationError(subject, trouble)
+    raise_if(subject, trouble)
     fair = rates.fair_share()
     least = [float(fair[rates.level >= level].min()) for level in range(rates.levels)]
     gaps = tuple(bound / each - 1.0 for bound, each in zip(bounds, least, strict=True))
@@ -71,29 +68,26 @@ def _shape_problems(rates: JobRates) -> Iterator[str]:
 
 
 def _carried_problems(rates: JobRates, tolerance: float) -> Iterator[str]:
-    """Hold the demand of the flow, at its rate, against what all jobs have together."""
+    """Compare the flow at its rate to the sum of all jobs."""
     carried = rates.flow.rate * rates.flow.problem.demand.table()
     wanted = joint_demand(rates.jobs, rates.rate).table()
     short = np.argwhere(carried < wanted * (1 - tolerance))
     if len(short):
-        source, destination = (int(each) for each in short[0])
-        named = rates.flow.problem.topology.terminal_name
+        pair = tuple(short[0])
         yield (
-            f"the flow carries {carried[source, destination]:.12g} from node {named(source)} to "
-            f"node {named(destination)}, where the rates of all jobs need "
-            f"{wanted[source, destination]:.12g}"
+            f"the flow carries {carried[pair]:.12g} {rates.flow.problem.topology.pair_name(*pair)},"
+            f" where the rates of all jobs need {wanted[pair]:.12g}"
         )
 
 
 def _level_bound(rates: JobRates, level: int) -> tuple[float, list[str]]:
-    """Return what lengths prove of a level, or why they prove nothing."""
+    """Return the bound of a level by its lengths, or why they prove nothing."""
     topology = rates.flow.problem.topology
-    priced = _priced(rates, rates.lengths[level])
+    priced = _price_per_rate(rates, rates.lengths[level])
     weight = np.array([job.weight for job in rates.jobs])
     lower, own = rates.level < level, rates.level == level
-    left = float(topology.capacity @ rates.lengths[level]) - float(
-        (rates.rate * priced)[lower].sum()
-    )
+    taken = float((rates.rate * priced)[lower].sum())
+    left = float(topology.capacity @ rates.lengths[level]) - taken
     shared = float((weight * priced)[~lower].sum())
     if not np.all(priced[own] > 0) or not shared > 0:
         job = rates.jobs[int(np.flatnonzero(own & ~(priced > 0))[0])].name
@@ -103,10 +97,9 @@ def _level_bound(rates: JobRates, level: int) -> tuple[float, list[str]]:
     return left / shared, []
 
 
-def _priced(rates: JobRates, lengths: Floats) -> Floats:
-    """Return what a unit of rate of each job takes of capacity times length, at least."""
+def _price_per_rate(rates: JobRates, lengths: Floats) -> Floats:
+    """Return the least capacity times length that a unit of rate of each job takes."""
     topology = rates.flow.problem.topology
-    starts = topology.terminals
-    distance = shortest_distances(topology.nodes, topology.tail, topology.head, lengths, starts)
-    apart = distance[:, topology.terminals]
+    nodes, ends = topology.nodes, topology.terminals
+    apart = shortest_distances(nodes, topology.tail, topology.head, lengths, ends)[:, ends]
     return np.array([float(products(job.demand.table(), apart).sum()) for job in rates.jobs])

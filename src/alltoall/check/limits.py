@@ -1,9 +1,9 @@
-"""The limits that options set, held against the answer that is returned.
+"""The limits that options set, checked on the answer that is returned.
 
-A search has many stages, and each may undo what another one kept. So a limit is checked where an
-answer leaves, by the name of its option, whatever made the answer. `ROUTE_LIMITS` and
-`SCHEDULE_LIMITS` have every option that promises something about the answer itself. A goal that may
-be missed is told (`missed_goals`); gaps and time limits are told by the status of the answer.
+A search has many stages, and one may undo the work of another. So limits are checked on the final
+answer, by the name of their option. `ROUTE_LIMITS` and `SCHEDULE_LIMITS` have every option that
+promises something about the answer itself. Goals may be missed (`missed_goals`); gaps and time
+limits are in the status of the answer.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -12,23 +12,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from alltoall.check.flow import shortest_distances
 from alltoall.check.routes import check_destinations
+from alltoall.check.sums import raise_if
 from alltoall.errors import VerificationError
-from alltoall.ir.arrays import Ints
+from alltoall.ir.arrays import Floats, Ints
 from alltoall.ir.chunks import chunks_of
-from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes
 from alltoall.ir.schedule import Schedule
 from alltoall.ir.words import counted
 
 Asked = Mapping[str, Any]
-"""What was asked for, by the names of the options."""
+"""The settings, by the names of the options."""
 
 NEGLIGIBLE = 1e-8
-"""How much larger a loss may be than what is allowed: rounding."""
+"""Rounding error of a loss."""
 
 GOALS = {"few": ("loss", "more routes (--max-routes)"), "fptas": ("epsilon", "more time")}
-"""The goal of a routing method, by its option, and what helps to reach it."""
+"""The option that sets the goal of a routing method, and a way to reach it."""
 
 WHOLE = 1e-6
 """How far from a whole number of chunks a weight may be."""
@@ -39,17 +40,16 @@ def check_limits(answer: Routes | Schedule, asked: Asked) -> None:
     limits: dict[str, Any] = ROUTE_LIMITS if isinstance(answer, Routes) else SCHEDULE_LIMITS
     given = (find for name, find in limits.items() if asked.get(name) is not None)
     violations = [each for find in given for each in find(answer, asked)]
-    if violations:
-        raise VerificationError(f"the answer on {answer.problem.topology.name}", violations)
+    raise_if(f"the answer on {answer.problem.topology.name}", violations)
 
 
 def missed_goals(answer: Routes | Schedule, asked: Asked) -> tuple[str, ...]:
-    """Say which losses are larger than the options allow, and what would help.
+    """Name losses that are larger than the options allow, and a remedy.
 
     A schedule of a given number of chunks has no goal: there is nothing to choose.
     """
     if isinstance(answer, Schedule):
-        goal, more = "loss", "more chunks (--max-chunks)"
+        goal, more = "loss", "more chunks (max-chunks=)"
         found = answer.loss if asked.get("chunks") is None else 0.0
         over = "the fractional time"
     else:
@@ -60,16 +60,12 @@ def missed_goals(answer: Routes | Schedule, asked: Asked) -> tuple[str, ...]:
     return (f"{found:.2%} above {over}, --{goal} is {asked[goal]:g}; allow {more}",)
 
 
-def _max_routes(routes: Routes, asked: Asked) -> Iterator[str]:
-    yield from _too_many(routes, asked["max_routes"], "--max-routes")
-
-
 def _too_many(routes: Routes, most: int, option: str) -> Iterator[str]:
     """Find pairs that have more routes than an option allows."""
     pair, per_pair = np.unique(_pairs(routes), return_counts=True)
     wrong = np.flatnonzero(per_pair > most)
     if len(wrong):
-        ends = _ends(routes.problem, int(pair[wrong[0]]))
+        ends = _ends(routes, int(pair[wrong[0]]))
         more = f" (and {counted(len(wrong) - 1, 'more pair')})" if len(wrong) > 1 else ""
         yield f"{per_pair[wrong[0]]} routes {ends}{more}; expected at most {most} ({option})"
 
@@ -83,7 +79,7 @@ def _max_layers(routes: Routes, asked: Asked) -> Iterator[str]:
 def _layer_change(routes: Routes, asked: Asked) -> Iterator[str]:
     changing = int(routes.changes_layer.sum())
     if changing and not asked["layer_change"]:
-        yield f"{counted(changing, 'route')} change layer; expected none without --layer-change"
+        yield f"{counted(changing, 'route')} change layer; expected none without change=true"
 
 
 def _destination_based(routes: Routes, asked: Asked) -> Iterator[str]:
@@ -91,16 +87,16 @@ def _destination_based(routes: Routes, asked: Asked) -> Iterator[str]:
         if asked["destination_based"]:
             check_destinations(routes)
     except VerificationError as error:
-        yield f"{error}; expected one link (--destination-based)"
+        yield f"{error}; expected one link (destination-based)"
 
 
 def _route_chunks(routes: Routes, asked: Asked) -> Iterator[str]:
-    """Find weights that are no whole chunks of their shard."""
+    """Find weights that are not whole chunks of their shard."""
     demand = routes.problem.demand.of(routes.source, routes.destination)
     units = routes.weight / demand * chunks_of(demand, asked["chunks"])
     wrong = np.flatnonzero(np.abs(units - np.rint(units)) > WHOLE)
     if len(wrong):
-        ends = _ends(routes.problem, int(_pairs(routes)[wrong[0]]))
+        ends = _ends(routes, int(_pairs(routes)[wrong[0]]))
         yield (
             f"a route {ends} carries {units[wrong[0]]:.6g} chunks; expected whole ones "
             f"(--chunks {asked['chunks']})"
@@ -121,7 +117,7 @@ def _paths(routes: Routes, asked: Asked) -> Iterator[str]:
         longer = routes.hops - _fewest_hops(routes)
         worst = int(np.argmax(longer))
         if longer[worst] > slack:
-            ends = _ends(routes.problem, int(_pairs(routes)[worst]))
+            ends = _ends(routes, int(_pairs(routes)[worst]))
             yield (
                 f"a route {ends} is {counted(int(longer[worst]), 'hop')} longer than a shortest "
                 f"one; expected at most {slack} (--paths {name})"
@@ -136,21 +132,15 @@ def _shared_links(routes: Routes) -> Iterator[str]:
     if len(twice):
         pair, link = divmod(int(twice[0]), links)
         name = routes.problem.topology.link_name(link)
-        yield f"two routes {_ends(routes.problem, pair)} share {name} (--paths disjoint)"
+        yield f"two routes {_ends(routes, pair)} share {name} (--paths disjoint)"
 
 
-def _fewest_hops(routes: Routes) -> Ints:
-    """Return the hops of a shortest path for each route, by breadth-first search."""
+def _fewest_hops(routes: Routes) -> Floats:
+    """Return the hops of a shortest path for each route."""
     topology = routes.problem.topology
-    linked = np.zeros((topology.nodes, topology.nodes), dtype=np.float32)
-    linked[topology.tail, topology.head] = 1.0
-    reached = np.zeros((len(topology.terminals), topology.nodes), dtype=np.bool_)
-    reached[np.arange(len(reached)), topology.terminals] = True
-    hops = np.where(reached, 0, topology.nodes)
-    for level in range(1, topology.nodes):
-        reached |= reached @ linked > 0
-        hops[reached & (hops == topology.nodes)] = level
-    return np.asarray(hops[routes.source, topology.terminals[routes.destination]])
+    ends, ones = topology.terminals, np.ones(topology.links)
+    hops = shortest_distances(topology.nodes, topology.tail, topology.head, ones, ends)
+    return np.asarray(hops[routes.source, ends[routes.destination]])
 
 
 def _steps(schedule: Schedule, asked: Asked) -> Iterator[str]:
@@ -172,30 +162,28 @@ def _max_chunks(schedule: Schedule, asked: Asked) -> Iterator[str]:
     most = chunks_of(demand, asked["max_chunks"] / mean)
     large = demand >= mean * (1 - 1e-9)
     wrong = large & (schedule.chunk_counts() > most)
-    yield from _wrong_counts(schedule, wrong, most, "--max-chunks")
+    yield from _wrong_counts(schedule, wrong, most, "max-chunks=")
 
 
 def _wrong_counts(
     schedule: Schedule, wrong: NDArray[np.bool_], wanted: Ints, option: str
 ) -> Iterator[str]:
     for source, destination in np.argwhere(wrong)[:1]:
-        ends = _ends(schedule.problem, int(source * len(wrong) + destination))
+        ends = schedule.problem.topology.pair_name(source, destination)
         found = schedule.chunk_counts()[source, destination]
         yield f"{found} chunks {ends}; expected {wanted[source, destination]} ({option})"
 
 
 def _pairs(routes: Routes) -> Ints:
-    return routes.source * len(routes.problem.topology.terminals) + routes.destination
+    return routes.pair(routes.problem.demand.terminals)
 
 
-def _ends(problem: Problem, pair: int) -> str:
-    named = problem.topology.terminal_name
-    source, destination = divmod(pair, problem.demand.terminals)
-    return f"from node {named(source)} to node {named(destination)}"
+def _ends(routes: Routes, pair: int) -> str:
+    return routes.problem.topology.pair_name(*divmod(pair, routes.problem.demand.terminals))
 
 
 ROUTE_LIMITS: dict[str, Callable[[Routes, Asked], Iterator[str]]] = {
-    "max_routes": _max_routes,
+    "max_routes": lambda routes, asked: _too_many(routes, asked["max_routes"], "--max-routes"),
     "max_layers": _max_layers,
     "layer_change": _layer_change,
     "destination_based": _destination_based,

@@ -1,7 +1,7 @@
 """The independent check of routes: they are paths, carry the demand, and cannot deadlock.
 
-A million routes are five million links, and more come: paths are checked in blocks of routes,
-weights in blocks of sources, and of the channel dependencies only the distinct ones are kept.
+A million routes are five million links: paths are checked in blocks of routes, weights in blocks of
+sources, and of channel dependencies only the distinct ones are kept.
 """
 
 from collections.abc import Iterator
@@ -11,17 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from alltoall.check.flow import BLOCK, TOLERANCE, recompute_bound
+from alltoall.check.sums import distinct_values, raise_if, runs
 from alltoall.errors import VerificationError
 from alltoall.ir.arrays import Floats, Ints, inner_index
 from alltoall.ir.routes import Routes
 from alltoall.ir.words import counted
 
-LARGEST_KEY = 2**62
-
 
 @dataclass(frozen=True)
 class RoutesReport:
-    """What a check of routes recomputed from them."""
+    """The values that a check of routes recomputed."""
 
     time: float
     bound: float
@@ -37,14 +36,11 @@ def check_routes(routes: Routes, tolerance: float = TOLERANCE) -> RoutesReport:
     If layers are assigned, the channel dependency graph of each must be acyclic; if routes change
     layer on the way, that of all layers together.
     """
-    violations = list(_check_hops(routes))
-    if violations:  # a block holds whole routes: these come first
-        raise VerificationError(f"routes on {routes.problem.topology.name}", violations)
+    subject = f"routes on {routes.problem.topology.name}"
+    raise_if(subject, list(_check_hops(routes)))  # first, for a block holds whole routes
     violations = [*_check_paths(routes), *_check_weights(routes, tolerance)]
-    if routes.layer is not None:
-        violations += _check_layers(routes, routes.layer)
-    if routes.hop_layer is not None:
-        violations += _check_channels(routes, routes.hop_layer)
+    if routes.layer_of_link is not None:
+        violations += _check_layers(routes, routes.layer_of_link)
     bound, trouble = recompute_bound(routes.problem, routes.certificate.lengths)
     violations += trouble
     time = float((_load(routes) / routes.problem.topology.capacity).max())
@@ -52,14 +48,13 @@ def check_routes(routes: Routes, tolerance: float = TOLERANCE) -> RoutesReport:
         violations.append(f"claims the bound {routes.bound:.12g}; its lengths prove {bound:.12g}")
     if not time >= bound * (1 - tolerance) and not violations:
         violations.append(f"the time {time:.12g} is below the proven bound {bound:.12g}")
-    if violations:
-        raise VerificationError(f"routes on {routes.problem.topology.name}", violations)
-    per_pair = _largest_run(np.sort(_pairs(routes)))
+    raise_if(subject, violations)
+    per_pair = int(routes.routes_per_pair().max())
     return RoutesReport(time, bound, time / bound - 1, routes.count, per_pair, routes.layers)
 
 
 def check_destinations(routes: Routes) -> None:
-    """Check that a node sends all that is for one terminal, in one layer, over one link."""
+    """Check that a node sends all traffic to a terminal, in one layer, over one link."""
     topology, terminals = routes.problem.topology, len(routes.problem.topology.terminals)
     assigned = routes.layer_of_link
     assigned = np.zeros(len(routes.link), dtype=np.int64) if assigned is None else assigned
@@ -83,20 +78,9 @@ def check_destinations(routes: Routes) -> None:
         raise VerificationError(f"routes on {topology.name}", (words,))
 
 
-def _pairs(routes: Routes) -> Ints:
-    return routes.source * len(routes.problem.topology.terminals) + routes.destination
-
-
 def _distinct(values: Ints) -> Ints:
-    """Return the distinct values, none negative, in order; `np.unique` hashes and is slower."""
-    ordered = np.sort(values)
-    return np.asarray(ordered[np.diff(ordered, prepend=-1) != 0])
-
-
-def _largest_run(ordered: Ints) -> int:
-    """Return how often the most frequent of ordered values, none negative, occurs."""
-    ends = np.flatnonzero(np.diff(ordered, append=-1))
-    return int(np.diff(ends, prepend=-1).max())
+    """Return the distinct values, in order."""
+    return distinct_values(np.sort(values))
 
 
 @dataclass(frozen=True)
@@ -120,8 +104,8 @@ class _RouteBlock:
 
 def _blocks(routes: Routes) -> Iterator[_RouteBlock]:
     """Cut the routes into blocks of links."""
-    hops = np.diff(routes.start)
-    for run in _runs(hops):
+    hops = routes.hops
+    for run in runs(routes.start, BLOCK):
         link = routes.link[int(routes.start[run.start]) : int(routes.start[run.stop])]
         route = np.repeat(np.arange(run.stop - run.start), hops[run])
         yield _RouteBlock(run.start, run.stop, link, route)
@@ -156,7 +140,7 @@ def _check_paths(routes: Routes) -> Iterator[str]:
 
 
 def _faults(routes: Routes, block: _RouteBlock) -> Iterator[tuple[str, Ints]]:
-    """Yield each way in which a route can fail to be a path, and the routes of a block that do."""
+    """Yield each fault of a path, and the routes of a block that have it."""
     topology, these = routes.problem.topology, slice(block.first, block.last)
     tail, head = topology.tail[block.link], topology.head[block.link]
     first = routes.start[these] - routes.start[block.first]
@@ -191,8 +175,9 @@ def _check_weights(routes: Routes, tolerance: float) -> Iterator[str]:
 
 
 def _check_demand(routes: Routes, tolerance: float) -> Iterator[str]:
-    """Hold what is carried against the demand, until a block of sources where they differ."""
-    pairs, terminals = _pairs(routes), len(routes.problem.topology.terminals)
+    """Compare the weights to the demand, up to the first block of sources where they differ."""
+    terminals = len(routes.problem.topology.terminals)
+    pairs = routes.pair(terminals)
     order = np.argsort(pairs, kind="stable")
     pairs, weight = pairs[order], routes.weight[order]
     size = max(1, BLOCK // terminals)
@@ -207,36 +192,16 @@ def _check_demand(routes: Routes, tolerance: float) -> Iterator[str]:
             allowed = np.minimum(allowed, 0.5 / routes.denominator + 1e-13 * demand)
         if (error > allowed).any():
             worst = int(np.argmax(error - allowed))
-            named = routes.problem.topology.terminal_name
-            source, destination = named(first + worst // terminals), named(worst % terminals)
+            pair = first + worst // terminals, worst % terminals
             yield (
-                f"the routes from node {source} to node {destination} carry {carried[worst]:.12g} "
-                f"of the demand {demand[worst]:.12g}"
+                f"the routes {routes.problem.topology.pair_name(*pair)} carry "
+                f"{carried[worst]:.12g} of the demand {demand[worst]:.12g}"
             )
             return
 
 
 def _check_layers(routes: Routes, layer: Ints) -> Iterator[str]:
-    """Look for a cycle in the channel dependency graph of each layer."""
-    links, found = routes.problem.topology.links, []
-    for these in _whole_layers(routes, layer):
-        names = _distinct(layer[these])
-        keys = _dependencies(routes, these, np.searchsorted(names, layer[these]))
-        held, wanted = keys // links, keys // links**2 * links + keys % links
-        circular = _circular(held, wanted)
-        where = names[circular // links]
-        found += [(int(each), int(circular[where == each][0] % links)) for each in _distinct(where)]
-    if found:
-        more = f" (and {counted(len(found) - 1, 'more layer')})" if len(found) > 1 else ""
-        name = routes.problem.topology.link_name(found[0][1])
-        yield (
-            f"layer {found[0][0]} can deadlock: its channel dependencies have a cycle near "
-            f"{name}{more}"
-        )
-
-
-def _check_channels(routes: Routes, layer: Ints) -> Iterator[str]:
-    """Look for a cycle in the dependencies of channels, each a link in one of the layers."""
+    """Look for a cycle in the dependencies of channels, each a link in the layer of a hop."""
     links, names = routes.problem.topology.links, _distinct(layer)
     used = distinct = np.zeros(0, dtype=np.int64)
     for block in _blocks(routes):
@@ -245,12 +210,21 @@ def _check_channels(routes: Routes, layer: Ints) -> Iterator[str]:
         channel = np.searchsorted(used, _channels(routes, block, layer, names))
         keys = (channel[:-1] * len(used) + channel[1:])[block.turns()]
         distinct = _distinct(np.concatenate((distinct, _distinct(keys))))
-    circular = used[_circular(distinct // len(used), distinct % len(used))]
-    if len(circular):
-        name = routes.problem.topology.link_name(int(circular[0] % links))
+    cyclic = used[_find_cyclic(distinct // len(used), distinct % len(used))]
+    if not len(cyclic):
+        return
+    where = _distinct(names[cyclic // links])
+    name = routes.problem.topology.link_name(int(cyclic[0] % links))
+    if routes.hop_layer is not None:
         yield (
             f"routes that change layer can deadlock: their channel dependencies have a cycle near "
-            f"{name} in layer {names[circular[0] // links]}"
+            f"{name} in layer {where[0]}"
+        )
+    else:
+        more = f" (and {counted(len(where) - 1, 'more layer')})" if len(where) > 1 else ""
+        yield (
+            f"layer {where[0]} can deadlock: its channel dependencies have a cycle near "
+            f"{name}{more}"
         )
 
 
@@ -260,51 +234,7 @@ def _channels(routes: Routes, block: _RouteBlock, layer: Ints, names: Ints) -> I
     return np.searchsorted(names, mine) * routes.problem.topology.links + block.link
 
 
-def _whole_layers(routes: Routes, layer: Ints) -> Iterator[Ints]:
-    """Yield all routes, layer after layer: a block of links, or one layer if that has more.
-
-    A dependency is one number, made of its layer, the link held and the link wanted; of so many
-    layers that it would not fit into 64 bits, some are left for the next block.
-    """
-    order = np.argsort(layer, kind="stable")
-    first = np.flatnonzero(np.diff(layer[order], prepend=-1))
-    first = np.append(first, len(order))
-    before = np.append(0, np.cumsum(np.diff(routes.start)[order]))[first]
-    most = LARGEST_KEY // routes.problem.topology.links**2
-    at = 0
-    while at + 1 < len(first):
-        last = int(np.searchsorted(before, before[at] + BLOCK, side="right")) - 1
-        last = min(max(last, at + 1), at + most)
-        yield order[first[at] : first[last]]
-        at = last
-
-
-def _dependencies(routes: Routes, these: Ints, layer: Ints) -> Ints:
-    """Return the distinct dependencies of some routes, as (layer, held, wanted)."""
-    links = routes.problem.topology.links
-    distinct = np.zeros(0, dtype=np.int64)
-    hops = np.diff(routes.start)[these]
-    for some in _runs(hops):
-        route = np.repeat(np.arange(len(hops[some])), hops[some])
-        link = routes.link[routes.start[these[some]][route] + inner_index(hops[some])]
-        turn = route[1:] == route[:-1]
-        keys = (layer[some][route[:-1]] * links + link[:-1]) * links + link[1:]
-        distinct = _distinct(np.concatenate((distinct, _distinct(keys[turn]))))
-    return distinct
-
-
-def _runs(hops: Ints) -> Iterator[slice]:
-    """Cut routes of so many hops each into runs of at most `BLOCK`, or of one route."""
-    before = np.append(0, np.cumsum(hops))
-    first = 0
-    while first < len(hops):
-        last = int(np.searchsorted(before, before[first] + BLOCK, side="right")) - 1
-        last = max(last, first + 1)
-        yield slice(first, last)
-        first = last
-
-
-def _circular(held: Ints, wanted: Ints) -> Ints:
+def _find_cyclic(held: Ints, wanted: Ints) -> Ints:
     """Return the channels that are on a cycle of dependencies, or behind one; `held` is in order.
 
     Channels that nobody waits for are peeled off, with their dependencies; a cycle never is.
@@ -323,6 +253,5 @@ def _circular(held: Ints, wanted: Ints) -> Ints:
 
 
 def _name(routes: Routes, route: int) -> str:
-    named = routes.problem.topology.terminal_name
-    source, destination = named(int(routes.source[route])), named(int(routes.destination[route]))
-    return f"route {route} from node {source} to node {destination}"
+    pair = int(routes.source[route]), int(routes.destination[route])
+    return f"route {route} {routes.problem.topology.pair_name(*pair)}"

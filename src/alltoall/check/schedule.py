@@ -12,17 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from alltoall.check.flow import TOLERANCE, recompute_bound
-from alltoall.errors import VerificationError
-from alltoall.ir.arrays import Floats, Ints
+from alltoall.check.sums import raise_if, runs
+from alltoall.ir.arrays import Floats, Ints, starts_of
 from alltoall.ir.schedule import Schedule
 
 BLOCK = 1_000_000
-"""Sends that are looked at together: some thirty arrays of this length exist at a time."""
+"""Sends of a block: some thirty arrays of this length exist at a time."""
 
 
 @dataclass(frozen=True)
 class ScheduleReport:
-    """What a check of a schedule recomputed from its sends."""
+    """The values that a check of a schedule recomputed."""
 
     time: float
     bound: float
@@ -34,13 +34,9 @@ class ScheduleReport:
 
 def check_schedule(schedule: Schedule, tolerance: float = TOLERANCE) -> ScheduleReport:
     """Check that a schedule is a correct all-to-all, and that its bound holds."""
-    subject, chunks = f"schedule on {schedule.problem.topology.name}", _chunks(schedule)
-    if chunks is None:
-        found = (
-            f"{schedule.sends} sends cannot deliver {schedule.chunks.total} chunks of all shards"
-        )
-        raise VerificationError(subject, [f"{found}; each has to be sent at least once"])
-    violations = list(_check_moves(schedule, chunks))
+    subject = f"schedule on {schedule.problem.topology.name}"
+    raise_if(subject, list(_check_count(schedule)))
+    violations = list(_check_moves(schedule, _chunks(schedule)))
     bound, trouble = recompute_bound(schedule.problem, schedule.certificate.lengths)
     violations += trouble
     if not schedule.bound <= bound * (1 + tolerance):
@@ -48,11 +44,19 @@ def check_schedule(schedule: Schedule, tolerance: float = TOLERANCE) -> Schedule
     time = 0.0 if violations else _time(schedule)
     if not time >= bound * (1 - tolerance) and not violations:
         violations.append(f"the time {time:.12g} is below the proven bound {bound:.12g}")
-    if violations:
-        raise VerificationError(subject, violations)
+    raise_if(subject, violations)
     return ScheduleReport(
         time, bound, time / bound - 1, schedule.steps, schedule.chunks_per_shard, schedule.sends
     )
+
+
+def _check_count(schedule: Schedule) -> Iterator[str]:
+    """Refuse more chunks than sends: a small file may claim any number of them."""
+    if schedule.chunks.total > schedule.sends:
+        yield (
+            f"{schedule.sends} sends cannot deliver {schedule.chunks.total} chunks of all shards; "
+            "each has to be sent at least once"
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,38 +83,28 @@ class _Chunks:
         return self.first[place] + s.chunk
 
     def ends(self, chunk: Ints) -> tuple[Ints, Ints]:
-        """Return the nodes where each chunk starts and where it is to end."""
+        """Return the source and the destination of each chunk, as nodes."""
         terminals = self.schedule.problem.topology.terminals
         pair = self.pair[np.searchsorted(self.first, chunk, side="right") - 1]
         return terminals[pair // len(terminals)], terminals[pair % len(terminals)]
 
     def name(self, chunk: int) -> str:
         """Name a chunk by the ends of its shard."""
-        named = self.schedule.problem.topology.node_name
-        start, end = (named(int(node)) for (node,) in self.ends(np.array([chunk])))
-        first = self.first[np.searchsorted(self.first, chunk, side="right") - 1]
-        return f"chunk {chunk - first} from node {start} to node {end}"
+        topology = self.schedule.problem.topology
+        shard = int(np.searchsorted(self.first, chunk, side="right")) - 1
+        pair = divmod(int(self.pair[shard]), len(topology.terminals))
+        return f"chunk {chunk - self.first[shard]} {topology.pair_name(*pair)}"
 
 
-def _chunks(schedule: Schedule) -> _Chunks | None:
-    """Return all chunks, or None if these are more than the sends.
-
-    A file of a few sends may claim any number of terminals and chunks: the pairs, then the chunks
-    are counted before there is room for them.
-    """
-    terminals, demand = len(schedule.problem.topology.terminals), schedule.problem.demand
-    if schedule.chunks.total > schedule.sends:
-        return None
-    if demand.matrix is not None:
-        pair = np.flatnonzero(demand.matrix)
-    else:
-        pair = np.flatnonzero(~np.eye(terminals, dtype=np.bool_))
-    counts = schedule.chunks.of(pair // terminals, pair % terminals)
-    return _Chunks(schedule, pair, np.cumsum(np.append(0, counts)))
+def _chunks(schedule: Schedule) -> _Chunks:
+    """Return the chunks of all pairs with a demand."""
+    matrix, terminals = schedule.problem.demand.matrix, schedule.problem.demand.terminals
+    pair = np.flatnonzero(~np.eye(terminals, dtype=np.bool_) if matrix is None else matrix)
+    return _Chunks(schedule, pair, starts_of(schedule.chunks.of(*np.divmod(pair, terminals))))
 
 
 def _check_moves(schedule: Schedule, chunks: _Chunks) -> Iterator[str]:
-    """Look at every chunk; say how many sends and chunks are wrong, and which are the first."""
+    """Check every chunk; count the wrong sends and chunks, and name the first."""
     number = chunks.of_sends()
     sends, most = np.bincount(number), _longest(schedule)
     if sends.max() > most:
@@ -118,11 +112,11 @@ def _check_moves(schedule: Schedule, chunks: _Chunks) -> Iterator[str]:
         yield f"{chunks.name(often)} is sent {sends[often]} times; a path has at most {most} links"
         return
     del sends
-    found = {words: _Found() for words in (*FAULTS, LOST)}
+    found = {words: _Wrong() for words in (*FAULTS, LOST)}
     for moves in _blocks(chunks, number):
         for words, find in FAULTS.items():
             found[words].add(moves.send[find(moves)])
-        found[LOST].add(moves.first + _undelivered(moves))
+        found[LOST].add(moves.first + _find_undelivered(moves))
     for words, wrong in found.items():
         if not wrong.count:
             continue
@@ -138,7 +132,7 @@ def _check_moves(schedule: Schedule, chunks: _Chunks) -> Iterator[str]:
 
 
 def _longest(schedule: Schedule) -> int:
-    """Return the most sends of a chunk on a simple path, so that a block is not one chunk's sends.
+    """Return the most sends of a chunk on a simple path; more would be a block of their own.
 
     Every step ends at a terminal that is new to the chunk, and passes a switch at most once.
     """
@@ -147,14 +141,14 @@ def _longest(schedule: Schedule) -> int:
 
 
 @dataclass
-class _Found:
-    """How many are wrong, and which is the first: all of them may be, and need no list."""
+class _Wrong:
+    """The number of wrong sends or chunks, and the first: a list of all could be long."""
 
     count: int = 0
     first: int = np.iinfo(np.int64).max
 
     def add(self, wrong: Ints) -> None:
-        """Count more of them."""
+        """Count more."""
         self.count += len(wrong)
         self.first = min(self.first, int(wrong.min(initial=self.first)))
 
@@ -187,12 +181,12 @@ class _ChunkMoves:
 
     @cached_property
     def tail(self) -> Ints:
-        """Where each send leaves."""
+        """The node that each send leaves."""
         return self.schedule.problem.topology.tail[self.schedule.link[self.send]]
 
     @cached_property
     def head(self) -> Ints:
-        """Where each send arrives."""
+        """The node at which each send arrives."""
         return self.schedule.problem.topology.head[self.schedule.link[self.send]]
 
     @cached_property
@@ -203,10 +197,8 @@ class _ChunkMoves:
 
     @cached_property
     def stores(self) -> NDArray[np.bool_]:
-        """Whether each node keeps what reaches it: terminals do."""
-        stores = np.zeros(self.nodes, dtype=np.bool_)
-        stores[self.schedule.problem.topology.terminals] = True
-        return stores
+        """Whether each node keeps chunks: terminals do."""
+        return self.schedule.problem.topology.position >= 0
 
     def held_since(self, chunk: Ints, node: Ints) -> Ints:
         """Return the step in which each chunk first reaches each node: -1 at its source.
@@ -227,20 +219,16 @@ def _blocks(chunks: _Chunks, number: Ints) -> Iterator[_ChunkMoves]:
     """Cut the chunks into blocks of about `BLOCK` sends; `number` is the chunk of each send."""
     order = np.argsort(number, kind="stable")
     number = number[order]
-    first, begin = 0, 0
-    while first < chunks.total:
-        last = int(number[begin + BLOCK]) if begin + BLOCK < len(number) else chunks.total
-        last = max(last, first + 1)
-        end = int(np.searchsorted(number, last))
-        start, goal = chunks.ends(np.arange(first, last))
-        yield _ChunkMoves(
-            chunks.schedule, first, start, goal, order[begin:end], number[begin:end] - first
-        )
-        first, begin = last, end
+    before = np.searchsorted(number, np.arange(chunks.total + 1))
+    for block in runs(before, BLOCK):
+        some = slice(before[block.start], before[block.stop])
+        start, end = chunks.ends(np.arange(block.start, block.stop))
+        sends, chunk = order[some], number[some] - block.start
+        yield _ChunkMoves(chunks.schedule, block.start, start, end, sends, chunk)
 
 
-def _unsent(moves: _ChunkMoves) -> Ints:
-    """Find sends of what is not there: stored since an earlier step, or just passing a switch."""
+def _find_absent(moves: _ChunkMoves) -> Ints:
+    """Find sends of chunks that are neither stored since an earlier step nor passing a switch."""
     held = moves.held_since(moves.chunk, moves.tail) < moves.step
     fine = moves.stores[moves.tail] & held
     passing = ~moves.stores[moves.tail]
@@ -255,7 +243,7 @@ def _unsent(moves: _ChunkMoves) -> Ints:
         fine[more] = True
 
 
-def _undelivered(moves: _ChunkMoves) -> Ints:
+def _find_undelivered(moves: _ChunkMoves) -> Ints:
     every = np.arange(moves.chunks)
     return np.flatnonzero(moves.held_since(every, moves.end) == moves.schedule.steps)
 
@@ -266,7 +254,7 @@ def _places(moves: _ChunkMoves, node: Ints) -> Ints:
     return np.asarray(row * moves.nodes + node)
 
 
-def _returning(moves: _ChunkMoves) -> Ints:
+def _find_returning(moves: _ChunkMoves) -> Ints:
     """Return the sends to a source, or to a place that the chunk has entered before."""
     again = moves.head == moves.start[moves.chunk]
     first = np.unique(_places(moves, moves.head), return_index=True)[1]
@@ -274,12 +262,12 @@ def _returning(moves: _ChunkMoves) -> Ints:
     return np.flatnonzero(again)
 
 
-def _leaving(moves: _ChunkMoves) -> Ints:
+def _find_leaving(moves: _ChunkMoves) -> Ints:
     """Return the sends from a destination."""
     return np.flatnonzero(moves.tail == moves.end[moves.chunk])
 
 
-def _stranding(moves: _ChunkMoves) -> Ints:
+def _find_stranded(moves: _ChunkMoves) -> Ints:
     """Return the sends to a place, other than the destination, that the chunk never leaves."""
     entered, left = _places(moves, moves.head), np.sort(_places(moves, moves.tail))
     # Far faster than `np.isin`, as sends are in the order of their chunks.
@@ -289,41 +277,35 @@ def _stranding(moves: _ChunkMoves) -> Ints:
 
 LOST = "chunks never arrive"
 FAULTS = {
-    "sends of chunks that are not there": _unsent,
-    "useless sends of chunks to a node that has them already": _returning,
-    "useless sends of chunks that are at their destination already": _leaving,
-    "useless sends of chunks to a node that does not send them on": _stranding,
+    "sends of chunks that are not there": _find_absent,
+    "useless sends of chunks to a node that has them already": _find_returning,
+    "useless sends of chunks that are at their destination already": _find_leaving,
+    "useless sends of chunks to a node that does not send them on": _find_stranded,
 }
-"""What can be wrong with a send, and who finds it.
+"""Each fault of a send, and its check.
 
 Together, the sends of a chunk must be one simple path. A terminal is one place, a switch one in
-each step. Where no place is entered twice, nothing enters the source or leaves the destination, and
-what enters any other place leaves it, the sends of a chunk that starts at its source cannot branch,
-meet or end anywhere else.
+each step. If no place is entered twice, nothing enters the source or leaves the destination, and
+every other place that is entered is left, then the sends of a chunk that starts at its source
+cannot branch, meet or end anywhere else.
 """
 
 
 def _time(schedule: Schedule) -> float:
     """Return the sum over the steps of the largest load over capacity, some steps at a time."""
-    total, begin = 0.0, 0
-    while begin < schedule.sends:
-        last = schedule.step[min(begin + BLOCK, schedule.sends) - 1]
-        end = int(np.searchsorted(schedule.step, last))
-        if end == begin:  # one step of more than a block
-            end = int(np.searchsorted(schedule.step, last, side="right"))
-        total += float(_step_times(schedule, slice(begin, end)).sum())
-        begin = end
-    return total
+    before = np.append(np.flatnonzero(np.diff(schedule.step, prepend=-1)), schedule.sends)
+    blocks = (slice(before[some.start], before[some.stop]) for some in runs(before, BLOCK))
+    return sum(float(_step_times(schedule, block).sum()) for block in blocks)
 
 
 def _step_times(schedule: Schedule, some: slice) -> Floats:
-    """Return the times of the steps of some sends, which are all of these steps."""
+    """Return the times of some steps, by all of their sends."""
     capacity, links = schedule.problem.topology.capacity, schedule.problem.topology.links
     key = np.cumsum(np.diff(schedule.step[some], prepend=-1) != 0) * links + schedule.link[some]
     order = np.argsort(key, kind="stable")
     key = key[order]
-    amount = schedule.problem.demand.of(schedule.source[some], schedule.destination[some])
-    size = amount / schedule.chunks.of(schedule.source[some], schedule.destination[some])
+    pairs = schedule.source[some], schedule.destination[some]
+    size = schedule.problem.demand.of(*pairs) / schedule.chunks.of(*pairs)
     first = np.flatnonzero(np.diff(key, prepend=-1))
     load = np.add.reduceat(size[order], first) / capacity[key[first] % links]
     steps = np.flatnonzero(np.diff(key[first] // links, prepend=-1))

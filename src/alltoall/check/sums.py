@@ -1,24 +1,24 @@
-"""Sums for the checker over the pairs of group and node that occur, not over all there are.
+"""Blocks for the checkers, and sums over the pairs of group and node that occur.
 
 A flow with a group for every pair of a thousand terminals has a million groups, each on a handful
 of nodes: a table of groups by nodes would be nothing but zeros.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 
+from alltoall.errors import VerificationError
 from alltoall.ir.arrays import Floats, Ints
 from alltoall.ir.flow import Flow
 
 
 @dataclass(frozen=True, eq=False)
 class Balances:
-    """By pair of group and node, in ascending order: what enters less what leaves, and their sum.
+    """By pair of group and node, in ascending order: inflow minus outflow, and their sum.
 
-    `ends` are the two places of each group in these arrays: that of its source and destination.
+    `ends` are the places of the source and the destination of each group in these arrays.
     """
 
     group: Ints
@@ -29,18 +29,31 @@ class Balances:
 
 
 def pair_demand(flow: Flow, destination: Ints) -> Floats:
-    """Return what each group of a flow per commodity is to deliver, at rate 1."""
+    """Return the demand of each group of a flow per commodity."""
     return flow.problem.demand.of(flow.source, destination)
 
 
-def entry_blocks(flow: Flow, size: int) -> Iterator[tuple[int, int]]:
-    """Cut the groups of a flow into runs of about `size` numbers: entries, and ends of groups."""
-    numbers = 2 * (flow.start + np.arange(flow.groups + 1))
-    cuts = np.searchsorted(numbers, np.arange(size, int(numbers[-1]), size), side="right") - 1
-    edges = [0, *cuts.tolist(), flow.groups]
-    for begin, end in pairwise(edges):
-        if begin < end:
-            yield begin, end
+def runs(before: Ints, most: int) -> Iterator[slice]:
+    """Cut items into runs of at most `most` numbers, or of one item.
+
+    `before` has the numbers before each item and, last, those of all.
+    """
+    first = 0
+    while first + 1 < len(before):
+        last = int(np.searchsorted(before, before[first] + most, side="right")) - 1
+        yield slice(first, max(last, first + 1))
+        first = max(last, first + 1)
+
+
+def distinct_values(ordered: Ints) -> Ints:
+    """Return the distinct ones of ordered values, none negative; `np.unique` is far slower."""
+    return np.asarray(ordered[np.diff(ordered, prepend=-1) != 0])
+
+
+def raise_if(subject: str, violations: Sequence[str]) -> None:
+    """Raise if there are any violations."""
+    if violations:
+        raise VerificationError(subject, violations)
 
 
 def pair_balances(flow: Flow, destination: Ints, begin: int, end: int) -> Balances:
@@ -63,11 +76,10 @@ def pair_balances(flow: Flow, destination: Ints, begin: int, end: int) -> Balanc
     )
     order = np.argsort(key, kind="stable")
     ordered = key[order]
-    new = np.concatenate(([True], ordered[1:] != ordered[:-1]))
+    pairs = distinct_values(ordered)
     place = np.empty(len(key), dtype=np.int64)
-    place[order] = np.cumsum(new) - 1
+    place[order] = np.searchsorted(pairs, ordered)
     source, destination, into, out = np.split(place, np.cumsum([len(rows), len(rows), len(link)]))
-    pairs = ordered[new]
     entering = np.bincount(into, amount, len(pairs))
     leaving = np.bincount(out, amount, len(pairs))
     return Balances(

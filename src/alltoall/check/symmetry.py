@@ -1,9 +1,9 @@
-"""Independent check of symmetry: whether permutations are automorphisms, and what their orbits are.
+"""Independent check of symmetry: whether permutations are automorphisms.
 
-A flow with generators claims no more than its average over the group that they generate. Every
-automorphism maps a flow of one source that conserves to a flow of another that does, so the average
-is a flow of all sources; and on each link it carries the mean over the link's orbit. So all that
-there is to check is that the generators keep links, capacities, terminals and demand in place.
+A flow with generators claims its average over the group that they generate. An automorphism maps a
+conserved flow of one source to a conserved flow of another, so the average is a flow of all
+sources, whose load of a link is the mean over the orbit of the link. It remains to check that the
+generators preserve links, capacities, terminals and demand.
 """
 
 from collections.abc import Iterator

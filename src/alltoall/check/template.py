@@ -1,9 +1,8 @@
-"""What routes or a schedule take under another demand than their own: the time of a template.
+"""The time of a template: of routes or a schedule under another demand than their own.
 
-Each pair's amount is spread over its routes as their weights are, or over its chunks evenly. The
-links and the steps stay as they are, so the time follows from the sums, and nothing is assumed
-about what made the template. What the demand needs at the least is another matter: that is proven
-by lengths of links, which anyone may have found (`check.flow.recompute_bound`).
+The amount of each pair is spread over its routes in proportion to their weights, or over its chunks
+evenly. Links and steps stay, so the time follows from the sums. The bound for the new demand is
+proven by lengths of links, which anyone may have found (`check.flow.recompute_bound`).
 """
 
 from dataclasses import dataclass
@@ -24,7 +23,7 @@ Template = Routes | Schedule
 
 @dataclass(frozen=True)
 class TemplateReport:
-    """What a template takes under a demand, what the demand needs, and the loss of one to other."""
+    """The time of a template under a demand, the bound for that demand, and the gap."""
 
     template_time: float
     template_bound: float
@@ -41,11 +40,13 @@ def check_template(template: Template, demand: Demand, lengths: Floats) -> Templ
 
 
 def template_time(template: Template, demand: Demand) -> float:
-    """Return the time of routes, or of all steps of a schedule, if the demand is this one."""
+    """Return the time of routes, or of all steps of a schedule, under a demand."""
     topology = template.problem.topology
     _require_pairs(template, demand)
     if isinstance(template, Routes):
-        key, carried = template.link, _route_amounts(template, demand)[template.path_of_link]
+        own = template.problem.demand.of(template.source, template.destination)
+        amount = demand.of(template.source, template.destination) * template.weight / own
+        key, carried = template.link, amount[template.path_of_link]
     else:
         key = template.step * topology.links + template.link
         chunks = template.chunks.of(template.source, template.destination)
@@ -58,14 +59,8 @@ def template_time(template: Template, demand: Demand) -> float:
     return float(np.maximum.reduceat(fullness, first).sum())
 
 
-def _route_amounts(routes: Routes, demand: Demand) -> Floats:
-    """Return what each route carries: its share of the amount of its pair."""
-    own = routes.problem.demand.of(routes.source, routes.destination)
-    return np.asarray(demand.of(routes.source, routes.destination) * routes.weight / own)
-
-
 def _require_pairs(template: Template, demand: Demand) -> None:
-    """Raise unless every pair that has an amount has a way in the template."""
+    """Raise unless every pair with a demand has a path in the template."""
     terminals = len(template.problem.topology.terminals)
     if demand.terminals != terminals:
         raise DemandError(
@@ -76,10 +71,8 @@ def _require_pairs(template: Template, demand: Demand) -> None:
     missing[template.source, template.destination] = False
     found: Ints = np.argwhere(missing)
     if len(found):
-        source, to = (int(each) for each in found[0])
-        named = template.problem.topology.terminal_name
         raise DemandError(
-            f"the demand has {demand.of(found[:1, 0], found[:1, 1])[0]:g} from node "
-            f"{named(source)} to node {named(to)}, for which the template has no way; expected a "
-            "template of the uniform all-to-all, or of all these pairs"
+            f"the demand has {demand.of(*found[:1].T)[0]:g} "
+            f"{template.problem.topology.pair_name(*found[0])}, for which the template has no "
+            "path; expected a template of the uniform all-to-all, or of all these pairs"
         )

@@ -20,12 +20,7 @@ from alltoall.topologies.families import FAMILIES
 COMPLETING = "_ALLTOALL_COMPLETE"
 """The variable by which a shell asks for the words that may follow."""
 
-LISTING = (
-    {"topology"},
-    {"topology", "--list"},
-    {"topology", "--json"},
-    {"topology", "--list", "--json"},
-)
+LISTING = ({"topology"}, {"topology", "--json"})
 """Calls that list what there is to choose from."""
 
 
@@ -82,8 +77,18 @@ def _answer_without_verb(words: Sequence[str]) -> bool:
         say_out(load("alltoall.topologies.family_help:family_help")(words[1].partition(":")[0]))
     else:
         require_words(words)
-        return False
+        return _show_help(words)
     return True
+
+
+def _show_help(words: Sequence[str]) -> bool:
+    """Print the help of a verb if the words ask for it; return whether they do."""
+    if not set(words) & {"-h", "--help", "--help-all"}:
+        return False
+    text: str | None = load("alltoall.cli.help:asked_help")(words)
+    if text is not None:
+        say_out(text)
+    return text is not None
 
 
 def show_choices(as_json: bool) -> None:

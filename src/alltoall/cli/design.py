@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from alltoall.cli.options import AsJson, KeepProvenance, command_of, time_option
+from alltoall.cli.options import AsJson, command_of, time_option
 from alltoall.cli.progress import progress
 from alltoall.cli.show import STANDARD_OUTPUT, deliver
 from alltoall.cli.signals import searching
@@ -78,7 +78,6 @@ def design_verb(
         Path | None,
         typer.Option(metavar="FILE.csv", help="Write which port to plug into which."),
     ] = None,
-    provenance: KeepProvenance = True,
     as_json: AsJson = False,
 ) -> None:
     """Find the network to build: every family of that size beside the best that a search finds.
@@ -108,7 +107,7 @@ def design_verb(
             progress=report,
             stop=stopped,
         )
-    made = Provenance.of_now(command=command_of(context), seed=seed) if provenance else None
+    made = Provenance.of_now(command=command_of(context), seed=seed)
     saved = replace(found.topology, provenance=made)
     files = {
         output: lambda: topology_text(saved, output or STANDARD_OUTPUT),

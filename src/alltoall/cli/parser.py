@@ -46,6 +46,14 @@ def _parts_of(name: str, about: Callable[..., None]) -> typer.Typer:
     return app
 
 
+def command_for(name: str, part: str | None = None) -> Any:
+    """Return the parser's command of a verb, or of a part of one."""
+    command: Any = typer.main.get_command(parser_of([name]))
+    for each in filter(None, (name, part)):
+        command = command.commands[each]
+    return command
+
+
 def call(words: Sequence[str]) -> int:
     """Call the verb that words begin with; return its exit code."""
     with _without_matplotlib():

@@ -9,7 +9,6 @@ from alltoall.cli.options import AsJson, time_option
 from alltoall.cli.progress import progress
 from alltoall.cli.show import show
 from alltoall.cli.signals import searching
-from alltoall.errors import UsageError
 from alltoall.figures import FIGURES
 from alltoall.figures.figure import SIZES, Finding
 from alltoall.figures.public import ALL, FOLDER, reproduce
@@ -72,7 +71,6 @@ def reproduce_verb(
         ),
     ] = None,
     time_limit: Annotated[float | None, time_option("Begin no further point after that.")] = None,
-    listing: Annotated[bool, typer.Option("--list", help="List the figures.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Measure figures of the paper again: data, picture, and whether each claim holds.
@@ -82,11 +80,9 @@ def reproduce_verb(
 
     Example: alltoall reproduce methods --quick
     """
-    if listing:
+    if figure is None:
         show({"figures": _listed()}, as_json, {"": "\n".join(_table())})
         return
-    if figure is None:
-        raise UsageError(f"no FIGURE; expected {ALL}, or one of {', '.join(FIGURES)}")
     with progress() as report, searching() as stopped:
         made = reproduce(
             figure,
@@ -114,7 +110,7 @@ def _told(made: Reproduced) -> str:
     return "\n".join(
         [
             f"{made.title} ({made.size}{complete})",
-            *(f"{each.verdict + ':':<15}{each.claim}: {_measured(each)}" for each in made.findings),
+            *(f"{each.verdict + ':':<21}{each.claim}: {_measured(each)}" for each in made.findings),
             made.compared,
             f"files: {', '.join(made.files)}",
         ]

@@ -167,7 +167,10 @@ def show(
     lines: Mapping[str, str],
     stream: TextIO | None = None,
 ) -> None:
-    """Print `summary` as one JSON object, or `lines` as aligned label and text."""
+    """Print `summary` as one JSON object, or `lines` as aligned label and text.
+
+    A text without a label begins at the margin.
+    """
     stream = require_open(stream or sys.stdout)
     with printing():
         if as_json:
@@ -176,7 +179,8 @@ def show(
         width = max((len(label) + 2 for label in lines if label), default=0)
         for label, text in lines.items():
             for index, line in enumerate(text.split("\n")):
-                _say_line(f"{label if index == 0 else '':<{width}}", line, stream)
+                head = f"{label if index == 0 else '':<{width}}" if label else ""
+                _say_line(head, line, stream)
 
 
 def _say_line(label: str, line: str, stream: TextIO) -> None:

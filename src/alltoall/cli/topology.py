@@ -1,5 +1,6 @@
 """`alltoall topology`: describe, convert, draw."""
 
+import inspect
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -7,8 +8,15 @@ from typing import Annotated, Any
 import typer
 
 from alltoall.cli.app import show_choices
-from alltoall.cli.options import AsJson, KeepProvenance, command_of
-from alltoall.cli.shared_options import takes_options
+from alltoall.cli.options import (
+    AsJson,
+    Output,
+    Spec,
+    command_of,
+    options_of,
+    parameter,
+    with_parameters,
+)
 from alltoall.cli.show import STANDARD_OUTPUT, deliver
 from alltoall.cli.telling import check_outputs
 from alltoall.cli.wording import link_in_words
@@ -18,69 +26,84 @@ from alltoall.ir.files.drawing import draw_svg
 from alltoall.ir.noun import Provenance
 from alltoall.ir.topology import Topology
 from alltoall.topologies.formats import topology_text
+from alltoall.topologies.public import topology
 
 MAX_NAMES = 10
 """Most names of nodes in the lines for people; the JSON has all of them."""
 
 
-@takes_options()
-def topology_verb(
+ABOUT = """Describe a topology, and convert or draw it; list all families if there is no SPEC.
+
+A family has a help of its own: alltoall topology genkautz --help
+"""
+
+CHANGES = list(options_of(topology))
+
+
+def _verb(
     context: typer.Context,
-    topology: Topology | None = None,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help="Write the topology to a file; - is standard output.",
-        ),
-    ] = None,
-    to: Annotated[
-        str | None, typer.Option(metavar="FORMAT", help="Format of that file, if not by its name.")
-    ] = None,
-    draw: Annotated[
-        Path | None, typer.Option(metavar="FILE.svg", help="Draw the topology.")
-    ] = None,
-    provenance: KeepProvenance = True,
-    families: Annotated[
-        bool, typer.Option("--list", help="List the families, as without a SPEC.")
-    ] = False,
-    as_json: AsJson = False,
+    *,
+    spec: str | None,
+    output: Path | None,
+    to: str | None,
+    draw: Path | None,
+    as_json: bool,
+    **changes: Any,
 ) -> None:
-    """Describe a topology, and convert or draw it; list all families if there is no SPEC.
-
-    A family's own help says what it takes: alltoall topology genkautz --help
-
-    Example: alltoall topology genkautz:n=12,d=3 --output genkautz.graphml --draw genkautz.svg
-    """
-    if topology is None or families:
+    if spec is None:
         if output is not None or draw is not None or to is not None:
             raise UsageError("a list of families has no file of its own; name one SPEC to save it")
+        if any(changes.values()):
+            raise UsageError("options that change a topology, but no SPEC; name one to change")
         show_choices(as_json)
         return
+    network = topology(spec, **changes)
     check_outputs(context)
     if draw not in (None, STANDARD_OUTPUT) and draw.suffix.lower() != ".svg":
         raise UsageError(f"{draw}: drawings are SVG; expected a file name that ends in .svg")
-    summary = describe(topology).summary()
-    made = None
-    if provenance:
-        made = Provenance.of_now(command=command_of(context), seed=context.params["seed"])
-    saved = replace(topology, provenance=made)
+    summary = describe(network).summary()
+    made = Provenance.of_now(command=command_of(context), seed=context.params["seed"])
+    saved = replace(network, provenance=made)
     files = {
         output: lambda: topology_text(saved, output or STANDARD_OUTPUT, to),
-        draw: lambda: draw_svg(topology),
+        draw: lambda: draw_svg(network),
     }
-    deliver(summary, as_json, _lines(summary, topology), files)
+    deliver(summary, as_json, _lines(summary, network), files)
 
 
-def _lines(summary: dict[str, Any], topology: Topology) -> dict[str, str]:
+topology_verb = with_parameters(
+    _verb,
+    [
+        parameter("context", typer.Context, inspect.Parameter.empty),
+        parameter("spec", Spec, None),
+        parameter("output", Output, None),
+        parameter(
+            "to",
+            Annotated[
+                str | None,
+                typer.Option(metavar="FORMAT", help="Format of that file, if not by its name."),
+            ],
+            None,
+        ),
+        parameter(
+            "draw",
+            Annotated[Path | None, typer.Option(metavar="FILE.svg", help="Draw the topology.")],
+            None,
+        ),
+        parameter("as_json", AsJson, False),
+        *CHANGES,
+    ],
+    ABOUT,
+)
+
+
+def _lines(summary: dict[str, Any], network: Topology) -> dict[str, str]:
     bounds = ", ".join(f"{name} {value:.6g}" for name, value in summary["bounds"].items())
     lines = {
-        "topology": topology.name,
-        "nodes": f"{topology.nodes}, {summary['terminals']} of them terminals",
-        "names": _names(topology),
-        "links": f"{topology.links}, {'both ways' if topology.bidirectional else 'one way'}",
+        "topology": network.name,
+        "nodes": f"{network.nodes}, {summary['terminals']} of them terminals",
+        "names": _names(network),
+        "links": f"{network.links}, {'both ways' if network.bidirectional else 'one way'}",
         "degree": f"{_range(summary['out_degree'])} out, {_range(summary['in_degree'])} in",
         "capacity": _range(summary["capacity"]),
         "link": link_in_words(summary) or "",
@@ -90,14 +113,14 @@ def _lines(summary: dict[str, Any], topology: Topology) -> dict[str, str]:
         "time above": bounds,
     }
     lines = {label: text for label, text in lines.items() if text}
-    if topology.notes:
-        lines["notes"] = "\n".join(topology.notes)
+    if network.notes:
+        lines["notes"] = "\n".join(network.notes)
     return lines
 
 
-def _names(topology: Topology) -> str:
+def _names(network: Topology) -> str:
     """Return the first names that people read."""
-    names = topology.names or ()
+    names = network.names or ()
     return ", ".join(names[:MAX_NAMES]) + (", ..." if len(names) > MAX_NAMES else "")
 
 

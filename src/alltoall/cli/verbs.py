@@ -20,64 +20,122 @@ class Verb:
 
     A verb that is several in one has `parts`: where each is by the word that follows the verb. One
     that `takes_command` is given options that it does not know, which may be those of the command.
+    The short help shows `examples`, and the options in `short`.
     """
 
     where: str
     summary: str
+    group: str
+    examples: tuple[str, ...] = ()
+    short: tuple[str, ...] = ()
     takes_spec: bool = False
     takes_command: bool = False
     parts: Mapping[str, str] = field(default_factory=dict)
 
 
+SEE, MAKE, RUN, TRUST = "See what is possible", "Make it", "Run it", "Trust it"
+"""The groups of verbs, in the order of the work."""
+
 VERBS: dict[str, Verb] = {
     "topology": Verb(
         "alltoall.cli.topology:topology_verb",
-        "Describe a topology, and convert or draw it; list all families if there is no SPEC.",
+        "Describe, convert or draw a network; list the families",
+        SEE,
+        (
+            "alltoall topology genkautz:n=12,d=3",
+            "alltoall topology torus:4x4 -o torus.graphml --draw torus.svg",
+        ),
+        (
+            *("output", "to", "draw", "as_json", "directed", "parallel"),
+            *("remove_links", "drop_links", "host_bandwidth"),
+        ),
         takes_spec=True,
     ),
     "solve": Verb(
-        "alltoall.cli.solve:solve_verb",
-        "Find the best all-to-all rate and prove it.",
+        "alltoall.cli.answers:solve_verb",
+        "Find the best all-to-all rate and prove it",
+        SEE,
+        ("alltoall solve torus:3x3x3 --host-bandwidth 4 --link-bandwidth 25G",),
+        (
+            *("method", "demand", "groups", "link_bandwidth", "bytes"),
+            *("gap", "time_limit", "output", "as_json", "host_bandwidth"),
+        ),
         takes_spec=True,
     ),
-    "route": Verb(
-        "alltoall.cli.route:route_verb",
-        "Compute routes for fabrics whose NICs forward, and layers that keep them from deadlock.",
-        takes_spec=True,
-    ),
-    "schedule": Verb(
-        "alltoall.cli.schedule:schedule_verb",
-        "Compute which chunk crosses which link in which step, for fabrics where hosts forward.",
-        takes_spec=True,
+    "compare": Verb(
+        "alltoall.cli.compare:compare_verb",
+        "Compare networks, methods, saved answers and measured runs",
+        SEE,
+        ("alltoall compare torus:4x4 genkautz:n=16,d=4 --link-bandwidth 100G",),
+        (
+            *("methods", "over", "demand", "groups", "link_bandwidth"),
+            *("gap", "time_limit", "threads", "output", "as_json"),
+        ),
     ),
     "design": Verb(
         "alltoall.cli.design:design_verb",
-        "Find the network to build: every family of that size beside the best that a search finds.",
+        "Find the network to build for so many nodes and cables",
+        SEE,
+        ("alltoall design --nodes 16 --degree 3 --time-limit 5s",),
+    ),
+    "route": Verb(
+        "alltoall.cli.answers:route_verb",
+        "Compute routes for fabrics whose NICs or switches forward",
+        MAKE,
+        ("alltoall route genkautz:n=32,d=4 --method single --output routes.json",),
+        (
+            *("method", "demand", "groups", "link_bandwidth", "max_routes", "max_layers"),
+            *("from_", "time_limit", "output", "as_json"),
+        ),
+        takes_spec=True,
+    ),
+    "schedule": Verb(
+        "alltoall.cli.answers:schedule_verb",
+        "Compute which chunk crosses which link in which step",
+        MAKE,
+        ("alltoall schedule torus:3x3 --host-bandwidth 2 --output torus.json",),
+        (
+            *("method", "demand", "groups", "link_bandwidth", "steps", "chunks"),
+            *("from_", "time_limit", "output", "as_json"),
+        ),
+        takes_spec=True,
     ),
     "lower": Verb(
         "alltoall.cli.lower:lower_verb",
-        "Lower a saved schedule or saved routes to the file of a runtime or a fabric.",
+        "Write the file of a runtime or a fabric",
+        MAKE,
+        ("alltoall lower torus.json --to msccl:runtime=rccl -o torus.xml",),
     ),
     "failures": Verb(
         "alltoall.cli.failures:failures_verb",
-        "Find what each failure costs, and routes or a schedule ready for it, worst first.",
-    ),
-    "simulate": Verb(
-        "alltoall.cli.simulate:simulate_verb",
-        "Predict what a schedule or routes take on links of a given rate and latency.",
-    ),
-    "run": Verb(
-        "alltoall.cli.run:run_verb",
-        "Run a schedule: start its ranks, check every byte, time it beside the runtime's own.",
+        "Show what each failure costs, and prepare for it",
+        MAKE,
+        ("alltoall failures routes.json -o ready",),
     ),
     "wrap": Verb(
         "alltoall.cli.wrap:wrap_verb",
-        "Run an MPI program that nobody changed with its all-to-alls by schedules.",
+        "Run an unmodified MPI program with your schedules",
+        RUN,
+        ("alltoall wrap torus.json -- mpiexec -n 9 ./program",),
         takes_command=True,
+    ),
+    "run": Verb(
+        "alltoall.cli.run:run_verb",
+        "Execute a schedule on ranks, check every byte, time it",
+        RUN,
+        ("alltoall run torus.json --bytes 64K:1M",),
+    ),
+    "simulate": Verb(
+        "alltoall.cli.simulate:simulate_verb",
+        "Predict the time of a schedule or routes",
+        RUN,
+        ("alltoall simulate torus.json --link-bandwidth 100G --latency 2us",),
     ),
     "testbed": Verb(
         "alltoall.cli.testbed:fabric_verb",
-        "Make a fabric of network namespaces on this machine, with links of real limits.",
+        "Emulate a network on this machine, with real link rates",
+        RUN,
+        ("alltoall testbed up torus:3x3 --rate 20mbit", "alltoall testbed down"),
         parts={
             part: f"alltoall.cli.testbed:{part}_verb"
             for part in ("up", "status", "cut", "mend", "down", "exec")
@@ -85,49 +143,62 @@ VERBS: dict[str, Verb] = {
     ),
     "workload": Verb(
         "alltoall.cli.workload:workload_verb",
-        "Run a program that an all-to-all decides, by a schedule and by the library's own.",
+        "Benchmark a real workload: schedule against library",
+        RUN,
+        ("alltoall workload fft3d --grid 12 --schedule ring:4 --iterations 1",),
         parts={
             "fft3d": "alltoall.cli.workload:fft3d_verb",
             "moe": "alltoall.cli.workload:moe_verb",
         },
     ),
     "verify": Verb(
-        "alltoall.cli.verify:verify_verb", "Check an artefact without trusting what made it."
+        "alltoall.cli.verify:verify_verb",
+        "Check a file without trusting what made it",
+        TRUST,
+        ("alltoall verify routes.json",),
     ),
     "report": Verb(
         "alltoall.cli.report:report_verb",
-        "Show files as one page: numbers and proofs, the network and its loads, a schedule played.",
+        "Show files as one page: numbers, proof, network, loads",
+        TRUST,
+        ("alltoall report routes.json -o routes.html",),
     ),
     "reproduce": Verb(
         "alltoall.cli.reproduce:reproduce_verb",
-        "Measure figures of the paper again: data, picture, and whether each claim holds.",
+        "Measure the figures of the paper again",
+        TRUST,
+        ("alltoall reproduce", "alltoall reproduce methods --quick --no-testbed"),
     ),
 }
-"""All verbs, in the order of the pipeline; a summary is the first line of the verb's own help."""
+"""All verbs, in the order of the work."""
 
-OVERVIEW_WORDS = ("-h", "--help")
+OVERVIEW_WORDS = ("-h", "--help", "--help-all")
 COMPLETION_WORDS = ("--install-completion", "--show-completion")
 """What may stand in the place of a verb, besides --version."""
 
 
 def overview() -> str:
-    """Return the help on all verbs."""
+    """Return the help on all verbs, by groups."""
     width = max(map(len, VERBS)) + 2
-    verbs = "\n".join(f"  {name:<{width}}{verb.summary}" for name, verb in VERBS.items())
-    return f"""Usage: alltoall VERB ...
+    lines = ["Usage: alltoall VERB ...", "", ABOUT]
+    for group in (SEE, MAKE, RUN, TRUST):
+        lines += ["", f"{group}:"]
+        lines += [
+            f"  {name:<{width}}{verb.summary}"
+            for name, verb in VERBS.items()
+            if verb.group == group
+        ]
+    return "\n".join([*lines, "", OVERVIEW_END])
 
-{ABOUT}
 
-Verbs:
-{verbs}
+OVERVIEW_END = """Options:
+  -h, --help            Show this, or the usual options of a verb
+  --help-all            Show all options of a verb
+  --version             Show the version
+  --install-completion  Complete words in this shell from now on
+  --show-completion     Show the code that does so
 
-Options:
-  -h, --help            Show this, or with a verb what it takes.
-  --version             Show the version.
-  --install-completion  Complete words in this shell from now on.
-  --show-completion     Show what does that.
-
-Example: alltoall solve torus:3x3x3, then alltoall solve --help"""
+Example: alltoall solve torus:3x3x3"""
 
 
 def require_words(words: Sequence[str]) -> None:

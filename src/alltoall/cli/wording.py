@@ -11,7 +11,7 @@ from typing import Any
 from alltoall.cli.show import columns, line_of
 from alltoall.ir.noun import Provenance
 from alltoall.ir.quantities import rate_in_words
-from alltoall.ir.words import beyond_rounding, counted, seconds_in_words, status_in_words
+from alltoall.ir.words import beyond_rounding, counted, percent, rate_of, seconds_in_words
 from alltoall.settings import MOST_CHUNKS
 
 WORDING = {
@@ -42,6 +42,16 @@ WORDING = {
 }
 """The label of a field, and how its value is written; others are labelled by their name."""
 
+ENDED = {
+    "within_gap": " (within the gap asked for)",
+    "time_limit": " (ended by the time limit)",
+    "interrupted": " (interrupted)",
+}
+"""How a search ended that proved no optimum, where that is worth a word."""
+
+SAME = 1e-4
+"""Shares below this are not worth a word."""
+
 
 def lines_of(found: Mapping[str, Any]) -> dict[str, str]:
     """Return the lines for people, in the order of the fields."""
@@ -52,7 +62,7 @@ def _line(key: str, value: Any) -> tuple[str, str]:
     if key == "correct":
         return "bytes", "each arrives where it must" if value else "wrong"
     if key == "gap":
-        return "gap", f"{beyond_rounding(value):.2e}"
+        return "above bound", percent(value)
     if key == "provenance":
         return "made by", str(Provenance(**value))
     if key == "layers":
@@ -64,53 +74,113 @@ def _line(key: str, value: Any) -> tuple[str, str]:
 
 
 def lines_of_answer(summary: Mapping[str, Any]) -> dict[str, str]:
-    """Return the lines about a flow, routes or a schedule, of those that there is something for."""
+    """Return the lines about a flow, routes or a schedule: the answer first, notes last."""
     said = ((label, text(summary)) for label, text in ANSWER.items())
-    return {label: text for label, text in said if text is not None}
+    lines = {label: text for label, text in said if text is not None}
+    return {"": f"{headline(summary)}\n", **lines}
 
 
-def _time(summary: Mapping[str, Any]) -> str:
-    if "flow" in summary:
-        return f"{summary['time']:.9g} (flow {summary['flow']:.9g})"
-    steps = f" in {counted(summary['steps'], 'step')}" if "steps" in summary else ""
-    return f"{summary['time']:.9g}{steps}, verified"
+def headline(summary: Mapping[str, Any]) -> str:
+    """Say what is reached, how near it is to the proven limit, and what shortest paths reach."""
+    return "\n".join(filter(None, (_reached(summary), _against_shortest_paths(summary))))
+
+
+def _reached(summary: Mapping[str, Any]) -> str:
+    gap, status = summary["gap"], summary["status"]
+    optimal, ended = status == "optimal", ENDED.get(status, "")
+    if "throughput_GBps" in summary:
+        answer = f"{rate_of(summary['throughput_GBps'])} per node"
+        if optimal:
+            return f"{answer}, the proven maximum"
+        limit = summary.get("throughput_bound_GBps")
+        if limit is None:
+            return answer
+        below = percent(gap / (1 + gap))
+        return f"{answer}, {below} below the proven limit of {rate_of(limit)}{ended}"
+    answer = f"{summary['time']:.6g} shard times"
+    if optimal:
+        return f"{answer}, the proven minimum"
+    if summary["bound"] <= 0:
+        return answer
+    return f"{answer}, {percent(gap)} above the proven limit of {summary['bound']:.6g}{ended}"
+
+
+def _against_shortest_paths(summary: Mapping[str, Any]) -> str | None:
+    if "shortest_path_time" not in summary:
+        return None
+    time, rate = summary["shortest_path_time"], summary.get("shortest_path_throughput_GBps")
+    reach = f"{time:.6g} shard times" if rate is None else rate_of(rate)
+    more = time / summary["time"] - 1
+    if abs(more) < SAME:
+        return f"as much as shortest-path routing ({reach})"
+    side = "more" if more > 0 else "less"
+    what = f"{side} throughput" if rate is None else side
+    return f"{percent(abs(more))} {what} than shortest-path routing ({reach})"
+
+
+def _proof(summary: Mapping[str, Any]) -> str:
+    limit = summary.get("throughput_bound_GBps")
+    proof = f"({summary['proof']}; verified)"
+    if limit is not None:
+        return f"no routing can exceed {rate_of(limit)} per node {proof}"
+    return f"no routing can take less than {summary['bound']:.6g} {proof}"
+
+
+def _network(summary: Mapping[str, Any]) -> str:
+    nodes, links = counted(summary["nodes"], "node"), summary["links"]
+    if summary["terminals"] < summary["nodes"]:
+        nodes += f" ({counted(summary['terminals'], 'terminal')})"
+    both = summary["bidirectional"]
+    sort = counted(links // 2, "cable") if both else counted(links, "link")
+    rate = link_in_words(summary)
+    of_rate = f" of {rate.replace('bps', 'bit/s')}" if rate else ""
+    return f"{summary['topology']}: {nodes}, {sort}{of_rate}"
 
 
 def _routes(summary: Mapping[str, Any]) -> str | None:
     if "routes" not in summary:
         return None
-    return f"{summary['routes']}, at most {summary['max_routes_per_pair']} per pair"
+    layers = summary["layers"]
+    channels = "no virtual channels assigned"
+    if layers is not None:
+        channels = counted(layers, "virtual channel")
+    most = summary["max_routes_per_pair"]
+    return f"{summary['routes']:,}, at most {most} per pair, {channels}"
 
 
-def _layers(summary: Mapping[str, Any]) -> str | None:
-    return _line("layers", summary["layers"])[1] if "layers" in summary else None
+def _steps(summary: Mapping[str, Any]) -> str | None:
+    if "steps" not in summary:
+        return None
+    return f"{counted(summary['steps'], 'step')}, {summary['sends']:,} sends"
 
 
 def _fractional(summary: Mapping[str, Any]) -> str | None:
-    if "fractional_time" not in summary:
+    if "fractional_time" not in summary or beyond_rounding(summary["loss"]) < SAME:
         return None
-    return f"{summary['fractional_time']:.9g} if shards could be cut at will"
+    return f"optimum {summary['fractional_time']:.6g} with as many steps"
 
 
 def _chunks(summary: Mapping[str, Any]) -> str | None:
     if "common_factor_chunks" in summary:
         common = summary["common_factor_chunks"]
         if common:
-            return f"{common} by common factor"
+            return f"{common} per shard"
         return f"no common factor up to {MOST_CHUNKS}; --chunks C makes one"
     return _chunks_of_schedule(summary) if "chunks_per_shard" in summary else None
 
 
 def _chunks_of_schedule(summary: Mapping[str, Any]) -> str:
-    """Say what this number of chunks costs, and what fewer would at least (--sweep finds all)."""
+    """Say what this number of chunks costs, and what fewer would at least."""
     chunks, loss = summary["chunks_per_shard"], beyond_rounding(summary["loss"])
-    text = f"{chunks} per shard, {loss:.3%} above the fractional time"
+    text = f"{chunks} per shard"
+    if loss >= SAME:
+        text += f", {percent(loss)} above the fractional optimum"
     floor = {float(each): least for each, least in summary["least_loss_by_chunks"].items()}
-    fewer = {each: least for each, least in floor.items() if each < chunks and least > 0}
+    fewer = {each: least for each, least in floor.items() if each < chunks and least >= SAME}
     if not fewer:
         return text
     best = min(fewer, key=lambda each: (fewer[each], each))
-    return f"{text}; {best:g} would be at least {fewer[best]:.3%} above"
+    return f"{text}; {best:g} would cost at least {percent(fewer[best])} more"
 
 
 def _tradeoff(summary: Mapping[str, Any]) -> str | None:
@@ -142,18 +212,9 @@ def _jobs(summary: Mapping[str, Any]) -> str | None:
 def _levels(summary: Mapping[str, Any]) -> str | None:
     levels = summary.get("levels")
     return levels and "\n".join(
-        f"{each['level']}: at most {each['bound']:.6g} by weight, certified, "
-        f"gap {beyond_rounding(each['gap']):.2e}"
+        f"{each['level']}: {percent(each['gap'])} below the proven limit {each['bound']:.6g}"
         for each in levels
     )
-
-
-def _throughput(summary: Mapping[str, Any]) -> str | None:
-    if "throughput_GBps" not in summary:
-        return None
-    bound = summary.get("throughput_bound_GBps")
-    most = "" if bound is None else f", at most {bound:.3f}"
-    return f"{summary['throughput_GBps']:.3f} GB/s per node{most}"
 
 
 def link_in_words(summary: Mapping[str, Any]) -> str | None:
@@ -176,65 +237,41 @@ def _transfer(summary: Mapping[str, Any]) -> str | None:
 
 def _last(summary: Mapping[str, Any]) -> str | None:
     found = summary.get("last")
-    if found is None or "steps" in summary:
+    if found is None:
         return None
-    return (
-        f"{found['unserved']:.2%} of the demand does not arrive if they stay as they are; "
-        f"{found['repaired_gap']:.1%} above the bound if only that moves\n"
-        f"{counted(found['moved'], 'route')} moved now"
-    )
-
-
-def _last_schedule(summary: Mapping[str, Any]) -> str | None:
-    found = summary.get("last")
-    if found is None or "steps" not in summary:
-        return None
-    return (
-        f"{found['unserved']:.2%} of the demand does not arrive if it stays as it is; at least "
-        f"{found['repaired_gap']:.1%} above the bound if only that moves"
-    )
+    old = "schedule loses" if "steps" in summary else "routes lose"
+    lost, repaired = percent(found["unserved"]), percent(found["repaired_gap"])
+    kept = f"the old {old} {lost} of the traffic; minimal repair is {repaired} above the bound"
+    return kept if "moved" not in found else f"{kept}\n{counted(found['moved'], 'route')} moved"
 
 
 def _robust(summary: Mapping[str, Any]) -> str | None:
     found = summary.get("robust")
     return found and (
-        f"loses {found['median_loss']:.1%} (median) to {found['worst_loss']:.1%} (worst) under "
-        f"{counted(found['demands'], 'demand')} of {', '.join(found['family'])} that it was not "
-        "made with"
+        f"loses {percent(found['median_loss'])} (median) to {percent(found['worst_loss'])} (worst) "
+        f"under {counted(found['demands'], 'other demand')} of {', '.join(found['family'])}"
     )
 
 
-def _phases(summary: Mapping[str, Any]) -> str | None:
-    phases = summary.get("phases")
-    return phases and ", ".join(f"{key} {line_of(value)}" for key, value in phases.items())
+def _took(summary: Mapping[str, Any]) -> str:
+    return f"{summary['seconds']:.2g} s by {summary['method']}"
 
 
 ANSWER: dict[str, Callable[[Mapping[str, Any]], str | None]] = {
-    "topology": lambda summary: (
-        f"{summary['topology']}: {summary['terminals']} terminals, {summary['nodes']} nodes, "
-        f"{summary['links']} links"
-    ),
-    "time": _time,
-    "bound": lambda summary: f"{summary['bound']:.9g}, certified",
-    "gap": lambda summary: (
-        f"{beyond_rounding(summary['gap']):.2e} ({status_in_words(summary['status'])})"
-    ),
-    "bottleneck": lambda summary: summary["bottleneck"].replace("; ", "\n"),
+    "proof": _proof,
     "routes": _routes,
-    "layers": _layers,
-    "fractional": _fractional,
+    "steps": _steps,
     "chunks": _chunks,
+    "fractional": _fractional,
     "trade-off": _tradeoff,
     "jobs": _jobs,
     "levels": _levels,
-    "notes": lambda summary: "\n".join(summary["notes"]) or None,
-    "link": link_in_words,
-    "throughput": _throughput,
     "transfer": _transfer,
-    "phases": _phases,
     "robust": _robust,
-    "last routes": _last,
-    "last schedule": _last_schedule,
-    "method": lambda summary: f"{summary['method']}, {summary['seconds']:.2f} s",
+    "failure": _last,
+    "network": _network,
+    "saturated": lambda summary: summary["saturated"],
+    "took": _took,
+    "notes": lambda summary: "\n".join(summary["notes"]) or None,
 }
 """The label of each line about an answer, in order, and what it says, if anything."""

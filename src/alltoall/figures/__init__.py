@@ -1,4 +1,4 @@
-"""The figures of the paper, each a program that anyone can run again: the table of them."""
+"""The table of the paper's figures, each a program that anyone can run."""
 
 from alltoall.figures.fft import FFT
 from alltoall.figures.figure import Figure
@@ -13,18 +13,10 @@ from alltoall.figures.sharing import SHARING
 from alltoall.figures.topologies import TOPOLOGIES
 
 FIGURES: dict[str, Figure] = {
-    each.name: each
-    for each in (
-        LINK_SCHEDULES,
-        ROUTED_SCHEDULES,
-        PUNCTURED_TORUS,
-        FFT,
-        RUNTIME,
-        METHODS,
-        LINKS_DISABLED,
-        TOPOLOGIES,
-        LAYERS,
-        SHARING,
+    figure.name: figure
+    for figure in (
+        *(LINK_SCHEDULES, ROUTED_SCHEDULES, PUNCTURED_TORUS, FFT, RUNTIME),
+        *(METHODS, LINKS_DISABLED, TOPOLOGIES, LAYERS, SHARING),
     )
 }
 """All figures by name, in the order of the paper."""

@@ -1,4 +1,4 @@
-"""What several figures ask of the library: methods by the names that figures give them."""
+"""Helpers that several figures share: routing methods by name, and selections of rows."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -7,64 +7,52 @@ from itertools import groupby
 from typing import Any, TypeVar
 
 import alltoall
-from alltoall.figures.figure import Row
+from alltoall.figures.figure import Measurement, Row
+from alltoall.figures.picture import Series
 
 Found = TypeVar("Found")
 
-ROUTINGS: dict[str, dict[str, Any]] = {
-    "extp": {},
-    "pmcf": {"method": "pmcf", "paths": "disjoint"},
-    "pmcf shortest": {"method": "pmcf", "paths": "shortest"},
-    "single": {"method": "single"},
-    "ilp-disjoint": {"method": "ilp-disjoint"},
-    "ilp-shortest": {"method": "ilp-shortest"},
-    "sssp": {"method": "sssp"},
-    "ewsp": {"method": "ewsp"},
-    "dor": {"method": "dor"},
-    "native": {"method": "native"},
+ROUTINGS = {
+    "pmcf": "pmcf:paths=disjoint",
+    "pmcf shortest": "pmcf:paths=shortest",
+    **{
+        each: each
+        for each in (
+            *("extp", "single", "ilp-disjoint", "ilp-shortest", "sssp", "ewsp", "dor", "native"),
+        )
+    },
 }
-"""How `route` is asked for what a figure calls so."""
+"""The method of each curve."""
 
 
 BY_RULE = ("sssp", "ewsp", "dor", "native")
 """Methods that follow a rule, whatever the gap."""
 
 LOOSE = 0.99
-"""A gap that they are asked for, so that they do not solve for a bound of their own."""
+"""The gap asked of them, so that they do not solve for a bound of their own."""
 
 
-def routed(given: Any, name: str, own_bound: bool = False, **asked: Any) -> alltoall.Routes:
+def routed(
+    given: Any, name: str, own_bound: bool = False, layering: str = "none", **asked: Any
+) -> alltoall.Routes:
     """Return routes by the method of this name, without layers unless they are asked for.
 
-    Where a figure has a bound of its own to hold them against, those by a rule need none.
+    Methods by a rule prove a bound of their own only with `own_bound`.
     """
     loose = {"gap": LOOSE} if name in BY_RULE and not own_bound else {}
-    return alltoall.route(given, **({"layers": None} | ROUTINGS[name] | loose | asked))
+    method, colon, words = ROUTINGS[name].partition(":")
+    method = f"{method}:{words}{',' if colon else ''}layering={layering}"
+    return alltoall.route(given, method, **(loose | asked))
 
 
 @lru_cache(maxsize=4)
 def certified_bound(given: str | alltoall.Topology, gap: float = 1e-6) -> float:
-    """Return the bound that all methods on a topology are held against, solved once for them."""
+    """Return the certified bound of a topology, solved once for all methods."""
     return alltoall.solve(given, gap=gap).bound
 
 
-def known_methods(names: Iterable[str]) -> list[str]:
-    """Return those of some methods that this version has."""
-    # Imported when a figure is made: the table brings all methods with it.
-    from alltoall.routes import ROUTERS  # noqa: PLC0415
-
-    return [name for name in names if ROUTINGS[name].get("method", "extp") in ROUTERS]
-
-
-def known_families(specs: Iterable[str]) -> list[str]:
-    """Return those of some SPECs whose family this version has."""
-    from alltoall.topologies.families import FAMILIES  # noqa: PLC0415
-
-    return [spec for spec in specs if spec.partition(":")[0] in FAMILIES]
-
-
 def where(rows: Iterable[Row], **wanted: object) -> list[Row]:
-    """Return the rows whose columns have these values."""
+    """Return the rows with these values."""
     return [row for row in rows if all(row[name] == value for name, value in wanted.items())]
 
 
@@ -98,13 +86,25 @@ def envelope(
     )
 
 
-def largest(rows: Sequence[Row], name: str) -> float:
-    """Return the largest number of a column; not a number if there is none."""
-    return max((float(row[name]) for row in rows if row[name] is not None), default=math.nan)
+def enveloped(rows: Sequence[Row], by: str, x: str, y: str) -> list[Series]:
+    """Return a line for each value of a column: the mean of y within its envelope."""
+    lines = []
+    for value in each_value(rows, by):
+        at, mean, low, high = envelope(where(rows, **{by: value}), x, y)
+        lines.append(Series(value, at, mean, low=low, high=high))
+    return lines
+
+
+def worst_ratio(rows: Sequence[Row], method: str, reason: str = "") -> Measurement | None:
+    """Return the largest time of a method over the certified bound."""
+    ratios = [row["ratio"] for row in where(rows, method=method) if row["ratio"] is not None]
+    if not ratios:
+        return None
+    return Measurement(max(ratios), f"up to {max(ratios):.4f} times the certified bound", reason)
 
 
 def within_limit(find: Callable[[], Found]) -> Found | None:
-    """Return what is found, or None if a method gives up at its limit."""
+    """Return a result, or None if a method gives up at its limit."""
     try:
         return find()
     except (TimeoutError, alltoall.InputError):

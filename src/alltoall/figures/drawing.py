@@ -13,28 +13,25 @@ from alltoall.figures.picture import Mark, Panel, Picture, Series
 FORMATS = ("svg", "png")
 
 COLOURS = {
-    "bound": "#555555",
-    "ours": "#0072b2",
-    "extp": "#0072b2",
-    "link": "#555555",
-    "pmcf": "#56b4e9",
-    "pmcf shortest": "#8c6bb1",
-    "single": "#009e73",
-    "schedule": "#009e73",
-    "ilp-disjoint": "#e69f00",
-    "ilp-shortest": "#c49a6c",
-    "sssp": "#d55e00",
-    "ewsp": "#cc79a7",
-    "dor": "#999933",
-    "native": "#882255",
-    "library": "#882255",
-    "sccl": "#aa4499",
-    "fptas": "#b15928",
-    "decomposed": "#0072b2",
-    "genkautz": "#0072b2",
-    "best": "#009e73",
+    name: colour
+    for colour, names in {
+        "#555555": ("bound", "link"),
+        "#0072b2": ("ours", "extp", "decomposed", "genkautz"),
+        "#56b4e9": ("pmcf",),
+        "#8c6bb1": ("pmcf shortest",),
+        "#009e73": ("single", "schedule", "best"),
+        "#e69f00": ("ilp-disjoint",),
+        "#c49a6c": ("ilp-shortest",),
+        "#d55e00": ("sssp",),
+        "#cc79a7": ("ewsp",),
+        "#999933": ("dor",),
+        "#882255": ("native", "library"),
+        "#aa4499": ("sccl",),
+        "#b15928": ("fptas",),
+    }.items()
+    for name in names
 }
-"""What has the same colour in all figures; colours that the colour-blind can tell apart."""
+"""Colours that are the same in all figures, and safe for the colour-blind."""
 
 OTHERS = (
     *("#e69f00", "#d55e00", "#cc79a7", "#56b4e9", "#117733", "#882255"),
@@ -44,7 +41,7 @@ OTHERS = (
 
 MARKERS = "os^Dv<>ph*XP"
 ROOM = 0.3
-"""What is left free above bars, of their height, for the legend."""
+"""Free room above bars for the legend, as a share of their height."""
 
 PANEL_INCHES = (4.3, 3.3)
 LEAST_INCHES = 7.0
@@ -99,7 +96,7 @@ def _bytes(figure: Any, kind: str) -> bytes:
 
 
 def _drawn(picture: Picture) -> Any:
-    """Return the figure: panels row by row, one legend for those that share their labels."""
+    """Return the figure: panels row by row, with one legend for panels of the same labels."""
     columns = min(picture.columns, len(picture.panels))
     rows = -(-len(picture.panels) // columns)
     width = max(PANEL_INCHES[0] * columns, LEAST_INCHES)
@@ -161,30 +158,22 @@ def _draw_panel(axes: Any, panel: Panel, styles: dict[str, tuple[str, str]]) -> 
 def _draw_line(axes: Any, series: Series, colour: str, marker: str) -> None:
     dots = series.kind == "dots"
     bare = series.kind == "curve" or (series.dashed and not dots)
-    axes.plot(
-        series.x,
-        series.y,
-        color=colour,
-        marker=None if bare else marker,
-        linestyle="none" if dots else "--" if series.dashed else "-",
-        linewidth=1.5,
-        markersize=4.5,
-        label=series.label,
-    )
+    line = "none" if dots else "--" if series.dashed else "-"
+    look = {"linestyle": line, "linewidth": 1.5, "markersize": 4.5, "color": colour}
+    axes.plot(series.x, series.y, marker=None if bare else marker, label=series.label, **look)
     if series.low is not None and series.high is not None:
         axes.fill_between(series.x, series.low, series.high, color=colour, alpha=0.18, linewidth=0)
 
 
 def _draw_bars(axes: Any, series: Series, bars: Sequence[Series], colour: str) -> None:
-    """Draw bars beside those of the other series, or on top of their base."""
+    """Draw bars beside the other series, or stacked on a base."""
     if series.base is not None:
         axes.bar(series.x, series.y, 0.7, series.base, color=colour, label=series.label)
         return
     width = 0.8 / len(bars)
     shift = (bars.index(series) - (len(bars) - 1) / 2) * width
-    axes.bar(
-        [x + shift for x in series.x], series.y, width * 0.92, color=colour, label=series.label
-    )
+    places = [x + shift for x in series.x]
+    axes.bar(places, series.y, width * 0.92, color=colour, label=series.label)
 
 
 def _draw_marks(axes: Any, marks: Sequence[Mark]) -> None:

@@ -3,20 +3,21 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import alltoall
 from alltoall.figures.asking import by_x, each_value, where
-from alltoall.figures.figure import Asked, Finding, Row
+from alltoall.figures.figure import Asked, Measurement, Row, Value
 from alltoall.figures.picture import Panel, Series
 
 LINK_RATE = "25Gbps"
-"""What a link of the paper's fabrics carries."""
+"""The rate of a link in the paper."""
 
 LATENCY, OVERHEAD = 2e-6, 1e-6
-"""Seconds of a hop and of a message, of the order of what RDMA takes."""
+"""Seconds of a hop and of a message, as RDMA takes."""
 
 WHOLE_RUN = 1800.0
-"""Seconds that all sizes together may take on emulated links, the library's own included."""
+"""Time limit of a run on emulated links, in seconds, with the library's own all-to-all."""
 
 
 @dataclass(frozen=True)
@@ -29,10 +30,7 @@ class Fabric:
 
     def topology(self) -> alltoall.Topology:
         """Return the topology, hosts split from their NICs if they are slower."""
-        built = alltoall.build(self.spec)
-        if self.host_bandwidth is None:
-            return built
-        return alltoall.with_host_bandwidth(built, self.host_bandwidth)
+        return alltoall.topology(self.spec, host_bandwidth=self.host_bandwidth)
 
 
 SMALL = {
@@ -40,41 +38,62 @@ SMALL = {
     "3-cube": Fabric("hypercube:3"),
     "twisted 3-cube": Fabric("twisted-hypercube:3"),
 }
-"""Those of the testbed of eight GPUs."""
+"""The testbed of eight GPUs."""
 
 TORUS = {"3x3x3 torus": Fabric("torus:3x3x3", rate="10mbit")}
-"""That of the cluster, where NICs forward more than hosts can send."""
+"""The cluster, where NICs forward more than hosts can send."""
 
 HOSTED = {"3x3x3 torus": Fabric("torus:3x3x3", 4.0, "10mbit")}
-"""The same where all that passes a node passes its host, at 100 Gbit/s of 150."""
+"""The cluster where hosts forward, at 100 of 150 Gbit/s."""
 
 
 def shard_sizes(asked: Asked) -> list[int]:
-    """Return the bytes of a shard that are simulated."""
+    """Return the simulated shard sizes in bytes."""
     return [1 << k for k in asked.pick(range(10, 28, 2), range(10, 28, 4), (14, 26))]
 
 
 def emulated_sizes(asked: Asked, name: str) -> list[int]:
-    """Return the bytes of a shard that are sent over emulated links, of a fabric by its name."""
+    """Return the shard sizes sent over emulated links."""
     small = name in SMALL
     whole = [1 << k for k in ((12, 14, 16, 18, 20, 22) if small else (12, 14, 16, 18, 20))]
     return list(asked.pick(whole, [1 << 16, 1 << 20], [1 << 14]))
 
 
 def emulated_times(asked: Asked, name: str) -> int:
-    """Return how often each is sent: over the slow links of 27 nodes one takes up to a minute."""
+    """Return the iterations of each size; one takes up to a minute over 27 nodes."""
     return int(asked.pick(3 if name in SMALL else 2, 2, 1))
 
 
 PREDICTED, MEASURED = "predicted", "measured"
-"""The two kinds of rows, and their columns in GB/s per node."""
+"""The kinds of rows and their columns, in GB/s per node."""
+
+GIGA = 1e9
+
+
+def rates(row: Any, kind: str) -> dict[str, Value]:
+    """Return the columns of a row that `simulate` or `run` returned."""
+    throughput, bound = row.throughput / GIGA, row.bound_throughput / GIGA
+    return {"bytes": row.bytes, "bound": bound, kind: throughput}
+
+
+def run_emulated(
+    subject: Any,
+    fabric: Fabric,
+    sizes: list[int],
+    iterations: int,
+    topology: alltoall.Topology | None = None,
+) -> Any:
+    """Run on emulated links and return the report."""
+    asked: dict[str, Any] = {"sizes": sizes, "iterations": iterations, "topology": topology}
+    return alltoall.run(subject, on="testbed", timeout=WHOLE_RUN, rate=fabric.rate, **asked)
+
 
 LARGE = 1 << 20
-"""Bytes of a shard that count as large."""
+"""Shard size in bytes from which buffers count as large."""
 
 
 def panels_by_size(rows: Sequence[Row], bound: str, rate: Callable[[str, Row], str]) -> list[Panel]:
-    """Return a panel for each kind and fabric, with what the bound is called and links' rates."""
+    """Return a panel for each kind and fabric; `rate` ends its title."""
     found = [row for row in rows if row[row["kind"]] is not None]
     return [
         _panel(where(found, fabric=name, kind=kind), bound, f"{name}, {kind}", rate)
@@ -83,20 +102,19 @@ def panels_by_size(rows: Sequence[Row], bound: str, rate: Callable[[str, Row], s
     ]
 
 
-def near_bound(rows: Sequence[Row], way: str, kind: str, claim: str, enough: float) -> Finding:
-    """Say which share of the upper bound a way reaches on each fabric, at the best of its sizes."""
+def share_of_bound(rows: Sequence[Row], way: str, kind: str) -> Measurement | None:
+    """Return the share of the upper bound that a way reaches on each fabric, at its best size."""
     found = [row for row in where(rows, way=way, kind=kind) if row[kind] is not None]
     if not found:
-        return Finding(claim, "no emulated links here", None, "needs root on Linux")
+        return Measurement(None, "no emulated links here", "needs root on Linux")
     shares = {
         name: max(row[kind] / row["bound"] for row in where(found, fabric=name))
         for name in each_value(found, "fabric")
     }
     words = ", ".join(f"{name} {share:.3f}" for name, share in shares.items())
-    measured = f"of the upper bound {words}"
     if max(row["bytes"] for row in found) < LARGE:
-        return Finding(claim, measured, None, "only small shards are part of this size")
-    return Finding(claim, measured, min(shares.values()) > enough)
+        return Measurement(None, words, "only small shards are part of this size")
+    return Measurement(min(shares.values()), words)
 
 
 def _panel(rows: Sequence[Row], bound: str, title: str, rate: Callable[[str, Row], str]) -> Panel:

@@ -1,80 +1,150 @@
-"""What a figure is: points to measure, sentences to judge, a picture to draw.
+"""A figure: points to measure, claims to judge, a picture to draw.
 
 A figure is a user's program: it calls the functions that the package exports, and nothing behind
-them. Its points are plain values, so that rows that a file has need not be measured again, and so
+them. Its points are plain values, so that rows already in a file need not be measured again, and so
 that a cluster can measure them.
 """
 
+import csv
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from alltoall.figures.picture import Picture
 
 Value = str | int | float | bool | None
 Point = dict[str, Value]
-"""What is to be measured, by the names of the columns that tell rows apart."""
+"""A point to measure, by the names of the columns that tell rows apart."""
 
 Row = Mapping[str, Any]
-"""A point and what was measured at it."""
+"""A point and the values measured at it."""
 
 SIZES = {
     "full": "the whole figure",
     "quick": "fewer and smaller points, about a minute",
     "sample": "a few points in seconds, to see what it looks like",
 }
-"""How much of a figure there may be."""
+"""The sizes of a figure."""
+
+
+CLAIMS = Path(__file__).with_name("claims.csv")
+"""The claims of all figures."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """How much of a figure is asked for, and with what.
-
-    `testbed` is whether this machine can emulate links and may; `peers` are XML files of others.
-    """
+    """The size of a figure, whether links may be emulated, and XML files of other tools."""
 
     size: str = "full"
     testbed: bool = False
     peers: tuple[Path, ...] = ()
 
     def pick(self, full: Any, quick: Any, sample: Any) -> Any:
-        """Return what goes with the size."""
+        """Return the value for the size."""
         return {"full": full, "quick": quick, "sample": sample}[self.size]
+
+
+class Verdict(StrEnum):
+    """The three verdicts on a claim."""
+
+    REPRODUCED = "reproduced"
+    NOT_REPRODUCED = "not reproduced"
+    NOT_COMPARABLE = "not comparable here"
+
+
+class Measurement(NamedTuple):
+    """The quantity of a claim as measured, in words too; None with a reason if not comparable.
+
+    With a value, the reason says why it would lie outside of the band.
+    """
+
+    value: float | None
+    words: str
+    reason: str = ""
+
+
+Quantity = Callable[[Sequence[Row]], Measurement | None]
+ABSENT = Measurement(None, "nothing", "not part of this size")
 
 
 @dataclass(frozen=True)
 class Finding:
-    """A claim, what was measured, and whether the claim holds; None if that cannot be said.
-
-    `reason` is why it does not hold, or why nothing can be said.
-    """
+    """A claim with its quantity and band, the measurement, the verdict, and its reason."""
 
     claim: str
+    expected: str
     measured: str
-    holds: bool | None
+    verdict: Verdict
     reason: str = ""
 
     @property
-    def verdict(self) -> str:
-        """In a word or two."""
-        return {True: "holds", False: "does not hold", None: "not measured"}[self.holds]
+    def sentence(self) -> str:
+        """The finding as one sentence."""
+        reason = f" ({self.reason})" if self.reason else ""
+        return f"{self.claim} [{self.expected}]: {self.measured}; {self.verdict}{reason}."
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A claim about one quantity, and the band in which it counts as reproduced.
+
+    The upper end is open only where the claim is that something is larger.
+    """
+
+    text: str
+    quantity: str
+    low: float
+    high: float
 
     @property
-    def sentence(self) -> str:
-        """The claim, the measurement and the verdict."""
-        reason = f" ({self.reason})" if self.reason else ""
-        return f"{self.claim}: {self.measured}; {self.verdict}{reason}."
+    def expected(self) -> str:
+        """The quantity and its band in words."""
+        least = f"{self.low:.6g}"
+        if math.isinf(self.high):
+            return f"{self.quantity}: at least {least}"
+        most = "" if self.low == self.high else f" to {self.high:.6g}"
+        return f"{self.quantity}: {least}{most}"
+
+    def judge(self, measurement: Measurement | None) -> Finding:
+        """Return the finding of a measurement of the quantity, None where no rows have it."""
+        value, words, reason = measurement or ABSENT
+        if value is None:
+            verdict = Verdict.NOT_COMPARABLE
+        elif self.low <= value <= self.high:
+            verdict, reason = Verdict.REPRODUCED, ""
+        else:
+            verdict = Verdict.NOT_REPRODUCED
+        return Finding(self.text, self.expected, words, verdict, reason)
+
+
+def claims_of(figure: str) -> dict[str, Claim]:
+    """Return the claims of a figure by their keys.
+
+    The table states claims and bands before anything is measured. Where the paper has a number,
+    the band allows half of its difference to no effect, either way.
+    """
+    with CLAIMS.open(newline="", encoding="utf-8") as file:
+        return {
+            row["key"]: Claim(
+                row["claim"], row["quantity"], float(row["low"]), float(row["high"] or math.inf)
+            )
+            for row in csv.DictReader(file)
+            if row["figure"] == figure
+        }
 
 
 @dataclass(frozen=True)
 class Figure:
-    """One figure; `source` is where the paper has it, `full` an estimate of its time on two cores.
+    """One figure; `source` is its place in the paper, `full` an estimate of its time on two cores.
 
-    `points` yields what is to be measured. It is given the rows so far, which a method that was too
-    slow at one size needs to be left out at the next. `measure` returns the rows of one point,
-    without its own columns. `exact` names the columns that are the same on every machine, `timed`
-    those that depend on it. Where `alone`, points are measured on this machine, one by one.
+    `points` yields the points to measure, given the rows so far: a method too slow at one size is
+    left out at the next. `measure` returns the rows of one point, without its own columns. `exact`
+    names the columns that are the same on every machine, `timed` those that depend on it.
+    `quantities` finds in the rows the quantity of each claim, and no other. Where `alone`, points
+    are measured on this machine, one by one.
     """
 
     name: str
@@ -86,6 +156,11 @@ class Figure:
     timed: tuple[str, ...]
     points: Callable[[Asked, Sequence[Row]], Iterator[Point]]
     measure: Callable[[Point, Asked], list[dict[str, Value]]]
-    judge: Callable[[Sequence[Row]], list[Finding]]
+    quantities: Mapping[str, Quantity]
     draw: Callable[[Sequence[Row]], Picture]
     alone: bool = False
+
+    def judge(self, rows: Sequence[Row]) -> list[Finding]:
+        """Return a finding for every claim."""
+        claims = claims_of(self.name)
+        return [claim.judge(self.quantities[key](rows)) for key, claim in claims.items()]

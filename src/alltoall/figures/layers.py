@@ -1,10 +1,10 @@
-"""Virtual layers that routes need, and the throughput that is left when layers are few."""
+"""Virtual layers needed by routes, and the throughput of few layers."""
 
 from collections.abc import Iterator, Sequence
 
 import alltoall
-from alltoall.figures.asking import certified_bound, each_value, known_methods, routed, where
-from alltoall.figures.figure import Asked, Figure, Finding, Point, Row, Value
+from alltoall.figures.asking import certified_bound, column, each_value, routed, where
+from alltoall.figures.figure import Asked, Figure, Measurement, Point, Quantity, Row, Value
 from alltoall.figures.picture import Panel, Picture, Series
 
 SPECS = {
@@ -22,16 +22,15 @@ SPECS = {
 }
 NAMES = ("extp", "pmcf", "single", "sssp", "ewsp", "ilp-disjoint")
 NEEDED, FREE = "layers needed", "deadlock-free"
-PAPER_LAYERS = 4
 LARGE = ("Kautz 64", "Kautz 100")
-"""Where the integer program is sure to be at its limit, and then has no layers."""
+"""Fabrics on which the integer program ends at its time limit, without layers."""
 
 
 def points(asked: Asked, rows: Sequence[Row]) -> Iterator[Point]:
-    """Yield methods on topologies, then the best throughput with so many layers."""
+    """Yield methods on topologies, then numbers of layers."""
     fabrics = list(SPECS)[: asked.pick(len(SPECS), 8, 2)]
     for fabric in fabrics:
-        for method in known_methods(NAMES):
+        for method in NAMES:
             if method != "ilp-disjoint" or fabric not in LARGE:
                 yield {"kind": NEEDED, "fabric": fabric, "method": method}
     for fabric in asked.pick(fabrics[3:10], fabrics[3:7], fabrics[1:2]):
@@ -40,53 +39,44 @@ def points(asked: Asked, rows: Sequence[Row]) -> Iterator[Point]:
 
 
 def measure(point: Point, asked: Asked) -> list[dict[str, Value]]:
-    """Count the layers of a method's routes, or find the best routes within some."""
+    """Count the layers of a method's routes, or find the best routes within a number."""
     spec, method = SPECS[str(point["fabric"])], str(point["method"])
     limit = asked.pick(40.0, 4.0, 2.0)
     if point["kind"] == NEEDED:
-        routes = routed(spec, method, layers="lash-sequential", time_limit=limit)
+        routes = routed(spec, method, layering="lash-sequential", time_limit=limit)
     else:
         most = int(method.split(maxsplit=1)[0])
-        routes = alltoall.route(spec, deadlock_free=most, time_limit=limit)
+        routes = alltoall.route(spec, f"deadlock-free:layers={most}", time_limit=limit)
     bound = certified_bound(spec)
     return [{"layers": routes.layers, "ratio": routes.time / bound}]
 
 
-def judge(rows: Sequence[Row]) -> list[Finding]:
-    """Return what the paper says of layers, and what came out."""
-    # Routes that a time limit cut short have no layers.
+def _most_layers(rows: Sequence[Row]) -> Measurement:
+    # Routes cut short by a time limit have no layers.
     needed = [row for row in where(rows, kind=NEEDED) if row["layers"] is not None]
     most = max(needed, key=lambda row: row["layers"])
-    within = most["layers"] <= PAPER_LAYERS
-    findings = [
-        Finding(
-            "LASH-sequential needs no more than 4 layers for any method and topology",
-            f"at most {most['layers']}, for {most['method']} on {most['fabric']}",
-            within,
-            "" if within else "the paper tried smaller generalized Kautz graphs",
-        )
-    ]
-    free = where(rows, kind=FREE)
-    if free:
-        few = [row for row in free if (row["layers"] or 9) <= 2]
-        least = {
-            name: min(row["ratio"] for row in where(few, fabric=name))
-            for name in each_value(few, "fabric")
-        }
-        words = ", ".join(f"{name} {ratio:.3f}" for name, ratio in least.items())
-        findings.append(
-            Finding(
-                "How to optimise throughput under deadlock freedom is open",
-                f"with at most 2 layers, times the unrestricted bound: {words}",
-                None,
-                "we have an answer, and the paper none to hold it against",
-            )
-        )
-    return findings
+    words = f"at most {most['layers']}, for {most['method']} on {most['fabric']}"
+    return Measurement(most["layers"], words, "the paper tried smaller generalized Kautz graphs")
+
+
+def _deadlock_free(rows: Sequence[Row]) -> Measurement | None:
+    few = [row for row in where(rows, kind=FREE) if (row["layers"] or 9) <= 2]
+    least = {
+        name: min(column(where(few, fabric=name), "ratio")) for name in each_value(few, "fabric")
+    }
+    words = ", ".join(f"{name} {ratio:.3f}" for name, ratio in least.items())
+    reason = "the paper has no number for it"
+    return Measurement(None, f"with at most 2 layers, times the bound: {words}", reason)
+
+
+QUANTITIES: dict[str, Quantity] = {
+    "layers": _most_layers,
+    "deadlock-free": _deadlock_free,
+}
 
 
 def draw(rows: Sequence[Row]) -> Picture:
-    """Draw bars of layers, and of what layers cost."""
+    """Draw bars of layers, and of times."""
     panels = []
     for kind, y, value in (
         (NEEDED, "virtual layers", "layers"),
@@ -115,6 +105,6 @@ LAYERS = Figure(
     timed=(),
     points=points,
     measure=measure,
-    judge=judge,
+    quantities=QUANTITIES,
     draw=draw,
 )

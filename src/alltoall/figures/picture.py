@@ -1,4 +1,4 @@
-"""What a picture shows, as values; `drawing` knows how to draw it."""
+"""The content of a picture as values; `drawing` draws it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,11 +6,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Series:
-    """Points that belong together, drawn as `kind`: line, curve, dots, bars or band.
+    """Points of one label, drawn as `kind`: line, curve (a line without marks), dots or bars.
 
-    A curve is a line without marks, for many points. A line of `low` and `high` has its envelope
-    shaded. Bars stand side by side over `names`, or are stacked if they have a `base`. `style` is
-    whose colour it has, its label's if left out; a `dashed` line is predicted, or a bound.
+    The envelope of `low` and `high` is shaded. Bars stand side by side over `names`, or on a
+    `base`. `style` names the colour (default: the label); predictions and bounds are `dashed`.
     """
 
     label: str
@@ -26,10 +25,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Mark:
-    """A published point: where it is, what it is called, and who says so.
-
-    `beyond` is +1 if the value was more than that, which is drawn as an arrow.
-    """
+    """A published point and its source; `beyond` is +1 if the value was larger (an arrow)."""
 
     label: str
     x: float
@@ -40,7 +36,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Panel:
-    """One pair of axes; `names` are those of places on the x axis, for bars."""
+    """One pair of axes; `names` label the x axis of bars."""
 
     title: str
     x: str
@@ -55,10 +51,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class Picture:
-    """Panels in rows of `columns`, under a title, over a note.
-
-    Where `beside`, one legend stands beside all panels, and not within them.
-    """
+    """Panels in rows of `columns`, with one legend within each or `beside` all of them."""
 
     title: str
     panels: Sequence[Panel]

@@ -11,7 +11,7 @@ from alltoall.figures import FIGURES
 from alltoall.figures.drawing import require_plots
 from alltoall.figures.figure import SIZES, Asked, Figure, Point
 from alltoall.figures.results import write_results
-from alltoall.figures.run import STORED, Measured, Reproduced, compare, measure_figure, tell_figure
+from alltoall.figures.run import STORED, Measured, Reproduced, compare, measure_figure, write_figure
 from alltoall.flows.workers import Local, require_cluster, run_all, until_late
 from alltoall.ir.program import Program
 from alltoall.ir.words import ProgressMessage, counted
@@ -21,10 +21,10 @@ from alltoall.settings import SolveSettings
 from alltoall.testbed.namespaces import require_testbed
 
 ALL = "all"
-"""What stands for every figure."""
+"""The name of all figures together."""
 
 FOLDER = Path("reproduced")
-"""Where files go if nobody says."""
+"""Default folder."""
 
 
 def reproduce(
@@ -42,33 +42,29 @@ def reproduce(
     progress: Callable[[str], None] = silent,
     stop: Callable[[], bool] = never,
 ) -> tuple[Reproduced, ...]:
-    """Measure figures of the paper; return for each what it claims, what came out, and if it holds.
+    """Measure figures of the paper; return the measurement and the verdict for every claim.
 
-    A figure leaves its rows (CSV), its picture (SVG, PNG) and its sentences (JSON) in a folder.
-    Rows that are there are not measured again, so that a call that was stopped goes on where it
-    was. What can be measured on emulated links is, if this machine can emulate them.
+    A figure leaves its rows (CSV), its picture (SVG, PNG) and its findings (JSON) in a folder. Rows
+    in the folder are not measured again, so that a stopped call goes on.
 
     Args:
         figure: a name in `alltoall.figures.FIGURES`, or `"all"`.
         quick: fewer and smaller points, about a minute for each figure; short for `size="quick"`.
         size: `"full"`, `"quick"`, or `"sample"` for a few points in seconds.
         output: the folder for its files.
-        peers: MSCCL XML files of other tools, to be shown beside ours where their ranks fit.
-        testbed: whether links may be emulated; if not, or if this machine cannot, figures are by
-            simulation only, and say so.
-        cluster: the address of a Dask scheduler, which you trust: points that are not timed are
-            measured there.
+        peers: MSCCL XML files of other tools, shown beside ours where their ranks fit.
+        testbed: measure on emulated links where this machine can; else by simulation only.
+        cluster: address of a Dask scheduler, which you trust, for points that are not timed.
         results: write a page of all figures in the folder to this file, pictures beside it.
-        against: a folder of another run to compare with; the rows that come with alltoall if left
-            out.
+        against: folder of another run to compare with (default: the rows that come with alltoall).
         time_limit: seconds after which no further point is begun.
         progress: called with a line now and then.
-        stop: asked now and then; once it says so, no further point is begun.
+        stop: asked now and then; once true, no further point is begun.
 
     >>> import alltoall, tempfile
     >>> folder = tempfile.mkdtemp()
     >>> (made,) = alltoall.reproduce("methods", size="sample", output=folder, testbed=False)
-    >>> made.complete, made.sentences[0].split(":")[0]
+    >>> made.complete, made.sentences[0].split(" [")[0]
     (True, 'Link-based MCF with extracted paths is optimal')
 
     """
@@ -78,26 +74,16 @@ def reproduce(
     require_plots()
     settings = SolveSettings(time_limit=time_limit, cluster=cluster, stopped=stop).begin()
     require_cluster(settings)
-    folder = Path(output)
-    made = tuple(_made(each, asked, folder, settings, against, progress) for each in figures)
+    folder, other = Path(output), STORED if against is None else Path(against)
+    measure = partial(_measured, settings=settings, progress=progress)
+    made = []
+    for each in figures:
+        rows, new, complete = measure_figure(each, asked, folder, measure, settings.out_of_time)
+        compared = compare(each, asked.size, rows, other)
+        made.append(write_figure(each, asked, folder, rows, new, complete, compared))
     if results is not None:
         write_results(Path(results), list(FIGURES.values()), folder)
-    return made
-
-
-def _made(
-    figure: Figure,
-    asked: Asked,
-    folder: Path,
-    settings: SolveSettings,
-    against: str | PathLike[str] | None,
-    progress: Callable[[str], None],
-) -> Reproduced:
-    measure = partial(_measured, settings=settings, progress=progress)
-    rows, new, complete = measure_figure(figure, asked, folder, measure, settings.out_of_time)
-    other = STORED if against is None else Path(against)
-    compared = compare(figure, asked.size, rows, other)
-    return tell_figure(figure, asked, folder, rows, new, complete, compared)
+    return tuple(made)
 
 
 def _measured(
@@ -107,7 +93,7 @@ def _measured(
     settings: SolveSettings,
     progress: Callable[[str], None],
 ) -> Iterator[Measured]:
-    """Yield the rows of points: on the cluster if there is one and they may, else here."""
+    """Yield the rows of points, measured on the cluster if possible, else here."""
     if settings.cluster is not None and not figure.alone:
         items = [(figure.name, point, asked) for point in points]
         yield from until_late(
@@ -129,7 +115,7 @@ def _measured(
 
 
 def measure_point(item: tuple[str, Point, Asked]) -> Measured:
-    """Return the rows of a point of a figure by its name, which any process can."""
+    """Return the rows of a point, in any process."""
     name, point, asked = item
     return FIGURES[name].measure(point, asked)
 
@@ -164,7 +150,7 @@ def _require_files(
     against: str | PathLike[str] | None,
     results: str | PathLike[str] | None,
 ) -> None:
-    """Refuse what cannot be shown before anything is measured."""
+    """Refuse wrong files before anything is measured."""
     for path in peers:
         if not path.is_file():
             raise UsageError(f"{path}: no such file; expected MSCCL XML of another tool")

@@ -1,4 +1,4 @@
-"""The page of results, written from what figures left in a folder, and never by hand."""
+"""The page of results, written from the files of figures in a folder."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -6,94 +6,95 @@ from pathlib import Path
 from typing import Any
 
 from alltoall.errors import FormatError
-from alltoall.figures.figure import SIZES, Figure
+from alltoall.figures.figure import SIZES, Figure, Verdict
 from alltoall.figures.run import stem
 from alltoall.ir.files.text import read_bytes, read_text, write_bytes, write_text
 
 HEAD = """# Results
 
-Written by `alltoall reproduce`; do not edit. Every claim of the paper that this tool can check,
-what we measured, and whether it holds. The data behind a picture are in the CSV file of its name,
-which the same command makes anew; `alltoall reproduce --list` says how long each takes. How near is
-near, and how large is large, is our choice where the paper gives no number: the limits are in
-`judge` of each figure.
+Written by `alltoall reproduce`; do not edit. Every claim of the paper that this tool can check: the
+quantity it is about, the band in which we call it reproduced, our measurement, and the verdict.
+Bands stand beside the claims in `figures/claims.csv`, and a measurement does not change them. Where
+the paper has a number, the band allows half of its difference to no effect, either way. A claim is
+judged by its own quantity only; where we cannot measure that, it is not comparable here. The rows
+behind a picture are in the CSV file of its name, which the same command makes anew.
 """
 
 PICTURE = ".svg"
 
 
 def write_results(page: Path, figures: Sequence[Figure], folder: Path) -> None:
-    """Write the page of all figures that a folder has, and its pictures beside it."""
+    """Write the page of all figures in a folder, with pictures beside it."""
     found = [each for each in (_newest(figure, folder) for figure in figures) if each]
     if not found:
         raise FormatError(f"{folder}: no figures there; expected what `alltoall reproduce` writes")
-    parts = [HEAD, _summary(found), _refuted(found)]
-    for told in found:
-        picture = Path(f"{told['stem']}{PICTURE}")
+    parts = [
+        *(HEAD, _summary(found)),
+        _others(found, Verdict.NOT_REPRODUCED, "Not reproduced"),
+        _others(found, Verdict.NOT_COMPARABLE, "Not comparable here"),
+    ]
+    for made in found:
+        picture = Path(f"{made['stem']}{PICTURE}")
         write_bytes(page.parent / page.stem / picture.name, read_bytes(folder / picture))
-        parts.append(_section(told, f"{page.stem}/{picture.name}"))
+        parts.append(_section(made, f"{page.stem}/{picture.name}"))
     write_text(page, "\n".join(parts))
 
 
 def _newest(figure: Figure, folder: Path) -> dict[str, Any] | None:
-    """Return what is known of a figure: of the whole, if any of it was made, else of less."""
+    """Return the findings of a figure in its largest size."""
     for size in SIZES:
         name = stem(figure, size)
         path = folder / f"{name}.json"
-        told: dict[str, Any] = json.loads(read_text(path)) if path.exists() else {"rows": 0}
-        if told["rows"]:
-            return {**told, "stem": name}
+        made: dict[str, Any] = json.loads(read_text(path)) if path.exists() else {"rows": 0}
+        if made["rows"]:
+            return {**made, "stem": name}
     return None
 
 
 def _summary(found: Sequence[Mapping[str, Any]]) -> str:
     """Return the table of figures."""
     lines = [
-        "| figure | of the paper | size | claims that hold | date | machine |",
-        "|---|---|---|---|---|---|",
+        "| figure | of the paper | size | reproduced | not comparable | date | machine |",
+        "|---|---|---|---|---|---|---|",
     ]
-    for told in found:
-        judged = [each for each in told["findings"] if each["holds"] is not None]
-        held = sum(each["holds"] for each in judged)
-        size = told["size"] if told["complete"] else f"{told['size']}, not complete"
+    for made in found:
+        verdicts = [each["verdict"] for each in made["findings"]]
+        other = verdicts.count(Verdict.NOT_COMPARABLE)
+        same = f"{verdicts.count(Verdict.REPRODUCED)} of {len(verdicts) - other}"
+        size = made["size"] if made["complete"] else f"{made['size']}, not complete"
         lines.append(
-            f"| [`{told['figure']}`](#{told['figure']}) | {told['source']} | {size} | "
-            f"{held} of {len(judged)} | {told['date']} | {told['machine']} |"
+            f"| [`{made['figure']}`](#{made['figure']}) | {made['source']} | {size} | {same} | "
+            f"{other or ''} | {made['date']} | {made['machine']} |"
         )
     return "\n".join([*lines, ""])
 
 
-def _refuted(found: Sequence[Mapping[str, Any]]) -> str:
-    """Return the claims that do not hold for us, each with its reason."""
+def _others(found: Sequence[Mapping[str, Any]], verdict: Verdict, title: str) -> str:
+    """Return the claims of a verdict, each with its reason."""
     lines = [
-        f"- `{told['figure']}`: {each['claim']}. We measured: {each['measured']}. {each['reason']}"
-        for told in found
-        for each in told["findings"]
-        if each["holds"] is False
+        f"- `{made['figure']}`: {each['claim']}. Measured: {each['measured']} ({each['reason']})."
+        for made in found
+        for each in made["findings"]
+        if each["verdict"] == verdict
     ]
-    return "\n".join(["## What does not hold for us", "", *(lines or ["Nothing."]), ""])
+    return "\n".join([f"## {title}", "", *(lines or ["Nothing."]), ""])
 
 
-def _section(told: Mapping[str, Any], picture: str) -> str:
+def _section(made: Mapping[str, Any], picture: str) -> str:
     rows = [
-        f"| {each['claim']} | {each['measured']} | {_verdict(each)} |" for each in told["findings"]
+        f"| {each['claim']} | {each['expected']} | {each['measured']} | {_verdict(each)} |"
+        for each in made["findings"]
     ]
-    return "\n".join(
-        [
-            f"## {told['figure']}",
-            "",
-            f"{told['title']} ({told['source']}); {told['size']}, {told['rows']} rows.",
-            "",
-            f"![{told['title']}]({picture})",
-            "",
-            "| claim | measured | |",
-            "|---|---|---|",
-            *rows,
-            "",
-        ]
+    lines = (
+        *(f"## {made['figure']}", ""),
+        *(f"{made['title']} ({made['source']}); {made['size']}, {made['rows']} rows.", ""),
+        *(f"![{made['title']}]({picture})", ""),
+        *("| claim | reproduced if | measured | verdict |", "|---|---|---|---|", *rows, ""),
     )
+    return "\n".join(lines)
 
 
 def _verdict(finding: Mapping[str, Any]) -> str:
-    word = {True: "holds", False: "**does not hold**", None: "not measured"}[finding["holds"]]
+    word = finding["verdict"]
+    word = f"**{word}**" if word == Verdict.NOT_REPRODUCED else word
     return f"{word}: {finding['reason']}" if finding["reason"] else word

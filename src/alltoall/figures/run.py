@@ -17,21 +17,20 @@ from typing import Any
 import alltoall
 from alltoall.errors import UsageError
 from alltoall.figures.drawing import render
-from alltoall.figures.figure import Asked, Figure, Finding, Point, Row, Value
+from alltoall.figures.figure import Asked, Figure, Finding, Point, Row, Value, Verdict
 from alltoall.figures.table import WHEN, header, is_done, key, read_rows, write_rows
 from alltoall.ir.files.text import write_bytes, write_text
 
 Measured = list[dict[str, Value]]
 Measure = Callable[[Figure, Sequence[Point], Asked], Iterator[Measured]]
-"""What measures points, in order, here or on a cluster; it may end before all of them are."""
+"""Measures points in order, here or on a cluster; it may end early."""
 
 
 @dataclass(frozen=True)
 class Reproduced:
-    """What came of a figure; `complete` is whether all of its points were measured.
+    """A figure with its findings and files.
 
-    `files` are what was written, `measured` how many points this call measured; the others were
-    there.
+    `complete` says whether all points are measured, `measured` how many of them by this call.
     """
 
     figure: str
@@ -50,12 +49,12 @@ class Reproduced:
 
     @property
     def holds(self) -> bool:
-        """Whether every claim that could be judged holds."""
-        return all(each.holds is not False for each in self.findings)
+        """Whether every claim that is comparable here was reproduced."""
+        return all(each.verdict != Verdict.NOT_REPRODUCED for each in self.findings)
 
     @property
     def sentences(self) -> list[str]:
-        """The claims, what was measured, and whether they hold."""
+        """The claims, their measurements and verdicts."""
         return [each.sentence for each in self.findings]
 
     def to_json(self) -> dict[str, Any]:
@@ -64,7 +63,7 @@ class Reproduced:
 
 
 def stem(figure: Figure, size: str) -> str:
-    """Return how the files of a figure are called."""
+    """Return the name of a figure's files without a suffix."""
     return figure.name if size == "full" else f"{figure.name}-{size}"
 
 
@@ -75,7 +74,7 @@ def measure_figure(
     measure: Measure,
     late: Callable[[], bool],
 ) -> tuple[list[Row], int, bool]:
-    """Measure what a figure's file does not have; return all rows, how many are new, and if all."""
+    """Measure missing points; return all rows, the number of new points, whether all are done."""
     path = folder / f"{stem(figure, asked.size)}.csv"
     with _locked(folder):
         rows: list[Row]
@@ -88,12 +87,12 @@ def measure_figure(
                 new += 1
             if late():
                 break
-        # What is judged is what the file says, whether it was measured now or before.
+        # Judge the rows of the file, whether measured now or before.
         return read_rows(figure, path), new, not _next_batch(figure, asked, rows)
 
 
 def _next_batch(figure: Figure, asked: Asked, rows: Sequence[Row]) -> list[Point]:
-    """Return what is to be measured next: all that is left, or one point of what stands alone."""
+    """Return the next points: all that are left, or one if the figure is measured alone."""
     left = (each for each in figure.points(asked, rows) if not is_done(figure, each, rows))
     return list(islice(left, 1 if figure.alone else None))
 
@@ -102,7 +101,7 @@ def _now() -> str:
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def tell_figure(
+def write_figure(
     figure: Figure,
     asked: Asked,
     folder: Path,
@@ -111,14 +110,14 @@ def tell_figure(
     complete: bool,
     compared: str,
 ) -> Reproduced:
-    """Judge and draw the rows of a figure, and write what came of it."""
+    """Judge and draw the rows of a figure, and write its files."""
     base = folder / stem(figure, asked.size)
     files = [f"{base}.csv"]
     if rows:
         for kind, data in render(figure.draw(rows)).items():
             files.append(f"{base}.{kind}")
             write_bytes(Path(files[-1]), data)
-    told = Reproduced(
+    made = Reproduced(
         figure=figure.name,
         title=figure.title,
         source=figure.source,
@@ -132,14 +131,14 @@ def tell_figure(
         files=(*files, f"{base}.json"),
         machine=machine(),
         version=alltoall.__version__,
-        date=_now()[:10],
+        date=max((row[WHEN] for row in rows), default=_now())[:10],
     )
-    write_text(Path(f"{base}.json"), json.dumps(told.to_json(), indent=1) + "\n")
-    return told
+    write_text(Path(f"{base}.json"), json.dumps(made.to_json(), indent=1) + "\n")
+    return made
 
 
 def machine() -> str:
-    """Return what this machine is, in a few words."""
+    """Describe this machine in a few words."""
     return (
         f"{os.cpu_count()} cores, {_processor()}, {platform.system()} "
         f"{platform.release().partition('-')[0]}, Python {platform.python_version()}"
@@ -158,7 +157,7 @@ def _processor() -> str:
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Keep others from adding to the same files."""
+    """Keep other processes from the same files."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         handle = os.open(folder, os.O_RDONLY)
@@ -183,11 +182,11 @@ STORED = Path(__file__).parent / "stored"
 """The rows that come with alltoall."""
 
 TOLERANCE = 0.01
-"""By how much of itself a value may differ: where a time limit or a gap ended a search."""
+"""Relative difference of equal values: a time limit or a gap may end a search."""
 
 
 def compare(figure: Figure, size: str, rows: Sequence[Row], folder: Path = STORED) -> str:
-    """Return in a sentence how rows compare with those of a folder."""
+    """Compare rows with those of a folder, in a sentence."""
     path = folder / f"{stem(figure, size)}.csv"
     stored = {key(figure, row): row for row in read_rows(figure, path)}
     pairs = [(row, stored[key(figure, row)]) for row in rows if key(figure, row) in stored]

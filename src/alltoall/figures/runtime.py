@@ -8,12 +8,12 @@ from typing import Any
 
 import alltoall
 from alltoall.figures.asking import by_x, column, each_value, routed, where
-from alltoall.figures.figure import Asked, Figure, Finding, Point, Row, Value
+from alltoall.figures.figure import Asked, Figure, Measurement, Point, Quantity, Row, Value
 from alltoall.figures.picture import Mark, Panel, Picture, Series
 
 DONE, LIMIT, MISSING = "done", "limit", "missing"
 GAP = 1e-3
-"""What is asked of methods that approach the optimum; the others end at it."""
+"""The gap of methods that approach the optimum; others reach it."""
 
 PAPER = "Basu et al., the paper, section 5.3"
 MARKS = (
@@ -24,20 +24,17 @@ MARKS = (
     Mark("TE-CCL", 128, 2400, "the paper's related work: longer than its own at 1000", beyond=1),
     Mark("PCCL", 512, 11.68 * 60, "Won et al., PCCL, arXiv 2606.07019, abstract"),
 )
-"""Published points; those of others are on other machines, and PCCL's on another topology.
-
-TONS designs networks, and what we could read of it tells no time of an all-to-all.
-"""
+"""Published points, on other machines; PCCL's is on another topology."""
 
 
 LIMIT_SECONDS = {"full": 60.0, "quick": 4.0, "sample": 2.0}
-"""Seconds of an algorithm for one size, by how much of the figure is asked for."""
+"""Time limit of an algorithm for one size, by the size of the figure."""
 
 PATIENCE = {"link": 300.0, "sccl": 240.0}
-"""The same for those of which the paper says how far they get, in full: less would say little."""
+"""Time limits of algorithms whose reach the paper claims, in full size."""
 
 SURE = 2.0
-"""An algorithm that would take so many times its limit, as its time grew so far, is not run."""
+"""An algorithm is not run where its growth predicts this multiple of its limit."""
 
 
 def _scheduled(spec: str, method: str, limit: float) -> Any:
@@ -57,17 +54,17 @@ ALGORITHMS: dict[str, Callable[[str, float], Any]] = {
         spec, "first-order", limit, gap=GAP, symmetry=False
     ),
     "fptas 0.05": lambda spec, limit: alltoall.route(
-        spec, method="fptas", epsilon=0.05, layers=None, time_limit=limit
+        spec, "fptas:epsilon=0.05,layering=none", time_limit=limit
     ),
     "ilp-disjoint": lambda spec, limit: routed(spec, "ilp-disjoint", time_limit=limit),
     "single": lambda spec, limit: routed(spec, "single", time_limit=limit),
     "sccl": lambda spec, limit: _scheduled(spec, "sccl", limit),
     "schedule from routes": lambda spec, limit: _scheduled(spec, "list", limit),
 }
-"""What is timed: the paper's methods, ours, and baselines."""
+"""The timed algorithms: the paper's, ours, and baselines."""
 
 NOT_EXACT = ("fptas 0.05", "ilp-disjoint", "single", "sccl", "schedule from routes")
-"""Those that end by themselves, whatever their gap."""
+"""Algorithms that end by themselves, whatever their gap."""
 
 
 def points(asked: Asked, rows: Sequence[Row]) -> Iterator[Point]:
@@ -81,7 +78,7 @@ def points(asked: Asked, rows: Sequence[Row]) -> Iterator[Point]:
 
 
 def _ended(rows: Sequence[Row], n: int, limit: float) -> bool:
-    """Whether an algorithm was at its limit at another size, or is sure to be at this one."""
+    """Return whether an algorithm was at its limit at another size, or will be at this one."""
     if any(row["status"] != DONE and row["n"] != n for row in rows):
         return True
     sizes, seconds = by_x([row for row in rows if row["n"] < n], "n", "seconds")
@@ -92,7 +89,7 @@ def _ended(rows: Sequence[Row], n: int, limit: float) -> bool:
 
 
 def measure(point: Point, asked: Asked) -> list[dict[str, Value]]:
-    """Time one algorithm on one size, once its kernels are compiled."""
+    """Time one algorithm on one size, after a run on a small one."""
     name, limit = str(point["algorithm"]), float(str(point["limit"]))
     run = partial(_outcome, ALGORITHMS[name], limit=limit)
     run("genkautz:n=6,d=2")
@@ -116,78 +113,61 @@ def _outcome(algorithm: Callable[[str, float], Any], spec: str, limit: float) ->
         return LIMIT, None
 
 
-def judge(rows: Sequence[Row]) -> list[Finding]:
-    """Return what the paper says of its figure, and what came out."""
-    largest = {
-        name: max((row["n"] for row in where(rows, algorithm=name, status=DONE)), default=0)
-        for name in each_value(rows, "algorithm")
-    }
-    ours = where(rows, algorithm="first-order", status=DONE)
-    at_1000 = [row for row in ours if row["n"] == 1000]
-    return [
-        _two_orders(rows),
-        Finding(
-            "Decomposed MCF takes 40 minutes at N = 1000 on N cores",
-            f"{at_1000[0]['seconds']:.1f} s to a certified gap of {at_1000[0]['gap']:.1e}"
-            if at_1000
-            else f"N = {largest['first-order']} is the largest here",
-            at_1000[0]["seconds"] < 2400 if at_1000 else None,
-        ),
-        _sccl_ends(where(rows, algorithm="sccl")),
-        Finding(
-            "FPTAS at 0.05 is slower than decomposed MCF",
-            _words(rows, "fptas 0.05", "decomposed"),
-            _slower(rows, "fptas 0.05", "decomposed"),
-        ),
-    ]
+def _seconds(rows: Sequence[Row], name: str) -> dict[int, float]:
+    """Return the time of an algorithm by size, where it ended."""
+    return {row["n"]: row["seconds"] for row in where(rows, algorithm=name, status=DONE)}
 
 
-def _sccl_ends(rows: Sequence[Row]) -> Finding:
-    """Say how far SCCL gets; that it does not get far takes patience to say."""
-    claim, limit = "SCCL does not reach N = 16", max(column(rows, "limit"))
-    reached = max((row["n"] for row in where(rows, status=DONE)), default=0)
-    measured = f"N = {reached} is the largest within {limit:g} s"
-    if reached >= 16:
-        return Finding(claim, measured, False, "one chunk for each shard is enough for z3")
-    if where(rows, status=MISSING):
-        return Finding(claim, measured, None, "z3 is not installed")
-    if limit < PATIENCE["sccl"]:
-        return Finding(claim, measured, None, "too short a time to tell")
-    return Finding(claim, measured, True)
-
-
-def _two_orders(rows: Sequence[Row]) -> Finding:
-    """Say how many times faster decomposition is, by size; at its limit, at least so many."""
-    claim = "Decomposition is two orders of magnitude faster than link-based MCF at N = 50 to 100"
-    others = {row["n"]: row["seconds"] for row in where(rows, algorithm="decomposed", status=DONE)}
-    link = [row for row in where(rows, algorithm="link") if row["n"] in others]
-    times = {row["n"]: row["seconds"] / others[row["n"]] for row in link}
-    late = {row["n"] for row in link if row["status"] == LIMIT}
-    words = [
-        f"{'more than ' if n in late else ''}{times[n]:.0f} times at N = {n}"
-        for n in sorted(times)[-2:]
-    ]
+def _decomposition(rows: Sequence[Row]) -> Measurement:
+    """Return how many times faster the child programs are where both ended, from N = 50 to 100."""
+    link, decomposed = _seconds(rows, "link"), _seconds(rows, "decomposed-lp")
+    times = {n: link[n] / decomposed[n] for n in sorted(link.keys() & decomposed.keys())}
+    words = ", ".join(f"{times[n]:.0f} times at N = {n}" for n in list(times)[-2:]) or "no size"
     there = [times[n] for n in times if 50 <= n <= 100]
-    reason = "" if there else "within this limit link-based MCF ends before N = 50"
-    return Finding(claim, ", ".join(words), max(there) > 100 if there else None, reason)
+    if not there:
+        return Measurement(None, words, "link-based MCF is at its limit before N = 50")
+    return Measurement(max(there), words)
 
 
-def _at_largest(rows: Sequence[Row], name: str, other: str) -> tuple[int, float, float]:
-    found, others = (
-        {row["n"]: row["seconds"] for row in where(rows, algorithm=each)} for each in (name, other)
+def _at_1000(rows: Sequence[Row]) -> Measurement:
+    largest = max(_seconds(rows, "decomposed-lp"), default=0)
+    words = f"child programs end at N = {largest} here"
+    for row in where(rows, algorithm="first-order", status=DONE, n=1000):
+        words += f"; first-order takes {row['seconds']:.1f} s to a gap of {row['gap']:.1e}"
+    return Measurement(None, words, "the paper's time is on 1,000 cores, and of another method")
+
+
+def _sccl_reaches(rows: Sequence[Row]) -> Measurement | None:
+    """Return how far SCCL gets; that it does not get far takes patience to say."""
+    found = where(rows, algorithm="sccl")
+    if not found:
+        return None
+    limit, reached = max(column(found, "limit")), max(_seconds(found, "sccl"), default=0)
+    words = f"N = {reached} is the largest within {limit:g} s"
+    if reached < 16 and where(found, status=MISSING):
+        return Measurement(None, words, "z3 is not installed")
+    if reached < 16 and limit < PATIENCE["sccl"]:
+        return Measurement(None, words, "the time limit is too short to tell")
+    return Measurement(reached, words, "with one chunk per shard z3 finds schedules")
+
+
+def _fptas(rows: Sequence[Row]) -> Measurement | None:
+    one, two = (_seconds(rows, name) for name in ("fptas 0.05", "decomposed-lp"))
+    if not one.keys() & two.keys():
+        return None
+    n = max(one.keys() & two.keys())
+    words = f"{one[n]:.2f} s against {two[n]:.2f} s at N = {n}"
+    return Measurement(
+        one[n] / two[n], words, "the FPTAS here is compiled, and the children share few cores"
     )
-    n = max(set(found) & set(others))
-    return n, found[n], others[n]
 
 
-def _words(rows: Sequence[Row], name: str, other: str) -> str:
-    n, one, two = _at_largest(rows, name, other)
-    return f"{one:.2f} s against {two:.2f} s at N = {n}"
-
-
-def _slower(rows: Sequence[Row], name: str, other: str) -> bool:
-    _, one, two = _at_largest(rows, name, other)
-    return one > two
+QUANTITIES: dict[str, Quantity] = {
+    "decomposition": _decomposition,
+    "at-1000": _at_1000,
+    "sccl": _sccl_reaches,
+    "fptas": _fptas,
+}
 
 
 def draw(rows: Sequence[Row]) -> Picture:
@@ -215,7 +195,7 @@ RUNTIME = Figure(
     timed=("seconds",),
     points=points,
     measure=measure,
-    judge=judge,
+    quantities=QUANTITIES,
     draw=draw,
     alone=True,
 )

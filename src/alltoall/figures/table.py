@@ -1,4 +1,4 @@
-"""The rows of a figure in a CSV file, which is whole at every moment: what is done stays done."""
+"""The rows of a figure in a CSV file that is complete at every moment."""
 
 import csv
 import io
@@ -10,7 +10,7 @@ from alltoall.figures.figure import Figure, Point, Row, Value
 from alltoall.ir.files.text import read_text, write_text
 
 WHEN = "at"
-"""The column that says when a row was measured."""
+"""The column with the time of a measurement."""
 
 MOST_BYTES = 64 << 20
 
@@ -44,7 +44,7 @@ def write_rows(figure: Figure, path: Path, rows: Iterable[Row]) -> None:
 
 
 def key(figure: Figure, row: Row | Point) -> tuple[str, ...]:
-    """Return what tells a point apart, as its file has it; columns that it leaves open are free."""
+    """Return the key of a row or point, as texts."""
     return tuple(_text(row[name]) for name in figure.columns if name in row)
 
 
@@ -61,7 +61,7 @@ def _text(value: object) -> str:
 
 
 def _value(text: str | None) -> Value:
-    """Return what a cell stands for: a number if it is one."""
+    """Return the value of a cell, a number if it is one."""
     if not text:
         return None
     for kind in (int, float):

@@ -1,17 +1,22 @@
 """Topologies of one degree: the certified all-to-all time over the bound for any such graph."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import alltoall
-from alltoall.figures.asking import by_x, each_value, known_families, where, within_limit
-from alltoall.figures.figure import Asked, Figure, Finding, Point, Row, Value
+from alltoall.figures.asking import by_x, each_value, where, within_limit
+from alltoall.figures.figure import Asked, Figure, Measurement, Point, Quantity, Row, Value
 from alltoall.figures.picture import Panel, Picture, Series
+from alltoall.flows.bounds import regular_bound
 
 LARGE = 200
-"""What we call large, in nodes; what the paper says of large ones is judged there."""
+"""Nodes from which a graph counts as large."""
+
+NEAR = 0.15
+"""Sizes are compared that differ by this share at most."""
 
 GAP = 2e-3
-"""The certified gap that is asked of every time."""
+"""The certified gap of every time."""
 
 FAMILIES: dict[str, dict[int, list[str]]] = {
     "torus": {
@@ -23,8 +28,7 @@ FAMILIES: dict[str, dict[int, list[str]]] = {
     "dragonfly": {4: ["dragonfly:a=3,h=2", "dragonfly:a=4,h=1"], 8: ["dragonfly:a=6,h=3"]},
     "hyperx": {4: ["hyperx:3x3"], 8: ["hyperx:5x5", "hyperx:3x3x3x3"]},
 }
-"""Those that exist only at some sizes, by the degree that they are shown with; a Slim Fly of q = 5
-has 7, and is held against the bound of that."""
+"""Families of some sizes only, by degree; a Slim Fly of q = 5 has degree 7, and that bound."""
 
 ANY_SIZE = {
     "genkautz": "genkautz:n={n},d={d}",
@@ -32,7 +36,7 @@ ANY_SIZE = {
     "xpander": "xpander:n={n},d={d},seed=1",
     "jellyfish": "jellyfish:n={n},d={d},seed=1",
 }
-"""Those that exist at any size, or nearly so."""
+"""Families of nearly any size."""
 
 
 def points(asked: Asked, rows: Sequence[Row]) -> Iterator[Point]:
@@ -42,30 +46,30 @@ def points(asked: Asked, rows: Sequence[Row]) -> Iterator[Point]:
     for degree in asked.pick((4, 8), (4, 8), (4,)):
         for family, template in ANY_SIZE.items():
             specs = [template.format(n=_fit(family, n, degree), d=degree) for n in sizes]
-            for spec in known_families(dict.fromkeys(specs)):
+            for spec in dict.fromkeys(specs):
                 yield {"degree": degree, "family": family, "spec": spec}
         for family, by_degree in FAMILIES.items():
-            for spec in known_families(by_degree[degree]):
-                if alltoall.build(spec).nodes <= most:
+            for spec in by_degree[degree]:
+                if alltoall.topology(spec).nodes <= most:
                     yield {"degree": degree, "family": family, "spec": spec}
 
 
 def _fit(family: str, n: int, degree: int) -> int:
-    """Return the size next to n that a family has."""
+    """Return the nearest size of a family."""
     return n - n % (degree + 1) if family == "xpander" else n
 
 
 def measure(point: Point, asked: Asked) -> list[dict[str, Value]]:
-    """Solve to a small certified gap; hold it against the bound for any graph of that degree."""
+    """Solve to a small gap and compare with the bound for any graph of that degree."""
     spec, limit = str(point["spec"]), asked.pick(120.0, 20.0, 5.0)
-    # Some families have no member of a size: they are listed without numbers.
-    topology = within_limit(lambda: alltoall.build(spec))
+    # A size without a graph has a row without numbers.
+    topology = within_limit(lambda: alltoall.topology(spec))
     if topology is None:
         return [{"n": 0}]
     # By default small ones are solved exactly, which takes far longer than to this gap.
     flow = alltoall.solve(topology, method="first-order", gap=GAP, time_limit=limit)
     degree = round(topology.links / topology.nodes) if point["family"] != "genkautz" else None
-    least = float(alltoall.regular_bound(topology.nodes, degree or int(str(point["degree"]))))
+    least = float(regular_bound(topology.nodes, degree or int(str(point["degree"]))))
     return [
         {
             "n": topology.nodes,
@@ -77,68 +81,73 @@ def measure(point: Point, asked: Asked) -> list[dict[str, Value]]:
     ]
 
 
-def judge(rows: Sequence[Row]) -> list[Finding]:
-    """Return what the paper says of its figure, and what came out."""
-    found = [row for row in where(rows, degree=4) if row["ratio"] is not None]
-    kautz = dict(zip(*by_x(where(found, family="genkautz"), "n", "ratio"), strict=True))
+def _curve(rows: Sequence[Row], degree: int, family: str) -> dict[float, float]:
+    """Return the times of a family over the bound of its degree, by size."""
+    found = [row for row in where(rows, degree=degree, family=family) if row["ratio"] is not None]
+    return dict(zip(*by_x(found, "n", "ratio"), strict=True))
+
+
+def _over_kautz(rows: Sequence[Row], family: str, degree: int = 4) -> dict[float, float]:
+    """Return the times of a family over those of GenKautz of the nearest size, if it is near."""
+    kautz, curve = (_curve(rows, degree, name) for name in ("genkautz", family))
+    nearest = {n: min(kautz, key=lambda m: abs(m - n)) for n in curve} if kautz else {}
+    return {n: curve[n] / kautz[m] for n, m in nearest.items() if abs(m - n) <= NEAR * n}
+
+
+def _kautz(rows: Sequence[Row]) -> Measurement:
+    kautz = _curve(rows, 4, "genkautz")
     n = max(kautz)
-    findings = [
-        Finding(
-            "Generalized Kautz graphs come very close to the bound for any d-regular graph",
-            f"{kautz[n]:.3f} times the bound at N = {n:.0f}, at most {max(kautz.values()):.3f}",
-            kautz[n] < 1.15 if n >= LARGE else None,
-            "" if n >= LARGE else f"the ratio falls with N, and this size has less than {LARGE}",
-        )
-    ]
-    claims = {
-        "torus": ("2D tori take about 2.4 times as long as GenKautz for large N", 2.4),
-        "xpander": ("GenKautz is 10 % better than Xpander", 1.1),
-        "jellyfish": ("GenKautz is 10 % better than random regular graphs", 1.1),
+    words = f"{kautz[n]:.3f} times the bound at N = {n:.0f}, at most {max(kautz.values()):.3f}"
+    if n < LARGE:
+        return Measurement(None, words, f"the ratio falls with N, and N is below {LARGE} here")
+    return Measurement(kautz[n], words)
+
+
+def _at_largest(rows: Sequence[Row], family: str, paper: float) -> Measurement | None:
+    """Return the time over that of GenKautz at the largest size."""
+    ratios = _over_kautz(rows, family)
+    if not ratios:
+        return None
+    n, near = max(ratios), min(ratios, key=lambda n: abs(ratios[n] - paper))
+    words = f"{ratios[n]:.2f} times at N = {n:.0f}"
+    if n < LARGE:
+        return Measurement(None, words, f"all graphs of this size have less than {LARGE} nodes")
+    return Measurement(
+        ratios[n], words, f"nearest to the paper at N = {near:.0f}, with {ratios[near]:.2f}"
+    )
+
+
+def _best_expander(rows: Sequence[Row], degree: int) -> Measurement | None:
+    """Return how the best other expander of the paper does beside GenKautz."""
+    ratios = {
+        (family, n): ratio
+        for family in ("xpander", "jellyfish")
+        for n, ratio in _over_kautz(rows, family, degree).items()
     }
-    for family, (claim, paper) in claims.items():
-        ratios = _over_kautz(where(found, family=family), kautz)
-        if not ratios:
-            continue
-        at = max(ratios)
-        holds = ratios[at] > 1 + 0.5 * (paper - 1) if at >= LARGE else None
-        reason = "" if at >= LARGE else f"graphs of this size have less than {LARGE} nodes"
-        findings.append(Finding(claim, f"{ratios[at]:.2f} times at N = {at:.0f}", holds, reason))
-    findings += _higher_degree([row for row in where(rows, degree=8) if row["ratio"] is not None])
-    best = _over_kautz(where(found, family="best"), kautz)
-    if best:
-        claim = "GenKautz has the best performance of all"
-        measured = f"our catalogue takes {min(best.values()):.3f} times as long at best"
-        beaten = min(best.values()) < 1 - 1e-3
-        findings.append(Finding(claim, measured, not beaten, "a better graph" if beaten else ""))
-    return findings
+    if not ratios:
+        return None
+    family, n = best = min(ratios, key=ratios.__getitem__)
+    words = f"at least {ratios[best]:.3f} times, {family} at N = {n:.0f}"
+    return Measurement(ratios[best], words, f"{family} is better there")
 
 
-def _higher_degree(rows: Sequence[Row]) -> list[Finding]:
-    """Say whether the generalized Kautz graph is the best expander of degree 8, too."""
-    kautz = dict(zip(*by_x(where(rows, family="genkautz"), "n", "ratio"), strict=True))
-    other = _over_kautz(where(rows, family="jellyfish"), kautz) if kautz else {}
-    if not other:
-        return []
-    at = min(other, key=other.__getitem__)
-    holds = other[at] >= 1 - GAP
-    return [
-        Finding(
-            "Similar trends are observed for higher degrees",
-            f"at degree 8 random regular graphs take {other[at]:.2f} to {max(other.values()):.2f} "
-            "times as long",
-            holds,
-            "" if holds else f"at N = {at:.0f} a random regular graph is better than GenKautz",
-        )
-    ]
+def _catalogue(rows: Sequence[Row]) -> Measurement | None:
+    ratios = _over_kautz(rows, "best")
+    if not ratios:
+        return None
+    best = min(ratios.values())
+    return Measurement(best, f"{best:.3f} times the time of GenKautz at best")
 
 
-def _over_kautz(rows: Sequence[Row], kautz: dict[float, float]) -> dict[float, float]:
-    """Return how a family does against the generalized Kautz graph of the nearest size."""
-    x, y = by_x(rows, "n", "ratio")
-    return {
-        n: ratio / kautz[min(kautz, key=lambda m: abs(m - n))]
-        for n, ratio in zip(x, y, strict=True)
-    }
+QUANTITIES: dict[str, Quantity] = {
+    "genkautz": _kautz,
+    "torus": partial(_at_largest, family="torus", paper=2.4),
+    "xpander": partial(_at_largest, family="xpander", paper=1.1),
+    "random": partial(_at_largest, family="jellyfish", paper=1.1),
+    "expanders": partial(_best_expander, degree=4),
+    "degree-8": partial(_best_expander, degree=8),
+    "catalogue": _catalogue,
+}
 
 
 def draw(rows: Sequence[Row]) -> Picture:
@@ -172,6 +181,6 @@ TOPOLOGIES = Figure(
     timed=(),
     points=points,
     measure=measure,
-    judge=judge,
+    quantities=QUANTITIES,
     draw=draw,
 )

@@ -103,7 +103,7 @@ def _read(path: Path, program: str) -> dict[str, Any]:
             found = {name: file[name] for name in file.files} if same else {}
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
         raise InputError(
-            f"{path} is no checkpoint; expected one that --checkpoint wrote. Name another file, "
+            f"{path} is no checkpoint; expected one that checkpoint= wrote. Name another file, "
             "or remove this one to begin anew"
         ) from None
     if not found:

@@ -8,9 +8,9 @@ from typing import Any
 from alltoall.errors import TopologyError
 from alltoall.flows.bounds import cut_bound, distance_bound, regular_bound
 from alltoall.flows.symmetry.automorphisms import count_automorphisms
+from alltoall.ir.answer import GIGA
 from alltoall.ir.fabric import Fabric
 from alltoall.ir.problem import Problem
-from alltoall.ir.summaries import GIGA
 from alltoall.topologies.properties import diameter, girth, mean_distance
 
 MAX_COUNT = 10**300

@@ -41,7 +41,7 @@ from alltoall.ir.arrays import Floats, Ints, starts_of
 from alltoall.ir.flow import Flow, Status
 from alltoall.ir.problem import Problem
 from alltoall.paths.blocks import using_threads
-from alltoall.settings import ALONE, Dismissed, SolveSettings
+from alltoall.settings import ALONE, NotRootRank, SolveSettings
 
 THREAD_VARIABLES = 200_000
 """Flows per additional thread: short steps lose more by waiting for threads on a busy machine."""
@@ -91,7 +91,7 @@ def _answer_together(program: FlowProgram, settings: SolveSettings) -> Answer:
     team = settings.team
     if len(program.weight) < team.size:
         if team.rank > 0:
-            raise Dismissed
+            raise NotRootRank
         return answer_by_steps(program, replace(settings, team=ALONE))
     first, last = (len(program.weight) * rank // team.size for rank in (team.rank, team.rank + 1))
     mine = slice(first, last)
@@ -99,7 +99,7 @@ def _answer_together(program: FlowProgram, settings: SolveSettings) -> Answer:
     answer = answer_by_steps(part, settings, None, _checkpoint_file(program, settings, first))
     parts = team.gathered(answer.entries)
     if parts is None:
-        raise Dismissed
+        raise NotRootRank
     counts, links, volumes = zip(*((np.diff(start), *rest) for start, *rest in parts), strict=True)
     entries = starts_of(np.concatenate(counts)), np.concatenate(links), np.concatenate(volumes)
     return replace(answer, entries=entries)

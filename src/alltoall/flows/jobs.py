@@ -82,7 +82,7 @@ def _solve_level(
         status = result.status.value
     raise InputError(
         f"the program of fair rates ended with {status} and no rates; allow more time "
-        "(--time-limit), or choose another --solver"
+        "(--time-limit), or choose another solver="
     )
 
 

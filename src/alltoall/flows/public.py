@@ -1,28 +1,31 @@
 """`alltoall.solve` and `alltoall.describe`: what a topology can carry, and the proof of it."""
 
 from collections.abc import Callable, Sequence
-from os import PathLike
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from alltoall.check.flow import check_flow
 from alltoall.errors import UsageError
 from alltoall.flows import solve as solve_problem
 from alltoall.flows.by_lp import with_status
+from alltoall.grammar import SEARCH, SOLVE, read_words
 from alltoall.ir.answer import made_now
+from alltoall.ir.fabric import Rate
 from alltoall.ir.flow import Flow
 from alltoall.ir.jobs import Job, JobRates
 from alltoall.ir.problem import Problem
 from alltoall.ir.topology import Topology
 from alltoall.lp.settings import never, silent
 from alltoall.registry import load
-from alltoall.settings import SolveSettings, cores
+from alltoall.routes.baselines.reach import shortest_path_reach
+from alltoall.settings import ALONE, SolveSettings, Team, search_settings
 from alltoall.topologies.background import GivenBackground
 from alltoall.topologies.given import (
     Given,
     GivenDemand,
     GivenGroups,
     GivenJobs,
+    collected,
+    jobs_in,
     jobs_of,
     problem_of,
 )
@@ -33,52 +36,25 @@ if TYPE_CHECKING:
 
 def solve(
     given: Given,
+    method: str = "auto",
     *,
     demand: GivenDemand = None,
     groups: GivenGroups = None,
-    jobs: GivenJobs = None,
     background: GivenBackground = None,
-    host_bandwidth: float | None = None,
-    method: str = "auto",
-    solver: str = "auto",
+    link_bandwidth: Rate | None = None,
     gap: float = 1e-6,
-    time_limit: float | None = None,
-    workers: int | None = None,
-    symmetry: bool = True,
-    cluster: str | None = None,
-    checkpoint: str | PathLike[str] | None = None,
+    time_limit: str | float | None = None,
+    threads: int | None = None,
     progress: Callable[[str], None] = silent,
     stop: Callable[[], bool] = never,
+    team: Team = ALONE,
 ) -> Flow:
-    """Return the best all-to-all rate and its proof.
+    """Find the best all-to-all rate and prove it.
 
     The flow has its `time` (of one shard over a link of capacity 1), the certified `bound` on the
     time of any all-to-all, the `gap` between the two, and its `status`. An independent check has
-    found the same.
-
-    Args:
-        given: a SPEC such as `"torus:3x3x3"`, the path of a file, a networkx graph, a `Topology`, a
-            `Problem`, or an answer to one.
-        demand: who sends how much to whom: a `Demand`, a matrix over the terminals, or the path of
-            a file; one shard from each terminal to each other if left out.
-        groups: all-to-all only within groups of terminals, each by name or number, or a file of
-            them with one a line; in the place of a demand.
-        jobs: jobs that share the fabric, or the path of a file of them; in the place of a demand.
-            The flow carries every job at its max-min fair rate (`fair_rates`).
-        background: what others use of the links, taken away from them: a rate of each, a flow or
-            routes at full speed, or the path of a file of `tail,head,rate`, a flow or routes;
-            `"FILE@0.5"` is half of that.
-        host_bandwidth: make all that passes a node pass its host, at so many units of one link.
-        method: `"auto"`, or a name in `alltoall.flows.METHODS`; all have the same optimum.
-        solver: `"auto"`, or a solver of linear programs.
-        gap: the certified gap to aim for.
-        time_limit: seconds after which the best certified answer so far is returned.
-        workers: threads and processes to use; as many as there are cores if left out.
-        symmetry: let one source stand for all that are symmetric to it.
-        cluster: the address of a Dask scheduler, which you trust, for the work per source.
-        checkpoint: a file for the state of a long solve, which goes on from one that is there.
-        progress: called with a line now and then.
-        stop: asked now and then; once it says so, the time limit is over.
+    found the same. With jobs as demand, the flow carries every job at its max-min fair rate
+    (`fair_rates`).
 
     >>> import alltoall
     >>> flow = alltoall.solve("torus:3x3x3")
@@ -86,25 +62,23 @@ def solve(
     (9.0, 9.0, 'optimal')
 
     """
-    settings = SolveSettings(
-        gap=gap,
-        solver=solver,
-        time_limit=time_limit,
-        workers=cores() if workers is None else workers,
-        report=progress,
-        cluster=cluster,
-        symmetry=symmetry,
-        stopped=stop,
-        checkpoint=None if checkpoint is None else Path(checkpoint),
-    )
-    problem = problem_of(given, demand, host_bandwidth, groups, jobs, background)
+    name, words = read_words("method", method, SOLVE, SEARCH)
+    settings = search_settings(words, gap, time_limit, threads, progress, stop, team)
+    demand = collected(demand)
+    problem = problem_of(given, demand, groups, background, link_bandwidth)
+    jobs = jobs_in(demand, problem.topology)
     settings = settings.begin()
-    if jobs is not None:
-        refuse_with_jobs(method)
-        flow = find_job_rates(problem.topology, jobs_of(jobs, problem.topology), settings).flow
+    learnt: dict[str, Any] = {}
+    if jobs is None:
+        flow = find_flow(problem, name, settings)
     else:
-        flow = find_flow(problem, method, settings)
-    return made_now(flow, command="alltoall.solve", **settings.known())
+        if name != "auto":
+            raise UsageError(f"jobs with method {name}, which fair rates do not use; leave it out")
+        rates = find_job_rates(problem.topology, jobs, settings)
+        flow, learnt = rates.flow, rates.summary()
+    known = settings.known()
+    learnt |= shortest_path_reach(flow, settings)
+    return made_now(flow, learnt, command="alltoall.solve", **known)
 
 
 def fair_rates(
@@ -112,29 +86,18 @@ def fair_rates(
     jobs: GivenJobs,
     *,
     background: GivenBackground = None,
-    host_bandwidth: float | None = None,
-    solver: str = "auto",
+    link_bandwidth: Rate | None = None,
     gap: float = 1e-6,
-    time_limit: float | None = None,
+    time_limit: str | float | None = None,
+    threads: int | None = None,
     progress: Callable[[str], None] = silent,
     stop: Callable[[], bool] = never,
 ) -> JobRates:
-    """Return the max-min fair rates of jobs that share a fabric, with a proof of every level.
+    """Find the max-min fair rates of jobs that share a fabric, with a proof of every level.
 
     Job j is carried at `rate[j]` times its demand. The lengths of a level prove that jobs of this
     level and above cannot all have more, by their weights, without one below having less; an
     independent check has found the same.
-
-    Args:
-        given: a SPEC, the path of a file, a networkx graph, a `Topology` or a `Problem`.
-        jobs: `Job`s, or the path of a file of them.
-        background: what others use of the links, as for `solve`.
-        host_bandwidth: make all that passes a node pass its host, at so many units of one link.
-        solver: `"auto"`, or a solver of linear programs.
-        gap: the certified gap to aim for.
-        time_limit: seconds after which the search ends.
-        progress: called with a line now and then.
-        stop: asked now and then; once it says so, the time limit is over.
 
     >>> import alltoall
     >>> groups = [alltoall.Demand.of_groups(4, [each]) for each in ((0, 1), (0, 1, 2, 3))]
@@ -143,23 +106,15 @@ def fair_rates(
     [0.4, 0.4]
 
     """
-    settings = SolveSettings(
-        gap=gap, solver=solver, time_limit=time_limit, report=progress, stopped=stop
-    )
-    topology = problem_of(given, None, host_bandwidth, None, jobs, background).topology
+    settings = search_settings({}, gap, time_limit, threads, progress, stop)
+    topology = problem_of(given, background=background, link_bandwidth=link_bandwidth).topology
     return find_job_rates(topology, jobs_of(jobs, topology), settings.begin())
-
-
-def refuse_with_jobs(method: str) -> None:
-    """Raise if a method is asked of fair rates, which have one of their own."""
-    if method != "auto":
-        raise UsageError("--jobs with --method, which fair rates do not use; leave it out")
 
 
 def find_job_rates(
     topology: Topology, jobs: Sequence[Job], settings: SolveSettings | None = None
 ) -> JobRates:
-    """Find fair rates of jobs, and check them; `fair_rates` says what may be asked."""
+    """Find fair rates of jobs, and check them."""
     rates: JobRates = load("alltoall.flows.jobs:fair_job_rates")(
         topology, jobs, settings or SolveSettings()
     )
@@ -170,7 +125,7 @@ def find_job_rates(
 def find_flow(
     problem: Problem, method: str = "auto", settings: SolveSettings | None = None
 ) -> Flow:
-    """Solve a problem, and check the answer; `solve` says what may be asked."""
+    """Solve a problem, and check the answer."""
     settings = settings or SolveSettings()
     if settings.team.size > 1:
         if method not in ("auto", "first-order"):
@@ -185,20 +140,9 @@ def find_flow(
 
 
 def describe(
-    given: Given,
-    *,
-    demand: GivenDemand = None,
-    groups: GivenGroups = None,
-    host_bandwidth: float | None = None,
+    given: Given, *, demand: GivenDemand = None, groups: GivenGroups = None
 ) -> "Description":
-    """Return what tells a topology apart, and the bounds on its all-to-all that need no solver.
-
-    Args:
-        given: a SPEC, the path of a file, a networkx graph, a `Topology` or a `Problem`.
-        demand: what the bounds are for; the uniform all-to-all if left out.
-        groups: all-to-all only within groups of terminals, each by name or number, or a file of
-            them with one a line; in the place of a demand.
-        host_bandwidth: make all that passes a node pass its host, at so many units of one link.
+    """Describe a topology, with the bounds on its all-to-all that need no solver.
 
     >>> import alltoall
     >>> found = alltoall.describe("torus:3x3x3")
@@ -206,6 +150,6 @@ def describe(
     (27, 3, 1296, 9.0)
 
     """
-    problem = problem_of(given, demand, host_bandwidth, groups)
+    problem = problem_of(given, demand, groups)
     found: Description = load("alltoall.flows.description:describe_problem")(problem)
     return found

@@ -4,12 +4,18 @@ All of them yield results in the order of the items, report progress, keep the t
 cancel waiting items when they end early. Only a few items are under way at a time, so that memory
 does not grow with their number. A Dask scheduler keeps every item until its result has arrived
 here, and runs it again if its worker is lost.
+
+`run_apart` is for independent items: results come as they end, and a worker that dies takes only
+its own item with it.
 """
 
 import signal
+import socket
+import subprocess
+import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from enum import Enum
@@ -34,6 +40,13 @@ POLL_SECONDS = 0.2
 
 ITEMS_AHEAD = 4
 """Items under way for each concurrent worker: enough that none waits for the next."""
+
+SERVING = (
+    "import sys; sys.path[:] = sys.argv[2:]; "
+    "from alltoall.flows.workers import serve; serve(int(sys.argv[1]))"
+)
+"""The program of a worker. Unlike multiprocessing it never imports the script of the caller, which
+would run again where nothing guards it."""
 
 
 class Local(Enum):
@@ -80,6 +93,140 @@ def run_all(
         for done, result in enumerate(results, start=1):
             settings.report(ProgressMessage.of_count(f"{what}: {done} of {count}", done, count))
             yield result
+
+
+def run_apart(
+    function: Callable[[Item], Result], items: Sequence[Item], settings: SolveSettings
+) -> Generator[tuple[int, Result | MissingComponentError], None, None]:
+    """Yield the place and the result of every item as it ends; raise TimeoutError when late.
+
+    An item whose worker died runs once more; if that dies too, the error stands for its result.
+    What is under way when the caller stops is ended. The function has to be one that can be
+    imported, and the first exception that it raises ends everything.
+    """
+    run = _in_own_processes if settings.cluster is None else _apart_on_cluster
+    return run(function, items, settings)
+
+
+def _in_own_processes(
+    function: Callable[[Item], Result], items: Sequence[Item], settings: SolveSettings
+) -> Generator[tuple[int, Result | MissingComponentError], None, None]:
+    from multiprocessing.connection import wait  # noqa: PLC0415 (slow to import)
+
+    waiting = deque((place, False) for place in range(len(items)))
+    idle: list[_Worker] = []
+    busy: dict[Any, tuple[_Worker, int, bool]] = {}
+    try:
+        while waiting or busy:
+            while waiting and len(busy) < settings.workers:
+                worker = idle.pop() if idle else _Worker()
+                worker.send(function, items[waiting[0][0]])
+                busy[worker.pipe] = (worker, *waiting.popleft())
+            settings.check_time()
+            for pipe in wait(list(busy), POLL_SECONDS):
+                worker, place, again = busy.pop(pipe)
+                try:
+                    found = worker.pipe.recv()
+                    idle.append(worker)
+                except (EOFError, OSError):
+                    code = worker.end()
+                    if not again:
+                        waiting.append((place, True))
+                        continue
+                    found = MissingComponentError(f"its worker process died twice, {_death(code)}")
+                if isinstance(found, _Raised):
+                    raise found.error
+                yield place, found
+    finally:
+        for worker in (*idle, *(each for each, _, _ in busy.values())):
+            worker.end()
+
+
+class _Worker:
+    """A process of this machine that works on one item at a time."""
+
+    def __init__(self) -> None:
+        from multiprocessing.connection import Connection  # noqa: PLC0415 (slow to import)
+
+        ours, theirs = socket.socketpair()
+        with theirs:
+            command = [sys.executable, "-c", SERVING, str(theirs.fileno()), *sys.path]
+            self._process = subprocess.Popen(
+                command,
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                start_new_session=True,  # Ctrl-C is for the caller, who ends us.
+            )
+        self.pipe: Any = Connection(ours.detach())
+
+    def send(self, function: Callable[..., Any], item: object) -> None:
+        """Send an item; whether the process is there to take it shows when a result is read."""
+        with suppress(OSError):
+            self.pipe.send((function, item))
+
+    def end(self) -> int:
+        """End the process; return its exit code."""
+        self.pipe.close()
+        self._process.kill()
+        return self._process.wait()
+
+
+@dataclass(frozen=True)
+class _Raised:
+    """An exception that a worker sends in the place of a result."""
+
+    error: Exception
+
+
+def _death(code: int) -> str:
+    """Say how a process ended."""
+    if code == -signal.SIGKILL:
+        return "killed (signal 9): is there enough memory for it?"
+    return f"by signal {-code}" if code < 0 else f"with exit code {code}"
+
+
+def serve(descriptor: int) -> None:
+    """Work on what comes over a socket, until the other side closes it."""
+    from multiprocessing.connection import Connection  # noqa: PLC0415 (slow to import)
+
+    found: object
+    with Connection(descriptor) as pipe, suppress(EOFError, OSError):
+        while True:
+            function, item = pipe.recv()
+            try:
+                found = function(item)
+            except Exception as error:
+                found = _Raised(error)
+            pipe.send(found)
+
+
+def _apart_on_cluster(
+    function: Callable[[Item], Result], items: Sequence[Item], settings: SolveSettings
+) -> Generator[tuple[int, Result | MissingComponentError], None, None]:
+    assert settings.cluster is not None
+    killed = _distributed().KilledWorker
+    with _cluster(settings.cluster, alone=True) as engine:
+        waiting, busy = deque(range(len(items))), dict[Any, int]()
+        try:
+            while waiting or busy:
+                while waiting and len(busy) < engine.window:
+                    place = waiting.popleft()
+                    busy[engine.submit(function, items[place])] = place
+                settings.check_time()
+                ended = [future for future in busy if future.done()]
+                if not ended:
+                    with suppress(TimeoutError):  # Unlike done(), this notices a lost scheduler.
+                        next(iter(busy)).exception(timeout=POLL_SECONDS)
+                for future in ended:
+                    place = busy.pop(future)
+                    try:
+                        yield place, future.result()
+                    except killed as error:
+                        yield place, MissingComponentError(f"its workers died: {error}")
+        finally:
+            for future in busy:
+                future.cancel()
 
 
 def until_late(results: Iterable[Result]) -> Iterator[Result]:
@@ -178,12 +325,7 @@ def _cluster(address: str, alone: bool) -> Iterator[_Engine]:
     """Submit to a Dask cluster, whose failures become one kind of error."""
     from concurrent.futures import CancelledError  # noqa: PLC0415 (slow to import)
 
-    try:
-        distributed = import_module("distributed")
-    except ImportError:
-        raise MissingComponentError(
-            f"work on a cluster needs Dask, which is not installed; {how_to_install('cluster')}"
-        ) from None
+    distributed = _distributed()
     try:
         with _client(distributed, address) as client:
             threads = sum(client.nthreads().values())
@@ -230,6 +372,15 @@ def _client(distributed: Any, address: str) -> Iterator[Any]:
         yield client
     finally:
         client.close()
+
+
+def _distributed() -> Any:
+    try:
+        return import_module("distributed")
+    except ImportError:
+        raise MissingComponentError(
+            f"work on a cluster needs Dask, which is not installed; {how_to_install('cluster')}"
+        ) from None
 
 
 _ONE_SOLVER = threading.Lock()

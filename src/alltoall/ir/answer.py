@@ -5,7 +5,7 @@ links that set the time, and those that prove the bound.
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar, cast
 
@@ -48,6 +48,8 @@ class Certificate(Noun):
         return {"length": self.lengths}
 
 
+GIGA = 1e9
+
 Mask = NDArray[np.bool_]
 
 SAME = 1e-6
@@ -62,7 +64,7 @@ class Bottleneck(Noun):
     `even` is whether all links of the proof have one length.
     """
 
-    BRIEF = ("fullest", "proof")
+    BRIEF = ("saturated", "proof")
 
     topology: Topology
     fullest: Ints
@@ -77,33 +79,34 @@ class Bottleneck(Noun):
                 object.__setattr__(self, key, frozen(value, np.int64))
 
     def __str__(self) -> str:
-        facts = self._facts()
-        return f"{facts['fullest']}; the bound is proven by {facts['proof']}"
+        found = self.words()
+        return f"{found['saturated']} saturated; bound: {found['proof']}"
 
     def _title(self) -> str:
         return self.topology.name
 
     def _facts(self) -> dict[str, str]:
-        return {"fullest": self._fullest_in_words(), "proof": self._proof_in_words()}
+        return self.words()
 
-    def _fullest_in_words(self) -> str:
+    def words(self) -> dict[str, str]:
+        """Say which links are saturated, and how the bound is proven."""
+        return {"saturated": self._saturated(), "proof": self._proof()}
+
+    def _saturated(self) -> str:
         count, total = len(self.fullest), self.topology.links
         if count == total:
-            return f"all {total:,} links are equally full"
-        if count == 1:
-            return f"{self.topology.link_name(int(self.fullest[0]))} is the fullest"
+            return f"all {total:,} links"
         first = self.topology.link_name(int(self.fullest[0]))
-        return f"{count:,} of {total:,} links are the fullest, {first} the first"
+        return first if count == 1 else f"{count:,} of {total:,} links, e.g. {first}"
 
-    def _proof_in_words(self) -> str:
+    def _proof(self) -> str:
         count, total = len(self.proof), self.topology.links
         if self.inside is not None:
-            nodes = "node" if len(self.inside) == 1 else "nodes"
-            links = "one link" if count == 1 else f"{count:,} links"
+            links = "1 link" if count == 1 else f"{count:,} links"
             named = listed(map(self.topology.node_name, self.inside.tolist()))
-            return f"the cut of {links} around {nodes} {named}"
+            return f"cut of {links} around {named}"
         if count == total and self.even:
-            return "the hops of all pairs: every link counts alike"
+            return "total hops / total capacity"
         return f"distances over {count:,} of {total:,} links"
 
     def _columns(self) -> dict[str, Iterable[object]]:
@@ -154,6 +157,8 @@ class Answer(Noun):
     certificate: Certificate
     method: str
     provenance: Provenance | None
+    learnt: Mapping[str, Any]
+    """What the search learnt on the way, by the names of the JSON: notes, seconds, curves."""
 
     @property
     def time(self) -> float:
@@ -169,6 +174,28 @@ class Answer(Noun):
     def gap(self) -> float:
         """How far `time` can be from the optimum at most; infinite if no bound is claimed."""
         return self.time / self.bound - 1.0 if self.bound > 0 else math.inf
+
+    @property
+    def throughput(self) -> float | None:
+        """GB/s that each sending terminal sends on average, None if links have no unit."""
+        return self.throughput_at(self.time)
+
+    def throughput_at(self, time: float) -> float | None:
+        """Return the GB/s per sending terminal of an all-to-all of this time."""
+        rate, demand = self.problem.topology.bytes_per_second, self.problem.demand
+        if rate is None or not 0 < time < math.inf:
+            return None
+        return demand.total / len(demand.sources()) / time * rate / GIGA
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Remarks that change what a user does."""
+        return (*self.problem.topology.notes, *self.learnt.get("notes", ()))
+
+    @property
+    def seconds(self) -> float | None:
+        """How long the search took, if it is known."""
+        return None if self.provenance is None else self.provenance.seconds
 
     def bottleneck(self) -> Bottleneck:
         """Return the links that set the time, and those that prove what no answer can beat."""
@@ -197,13 +224,9 @@ class Answer(Noun):
         return drawn(self.problem.topology, self._fullness())
 
 
-def made_now(answer: Kind, **known: Any) -> Kind:
-    """Return an answer that says that this version gives it now, and what else is known of it."""
+def made_now(answer: Kind, learnt: Mapping[str, Any] | None = None, **known: Any) -> Kind:
+    """Return an answer with its provenance, as of now, and with what its search learnt."""
     made = Provenance.of_now(method=answer.method, **known)
-    again: Kind = replace(cast(Any, answer), provenance=made)
+    kept = answer.learnt if learnt is None else learnt
+    again: Kind = replace(cast(Any, answer), provenance=made, learnt=kept)
     return again
-
-
-def bottleneck_line(answer: Answer) -> str:
-    """Return the line that verbs print: what sets the time, and what proves the bound."""
-    return str(answer.bottleneck())

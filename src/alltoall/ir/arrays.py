@@ -1,5 +1,6 @@
-"""Array types, the one way in which nouns take arrays in, ragged arrays, and reachability."""
+"""Array types, arrays as fields of nouns, ragged arrays, and reachability."""
 
+from collections.abc import Iterator
 from numbers import Real
 from typing import Any, TypeAlias, TypeVar
 
@@ -10,39 +11,49 @@ from alltoall.errors import InputError
 
 Ints: TypeAlias = NDArray[np.int64]
 Floats: TypeAlias = NDArray[np.float64]
-Reals: TypeAlias = NDArray[np.float32] | NDArray[np.float64]
 Scalar = TypeVar("Scalar", bound=np.generic)
 
 
 def frozen(values: ArrayLike, dtype: type[Scalar]) -> NDArray[Scalar]:
-    """Return `values` as a read-only array of `dtype`.
+    """Return `values` as a read-only array of `dtype`; refuse values that `dtype` cannot hold.
 
     A writable array is copied, so that nobody keeps a handle through which a noun could change;
-    an array that is read-only already is shared. What is no number, or would lose a fraction on
-    the way, is refused.
+    a read-only array is shared.
     """
-    array = values if isinstance(values, np.ndarray) else _array_of(values)
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise InputError("rows of different lengths; expected as many numbers in each") from None
     if array.dtype != dtype:
-        array = _converted(array, dtype)
+        array = _convert(array, dtype)
     if array.flags.writeable:
         array = array.copy()
         array.setflags(write=False)
     return array
 
 
-def _array_of(values: ArrayLike) -> NDArray[Any]:
-    try:
-        return np.asarray(values)
-    except ValueError:
-        raise InputError("rows of different lengths; expected as many numbers in each") from None
+def freeze(noun: object, dtype: type[np.generic], *keys: str) -> None:
+    """Make fields of a frozen dataclass read-only arrays of `dtype`; None stays None."""
+    for key in keys:
+        if getattr(noun, key) is not None:
+            object.__setattr__(noun, key, frozen(getattr(noun, key), dtype))
 
 
-def _converted(array: NDArray[Any], dtype: type[Scalar]) -> NDArray[Scalar]:
-    """Return an array as one of another type, with the same numbers in it."""
+def require_indices(values: Ints | None, limit: int, words: str) -> None:
+    """Raise for the first value that is not in 0..limit - 1; `words` come before it."""
+    if values is not None and np.any(outside := (values < 0) | (values >= limit)):
+        raise InputError(f"{words} {values[outside][0]}; expected 0..{limit - 1}")
+
+
+def _convert(array: NDArray[Any], dtype: type[Scalar]) -> NDArray[Scalar]:
+    """Return an array of the same numbers in another type."""
     whole = np.issubdtype(dtype, np.integer)
     words = "whole numbers" if whole else "numbers"
     try:
-        if array.dtype.kind not in ("b", "i", "u", "f") and not _has_numbers(array):
+        # An array of objects may hold numbers, such as fractions.
+        if array.dtype.kind not in "biuf" and not (
+            array.dtype.kind == "O" and all(isinstance(each, Real) for each in array.flat)
+        ):
             raise TypeError
         with np.errstate(invalid="ignore", over="ignore"):
             found = array.astype(dtype)
@@ -54,24 +65,10 @@ def _converted(array: NDArray[Any], dtype: type[Scalar]) -> NDArray[Scalar]:
     return found
 
 
-def _has_numbers(array: NDArray[Any]) -> bool:
-    """Whether an array of objects has nothing but numbers, such as fractions, in it."""
-    return array.dtype.kind == "O" and all(isinstance(each, Real) for each in array.flat)
-
-
 def products(amounts: Floats, distances: Floats) -> Floats:
-    """Return amounts times distances; what sends nothing counts nothing, at any distance."""
+    """Return amounts times distances; an amount of 0 counts 0, even at an infinite distance."""
     shape = np.broadcast_shapes(amounts.shape, distances.shape)
     return np.multiply(amounts, distances, out=np.zeros(shape), where=amounts != 0)
-
-
-def writable(values: NDArray[Scalar]) -> NDArray[Scalar]:
-    """Return a copy that is writable and in one piece.
-
-    To the compiler, arrays that are read-only, or have gaps, are of other types: it would compile
-    a kernel again for each.
-    """
-    return np.array(values, order="C")
 
 
 def starts_of(counts: ArrayLike) -> Ints:
@@ -80,6 +77,18 @@ def starts_of(counts: ArrayLike) -> Ints:
     starts = np.zeros(len(counts) + 1, dtype=np.int64)
     np.cumsum(counts, out=starts[1:])
     return starts
+
+
+def rows(*columns: NDArray[Any]) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of a table whose columns are arrays, as Python's own numbers."""
+    return zip(*(column.tolist() for column in columns), strict=True)
+
+
+def run_starts(*keys: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return a mask of the entries at which any key differs from the entry before."""
+    found = np.ones(len(keys[0]), dtype=np.bool_)
+    found[1:] = np.any([key[1:] != key[:-1] for key in keys], axis=0)
+    return found
 
 
 def inner_index(counts: Ints) -> Ints:

@@ -1,7 +1,7 @@
-"""What every shard has, and where shards lie in buffers: `Chunks`, and the same in bytes.
+"""`Chunks` or bytes of every shard, and the offsets of shards in buffers.
 
-A rank's input buffer holds the shards that it sends, by destination; its output buffer those that
-it receives, by source. So the shard of a pair begins where those of the pairs before it end.
+The input buffer of a rank holds the shards that it sends, by destination; the output buffer those
+that it receives, by source.
 """
 
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from alltoall.errors import InputError, UsageError
-from alltoall.ir.arrays import Floats, Ints, frozen
+from alltoall.ir.arrays import Floats, Ints, freeze
 from alltoall.ir.demand import Demand
 from alltoall.ir.noun import Noun
 
@@ -19,15 +19,14 @@ MAX_UNEVEN = 5_792
 """Ranks up to which each pair has a count of its own: a matrix of 256 MiB."""
 
 MAX_COUNT = 2**62
-"""What one shard may have at most; sums of more could overflow."""
+"""Most chunks or bytes of one shard; sums of more could overflow."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PerShard(Noun):
-    """`per_shard` of every pair, also of a rank with itself, or `counts` of each.
+    """`per_shard` of every pair, also of a rank with itself, or `counts` of each: one of the two.
 
-    Exactly one of the two is given: of thousands of ranks that are all alike, a matrix would be the
-    largest thing in memory.
+    For thousands of ranks a matrix would be the largest thing in memory.
     """
 
     BRIEF = ("ranks", "shards")
@@ -39,13 +38,12 @@ class PerShard(Noun):
     def __post_init__(self) -> None:
         if (self.per_shard is None) == (self.counts is None):
             raise InputError("shards need one number for all, or one of each pair, not both")
-        if self.counts is not None:
-            object.__setattr__(self, "counts", frozen(self.counts, np.int64))
-            if self.counts.shape != (self.ranks, self.ranks):
-                raise InputError(
-                    f"numbers of shards of shape {self.counts.shape}; expected {self.ranks} rows "
-                    "and columns, one of each rank"
-                )
+        freeze(self, np.int64, "counts")
+        if self.counts is not None and self.counts.shape != (self.ranks, self.ranks):
+            raise InputError(
+                f"numbers of shards of shape {self.counts.shape}; expected {self.ranks} rows and "
+                "columns, one of each rank"
+            )
         if not 0 <= self.least <= self.most <= MAX_COUNT:
             wrong = self.least if self.least < 0 else self.most
             raise InputError(f"{wrong} of one shard; expected 0 to {MAX_COUNT}")
@@ -57,17 +55,17 @@ class PerShard(Noun):
 
     @property
     def least(self) -> int:
-        """What the shard has that has least."""
+        """The count of the smallest shard."""
         return int(self.per_shard or 0) if self.counts is None else int(self.counts.min())
 
     @property
     def most(self) -> int:
-        """What the shard has that has most."""
+        """The count of the largest shard."""
         return int(self.per_shard or 0) if self.counts is None else int(self.counts.max())
 
     @cached_property
     def stored(self) -> int:
-        """What all inputs hold, also for the ranks themselves."""
+        """The size of all inputs, with shards of ranks for themselves."""
         if self.counts is None:
             return self.ranks**2 * self.most
         # Counts of a file may be large: Python's numbers add up without end.
@@ -75,51 +73,50 @@ class PerShard(Noun):
 
     @cached_property
     def total(self) -> int:
-        """What goes from one rank to another."""
+        """The sum over all pairs of different ranks."""
         if self.counts is None:
             return self.ranks * (self.ranks - 1) * self.most
         return self.stored - int(sum(np.diag(self.counts).tolist()))
 
     def of(self, source: Ints, destination: Ints) -> Ints:
-        """Return what the shards of some pairs have."""
+        """Return the counts of some pairs."""
         if self.counts is None:
             return np.full(np.shape(source), self.most, dtype=np.int64)
         return np.asarray(self.counts[source, destination])
 
     def in_input(self, source: Ints, destination: Ints) -> Ints:
         """Return where the shard of each pair begins in the input of its source."""
-        if self._input is None:
+        if self.uniform:
             return np.asarray(destination * self.most)
         return np.asarray(self._input[source, destination])
 
     def in_output(self, source: Ints, destination: Ints) -> Ints:
         """Return where the shard of each pair begins in the output of its destination."""
-        if self._output is None:
+        if self.uniform:
             return np.asarray(source * self.most)
         return np.asarray(self._output[source, destination])
 
     def inputs(self) -> Ints:
         """Return the size of every rank's input."""
-        if self.counts is None:
-            return np.full(self.ranks, self.ranks * self.most, dtype=np.int64)
-        return np.asarray(self.counts.sum(axis=1))
+        return self._sums(1)
 
     def outputs(self) -> Ints:
         """Return the size of every rank's output."""
-        if self.counts is None:
-            return self.inputs()
-        return np.asarray(self.counts.sum(axis=0))
+        return self._sums(0)
+
+    def _sums(self, axis: int) -> Ints:
+        if self.uniform:
+            return np.full(self.ranks, self.ranks * self.most, dtype=np.int64)
+        return np.asarray(self._matrix().sum(axis=axis))
 
     def rows(self) -> list[list[int]]:
-        """Return source, destination and number of pairs that have any, if not all are alike."""
-        if self.counts is None:
-            return []
-        pairs = np.argwhere(self.counts)
-        rows: list[list[int]] = np.column_stack((pairs, self.counts[tuple(pairs.T)])).tolist()
+        """Return source, destination and count of every pair with any, if counts differ."""
+        pairs = np.nonzero(self._matrix())
+        rows: list[list[int]] = np.column_stack((*pairs, self._matrix()[pairs])).tolist()
         return rows
 
     def words(self) -> str:
-        """Say how many there are of a shard."""
+        """Return the count of a shard in words."""
         if self.counts is None:
             return f"{self.most:,} per shard"
         return f"up to {self.most:,} per shard, {self.total:,} between ranks"
@@ -131,21 +128,24 @@ class PerShard(Noun):
         return {"ranks": f"{self.ranks:,}", "shards": self.words()}
 
     def _columns(self) -> dict[str, list[int]]:
-        columns = zip(*self.rows(), strict=True) if self.counts is not None else ([], [], [])
-        return dict(zip(("source", "destination", "count"), map(list, columns), strict=True))
+        keys = ("source", "destination", "count")
+        return {key: [row[index] for row in self.rows()] for index, key in enumerate(keys)}
 
     @cached_property
-    def _input(self) -> Ints | None:
-        return None if self.counts is None else np.cumsum(self.counts, axis=1) - self.counts
+    def _input(self) -> Ints:
+        return np.cumsum(self._matrix(), axis=1) - self._matrix()
 
     @cached_property
-    def _output(self) -> Ints | None:
-        return None if self.counts is None else np.cumsum(self.counts, axis=0) - self.counts
+    def _output(self) -> Ints:
+        return np.cumsum(self._matrix(), axis=0) - self._matrix()
+
+    def _matrix(self) -> Ints:
+        return np.zeros((0, 0), dtype=np.int64) if self.counts is None else self.counts
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Chunks(PerShard):
-    """Into how many chunks each shard is cut; pairs without chunks have nothing to send."""
+    """Number of chunks of each shard; pairs without chunks have nothing to send."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -157,9 +157,8 @@ class Chunks(PerShard):
     @classmethod
     def of_demand(cls, demand: Demand, per_shard: int) -> "Chunks":
         """Return chunks of about one size: `per_shard` of a shard of size 1, and one at least."""
-        alike = cls(demand.terminals, per_shard)
-        if demand.matrix is None:
-            return alike
+        if demand.matrix is None or per_shard < 1:
+            return cls(demand.terminals, per_shard)
         return cls(demand.terminals, counts=chunks_of(demand.matrix, per_shard))
 
     @classmethod
@@ -182,30 +181,30 @@ class Chunks(PerShard):
         return cls(ranks, counts=counts)
 
     def demand(self) -> Demand:
-        """Return how much ranks send each other if all chunks are equal, and the most is one."""
+        """Return the demand if all chunks are equal and the largest shard is 1."""
         if self.counts is None:
             return Demand(self.ranks)
         own = np.eye(self.ranks, dtype=np.bool_)
         return Demand(self.ranks, np.where(own, 0, self.counts) / self.most)
 
     def times(self, factor: int) -> "Chunks":
-        """Return chunks that are each cut into `factor` again."""
+        """Return `factor` times as many chunks of each shard."""
         if self.counts is None:
             return Chunks(self.ranks, self.most * factor)
         return Chunks(self.ranks, counts=self.counts * factor)
 
 
 def chunks_of(demand: Floats, per_shard: int) -> Ints:
-    """Return into how many chunks shards of these sizes are cut: at least one where any demand."""
+    """Return the number of chunks of shards of these sizes, at least one if there is any demand."""
     counts = np.clip(np.rint(demand * per_shard), 1, MAX_COUNT)
     return np.where(demand > 0, counts, 0).astype(np.int64)
 
 
 def shards_of(demand: Demand, shard_bytes: int) -> PerShard:
-    """Return the bytes of every pair's shard, if a shard of size 1 has so many.
+    """Return the bytes of every pair's shard, where a shard of size 1 has `shard_bytes`.
 
-    A shard has its demand times as many, rounded to the nearest whole number (halves to even). Of
-    the uniform all-to-all a rank has a shard of its own, too, as the libraries have it.
+    Bytes are rounded to the nearest whole number, halves to even. In the uniform all-to-all a rank
+    has a shard for itself, too, as in the libraries.
     """
     if demand.matrix is None:
         return PerShard(demand.terminals, shard_bytes)

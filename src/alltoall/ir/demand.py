@@ -7,7 +7,7 @@ import numpy as np
 
 from alltoall.errors import DemandError
 from alltoall.ir.arguments import check_arguments, read_fields
-from alltoall.ir.arrays import Floats, Ints, frozen
+from alltoall.ir.arrays import Floats, Ints, freeze
 from alltoall.ir.noun import Noun
 from alltoall.ir.topology import LARGEST, SMALLEST
 from alltoall.ir.words import number
@@ -17,8 +17,8 @@ from alltoall.ir.words import number
 class Demand(Noun):
     """Amounts in shards between terminals, indexed by position in `Topology.terminals`.
 
-    `matrix` is None for the uniform all-to-all, where every terminal sends one shard to every
-    other: at thousands of terminals a matrix of ones would be the largest thing in memory.
+    `matrix` is None for the uniform all-to-all: for thousands of terminals a matrix of ones would
+    be the largest thing in memory.
     """
 
     BRIEF = ("terminals", "total")
@@ -30,10 +30,10 @@ class Demand(Noun):
         read_fields(self)
         if self.terminals < 1:
             raise DemandError(f"a demand of {self.terminals} terminals; expected 2 or more")
-        if self.matrix is None:
+        freeze(self, np.float64, "matrix")
+        matrix = self.matrix
+        if matrix is None:
             return
-        matrix = frozen(self.matrix, np.float64)
-        object.__setattr__(self, "matrix", matrix)
         if matrix.shape != (self.terminals, self.terminals):
             raise DemandError(
                 f"demand matrix of shape {'x'.join(map(str, matrix.shape))}; "
@@ -48,8 +48,7 @@ class Demand(Noun):
     def of_groups(cls, terminals: int, groups: Iterable[Sequence[int]]) -> "Demand":
         """Return the all-to-all within each of several groups, by position of their terminals.
 
-        Every member sends one shard to every other one of its group, and a pair that is in several
-        groups one in each; all other terminals send nothing, and relay what passes them.
+        A pair in several groups sends one shard in each. Other terminals send nothing, and relay.
         """
         matrix = np.zeros((terminals, terminals))
         for index, group in enumerate(groups):
@@ -83,7 +82,7 @@ class Demand(Noun):
         return self.rows(np.arange(self.terminals, dtype=np.int64))
 
     def of(self, sources: Ints, destinations: Ints) -> Floats:
-        """Return the amount of each of some pairs, without a table of all there are."""
+        """Return the amounts of some pairs, without a table of all."""
         if self.matrix is not None:
             return np.asarray(self.matrix[sources, destinations])
         return np.asarray(sources != destinations, dtype=np.float64)
@@ -118,16 +117,16 @@ def _members(group: Sequence[int], index: int, terminals: int) -> Ints:
         raise DemandError(
             f"group {index} is {list(group[:8])}; expected two or more terminals, each once"
         )
-    if members[0] < 0 or members[-1] >= terminals:
-        wrong = members[0] if members[0] < 0 else members[-1]
+    wrong = members[(members < 0) | (members >= terminals)]
+    if len(wrong):
         raise DemandError(
-            f"group {index} has terminal {wrong}; expected positions 0..{terminals - 1}"
+            f"group {index} has terminal {wrong[0]}; expected positions 0..{terminals - 1}"
         )
     return members
 
 
 def check_amounts(matrix: Floats, name: Callable[[int], str] = str) -> None:
-    """Raise for the first amount that cannot be; `name` says what a terminal is called."""
+    """Raise for the first amount that is out of range; `name` names a terminal."""
     sound = (matrix == 0) | ((matrix >= SMALLEST) & (matrix <= LARGEST))
     for bad, expected in (
         (~sound, f"0, or a number from {SMALLEST:g} to {LARGEST:g}"),

@@ -1,6 +1,6 @@
-"""`ExecutionPlan`: what each rank executes where ranks write into each other's memory.
+"""`ExecutionPlan`: code for ranks that write into each other's memory.
 
-The meaning of a plan, which `check.program.interpret_plan` carries out:
+The meaning of a plan, which `check.program.interpret_plan` executes:
 
 - Buffers are those of a `Program`. The thread blocks of a rank run at the same time; their
   operations start one after another. All the threads of a block take part in an operation, so it
@@ -13,23 +13,20 @@ The meaning of a plan, which `check.program.interpret_plan` carries out:
 - `BARRIER` waits for `parties` blocks of the rank at the same barrier.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
 from alltoall.errors import InputError
-from alltoall.ir.chunks import Chunks
-from alltoall.ir.noun import Noun
-from alltoall.ir.program import MAX_RANKS, Buffer, Place, check_buffers, spot
-from alltoall.ir.words import escaped
+from alltoall.ir.program import Executable, Place, RankCode, outside
 
 End = tuple[int, int]
 """One end of a channel: a rank and the channel's number there."""
 
 
 class PlanOp(Enum):
-    """What an operation does."""
+    """The kinds of operations."""
 
     PUT = "put"
     COPY = "copy"
@@ -60,75 +57,65 @@ class Operation:
     barrier: int = 0
     parties: int = 1
 
+    @property
+    def count(self) -> int:
+        """The number of chunks that are copied."""
+        return sum(copy.chunks for copy in self.copies)
+
 
 @dataclass(frozen=True, slots=True)
-class RankPlan:
-    """The buffers of a rank, in chunks, the rank at the end of each channel, and the blocks."""
+class RankPlan(RankCode):
+    """The buffers of a rank, the rank at the end of each channel, and the thread blocks."""
 
-    input: int
-    output: int
-    scratch: int
     channels: tuple[int, ...]
     blocks: tuple[tuple[Operation, ...], ...]
 
-    def size(self, buffer: Buffer) -> int:
-        """Return the size of a buffer in chunks."""
-        return (self.input, self.output, self.scratch)[buffer]
+    @property
+    def code(self) -> Sequence[Sequence[Operation]]:
+        """The operations of every thread block."""
+        return self.blocks
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ExecutionPlan(Noun):
-    """One `RankPlan` per rank; see the module for what it means."""
+class ExecutionPlan(Executable):
+    """One `RankPlan` per rank; the module says what it means."""
 
     BRIEF = ("ranks", "operations")
+    KIND = "a plan"
 
-    name: str
-    chunks: Chunks
     ranks: tuple[RankPlan, ...]
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "name", escaped(self.name))
-        if not 2 <= len(self.ranks) <= MAX_RANKS:
-            raise InputError(f"a plan of {len(self.ranks)} ranks; expected 2 to {MAX_RANKS:,}")
-        check_buffers(self.chunks, self.ranks)
-        for rank, plan in enumerate(self.ranks):
-            _check_channels(self, rank, plan)
-            for block, operations in enumerate(plan.blocks):
-                for number, operation in enumerate(operations):
-                    for problem in _problems(self, plan, operation):
-                        raise InputError(f"{spot(rank, block, number)}: {problem}")
+    def _check_ends(self, rank: int, own: RankPlan) -> None:
+        for channel, peer in enumerate(own.channels):
+            if not 0 <= peer < len(self.ranks) or peer == rank:
+                raise InputError(
+                    f"rank {rank}, channel {channel}: leads to rank {peer}; expected another one "
+                    f"of the ranks 0..{len(self.ranks) - 1}"
+                )
 
-    @property
-    def operations(self) -> int:
-        """The number of operations of all ranks."""
-        return sum(len(block) for plan in self.ranks for block in plan.blocks)
-
-    def _title(self) -> str:
-        return self.name
-
-    def _facts(self) -> dict[str, str]:
-        return {
-            "ranks": f"{len(self.ranks):,}",
-            "operations": f"{self.operations:,}",
-            "thread blocks": f"{max(len(plan.blocks) for plan in self.ranks)} at most on a rank",
-            "scratch": f"{max(plan.scratch for plan in self.ranks):,} chunks at most on a rank",
-            "chunks": self.chunks.words(),
-        }
-
-    def _columns(self) -> dict[str, list[object]]:
-        rows = [
-            (rank, number, step, each.op.value, sum(copy.chunks for copy in each.copies))
-            for rank, plan in enumerate(self.ranks)
-            for number, block in enumerate(plan.blocks)
-            for step, each in enumerate(block)
-        ]
-        keys = ("rank", "thread", "step", "op", "count")
-        return {key: [row[index] for row in rows] for index, key in enumerate(keys)}
+    def _problems(self, own: RankPlan, block: int, instruction: Operation) -> Iterator[str]:
+        op = instruction.op.value
+        for copy in instruction.copies:
+            if copy.chunks < 1:
+                yield f"{op} of {copy.chunks} chunks; expected at least 1"
+            if not 0 <= copy.rank < len(self.ranks):
+                yield f"{op} to rank {copy.rank}, which does not exist"
+            else:
+                there = self.ranks[copy.rank]
+                yield from outside(instruction.op, "source", copy.source, copy.chunks, own)
+                yield from outside(instruction.op, "target", copy.target, copy.chunks, there)
+        for channel in instruction.channels:
+            if not 0 <= channel < len(own.channels):
+                yield f"{op} on channel {channel}, which does not exist"
+        if instruction.op is PlanOp.BARRIER and not 1 <= instruction.parties <= len(own.blocks):
+            yield (
+                f"a barrier of {instruction.parties} thread blocks; the rank has {len(own.blocks)}"
+            )
 
 
 def joined_channels(plan: ExecutionPlan) -> dict[End, End]:
     """Join the ith channel of one rank to another with the ith channel back."""
-    ends: dict[tuple[int, int], list[int]] = {}
+    ends: dict[End, list[int]] = {}
     for rank, own in enumerate(plan.ranks):
         for channel, peer in enumerate(own.channels):
             ends.setdefault((rank, peer), []).append(channel)
@@ -137,36 +124,3 @@ def joined_channels(plan: ExecutionPlan) -> dict[End, End]:
         for (rank, peer), channels in ends.items()
         for mine, theirs in zip(channels, ends.get((peer, rank), []), strict=False)
     }
-
-
-def _check_channels(plan: ExecutionPlan, rank: int, own: RankPlan) -> None:
-    for channel, peer in enumerate(own.channels):
-        if not 0 <= peer < len(plan.ranks) or peer == rank:
-            raise InputError(
-                f"rank {rank}, channel {channel}: leads to rank {peer}; expected another one of "
-                f"the ranks 0..{len(plan.ranks) - 1}"
-            )
-
-
-def _problems(plan: ExecutionPlan, own: RankPlan, operation: Operation) -> Iterator[str]:
-    for copy in operation.copies:
-        if copy.chunks < 1:
-            yield f"{operation.op.value} of {copy.chunks} chunks; expected at least 1"
-        if not 0 <= copy.rank < len(plan.ranks):
-            yield f"{operation.op.value} to rank {copy.rank}, which does not exist"
-        else:
-            there = plan.ranks[copy.rank]
-            for place, size in (
-                (copy.source, own.size(copy.source.buffer)),
-                (copy.target, there.size(copy.target.buffer)),
-            ):
-                if not 0 <= place.offset <= size - copy.chunks:
-                    yield (
-                        f"{operation.op.value}: {place.buffer.name.lower()} chunks {place.offset}"
-                        f"..{place.offset + copy.chunks - 1} are outside of the buffer of {size}"
-                    )
-    for channel in operation.channels:
-        if not 0 <= channel < len(own.channels):
-            yield f"{operation.op.value} on channel {channel}, which does not exist"
-    if operation.op is PlanOp.BARRIER and not 1 <= operation.parties <= len(own.blocks):
-        yield f"a barrier of {operation.parties} thread blocks; the rank has {len(own.blocks)}"

@@ -1,12 +1,10 @@
 """`Fabric`: a topology in seconds and bytes.
 
-Everything is solved in shards and capacities, whatever they stand for. A fabric says what capacity
-1 is, and so what a time in shards, or a rate, is in the units of the machine:
+Everything is solved in shards and capacities. A fabric has the rate b of capacity 1, which gives
+times and rates in the units of the machine:
 
     seconds     time * shard / b     of a shard of so many bytes
     throughput  shards / time * b    of each that sends; (N - 1) f b where demand is uniform
-
-with b bytes per second at capacity 1.
 """
 
 import math
@@ -36,9 +34,9 @@ SAME_RATE = 1e-6
 class Fabric(Noun):
     """A link of capacity c carries c * `bytes_per_second`, after its `latency` in seconds.
 
-    `injection` is how many bytes per second a terminal can send, and receive, over all its links,
-    None if nothing but the links limits it; `overhead` is what a message costs its sender, in
-    seconds. One latency stands for that of every link.
+    `injection` is the rate at which a terminal can send, and receive, over all its links, None if
+    only the links limit it; `overhead` is the time of a sender per message, in seconds. One latency
+    may be given for all links.
     """
 
     BRIEF = ("links", "rate")
@@ -51,19 +49,19 @@ class Fabric(Noun):
 
     def __post_init__(self) -> None:
         read_fields(self)
-        latency = self.latency
-        if latency.shape not in ((), (self.topology.links,)):
+        links = self.topology.links
+        if self.latency.shape not in ((), (links,)):
             raise InputError(
-                f"{latency.size} latencies for the {self.topology.links} links of "
-                f"{self.topology.name}; expected one for each, or one for all"
+                f"{self.latency.size} latencies for the {links} links of {self.topology.name}; "
+                "expected one for each, or one for all"
             )
-        each = np.broadcast_to(latency, (self.topology.links,))
+        each = np.broadcast_to(self.latency, (links,))
         object.__setattr__(self, "latency", frozen(each, np.float64))
         _check_numbers(self)
 
     @property
     def link_rates(self) -> Floats:
-        """What each link carries, in bytes per second."""
+        """The bandwidth of each link, in bytes per second."""
         return self.topology.capacity * self.bytes_per_second
 
     def seconds(self, time: float, shard_bytes: float) -> float:
@@ -79,26 +77,26 @@ class Fabric(Noun):
         return demand.total / len(demand.sources()) / time * self.bytes_per_second
 
     def bound_throughput(self, rate: float) -> float:
-        """Return (N - 1) f b: what a terminal sends in the uniform all-to-all at a flow rate f."""
+        """Return (N - 1) f b: the rate of a terminal in the uniform all-to-all at flow rate f."""
         return (len(self.topology.terminals) - 1) * rate * self.bytes_per_second
 
     def injection_seconds(self, demand: Demand, shard_bytes: float) -> float:
         """Return the least time in which the busiest terminal sends or receives its share."""
         if self.injection is None:
             return 0.0
-        matrix = demand.matrix
+        table = demand.matrix
         most = demand.terminals - 1.0
-        if matrix is not None:
-            most = float(max(matrix.sum(axis=0).max(), matrix.sum(axis=1).max()))
+        if table is not None:
+            most = float(max(table.sum(axis=0).max(), table.sum(axis=1).max()))
         return most * shard_bytes / self.injection
 
     def links_in_words(self) -> str:
-        """Say what a link of the topology is: its rate, or the least and the largest."""
+        """Return the bandwidth of the links, or the least and the largest."""
         rates = sorted({float(self.link_rates.min()), float(self.link_rates.max())})
         return " to ".join(map(rate_in_words, rates))
 
     def note(self) -> str | None:
-        """Return a warning where capacities are not 1, so that the rate may be meant otherwise."""
+        """Return a warning where capacities are not 1: the rate may be meant otherwise."""
         capacity = self.topology.capacity
         if np.all(capacity == 1.0):
             return None
@@ -112,14 +110,14 @@ class Fabric(Noun):
         return self.topology.name
 
     def _facts(self) -> dict[str, str]:
-        facts = {
+        limit = {} if self.injection is None else {"injection": rate_in_words(self.injection)}
+        return {
             **self.topology._facts(),
             "rate": self.links_in_words(),
             "latency": f"{span((self.latency * 1e6).tolist())} us",
             "overhead": f"{self.overhead * 1e6:g} us",
+            **limit,
         }
-        limit = self.injection
-        return facts if limit is None else {**facts, "injection": rate_in_words(limit)}
 
     def _columns(self) -> dict[str, Iterable[object]]:
         ends = self.topology._columns()
@@ -130,16 +128,15 @@ class Fabric(Noun):
 
 
 def link_rate(topology: Topology, given: Rate | None) -> float | None:
-    """Return the rate of a link of capacity 1, from the caller or the topology; None if unknown.
-
-    Raise if both state one and they differ.
-    """
+    """Return the rate of capacity 1, from the caller or the topology; raise if they differ."""
     stated = topology.bytes_per_second
     if given is None:
         return stated
     rate = bytes_per_second(given) if isinstance(given, str) else float(given)
-    if stated is None or math.isclose(rate, stated, rel_tol=SAME_RATE):
-        return rate if stated is None else stated
+    if stated is None:
+        return rate
+    if math.isclose(rate, stated, rel_tol=SAME_RATE):
+        return stated
     said = given if isinstance(given, str) else rate_in_words(rate)
     links = Fabric(topology, stated).links_in_words()
     raise UsageError(

@@ -1,14 +1,15 @@
-"""`Flow`: who sends how much over which link, at what common rate, and why no rate is better."""
+"""`Flow`: the link flows of every source, their common rate, and the proof of a bound."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any
 
 import numpy as np
 
 from alltoall.errors import InputError
 from alltoall.ir.answer import Answer, Certificate
-from alltoall.ir.arrays import Floats, Ints, frozen
+from alltoall.ir.arrays import Floats, Ints, freeze, require_indices
 from alltoall.ir.noun import Provenance
 from alltoall.ir.orbits import orbits_of, sources_per_group
 from alltoall.ir.problem import Problem
@@ -16,7 +17,7 @@ from alltoall.ir.words import PROVEN, status_in_words
 
 
 class Status(StrEnum):
-    """How a solve ended; whatever it says, the flow is feasible and the bound is valid."""
+    """The end of a solve; in any case the flow is feasible and the bound is valid."""
 
     OPTIMAL = "optimal"
     """The certified gap is that of rounding, at most `PROVEN`: nothing can be better."""
@@ -31,7 +32,7 @@ class Status(StrEnum):
 
     @classmethod
     def of_gap(cls, gap: float, asked: float, otherwise: "Status") -> "Status":
-        """Return what a certified gap proves; if nothing, why the search ended `otherwise`."""
+        """Return the status of a certified gap, or `otherwise` if it is too large."""
         if gap <= asked:
             return cls.OPTIMAL if gap <= PROVEN else cls.WITHIN_GAP
         return cls.GAP_NOT_REACHED if otherwise.done else otherwise
@@ -42,7 +43,7 @@ class Status(StrEnum):
         return self in (Status.OPTIMAL, Status.WITHIN_GAP)
 
     def unless(self, stopped: bool) -> "Status":
-        """Say of a search that ran out of time if that was because it was stopped."""
+        """Return interrupted in place of a time limit if the search was stopped."""
         return Status.INTERRUPTED if stopped and self is Status.TIME_LIMIT else self
 
 
@@ -56,12 +57,9 @@ class Flow(Answer):
     destinations are positions in `topology.terminals`.
 
     With `generators`, automorphisms of the problem as permutations of the nodes [generators,
-    nodes], the groups stand for their orbits: the flow is the average, over the group of
-    automorphisms that they generate, of all images of what is written down. That is how the flow of
-    32,768 sources on a torus fits into the memory of one.
-
-    Of a flow that reached the gap asked for, the certificate says whether its `status` is optimal
-    or within that gap.
+    nodes], the groups stand for their orbits: the flow is the average of all images under the
+    automorphisms that they generate. So the flow of 32,768 sources on a torus takes the memory of
+    one. If the gap asked for is reached, the certificate decides whether `status` is optimal.
     """
 
     BRIEF = ("time", "gap")
@@ -78,15 +76,11 @@ class Flow(Answer):
     status: Status = Status.OPTIMAL
     generators: Ints | None = None
     provenance: Provenance | None = field(default=None, compare=False)
+    learnt: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
     def __post_init__(self) -> None:
-        for key in ("source", "start", "link"):
-            object.__setattr__(self, key, frozen(getattr(self, key), np.int64))
-        object.__setattr__(self, "amount", frozen(self.amount, np.float64))
-        if self.destination is not None:
-            object.__setattr__(self, "destination", frozen(self.destination, np.int64))
-        if self.generators is not None:
-            object.__setattr__(self, "generators", frozen(self.generators, np.int64))
+        freeze(self, np.int64, "source", "destination", "start", "link", "generators")
+        freeze(self, np.float64, "amount")
         _check_shape(self)
         if self.status.done:
             proven = self.rate > 0 and self.gap <= PROVEN
@@ -98,22 +92,17 @@ class Flow(Answer):
         return len(self.source)
 
     @property
-    def per_commodity(self) -> bool:
-        """Whether every group serves one destination."""
-        return self.destination is not None
-
-    @property
     def time(self) -> float:
         """The all-to-all time, in units of one shard over a link of capacity 1."""
         return 1.0 / self.rate
 
     def load(self) -> Floats:
-        """Return the total flow on each link of the groups that are written down."""
-        links = self.problem.topology.links
-        return np.bincount(self.link, weights=self.amount, minlength=links).astype(np.float64)
+        """Return the total flow of the groups on each link."""
+        load = np.bincount(self.link, self.amount, self.problem.topology.links)
+        return load.astype(np.float64, copy=False)
 
     def mean_load(self) -> Floats:
-        """Return what each link carries, images under the generators included."""
+        """Return the load of each link, images under the generators included."""
         if self.generators is None:
             return self.load()
         orbits = orbits_of(self.problem.topology, self.generators)
@@ -139,7 +128,7 @@ class Flow(Answer):
 
 
 def _check_shape(flow: Flow) -> None:
-    """Refuse arrays that do not describe groups at all; `check.flow` judges what they say."""
+    """Refuse arrays that are not groups; `check.flow` checks the rest."""
     groups, start = len(flow.source), flow.start
     sound = (
         start.shape == (groups + 1,)
@@ -168,6 +157,4 @@ def _check_shape(flow: Flow) -> None:
         ("destination", flow.destination, len(flow.problem.topology.terminals)),
         ("link", flow.link, flow.problem.topology.links),
     ):
-        if values is not None and np.any((values < 0) | (values >= limit)):
-            worst = values[(values < 0) | (values >= limit)][0]
-            raise InputError(f"the flow has {key} {worst}; expected 0..{limit - 1}")
+        require_indices(values, limit, f"the flow has {key}")

@@ -1,12 +1,12 @@
 """`Grid`: the sides of a torus, mesh, hypercube or HyperX, and the place of every node.
 
 A grid is the Cartesian product of lines: paths, cycles and complete graphs. `grid_of` finds it from
-the links of a topology. First it takes the nodes as numbered row by row, as most generators do: the
-neighbours of node 0 then give the sides. Otherwise it traces the lines through a corner: neighbours
-of a node in two dimensions have one more neighbour in common, the opposite corner of a square, and
-those in one line have none. The same squares then give every other node its place. The result is
-compared with all links, so that a grid is never guessed. A cycle of four nodes is two lines of two:
-in another numbering than row by row it is found as these, which have the same links.
+the links of a topology. Where nodes are numbered row by row, the neighbours of node 0 give the
+sides. Otherwise it traces the lines through a corner: neighbours of a node in two dimensions have
+one more neighbour in common, the opposite corner of a square, and those in one line have none. The
+same squares then give every other node its place. The result is compared with all links, so that a
+grid is never guessed. A cycle of four nodes has the links of two lines of two, and is found as
+these unless nodes are numbered row by row.
 """
 
 from collections.abc import Iterator
@@ -18,15 +18,12 @@ from math import prod
 import numpy as np
 
 from alltoall.errors import InputError, TopologyError
-from alltoall.ir.arrays import Ints, frozen
+from alltoall.ir.arrays import Ints, freeze, frozen
 from alltoall.ir.topology import Topology
 
 
 class Line(StrEnum):
-    """How the nodes of a grid line are joined: up to two always as a path, three never as cliques.
-
-    So every line has one name: what is joined both ways round is a cycle first.
-    """
+    """How the nodes of a line are joined: two as a path, three as a path or a cycle."""
 
     PATH = "path"
     CYCLE = "cycle"
@@ -34,14 +31,13 @@ class Line(StrEnum):
 
     @property
     def shortest(self) -> int:
-        """The fewest nodes of a line that is called so."""
+        """The fewest nodes of such a line."""
         return {Line.PATH: 1, Line.CYCLE: 3, Line.CLIQUE: 4}[self]
 
     def pairs(self, side: int) -> tuple[Ints, Ints]:
-        """Return the positions on a line of so many nodes that are joined, each pair once."""
+        """Return the joined positions on a line of `side` nodes, each pair once."""
         if self is Line.CLIQUE:
-            low, high = np.triu_indices(side, 1)
-            return low.astype(np.int64), high.astype(np.int64)
+            return np.triu_indices(side, 1)
         low = np.arange(side if self is Line.CYCLE else side - 1, dtype=np.int64)
         return low, (low + 1) % side
 
@@ -58,7 +54,7 @@ class Grid:
     node: Ints
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "node", frozen(self.node, np.int64))
+        freeze(self, np.int64, "node")
         if len(self.lines) != len(self.shape) or len(self.node) != prod(self.shape):
             raise TopologyError(
                 f"a grid of sides {self.shape} with {len(self.lines)} kinds of line and "
@@ -68,9 +64,7 @@ class Grid:
     @cached_property
     def place(self) -> Ints:
         """The place of each node."""
-        place = np.empty(len(self.node), dtype=np.int64)
-        place[self.node] = np.arange(len(self.node))
-        return frozen(place, np.int64)
+        return frozen(np.argsort(self.node), np.int64)
 
     @cached_property
     def coordinates(self) -> Ints:
@@ -93,25 +87,19 @@ Sides = list[tuple[int, Line]]
 
 
 def grid_of(topology: Topology) -> Grid | None:
-    """Return the grid that a topology is, with any numbering of its nodes, or None.
-
-    Parallel links count once, and capacities do not matter.
-    """
+    """Return the grid of a topology in any numbering, or None; parallel links count once."""
     links = _Links(topology)
     for sides in _row_by_row(links, 1):
         shape, lines = zip(*reversed(sides), strict=True)
         grid = Grid(shape, lines, np.arange(topology.nodes))
         if links.are_those_of(grid):
             return grid
-    traced = _traced(links)
-    return traced if traced is not None and links.are_those_of(traced) else None
+    found = _trace_grid(links)
+    return found if found is not None and links.are_those_of(found) else None
 
 
 def grid_of_shape(topology: Topology, shape: tuple[int, ...]) -> Grid:
-    """Return the grid of these sides, numbered row by row, that a topology has among its links.
-
-    Each dimension is of the kind that needs most of them.
-    """
+    """Return the grid of these sides, numbered row by row, with most of the links of a topology."""
     words = "x".join(map(str, shape))
     if not shape or min(shape) < 1 or prod(shape) != topology.nodes:
         raise InputError(
@@ -121,15 +109,15 @@ def grid_of_shape(topology: Topology, shape: tuple[int, ...]) -> Grid:
     links, places = _Links(topology), np.arange(topology.nodes)
     kinds: list[Line] = []
     for axis, side in enumerate(shape):
-        known = [line for line in MOST_FIRST if line.shortest <= side]
-        grids = [Grid(shape, (line,) * len(shape), places) for line in known]
-        kind = next((each.lines[0] for each in grids if links.have(each.links(axis))), None)
-        if kind is None:
+        known = (line for line in MOST_FIRST if line.shortest <= side)
+        grids = (Grid(shape, (line,) * len(shape), places) for line in known)
+        found = next((grid for grid in grids if links.have(grid.links(axis))), None)
+        if found is None:
             raise InputError(
                 f"{topology.name}: some nodes that are neighbours in dimension {axis} of a grid of "
                 f"{words}, numbered row by row, have no link; check the shape and the numbering"
             )
-        kinds.append(kind)
+        kinds.append(found.lines[axis])
     return Grid(shape, tuple(kinds), places)
 
 
@@ -198,7 +186,7 @@ def _line_of(near: Ints, stride: int, side: int) -> Line | None:
     return None
 
 
-def _traced(links: _Links) -> Grid | None:
+def _trace_grid(links: _Links) -> Grid | None:
     """Return a grid whose lines through a corner are those of the links, if squares fill it."""
     corner = int(np.argmin(links.degree()))
     left = links.of(corner).tolist()
@@ -206,7 +194,7 @@ def _traced(links: _Links) -> Grid | None:
     lines: list[Line] = []
     while left:
         clique = [node for node in links.common(corner, left[0]) if node in left]
-        row = [corner, left[0], *clique] if clique else _trace(links, corner, left[0])
+        row = [corner, left[0], *clique] if clique else _follow_line(links, corner, left[0])
         around = len(row) > 2 and not clique and row[-1] in left
         cycle = around or (len(row) == 3 and bool(clique))
         lines.append(Line.CLIQUE if clique and not cycle else Line.CYCLE if cycle else Line.PATH)
@@ -214,10 +202,10 @@ def _traced(links: _Links) -> Grid | None:
         left = [node for node in left if node not in row]
         if prod(map(len, rows)) > links.nodes:
             return None
-    return _filled(links, rows, lines)
+    return _fill_places(links, rows, lines)
 
 
-def _trace(links: _Links, first: int, second: int) -> list[int]:
+def _follow_line(links: _Links, first: int, second: int) -> list[int]:
     """Follow a line from its first two nodes to its end, or once around."""
     row = [first, second]
     while len(row) <= links.nodes:
@@ -230,7 +218,7 @@ def _trace(links: _Links, first: int, second: int) -> list[int]:
     return row
 
 
-def _filled(links: _Links, rows: list[list[int]], lines: list[Line]) -> Grid | None:
+def _fill_places(links: _Links, rows: list[list[int]], lines: list[Line]) -> Grid | None:
     """Give all other nodes their places: the opposite corners of squares."""
     shape = tuple(map(len, rows))
     if prod(shape) != links.nodes:

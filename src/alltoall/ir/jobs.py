@@ -1,4 +1,4 @@
-"""`Job`, one of several that share a fabric, and `JobRates`: what each has if all are fair."""
+"""`Job`, one of several that share a fabric, and `JobRates`: their max-min fair rates."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -9,7 +9,7 @@ import numpy as np
 
 from alltoall.errors import DemandError, InputError
 from alltoall.ir.arguments import read_fields
-from alltoall.ir.arrays import Floats, Ints, frozen
+from alltoall.ir.arrays import Floats, Ints, freeze
 from alltoall.ir.demand import Demand
 from alltoall.ir.flow import Flow
 from alltoall.ir.noun import Noun
@@ -21,7 +21,7 @@ MOST_JOBS = 10_000
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Job(Noun):
-    """A demand that is to be carried from `start` on, in seconds, at a share by its `weight`."""
+    """A demand from `start` on, in seconds, whose share is in proportion to its `weight`."""
 
     BRIEF = ("demand", "weight", "start")
 
@@ -69,9 +69,9 @@ def joint_demand(jobs: Sequence[Job], factor: Sequence[float] | Floats | None = 
 class JobRates(Noun):
     """Max-min fair rates: job j is carried at `rate[j]` times its demand, all by one `flow`.
 
-    Levels are numbered from the lowest. Lengths `lengths[k]` prove of level k that, whoever gives
-    the jobs of lower levels what they have here, cannot give all others more than `bound[k]` times
-    their weight; and jobs of level k have that, up to the gap.
+    Levels are numbered from the lowest. `lengths[k]` prove that if the jobs of lower levels have
+    these rates, not all others can have more than `bound[k]` times their weight; jobs of level k
+    have that, up to the gap.
     """
 
     BRIEF = ("jobs", "levels")
@@ -84,13 +84,11 @@ class JobRates(Noun):
     bound: Floats
 
     def __post_init__(self) -> None:
-        for key in ("rate", "lengths", "bound"):
-            object.__setattr__(self, key, frozen(getattr(self, key), np.float64))
-        object.__setattr__(self, "level", frozen(self.level, np.int64))
+        freeze(self, np.float64, "rate", "lengths", "bound")
+        freeze(self, np.int64, "level")
         count, links = len(self.jobs), self.flow.problem.topology.links
-        levels = len(self.bound)
         shapes = (self.rate.shape, self.level.shape, self.lengths.shape)
-        if shapes != ((count,), (count,), (levels, links)):
+        if shapes != ((count,), (count,), (self.levels, links)):
             raise InputError(
                 "the arrays of the rates do not fit together; expected a rate and a level for each "
                 "job, and a bound and a length for every link for each level"
@@ -106,7 +104,7 @@ class JobRates(Noun):
         return np.asarray(self.rate / np.array([job.weight for job in self.jobs]))
 
     def gaps(self) -> Floats:
-        """Return how far each level may be from the best, as a share."""
+        """Return the gap of each level to its bound, as a share."""
         fair = self.fair_share()
         least = [float(fair[self.level >= level].min()) for level in range(self.levels)]
         return np.asarray(self.bound / np.array(least) - 1.0)

@@ -1,6 +1,6 @@
-"""Where the nodes of a topology are drawn: `layout(topology) -> Layout`.
+"""Places of nodes in pictures and reports: `layout(topology) -> Layout`.
 
-The layout fits what the topology is, found from its links wherever possible:
+The layout fits the kind of topology, found from its links wherever possible:
 
 | kind | for | places |
 |---|---|---|
@@ -11,10 +11,8 @@ The layout fits what the topology is, found from its links wherever possible:
 | circle | regular graphs, such as circulant and Kautz | by number around a circle |
 | springs | small irregular graphs | by forces between them |
 
-Pictures and reports share it, and draw straight lines from node to node. Groups are drawn where
-names or the family say that there are any; nobody is told of groups that only chance made.
-
-A layout takes milliseconds, at most a second for 3,000 nodes.
+Links are straight lines from node to node. Groups are drawn only where names or the family say so,
+for chance makes groups, too. A layout takes milliseconds, at most a second for 3,000 nodes.
 """
 
 from collections.abc import Callable
@@ -31,13 +29,16 @@ from alltoall.ir.grid import grid_of
 from alltoall.ir.topology import Topology
 
 MOST_SEARCHED = 3_000
-"""Nodes above which nothing is searched for, and nodes are put on a circle."""
+"""Nodes above which all are put on a circle, without a search."""
 
 GROUPED = ("boardfly", "bundlefly", "dragonfly", "megafly", "polarstar")
 """Families whose nodes come in groups."""
 
+GRIDS = ("torus", "mesh", "hyperx", "tpuv4", "tpuv5p", "ubmesh")
+"""Families whose names begin with the sides of a grid."""
+
 LEAST_MODULARITY = 0.2
-"""How much more links groups of successive nodes must have within than chance would give."""
+"""Least modularity of groups of successive nodes."""
 
 MOST_GROUPS = 64
 """More groups than this are no help to the eye."""
@@ -59,7 +60,7 @@ WITHIN_LEVEL = 0.25
 
 
 class DrawnGroup(NamedTuple):
-    """Nodes that belong together: their label, who they are, and the circle around them."""
+    """Nodes that belong together, their label, and the circle around them."""
 
     label: str
     nodes: Ints
@@ -71,9 +72,8 @@ class DrawnGroup(NamedTuple):
 class Layout:
     """Places of nodes, x to the right and y down, scaled so that the larger side is 1.
 
-    `place` has shape [nodes, 2]. `host[v]` is the node at whose place v is drawn: v itself, or for
-    the two NIC halves of a host that host, so that a link is drawn from `host[tail]` to
-    `host[head]`, and one between a host and its own half has the same twice. `wraps[link]` is the
+    `place` has shape [nodes, 2]. A link is drawn from `host[tail]` to `host[head]`: the host of a
+    NIC half is the node that it belongs to, of other nodes the node itself. `wraps[link]` is the
     dimension in which a link of a grid goes around, else -1, and `towards` the direction of each
     dimension in the picture.
     """
@@ -87,7 +87,7 @@ class Layout:
 
     @property
     def size(self) -> tuple[float, float]:
-        """Width and height of what the places span; the larger is 1, but for a single node."""
+        """Width and height of all places; the larger is 1, but for a single node."""
         width, height = self.place.max(axis=0) - self.place.min(axis=0)
         return float(width), float(height)
 
@@ -95,31 +95,29 @@ class Layout:
 def layout(topology: Topology) -> Layout:
     """Return where the nodes of a topology are drawn; the same every time."""
     host = _hosts(topology)
-    core = _core(topology, host)
+    members = np.unique(host)
+    core = _core(topology, host, members)
     searched = topology.nodes <= MOST_SEARCHED and core.links > 0
     ways = WAYS if searched else (_on_circle,)
     found = next(each for way in ways if (each := way(core)) is not None)
-    number = np.cumsum(host == np.arange(topology.nodes)) - 1
-    kept = host[topology.tail] != host[topology.head]
+    low = found.place.min(axis=0)
+    span = max(float((found.place.max(axis=0) - low).max()), 1e-9)
     wraps = np.full(topology.links, -1, dtype=np.int64)
-    wraps[kept] = found.wraps
-    members = np.flatnonzero(host == np.arange(topology.nodes))
-    return _scaled(
-        replace(
-            found,
-            place=found.place[number[host]],
-            host=host,
-            wraps=wraps,
-            groups=tuple(each._replace(nodes=members[each.nodes]) for each in found.groups),
-        )
-    )
+    wraps[host[topology.tail] != host[topology.head]] = found.wraps
+    groups = [
+        DrawnGroup(label, members[nodes], (x, y), radius / span)
+        for label, nodes, centre, radius in found.groups
+        for x, y in [((np.array(centre) - low) / span).tolist()]
+    ]
+    place = ((found.place - low) / span)[np.searchsorted(members, host)]
+    return Layout(found.kind, place, host, wraps, found.towards / span, tuple(groups))
 
 
 def _hosts(topology: Topology) -> Ints:
-    """Return for each node the terminal whose NIC half it is, or the node itself.
+    """Return the terminal of each NIC half, and of other nodes the node itself.
 
-    A half that receives has no link but to its host, whose only links in are from there, and a half
-    that sends the other way round.
+    A half that receives has one link, to its host, which has no other link in; a half that sends is
+    the other way round.
     """
     host = np.arange(topology.nodes, dtype=np.int64)
     switch = np.ones(topology.nodes, dtype=np.bool_)
@@ -137,56 +135,28 @@ def _hosts(topology: Topology) -> Ints:
     return host
 
 
-def _core(topology: Topology, host: Ints) -> Topology:
-    """Return the topology whose nodes are the hosts with their NIC halves."""
-    own = host == np.arange(topology.nodes)
-    if own.all():
+def _core(topology: Topology, host: Ints, members: Ints) -> Topology:
+    """Return the topology without NIC halves, whose links are those of their hosts."""
+    if len(members) == topology.nodes:
         return topology
-    number = np.cumsum(own) - 1
-    tail, head = number[host[topology.tail]], number[host[topology.head]]
-    kept = tail != head
-    names = None
-    if topology.names is not None:
-        names = tuple(topology.names[node] for node in np.flatnonzero(own).tolist())
+    tail, head = (np.searchsorted(members, host[end]) for end in (topology.tail, topology.head))
+    kept, names = tail != head, topology.names
     return Topology(
         topology.name,
-        int(own.sum()),
+        len(members),
         tail[kept],
         head[kept],
         topology.capacity[kept],
-        number[topology.terminals],
-        names=names,
+        np.searchsorted(members, topology.terminals),
+        names=None if names is None else tuple(names[node] for node in members.tolist()),
     )
 
 
-def _scaled(found: Layout) -> Layout:
-    """Return a layout whose places begin at 0 and whose larger side is 1."""
-    low = found.place.min(axis=0)
-    span = max(float((found.place.max(axis=0) - low).max()), 1e-9)
-    groups = tuple(
-        each._replace(
-            centre=(
-                (each.centre[0] - float(low[0])) / span,
-                (each.centre[1] - float(low[1])) / span,
-            ),
-            radius=each.radius / span,
-        )
-        for each in found.groups
-    )
-    return replace(
-        found, place=(found.place - low) / span, towards=found.towards / span, groups=groups
-    )
-
-
-def _made(
+def _layout(
     topology: Topology, kind: str, place: Floats, groups: tuple[DrawnGroup, ...] = ()
 ) -> Layout:
     wraps = np.full(topology.links, -1, dtype=np.int64)
-    everyone = np.arange(topology.nodes, dtype=np.int64)
-    return Layout(kind, np.asarray(place, dtype=np.float64), everyone, wraps, groups=groups)
-
-
-# ---------------------------------------------------------------- grids
+    return Layout(kind, place, np.arange(topology.nodes), wraps, groups=groups)
 
 
 def _by_grid(topology: Topology) -> Layout | None:
@@ -205,23 +175,21 @@ def _by_grid(topology: Topology) -> Layout | None:
     cliques = _of_cliques(step, sides)
     short = sides[np.argmax(np.abs(step), axis=1)] <= 3
     if cliques.any() and (cliques | short).all():
-        return _made(topology, "grid", _of_circles(kept, sides.tolist()))
+        return _layout(topology, "grid", _of_circles(kept, sides.tolist()))
     ends = (np.abs(step) == sides - 1) & (sides > 2)
     around = ends.any(axis=1) & (np.abs(step).sum(axis=1) > 1) & ~cliques
     wraps = np.where(around, np.argmax(ends, axis=1), -1)
-    return replace(_made(topology, "grid", kept @ towards), wraps=wraps, towards=towards)
+    return replace(_layout(topology, "grid", kept @ towards), wraps=wraps, towards=towards)
 
 
 def _coordinates(topology: Topology) -> tuple[tuple[int, ...], Ints] | None:
-    """Return sides and coordinates of a grid, by its links or else by what its name says."""
+    """Return sides and coordinates of a grid, by its links or else by its name."""
     grid = grid_of(topology)
     if grid is not None:
         return grid.shape, np.asarray(grid.coordinates)
     family, _, words = topology.name.partition(":")
     sides = words.partition(",")[0].split("x")
-    if family not in ("torus", "mesh", "hyperx", "tpuv4", "tpuv5p", "ubmesh") or not all(
-        side.isdecimal() for side in sides
-    ):
+    if family not in GRIDS or not all(side.isdecimal() for side in sides):
         return None
     shape = tuple(map(int, sides))
     if prod(shape) != topology.nodes:
@@ -244,21 +212,21 @@ def _of_cliques(step: Ints, sides: Ints) -> NDArray[np.bool_]:
 
 
 def _of_circles(at: Ints, sides: list[int]) -> Floats:
-    """Put the nodes of every line around a circle, so that no link of a clique hides another."""
+    """Put the nodes of every line around a circle: no link of a clique hides another."""
     place, room = np.zeros((len(at), 2)), 1.0
     for axis in range(len(sides) - 1, -1, -1):
         # Turned, for else the lines of one circle lie in those of another.
-        around = circle(sides[axis], TURN * axis - np.pi / 2) * room
+        around = _circle(sides[axis], TURN * axis - np.pi / 2) * room
         place += around[at[:, axis]]
         room += BETWEEN * float(np.ptp(around, axis=0).max())
     return place
 
 
 def _directions(sides: list[int]) -> Floats:
-    """Return the step of each dimension: the last two across and down, a third aside, then blocks.
+    """Return the step of each dimension: the last two across and down, a third aside.
 
-    Three dimensions make a block, which the next three repeat at its size, a little aside: else the
-    links between blocks would lie in those within.
+    Three dimensions make a block, which the next three repeat at its size, a little aside, so that
+    links between blocks do not cover those within.
     """
     towards = np.zeros((len(sides), 2))
     width = height = 1.0
@@ -279,11 +247,8 @@ def _directions(sides: list[int]) -> Floats:
     return towards
 
 
-# ---------------------------------------------------------------- groups, levels, circles
-
-
 def _by_names(topology: Topology) -> Layout | None:
-    """Group nodes by what stands before the colon of their names, as in host3:gpu5."""
+    """Group nodes by the part of their names before a colon, as in host3:gpu5."""
     if topology.names is None or sum(":" in name for name in topology.names) < topology.nodes / 2:
         return None
     prefixes = [name.partition(":")[0] if ":" in name else "" for name in topology.names]
@@ -295,21 +260,17 @@ def _by_names(topology: Topology) -> Layout | None:
 
 
 def _by_groups(topology: Topology) -> Layout | None:
-    """Group successive nodes of such a family, or else those that random walks do not leave."""
+    """Group successive nodes of such a family, or else nodes that random walks do not leave."""
     if topology.name.partition(":")[0] not in GROUPED:
         return None
-    sizes = [
-        size
-        for size in range(3, topology.nodes // 3 + 1)
-        if topology.nodes % size == 0 and topology.nodes // size <= MOST_GROUPS
-    ]
-    everyone = np.arange(topology.nodes)
-    best = max(sizes, key=lambda size: _modularity(topology, everyone // size), default=0)
-    if best and _modularity(topology, everyone // best) >= LEAST_MODULARITY:
-        return _in_groups(topology, everyone // best)
-    group = np.array(
-        _graph(topology).community_walktrap().as_clustering().membership, dtype=np.int64
-    )
+    nodes = topology.nodes
+    sizes = [size for size in range(3, nodes // 3 + 1) if nodes % size == 0]
+    groupings = [np.arange(nodes) // size for size in sizes if nodes // size <= MOST_GROUPS]
+    best = max(groupings, key=lambda group: _modularity(topology, group), default=None)
+    if best is not None and _modularity(topology, best) >= LEAST_MODULARITY:
+        return _in_groups(topology, best)
+    walks = _graph(topology).community_walktrap().as_clustering().membership
+    group = np.array(walks, dtype=np.int64)
     return _in_groups(topology, group) if 2 <= int(group.max()) + 1 <= MOST_GROUPS else None
 
 
@@ -333,14 +294,13 @@ def _in_groups(topology: Topology, group: Ints, labels: list[str] | None = None)
     angles = 2 * np.pi * (arcs[:-1] + arcs[1:]) / 2 / arcs[-1] - np.pi / 2
     place = np.empty((topology.nodes, 2))
     groups = []
-    for each, (own, radius, angle) in enumerate(zip(members, radii, angles.tolist(), strict=True)):
+    labels = labels or [f"group {each}" for each in range(count)]
+    for label, own, radius, angle in zip(labels, members, radii, angles.tolist(), strict=True):
         centre = around * np.array([np.cos(angle), np.sin(angle)]) * (1 if count > 1 else 0)
-        ring, middle = seats(topology, own)
-        place[ring] = centre + circle(len(ring), angle)
-        place[middle] = centre + circle(len(middle), angle)
-        label = labels[each] if labels is not None else f"group {each}"
+        for some in _seats(topology, own):
+            place[some] = centre + _circle(len(some), angle)
         groups.append(DrawnGroup(label, own, (float(centre[0]), float(centre[1])), radius))
-    return _made(topology, "groups", place, tuple(groups))
+    return _layout(topology, "groups", place, tuple(groups))
 
 
 def _by_levels(topology: Topology) -> Layout | None:
@@ -364,7 +324,7 @@ def _by_levels(topology: Topology) -> Layout | None:
     for up, row in enumerate(rows):
         place[row, 0] = (np.arange(len(row)) + 0.5) * wide / len(row)
         place[row, 1] = -up * max(0.32 * wide, 1.6) * (1.0 if len(rows) <= 2 else 0.55)
-    return _made(topology, "levels", place)
+    return _layout(topology, "levels", place)
 
 
 def _bipartite_sides(topology: Topology) -> Ints | None:
@@ -387,17 +347,17 @@ def _by_circulant(topology: Topology) -> Layout | None:
 
 
 def _by_forces(topology: Topology) -> Layout | None:
-    """Let springs find the places, where degrees differ much and there are few nodes."""
+    """Place few nodes of very different degrees by springs."""
     degree = topology.out_degree + topology.in_degree
     if topology.nodes > MOST_SPRINGS or degree.max() - degree.min() <= 2:
         return None
     graph = _graph(topology)
     placed = graph.layout_kamada_kawai(seed=graph.layout_circle())
-    return _made(topology, "springs", np.array(placed.coords))
+    return _layout(topology, "springs", np.array(placed.coords))
 
 
 def _on_circle(topology: Topology) -> Layout:
-    return _made(topology, "circle", circle(topology.nodes, -np.pi / 2))
+    return _layout(topology, "circle", _circle(topology.nodes, -np.pi / 2))
 
 
 def _graph(topology: Topology) -> igraph.Graph:
@@ -412,7 +372,7 @@ WAYS: tuple[Callable[[Topology], Layout | None], ...] = (
 """The layouts in the order in which they are tried; the last one takes everything."""
 
 
-def circle(count: int, begin: float) -> Floats:
+def _circle(count: int, begin: float) -> Floats:
     """Return places one apart around a circle, clockwise from an angle."""
     angle = begin + 2 * np.pi * np.arange(count) / max(count, 1)
     radius = 0.0 if count == 1 else 0.5 / np.sin(np.pi / max(count, 2))
@@ -420,11 +380,11 @@ def circle(count: int, begin: float) -> Floats:
     return places
 
 
-def seats(topology: Topology, own: Ints) -> tuple[Ints, Ints]:
+def _seats(topology: Topology, own: Ints) -> tuple[Ints, Ints]:
     """Return the nodes around the circle of a group, and those in its middle.
 
-    A switch stands beside the nodes that it serves, so that its links do not cross all others, and
-    in the middle if it serves most of them.
+    A switch is beside the nodes that it serves, so that its links do not cross all others, or in
+    the middle if it serves most of them.
     """
     terminal = np.isin(own, topology.terminals)
     number = np.full(topology.nodes, -1, dtype=np.int64)

@@ -1,6 +1,6 @@
-"""`Messages`: what each rank sends and receives, in chunks of pairs, whatever these have in bytes.
+"""`Messages`: the sends and receives of each rank, in chunks of pairs.
 
-The meaning, which `check.program.messages` carries out:
+The meaning, which `check.program.messages` executes:
 
 - A rank has an input, an output and a scratch buffer. Shards lie in the input by destination and in
   the output by source; scratch has slots of one chunk each, large enough for any.
@@ -10,8 +10,8 @@ The meaning, which `check.program.messages` carries out:
 - A message starts when those that it waits for, all of its own rank, have ended, and may end only
   once its other end has started.
 
-Whatever a message waits for belongs to an earlier step, and its other end belongs to the same step.
-So by induction over the steps no order that respects the waits can deadlock.
+A message waits only for messages of earlier steps, and its other end is in the same step. So, by
+induction over the steps, no order that respects the waits can deadlock.
 """
 
 from collections.abc import Iterator
@@ -28,19 +28,13 @@ from alltoall.ir.arrays import Ints, frozen
 from alltoall.ir.chunks import Chunks
 from alltoall.ir.demand import Demand
 from alltoall.ir.noun import Noun
-from alltoall.ir.program import MAX_RANKS, Buffer, check_space
+from alltoall.ir.program import Buffer, check_rank_count, check_space, scratch_words
 
 RANGE = (
-    "source",
-    "destination",
-    "chunk",
-    "count",
-    "from_buffer",
-    "from_slot",
-    "to_buffer",
-    "to_slot",
+    *("source", "destination", "chunk", "count"),
+    *("from_buffer", "from_slot", "to_buffer", "to_slot"),
 )
-"""What is said of every range."""
+"""The fields of every range."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -90,6 +84,11 @@ class RankMessages(Noun):
         return len(self.step)
 
     @cached_property
+    def message_of_range(self) -> Ints:
+        """The message of each range."""
+        return np.repeat(np.arange(self.messages), np.diff(self.first))
+
+    @cached_property
     def by_step(self) -> list[range]:
         """The messages of each step."""
         cuts = np.searchsorted(self.step, np.arange(self.steps + 1)).tolist()
@@ -97,28 +96,28 @@ class RankMessages(Noun):
 
     @cached_property
     def waiting(self) -> list[int]:
-        """How many messages each message waits for."""
-        return [int(count) for count in np.diff(self.waits_first)]
+        """The number of messages that each message waits for."""
+        counts: list[int] = np.diff(self.waits_first).tolist()
+        return counts
 
     @cached_property
     def next_alike(self) -> list[int | None]:
         """The next message to, or from, the same peer after each one; None if there is none."""
-        found: list[int | None] = [None] * self.messages
-        last: dict[tuple[int, int], int] = {}
-        ends = zip(self.sends.tolist(), self.peer.tolist(), strict=True)
-        for message, end in enumerate(ends):
-            if end in last:
-                found[last[end]] = message
-            last[end] = message
-        return found
+        found: list[int | None] = []
+        following: dict[tuple[bool, int], int] = {}
+        ends = list(zip(self.sends.tolist(), self.peer.tolist(), strict=True))
+        for message in range(self.messages - 1, -1, -1):
+            found.append(following.get(ends[message]))
+            following[ends[message]] = message
+        return found[::-1]
 
     @cached_property
     def followers(self) -> list[list[int]]:
         """The messages that wait for each message."""
         found: list[list[int]] = [[] for _ in range(self.messages)]
-        waiting = np.repeat(np.arange(self.messages), np.diff(self.waits_first))
-        for later, earlier in zip(waiting.tolist(), self.waits.tolist(), strict=True):
-            found[earlier].append(later)
+        for message, (begin, end) in enumerate(pairwise(self.waits_first.tolist())):
+            for awaited in self.waits[begin:end].tolist():
+                found[awaited].append(message)
         return found
 
     def _title(self) -> str:
@@ -133,14 +132,14 @@ class RankMessages(Noun):
         }
 
     def _columns(self) -> dict[str, NDArray[Any]]:
-        message = np.repeat(np.arange(self.messages), np.diff(self.first))
+        message = self.message_of_range
         ends = {key: getattr(self, key)[message] for key in ("step", "sends", "peer")}
         return {"message": message} | ends | {key: getattr(self, key) for key in RANGE}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Messages(Noun):
-    """The messages of all ranks; see the module for what they mean."""
+    """The messages of all ranks; the module says what they mean."""
 
     BRIEF = ("ranks", "messages", "steps", "chunks")
 
@@ -148,8 +147,7 @@ class Messages(Noun):
     ranks: tuple[RankMessages, ...]
 
     def __post_init__(self) -> None:
-        if not 2 <= len(self.ranks) <= MAX_RANKS:
-            raise InputError(f"messages of {len(self.ranks)} ranks; expected 2 to {MAX_RANKS:,}")
+        check_rank_count("messages", len(self.ranks))
         check_space(self.chunks.stored, [part.scratch for part in self.ranks])
 
     @property
@@ -159,7 +157,7 @@ class Messages(Noun):
 
     @property
     def demand(self) -> Demand:
-        """How large shards are to each other."""
+        """The relative sizes of shards."""
         return self.ranks[0].demand
 
     @property
@@ -181,12 +179,12 @@ class Messages(Noun):
             "messages": f"{self.messages:,}",
             "steps": f"{self.steps:,}",
             "chunks": self.chunks.words(),
-            "scratch": f"{max(part.scratch for part in self.ranks):,} chunks at most on a rank",
+            "scratch": scratch_words(part.scratch for part in self.ranks),
         }
 
 
 def _problems(part: RankMessages) -> Iterator[str]:
-    """Yield what is wrong with messages as such; what they do is for `check` to judge."""
+    """Yield faults in the shape of messages; `check.program.messages` executes them."""
     ranks = part.chunks.ranks
     if not 0 <= part.rank < ranks or part.demand.terminals != ranks:
         yield f"chunks of {ranks} ranks and a demand between {part.demand.terminals}"
@@ -223,8 +221,7 @@ def _range_problems(part: RankMessages) -> Iterator[str]:
     wrong = (part.chunk < 0) | (part.count < 1) | (part.count > most - part.chunk)
     if np.any(wrong | (part.source == part.destination)):
         yield "a range has chunks that its pair has not"
-    message = np.repeat(np.arange(part.messages), np.diff(part.first))
-    sends, peer = part.sends[message], part.peer[message]
+    sends, peer = part.sends[part.message_of_range], part.peer[part.message_of_range]
     sender, receiver = np.where(sends, part.rank, peer), np.where(sends, peer, part.rank)
     from_buffer = np.where(sender == part.destination, Buffer.OUTPUT, Buffer.SCRATCH)
     from_buffer = np.where(sender == part.source, Buffer.INPUT, from_buffer)
@@ -234,15 +231,11 @@ def _range_problems(part: RankMessages) -> Iterator[str]:
             "a range is not read from the input of its source, written to the output of its "
             "destination, or else in scratch"
         )
-    for buffer, slot, here in (
-        (from_buffer, part.from_slot, sends),
-        (to_buffer, part.to_slot, ~sends),
-    ):
+    ends = ((from_buffer, part.from_slot, sends), (to_buffer, part.to_slot, ~sends))
+    for buffer, slot, here in ends:
         used = buffer == Buffer.SCRATCH
-        own = used & here
-        if np.any((slot < 0) | (slot > 0) & ~used) or np.any(
-            slot[own] > part.scratch - part.count[own]
-        ):
+        beyond = used & here & (slot > part.scratch - part.count)
+        if np.any((slot < 0) | (slot > 0) & ~used | beyond):
             yield f"a range is outside of the scratch buffer of {part.scratch} slots"
 
 

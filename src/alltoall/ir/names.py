@@ -1,4 +1,4 @@
-"""What nodes are called: sound names, the nodes and links that a text means, names of files."""
+"""Names of nodes, the nodes and links that a text means, and names of files."""
 
 import difflib
 import re
@@ -9,28 +9,28 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from alltoall.errors import TopologyError, UsageError
 
 MAX_NAME = 200
-"""Most characters of a node's name: names stand in messages, comments and attributes."""
+"""Most characters of a node's name."""
 
 MAX_LISTED = 10
 """Most names that a message lists."""
 
 MAX_COMPARED = 5_000
-"""Most names among which a message looks for close ones, which takes a while for each."""
+"""Most names that a message compares to find close ones."""
 
 MAX_STEM = 120
-"""Most characters of a file's name that is made of names, without its suffix."""
+"""Most characters of a file's name that is made from other names, without its suffix."""
 
 ARROW, DASH = "->", "--"
-"""What stands between the ends of a link, and of a cable, which goes both ways."""
+"""Marks between the ends of a link, and of a cable, which goes both ways."""
 
 SEPARATORS = (",", "-")
-"""What may stand between the two ends of a link besides an arrow; names may contain it too."""
+"""Other marks between the ends of a link; names may contain them too."""
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]")
 _NUMBER = re.compile(r"[0-9]{1,18}")
 
 Find = Callable[[str], int | None]
-"""Returns the node that a text means, if it means one."""
+"""Returns the node that a text means, or None."""
 
 
 def checked_names(owner: str, nodes: int, names: Iterable[str]) -> tuple[str, ...]:
@@ -67,7 +67,7 @@ def sound_names(names: Iterable[object]) -> tuple[str, ...] | None:
 
 
 def distinct_names(names: Iterable[str]) -> tuple[str, ...]:
-    """Return made-up names that are short enough and distinct: what occurs again gets a mark."""
+    """Return names that are short enough and distinct: those that occur again get a mark."""
     found: dict[str, None] = {}
     for name in names:
         own, mark = name[-MAX_NAME:].strip(), 2
@@ -78,10 +78,10 @@ def distinct_names(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def file_stem(text: str) -> str:
-    """Return a text as the name of a file, without suffix: other texts have other stems.
+    """Return a file name for a text, without suffix; different texts have different stems.
 
     Letters and digits of ASCII, dots, hyphens and underscores stay. Any other character becomes
-    its bytes as %XX, and what is too long ends in a digest of the whole.
+    its bytes as %XX, and a long stem ends in a digest of the whole.
     """
     stem = _UNSAFE.sub(lambda found: "".join(f"%{byte:02X}" for byte in found[0].encode()), text)
     if len(stem) <= MAX_STEM:
@@ -93,7 +93,7 @@ def file_stem(text: str) -> str:
 
 
 class FileStems:
-    """Stems that differ from all given before, where case does not count too."""
+    """Stems that differ from all before, also where case does not count."""
 
     def __init__(self) -> None:
         self._seen: Counter[str] = Counter()
@@ -117,7 +117,7 @@ def node_called(text: str, numbers: Mapping[str, int], nodes: int) -> int | None
 
 
 def no_node(owner: str, text: str, names: Collection[str], nodes: int) -> UsageError:
-    """Return the error for a text that names no node: what there is, and what comes close."""
+    """Return the error for a text that names no node, with some names or close ones."""
     expected = f"expected one of 0..{nodes - 1}"
     if names:
         close = close_names(text, names) or list(names)[:MAX_LISTED]
@@ -127,22 +127,22 @@ def no_node(owner: str, text: str, names: Collection[str], nodes: int) -> UsageE
 
 
 def two_ends(text: str, find: Find) -> list[tuple[str, str]]:
-    """Return every way in which a text is two ends of a link, both of which are found.
+    """Return every way to cut a text into two ends of a link, both of which are found.
 
-    An arrow is the only place to cut a text that has one; else, as names may have commas and
-    hyphens in them, every one of these is tried.
+    A text with an arrow is cut there, others at every comma and hyphen: names may have them, too.
     """
     cuts = _cuts(text)
     return [(u, v) for u, v in cuts if find(u) is not None and find(v) is not None]
 
 
 def _cuts(text: str) -> list[tuple[str, str]]:
-    for mark in (ARROW, f" {DASH} "):
-        if mark in text:
-            u, _, v = text.partition(mark)
-            return [(u.strip(), v.strip())]
-    places = [at for at, letter in enumerate(text) if letter in SEPARATORS]
-    return [(text[:at].strip(), text[at + 1 :].strip()) for at in places]
+    mark = next((each for each in (ARROW, f" {DASH} ") if each in text), None)
+    if mark is not None:
+        pairs = [text.partition(mark)[::2]]
+    else:
+        places = [at for at, letter in enumerate(text) if letter in SEPARATORS]
+        pairs = [(text[:at], text[at + 1 :]) for at in places]
+    return [(u.strip(), v.strip()) for u, v in pairs]
 
 
 def not_a_link(
@@ -155,18 +155,15 @@ def not_a_link(
         return UsageError(f"{about} may be {meant}; write one of these")
     both = [order for u, v in _cuts(text) for order in ((u, v), (v, u))]
     missing = next((other for one, other in both if find(one) is not None), None)
-    close = "" if missing is None else f": {_missing(owner, missing, names)}"
+    if missing is not None:
+        close = " or ".join(map(repr, close_names(missing, names)))
+        about += f": {owner} has no node {reprlib.repr(missing)}"
+        about += f", did you mean {close}?" if close else ""
     return UsageError(
-        f"{about}{close}; expected two nodes, such as 3-4, or a{ARROW}b where names have hyphens"
+        f"{about}; expected two nodes, such as 3-4, or a{ARROW}b where names have hyphens"
     )
 
 
-def _missing(owner: str, text: str, names: Collection[str]) -> str:
-    close = close_names(text, names)
-    meant = f", did you mean {' or '.join(map(repr, close))}?" if close else ""
-    return f"{owner} has no node {reprlib.repr(text)}{meant}"
-
-
 def close_names(text: str, names: Collection[str]) -> list[str]:
-    """Return up to three names that are much like a text."""
+    """Return up to three names that are similar to a text."""
     return difflib.get_close_matches(text[:MAX_NAME], list(names)[:MAX_COMPARED], n=3)

@@ -7,6 +7,7 @@
   first saved, drawn or turned into a frame. A rank or a checker never pays for it.
 """
 
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
@@ -21,6 +22,9 @@ from alltoall.errors import UsageError
 from alltoall.ir.words import one_line
 
 PACKAGE = "alltoall"
+
+EPOCH = "SOURCE_DATE_EPOCH"
+"""The variable that makes builds reproducible: https://reproducible-builds.org"""
 
 
 @dataclass(frozen=True)
@@ -41,8 +45,16 @@ class Provenance:
 
     @classmethod
     def of_now(cls, **known: Any) -> "Provenance":
-        """Return what is known of an answer that this version gives now."""
-        date = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        """Return the provenance of an answer that this version gives now.
+
+        With SOURCE_DATE_EPOCH set, the date is that one and the seconds are left out, so that equal
+        calls give equal files.
+        """
+        stated = os.environ.get(EPOCH, "")
+        time = datetime.fromtimestamp(int(stated), UTC) if stated.isdigit() else datetime.now(UTC)
+        if stated.isdigit():
+            known.pop("seconds", None)
+        date = time.strftime("%Y-%m-%dT%H:%M:%SZ")
         return cls(version=import_module(PACKAGE).__version__, date=date, **known)
 
     def known(self) -> Mapping[str, str | int | float]:

@@ -1,6 +1,6 @@
-"""Orbits: which nodes and links automorphisms map to each other.
+"""Orbits of nodes and links under automorphisms.
 
-What a flow with generators carries over a link is the mean over the link's orbit.
+A flow with generators has the same load, the mean, on all links of an orbit.
 """
 
 from dataclasses import dataclass
@@ -20,16 +20,15 @@ class Orbits:
     of_link: Ints
 
     def even(self, lengths: Floats, tolerance: float) -> bool:
-        """Whether lengths are the same, up to a share, for all links of an orbit."""
+        """Whether lengths are equal, up to a share, on all links of each orbit."""
         least = np.full(int(self.of_link.max()) + 1, np.inf)
         np.minimum.at(least, self.of_link, lengths)
         return bool(np.all(lengths <= least[self.of_link] * (1 + tolerance)))
 
     def mean(self, load: Floats) -> Floats:
         """Return for each link the mean of `load` over its orbit."""
-        return np.asarray(
-            (np.bincount(self.of_link, load) / np.bincount(self.of_link))[self.of_link]
-        )
+        mean = np.bincount(self.of_link, load) / np.bincount(self.of_link)
+        return np.asarray(mean[self.of_link])
 
 
 def orbits_of(topology: Topology, generators: Ints) -> Orbits:
@@ -43,11 +42,11 @@ def orbits_of(topology: Topology, generators: Ints) -> Orbits:
     for nodes in generators:
         tail, head = nodes[topology.tail[order]], nodes[topology.head[order]]
         image[order[np.lexsort((topology.capacity[order], head, tail))]] = order
-        of_node, of_link = _joined(of_node, nodes), _joined(of_link, image)
-    return Orbits(_numbered(of_node), _numbered(of_link))
+        of_node, of_link = _join_classes(of_node, nodes), _join_classes(of_link, image)
+    return Orbits(*(np.unique(label, return_inverse=True)[1] for label in (of_node, of_link)))
 
 
-def _joined(label: Ints, image: Ints) -> Ints:
+def _join_classes(label: Ints, image: Ints) -> Ints:
     """Join the class of each item with that of its image: the lower label wins until all agree."""
     while True:
         other = label[image]
@@ -58,13 +57,8 @@ def _joined(label: Ints, image: Ints) -> Ints:
         label = winner[label]
 
 
-def _numbered(label: Ints) -> Ints:
-    """Return labels that are consecutive numbers."""
-    return np.asarray(np.unique(label, return_inverse=True)[1], dtype=np.int64)
-
-
 def sources_per_group(problem: Problem, sources: Ints, orbits: Orbits) -> Floats:
-    """Return how many sources of the problem lie in the orbit of each of the given ones."""
+    """Return the number of sources of the problem in the orbit of each of some sources."""
     starts = problem.topology.terminals
     total = np.bincount(orbits.of_node[starts[problem.sources]], minlength=problem.topology.nodes)
     return total[orbits.of_node[starts[sources]]].astype(np.float64)

@@ -1,4 +1,4 @@
-"""`Paths`: ways over links from terminal to terminal, the shape that most of the project speaks."""
+"""`Paths` over links from terminal to terminal."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from alltoall.errors import InputError
-from alltoall.ir.arrays import Floats, Ints, frozen, inner_index, starts_of
+from alltoall.ir.arrays import Floats, Ints, freeze, inner_index, starts_of
 from alltoall.ir.noun import Noun
 
 NOTHING = -1
-"""What follows the last link of a path in a table."""
+"""Entry after the last link of a path in a table."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -30,8 +30,7 @@ class Paths(Noun):
     link: Ints
 
     def __post_init__(self) -> None:
-        for key in ("source", "destination", "start", "link"):
-            object.__setattr__(self, key, frozen(getattr(self, key), np.int64))
+        freeze(self, np.int64, "source", "destination", "start", "link")
         _check_shape(self)
 
     @classmethod
@@ -80,17 +79,14 @@ class Paths(Noun):
         )
 
     def table(self, width: int | None = None) -> Ints:
-        """Return a row per path, of its links in order and then `NOTHING`; as wide as is needed."""
+        """Return a row per path: its links in order, then `NOTHING`."""
         room = int(self.hops.max(initial=0)) if width is None else width
         table = np.full((self.count, room), NOTHING, dtype=np.int64)
         table[self.path_of_link, inner_index(self.hops)] = self.link
         return table
 
     def keys(self, label: Ints | None = None) -> NDArray[np.int32]:
-        """Return a row per path that is equal for equal paths only: its ends and all its links.
-
-        With labels, those of equal paths are equal too.
-        """
+        """Return a row per path of its ends, label and links: equal for equal paths only."""
         ends = [self.source, self.destination, *([] if label is None else [label])]
         keys = np.full((self.count, len(ends) + int(self.hops.max(initial=0))), NOTHING, np.int32)
         keys[:, : len(ends)] = np.stack(ends, axis=1)
@@ -114,7 +110,7 @@ class Paths(Noun):
         return self.select(first), np.bincount(same, weight).astype(np.float64)
 
     def load(self, weight: Floats, links: int) -> Floats:
-        """Return what each of `links` links carries if path p carries `weight[p]`."""
+        """Return the load of each of `links` links if path p carries `weight[p]`."""
         carried = np.bincount(self.link, weight[self.path_of_link], links)
         return carried.astype(np.float64, copy=False)
 
@@ -126,7 +122,7 @@ class Paths(Noun):
 
 
 def _check_shape(paths: Paths) -> None:
-    """Refuse arrays that do not describe paths at all."""
+    """Refuse arrays that are not paths."""
     count, start = len(paths.source), paths.start
     sound = (
         paths.source.shape == paths.destination.shape == (count,)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import compress
+from typing import Any
 
 import numpy as np
 
@@ -18,9 +18,9 @@ from alltoall.ir.words import counted
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Problem(Noun):
-    """What every solver takes: the topology, and who sends how much to whom.
+    """The topology, and how much every terminal sends to every other.
 
-    Construction proves that the problem has an answer: every terminal reaches those it sends to.
+    Construction proves that the problem has an answer: every pair with a demand has a path.
     """
 
     BRIEF = ("nodes", "links", "demand")
@@ -44,22 +44,13 @@ class Problem(Noun):
         """Return the uniform all-to-all on `topology`."""
         return cls(topology, Demand(len(topology.terminals)))
 
-    @classmethod
-    def where_connected(cls, topology: Topology) -> "Problem":
-        """Return the all-to-all of the pairs of terminals that have a path."""
-        ends = topology.terminals
-        joined = connected_pairs(topology.nodes, topology.tail, topology.head, ends)
-        if joined.all():
-            return cls.all_to_all(topology)
-        return cls(topology, Demand(len(ends), joined - np.eye(len(ends))))
-
     @cached_property
     def sources(self) -> Ints:
         """The terminals that send anything, as positions in `topology.terminals`."""
         return self.demand.sources()
 
     def node_demand(self, sources: Ints) -> Floats:
-        """Return what each node is to receive from each source, shape [sources, nodes]."""
+        """Return the demand of each node from each source, shape [sources, nodes]."""
         rows = np.zeros((len(sources), self.topology.nodes))
         rows[:, self.topology.terminals] = self.demand.rows(sources)
         return rows
@@ -81,6 +72,9 @@ class Problem(Noun):
         return self.topology._repr_svg_()
 
 
+NONE: Ints = np.zeros(0, dtype=np.int64)
+
+
 def _require_range(topology: Topology) -> None:
     """Raise unless times, which are demands over capacities, are numbers."""
     least, most = float(topology.capacity.min()), float(topology.capacity.max())
@@ -92,7 +86,7 @@ def _require_range(topology: Topology) -> None:
 
 
 def _require_connected(topology: Topology, demand: Demand) -> None:
-    """Raise, naming a pair, unless every terminal reaches those that it sends to."""
+    """Raise, naming a pair, unless every pair with a demand has a path."""
     pairs = _cut_off_pairs(topology, demand)
     if len(pairs):
         what = "terminal" if demand.uniform else "pair"
@@ -105,7 +99,7 @@ def _require_connected(topology: Topology, demand: Demand) -> None:
 
 
 def _cut_off_pairs(topology: Topology, demand: Demand) -> Ints:
-    """Return the nodes of pairs with a demand and no path; of the uniform one some that show it."""
+    """Return the nodes of pairs with a demand and no path; of a uniform demand only some."""
     terminals = topology.terminals
     forth = reachable(topology.nodes, topology.tail, topology.head, terminals[0])[terminals]
     back = reachable(topology.nodes, topology.head, topology.tail, terminals[0])[terminals]
@@ -122,35 +116,27 @@ def _cut_off_pairs(topology: Topology, demand: Demand) -> Ints:
 
 def without_links(topology: Topology, links: Ints, note: str) -> Topology:
     """Return the topology without some links, which leaves the others in order."""
-    kept = np.ones(topology.links, dtype=np.bool_)
-    kept[links] = False
-    return topology.changed(
-        note,
-        tail=topology.tail[kept],
-        head=topology.head[kept],
-        capacity=topology.capacity[kept],
-    )
+    return topology.changed(note, **_links_at(topology, numbers_left(topology, links, NONE)[1]))
 
 
 def without_nodes(topology: Topology, nodes: Ints, note: str) -> Topology:
     """Return the topology without some nodes and their links; others are renumbered in order."""
-    stays = np.ones(topology.nodes, dtype=np.bool_)
-    stays[nodes] = False
-    renumbered = np.cumsum(stays) - 1
-    kept = stays[topology.tail] & stays[topology.head]
-    return topology.changed(
-        note,
-        nodes=int(stays.sum()),
-        tail=renumbered[topology.tail[kept]],
-        head=renumbered[topology.head[kept]],
-        capacity=topology.capacity[kept],
-        terminals=renumbered[topology.terminals[stays[topology.terminals]]],
-        names=None if topology.names is None else tuple(compress(topology.names, stays)),
-    )
+    left, kept = numbers_left(topology, NONE, nodes)
+    fields: dict[str, Any] = _links_at(topology, kept)
+    fields["terminals"] = np.intersect1d(topology.terminals, left)
+    for key in ("tail", "head", "terminals"):
+        fields[key] = np.searchsorted(left, fields[key])
+    names = topology.names
+    fields["names"] = None if names is None else tuple(names[node] for node in left.tolist())
+    return topology.changed(note, nodes=len(left), **fields)
+
+
+def _links_at(topology: Topology, links: Ints) -> dict[str, Ints | Floats]:
+    return {key: getattr(topology, key)[links] for key in ("tail", "head", "capacity")}
 
 
 def numbers_left(topology: Topology, links: Ints, nodes: Ints) -> tuple[Ints, Ints]:
-    """Return which nodes and which links are left, each at its number among those that are."""
+    """Return the nodes and the links that are left without some, in order."""
     stays = ~np.isin(np.arange(topology.nodes), nodes)
     kept = stays[topology.tail] & stays[topology.head]
     kept[links] = False

@@ -1,6 +1,6 @@
 """`Program`: what each rank executes, as threads of instructions over three buffers.
 
-The meaning of a program, which `check.program.interpret` carries out:
+The meaning of a program, which `check.program.interpret` executes:
 
 - A rank has an input, an output and a scratch buffer, counted in chunks. Shards lie one after the
   other: by destination in the input, by source in the output, each as many chunks as `Chunks` says
@@ -15,10 +15,10 @@ The meaning of a program, which `check.program.interpret` carries out:
   `COPY` moves chunks within the rank; `NOP` does nothing but wait for its `after`.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum, IntEnum
-from typing import NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple
 
 from alltoall.errors import InputError
 from alltoall.ir.chunks import Chunks
@@ -29,7 +29,7 @@ MAX_RANKS = 65_536
 MAX_CHUNKS = 1 << 25
 """In all buffers of all ranks together."""
 FIFO_SLOTS = 2
-"""What NCCL's Simple protocol holds under MSCCL: 8 steps, of which a chunk takes 4."""
+"""Slots of NCCL's Simple protocol under MSCCL: 8 steps, of which a chunk takes 4."""
 
 
 class Buffer(IntEnum):
@@ -55,7 +55,7 @@ class Step(NamedTuple):
 
 
 class Op(Enum):
-    """What an instruction does."""
+    """The kinds of instructions."""
 
     SEND = "send"
     RECEIVE = "receive"
@@ -65,7 +65,7 @@ class Op(Enum):
 
 
 class Effects(NamedTuple):
-    """What an operation touches."""
+    """Whether an operation reads and writes buffers, and uses FIFOs."""
 
     reads: bool
     writes: bool
@@ -104,64 +104,173 @@ class Thread:
 
 
 @dataclass(frozen=True, slots=True)
-class RankProgram:
-    """The buffers of a rank, in chunks, and its threads."""
+class RankCode:
+    """The buffers of a rank, in chunks; a kind of code adds its thread blocks."""
 
     input: int
     output: int
     scratch: int
-    threads: tuple[Thread, ...]
 
     def size(self, buffer: Buffer) -> int:
         """Return the size of a buffer in chunks."""
         return (self.input, self.output, self.scratch)[buffer]
 
+    @property
+    def code(self) -> Sequence[Sequence[Any]]:
+        """The instructions of every thread block."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True)
+class RankProgram(RankCode):
+    """The buffers of a rank and its threads."""
+
+    threads: tuple[Thread, ...]
+
+    @property
+    def code(self) -> Sequence[Sequence[Instruction]]:
+        """The instructions of every thread."""
+        return [thread.instructions for thread in self.threads]
+
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Program(Noun):
-    """One `RankProgram` per rank; see the module for what it means."""
+class Executable(Noun):
+    """Code of every rank, over its input, output and scratch buffers."""
 
-    BRIEF = ("ranks", "instructions")
+    KIND: ClassVar[str]
 
     name: str
     chunks: Chunks
-    ranks: tuple[RankProgram, ...]
-    fifo_slots: int = FIFO_SLOTS
+    ranks: tuple[RankCode, ...]
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "name", escaped(self.name))
-        _check_sizes(self)
-        for rank, code in enumerate(self.ranks):
-            _check_fifos(self, rank, code)
-            for thread in range(len(code.threads)):
-                _check_thread(self, rank, thread)
+        check_rank_count(self.KIND, len(self.ranks))
+        self._check_buffers()
+        for rank, own in enumerate(self.ranks):
+            self._check_ends(rank, own)
+            for block, instructions in enumerate(own.code):
+                for number, each in enumerate(instructions):
+                    for problem in self._problems(own, block, each):
+                        raise InputError(f"{spot(rank, block, number)}: {problem}")
+
+    def _check_ends(self, rank: int, own: Any) -> None:
+        """Refuse FIFOs or channels of a rank that do not lead to another one."""
+
+    def _problems(self, own: Any, block: int, instruction: Any) -> Iterator[str]:
+        """Yield what is wrong with an instruction of a thread block."""
+        raise NotImplementedError
+
+    def _check_buffers(self) -> None:
+        """Refuse more chunks than can be executed, and buffers that do not fit the shards."""
+        chunks = self.chunks
+        if chunks.ranks != len(self.ranks):
+            raise InputError(f"chunks of {chunks.ranks} ranks in a program of {len(self.ranks)}")
+        check_space(chunks.stored, [rank.scratch for rank in self.ranks])
+        sizes = zip(chunks.inputs().tolist(), chunks.outputs().tolist(), strict=True)
+        for rank, (own, (sent, received)) in enumerate(zip(self.ranks, sizes, strict=True)):
+            if own.input != sent or own.output != received:
+                raise InputError(
+                    f"rank {rank} has {own.input} input and {own.output} output chunks; expected "
+                    f"{sent} and {received}, the sums over its shards"
+                )
 
     @property
     def instructions(self) -> int:
         """The number of instructions of all ranks."""
-        return sum(len(thread.instructions) for code in self.ranks for thread in code.threads)
+        return sum(len(block) for rank in self.ranks for block in rank.code)
 
     def _title(self) -> str:
         return self.name
 
     def _facts(self) -> dict[str, str]:
+        blocks = max(len(rank.code) for rank in self.ranks)
         return {
             "ranks": f"{len(self.ranks):,}",
-            "instructions": f"{self.instructions:,}",
-            "thread blocks": f"{max(len(code.threads) for code in self.ranks)} at most on a rank",
-            "scratch": f"{max(code.scratch for code in self.ranks):,} chunks at most on a rank",
+            self.BRIEF[-1]: f"{self.instructions:,}",
+            "thread blocks": f"{blocks} at most on a rank",
+            "scratch": scratch_words(rank.scratch for rank in self.ranks),
             "chunks": self.chunks.words(),
         }
 
     def _columns(self) -> dict[str, list[object]]:
         rows = [
-            (rank, number, step, each.op.value, each.count, thread.send_to, thread.receive_from)
-            for rank, code in enumerate(self.ranks)
-            for number, thread in enumerate(code.threads)
-            for step, each in enumerate(thread.instructions)
+            (number, index, step, each.op.value, each.count)
+            for number, rank in enumerate(self.ranks)
+            for index, block in enumerate(rank.code)
+            for step, each in enumerate(block)
         ]
-        keys = ("rank", "thread", "step", "op", "count", "send_to", "receive_from")
+        keys = ("rank", "thread", "step", "op", "count")
         return {key: [row[index] for row in rows] for index, key in enumerate(keys)}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Program(Executable):
+    """One `RankProgram` per rank; the module says what it means."""
+
+    BRIEF = ("ranks", "instructions")
+    KIND = "a program"
+
+    ranks: tuple[RankProgram, ...]
+    fifo_slots: int = FIFO_SLOTS
+
+    def __post_init__(self) -> None:
+        if self.fifo_slots < 1:
+            raise InputError(f"{self.fifo_slots} FIFO slots; expected at least one")
+        super().__post_init__()
+
+    def _check_ends(self, rank: int, own: RankProgram) -> None:
+        for index, thread in enumerate(own.threads):
+            if thread.channel < 0:
+                raise InputError(
+                    f"rank {rank}, thread block {index}: channel {thread.channel} is negative"
+                )
+        for way in ("send_to", "receive_from"):
+            seen: dict[tuple[int, int], int] = {}
+            for index, thread in enumerate(own.threads):
+                peer: int | None = getattr(thread, way)
+                if peer is None:
+                    continue
+                if not 0 <= peer < len(self.ranks) or peer == rank:
+                    raise InputError(
+                        f"rank {rank}, thread block {index}: its {way} peer is rank {peer}; "
+                        f"expected another one of the ranks 0..{len(self.ranks) - 1}"
+                    )
+                other = seen.setdefault((peer, thread.channel), index)
+                if other != index:
+                    raise InputError(
+                        f"rank {rank}: thread blocks {other} and {index} share the {way} FIFO of "
+                        f"rank {peer} on channel {thread.channel}; give each a channel of its own"
+                    )
+
+    def _problems(self, own: RankProgram, block: int, instruction: Instruction) -> Iterator[str]:
+        thread, op, count = own.threads[block], instruction.op, instruction.count
+        effects = EFFECTS[op]
+        if count < 1:
+            yield f"{op.value} of {count} chunks; expected at least 1"
+        if effects.sends and thread.send_to is None:
+            yield f"{op.value} in a thread block that has no rank to send to"
+        if effects.receives and thread.receive_from is None:
+            yield f"{op.value} in a thread block that has no rank to receive from"
+        for key, needed in (("source", effects.reads), ("target", effects.writes)):
+            place: Place | None = getattr(instruction, key)
+            if (place is not None) != needed:
+                yield f"{op.value} {'without' if needed else 'with'} a {key}"
+            elif place is not None:
+                yield from outside(op, key, place, count, own)
+        for step in instruction.after:
+            if not 0 <= step.thread < len(own.threads):
+                yield f"waits for thread block {step.thread}, which does not exist"
+            elif not 0 <= step.number < len(own.threads[step.thread].instructions):
+                yield (
+                    f"waits for step {step.number} of thread block {step.thread}, which does not "
+                    "exist"
+                )
+
+    def _columns(self) -> dict[str, list[object]]:
+        threads = [each for rank in self.ranks for each in rank.threads for _ in each.instructions]
+        ends = ("send_to", "receive_from")
+        return super()._columns() | {key: [getattr(each, key) for each in threads] for key in ends}
 
 
 def spot(rank: int, thread: int, index: int) -> str:
@@ -169,43 +278,15 @@ def spot(rank: int, thread: int, index: int) -> str:
     return f"rank {rank}, thread block {thread}, step {index}"
 
 
-def _check_sizes(program: Program) -> None:
-    ranks = len(program.ranks)
+def check_rank_count(kind: str, ranks: int) -> None:
+    """Refuse more ranks, or fewer, than can be executed."""
     if not 2 <= ranks <= MAX_RANKS:
-        raise InputError(f"a program of {ranks} ranks; expected 2 to {MAX_RANKS:,}")
-    if program.fifo_slots < 1:
-        raise InputError(f"{program.fifo_slots} FIFO slots; expected at least one")
-    check_buffers(program.chunks, program.ranks)
+        raise InputError(f"{kind} of {ranks} ranks; expected 2 to {MAX_RANKS:,}")
 
 
-class _Sized(Protocol):
-    """The buffers of a rank, in chunks."""
-
-    @property
-    def input(self) -> int:
-        """What it sends."""
-
-    @property
-    def output(self) -> int:
-        """What it receives."""
-
-    @property
-    def scratch(self) -> int:
-        """What it holds for others."""
-
-
-def check_buffers(chunks: Chunks, ranks: Sequence[_Sized]) -> None:
-    """Refuse more chunks than can be executed, and buffers that do not hold those of the pairs."""
-    if chunks.ranks != len(ranks):
-        raise InputError(f"chunks of {chunks.ranks} ranks in a program of {len(ranks)}")
-    check_space(chunks.stored, [each.scratch for each in ranks])
-    sizes = zip(chunks.inputs().tolist(), chunks.outputs().tolist(), strict=True)
-    for rank, (own, (sent, received)) in enumerate(zip(ranks, sizes, strict=True)):
-        if own.input != sent or own.output != received:
-            raise InputError(
-                f"rank {rank} has {own.input} input and {own.output} output chunks; expected "
-                f"{sent} and {received}, the sums over its shards"
-            )
+def scratch_words(scratch: Iterable[int]) -> str:
+    """Return the largest scratch buffer of any rank, in words."""
+    return f"{max(scratch):,} chunks at most on a rank"
 
 
 def check_space(shards: int, scratch: Sequence[int]) -> None:
@@ -219,67 +300,11 @@ def check_space(shards: int, scratch: Sequence[int]) -> None:
         )
 
 
-def _check_fifos(program: Program, rank: int, code: RankProgram) -> None:
-    for way in ("send_to", "receive_from"):
-        seen: dict[tuple[int, int], int] = {}
-        for index, thread in enumerate(code.threads):
-            peer: int | None = getattr(thread, way)
-            if peer is None:
-                continue
-            if not 0 <= peer < len(program.ranks) or peer == rank:
-                raise InputError(
-                    f"rank {rank}, thread block {index}: its {way} peer is rank {peer}; expected "
-                    f"another one of the ranks 0..{len(program.ranks) - 1}"
-                )
-            other = seen.setdefault((peer, thread.channel), index)
-            if other != index:
-                raise InputError(
-                    f"rank {rank}: thread blocks {other} and {index} share the {way} FIFO of rank "
-                    f"{peer} on channel {thread.channel}; give each a channel of its own"
-                )
-
-
-def _check_thread(program: Program, rank: int, index: int) -> None:
-    code = program.ranks[rank]
-    thread = code.threads[index]
-    if thread.channel < 0:
-        raise InputError(f"rank {rank}, thread block {index}: channel {thread.channel} is negative")
-    for number, instruction in enumerate(thread.instructions):
-        for problem in _problems(code, thread, instruction):
-            raise InputError(f"{spot(rank, index, number)}: {problem}")
-
-
-def _problems(code: RankProgram, thread: Thread, instruction: Instruction) -> Iterator[str]:
-    op, effects = instruction.op, EFFECTS[instruction.op]
-    if instruction.count < 1:
-        yield f"{op.value} of {instruction.count} chunks; expected at least 1"
-    if effects.sends and thread.send_to is None:
-        yield f"{op.value} in a thread block that has no rank to send to"
-    if effects.receives and thread.receive_from is None:
-        yield f"{op.value} in a thread block that has no rank to receive from"
-    yield from _range_problems(code, "source", instruction, instruction.source, effects.reads)
-    yield from _range_problems(code, "target", instruction, instruction.target, effects.writes)
-    for step in instruction.after:
-        yield from _step_problems(code, step)
-
-
-def _range_problems(
-    code: RankProgram, key: str, instruction: Instruction, place: Place | None, needed: bool
-) -> Iterator[str]:
-    if (place is not None) != needed:
-        yield f"{instruction.op.value} {'without' if needed else 'with'} a {key}"
-    elif place is not None:
-        size = code.size(place.buffer)
-        if not 0 <= place.offset <= size - instruction.count:
-            yield (
-                f"{instruction.op.value}: the {key} is {place.buffer.name.lower()} chunks "
-                f"{place.offset}..{place.offset + instruction.count - 1}, outside of the buffer "
-                f"of {size}"
-            )
-
-
-def _step_problems(code: RankProgram, step: Step) -> Iterator[str]:
-    if not 0 <= step.thread < len(code.threads):
-        yield f"waits for thread block {step.thread}, which does not exist"
-    elif not 0 <= step.number < len(code.threads[step.thread].instructions):
-        yield f"waits for step {step.number} of thread block {step.thread}, which does not exist"
+def outside(op: Enum, key: str, place: Place, count: int, rank: RankCode) -> Iterator[str]:
+    """Yield a problem if some chunks are not all in the buffer of a rank."""
+    size = rank.size(place.buffer)
+    if not 0 <= place.offset <= size - count:
+        yield (
+            f"{op.value}: the {key} is {place.buffer.name.lower()} chunks {place.offset}.."
+            f"{place.offset + count - 1}, outside of the buffer of {size}"
+        )

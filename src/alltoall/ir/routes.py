@@ -1,16 +1,17 @@
 """`Routes`: weighted paths per pair, with a virtual layer each, or one per hop, once assigned."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from alltoall.errors import InputError
 from alltoall.ir.answer import Answer, Certificate
-from alltoall.ir.arrays import Floats, Ints, frozen, inner_index
+from alltoall.ir.arrays import Floats, Ints, freeze, frozen, inner_index, require_indices
 from alltoall.ir.noun import Provenance
 from alltoall.ir.paths import Paths
 from alltoall.ir.problem import Problem
@@ -21,9 +22,8 @@ class Routes(Answer, Paths):
     """Paths that carry a demand: route r takes `weight[r]` shards over path r.
 
     The weights of a pair add up to its demand. `layer` is the virtual layer of each route, None
-    until layers have been assigned. Where routes change layer on the way it is None too, and
-    `hop_layer` has the layer of each entry of `link`; hop layers that never change become a `layer`
-    per route. If `denominator` is given, every weight is a whole multiple of 1 / denominator.
+    until layers have been assigned. If routes change layer, it is None too, and `hop_layer` has the
+    layer of each entry of `link`. With `denominator`, weights are multiples of 1 / denominator.
     """
 
     BRIEF = ("time", "gap", "routes", "layers")
@@ -35,15 +35,13 @@ class Routes(Answer, Paths):
     layer: Ints | None = None
     denominator: int | None = None
     provenance: Provenance | None = field(default=None, compare=False)
+    learnt: Mapping[str, Any] = field(default_factory=dict, compare=False)
     hop_layer: Ints | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "weight", frozen(self.weight, np.float64))
-        if self.layer is not None:
-            object.__setattr__(self, "layer", frozen(self.layer, np.int64))
-        if self.hop_layer is not None:
-            object.__setattr__(self, "hop_layer", frozen(self.hop_layer, np.int64))
+        freeze(self, np.float64, "weight")
+        freeze(self, np.int64, "layer", "hop_layer")
         _check_shape(self)
         if self.hop_layer is not None and not self.changes_layer.any():
             object.__setattr__(self, "layer", frozen(self.hop_layer[self.start[:-1]], np.int64))
@@ -66,7 +64,7 @@ class Routes(Answer, Paths):
         )
 
     def load(self, weight: Floats | None = None, links: int | None = None) -> Floats:
-        """Return what each link of the topology carries, in shards."""
+        """Return the load of each link of the topology, in shards."""
         return super().load(
             self.weight if weight is None else weight,
             self.problem.topology.links if links is None else links,
@@ -111,23 +109,24 @@ class Routes(Answer, Paths):
 
     def _columns(self) -> dict[str, Iterable[object]]:
         terminal = self.problem.topology.called(self.problem.topology.terminals)
-        link = self.link.tolist()
         rows: dict[str, Iterable[object]] = {
             "source": terminal[self.source],
             "destination": terminal[self.destination],
             "weight": self.weight,
-            "hops": np.diff(self.start),
-            "links": [tuple(link[begin:end]) for begin, end in pairwise(self.start.tolist())],
+            "hops": self.hops,
+            "links": self._by_route(self.link),
         }
         if self.hop_layer is not None:
-            layer = self.hop_layer.tolist()
-            runs = pairwise(self.start.tolist())
-            return {**rows, "layers": [tuple(layer[begin:end]) for begin, end in runs]}
+            return {**rows, "layers": self._by_route(self.hop_layer)}
         return rows if self.layer is None else {**rows, "layer": self.layer}
+
+    def _by_route(self, entries: Ints) -> list[tuple[int, ...]]:
+        cuts, values = pairwise(self.start.tolist()), entries.tolist()
+        return [tuple(values[begin:end]) for begin, end in cuts]
 
 
 def _check_shape(routes: Routes) -> None:
-    """Refuse arrays that do not describe routes at all; `check.routes` judges what they say."""
+    """Refuse arrays that are not routes; `check.routes` checks the rest."""
     count, topology = routes.count, routes.problem.topology
     sound = (
         routes.weight.shape == (count,)
@@ -146,10 +145,7 @@ def _check_shape(routes: Routes) -> None:
         ("destination", len(topology.terminals)),
         ("link", topology.links),
     ):
-        values = getattr(routes, key)
-        wrong = np.flatnonzero((values < 0) | (values >= limit))
-        if len(wrong):
-            raise InputError(f"the routes have {key} {values[wrong[0]]}; expected 0..{limit - 1}")
+        require_indices(getattr(routes, key), limit, f"the routes have {key}")
     for layers in (routes.layer, routes.hop_layer):
         if layers is not None and np.any(layers < 0):
             raise InputError(f"a route has layer {int(layers.min())}; expected 0 or more")

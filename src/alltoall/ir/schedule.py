@@ -1,14 +1,15 @@
 """`Schedule`: integer chunks, and per time step the chunks that each link carries."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from alltoall.errors import InputError
 from alltoall.ir.answer import SAME, Answer, Certificate
-from alltoall.ir.arrays import Floats, Ints, frozen
+from alltoall.ir.arrays import Floats, Ints, freeze
 from alltoall.ir.chunks import Chunks
 from alltoall.ir.noun import Provenance
 from alltoall.ir.problem import Problem
@@ -19,12 +20,11 @@ class Schedule(Answer):
     """Send i moves chunk `chunk[i]` of the shard (`source[i]`, `destination[i]`) over `link[i]`.
 
     It does so in step `step[i]`, and sends are ordered by step. Sources and destinations are
-    positions in `topology.terminals`. A terminal stores what reaches it and may forward it from
-    the next step on; other nodes (switches, NIC halves) store nothing: what enters one leaves it
-    in the same step.
+    positions in `topology.terminals`. A terminal stores chunks and may forward them from the next
+    step on; other nodes (switches, NIC halves) store nothing: chunks leave them in the same step.
 
-    The shard of a pair is cut into as many equal chunks as `chunks` says: a chunk of a pair is its
-    demand over its count. `certificate` is the proof of `bound`, the least time of any all-to-all.
+    The shard of a pair is cut into equal chunks, their number in `chunks`. `certificate` is the
+    proof of `bound`, the least time of any all-to-all.
     """
 
     BRIEF = ("time", "gap", "steps", "chunks")
@@ -41,10 +41,10 @@ class Schedule(Answer):
     fractional_time: float
     method: str
     provenance: Provenance | None = field(default=None, compare=False)
+    learnt: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
     def __post_init__(self) -> None:
-        for key in ("step", "source", "destination", "chunk", "link"):
-            object.__setattr__(self, key, frozen(getattr(self, key), np.int64))
+        freeze(self, np.int64, "step", "source", "destination", "chunk", "link")
         _check_shape(self)
 
     @property
@@ -54,7 +54,7 @@ class Schedule(Answer):
 
     @property
     def chunks_per_shard(self) -> int:
-        """The chunks of a shard of size 1; of an uneven demand, as many as that is on average."""
+        """The chunks of a shard of size 1, the mean if demand is uneven."""
         if self.chunks.per_shard is not None:
             return self.chunks.per_shard
         return max(1, round(self.chunks.total / self.problem.demand.total))
@@ -66,14 +66,14 @@ class Schedule(Answer):
 
     @property
     def loss(self) -> float:
-        """What whole chunks cost against the fractional schedule of as many steps."""
+        """The cost of whole chunks against the fractional schedule of as many steps, as a share."""
         if self.fractional_time <= 0:
             return math.inf
         return max(0.0, self.time / self.fractional_time - 1.0)
 
     @property
     def padding(self) -> float:
-        """What it adds to the data if all chunks are made as large as the largest one."""
+        """The additional data if all chunks are as large as the largest one, as a share."""
         chunk = float(self.sizes().max(initial=0.0))
         return self.chunks.total * chunk / self.problem.demand.total - 1.0
 
@@ -83,31 +83,27 @@ class Schedule(Answer):
         return np.where(own, 0, self.chunks.of(*np.indices(own.shape)))
 
     def sizes(self) -> Floats:
-        """Return the size of what each send moves, in shards."""
-        demand = self.problem.demand.of(self.source, self.destination)
-        return demand / np.maximum(self.chunks.of(self.source, self.destination), 1)
+        """Return the size of the chunk of each send, in shards."""
+        pairs = self.source, self.destination
+        return self.problem.demand.of(*pairs) / np.maximum(self.chunks.of(*pairs), 1)
 
     def loads(self) -> Floats:
         """Return the load of each link in each step, in shards, shape [steps, links]."""
-        links = self.problem.topology.links
-        flat = np.zeros(self.steps * links)
-        np.add.at(flat, self.step * links + self.link, self.sizes())
-        return flat.reshape(self.steps, links)
+        loads = np.zeros((self.steps, self.problem.topology.links))
+        np.add.at(loads, (self.step, self.link), self.sizes())
+        return loads
 
     def step_times(self) -> Floats:
-        """Return the time of each step in which anything is sent: its largest load over capacity.
-
-        A step that is claimed and never used takes no time, and here no memory either.
-        """
+        """Return the largest load over capacity of each step, without those that send nothing."""
         step, _, fullness = self._used()
         times = np.zeros(int(step[-1]) + 1 if len(step) else 0)
         np.maximum.at(times, step, fullness)
         return times
 
     def _used(self) -> tuple[Ints, Ints, Floats]:
-        """Return each link in each step that uses it: step, link, and load over capacity.
+        """Return step, link, and load over capacity where loads are not 0.
 
-        Steps are numbered among those in which anything is sent.
+        Steps are numbered without those that send nothing.
         """
         links = self.problem.topology.links
         key = (np.cumsum(np.diff(self.step, prepend=-1) != 0) - 1) * links + self.link
@@ -121,9 +117,9 @@ class Schedule(Answer):
         step, link, fullness = self._used()
         times = self.step_times()
         slowest = fullness >= times[step] * (1 - SAME)
-        return np.bincount(link[slowest], times[step[slowest]], self.problem.topology.links).astype(
-            np.float64
-        )
+        total = np.zeros(self.problem.topology.links)
+        np.add.at(total, link[slowest], times[step[slowest]])
+        return total
 
     def _facts(self) -> dict[str, str]:
         return {**super()._facts(), "steps": str(self.steps), "chunks": self.chunks.words()}
@@ -141,7 +137,7 @@ class Schedule(Answer):
 
 
 def _check_shape(schedule: Schedule) -> None:
-    """Refuse arrays that do not describe sends at all; `check.schedule` judges what they say."""
+    """Refuse arrays that are not sends; `check.schedule` checks the rest."""
     topology = schedule.problem.topology
     if schedule.steps < 1:
         raise InputError(f"a schedule of {schedule.steps} steps; expected at least one")
@@ -158,26 +154,22 @@ def _check_shape(schedule: Schedule) -> None:
             raise InputError(
                 f"the schedule has {len(values)} entries of {key} for {schedule.sends}"
             )
-        wrong = np.flatnonzero((values < 0) | (values >= limit))
-        if len(wrong):
-            found = values[wrong[0]]
-            raise InputError(f"send {wrong[0]} has {key} {found}; expected 0..{limit - 1}")
+        for send in np.flatnonzero((values < 0) | (values >= limit))[:1]:
+            raise InputError(f"send {send} has {key} {values[send]}; expected 0..{limit - 1}")
     if schedule.certificate.lengths.shape != (topology.links,):
         raise InputError(f"{len(schedule.certificate.lengths)} lengths for {topology.links} links")
     if np.any(np.diff(schedule.step) < 0):
         raise InputError("the sends of the schedule are not ordered by step")
     counts = schedule.chunks.of(schedule.source, schedule.destination)
     counts = np.where(schedule.source == schedule.destination, 0, counts)
-    wrong = np.flatnonzero((schedule.chunk < 0) | (schedule.chunk >= counts))
-    if len(wrong):
-        send = int(wrong[0])
+    for send in np.flatnonzero((schedule.chunk < 0) | (schedule.chunk >= counts))[:1]:
         raise InputError(
             f"send {send} has chunk {schedule.chunk[send]} of a shard with {counts[send]} chunks"
         )
 
 
 def _check_chunks(schedule: Schedule, terminals: int) -> None:
-    """Refuse chunks of other pairs than those that have a demand."""
+    """Refuse chunks of pairs without a demand, and pairs with a demand but no chunks."""
     chunks, demand = schedule.chunks, schedule.problem.demand
     if chunks.ranks != terminals:
         raise InputError(f"chunks of {chunks.ranks} terminals; the topology has {terminals}")
@@ -186,13 +178,11 @@ def _check_chunks(schedule: Schedule, terminals: int) -> None:
     wanted = demand.rows(np.arange(terminals, dtype=np.int64)) > 0
     wrong = np.argwhere((chunks.of(*np.indices(wanted.shape)) > 0) != wanted)
     if len(wrong):
-        source, destination = (int(each) for each in wrong[0])
-        named = schedule.problem.topology.terminal_name
-        count = int(chunks.of(np.array(source), np.array(destination)))
+        first = wrong[:1].T
         raise InputError(
-            f"{count} chunks from node {named(source)} to node {named(destination)}, with a "
-            f"demand of {demand.of(wrong[:1, 0], wrong[:1, 1])[0]:g}; expected chunks where there "
-            "is a demand, and nowhere else"
+            f"{chunks.of(*first)[0]} chunks {schedule.problem.topology.pair_name(*wrong[0])}, with "
+            f"a demand of {demand.of(*first)[0]:g}; expected chunks where there is a demand, and "
+            "nowhere else"
         )
 
 
@@ -202,28 +192,26 @@ def receivers_of(schedule: Schedule) -> Ints:
     It is -1 where a chunk is left at a switch, which no checked schedule does.
     """
     topology = schedule.problem.topology
-    receiver = topology.position[topology.head[schedule.link]]
-    terminals = len(topology.terminals)
-    shard = schedule.source * terminals + schedule.destination
-    where = (
-        (schedule.step * terminals**2 + shard) * int(schedule.chunk.max(initial=0) + 1)
-    ) + schedule.chunk
+    terminals, most = len(topology.terminals), int(schedule.chunk.max(initial=0)) + 1
+    shard = (schedule.step * terminals + schedule.source) * terminals + schedule.destination
+    chunk = shard * most + schedule.chunk
     tail, head = topology.tail[schedule.link], topology.head[schedule.link]
-    next_send = {(key, int(node)): i for i, (key, node) in enumerate(zip(where, tail, strict=True))}
-    for send in np.flatnonzero(receiver < 0):
-        hop = int(send)
-        for _ in range(topology.nodes):
-            if receiver[hop] >= 0:
-                break
-            hop = next_send.get((where[hop], int(head[hop])), hop)
-        receiver[send] = receiver[hop]
-    return receiver
+    leaves, enters = chunk * topology.nodes + tail, chunk * topology.nodes + head
+    order = np.argsort(leaves, kind="stable")
+    place = np.searchsorted(leaves, enters, sorter=order)
+    following = order[np.minimum(place, len(order) - 1)]
+    receiver = topology.position[head]
+    while True:
+        switched = (receiver < 0) & (leaves[following] == enters) & (receiver[following] >= 0)
+        if not switched.any():
+            return receiver
+        receiver = np.where(switched, receiver[following], receiver)
 
 
 def operations_of(schedule: Schedule) -> Ints:
-    """Return how many messages each rank sends and receives, one per step and neighbour.
+    """Return the number of messages that each rank sends and receives.
 
-    All that a rank gives another one in a step is one message: runtimes are told it at once.
+    All chunks that a rank sends to another one in a step are one message.
     """
     topology = schedule.problem.topology
     ranks = len(topology.terminals)

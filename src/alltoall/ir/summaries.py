@@ -5,7 +5,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from alltoall.ir.answer import Answer, bottleneck_line
+from alltoall.ir.answer import GIGA, Answer
 from alltoall.ir.fabric import Fabric
 from alltoall.ir.flow import Flow
 from alltoall.ir.problem import Problem
@@ -17,8 +17,9 @@ from alltoall.ir.words import PROVEN
 Summary: TypeAlias = dict[str, Any]
 
 ORDER = (
-    *("topology", "nodes", "terminals", "links"),
-    *("time", "fractional_time", "fractional_bound", "bound", "gap", "bottleneck", "flow", "loss"),
+    *("topology", "nodes", "terminals", "links", "bidirectional"),
+    *("time", "shortest_path_time", "fractional_time", "fractional_bound", "bound", "gap"),
+    *("saturated", "proof", "flow", "loss"),
     *("routes", "max_routes_per_pair", "layers", "common_factor_chunks"),
     *("steps", "chunks_per_shard", "loss_by_chunks", "least_loss_by_chunks", "sends"),
     *("method", "status", "seconds", "notes", "phases", "robust"),
@@ -29,9 +30,10 @@ ORDER = (
 def summary_of(answer: Answer) -> Summary:
     """Return what an answer says, as plain values."""
     topology = answer.problem.topology
-    found = {**sizes_of(topology), "notes": [*topology.notes, *direct_notes(answer)]}
+    found = {**answer.learnt, **sizes_of(topology)}
+    found["notes"] = [*answer.notes, *direct_notes(answer)]
     found |= {"time": answer.time, "bound": answer.bound, "gap": answer.gap}
-    found |= {"bottleneck": bottleneck_line(answer), "method": answer.method, **_own(answer)}
+    found |= {**answer.bottleneck().words(), "method": answer.method, **_own(answer)}
     return in_order(found)
 
 
@@ -42,6 +44,7 @@ def sizes_of(topology: Topology) -> Summary:
         "nodes": topology.nodes,
         "terminals": len(topology.terminals),
         "links": topology.links,
+        "bidirectional": topology.bidirectional,
     }
 
 
@@ -64,24 +67,23 @@ def _own(answer: Answer) -> Summary:
     return {}
 
 
-GIGA = 1e9
-
-
 def physical(
     answer: Answer, fabric: Fabric, shard_bytes: int | None = None, step_latency: float = 0.0
 ) -> dict[str, Any]:
-    """Return what an answer means on a fabric, by the names that the JSON of the verbs has.
+    """Return an answer in GB/s and seconds, by the names of the JSON.
 
-    What a link is, what a terminal sends and could at most; with the size of a shard, also the
-    seconds. `step_latency` is the cost of a step of a schedule, in shard times.
+    `step_latency` is the cost of a step of a schedule, in shard times.
     """
     demand, rates = answer.problem.demand, fabric.link_rates / GIGA
-    found: dict[str, Any] = {
-        "link_GBps": [float(rates.min()), float(rates.max())],
-        "throughput_GBps": fabric.throughput(demand, answer.time) / GIGA,
+    times = {
+        "throughput_GBps": answer.time,
+        "throughput_bound_GBps": answer.bound,
+        "shortest_path_throughput_GBps": answer.learnt.get("shortest_path_time", 0.0),
     }
-    if answer.bound > 0:
-        found["throughput_bound_GBps"] = fabric.throughput(demand, answer.bound) / GIGA
+    found: dict[str, Any] = {"link_GBps": [float(rates.min()), float(rates.max())]}
+    found |= {
+        key: fabric.throughput(demand, time) / GIGA for key, time in times.items() if time > 0
+    }
     if shard_bytes is None:
         return found
     steps = answer.steps if isinstance(answer, Schedule) else 0

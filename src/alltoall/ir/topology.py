@@ -1,6 +1,6 @@
 """`Topology`: nodes, directed links with capacities, and the terminals that send and receive."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -11,15 +11,7 @@ from numpy.typing import NDArray
 from alltoall.errors import InputError, TopologyError
 from alltoall.ir.arguments import kind_of, read_argument, read_fields
 from alltoall.ir.arrays import Floats, Ints, frozen
-from alltoall.ir.names import (
-    ARROW,
-    DASH,
-    checked_names,
-    no_node,
-    node_called,
-    not_a_link,
-    two_ends,
-)
+from alltoall.ir.names import checked_names, no_node, node_called, not_a_link, two_ends
 from alltoall.ir.noun import Noun, Provenance, drawn
 from alltoall.ir.words import counted, escaped, span
 
@@ -28,10 +20,10 @@ SMALLEST, LARGEST = 1e-100, 1e100
 """Capacities and demands outside this range overflow when they are multiplied."""
 
 NUMBERS = kind_of(Iterable[int])
-"""What terminals may be given as."""
+"""The type of terminals as arguments."""
 
 MAX_LINKS = 4_000_000
-"""More links than any method here takes; the complete graph on 2,000 nodes has as many."""
+"""More than any method takes: the links of the complete graph on 2,000 nodes."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -41,14 +33,13 @@ class Topology(Noun):
     The position of a link in `tail`, `head` and `capacity` is its index, and that index is the
     key of every per-link array in alltoall; parallel links are simply two indices. Nodes that are
     not terminals (switches, the NIC halves of a host) forward but neither send nor receive.
-    `notes` say how the topology came to be: dropped self-loops, removed links, and the like.
-    `names` are what people call the nodes; without them nodes are called by their numbers. The
-    `name` and notes stand in messages: line ends and control characters in them become escapes.
-    `provenance` says what made a topology that comes from a file.
-    `bytes_per_second` is what capacity 1 is, where that is known: see `Fabric`.
+    `notes` say how the topology came to be: dropped self-loops, removed links, and the like. Nodes
+    without `names` are called by their numbers. In the `name` and notes, which are parts of
+    messages, line ends and control characters become escapes. `bytes_per_second` is the rate of
+    capacity 1, where that is known: see `Fabric`.
 
-    Topologies are equal if their nodes, links in order, capacities and terminals are, whatever they
-    or their nodes are called, and however they came to be.
+    Topologies are equal if their nodes, links in order, capacities and terminals are: names, notes
+    and provenance do not count.
     """
 
     BRIEF = ("nodes", "links")
@@ -68,18 +59,14 @@ class Topology(Noun):
         read_fields(self)
         object.__setattr__(self, "name", escaped(self.name.strip()))
         object.__setattr__(self, "notes", tuple(map(escaped, self.notes)))
-        _check_sizes(self)
+        _check_node_count(self.name, self.nodes)
         if self.names is not None:
             object.__setattr__(self, "names", checked_names(self.name, self.nodes, self.names))
-        _check_links(self)
-        _check_terminals(self)
-        _check_rate(self)
+        for problem in _problems(self):
+            raise TopologyError(f"{self.name}: {problem}")
 
     def changed(self, note: str, **fields: Any) -> "Topology":
-        """Return the topology with other fields, and a note of that.
-
-        What made this one did not make the other, so that comes without its provenance.
-        """
+        """Return the topology with other fields, one more note, and no provenance."""
         return replace(self, notes=(*self.notes, note), provenance=None, **fields)
 
     @classmethod
@@ -116,8 +103,8 @@ class Topology(Noun):
         """Build from undirected edges: each becomes a link either way, of the edge's capacity.
 
         Links are ordered by tail, then head, so that the same graph gets the same indices. Edges
-        that name a pair in both orders are refused: they may be one cable, listed from both ends,
-        or two cables, which `parallel` says they are.
+        that name a pair in both orders may be one cable, listed from both ends, or two, and are
+        refused without `parallel`.
         """
         tail, head, capacity = _columns_of(name, edges)
         if not read_argument("parallel", parallel, kind_of(bool)):
@@ -161,7 +148,7 @@ class Topology(Noun):
         )
 
     def node_name(self, node: int) -> str:
-        """Name a node for a message or a table: its name, or its number if it has none."""
+        """Return the name of a node, or its number if it has none."""
         if self.names is None or not 0 <= node < self.nodes:
             return str(node)
         return self.names[node]
@@ -170,22 +157,18 @@ class Topology(Noun):
         """Name the node that is the terminal of this position."""
         return self.node_name(int(self.terminals[position]))
 
-    def link_name(self, link: int) -> str:
-        """Name a link for a message: by its two ends, and its index where nodes have no names.
+    def pair_name(self, source: int, destination: int) -> str:
+        """Name a pair of terminals, given by position, for a message."""
+        return f"from node {self.terminal_name(source)} to node {self.terminal_name(destination)}"
 
-        One of several between the same nodes has its place among them too.
-        """
+    def link_name(self, link: int) -> str:
+        """Name a link by its ends, and by its index, or its place among parallel links."""
         tail, head = (self.node_name(int(ends[link])) for ends in (self.tail, self.head))
         if self.names is None:
             return f"link {link} ({tail} -> {head})"
         same = np.flatnonzero((self.tail == self.tail[link]) & (self.head == self.head[link]))
         which = f" ({1 + np.searchsorted(same, link)} of {len(same)})" if len(same) > 1 else ""
         return f"link {tail} -> {head}{which}"
-
-    def cable_name(self, tail: int, head: int) -> str:
-        """Name what joins two nodes: a cable where all links go both ways, else a link."""
-        kind, mark = ("cable", DASH) if self.bidirectional else ("link", ARROW)
-        return f"{kind} {self.node_name(tail)} {mark} {self.node_name(head)}"
 
     def called(self, nodes: Ints) -> Ints | NDArray[np.object_]:
         """Return the names of nodes, or their numbers if they have no names."""
@@ -251,10 +234,12 @@ def _columns_of(name: str, rows: Iterable[Sequence[float]]) -> Iterable[Floats]:
 
 def _refuse_both_orders(name: str, one: Floats, other: Floats) -> None:
     """Refuse edges that name a pair in both orders: one cable from both its ends, or two cables."""
-    forth = set(zip(one.tolist(), other.tolist(), strict=True))
-    both = [(u, v) for u, v in zip(one.tolist(), other.tolist(), strict=True) if (v, u) in forth]
-    if both and any(u != v for u, v in both):
-        u, v = next((u, v) for u, v in both if u != v)
+    edges = list(zip(one.tolist(), other.tolist(), strict=True))
+    forth = set(edges)
+    both = [(u, v) for u, v in edges if (v, u) in forth]
+    for u, v in both:
+        if u == v:
+            continue
         raise TopologyError(
             f"{escaped(name)}: edges name {counted(len(set(map(frozenset, both))), 'pair')} in "
             f"both orders, such as {u:g} and {v:g}; an edge goes both ways, and a cable that is "
@@ -269,72 +254,46 @@ def _check_node_count(name: str, nodes: int) -> None:
         raise TopologyError(f"{escaped(name)}: {nodes} nodes; expected 1 to {MAX_NODES:,} nodes")
 
 
-def _check_sizes(topology: Topology) -> None:
-    _check_node_count(topology.name, topology.nodes)
+def _problems(topology: Topology) -> Iterator[str]:
+    """Yield what is wrong with links, terminals and the rate of a topology."""
     shapes = {topology.tail.shape, topology.head.shape, topology.capacity.shape}
     if shapes != {(topology.links,)}:
-        raise TopologyError(
-            f"{topology.name}: tail, head and capacity have shapes {sorted(shapes)}; "
-            "expected one entry per link in each"
+        yield (
+            f"tail, head and capacity have shapes {sorted(shapes)}; expected one entry per link "
+            "in each"
         )
     if topology.links > MAX_LINKS:
-        raise TopologyError(
-            f"{topology.name}: {topology.links:,} links; expected at most {MAX_LINKS:,}"
-        )
-
-
-def _check_links(topology: Topology) -> None:
-    for ends in (topology.tail, topology.head):
-        _raise_at(
-            topology,
-            (ends < 0) | (ends >= topology.nodes),
-            lambda _: f"an end outside the nodes 0..{topology.nodes - 1}; renumber the nodes",
-        )
-    _raise_at(
-        topology,
-        topology.tail == topology.head,
-        lambda _: "both ends at one node; a self-loop carries no traffic, remove it",
-    )
-    _raise_at(
-        topology,
-        ~(np.isfinite(topology.capacity) & (topology.capacity > 0)),
-        lambda link: (
-            f"capacity {topology.capacity[link]:g}; expected a positive finite number "
-            "(leave out a link that carries nothing)"
-        ),
-    )
-
-
-def _raise_at(topology: Topology, bad: NDArray[np.bool_], problem: Callable[[int], str]) -> None:
-    """Raise for the first link where `bad` holds, if any; `problem` words it."""
-    found = np.flatnonzero(bad)
-    if len(found):
-        link = int(found[0])
-        more = f" (and {counted(len(found) - 1, 'more link')})" if len(found) > 1 else ""
-        raise TopologyError(
-            f"{topology.name}: {topology.link_name(link)} has {problem(link)}{more}"
-        )
-
-
-def _check_rate(topology: Topology) -> None:
+        yield f"{topology.links:,} links; expected at most {MAX_LINKS:,}"
+    yield from _link_problems(topology)
+    terminals, nodes = topology.terminals, topology.nodes
+    bad = terminals[(terminals < 0) | (terminals >= nodes)]
+    if len(bad):
+        yield f"terminal {bad[0]} is not a node; expected nodes 0..{nodes - 1}"
+    if np.any(np.diff(terminals) <= 0):
+        yield "terminals must be distinct and in ascending order"
+    if len(terminals) < 2:
+        yield f"{len(terminals)} terminal(s); an all-to-all needs at least 2"
     rate = topology.bytes_per_second
     if rate is not None and not 0 < rate < np.inf:
-        raise TopologyError(
-            f"{topology.name}: capacity 1 is {rate:g} bytes per second; expected a positive number"
-        )
+        yield f"capacity 1 is {rate:g} bytes per second; expected a positive number"
 
 
-def _check_terminals(topology: Topology) -> None:
-    terminals = topology.terminals
-    bad = terminals[(terminals < 0) | (terminals >= topology.nodes)]
-    if len(bad):
-        raise TopologyError(
-            f"{topology.name}: terminal {bad[0]} is not a node; "
-            f"expected nodes 0..{topology.nodes - 1}"
-        )
-    if np.any(np.diff(terminals) <= 0):
-        raise TopologyError(f"{topology.name}: terminals must be distinct and in ascending order")
-    if len(terminals) < 2:
-        raise TopologyError(
-            f"{topology.name}: {len(terminals)} terminal(s); an all-to-all needs at least 2"
-        )
+def _link_problems(topology: Topology) -> Iterator[str]:
+    """Yield each kind of problem, of the first link that has it."""
+    tail, head, nodes, capacity = topology.tail, topology.head, topology.nodes, topology.capacity
+    beyond = f"an end outside the nodes 0..{nodes - 1}; renumber the nodes"
+    for bad, problem in (
+        ((tail < 0) | (tail >= nodes), beyond),
+        ((head < 0) | (head >= nodes), beyond),
+        (tail == head, "both ends at one node; a self-loop carries no traffic, remove it"),
+        (
+            ~(np.isfinite(capacity) & (capacity > 0)),
+            "capacity {:g}; expected a positive finite number (leave out a link that carries "
+            "nothing)",
+        ),
+    ):
+        found = np.flatnonzero(bad)
+        if len(found):
+            link = int(found[0])
+            more = f" (and {counted(len(found) - 1, 'more link')})" if len(found) > 1 else ""
+            yield f"{topology.link_name(link)} has {problem.format(capacity[link])}{more}"

@@ -1,12 +1,12 @@
 """Normal units: every problem is solved with capacities and demands of about 1.
 
 Capacities come in Gbit/s or in bit/s, demands in shards or in bytes, and solvers have tolerances of
-their own. So whoever produces an answer solves the problem in other units, and gives the answer
-back in those of the caller: a reduction, `normal_units` to apply it and `restored` to invert it.
+their own. So producers of answers convert the problem by `normal_units`, and the answer back to the
+units of the caller by `restored`.
 
-The unit of capacity is the capacity of the median link: where all links are equal, every one is
-exactly 1, whatever they were. The unit of demand is a power of two, so that amounts that are exact
-stay exact. Times are in units of demand over capacity.
+The unit of capacity is the capacity of the median link, so that equal links are exactly 1. The unit
+of demand is a power of two, so that exact amounts stay exact. Times are in units of demand over
+capacity.
 """
 
 import math
@@ -30,7 +30,7 @@ Answer = TypeVar("Answer", Flow, Routes, Schedule)
 
 @dataclass(frozen=True, eq=False)
 class Units:
-    """A problem as it was posed, the same in normal units, and how large those are."""
+    """A problem as it was posed, the same in normal units, and these units."""
 
     posed: Problem
     problem: Problem
@@ -50,7 +50,7 @@ class Units:
         return replace(answer, problem=self.posed, certificate=proof, **self._scaled(answer))
 
     def _scaled(self, answer: Flow | Routes | Schedule) -> dict[str, Any]:
-        """Return the fields of an answer that have a unit, in that of the caller."""
+        """Return the fields of an answer that have a unit, in the caller's unit."""
         if isinstance(answer, Flow):
             return {"amount": answer.amount * self.capacity, "rate": answer.rate / self.time}
         if isinstance(answer, Schedule):
@@ -62,9 +62,9 @@ class Units:
 
 
 def normal_units(problem: Problem, demand: float | None = None) -> Units:
-    """Return a problem in normal units; `demand` is a unit of demand in place of the normal one.
+    """Return a problem in normal units, or with `demand` as the unit of demand.
 
-    What is cut into chunks has a unit of demand already, the shard.
+    Chunks have a unit of demand already: the shard.
     """
     capacity, matrix = _capacity_unit(problem.topology), problem.demand.matrix
     amount = 1.0 if matrix is None else demand or _demand_unit(matrix)
@@ -77,9 +77,9 @@ def normal_units(problem: Problem, demand: float | None = None) -> Units:
 
 
 def shard_unit(problem: Problem) -> float:
-    """Return the shard of size 1, or one at least as large as the mean: a power of two.
+    """Return a power of two, at least 1 and at least the mean shard.
 
-    A shard of mean size is then cut into no more chunks than one of the unit.
+    A shard of mean size is then cut into no more chunks than one of this size.
     """
     matrix = problem.demand.matrix
     mean = 1.0 if matrix is None else float(matrix[matrix > 0].mean())

@@ -54,8 +54,21 @@ def counted(number: int, noun: str) -> str:
 
 
 def beyond_rounding(share: float) -> float:
-    """Return a gap or a loss, or 0 where it is what rounding makes of nothing."""
+    """Snap rounding noise to 0."""
     return share if share > LAST_DIGITS else 0.0
+
+
+def percent(share: float) -> str:
+    """Return a share in percent with two digits: 37 %, 3.5 %, 0.12 %."""
+    value = 100.0 * beyond_rounding(share)
+    if value >= 9.95:
+        return f"{value:,.0f} %"
+    return f"{value:.2g} %" if value == 0 or value >= 0.001 else "less than 0.001 %"
+
+
+def rate_of(throughput: float) -> str:
+    """Return GB/s with three digits, or whole ones: 17.7 GB/s, 1,234 GB/s."""
+    return f"{throughput:,.0f} GB/s" if throughput >= 999.5 else f"{throughput:.3g} GB/s"
 
 
 def seconds_in_words(seconds: float) -> str:

@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 
 from alltoall.errors import FormatError, UsageError
+from alltoall.grammar import TARGETS as KEYS
+from alltoall.grammar import read_words
 from alltoall.ir.files.artefacts import FORMATS, Artefact, artefact_of
 from alltoall.ir.files.node_tables import read_node_rows, read_node_values, read_ranks
 from alltoall.ir.files.text import decode, read_bytes, require_size, write_bytes
 from alltoall.ir.flow import Flow
-from alltoall.ir.quantities import parse_seconds
+from alltoall.ir.quantities import parse_size
 from alltoall.ir.routes import Routes
 from alltoall.ir.schedule import Schedule
 from alltoall.ir.topology import Topology
@@ -29,8 +31,10 @@ from alltoall.lowering.targets import (
     targets_for,
 )
 from alltoall.registry import load
-from alltoall.runtime.sizes import parse_size
 from alltoall.verification import verify, verify_text
+
+PHASE_LOSS = 0.05
+"""The share that phases may lose, by default."""
 
 PADDED = ("mscclpp",)
 """Targets whose chunks are all as large as the largest."""
@@ -109,79 +113,32 @@ def _data(content: str | bytes) -> bytes:
 
 def lower(
     subject: Schedule | Routes | str | PathLike[str],
-    *,
     to: str,
-    runtime: str = Options.runtime,
-    channels: int = Options.channels,
-    protocol: str = Options.protocol,
-    max_bytes: str | int = Options.max_bytes,
-    shard_bytes: str | int = "1M",
-    max_routes: int | None = Options.max_routes,
-    hash: str = Options.hash,
-    queue_pairs: str = Options.queue_pairs,
-    steering: str = Options.steering,
-    link_bandwidth: str | None = Options.link_bandwidth,
-    link_latency: str | float = Options.link_latency,
-    phases: int | None = None,
-    phase_loss: float = 0.05,
+    *,
     rank_map: str | PathLike[str] | None = None,
-    addresses: str | PathLike[str] | None = None,
+    bytes: str | int = "1M",
+    link_bandwidth: str | None = None,
     name: str | None = None,
 ) -> LoweredFiles:
-    """Return the files of a runtime or a fabric for a schedule or routes.
+    """Lower a saved schedule or saved routes to the file of a runtime or a fabric.
 
-    What is wrong, or does not fit, is raised and never returned. An MSCCL file of another tool is
-    lowered to msccl again, with all attributes that any runtime requires.
-
-    Args:
-        subject: a `Schedule` or `Routes`, or the path of one, or that of an MSCCL file.
-        to: the target: a name in `alltoall.lowering.TARGETS`, each of which says whether it takes
-            a schedule or routes.
-        runtime: whose limits hold for msccl.
-        channels: run the schedule on so many channels at once.
-        protocol: of msccl.
-        max_bytes: the largest send buffer for msccl, such as `"1G"`; its scratch memory
-            grows with it.
-        shard_bytes: bytes of a shard of size 1 in files for simulators, goal and chakra: a number,
-            or a text such as `"64K"`.
-        max_routes: routes per destination that the fabric holds; if left out, 8 for routes and
-            ompi.
-        hash: the fabric's hash.
-        queue_pairs: what a queue pair carries, `"chunk"` or `"route"`.
-        steering: how srv6 steers, `"encap"` or `"plain"`.
-        link_bandwidth: of a capacity-1 link, for simgrid, such as `"100Gbps"`; if left out, what
-            the topology states, or 25 Gbit/s.
-        link_latency: how long a link takes, such as `"2us"`, or in seconds, for simgrid.
-        phases: split the routes of ompi into so many phases.
-        phase_loss: what the phases may cost.
-        rank_map: a file with a line `node rank` for every terminal; else ranks are in the order
-            of the nodes.
-        addresses: a file with a line `node address` for every terminal, IPv4, for ompi, or with a
-            line `node prefix device ...` for every node, IPv6, for srv6.
-        name: what the file is called; `alltoall` and the target's suffix if left out.
+    Before the file is written it is parsed back: a program is executed on real bytes, routes are
+    checked against the topology. Files for simulators (goal, chakra, simgrid) are only written: the
+    schedule or routes are checked. An MSCCL file of another tool is lowered to msccl again, with
+    all attributes that any runtime requires. `name` is what the file is called.
 
     >>> import alltoall
-    >>> lowered = alltoall.lower(alltoall.schedule("ring:4"), to="msccl")
+    >>> lowered = alltoall.lower(alltoall.schedule("ring:4"), "msccl:channels=2")
     >>> lowered.facts["ranks"], lowered.facts["correct"], list(lowered.files)
     (4, True, ['alltoall.msccl.xml'])
 
     """
     found = _read(Path(subject)) if isinstance(subject, str | PathLike) else subject
-    options = Options(
-        channels=channels,
-        runtime=runtime,
-        protocol=protocol,
-        max_bytes=parse_size(max_bytes),
-        shard_bytes=parse_size(shard_bytes),
-        max_routes=max_routes,
-        hash=hash,
-        queue_pairs=queue_pairs,
-        steering=steering,
-        link_bandwidth=link_bandwidth,
-        link_latency=parse_seconds(link_latency),
-    )
-    tables = {"rank map": rank_map, "addresses": addresses}
+    to, words = read_words("target", to, KEYS, {})
+    tables = {"rank map": rank_map, "addresses": words.pop("addresses", None)}
+    phases, loss = words.pop("phases", None), words.pop("phase_loss", PHASE_LOSS)
     given = {what: Path(path) for what, path in tables.items() if path is not None}
+    options = Options(shard_bytes=parse_size(bytes), link_bandwidth=link_bandwidth, **words)
     if isinstance(found, str):
         return _complete(found, to, options, str(subject), name, given)
     target = _target_for(found, to)
@@ -192,7 +149,7 @@ def lower(
     if phases is not None and isinstance(found, Routes):
         # By name: nothing else here needs a solver, and that takes longer to load than to lower.
         split_phases = load("alltoall.routes.phases:split_phases")
-        options = replace(options, phase=split_phases(found, phases, phase_loss).phase)
+        options = replace(options, phase=split_phases(found, phases, loss).phase)
     if isinstance(found, Schedule) and options.rank is not None:
         found = schedule_by_rank(found, options.rank)
     name = name or f"alltoall{target.suffix}"

@@ -1,7 +1,7 @@
-"""All targets in one table: what each takes, how its files are written, told apart and read.
+"""All targets in one table: the noun of each, and how its files are written, recognized and read.
 
-The table is light: a writer and a reader are imported when they are called, so that a rank loads
-what it needs and the command line can name all targets at once.
+The table is light: a writer or a reader is imported when called, so that a rank loads only what it
+needs and the command line can name all targets at once.
 """
 
 import reprlib
@@ -22,60 +22,55 @@ if TYPE_CHECKING:
     from alltoall.lowering.tables.routed_file import RoutedFile
 
 MAX_LOWERED_BYTES = 256 << 20
-"""The largest file of a target that is read."""
+"""Largest file of a target to read."""
 
 SNIFFED = 1 << 16
-"""How much of a file is looked at to tell whose it is."""
+"""Characters of a file that are searched for the sign of a target."""
 
 Lowered: TypeAlias = Program | ExecutionPlan | Messages
-"""What the file of a target for schedules says."""
+"""The contents of a file of a target for schedules."""
 
 Content: TypeAlias = str | Mapping[str, bytes]
-"""What a target writes: the text of a file, or the files of a folder by name."""
+"""The output of a target: the text of a file, or the files of a folder by name."""
 
 Noun: TypeAlias = type[Schedule] | type[Routes]
 
 
 @dataclass(frozen=True)
 class Target:
-    """How a schedule or routes become a file, and how such a file is read."""
+    """The writer and the reader of a kind of file for a schedule or routes."""
 
     takes: Noun
-    """What it lowers: `Schedule` or `Routes`."""
+    """The noun that it lowers: `Schedule` or `Routes`."""
     emit: Callable[[Any, Options], Any]
     """The writer: it returns `Content`, a text unless it writes a folder."""
     read: "Callable[[str, str], Lowered | RoutedFile] | None"
-    """The reader: it takes a text and where it is from; a `RoutedFile` comes of routes.
+    """The reader: it takes a text and its path for messages, and returns a `RoutedFile` for routes.
 
     None for a target that is only written: its noun is checked in place of its file.
     """
     suffix: str
     summary: str
     sign: str
-    """What the text of such a file has, and of the other formats has not, near its beginning.
-
-    Empty for a target that writes a folder, which nothing here reads.
-    """
+    """A text near the beginning of such files, and of no others; empty for a folder."""
     tables: tuple[str, ...] = ()
     """The fields of `Options` that a caller's tables of nodes may fill: rank, address, places."""
 
     def admits(self, field: str) -> bool:
-        """Whether a table may fill that field; that of ranks means something to all programs."""
+        """Return whether a table may fill a field; all programs take that of ranks."""
         return field in self.tables or (field == "rank" and self.takes is Schedule)
 
 
 def _target(name: str, target: Any) -> Target:
-    """Return what somebody registers, if its files can be named, written, told apart and read."""
+    """Check a registered target: its files can be named, written, recognized and read."""
     if not isinstance(target, Target) or target.takes not in (Schedule, Routes):
-        raise UsageError(
-            f"target {name!r} is {reprlib.repr(target)}; expected a Target that takes a Schedule "
-            "or Routes"
-        )
+        expected = "expected a Target that takes a Schedule or Routes"
+        raise UsageError(f"target {name!r} is {reprlib.repr(target)}; {expected}")
     if not callable(target.emit) or not (target.read is None or callable(target.read)):
-        raise UsageError(
-            f"target {name!r}: emit and read are to be functions; read may be None where files "
-            "are only written"
+        expected = (
+            "emit and read are to be functions; read may be None where files are only written"
         )
+        raise UsageError(f"target {name!r}: {expected}")
     if not target.suffix.startswith(".") or not (target.sign or target.read is None):
         raise UsageError(
             f"target {name!r}: suffix {target.suffix!r} and sign {target.sign!r}; expected a "
@@ -85,7 +80,7 @@ def _target(name: str, target: Any) -> Target:
 
 
 def _here(where: str) -> Callable[..., Any]:
-    """Return a writer or a reader of this room that is imported when it is called."""
+    """Return a function of this room that is imported when called."""
     return deferred(f"{__package__}.{where}")
 
 
@@ -195,7 +190,7 @@ def targets_for(noun: Noun) -> dict[str, Target]:
 
 
 def kind_of(text: str) -> str | None:
-    """Return the name of the target that a text looks like a file of, if any."""
+    """Recognize the target of a file by its text."""
     start, is_json = text[:SNIFFED], text.lstrip()[:1] == "{"
     for kind, target in TARGETS.items():
         mine = target.suffix.endswith("json") == is_json
@@ -205,7 +200,7 @@ def kind_of(text: str) -> str | None:
 
 
 def parse_lowered(text: str, where: str) -> "tuple[str, Lowered | RoutedFile]":
-    """Parse what a target has written; return the target's name and what the file says."""
+    """Parse the file of a target; return the target's name and the contents."""
     kind = kind_of(text)
     if kind is None:
         known = (target.summary for target in TARGETS.values() if target.read is not None)

@@ -26,7 +26,7 @@ def solve(program: LinearProgram, settings: LPSettings) -> LPResult:
     except gurobipy.GurobiError as error:
         raise MissingComponentError(
             f"Gurobi refused a program of {program.size:,} variables: {error}; "
-            "check its licence, or leave out --solver gurobi"
+            "check its licence, or leave out solver=gurobi"
         ) from None
 
 

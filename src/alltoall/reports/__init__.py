@@ -1,1 +1,1 @@
-"""Pages to look at: what files say, as one HTML page that needs nothing else."""
+"""HTML pages of flows, routes, schedules, topologies and runs."""

@@ -1,5 +1,6 @@
-"""What a page says of one file: its numbers, checked anew, with their proof and bottleneck."""
+"""The part of a page about one answer or topology: its numbers, checked anew, and its loads."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -8,29 +9,44 @@ from alltoall.check.flow import check_flow
 from alltoall.check.routes import check_routes
 from alltoall.check.schedule import check_schedule
 from alltoall.ir.arrays import Floats, Ints
-from alltoall.ir.fabric import Fabric, Rate, link_rate
+from alltoall.ir.fabric import Rate
 from alltoall.ir.flow import Flow
 from alltoall.ir.routes import Routes
 from alltoall.ir.schedule import Schedule
-from alltoall.ir.summaries import physical
 from alltoall.ir.topology import Topology
-from alltoall.ir.words import PROVEN, counted, span, status_in_words
-from alltoall.reports.drawn import Drawn
+from alltoall.ir.words import PROVEN, span, status_in_words
+from alltoall.reports.diagram import Diagram
 from alltoall.reports.frames import MOST_CELLS, player_content
+from alltoall.reports.headline import (
+    headline_content,
+    percent,
+    proof_content,
+    scale_of,
+    standing,
+)
 from alltoall.reports.packed import packed_floats
-from alltoall.reports.ways import MOST_HOPS, flow_content, route_content, send_content
+from alltoall.reports.pair_paths import MOST_HOPS, path_content
 
 BINS = 20
-"""Bars of the histogram of link loads: five per cent each."""
+"""Bars of the histogram of link loads: 5 % each."""
 
 FEW = 10
-"""The fullest links that are listed by name."""
+"""Fullest links listed by name."""
 
 Answer = Flow | Routes | Schedule
+Facts = list[list[str]]
+"""Labels and texts, the most important first."""
+
+CHECKERS: dict[type, tuple[Callable[[Any], object], str]] = {
+    Flow: (check_flow, "conserves flow, fits every capacity and meets the demand"),
+    Routes: (check_routes, "routes are paths and carry the demand"),
+    Schedule: (check_schedule, "delivers every chunk, and sends none before it has arrived"),
+}
+"""The checker of each kind, which raises, and what it proves."""
 
 
-def shares_of(answer: Answer) -> Floats:
-    """Return the share of the time in which each link is busy: 1 for one that all wait for."""
+def busy_shares(answer: Answer) -> Floats:
+    """Return the share of the time in which each link is busy: 1 for a saturated link."""
     capacity = answer.problem.topology.capacity
     if isinstance(answer, Flow):
         return answer.mean_load() / capacity
@@ -40,159 +56,113 @@ def shares_of(answer: Answer) -> Floats:
     return load / capacity / answer.time
 
 
-def load_content(answer: Answer, drawn: Drawn) -> dict[str, Any]:
-    """Return the histogram of link loads, and the links that are listed by name."""
-    share = shares_of(answer)
-    # Sums that should be 1 may be a last digit above; they belong to the last bar.
-    counts, _ = np.histogram(np.minimum(share, 1.0), bins=BINS, range=(0.0, 1.0))
-    order = np.argsort(-np.round(share, 9), kind="stable")[:FEW]
-    name = drawn.topology.link_name
-    return {
-        "histogram": counts.tolist(),
-        "mean": float(share.mean()),
-        "fullest": [[name(int(link)), float(share[link])] for link in order],
-        "idle": int(np.count_nonzero(share == 0)),
-    }
-
-
-CHECKED = {
-    Flow: "this flow conserves, fits every capacity and meets the demand",
-    Routes: "these routes are paths, and carry the demand",
-    Schedule: "this schedule delivers every chunk, and sends none before it is there",
-}
-"""What the checkers found of each kind, when the page was made."""
-
-
-def check(answer: Answer) -> None:
-    """Raise unless an answer is what it says."""
-    if isinstance(answer, Flow):
-        check_flow(answer)
-    elif isinstance(answer, Routes):
-        check_routes(answer)
-    else:
-        check_schedule(answer)
-
-
 def answer_content(
-    answer: Answer, drawn: Drawn, asked: Ints, rate: Rate | None, sharing: int
+    answer: Answer,
+    diagram: Diagram,
+    asked: Ints,
+    rate: Rate | None,
+    shortest: float | None,
+    sharing: int,
 ) -> dict[str, Any]:
-    """Return all that a page has of an answer, if so many share the room in the page."""
-    found = {
+    """Return everything a page has of an answer that shares the page with `sharing` others."""
+    bounded, share = answer.bound > 0, busy_shares(answer)
+    content = {
         "kind": type(answer).__name__.lower(),
         "method": answer.method,
         "time": answer.time,
-        "bound": answer.bound if answer.bound > 0 else None,
-        "gap": answer.gap if answer.bound > 0 else None,
-        "facts": _facts(answer, rate),
-        "share": packed_floats(drawn.fullest(shares_of(answer))),
-        **load_content(answer, drawn),
+        "bound": answer.bound if bounded else None,
+        "gap": answer.gap if bounded else None,
+        "headline": headline_content(answer, rate, shortest),
+        "proof": proof_content(answer.bottleneck(), diagram),
+        "facts": _facts(answer, rate, share),
+        "share": packed_floats(diagram.fullest(share)),
+        **_loads(diagram.topology, share),
     }
+    steps_each = 1
     if isinstance(answer, Schedule):
-        found["player"] = player_content(answer, drawn, MOST_CELLS // sharing)
-    if drawn.whole:
-        each = found["player"]["stepsEach"] if isinstance(answer, Schedule) else 1
-        found["ways"] = _ways(answer, asked, MOST_HOPS // sharing, each)
-    return found
+        content["player"] = player_content(answer, diagram, MOST_CELLS // sharing)
+        steps_each = content["player"]["stepsEach"]
+    if diagram.whole:
+        content["paths"] = path_content(answer, asked, MOST_HOPS // sharing, steps_each)
+    return content
 
 
-def _ways(answer: Answer, asked: Ints, room: int, steps_each: int) -> dict[str, Any] | None:
-    """Return what a page has of the ways of pairs."""
-    if isinstance(answer, Flow):
-        return flow_content(answer, asked, room)
-    if isinstance(answer, Routes):
-        return route_content(answer, asked, room)
-    return send_content(answer, asked, room, steps_each)
+def _loads(topology: Topology, share: Floats) -> dict[str, Any]:
+    """Return the histogram of link loads and the fullest links by name."""
+    # Rounding can lift a full link above 1; it belongs to the last bar.
+    counts, _ = np.histogram(np.minimum(share, 1.0), bins=BINS, range=(0.0, 1.0))
+    order = np.argsort(-np.round(share, 9), kind="stable")[:FEW]
+    fullest = [[topology.link_name(int(link)), float(share[link])] for link in order]
+    return {"histogram": counts.tolist(), "fullest": fullest}
 
 
 def topology_content(topology: Topology) -> dict[str, Any]:
-    """Return what a page has of a topology without an answer."""
+    """Return everything a page has of a topology without an answer."""
+    degrees = (span(map(float, each)) for each in (topology.out_degree, topology.in_degree))
     return {
         "kind": "topology",
         "facts": [
-            *_sizes(topology),
-            ["degree", f"{_range(topology.out_degree)} out, {_range(topology.in_degree)} in"],
+            _network(topology),
+            ["degree", "{} out, {} in".format(*degrees)],
             ["capacity", span(topology.capacity.tolist())],
-            *_made(topology.provenance),
+            *_made_by(topology.provenance),
+            *_notes(topology),
         ],
     }
 
 
-def _facts(answer: Answer, rate: Rate | None) -> list[list[str]]:
-    """Return labels and texts, the most important first."""
-    topology, bottleneck = answer.problem.topology, answer.bottleneck()._facts()
+def _facts(answer: Answer, rate: Rate | None, share: Floats) -> Facts:
+    topology, scale = answer.problem.topology, scale_of(answer, rate)
+    idle = int(np.count_nonzero(share == 0))
+    busy = f"{percent(float(share.mean()))} of the time, the average of all links"
+    layered = isinstance(answer, Routes) and answer.layers is not None
+    links = [] if scale.fabric is None else [["links", scale.fabric.links_in_words()]]
     return [
-        *_sizes(topology),
-        ["time", f"{answer.time:.9g}, in units of one shard over a link of capacity 1"],
-        ["bound", _bound(answer)],
-        ["gap", _gap(answer)],
-        ["bottleneck", bottleneck["fullest"]],
-        ["proof", f"the bound is proven by {bottleneck['proof']}"],
+        ["time", f"{answer.time:.9g} shard times (one shard over a link of capacity 1)"],
+        ["gap", "none: optimal, and proven" if answer.gap <= PROVEN else standing(answer, scale)],
+        ["saturated", _saturated(topology, answer.bottleneck().fullest)],
+        ["busy", busy + (f"; {idle:,} idle" if idle else "")],
         *_own(answer),
-        *_physical(answer, rate),
         ["method", answer.method],
-        ["checked", _checked(answer)],
-        *_made(answer.provenance),
+        _network(topology),
+        *links,
+        ["checked", CHECKERS[type(answer)][1] + (", cannot deadlock in its layers" * layered)],
+        *_made_by(answer.provenance),
+        *_notes(topology),
     ]
 
 
-def _sizes(topology: Topology) -> list[list[str]]:
-    sizes = (
-        f"{len(topology.terminals):,} terminals, {topology.nodes:,} nodes, {topology.links:,} links"
-    )
-    notes = [["notes", "; ".join(topology.notes)]] if topology.notes else []
-    return [["topology", topology.name], ["size", sizes], *notes]
+def _saturated(topology: Topology, links: Ints) -> str:
+    """Return the number of saturated links and the name of one."""
+    if len(links) == topology.links:
+        return f"all {topology.links:,} links"
+    return f"{len(links):,} of {topology.links:,} links, e.g. {topology.link_name(int(links[0]))}"
 
 
-def _bound(answer: Answer) -> str:
-    if answer.bound <= 0:
-        return "none is claimed"
-    return f"{answer.bound:.9g}, certified: no all-to-all on this network takes less"
-
-
-def _gap(answer: Answer) -> str:
-    if answer.bound <= 0:
-        return "unknown without a bound"
-    if answer.gap <= PROVEN:
-        return "none: this is optimal, and proven to be"
-    return f"{answer.gap:.3%} at most from the best there can be"
-
-
-def _checked(answer: Answer) -> str:
-    layered = isinstance(answer, Routes) and answer.layers is not None
-    return CHECKED[type(answer)] + (", and cannot deadlock in their layers" if layered else "")
-
-
-def _own(answer: Answer) -> list[list[str]]:
-    """Return what only one kind of answer has."""
+def _own(answer: Answer) -> Facts:
+    """Return the facts that only one kind of answer has."""
     if isinstance(answer, Flow):
         return [["status", status_in_words(answer.status)]]
     if isinstance(answer, Routes):
         most = int(answer.routes_per_pair().max())
-        layers = "not assigned" if answer.layers is None else counted(answer.layers, "layer")
+        layers = "not assigned" if answer.layers is None else str(answer.layers)
         return [["routes", f"{answer.count:,}, at most {most} per pair"], ["layers", layers]]
-    chunks = f"{answer.chunks_per_shard} per shard, {answer.loss:.3%} above the fractional time"
+    loss = "" if answer.loss <= PROVEN else f", {percent(answer.loss)} above the fractional time"
+    chunks = f"{answer.chunks_per_shard} per shard{loss}"
     return [["steps", f"{answer.steps:,}, {answer.sends:,} sends"], ["chunks", chunks]]
 
 
-def _physical(answer: Answer, rate: Rate | None) -> list[list[str]]:
-    """Return what it means in bytes, if it is known what a link of capacity 1 carries."""
-    topology = answer.problem.topology
-    known = link_rate(topology, rate)
-    if known is None:
-        return []
-    fabric = Fabric(topology, known)
-    found = physical(answer, fabric)
-    most = found.get("throughput_bound_GBps")
-    limit = "" if most is None else f", at most {most:.4g}"
-    return [
-        ["links", fabric.links_in_words()],
-        ["throughput", f"{found['throughput_GBps']:.4g} GB/s per node{limit}"],
-    ]
+def _network(topology: Topology) -> list[str]:
+    """Return the name and the size of a topology."""
+    terminals = len(topology.terminals)
+    some = "" if terminals == topology.nodes else f" ({terminals:,} terminals)"
+    size = f"{topology.nodes:,} nodes{some}, {topology.links:,} links"
+    return ["network", f"{topology.name}: {size}"]
 
 
-def _made(provenance: object) -> list[list[str]]:
+def _made_by(provenance: object) -> Facts:
     return [] if provenance is None else [["made by", str(provenance)]]
 
 
-def _range(degrees: Ints) -> str:
-    return span([float(np.min(degrees)), float(np.max(degrees))])
+def _notes(topology: Topology) -> Facts:
+    return [["notes", "; ".join(topology.notes)]] if topology.notes else []

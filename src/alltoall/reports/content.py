@@ -1,7 +1,7 @@
-"""What a page shows, as plain values: every file, the topologies that they share, what to do next.
+"""The content of a page as plain values: every file, its topology, and next commands.
 
-Answers to one problem are compared with the best bound that any of them proves. The room in a page
-is shared by all answers on it.
+Answers to one problem are compared with the best bound that any of them proves. All answers share
+the room in a page.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,21 +18,22 @@ from alltoall.ir.fabric import Rate
 from alltoall.ir.problem import Problem
 from alltoall.ir.quantities import rate_in_words
 from alltoall.ir.topology import Topology
-from alltoall.reports.answers import Answer, answer_content, check, topology_content
-from alltoall.reports.drawn import Drawn, drawn
+from alltoall.reports.answers import CHECKERS, Answer, answer_content, topology_content
+from alltoall.reports.diagram import Diagram, draw_topology
+from alltoall.reports.headline import shortest_path_time
 from alltoall.reports.next_commands import next_commands
 from alltoall.reports.runs import Run
 
 MOST_ENTRIES = 64
-"""Files on one page; more bars than that nobody compares."""
+"""Files on one page; nobody compares more bars."""
 
 COMPARED = ("name", "kind", "method", "topology", "time", "bound", "gap")
-"""What the facts of a page have of every answer."""
+"""The facts of a page about every answer."""
 
 
 @dataclass(frozen=True, eq=False)
 class Entry:
-    """Something on a page: its name, its file if it has one, and what builds its topology."""
+    """A subject of a page: its name, its file if any, and the SPEC that builds its topology."""
 
     name: str
     noun: Answer | Topology | Run
@@ -43,24 +44,21 @@ class Entry:
 def content_of(
     entries: Sequence[Entry], title: str | None, rate: Rate | None, sources: Sequence[str]
 ) -> dict[str, Any]:
-    """Check what is shown; return all that the page is made from."""
+    """Check all subjects and return the content of their page."""
     if len(entries) > MOST_ENTRIES:
         raise UsageError(f"{len(entries)} files; expected at most {MOST_ENTRIES} on one page")
-    fabrics = _fabrics(entries)
-    shown = [each for each in entries if not isinstance(each.noun, Run)]
-    sharing = max(1, sum(isinstance(each.noun, Answer) for each in shown))
-    views = [_view(each, fabrics, rate, sources, sharing) for each in shown]
-    _compare(views, shown)
+    page = _Page(rate, sources, max(1, sum(isinstance(each.noun, Answer) for each in entries)))
+    runs = [
+        {"name": each.name, **each.noun.content()} for each in entries if isinstance(each.noun, Run)
+    ]
+    views = [page.view(each, each.noun) for each in entries if not isinstance(each.noun, Run)]
+    _compare(views)
     return {
-        "title": title or _title(fabrics),
+        "title": title or _title(page.diagrams),
         "names": _short_names([each.name for each in entries]),
-        "fabrics": [each.content() for each in fabrics],
+        "fabrics": [each.content() for each in page.diagrams],
         "views": views,
-        "runs": [
-            {"name": each.name, **each.noun.content()}
-            for each in entries
-            if isinstance(each.noun, Run)
-        ],
+        "runs": runs,
     }
 
 
@@ -81,50 +79,52 @@ def facts_of(content: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _topology(noun: Answer | Topology) -> Topology:
-    return noun if isinstance(noun, Topology) else noun.problem.topology
+class _Page:
+    """The topologies and problems of a page, each kept once."""
 
+    def __init__(self, rate: Rate | None, sources: Sequence[str], sharing: int) -> None:
+        self.rate, self.sources, self.sharing = rate, sources, sharing
+        self.diagrams: list[Diagram] = []
+        self.problems: list[tuple[Problem, float | None]] = []
 
-def _fabrics(entries: Sequence[Entry]) -> list[Drawn]:
-    """Return the topologies of all entries, each once; other names make another one."""
-    found: list[Drawn] = []
-    for each in entries:
-        if not isinstance(each.noun, Run) and _place(found, _topology(each.noun)) is None:
-            found.append(drawn(_topology(each.noun)))
-    return found
+    def view(self, entry: Entry, noun: Answer | Topology) -> dict[str, Any]:
+        """Check an answer or a topology and return its part of the page."""
+        shared = {"name": entry.name, "next": _next(entry, self.rate)}
+        if isinstance(noun, Topology):
+            check_topology(noun)
+            return {**shared, "fabric": self._place(noun), **topology_content(noun)}
+        CHECKERS[type(noun)][0](noun)
+        topology = noun.problem.topology
+        place, problem = self._place(topology), self._problem(noun.problem)
+        content = answer_content(
+            noun,
+            self.diagrams[place],
+            _positions(topology, self.sources),
+            self.rate,
+            self.problems[problem][1],
+            self.sharing,
+        )
+        return {**shared, "fabric": place, "problem": problem, **content}
 
+    def _place(self, topology: Topology) -> int:
+        """Return the index of the diagram of a topology; other names make another one."""
+        for index, each in enumerate(self.diagrams):
+            if each.topology == topology and each.topology.names == topology.names:
+                return index
+        self.diagrams.append(draw_topology(topology))
+        return len(self.diagrams) - 1
 
-def _place(fabrics: Sequence[Drawn], topology: Topology) -> int | None:
-    """Return which of the drawn topologies this one is."""
-    for index, each in enumerate(fabrics):
-        if each.topology == topology and each.topology.names == topology.names:
-            return index
-    return None
-
-
-def _view(
-    entry: Entry,
-    fabrics: Sequence[Drawn],
-    rate: Rate | None,
-    sources: Sequence[str],
-    sharing: int,
-) -> dict[str, Any]:
-    """Return what the page has of one flow, routes, schedule or topology."""
-    noun = entry.noun
-    assert not isinstance(noun, Run)
-    topology = _topology(noun)
-    place = _place(fabrics, topology) or 0
-    said = {"name": entry.name, "fabric": place, "next": _next(entry, rate)}
-    if isinstance(noun, Topology):
-        check_topology(noun)
-        return {**said, **topology_content(noun)}
-    check(noun)
-    asked = _positions(topology, sources)
-    return {**said, **answer_content(noun, fabrics[place], asked, rate, sharing)}
+    def _problem(self, problem: Problem) -> int:
+        """Return the index of a problem, whose baseline is found once."""
+        for index, (each, _) in enumerate(self.problems):
+            if each == problem:
+                return index
+        self.problems.append((problem, shortest_path_time(problem)))
+        return len(self.problems) - 1
 
 
 def _positions(topology: Topology, sources: Sequence[str]) -> Ints:
-    """Return the terminals of some names or numbers, each once."""
+    """Return the terminals of names or numbers, each once."""
     nodes = [topology.node_of(each) for each in sources]
     lost = [node for node in nodes if topology.position[node] < 0]
     if lost:
@@ -135,31 +135,27 @@ def _positions(topology: Topology, sources: Sequence[str]) -> Ints:
     return np.unique(topology.position[np.array(nodes, dtype=np.int64)])
 
 
-def _compare(views: Sequence[dict[str, Any]], shown: Sequence[Entry]) -> None:
-    """Add to every answer which problem it solves, and the best bound that is proven of that."""
-    problems: list[Problem] = []
-    for view, entry in zip(views, shown, strict=True):
-        if isinstance(entry.noun, Answer):
-            known = [index for index, each in enumerate(problems) if each == entry.noun.problem]
-            view["problem"] = known[0] if known else len(problems)
-            problems += [] if known else [entry.noun.problem]
-    for index in range(len(problems)):
-        same = [view for view in views if view.get("problem") == index]
-        best = max(view["bound"] or 0.0 for view in same)
-        for view in same:
-            view["ratio"] = view["time"] / best if best > 0 else None
+def _compare(views: Sequence[dict[str, Any]]) -> None:
+    """Add to every answer its time over the best bound proven of its problem."""
+    best: dict[int, float] = {}
+    answers = [view for view in views if "problem" in view]
+    for view in answers:
+        best[view["problem"]] = max(best.get(view["problem"], 0.0), view["bound"] or 0.0)
+    for view in answers:
+        bound = best[view["problem"]]
+        view["ratio"] = view["time"] / bound if bound > 0 else None
 
 
-def _title(fabrics: Sequence[Drawn]) -> str:
-    if not fabrics:
+def _title(diagrams: Sequence[Diagram]) -> str:
+    if not diagrams:
         return "All-to-all: measured and predicted"
-    if len(fabrics) == 1:
-        return f"All-to-all on {fabrics[0].topology.name}"
-    return f"All-to-all on {len(fabrics)} topologies"
+    if len(diagrams) == 1:
+        return f"All-to-all on {diagrams[0].topology.name}"
+    return f"All-to-all on {len(diagrams)} topologies"
 
 
 def _short_names(names: Sequence[str]) -> dict[str, str]:
-    """Return what files are called on the page: without folders, unless two are alike then."""
+    """Return names of files without folders, unless two are alike then."""
     short = [Path(name).name or name for name in names]
     return {
         name: brief if short.count(brief) == 1 else name
@@ -172,5 +168,4 @@ def _next(entry: Entry, rate: Rate | None) -> list[dict[str, str]]:
     if entry.path is None or isinstance(entry.noun, Run):
         return []
     words = rate_in_words(rate) if isinstance(rate, float | int) else rate
-    found = next_commands(entry.noun, entry.path, entry.spec, words)
-    return [{"why": each.why, "command": str(each)} for each in found]
+    return next_commands(entry.noun, entry.path, entry.spec, words)

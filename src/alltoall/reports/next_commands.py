@@ -1,7 +1,6 @@
-"""What to run next: commands that go on from a file, exactly as they can be typed."""
+"""Commands that go on from a file, exactly as they can be typed."""
 
 import shlex
-from dataclasses import dataclass
 from pathlib import Path
 
 from alltoall.ir.flow import Flow
@@ -10,85 +9,75 @@ from alltoall.ir.schedule import Schedule
 from alltoall.ir.topology import Topology
 
 RATE, UNIT = "25Gbps", "1Gbps"
-"""What a link of capacity 1 carries in a command if nobody has said it: a guess where links have
-capacity 1; where none has, their capacities are taken for rates in Gbit/s."""
+"""The rate of a capacity-1 link in a command where nobody gave one. RATE is a guess where links
+have capacity 1; other capacities are taken as rates in Gbit/s."""
 
 WORTH_SOLVING = 0.01
-"""A gap from which on it is worth while to look for better routes."""
+"""Gap from which it is worth while to look for better routes."""
 
-
-@dataclass(frozen=True)
-class Command:
-    """A command, and what one gets from it."""
-
-    why: str
-    words: tuple[str, ...]
-
-    def __str__(self) -> str:
-        return shlex.join(("alltoall", *self.words))
+Commands = list[dict[str, str]]
 
 
 def next_commands(
     noun: Flow | Routes | Schedule | Topology, path: str, spec: str | None, rate: str | None
-) -> list[Command]:
-    """Return what goes on from a file; `spec` is what builds its topology, if that is known."""
+) -> Commands:
+    """Return the next commands and why to run them; `spec` builds the file's topology."""
     if isinstance(noun, Topology):
-        return [_solved(path), *_routes_and_schedule(path, path)]
-    found = [Command("check it again, on any machine", ("verify", path))]
+        solve = _command("prove the best rate", "solve", path, *_output(path, ".flow.json"))
+        return [solve, *_routes_and_schedule(path, path)]
+    verify = _command("check it again, on any machine", "verify", path)
     if isinstance(noun, Flow):
         known = spec is not None and noun.problem.demand.uniform
-        return [*found, *(_routes_and_schedule(str(spec), path) if known else [])]
+        return [verify, *(_routes_and_schedule(str(spec), path) if known else [])]
     topology = noun.problem.topology
-    stated = topology.bytes_per_second is not None
     guess = RATE if topology.capacity.min() <= 1.0 else UNIT
-    link = () if stated else ("--link-bandwidth", rate or guess)
-    sizes = ("--bytes", "64K:4M")
-    found.append(Command("predict its time on your links", ("simulate", path, *link, *sizes)))
-    if isinstance(noun, Routes):
-        return [*found, *_from_routes(noun, path, spec)]
-    return [*found, *_from_schedule(noun, path)]
+    known_rate = topology.bytes_per_second is not None
+    link = () if known_rate else ("--link-bandwidth", rate or guess)
+    why = "predict its time on your links"
+    simulate = _command(why, "simulate", path, *link, "--bytes", "64K:4M")
+    more = (
+        _from_routes(noun, path, spec) if isinstance(noun, Routes) else _from_schedule(noun, path)
+    )
+    return [verify, simulate, *more]
 
 
-def _from_schedule(schedule: Schedule, path: str) -> list[Command]:
+def _from_schedule(schedule: Schedule, path: str) -> Commands:
     """Return a run, and the file of a runtime; MSCCL takes shards of one size only."""
     uniform = schedule.problem.demand.uniform
     target, suffix = ("msccl", ".xml") if uniform else ("messages", ".messages")
+    to = ("--to", target, *_output(path, suffix))
     return [
-        Command("move real bytes by it, and check each", ("run", path, "--bytes", "4K")),
-        Command(
-            "make the file of a runtime",
-            ("lower", path, "--to", target, "-o", _beside(path, suffix)),
-        ),
+        _command("move real bytes by it, and check each", "run", path, "--bytes", "4K"),
+        _command("make the file of a runtime", "lower", path, *to),
     ]
 
 
-def _solved(path: str) -> Command:
-    return Command("prove the best rate", ("solve", path, "-o", _beside(path, ".flow.json")))
-
-
-def _routes_and_schedule(spec: str, path: str) -> list[Command]:
-    return [
-        Command("routes, where NICs forward", ("route", spec, "-o", _beside(path, ".routes.json"))),
-        Command(
-            "a schedule, where hosts forward",
-            ("schedule", spec, "-o", _beside(path, ".schedule.json")),
-        ),
-    ]
-
-
-def _from_routes(routes: Routes, path: str, spec: str | None) -> list[Command]:
+def _from_routes(routes: Routes, path: str, spec: str | None) -> Commands:
     """Return the fabric's table, if routes have layers, and better routes, if there may be any."""
-    found = []
+    commands = []
     if routes.layer is not None:
-        table = ("lower", path, "--to", "routes", "-o", _beside(path, ".table.json"))
-        found.append(Command("make the table of a fabric", table))
+        to = ("--to", "routes", *_output(path, ".table.json"))
+        commands.append(_command("make the table of a fabric", "lower", path, *to))
     if spec is not None and routes.gap > WORTH_SOLVING and routes.problem.demand.uniform:
-        better = ("route", spec, "--method", "extp", "-o", _beside(path, ".extp.json"))
-        found.append(Command("look for better routes", better))
-    return found
+        how = ("--method", "extp", *_output(path, ".extp.json"))
+        commands.append(_command("look for better routes", "route", spec, *how))
+    return commands
 
 
-def _beside(path: str, suffix: str) -> str:
-    """Return the name of a new file beside another one, which no other file's is."""
+def _routes_and_schedule(spec: str, path: str) -> Commands:
+    return [
+        _command("routes, where NICs forward", "route", spec, *_output(path, ".routes.json")),
+        _command(
+            "a schedule, where hosts forward", "schedule", spec, *_output(path, ".schedule.json")
+        ),
+    ]
+
+
+def _command(why: str, *words: str) -> dict[str, str]:
+    return {"why": why, "command": shlex.join(("alltoall", *words))}
+
+
+def _output(path: str, suffix: str) -> tuple[str, str]:
+    """Return the option that writes a new file beside another."""
     here = Path(path)
-    return str(here.with_name((here.stem or here.name) + suffix))
+    return "-o", str(here.with_name((here.stem or here.name) + suffix))

@@ -1,8 +1,8 @@
-"""One HTML page: the template, what it shows, and what draws it, all in one text.
+"""One HTML page: template, content, style and script in one text.
 
-Names in files are untrusted. None of them is ever HTML or a script: they stand in a block of
-compressed JSON, as base64, and the script shows them as text. A policy in the page lets nothing run
-but the script that it was made with, known by its hash, and lets nothing be fetched from anywhere.
+Names in files are untrusted and never become HTML or script: they stand in compressed JSON, as
+base64, and the script shows them as text. The page's policy allows its own script only, known by
+its hash, and no requests.
 """
 
 import base64
@@ -24,18 +24,18 @@ SCRIPTS = (
     *("start.js", "drawing.js", "network.js", "matrix.js", "pointing.js"),
     *("player.js", "pairs.js", "charts.js", "main.js"),
 )
-"""Our own scripts, in the order in which each needs those before it."""
+"""Scripts of the page; each needs those before it."""
 
 POLICY = (
     "default-src 'none'; script-src 'sha256-{script}'; style-src 'sha256-{style}'; "
     "base-uri 'none'; form-action 'none'"
 )
-"""What the page may do: run its script, and look like its style."""
+"""The content security policy of a page."""
 
 
 @dataclass(frozen=True)
 class Report:
-    """A page, and the numbers that are on it."""
+    """A page and the numbers on it."""
 
     html: str
     facts: Mapping[str, Any]
@@ -45,12 +45,12 @@ class Report:
         write_text(Path(path), self.html)
 
     def summary(self) -> dict[str, Any]:
-        """Return the numbers as plain values, and how large the page is."""
+        """Return the numbers as plain values, with the size of the page."""
         return {**self.facts, "bytes": len(self.html.encode())}
 
 
 def page_of(content: Mapping[str, Any]) -> str:
-    """Return the page that shows some content."""
+    """Return the page of some content."""
     style, script = _part("page.css"), "\n".join(map(_part, SCRIPTS))
     return _filled(
         _part("page.html"),
@@ -65,13 +65,13 @@ def page_of(content: Mapping[str, Any]) -> str:
 
 
 def embedded(content: Mapping[str, Any]) -> str:
-    """Return compressed JSON as text that can stand in a page, whatever is in it."""
+    """Return compressed JSON as text that is safe within a page."""
     text = json.dumps(content, separators=(",", ":"), allow_nan=False)
     return base64.b64encode(zlib.compress(text.encode(), 9)).decode()
 
 
 def _filled(template: str, values: Mapping[str, str]) -> str:
-    """Put values into a template, in one go: what is put in is not looked at again."""
+    """Fill a template in one pass, so that placeholders within values stay as they are."""
     return re.sub(r"\{\{(\w+)\}\}", lambda found: values[found[1]], template)
 
 

@@ -1,4 +1,4 @@
-"""`alltoall.report`: files and nouns as one page to look at."""
+"""`alltoall.report`: files and nouns as one HTML page."""
 
 import re
 from collections.abc import Sequence
@@ -22,10 +22,10 @@ from alltoall.reports.runs import is_run, run_of
 from alltoall.topologies.spec import build
 
 Subject: TypeAlias = str | PathLike[str] | Flow | Routes | Schedule | Topology | Problem
-"""What a page can show: a file, or what one stands for."""
+"""A file, or the noun in it."""
 
 HEAD = 1 << 16
-"""Bytes within which every artefact says its format, and a run does not."""
+"""Bytes within which every artefact names its format, and a run does not."""
 
 
 def report(
@@ -37,19 +37,19 @@ def report(
 ) -> Report:
     """Return a page that shows flows, routes, schedules, topologies and runs; `save` writes it.
 
-    The page is one file that needs nothing else, and no network: numbers with their certificates
-    and bottlenecks, the topology with the load of its links, a player of schedules, the ways of
-    every pair, a histogram of loads, a comparison of all that solve one problem, and what to run
-    next. What is shown is verified first.
+    The page is one file that needs no network: the answer beside shortest-path routing and the
+    proven maximum, the topology with link loads and the cut that proves the bound, a player of
+    schedules, the paths of every pair, a comparison of all answers to one problem, and the next
+    commands. Everything shown is verified first.
 
     Args:
-        subjects: files of any of these, or the nouns themselves, one or several; a file may also be
-            what `alltoall run --json` or `alltoall simulate --json` printed.
-        title: of the page; what is shown if left out.
-        link_bandwidth: what a link of capacity 1 carries, as a text such as `"25Gbps"` or in bytes
-            per second; what a topology says if left out.
-        sources: names or numbers of terminals; the page has the ways from these only. If left out
-            it has all of them or, if those are too many for a page, the ways of some sources.
+        subjects: files of any of these, or the nouns themselves, one or several; also the JSON of
+            `alltoall run --json` and `alltoall simulate --json`.
+        title: of the page (default: from the topologies).
+        link_bandwidth: bandwidth of a capacity-1 link, as a text such as `"25Gbps"` or in bytes per
+            second (default: from the topology).
+        sources: names or numbers of terminals whose paths are shown (default: all, or as many as
+            a page has room for).
 
     >>> import alltoall
     >>> page = alltoall.report(alltoall.solve("torus:3x3"))
@@ -71,7 +71,7 @@ def report(
 
 
 def _entry(subject: Subject, index: int) -> Entry:
-    """Return a subject with the name that the page gives it."""
+    """Return a subject with its name on the page."""
     if not isinstance(subject, str | PathLike):
         noun = subject.topology if isinstance(subject, Problem) else subject
         return Entry(f"{type(noun).__name__.lower()} {index + 1}", noun, None, _spec(noun))
@@ -92,7 +92,7 @@ def _entry(subject: Subject, index: int) -> Entry:
 
 
 def _may_be_run(path: Path) -> bool:
-    """Whether a file is JSON that does not begin as an artefact; a pipe cannot be looked into."""
+    """Return whether a file may hold the JSON of a run; a pipe is never read ahead."""
     if not path.is_file():
         return False
     try:
@@ -104,9 +104,9 @@ def _may_be_run(path: Path) -> bool:
 
 
 def _spec(noun: Flow | Routes | Schedule | Topology) -> str | None:
-    """Return the SPEC that builds the topology of a noun, if it is named after one."""
+    """Return the SPEC in the name of a topology, if it builds that topology."""
     topology = noun if isinstance(noun, Topology) else noun.problem.topology
-    # Any file can claim any name: what would be larger than it is not even built.
+    # Any file can claim any name: never build a larger topology than it has.
     if any(int(each) > topology.nodes for each in re.findall(r"[0-9]+", topology.name)):
         return None
     try:

@@ -8,19 +8,19 @@ from alltoall.errors import FormatError
 from alltoall.ir.files.fields import Json, short, take_int, take_list, take_object
 
 MOST_ROWS = 1_000
-"""More sizes than any run has."""
+"""Rows of a run; no real one has as many."""
 
 CURVES = {
     "throughput": "throughput",
     "bound_throughput": "certified bound",
     "native_throughput": "the library's own",
 }
-"""What rows have in bytes a second, and what a chart calls it."""
+"""Throughputs of rows, in bytes a second, and their names in a chart."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """What one run, or one simulation, found: bytes a second of each curve, by size."""
+    """One run or simulation: bytes a second of each curve, by size."""
 
     of: str
     title: str
@@ -28,18 +28,18 @@ class Run:
     curves: dict[str, tuple[float | None, ...]]
 
     def content(self) -> dict[str, Any]:
-        """Return what a page has of it."""
+        """Return it as plain values."""
         curves = [{"name": name, "values": list(row)} for name, row in self.curves.items()]
         return {"of": self.of, "title": self.title, "bytes": list(self.bytes), "curves": curves}
 
 
 def is_run(value: object) -> bool:
-    """Whether parsed JSON is that of a run or a simulation, and no artefact."""
+    """Return whether parsed JSON is a run or a simulation, and no artefact."""
     return isinstance(value, dict) and "rows" in value and "format" not in value
 
 
 def run_of(value: object, where: str) -> Run:
-    """Return a run from parsed JSON; refuse what is none."""
+    """Return a run from parsed JSON; refuse anything else."""
     whole = take_object(value, where)
     rows = [
         take_object(row, f"{where}: row {index}")
@@ -49,10 +49,10 @@ def run_of(value: object, where: str) -> Run:
         raise FormatError(f"{where}: no rows; expected the JSON of `alltoall run` or `simulate`")
     sizes = tuple(take_int(row, "bytes", where, 2**62) for row in rows)
     curves = {
-        said: tuple(_rate(row, key, f"{where}: row {index}") for index, row in enumerate(rows))
-        for key, said in CURVES.items()
+        name: tuple(_rate(row, key, f"{where}: row {index}") for index, row in enumerate(rows))
+        for key, name in CURVES.items()
     }
-    known = {said: row for said, row in curves.items() if any(each is not None for each in row)}
+    known = {name: row for name, row in curves.items() if any(rate is not None for rate in row)}
     if CURVES["throughput"] not in known:
         raise FormatError(
             f"{where}: no throughput in its rows; expected the JSON of `alltoall run` or `simulate`"
@@ -61,7 +61,7 @@ def run_of(value: object, where: str) -> Run:
 
 
 def _rate(row: Json, key: str, here: str) -> float | None:
-    """Return bytes a second; a run outside a testbed has those of ours and the native apart."""
+    """Return bytes a second; a run outside a testbed nests them under `ours` and `native`."""
     apart = row.get({"throughput": "ours", "native_throughput": "native"}.get(key, ""))
     found = apart.get("throughput") if isinstance(apart, dict) else row.get(key)
     if found is None:
@@ -79,5 +79,5 @@ def _title(whole: Json) -> str:
 
 
 def _text(whole: Json, *keys: str) -> str:
-    """Return the first of some texts that there is."""
+    """Return the first text among some keys."""
     return next((whole[key] for key in keys if isinstance(whole.get(key), str)), "")

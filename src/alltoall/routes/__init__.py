@@ -86,20 +86,26 @@ USED_BY: dict[str, tuple[str, ...]] = {
 What others register is given all settings, and takes what it likes."""
 
 
-def route(problem: Problem, method: str = "extp", settings: RouteSettings | None = None) -> Routes:
+def route(
+    problem: Problem,
+    method: str = "extp",
+    settings: RouteSettings | None = None,
+    prove: bool = True,
+) -> Routes:
     """Return routes by a method, with exact weights and the best certificate that can be had.
 
     A method that proves little or nothing itself gets the certificate of the master program, so
-    that every gap is measured against the same bound. Where a time limit comes before a method has
-    any routes, or better ones, they are those of `sssp`, and say so: these need a fraction of a
-    second where others take minutes.
+    that every gap is measured against the same bound; without `prove` it keeps its own. Where a
+    time limit comes before a method has any routes, or better ones, they are those of `sssp`, and
+    say so: these need a fraction of a second where others take minutes.
     """
     if method not in ROUTERS:
         raise UsageError(f"unknown method {method!r}; expected one of {', '.join(ROUTERS)}")
     settings = (settings or RouteSettings()).begin()
     _require_memory(problem)
     units = normal_units(problem)
-    return units.restored(_exact(_certified(units.problem, method, settings), settings))
+    found = _certified if prove else _best_in_time
+    return units.restored(_exact(found(units.problem, method, settings), settings))
 
 
 def _certified(problem: Problem, method: str, settings: RouteSettings) -> Routes:

@@ -4,9 +4,10 @@ Links or nodes are gone, and what led over them has to move. Moving only that is
 one where links were full: the node that lost a link is a bottleneck, and what others send through
 it had better go elsewhere. So the displaced routes take the cheapest paths, and then all routes
 respond to prices for some passes (`placing.place`), from where they are, until their time is
-within the gap of the bound. That is the best of the last lengths, which prove something on any
-graph, of the links at each node that lost one, and of the prices on the way; where it leaves more
-than the gap, some steps of the first-order method raise it.
+within the gap of the bound. Then routes go back to where they were, one by one, while the time
+stays within that gap, so that few move. The bound is the best of the last lengths, which prove
+something on any graph, of the links at each node that lost one, and of the prices on the way; where
+it leaves more than the gap, some steps of the first-order method raise it.
 """
 
 from dataclasses import dataclass, replace
@@ -52,6 +53,10 @@ MOST_RAISED = 20_000_000
 """Flow variables up to which steps raise the bound."""
 
 
+ROUNDING = 1e-9
+"""What sums of loads may lose in their last digits."""
+
+
 @dataclass(frozen=True, eq=False)
 class Renewed:
     """New routes, and what they are to be held against.
@@ -82,6 +87,7 @@ def renew_routes(problem: Problem, last: Routes, settings: SolveSettings) -> Ren
     proof = certify(problem, _lengths(problem, last))
     displaced, before = table[:, 0] == NOTHING, table.copy()
     repaired, best, proof = _responded(problem, (source, destination), cut, table, proof, settings)
+    best = _moved_back(problem.topology, cut, before, best, proof.bound, settings)
     paths = Paths.from_table(source, destination, best)
     paths, weight = paths.merge_equal(cut.size)
     # Routes that move need not go on together where they meet.
@@ -93,6 +99,46 @@ def renew_routes(problem: Problem, last: Routes, settings: SolveSettings) -> Ren
         unserved=float(cut.size[displaced].sum() / cut.size.sum()),
         moved=int((before != best).any(axis=1).sum()),
     )
+
+
+def _moved_back(
+    topology: Topology,
+    cut: Chunks,
+    before: Table,
+    table: Table,
+    bound: float,
+    settings: SolveSettings,
+) -> Table:
+    """Return paths of which none can go back alone and leave the time within the gap.
+
+    Where the gap is not reached, the time stays what it is. Those with most room go first.
+    """
+    table, used = table.copy(), table != NOTHING
+    size = np.repeat(cut.size, used.sum(axis=1))
+    load = np.bincount(table[used], size, minlength=topology.links)
+    limit = max(bound * (1 + settings.gap), float((load / topology.capacity).max()))
+    room = limit * (1 + ROUNDING) * topology.capacity - load
+    moved = np.flatnonzero((before != table).any(axis=1) & (before[:, 0] != NOTHING))
+    while len(moved) and not settings.out_of_time():
+        least = np.where(before[moved] != NOTHING, room[before[moved]], np.inf).min(axis=1)
+        moved = moved[np.argsort(-least, kind="stable")]
+        stays = np.array([not _goes_back(int(row), cut, before, table, room) for row in moved])
+        if stays.all():
+            break
+        moved = moved[stays]
+    return table
+
+
+def _goes_back(row: int, cut: Chunks, before: Table, table: Table, room: Floats) -> bool:
+    """Put a chunk on its last path if there is room; return whether there is."""
+    size = cut.size[row]
+    new, old = (each[row][each[row] != NOTHING] for each in (table, before))
+    room[new] += size
+    goes = bool((room[old] >= size).all())
+    room[old if goes else new] -= size
+    if goes:
+        table[row] = before[row]
+    return goes
 
 
 def last_places(routes: Routes, last: Routes) -> Ints:

@@ -13,7 +13,6 @@ from alltoall.ir.files.artefacts import read_as
 from alltoall.ir.flow import Status
 from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes
-from alltoall.ir.summaries import in_order, summary_of
 from alltoall.routes import route, route_status
 from alltoall.routes.deadlock_free.best import METHOD
 from alltoall.routes.layers.assign import layers_after, layers_in_time
@@ -43,19 +42,17 @@ class FoundRoutes:
     robust: Judged | None = None
     renewed: Renewed | None = None
 
-    def summary(self) -> dict[str, Any]:
-        """Return everything that is worth printing, as plain values."""
-        found = summary_of(self.routes)
-        found["notes"] += self.notes
+    def learnt(self) -> dict[str, Any]:
+        """Return what the search learnt, as plain values."""
+        found: dict[str, Any] = {"notes": self.notes, "status": self.status.value}
         found["common_factor_chunks"] = common_factor_chunks(self.routes)
-        found["status"] = self.status.value
         if self.phases is not None:
             found["phases"] = self.phases.summary()
         if self.robust is not None:
             found["robust"] = self.robust.summary()
         if self.renewed is not None:
             found["last"] = self.renewed.summary()
-        return in_order(found)
+        return found
 
 
 def find_routes(
@@ -122,12 +119,12 @@ def _refuse_with_tables(settings: RouteSettings, renewing: bool) -> None:
         return
     if renewing:
         raise UsageError(
-            "--destination-based with --from: renewed routes need not go on together where they "
+            "destination-based with --from: renewed routes need not go on together where they "
             "meet; leave out one of the two, or route the remaining fabric anew"
         )
     if settings.layer_change:
         raise UsageError(
-            "--destination-based with --layer-change: tables by destination are free of deadlocks "
+            "destination-based with change=true: tables by destination are free of deadlocks "
             "in one layer; leave out one of the two"
         )
 

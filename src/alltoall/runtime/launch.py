@@ -52,7 +52,7 @@ class RunSettings:
 
 
 @dataclass(frozen=True)
-class Place:
+class LaunchContext:
     """Where ranks run: a prefix of their commands, and variables of their environment.
 
     `watch` returns a reason to end them all, if there is one.
@@ -63,7 +63,7 @@ class Place:
     watch: Callable[[], str | None] | None = None
 
 
-HERE = Place()
+HERE = LaunchContext()
 """On this machine as it is."""
 
 
@@ -93,7 +93,7 @@ def run_ranks(
     on: str,
     settings: RunSettings,
     subject: str,
-    place: Place = HERE,
+    place: LaunchContext = HERE,
     metered: str | None = None,
     gates: Sequence[Path] = (),
 ) -> dict[str, Any]:
@@ -146,7 +146,7 @@ def _job(work: RankWork, on: str, settings: RunSettings, folder: Path) -> RunJob
 
 
 def _commands(
-    job: RunJob, settings: RunSettings, work: Runnable, folder: Path, place: Place
+    job: RunJob, settings: RunSettings, work: Runnable, folder: Path, place: LaunchContext
 ) -> list[Command]:
     """Return the processes of a run, with ranks in C where they can execute the job."""
     worker = worker_command("alltoall.runtime.worker:run_rank", asdict(job), folder)
@@ -175,7 +175,12 @@ def build_engine(mpi: Mpi) -> Engine | None:
 
 
 def rank_commands(
-    worker: list[str], on: str, ranks: int, folder: Path, mpi: Mpi | None, place: Place = HERE
+    worker: list[str],
+    on: str,
+    ranks: int,
+    folder: Path,
+    mpi: Mpi | None,
+    place: LaunchContext = HERE,
 ) -> list[Command]:
     """Return the processes to start: mpiexec for MPI, one per rank for torch, else just one."""
     if mpi is not None:

@@ -33,7 +33,7 @@ class Command:
 
 
 @dataclass(frozen=True)
-class Group:
+class ProcessGroup:
     """Processes and their scratch directory, both in the care of a guard; see `guard.py`."""
 
     folder: Path
@@ -83,7 +83,7 @@ class Group:
 
 
 @contextmanager
-def grouped() -> Iterator[Group]:
+def grouped() -> Iterator[ProcessGroup]:
     """Give a group; all that belongs to it ends with the context, and if this process is killed."""
     guard = subprocess.Popen(
         [sys.executable, "-I", "-S", str(Path(__file__).with_name("guard.py"))],
@@ -100,7 +100,7 @@ def grouped() -> Iterator[Group]:
             raise UsageError(
                 "no scratch directory can be made; name one that is writable with TMPDIR"
             )
-        yield Group(Path(folder), guard.stdin, guard.stdout)
+        yield ProcessGroup(Path(folder), guard.stdin, guard.stdout)
     finally:
         with suppress(BrokenPipeError):
             guard.stdin.close()

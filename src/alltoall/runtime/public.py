@@ -7,13 +7,13 @@ from pathlib import Path
 
 from alltoall.errors import UsageError
 from alltoall.ir.messages import Messages
+from alltoall.ir.quantities import parse_sizes
 from alltoall.ir.routes import Routes
 from alltoall.ir.schedule import Schedule
 from alltoall.registry import deferred
 from alltoall.runtime.bench import Report
 from alltoall.runtime.launch import RunSettings, run_schedule
 from alltoall.runtime.parts import rank_work, read_work
-from alltoall.runtime.sizes import parse_sizes
 from alltoall.runtime.wrap import environment_for
 from alltoall.testbed.report import BedReport, BedSettings, SharedReport
 from alltoall.topologies.given import Given

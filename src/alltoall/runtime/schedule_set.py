@@ -11,8 +11,8 @@ from pathlib import Path
 from alltoall.check.program.messages import check_messages
 from alltoall.errors import UsageError, VerificationError
 from alltoall.ir.messages import Messages
+from alltoall.ir.quantities import parse_sizes
 from alltoall.runtime.parts import Given, messages_for
-from alltoall.runtime.sizes import parse_sizes
 
 FILES, LEAST = "ALLTOALL_SCHEDULES", "ALLTOALL_MIN_BYTES"
 """The variables of the environment that say which files, and from which size on."""

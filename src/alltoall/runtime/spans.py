@@ -80,7 +80,7 @@ class _Pieces:
         self.slot = slot_bytes(part.chunks, shard)
         inner = inner_index(count)
         ranges = np.repeat(np.arange(len(count)), count)
-        self.message = np.repeat(np.arange(part.messages), np.diff(part.first))[ranges]
+        self.message = part.message_of_range[ranges]
         self.source, self.destination = part.source[ranges], part.destination[ranges]
         chunk, chunks = part.chunk[ranges] + inner, part.chunks.of(self.source, self.destination)
         size = shard.of(self.source, self.destination)

@@ -199,7 +199,7 @@ def advance(threads: list[Iterator[None]]) -> list[Iterator[None]]:
     return [each for each in threads if next(each, ended) is not ended]
 
 
-class Layout:
+class ChunkLayout:
     """Where the chunks of a rank lie in the caller's buffers of bytes, for shards of some sizes.
 
     All chunks are as wide as the widest. Where that is the width of each, and they lie one after
@@ -275,7 +275,7 @@ class StreamsEndpoint(OneProcess):
         """All-to-all by the instructions; that they come to an end is what `verify` has found."""
         boxes: list[list[Packet]] = [[] for _ in self.here]
         desks = [_Desk(boxes, rank) for rank in self.here]
-        layouts = [Layout(self._work, rank, shard) for rank in self.here]
+        layouts = [ChunkLayout(self._work, rank, shard) for rank in self.here]
         memories = [layout.memory(*ends) for layout, *ends in zip(layouts, send, recv, strict=True)]
         players = [player(self._work, rank, memories[rank], desks[rank]) for rank in self.here]
         threads = [each.threads() for each in players]

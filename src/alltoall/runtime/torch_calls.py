@@ -142,7 +142,7 @@ def own_alltoall(group: Any) -> Callable[..., Any]:
     return found
 
 
-class Pending(dist.Work):  # type: ignore[misc]
+class TorchWork(dist.Work):  # type: ignore[misc]
     """What `async_op=True` returns: it ends when its all-to-all has."""
 
     def __init__(self, result: list[Tensor]) -> None:
@@ -201,14 +201,14 @@ class Queue:
     """
 
     def __init__(self) -> None:
-        self._jobs: SimpleQueue[tuple[Job, Pending] | None] = SimpleQueue()
+        self._jobs: SimpleQueue[tuple[Job, TorchWork] | None] = SimpleQueue()
         self._thread: threading.Thread | None = None
-        self._last: Pending | None = None
+        self._last: TorchWork | None = None
         self._lock = threading.Lock()
 
-    def submit(self, job: Job, result: list[Tensor], later: bool) -> Pending:
+    def submit(self, job: Job, result: list[Tensor], later: bool) -> TorchWork:
         """Do a job, now or later, but after those before it."""
-        pending = Pending(result)
+        pending = TorchWork(result)
         with self._lock:
             if not later:
                 if self._last is not None:

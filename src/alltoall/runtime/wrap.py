@@ -18,10 +18,10 @@ from alltoall.ir.files.messages import messages_text
 from alltoall.ir.files.node_tables import read_node_values
 from alltoall.ir.files.text import write_text
 from alltoall.ir.messages import Messages
+from alltoall.ir.quantities import parse_sizes
 from alltoall.ir.schedule import Schedule
 from alltoall.runtime.engine.build import build, cache_folder, find_mpicc
 from alltoall.runtime.parts import all_parts, read_messages
-from alltoall.runtime.sizes import parse_sizes
 
 MARK = "@"
 """Stands between a file and the size from which on it is used."""

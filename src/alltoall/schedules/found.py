@@ -6,7 +6,6 @@ from typing import Any
 
 from alltoall.ir.flow import Status
 from alltoall.ir.schedule import Schedule
-from alltoall.ir.summaries import in_order, summary_of
 from alltoall.ir.words import beyond_rounding
 from alltoall.routes.renew import Renewed
 from alltoall.routes.skews import Judged
@@ -71,20 +70,18 @@ class FoundSchedule:
         curve: dict[float, float] = {schedule.chunks_per_shard: schedule.loss}
         return cls(schedule, curve, {}, Status.GAP_NOT_REACHED, bound, **more)
 
-    def summary(self) -> dict[str, Any]:
-        """Return everything to print, as plain values."""
-        found = summary_of(self.schedule)
-        found["notes"] += self.notes
+    def learnt(self) -> dict[str, Any]:
+        """Return facts of the search, as plain values."""
+        found: dict[str, Any] = {"notes": self.notes, "status": self.status.value}
         found["fractional_bound"] = self.fractional_bound
         found["loss_by_chunks"] = {
             f"{each:g}": beyond_rounding(loss) for each, loss in self.curve.items()
         }
         found["least_loss_by_chunks"] = {f"{each:g}": loss for each, loss in self.floor.items()}
-        found["status"] = self.status.value
         if self.tradeoff:
             found["tradeoff"] = [asdict(each) for each in self.tradeoff]
         if self.robust is not None:
             found["robust"] = self.robust.summary()
         if self.renewed is not None:
             found["last"] = self.renewed.losses()
-        return in_order(found)
+        return found

@@ -1,10 +1,9 @@
 """All schedule methods by name, and sweeps over steps and chunks."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import Any
 
 from alltoall.check.limits import check_limits, missed_goals
 from alltoall.check.schedule import check_schedule
@@ -17,16 +16,12 @@ from alltoall.ir.flow import Status
 from alltoall.ir.problem import Problem
 from alltoall.ir.schedule import Schedule
 from alltoall.ir.units import Units, normal_units, shard_unit
-from alltoall.ir.words import beyond_rounding
-from alltoall.schedules.by_list import bounding_flow, find_by_list, numbers_of, orders
+from alltoall.schedules.by_list import find_by_list
 from alltoall.schedules.found import FoundSchedule
-from alltoall.schedules.orders import Ordered, cheaper, orders_of
-from alltoall.schedules.placed import place_chunks
 from alltoall.schedules.renew import refuse_with_last, renew_schedule
 from alltoall.schedules.sccl import synthesise
-from alltoall.schedules.search import Finder, chunk_curve, find_timestepped
-from alltoall.schedules.steps import best_flow, least_steps, timed_flows
-from alltoall.schedules.timed_chunks import most_chunks
+from alltoall.schedules.search import Finder, find_timestepped
+from alltoall.schedules.steps import least_steps
 from alltoall.schedules.tradeoff import find_cheapest
 from alltoall.settings import ScheduleSettings
 
@@ -43,8 +38,8 @@ def find_schedule(
     same chunks per shard.
 
     >>> import alltoall
-    >>> problem = alltoall.Problem.all_to_all(alltoall.build("bipartite:4x4"))
-    >>> found = alltoall.find_schedule(problem, settings=alltoall.ScheduleSettings(chunks=1))
+    >>> problem = alltoall.Problem.all_to_all(alltoall.topology("bipartite:4x4"))
+    >>> found = find_schedule(problem, settings=ScheduleSettings(chunks=1))
     >>> found.schedule.steps, str(found.status), round(found.curve[1], 3)
     (2, 'gap_not_reached', 0.2)
     """
@@ -161,98 +156,3 @@ def _find_by_sccl(problem: Problem, settings: ScheduleSettings) -> FoundSchedule
 
 METHODS = ("auto", "tsmcf", "list", "sccl")
 """All methods by name."""
-
-
-@dataclass(frozen=True)
-class Sweep:
-    """The time by number of steps, and for the best number the loss by chunks.
-
-    With `tsmcf`, times are fractional, and losses are relative to the best of them. With `list`,
-    times are those of the number of chunks of least loss, and losses relative to the bound.
-    """
-
-    topology: str
-    method: str
-    bound: float
-    times: dict[int, float]
-    steps: int
-    losses: dict[int, float]
-
-    def summary(self) -> dict[str, Any]:
-        """Return both curves as plain values."""
-        losses = {chunks: beyond_rounding(loss) for chunks, loss in self.losses.items()}
-        return {
-            "topology": self.topology,
-            "method": self.method,
-            "bound": self.bound,
-            "by_steps": [{"steps": steps, "time": time} for steps, time in self.times.items()],
-            "steps": self.steps,
-            "by_chunks": [{"chunks_per_shard": c, "loss": loss} for c, loss in losses.items()],
-        }
-
-
-def sweep_schedules(problem: Problem, settings: ScheduleSettings, method: str = "auto") -> Sweep:
-    """Return time by steps, and for the best number of steps loss by chunks."""
-    _require_swept(settings)
-    if method == "auto":
-        method = "list" if is_listed(problem, settings) else "tsmcf"
-    if method not in ("tsmcf", "list"):
-        raise UsageError(f"a sweep of the method {method}; expected one of auto, tsmcf, list")
-    settings, units = settings.begin(), normal_units(problem, shard_unit(problem))
-    settings = replace(settings, latency=settings.latency / units.time)
-    sweep = _sweep_lists if method == "list" else _sweep_timestepped
-    bound, times, steps, losses = sweep(units.problem, settings)
-    times = {count: time * units.time for count, time in times.items()}
-    return Sweep(problem.topology.name, method, bound * units.time, times, steps, losses)
-
-
-Curves = tuple[float, dict[int, float], int, dict[int, float]]
-"""A bound, times by steps, the best number of steps, and losses by chunks."""
-
-
-def _sweep_timestepped(problem: Problem, settings: ScheduleSettings) -> Curves:
-    """Sweep over steps of fractional schedules, and over chunks in the best number of steps."""
-    master = solve(problem, "grouped", settings.solve)
-    translations = find_translations(problem, settings.solve.symmetry)
-    flows = list(timed_flows(master, settings.solve, settings.step_tolerance, translations))
-    best = best_flow(flows, master.bound, settings.latency)
-    numbers = range(1, most_chunks(problem, settings.max_chunks) + 1)
-    times = {flow.expansion.steps: flow.time for flow in flows}
-    losses = chunk_curve(best, numbers, settings.solve)
-    return master.bound, times, best.expansion.steps, losses
-
-
-def _sweep_lists(problem: Problem, settings: ScheduleSettings) -> Curves:
-    """Sweep over numbers of chunks, and over quotas for the number of least loss."""
-    flow, latency = bounding_flow(problem, settings.solve), settings.latency
-    found: dict[int, Ordered] = {}
-    for chunks in numbers_of(problem, settings.max_chunks):
-        if found and settings.solve.out_of_time():
-            break
-        placed = place_chunks(flow, chunks, settings.solve)
-        for order in orders(placed, flow.bound, settings):
-            finest = order.placed.chunks.most
-            found[finest] = cheaper(found.get(finest, order), order, latency)
-    best = min(found.values(), key=lambda order: order.cost(latency))
-    times = _least_times([*orders_of(best.placed, settings, every=True), best])
-    losses = {chunks: found[chunks].time / flow.bound - 1 for chunks in sorted(found)}
-    return flow.bound, times, best.steps, losses
-
-
-def _least_times(orders: list[Ordered]) -> dict[int, float]:
-    """Return the times of numbers of steps that are below those of fewer steps."""
-    least: dict[int, float] = {}
-    for order in sorted(orders, key=lambda order: (order.steps, order.time)):
-        if not least or order.time < min(least.values()) * (1 - 1e-9):
-            least[order.steps] = order.time
-    return least
-
-
-def _require_swept(settings: ScheduleSettings) -> None:
-    """Refuse settings that a sweep would ignore."""
-    for name in ("steps", "chunks", "robust", "operation_cost"):
-        if getattr(settings, name) != getattr(ScheduleSettings, name):
-            raise UsageError(
-                f"a sweep goes over all steps and chunks, and has no use for "
-                f"{name.replace('_', ' ')}; leave it out, or ask for one schedule"
-            )

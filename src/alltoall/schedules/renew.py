@@ -25,10 +25,10 @@ def refuse_with_last(method: str, settings: ScheduleSettings) -> None:
     """Refuse settings that mean nothing to a renewed schedule."""
     asked = {
         f"--method {method}": method not in ("auto", "list"),
-        "--robust": settings.robust is not None,
-        "--operation-cost": settings.operation_cost > 0,
+        "demands=": settings.robust is not None,
+        "message-cost=": settings.operation_cost > 0,
         "--chunks": settings.chunks is not None,
-        "--max-chunks": settings.max_chunks is not None,
+        "max-chunks=": settings.max_chunks is not None,
     }
     for words in (each for each, given in asked.items() if given):
         raise UsageError(

@@ -18,14 +18,13 @@ from alltoall.ir.fabric import Fabric, Rate, link_rate
 from alltoall.ir.files.node_tables import read_node_values
 from alltoall.ir.messages import Messages
 from alltoall.ir.problem import Problem
-from alltoall.ir.quantities import bytes_per_second, parse_seconds
+from alltoall.ir.quantities import bytes_per_second, parse_seconds, parse_size, parse_sizes
 from alltoall.ir.routes import Routes
 from alltoall.ir.schedule import Schedule
 from alltoall.ir.topology import Topology
 from alltoall.loading import load
 from alltoall.lp.settings import silent
 from alltoall.routes.phases import split_phases
-from alltoall.runtime.sizes import parse_size, parse_sizes
 from alltoall.settings import RouteSettings
 from alltoall.simulation.alpha_beta import SHARINGS, SYNCS, StepMessages, messages_of_schedule
 from alltoall.simulation.fluid import FluidSettings

@@ -46,7 +46,7 @@ class Late(Exception):  # noqa: N818 - what follows is a report
         self.answers = answers
 
 
-class Ranks:
+class RankLines:
     """The lines to all ranks."""
 
     def __init__(self, job: dict[str, Any], deadline: float) -> None:
@@ -133,7 +133,7 @@ def main(words: list[str]) -> None:
     bed = bed_called(job["bed"])
     rows: list[dict[str, Any]] = []
     result: dict[str, Any] = {"rows": rows, "missing": []}
-    ranks = Ranks(job, time.monotonic() + job["timeout"])
+    ranks = RankLines(job, time.monotonic() + job["timeout"])
     try:
         ranks.answers()
         ranks.ask({"do": "connect"})
@@ -148,7 +148,7 @@ def main(words: list[str]) -> None:
     write_json(Path(job["results"]), result)
 
 
-def _measured(bed: Bed, job: dict[str, Any], ranks: Ranks) -> dict[str, Any]:
+def _measured(bed: Bed, job: dict[str, Any], ranks: RankLines) -> dict[str, Any]:
     """Repeat an exchange until enough of them were undisturbed, or often enough."""
     before = _settled(bed)
     runs: list[dict[str, float]] = []
@@ -179,7 +179,7 @@ def _measured(bed: Bed, job: dict[str, Any], ranks: Ranks) -> dict[str, Any]:
     }
 
 
-def _once(ranks: Ranks) -> tuple[dict[str, float], list[str]]:
+def _once(ranks: RankLines) -> tuple[dict[str, float], list[str]]:
     """Exchange once; nothing else happens between the common start and the end of the last."""
     ranks.ask({"do": "reset"})
     start = time.monotonic_ns() + int(START_SECONDS * 1e9)

@@ -18,7 +18,7 @@ import numpy as np
 
 from alltoall.ir.chunks import PerShard
 from alltoall.runtime.bench import received_by, sent_by, wrong_bytes
-from alltoall.testbed.moving import BrokenFlowError, Moves, Spans, Stopped
+from alltoall.testbed.moving import BrokenFlowError, MoverStopped, Moves, Spans
 
 PORT = 7000
 """Where all ranks listen."""
@@ -74,7 +74,7 @@ class Rank:
             if order["do"] in deeds:
                 try:
                     told = deeds[order["do"]](order)
-                except Stopped:
+                except MoverStopped:
                     told = {"missing": self._missing()}
                 self._tell(told)
 
@@ -136,7 +136,7 @@ class Rank:
         """Wait for events: files that are ready."""
         found = [file for file, _ in self.events.poll(self.job["silence"])]
         if not found or self.line.fileno() in found:
-            raise Stopped
+            raise MoverStopped
         return found
 
     def _accept(self, known: dict[bytes, int]) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from alltoall.errors import UsageError, VerificationError
 from alltoall.ir.chunks import shards_of
 from alltoall.ir.topology import Topology
-from alltoall.runtime.launch import Place, RunSettings, run_ranks
+from alltoall.runtime.launch import LaunchContext, RunSettings, run_ranks
 from alltoall.runtime.metered import Reading
 from alltoall.runtime.mpiexec import Mpi, find_mpi
 from alltoall.runtime.needs import Runnable, demand_of
@@ -158,7 +158,7 @@ def told(
         require_kind(find_mpi(settings.mpi))
     # A schedule is for neighbours; a library knows none, and is given a network.
     variables = device_variables(scheduled=way == "ours")
-    place = Place(tuple(bed.prefix()), variables, lambda: cut_since(bed) or watch())
+    place = LaunchContext(tuple(bed.prefix()), variables, lambda: cut_since(bed) or watch())
     return run_ranks(work.work, through, settings, subject, place, way, gates)
 
 

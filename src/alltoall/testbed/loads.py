@@ -46,7 +46,7 @@ def pair_bytes(work: Runnable, shard: PerShard) -> Ints:
 
 def _sent(part: RankMessages, shard: PerShard) -> tuple[Ints, Ints]:
     """Return the message and the bytes of every range that a rank sends."""
-    message = np.repeat(np.arange(part.messages), np.diff(part.first))
+    message = part.message_of_range
     size = shard.of(part.source, part.destination)
     chunks = np.maximum(part.chunks.of(part.source, part.destination), 1)
     count = (part.chunk + part.count) * size // chunks - part.chunk * size // chunks

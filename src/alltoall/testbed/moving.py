@@ -29,7 +29,7 @@ Spans = Sequence[tuple[int, int]]
 """Parts of a buffer, from and to."""
 
 
-class Stopped(Exception):  # noqa: N818 - nothing is wrong with who is told to stop
+class MoverStopped(Exception):  # noqa: N818 - nothing is wrong with who is told to stop
     """The others do not wait for this any more, or nothing came for too long."""
 
 
@@ -41,7 +41,7 @@ class BrokenFlowError(ConnectionError):
         self.file = file
 
 
-class Flow(ctypes.Structure):
+class FlowStruct(ctypes.Structure):
     """`Flow` of moving.c: a socket, its phase, and the bytes left to move through it.
 
     `piece` is the one under way, of which `moved` bytes have been; `watched` is whether the socket
@@ -59,7 +59,7 @@ class _Work(ctypes.Structure):
 
     _fields_ = (
         *((name, c_int32) for name in ("events", "line", "sending", "receiving")),
-        *((name, POINTER(Flow)) for name in ("out", "into")),
+        *((name, POINTER(FlowStruct)) for name in ("out", "into")),
         *((name, c_void_p) for name in ("pieces", "input", "output")),
         *((name, c_int64) for name in ("start", "silence", "phase")),
         *((name, c_int32) for name in ("broken", "error")),
@@ -88,8 +88,12 @@ class Moves:
         into: Sequence[int],
         silence: float,
     ) -> None:
-        self.out: Array[Flow] = (Flow * len(out))(*(Flow(file, phase) for file, phase in out))
-        self.into: Array[Flow] = (Flow * len(into))(*(Flow(file) for file in into))
+        self.out: Array[FlowStruct] = (FlowStruct * len(out))(
+            *(FlowStruct(file, phase) for file, phase in out)
+        )
+        self.into: Array[FlowStruct] = (FlowStruct * len(into))(
+            *(FlowStruct(file) for file in into)
+        )
         self._events = events  # which would be closed if nobody held it
         self._work = _Work(events.fileno(), line, len(out), len(into), self.out, self.into)
         self._work.silence = round(silence * NANO)
@@ -122,7 +126,7 @@ class Moves:
         while code == INTERRUPTED:  # in between, Python hears of the signal
             code = self._library.a2a_move(ctypes.byref(self._work))
         if code == STOPPED:
-            raise Stopped
+            raise MoverStopped
         if code == BROKEN:
             raise self._broken()
 

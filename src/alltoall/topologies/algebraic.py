@@ -1,7 +1,4 @@
-"""Graphs from finite fields and matrix groups: Slim Fly (MMS) and SpectralFly (LPS).
-
-A finite field GF(q) is two tables, of sums and of products.
-"""
+"""Graphs from finite fields and matrix groups: Slim Fly (MMS) and SpectralFly (LPS)."""
 
 import math
 from dataclasses import dataclass
@@ -38,16 +35,11 @@ def prime_power(q: int) -> tuple[int, int] | None:
 
 
 def finite_field(q: int, name: str) -> Field:
-    """Build GF(q) for the topology `name`, whose error it is if q is not a prime power."""
+    """Build GF(q) for the topology `name`, from the first polynomial whose root x is primitive."""
     parts = prime_power(q)
     if parts is None:
         raise TopologyError(f"{name}: {q} is not a power of a prime, such as 3, 4, 5, 7, 8 or 9")
-    return _of_order(*parts)
-
-
-def _of_order(prime: int, digits: int) -> Field:
-    """Build GF(prime^digits) from the first polynomial of which x is a primitive element."""
-    q = prime**digits
+    prime, digits = parts
     weights = prime ** np.arange(digits, dtype=np.int64)
     coefficients = np.arange(q, dtype=np.int64)[:, None] // weights % prime
     add = (coefficients[:, None, :] + coefficients) % prime @ weights
@@ -102,10 +94,8 @@ def slimfly(q: int) -> Topology:
     )
     field = finite_field(q, name)
     exponents, other_exponents = _generator_exponents(q, delta)
-    tail, head = _slimfly_arcs(
-        field, field.powers[exponents % (q - 1)], field.powers[other_exponents % (q - 1)]
-    )
-    return from_arcs(name, 2 * q * q, tail, head)
+    generators, others = (field.powers[e % (q - 1)] for e in (exponents, other_exponents))
+    return from_arcs(name, 2 * q * q, *_slimfly_arcs(field, generators, others))
 
 
 def spectralfly(p: int, q: int) -> Topology:
@@ -120,18 +110,12 @@ def spectralfly(p: int, q: int) -> Topology:
     networks", IPDPS 2022.
     """
     name = f"spectralfly:p={p},q={q}"
-    require(
-        p >= 3 and q >= 3 and p != q and 4 * p < q * q,
-        name,
-        "expected distinct odd primes p and q with q > 2 sqrt(p)",
-    )
+    fits = p >= 3 and q >= 3 and p != q and 4 * p < q * q
+    require(fits, name, "expected distinct odd primes p and q with q > 2 sqrt(p)")
     check_size(name, q * (q * q - 1) // 2, 0)  # first: it bounds q, and thereby p, for what follows
     for symbol, number in (("p", p), ("q", q)):
-        require(
-            number % 2 == 1 and smallest_factor(number) == number,
-            name,
-            f"{symbol} is {number}, which is not an odd prime",
-        )
+        odd_prime = number % 2 == 1 and smallest_factor(number) == number
+        require(odd_prime, name, f"{symbol} is {number}, which is not an odd prime")
     squares = np.unique(np.arange(1, q, dtype=np.int64) ** 2 % q)
     nodes = q * (q * q - 1) // (2 if p % q in squares else 1)
     check_size(name, nodes, nodes * (p + 1))
@@ -139,16 +123,12 @@ def spectralfly(p: int, q: int) -> Topology:
     if p % q in squares:
         a, b, c, d = matrices.T
         matrices = matrices[np.isin((a * d - b * c) % q, squares)]
-    keys = _keys(matrices, q)
-    heads = [
-        np.searchsorted(keys, _keys(_normalised(_multiply(matrices, generator), q), q))
-        for generator in _quaternion_matrices(p, q)
-    ]
+    keys, matrices = _keys(matrices, q), matrices.reshape(-1, 2, 2)
+    # One generator at a time: all products at once would take several times the links' memory.
+    products = (matrices @ each for each in _quaternion_matrices(p, q).reshape(-1, 2, 2))
+    heads = [np.searchsorted(keys, _keys(_normalize(each, q), q)) for each in products]
     tail = np.tile(np.arange(nodes, dtype=np.int64), p + 1)
     return from_arcs(name, nodes, tail, np.concatenate(heads).astype(np.int64))
-
-
-# ---------------------------------------------------------------- Slim Fly
 
 
 def _generator_exponents(q: int, delta: int) -> tuple[Ints, Ints]:
@@ -182,10 +162,7 @@ def _slimfly_arcs(field: Field, own: Ints, other: Ints) -> tuple[Ints, Ints]:
     return np.concatenate(tails), np.concatenate(heads)
 
 
-# ---------------------------------------------------------------- SpectralFly
-
-
-def _quaternion_matrices(p: int, q: int) -> list[Ints]:
+def _quaternion_matrices(p: int, q: int) -> Ints:
     """Return the p + 1 generators, one for each suitable way to write p as four squares.
 
     The solutions of a^2 + b^2 + c^2 + d^2 = p taken are those with a odd and positive if p is
@@ -199,16 +176,10 @@ def _quaternion_matrices(p: int, q: int) -> list[Ints]:
     a = np.sqrt(np.maximum(square, 0)).round().astype(np.int64)
     chosen = (a * a == square) & (a % 2 == (p % 4 == 1)) & ((a > 0) | (b > 0))
     a, b, c, d = a[chosen], b[chosen], c[chosen], d[chosen]
-    x, y = _minus_one_as_squares(q)
+    squares = np.arange(q) ** 2
+    x, y = np.argwhere((squares[:, None] + squares + 1) % q == 0)[0]  # which every prime has
     rows = (a + b * x + d * y, c + d * x - b * y, d * x - b * y - c, a - b * x - d * y)
-    return list(np.stack(rows, axis=1) % q)
-
-
-def _minus_one_as_squares(q: int) -> tuple[int, int]:
-    """Return x and y with x^2 + y^2 + 1 = 0 modulo q, which exist for every prime."""
-    x, y = np.indices((q, q))
-    found = np.argwhere((x * x + y * y + 1) % q == 0)[0]
-    return int(found[0]), int(found[1])
+    return np.stack(rows, axis=1).astype(np.int64) % q
 
 
 def _projective_matrices(q: int) -> Ints:
@@ -220,14 +191,10 @@ def _projective_matrices(q: int) -> Ints:
     return np.concatenate([rest, leading]).astype(np.int64)
 
 
-def _multiply(matrices: Ints, generator: Ints) -> Ints:
-    product = matrices.reshape(-1, 2, 2) @ generator.reshape(2, 2)
-    return product.reshape(-1, 4)
-
-
-def _normalised(matrices: Ints, q: int) -> Ints:
+def _normalize(matrices: Ints, q: int) -> Ints:
     inverse = np.array([0] + [pow(unit, -1, q) for unit in range(1, q)], dtype=np.int64)
-    reduced = matrices % q
+    """Return matrices modulo q as rows, scaled to have 1 first among a and b."""
+    reduced = matrices.reshape(-1, 4) % q
     lead = np.where(reduced[:, 0] != 0, reduced[:, 0], reduced[:, 1])
     return reduced * inverse[lead][:, None] % q
 

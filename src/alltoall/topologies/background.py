@@ -1,4 +1,4 @@
-"""What others use of a fabric: rates on links, which are taken away from the capacities."""
+"""Background traffic: rates on links, subtracted from their capacities."""
 
 from dataclasses import replace
 from os import PathLike
@@ -19,11 +19,11 @@ GivenBackground: TypeAlias = Flow | Routes | Floats | str | PathLike[str] | None
 """Rates of links; a flow or routes at full speed; or a file: `tail,head,rate`, or FILE@SHARE."""
 
 MAX_BACKGROUND_BYTES = 256 << 20
-"""The largest file of rates that is read."""
+"""Largest file of rates to read."""
 
 
 def without_background(topology: Topology, background: GivenBackground) -> Topology:
-    """Return a topology whose links have what others leave of them."""
+    """Subtract background traffic from the capacities."""
     if background is None:
         return topology
     left = topology.capacity - background_rates(background, topology)
@@ -41,7 +41,7 @@ def without_background(topology: Topology, background: GivenBackground) -> Topol
 
 
 def background_rates(background: GivenBackground, topology: Topology) -> Floats:
-    """Return what others use of each link, in the unit of its capacity."""
+    """Return the background rate of each link, in the unit of its capacity."""
     if isinstance(background, str | PathLike):
         return _rates_of_file(str(background), topology)
     if isinstance(background, Flow | Routes):
@@ -63,9 +63,8 @@ def _rates_of_file(words: str, topology: Topology) -> Floats:
     from alltoall.ir.files.text import decode, read_bytes  # noqa: PLC0415
 
     name, at, share = words.rpartition("@")
-    name, factor = (name, _share(share)) if at and name else (words, 1.0)
-    path = Path(name)
-    data, where = read_bytes(path, MAX_BACKGROUND_BYTES), str(path)
+    name, factor = (name, _parse_share(share)) if at and name else (words, 1.0)
+    data, where = read_bytes(Path(name), MAX_BACKGROUND_BYTES), str(Path(name))
     if is_archive(data):
         return factor * _rates_of_answer(artefact_from_bytes(data, where), topology, where)
     text = decode(data, where)
@@ -77,7 +76,7 @@ def _rates_of_file(words: str, topology: Topology) -> Floats:
     return factor * _rates_of_answer(saved_from_json(value, where), topology, where)
 
 
-def _share(text: str) -> float:
+def _parse_share(text: str) -> float:
     try:
         share = float(text)
     except ValueError:
@@ -88,43 +87,38 @@ def _share(text: str) -> float:
 
 
 def _rates_of_answer(answer: object, topology: Topology, where: str) -> Floats:
-    """Return what a flow, or routes as fast as they go, put on each link."""
+    """Return the load that a flow, or routes at full speed, put on each link."""
     if not isinstance(answer, Flow | Routes):
         raise UsageError(
             f"{where}: a {type(answer).__name__} in the place of a background; expected a flow, "
             "routes, or lines of tail,head,rate"
         )
     own = answer.problem.topology
-    same = np.array_equal(own.tail, topology.tail) and np.array_equal(own.head, topology.head)
-    if not same:
+    if not (np.array_equal(own.tail, topology.tail) and np.array_equal(own.head, topology.head)):
         raise InputError(
             f"{where}: a background on the {own.links} links of {own.name}; expected the "
             f"{topology.links} of {topology.name}"
         )
-    if isinstance(answer, Flow):
-        return answer.mean_load()
-    return answer.load() / answer.time
+    return answer.mean_load() if isinstance(answer, Flow) else answer.load() / answer.time
 
 
 def _rates_of_lines(text: str, topology: Topology, where: str) -> Floats:
-    """Read lines `tail,head,rate`; parallel links share a rate as their capacities are."""
+    """Read lines `tail,head,rate`; parallel links share a rate in proportion to capacity."""
     rates = np.zeros(topology.links)
     for number, line in enumerate(text.splitlines(), start=1):
-        cells = [cell.strip() for cell in line.partition("#")[0].replace(",", " ").split()]
+        here = f"{where}: line {number}"
+        cells = line.partition("#")[0].replace(",", " ").split()
         if not cells or cells == ["tail", "head", "rate"]:
             continue
         if len(cells) != 3:
-            raise FormatError(f"{where}: line {number}: {short(line)}; expected tail,head,rate")
+            raise FormatError(f"{here}: {short(line)}; expected tail,head,rate")
         try:
-            tail, head = topology.node_of(cells[0]), topology.node_of(cells[1])
-            rate = float(cells[2])
+            tail, head, rate = *map(topology.node_of, cells[:2]), float(cells[2])
         except (UsageError, ValueError) as error:
-            raise FormatError(f"{where}: line {number}: {error}") from None
+            raise FormatError(f"{here}: {error}") from None
         links = np.flatnonzero((topology.tail == tail) & (topology.head == head))
         if not len(links) or not 0 <= rate < np.inf:
-            raise FormatError(
-                f"{where}: line {number}: {short(line)}; expected a link of {topology.name} and a "
-                "rate of 0 or more"
-            )
+            expected = f"expected a link of {topology.name} and a rate of 0 or more"
+            raise FormatError(f"{here}: {short(line)}; {expected}")
         rates[links] += rate * topology.capacity[links] / topology.capacity[links].sum()
     return rates

@@ -1,8 +1,8 @@
-"""Clusters: hosts with a fabric of their own, NICs, and a fabric outside that joins the hosts.
+"""Clusters: hosts with an internal fabric, NICs, and an outside fabric that joins the hosts.
 
-GPUs are the terminals, and all rates are in Gbit/s. Inside a host GPUs are joined by any topology;
-its links of capacity 1 carry `link`, or the rate that the topology itself states. The outside is
-any topology too, and its terminals are, by `over`,
+GPUs are the terminals, and all rates are in Gbit/s. Any topology can join the GPUs of a host; its
+links of capacity 1 carry `link`, or the rate that the topology itself states. The outside is any
+topology too, and `over` selects its terminals:
 
 - `hosts`: the hosts. The cables of a host are dealt out to its NICs in turn, so with degree 4 and
   8 NICs every cable is there twice, and with degree 4 and 2 NICs every NIC has two.
@@ -15,14 +15,14 @@ Cables between switches are as fast as the fastest NIC. Capacities of the outsid
 rates, unless they are rates themselves: then a cable is no faster than that.
 
 A NIC is linked, at its rate, to the GPUs that are nearest (`attach=gpu`, over PCIe): with as many
-NICs as GPUs to the one of its number, with fewer to as many GPUs as share it. NICs pass nothing on:
-what comes in from outside has to reach a GPU before it leaves again, and GPUs that share a NIC do
-not talk through it. So a NIC with more than one neighbour on either side, which else could, has a
-node for each direction, `host0:nic1` for what is sent and `host0:nic1/in` for what is received.
-`forward=nic` links the second to the first, for NICs that forward by themselves. With
-`attach=switch` NICs are linked to a switch of the inside, which then forwards for them too.
+NICs as GPUs to the one of its number, with fewer to as many GPUs as share it. NICs do not forward:
+traffic from outside has to reach a GPU before it leaves again, and GPUs that share a NIC do not
+talk through it. So a NIC with more than one neighbour on either side, which otherwise could, has a
+node for each direction, `host0:nic1` to send and `host0:nic1/in` to receive. `forward=nic` links
+the second to the first, for NICs that forward. With `attach=switch` NICs are linked to a switch of
+the inside, which then forwards for them too.
 
-A single host is its inside alone: there is nothing outside, and its NICs are left out.
+A single host is its inside alone, without an outside or NICs.
 
 Nodes are the GPUs, host by host, then the switches and NICs of every host, then the switches
 outside. Their names keep the hierarchy: `host3:gpu5`, `host3:switch`, `host3:nic1`, `rail1:switch`.
@@ -44,7 +44,7 @@ from alltoall.topologies.outsides import RAIL, Cables, Mask, Plane, cables_of, p
 from alltoall.topologies.parts import check_size, from_arcs, require
 
 OVERS, FORWARDS = ("hosts", "rails", "nics"), ("host", "nic")
-"""What the terminals of the outside may be, and what passes on what comes in."""
+"""Choices of the outside's terminals, and of the node that forwards incoming traffic."""
 
 
 def cluster(
@@ -63,13 +63,15 @@ def cluster(
     Rates are in Gbit/s. A SPEC of several arguments within this one is put in parentheses. The
     outside is over the hosts unless it is `rail` or `over` says otherwise.
     """
-    count, rate = _nics(nics)
-    host = Host(gpus, _bare(inside), count, rate, link, attach)
-    name = f"cluster:hosts={hosts},gpus={gpus},inside={_nested(host.inside)},nics={nics}"
-    options = {"link": "" if link is None else f"{link:g}", "attach": attach}
-    defaults = {"link": "", "attach": "gpu"}
-    name += "".join(f",{key}={value}" for key, value in options.items() if value != defaults[key])
-    return _repeated(name, host, hosts, outside, over, forward)
+    match = re.fullmatch(r"([0-9]{1,7})x([0-9]{1,9}(?:\.[0-9]{1,9})?)", nics)
+    if not match:
+        expected = "expected a number and a rate, such as 8x400"
+        raise TopologyError(f"cluster: nics is {reprlib.repr(nics)}; {expected}")
+    host = Host(gpus, _unwrap(inside), int(match[1]), float(match[2]), link, attach)
+    name = f"cluster:hosts={hosts},gpus={gpus},inside={_wrap(host.inside)},nics={nics}"
+    name += "" if link is None else f",link={link:g}"
+    name += "" if attach == "gpu" else f",attach={attach}"
+    return _repeat(name, host, hosts, outside, over, forward)
 
 
 def dgxh100(hosts: int = 1, outside: str = RAIL, over: str = "") -> Topology:
@@ -79,7 +81,7 @@ def dgxh100(hosts: int = 1, outside: str = RAIL, over: str = "") -> Topology:
     these do not block, so they are one switch here. Eight ConnectX-7 of 400 are for the compute
     fabric, each on the PCIe switch of one GPU. NVIDIA, "DGX H100/H200 user guide", 2023.
     """
-    return _repeated(f"dgxh100:hosts={hosts}", DGX_H100, hosts, outside, over)
+    return _repeat(f"dgxh100:hosts={hosts}", DGX_H100, hosts, outside, over)
 
 
 def mi300x(hosts: int = 1, outside: str = RAIL, over: str = "") -> Topology:
@@ -90,42 +92,45 @@ def mi300x(hosts: int = 1, outside: str = RAIL, over: str = "") -> Topology:
     one on the PCIe switch of each GPU, follow AMD, "Instinct MI300 series cluster reference guide",
     2024.
     """
-    return _repeated(f"mi300x:hosts={hosts}", MI300X, hosts, outside, over)
+    return _repeat(f"mi300x:hosts={hosts}", MI300X, hosts, outside, over)
 
 
-def _repeated(
+def _repeat(
     name: str, host: Host, hosts: int, outside: str, over: str, forward: str = "host"
 ) -> Topology:
-    """Build a cluster of one kind of host, with what joins them in its name."""
-    options = {"over": over, "forward": "" if forward == "host" else forward}
-    if (hosts, outside) != (1, RAIL):
-        name += f",outside={_nested(_bare(outside))}"
-    name += "".join(f",{key}={value}" for key, value in options.items() if value)
+    """Build a cluster of identical hosts, and add the outside to its name."""
+    outside, alone = _unwrap(outside), (hosts, outside) == (1, RAIL)
+    name += "" if alone else f",outside={_wrap(outside)}"
+    name += f",over={over}" if over else ""
+    name += "" if forward in ("", "host") else f",forward={forward}"
     require(hosts >= 1, name, f"there are {hosts} hosts; expected 1 or more")
-    require(
-        hosts * max(host.gpus, 1) <= MAX_NODES,
-        name,
-        f"{hosts} hosts of {host.gpus} GPUs; at most {MAX_NODES:,} nodes are supported",
-    )
-    return compose(name, [host] * hosts, _bare(outside), over, forward)
+    limit = f"at most {MAX_NODES:,} nodes are supported"
+    fits = hosts * max(host.gpus, 1) <= MAX_NODES
+    require(fits, name, f"{hosts} hosts of {host.gpus} GPUs; {limit}")
+    return compose(name, [host] * hosts, outside, over, forward)
 
 
 def compose(
     name: str, hosts: Sequence[Host], outside: str, over: str = "", forward: str = "host"
 ) -> Topology:
-    """Join hosts of any kinds by what is outside; see the module for how."""
+    """Join hosts of any kinds by the outside fabric, as the module says."""
     over = over or ("rails" if outside == RAIL else "hosts")
-    _check(name, hosts, over, forward)
+    check_word(name, "over", over, OVERS)
+    check_word(name, "forward", forward, FORWARDS)
+    require(len(hosts) >= 1, name, "there are 0 hosts; expected 1 or more")
+    for host in dict.fromkeys(hosts):
+        check_host(name, host)
+    nodes = sum(host.fabric.nodes + host.nics for host in hosts)
+    check_size(name, nodes, sum(host.fabric.links + 2 * host.nics for host in hosts))
     if len(hosts) == 1:
         return _single_host(name, hosts[0], outside)
     place = Places(tuple(hosts))
     planes = planes_of(name, place, outside, over)
-    cables = cables_of(name, planes, place)
-    return _assembled(name, place, planes, cables, forward == "nic")
+    return _assemble(name, place, planes, cables_of(name, planes, place), forward == "nic")
 
 
 def _single_host(name: str, host: Host, outside: str) -> Topology:
-    """Build the inside of a host, which has no other to reach over its NICs."""
+    """Build the inside of a lone host, whose NICs lead nowhere."""
     require(
         outside == RAIL,
         name,
@@ -133,47 +138,39 @@ def _single_host(name: str, host: Host, outside: str) -> Topology:
         "hosts, or no outside",
     )
     place = Places((replace(host, nics=0),))
-    tail, head, capacity = _inside(place, place.hosts[0], host.gpus)
+    links = _inside_links(place, place.hosts[0], host.gpus)
     notes = ("a single host: its NICs are left out", *_assumed_rates(place))
-    nodes, gpus = host.fabric.nodes, np.arange(host.gpus)
-    built = from_arcs(name, nodes, tail, head, capacity, gpus, notes=notes)
+    built = from_arcs(name, host.fabric.nodes, *links, np.arange(host.gpus), notes=notes)
     return replace(built, names=_names(place, (), np.zeros(0, dtype=np.bool_)))
 
 
-def _assembled(
-    name: str,
-    place: Places,
-    planes: Sequence[Plane],
-    cables: Cables,
-    forwarding: bool,
+def _assemble(
+    name: str, place: Places, planes: Sequence[Plane], cables: Cables, forwarding: bool
 ) -> Topology:
-    """Give all nodes their numbers and put all links together."""
+    """Give all nodes their numbers and collect all links."""
     split = cables.passable(place)
     gpus, inner = int(place.gpu[-1]), int(place.switch[-1])
     # NICs follow the switches inside; one that is split is followed by its way in.
     way_out = gpus + inner + np.arange(place.nics) + np.cumsum(split) - split
     way_in = way_out + split
     outer = gpus + inner + place.nics + int(split.sum())
-    switches = sum(plane.graph.nodes - len(plane.graph.terminals) for plane in planes)
-    node_out = np.concatenate((way_out, outer + np.arange(switches)))
-    node_in = np.concatenate((way_in, outer + np.arange(switches)))
+    switches = outer + np.arange(sum(plane.switches for plane in planes))
+    node_out, node_in = (np.concatenate((way, switches)) for way in (way_out, way_in))
     passing = np.flatnonzero(split & forwarding)
     parts = [
         (node_out[cables.tail], node_in[cables.head], cables.capacity),
         (way_in[passing], way_out[passing], place.rates[passing]),
-        *(_inside(place, host, gpus) for host in place.kinds),
-        *(_attached(place, host, way_out, way_in, gpus) for host in place.kinds),
+        *(_inside_links(place, host, gpus) for host in place.kinds),
+        *(_nic_links(place, host, way_out, way_in, gpus) for host in place.kinds),
     ]
     tail, head, capacity = (np.concatenate(column) for column in zip(*parts, strict=True))
-    nodes = outer + switches
+    nodes, notes = outer + len(switches), _notes(place, planes, cables)
     check_size(name, nodes, len(tail))
-    built = from_arcs(
-        name, nodes, tail, head, capacity, np.arange(gpus), notes=_notes(place, planes, cables)
-    )
+    built = from_arcs(name, nodes, tail, head, capacity, np.arange(gpus), notes=notes)
     return replace(built, names=_names(place, planes, split))
 
 
-def _inside(place: Places, host: Host, gpus: int) -> tuple[Ints, Ints, Floats]:
+def _inside_links(place: Places, host: Host, gpus: int) -> tuple[Ints, Ints, Floats]:
     """Return the links of the fabrics inside all hosts of a kind."""
     fabric, index = host.fabric, place.of_kind(host)
     others = gpus + place.switch[index] + np.cumsum(fabric.position < 0) - 1
@@ -182,10 +179,10 @@ def _inside(place: Places, host: Host, gpus: int) -> tuple[Ints, Ints, Floats]:
     return node[:, fabric.tail].ravel(), node[:, fabric.head].ravel(), capacity
 
 
-def _attached(
+def _nic_links(
     place: Places, host: Host, way_out: Ints, way_in: Ints, gpus: int
 ) -> tuple[Ints, Ints, Floats]:
-    """Return the links between the NICs of all hosts of a kind and GPUs, or switches inside."""
+    """Return the links between the NICs of all hosts of a kind and their GPUs or switches."""
     index = place.of_kind(host)
     every = np.arange(max(host.nics, host.gpus) if host.attach == "gpu" else host.nics)
     if host.attach == "switch":
@@ -208,7 +205,7 @@ def _names(place: Places, planes: Sequence[Plane], split: Mask) -> tuple[str, ..
             names.append(f"host{index}:nic{nic}")
             names += [f"host{index}:nic{nic}/in"] if split[place.nic[index] + nic] else []
     for plane in planes:
-        names += _switch_names(plane.label, plane.graph.nodes - len(plane.graph.terminals))
+        names += _switch_names(plane.label, plane.switches)
     return tuple(names)
 
 
@@ -219,16 +216,16 @@ def _switch_names(owner: str, count: int) -> list[str]:
 
 
 def _notes(place: Places, planes: Sequence[Plane], cables: Cables) -> tuple[str, ...]:
-    """Say what the outside had to say, and which NICs have no cable."""
+    """Note the outside's own notes, idle NICs and assumed rates."""
     unused = place.nics - len(np.unique(cables.tail[cables.tail < place.nics]))
-    said = [f"outside: {note}" for note in planes[0].graph.notes]
+    notes = [f"outside: {note}" for note in planes[0].graph.notes]
     if unused:
-        said.append(f"{counted(unused, 'NIC')} of {place.nics} without a cable out")
-    return (*said, *_assumed_rates(place))
+        notes.append(f"{counted(unused, 'NIC')} of {place.nics} without a cable out")
+    return (*notes, *_assumed_rates(place))
 
 
 def _assumed_rates(place: Places) -> list[str]:
-    """Say which links inside have a rate that nobody stated."""
+    """Note the inside links whose rate is assumed."""
     return [
         f"links of the inside {host.fabric.name} are taken as 1 Gbit/s; link=RATE sets another"
         for host in place.kinds
@@ -236,31 +233,11 @@ def _assumed_rates(place: Places) -> list[str]:
     ]
 
 
-def _check(name: str, hosts: Sequence[Host], over: str, forward: str) -> None:
-    for key, value, known in (("over", over, OVERS), ("forward", forward, FORWARDS)):
-        check_word(name, key, value, known)
-    require(len(hosts) >= 1, name, "there are 0 hosts; expected 1 or more")
-    for host in dict.fromkeys(hosts):
-        check_host(name, host)
-    nodes = sum(host.fabric.nodes + host.nics for host in hosts)
-    check_size(name, nodes, sum(host.fabric.links + 2 * host.nics for host in hosts))
-
-
-def _nics(text: str) -> tuple[int, float]:
-    """Return number and rate of NICs that are written like 8x400."""
-    found = re.fullmatch(r"([0-9]{1,7})x([0-9]{1,9}(?:\.[0-9]{1,9})?)", text)
-    if not found:
-        raise TopologyError(
-            f"cluster: nics is {reprlib.repr(text)}; expected a number and a rate, such as 8x400"
-        )
-    return int(found[1]), float(found[2])
-
-
-def _bare(spec: str) -> str:
-    """Return a SPEC within another one without its parentheses."""
+def _unwrap(spec: str) -> str:
+    """Strip the parentheses of a SPEC within another one."""
     return spec[1:-1] if spec.startswith("(") and spec.endswith(")") else spec
 
 
-def _nested(spec: str) -> str:
-    """Write a SPEC within another one: in parentheses if it has commas."""
+def _wrap(spec: str) -> str:
+    """Put a SPEC with commas in parentheses, to stand within another one."""
     return f"({spec})" if "," in spec else spec

@@ -6,16 +6,10 @@ from numpy.typing import NDArray
 from alltoall.ir.arrays import Ints
 from alltoall.ir.topology import Topology
 from alltoall.ir.words import counted
-from alltoall.topologies.parts import (
-    check_size,
-    from_arcs,
-    from_pairs,
-    power,
-    require,
-    shape_name,
-)
+from alltoall.topologies.parts import check_size, from_arcs, from_pairs, power, require, shape_name
 
-_SHOWN = 5  # a note names this many nodes
+_SHOWN = 5
+"""Most nodes that a note names."""
 
 
 def circulant(n: int, jumps: tuple[int, ...], directed: bool = False) -> Topology:
@@ -55,9 +49,9 @@ def debruijn(d: int, k: int) -> Topology:
     require(d >= 2 and k >= 1, name, "expected d of 2 or more and k of 1 or more")
     nodes = power(d, k)
     check_size(name, nodes, nodes * d)
-    tail, letter = _tails_and_choices(nodes, d)
+    tail, letter = np.divmod(np.arange(nodes * d, dtype=np.int64), d)
     head = (d * tail + letter) % nodes
-    return _without_loops(name, nodes, tail, head, f"gendebruijn:n={nodes},d={d},rewire=true")
+    return _settle_loops(name, nodes, tail, head, f"gendebruijn:n={nodes},d={d},rewire=true")
 
 
 def gendebruijn(n: int, d: int, rewire: bool = False) -> Topology:
@@ -72,8 +66,8 @@ def gendebruijn(n: int, d: int, rewire: bool = False) -> Topology:
     name = f"gendebruijn:n={n},d={d}" + (",rewire=true" if rewire else "")
     require(n >= 2 and d >= 1, name, "expected n of 2 or more and d of 1 or more")
     check_size(name, n, n * d)
-    tail, choice = _tails_and_choices(n, d)
-    return _with_ports_used(name, n, tail, (d * tail + choice) % n, rewire)
+    tail, choice = np.divmod(np.arange(n * d, dtype=np.int64), d)
+    return _settle_loops(name, n, tail, (d * tail + choice) % n, "rewire=true", rewire)
 
 
 def kautz(d: int, k: int) -> Topology:
@@ -88,7 +82,7 @@ def kautz(d: int, k: int) -> Topology:
     block = power(d, k - 1)
     nodes = (d + 1) * block
     check_size(name, nodes, nodes * d)
-    tail, letter = _tails_and_choices(nodes, d)
+    tail, letter = np.divmod(np.arange(nodes * d, dtype=np.int64), d)
     if k == 1:
         return from_arcs(name, nodes, tail, letter + (letter >= tail))
     # A word is its first letter followed by k - 1 digits below d: each is the rank of the next
@@ -114,74 +108,51 @@ def genkautz(n: int, d: int, rewire: bool = False) -> Topology:
     name = f"genkautz:n={n},d={d}" + (",rewire=true" if rewire else "")
     require(n >= 2 and d >= 1, name, "expected n of 2 or more and d of 1 or more")
     check_size(name, n, n * d)
-    tail, choice = _tails_and_choices(n, d)
-    return _with_ports_used(name, n, tail, -(d * tail + choice + 1) % n, rewire)
+    tail, choice = np.divmod(np.arange(n * d, dtype=np.int64), d)
+    return _settle_loops(name, n, tail, -(d * tail + choice + 1) % n, "rewire=true", rewire)
 
 
-def _tails_and_choices(nodes: int, d: int) -> tuple[Ints, Ints]:
-    """Return, for the d links of every node, the node and the number 0..d-1 of the link."""
-    links = np.arange(nodes * d, dtype=np.int64)
-    return links // d, links % d
-
-
-def _with_ports_used(name: str, n: int, tail: Ints, head: Ints, rewire: bool) -> Topology:
-    """Build a digraph whose self-loops are dropped or, if asked for, turned into links."""
-    loops = tail == head
-    if not rewire or not loops.any():
-        return _without_loops(name, n, tail, head, "rewire=true")
-    tail, head, note = _rewired(tail[~loops], head[~loops], tail[loops])
-    return from_arcs(name, n, tail, head, notes=(note,))
-
-
-def _without_loops(name: str, n: int, tail: Ints, head: Ints, cure: str) -> Topology:
-    """Build a digraph without its self-loops; a note says what would use their ports."""
+def _settle_loops(
+    name: str, n: int, tail: Ints, head: Ints, cure: str, rewire: bool = False
+) -> Topology:
+    """Build a digraph without self-loops: rewire them, or drop them and note the cure."""
     keep = tail != head
     if keep.all():
         return from_arcs(name, n, tail, head)
+    if rewire:
+        tail, head, note = _rewire(tail[keep], head[keep], tail[~keep])
+        return from_arcs(name, n, tail, head, notes=(note,))
     degree = np.bincount(tail[keep], minlength=n)
     notes = (
-        f"dropped {_loops_at(tail[~keep])}; out-degrees are now {degree.min()} to {degree.max()}",
+        f"dropped {_describe(tail[~keep])}; out-degrees are now {degree.min()} to {degree.max()}",
         f"{cure} uses their ports: {len(tail)} links in place of {keep.sum()}",
     )
     return from_arcs(name, n, tail[keep], head[keep], notes=notes)
 
 
-def _loops_at(loops: Ints) -> str:
+def _describe(loops: Ints) -> str:
     where = np.unique(loops)
     shown = ", ".join(map(str, where[:_SHOWN])) + (", ..." if len(where) > _SHOWN else "")
     return f"{counted(len(loops), 'self-loop')} at {counted(len(where), 'node')} ({shown})"
 
 
-def _rewired(tail: Ints, head: Ints, loops: Ints) -> tuple[Ints, Ints, str]:
+def _rewire(tail: Ints, head: Ints, loops: Ints) -> tuple[Ints, Ints, str]:
     """Turn the self-loops at the nodes `loops` into links; return all links and a note."""
     count = np.bincount(loops)
     busiest = int(count.argmax())
     excess = max(0, 2 * int(count[busiest]) - len(loops))
     spliced = _splice_points(tail, head, busiest, excess)
-    surplus = np.flatnonzero(loops == busiest)[:excess]
-    joined_tail, joined_head = _joined(np.delete(loops, surplus))
-    through = np.full(excess, busiest, dtype=np.int64)
-    new_tail = np.concatenate([tail, through, joined_tail])
-    new_head = np.concatenate([head, head[spliced], joined_head])
+    # The other looped nodes are linked with one another. Sorted, equal nodes lie together in runs
+    # of at most half the length, so the longest run further on is always a different node.
+    others = np.sort(np.delete(loops, np.flatnonzero(loops == busiest)[:excess]))
+    longest = int(np.bincount(others, minlength=1).max())
+    new_tail = np.concatenate([tail, np.full(excess, busiest, dtype=np.int64), others])
+    new_head = np.concatenate([head, head[spliced], np.roll(others, -longest)])
     new_head[spliced] = busiest
-    note = (
-        f"rewired {_loops_at(loops)}: {len(joined_tail)} into links between them, "
-        f"{excess} by splicing node {busiest} into other links"
-        if excess
-        else f"rewired {_loops_at(loops)} into links between them"
-    )
-    return new_tail, new_head, note
-
-
-def _joined(loops: Ints) -> tuple[Ints, Ints]:
-    """Link the looped nodes so that each loses its loops and no new loop arises.
-
-    In sorted order equal nodes lie together, in runs of at most half the length; moving on by
-    the longest run therefore always leads to a different node.
-    """
-    ordered = np.sort(loops)
-    longest = int(np.bincount(loops).max()) if len(loops) else 0
-    return ordered, np.roll(ordered, -longest)
+    into = "into links between them"
+    if excess:
+        into = f"{len(others)} {into}, {excess} by splicing node {busiest} into other links"
+    return new_tail, new_head, f"rewired {_describe(loops)}{': ' if excess else ' '}{into}"
 
 
 def _splice_points(tail: Ints, head: Ints, node: int, count: int) -> Ints:

@@ -6,6 +6,7 @@ and the certified time; `benchmarks/catalogue.py` makes it.
 """
 
 import random
+from collections.abc import Callable
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -18,10 +19,13 @@ from alltoall.ir.topology import Topology
 from alltoall.topologies.parts import check_size, from_arcs, from_pairs, require
 
 FILE = Path(__file__).with_name("catalogue.npz")
-"""Where the catalogue is."""
+"""The catalogue."""
 
 Key = tuple[int, int, bool]
 """A size, a degree, and whether links are one way."""
+
+_DRAWS = 1000
+"""Graphs drawn before giving up: 2-regular ones are rarely connected, denser ones nearly always."""
 
 
 def best(n: int, d: int, bidirectional: bool = False) -> Topology:
@@ -32,12 +36,13 @@ def best(n: int, d: int, bidirectional: bool = False) -> Topology:
     """
     name = f"best:n={n},d={d}" + (",bidirectional=true" if bidirectional else "")
     table, heads = _catalogue()
-    row = table.get((n, d, not bidirectional))
-    if row is None:
+    if (n, d, not bidirectional) not in table:
+        low, high = np.min(list(table), axis=0), np.max(list(table), axis=0)
         raise TopologyError(
-            f"{name}: not in the catalogue, which has {_sizes_in_words()}; run alltoall design"
+            f"{name}: not in the catalogue, which has n = {low[0]} to {high[0]} and "
+            f"d = {low[1]} to {high[1]}; run alltoall design"
         )
-    start, end, time, bound = row
+    start, end, time, bound = table[n, d, not bidirectional]
     tail = np.repeat(np.arange(n, dtype=np.int64), d)
     note = f"from the catalogue: certified time {time:.6g}, at least {bound:.6g}"
     return from_arcs(name, n, tail, heads[start:end].astype(np.int64), notes=(note,))
@@ -49,16 +54,9 @@ def catalogued(n: int, d: int) -> list[str]:
     return [spec for one_way, spec in found.items() if (n, d, one_way) in _catalogue()[0]]
 
 
-def _sizes_in_words() -> str:
-    """Return which sizes and degrees there are."""
-    keys = np.array(list(_catalogue()[0]))
-    sizes, degrees = keys[:, 0], keys[:, 1]
-    return f"n = {sizes.min()} to {sizes.max()} and d = {degrees.min()} to {degrees.max()}"
-
-
 @cache
 def _catalogue() -> tuple[dict[Key, tuple[int, int, float, float]], Ints]:
-    """Return where the links of every entry are with its time and bound, and all heads."""
+    """Return the range of heads, the time and the bound of every entry, and the heads of all."""
     with np.load(FILE) as file:
         keys, start = file["key"].tolist(), file["start"].tolist()
         rows = zip(start, start[1:], file["time"].tolist(), file["bound"].tolist(), strict=False)
@@ -67,12 +65,9 @@ def _catalogue() -> tuple[dict[Key, tuple[int, int, float, float]], Ints]:
 
 
 def times() -> dict[str, Floats]:
-    """Return what is known of all entries: keys, certified times and bounds, and `kautz` times."""
+    """Return keys, certified times and bounds of all entries, and `kautz` times."""
     with np.load(FILE) as file:
         return {name: file[name] for name in ("key", "time", "bound", "kautz")}
-
-
-_DRAWS = 1000  # a 2-regular draw is rarely connected; from degree 3 on the first nearly always is
 
 
 def jellyfish(n: int, d: int, seed: int = 0) -> Topology:
@@ -85,13 +80,8 @@ def jellyfish(n: int, d: int, seed: int = 0) -> Topology:
     name = f"jellyfish:n={n},d={d},seed={seed}"
     _check_regular(name, n, d, seed)
     require(n * d % 2 == 0, name, f"n * d is {n * d}; it counts link ends, so it must be even")
-    check_size(name, n, n * d)
     stream = random.Random(seed)
-    for _ in range(_DRAWS):
-        left, right = _random_regular(n, d, stream)
-        if _connected(n, left, right):
-            return from_pairs(name, n, left, right)
-    raise _unlucky(name)
+    return _draw_connected(name, n, d, lambda: _random_regular(n, d, stream))
 
 
 def xpander(n: int, d: int, seed: int = 0) -> Topology:
@@ -103,18 +93,10 @@ def xpander(n: int, d: int, seed: int = 0) -> Topology:
     """
     name = f"xpander:n={n},d={d},seed={seed}"
     _check_regular(name, n, d, seed)
-    require(
-        n % (d + 1) == 0,
-        name,
-        f"n is {n}; a lift of the complete graph on {d + 1} nodes needs a multiple of {d + 1}",
-    )
-    check_size(name, n, n * d)
+    needs = f"a lift of the complete graph on {d + 1} nodes needs a multiple of {d + 1}"
+    require(n % (d + 1) == 0, name, f"n is {n}; {needs}")
     generator = np.random.default_rng(seed)
-    for _ in range(_DRAWS):
-        left, right = _random_lift(d + 1, n // (d + 1), generator)
-        if _connected(n, left, right):
-            return from_pairs(name, n, left, right)
-    raise _unlucky(name)
+    return _draw_connected(name, n, d, lambda: _random_lift(d + 1, n // (d + 1), generator))
 
 
 def _check_regular(name: str, n: int, d: int, seed: int) -> None:
@@ -123,12 +105,24 @@ def _check_regular(name: str, n: int, d: int, seed: int) -> None:
     require(d > 1 or n == 2, name, "a graph of degree 1 is connected only on 2 nodes")
 
 
+def _draw_connected(name: str, n: int, d: int, draw: Callable[[], tuple[Ints, Ints]]) -> Topology:
+    """Return the first connected graph of many draws."""
+    check_size(name, n, n * d)
+    for _ in range(_DRAWS):
+        left, right = draw()
+        if _connected(n, left, right):
+            return from_pairs(name, n, left, right)
+    raise TopologyError(
+        f"{name}: none of {_DRAWS} random graphs was connected; "
+        "choose another seed, a larger degree or fewer nodes"
+    )
+
+
 def _random_regular(n: int, d: int, stream: random.Random) -> tuple[Ints, Ints]:
     # The pairing method hardly ever succeeds on dense graphs, but their complements are sparse.
     dense = 2 * d > n
-    graph = import_module("networkx").random_regular_graph(
-        n - 1 - d if dense else d, n, seed=stream
-    )
+    degree = n - 1 - d if dense else d
+    graph = import_module("networkx").random_regular_graph(degree, n, seed=stream)
     edges = np.array(graph.edges, dtype=np.int64).reshape(-1, 2)
     if not dense:
         return edges[:, 0], edges[:, 1]
@@ -149,10 +143,3 @@ def _random_lift(groups: int, size: int, generator: np.random.Generator) -> tupl
 def _connected(n: int, left: Ints, right: Ints) -> bool:
     tail, head = np.concatenate((left, right)), np.concatenate((right, left))
     return bool(reachable(n, tail, head, 0).all())
-
-
-def _unlucky(name: str) -> TopologyError:
-    return TopologyError(
-        f"{name}: none of {_DRAWS} random graphs was connected; "
-        "choose another seed, a larger degree or fewer nodes"
-    )

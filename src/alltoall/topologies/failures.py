@@ -1,4 +1,4 @@
-"""Failures of cables and nodes, by name, and the problem that each leaves."""
+"""Failures of cables and nodes, by name, and the problem that remains after each."""
 
 import math
 from collections import Counter
@@ -9,7 +9,7 @@ from itertools import chain, combinations
 import numpy as np
 
 from alltoall.errors import UsageError
-from alltoall.ir.arrays import Ints
+from alltoall.ir.arrays import Ints, rows
 from alltoall.ir.problem import Problem, demand_without, numbers_left, without_links, without_nodes
 from alltoall.ir.topology import Topology
 from alltoall.topologies.operators import cable_links, links_between, partner_links
@@ -27,17 +27,16 @@ class Failure:
     nodes: tuple[int, ...] = ()
 
     def left_of(self, problem: Problem) -> Problem:
-        """Return the problem on the rest of the network, where nodes keep their names."""
+        """Return the problem on the surviving network, where nodes keep their names."""
         topology, (links, nodes) = problem.topology, self._numbers()
-        if len(nodes) and topology.names is None:  # They are renumbered.
-            topology = replace(topology, names=tuple(map(str, range(topology.nodes))))
-        topology = without_links(topology, links, f"without {self.name}")
+        cut = without_links(topology, links, f"without {self.name}")
         if len(nodes):
-            topology = without_nodes(topology, nodes, "renumbered")
-        return Problem(topology, demand_without(problem, nodes))
+            names = topology.names or tuple(map(str, range(topology.nodes)))
+            cut = without_nodes(replace(cut, names=names), nodes, "renumbered")
+        return Problem(cut, demand_without(problem, nodes))
 
     def links_left(self, topology: Topology) -> Ints:
-        """Return the numbers of the links that are left."""
+        """Return the numbers of the surviving links."""
         return numbers_left(topology, *self._numbers())[1]
 
     def _numbers(self) -> tuple[Ints, Ints]:
@@ -47,13 +46,13 @@ class Failure:
 def failures_of(
     topology: Topology, links: int = 1, nodes: int = 0, only: Sequence[str] = ()
 ) -> tuple[int, Iterator[Failure]]:
-    """Return how many failures there are, and each in turn.
+    """Return the number of failures and an iterator over them.
 
-    These are all sets of so many `links` (cables, where links come in pairs), then all sets of so
-    many `nodes`; or `only` those named.
+    Enumerate all sets of `links` links (cables, if bidirectional), then all sets of `nodes` nodes,
+    or only the named ones.
     """
     if only:
-        return len(only), iter([_named(topology, text) for text in only])
+        return len(only), iter([_parse_failure(topology, text) for text in only])
     if min(links, nodes) < 0 or links + nodes == 0:
         raise UsageError(f"{links} links or {nodes} nodes fail; expected at least 1 of either")
     kinds = [(_cables(topology), links), (_nodes(topology), nodes)]
@@ -63,7 +62,7 @@ def failures_of(
 
 
 def _join(parts: Sequence[Failure]) -> Failure:
-    """Return the failure of all parts together."""
+    """Combine failures into one."""
     return Failure(
         f" {TOGETHER} ".join(part.name for part in parts),
         tuple(link for part in parts for link in part.links),
@@ -72,19 +71,16 @@ def _join(parts: Sequence[Failure]) -> Failure:
 
 
 def _cables(topology: Topology) -> list[Failure]:
-    """Return the failure of every cable, or of every link if they go one way.
-
-    Of parallel ones with the same capacity, one stands for all.
-    """
+    """Return the failure of every cable or one-way link; one stands for equal parallel ones."""
     first = cable_links(topology)
     back = partner_links(topology)[first] if topology.bidirectional else first
-    ends = list(zip(topology.tail[first].tolist(), topology.head[first].tolist(), strict=True))
-    capacities, parallel = topology.capacity[first].tolist(), Counter(ends)
-    found: dict[str, Failure] = {}
-    for pair, capacity, *links in zip(ends, capacities, first.tolist(), back.tolist(), strict=True):
-        name = _link_name(topology, pair)
-        if parallel[pair] > 1:
-            name += f" (one of {parallel[pair]}, capacity {capacity:g})"
+    ends = list(rows(topology.tail[first], topology.head[first]))
+    parallel, found = Counter(ends), dict[str, Failure]()
+    cables = rows(topology.capacity[first], first, back)
+    for (u, v), (capacity, *links) in zip(ends, cables, strict=True):
+        name = _link_name(topology, (u, v))
+        if parallel[u, v] > 1:
+            name += f" (one of {parallel[u, v]}, capacity {capacity:g})"
         found.setdefault(name, Failure(name, tuple(sorted(set(links)))))
     return list(found.values())
 
@@ -97,16 +93,13 @@ def _link_name(topology: Topology, pair: tuple[int, int]) -> str:
     return f"link {'-'.join(map(topology.node_name, pair))}"
 
 
-def _named(topology: Topology, text: str) -> Failure:
-    """Return the failure that a text such as `a-b`, `a` or `a-b+c` means.
-
-    All cables between two nodes fail together.
-    """
+def _parse_failure(topology: Topology, text: str) -> Failure:
+    """Parse a failure such as `a-b`, `a` or `a-b+c`; all cables between two nodes fail together."""
     words = [text] if topology.has_node(text) else text.split(TOGETHER)
-    return _join([_part(topology, word.strip()) for word in words])
+    return _join([_parse_part(topology, word.strip()) for word in words])
 
 
-def _part(topology: Topology, word: str) -> Failure:
+def _parse_part(topology: Topology, word: str) -> Failure:
     if topology.has_node(word):
         return _nodes(topology)[topology.node_of(word)]
     pair = topology.ends_of(word)

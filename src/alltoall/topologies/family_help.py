@@ -1,7 +1,7 @@
-"""What a family is and takes, in words, told without importing what builds it.
+"""Help on a family, without importing the module that builds it.
 
 Types, defaults and the construction with its source are read from the text of the building
-function, so that help takes no longer than to read it and cannot disagree with the code.
+function, so help is fast and cannot disagree with the code.
 """
 
 import ast
@@ -14,7 +14,7 @@ from typing import NamedTuple
 from alltoall.topologies.families import FAMILIES, Family
 
 WIDTH = 96
-"""Columns that help is filled to."""
+"""Columns to which help is filled."""
 
 KINDS = {
     "int": "a whole number",
@@ -25,96 +25,79 @@ KINDS = {
     "str": "a word",
     "tuple[int, ...]": "numbers joined by x",
 }
-"""What a SPEC has for each type of parameter."""
+"""The words of a SPEC for each type of parameter."""
 
 
-class _Builder(NamedTuple):
-    """What the text of a building function says: types and defaults by parameter, and its docs."""
+class _Parameter(NamedTuple):
+    """A parameter: its type, and its default as in a SPEC, if it has one."""
 
-    kinds: dict[str, str]
-    defaults: dict[str, str]
-    docs: str
+    kind: str
+    default: str | None
 
 
 def family_help(name: str) -> str:
-    """Return the help on a family: what it is, its parameters, how it is built and from where."""
+    """Return the help on a family: parameters, construction, source and example."""
     family = FAMILIES[name]
-    builder = _written(family.builder) if isinstance(family.builder, str) else _loaded(family)
-    rows = {key: _described(family, builder, key) for key in builder.kinds}
+    parameters, docs = _read(family.builder) if isinstance(family.builder, str) else _load(family)
+    words = [f"{key}=..." if p.default is None else f"[{key}=...]" for key, p in parameters.items()]
+    rows = {key: _describe(family, key, parameter) for key, parameter in parameters.items()}
     width = max(map(len, rows), default=0) + 2
-    taken = [f"  {key:<{width}}{text}" for key, text in rows.items()] or ["  none"]
-    docs = [textwrap.fill(each, WIDTH) for each in builder.docs.split("\n\n")]
+    lines = [f"  {key:<{width}}{text}" for key, text in rows.items()] or ["  none"]
     return "\n\n".join(
         (
-            f"SPEC: {_pattern(name, builder)}",
-            "\n".join(["Parameters:", *taken]),
-            *docs,
+            f"SPEC: {name}{':' if words else ''}{','.join(words)}",
+            "\n".join(["Parameters:", *lines]),
+            *(textwrap.fill(paragraph, WIDTH) for paragraph in docs.split("\n\n")),
             *([f"A link of capacity 1 carries {family.unit}."] if family.unit else []),
             f"Example: alltoall topology {family.example}",
         )
     )
 
 
-def _pattern(name: str, builder: _Builder) -> str:
-    """Return how a SPEC of the family is written."""
-    words = [f"[{key}=...]" if key in builder.defaults else f"{key}=..." for key in builder.kinds]
-    return f"{name}:{','.join(words)}" if words else name
-
-
-def _described(family: Family, builder: _Builder, key: str) -> str:
-    """Return what a parameter means, what it may be, and what it is if nothing is said."""
-    kind, default = builder.kinds[key], builder.defaults.get(key)
-    said = KINDS.get(kind, kind) + (f", {default} if not said" if default else "")
+def _describe(family: Family, key: str, parameter: _Parameter) -> str:
+    """Return meaning, type and default of a parameter."""
+    kind = KINDS.get(parameter.kind, parameter.kind)
+    kind += f", default {parameter.default}" if parameter.default else ""
     meaning = family.parameters.get(key)
-    return f"{meaning} ({said})" if meaning else said
+    return f"{meaning} ({kind})" if meaning else kind
 
 
-def _written(where: str) -> _Builder:
-    """Read a building function of this room from its file, which is not imported."""
-    module, _, function = where.partition(":")
+def _read(where: str) -> tuple[dict[str, _Parameter], str]:
+    """Read parameters and docstring of a function of this room from its file."""
+    module, _, name = where.partition(":")
     spec = find_spec(f"{__package__}.{module}")
     text = Path(spec.origin).read_text() if spec is not None and spec.origin else ""
-    found = next(
-        each
-        for each in ast.parse(text).body
-        if isinstance(each, ast.FunctionDef) and each.name == function
-    )
-    taken = found.args.args
-    defaults = [None] * (len(taken) - len(found.args.defaults)) + list(found.args.defaults)
-    return _Builder(
-        {each.arg: ast.unparse(each.annotation) if each.annotation else "" for each in taken},
-        {
-            each.arg: _value(default)
-            for each, default in zip(taken, defaults, strict=True)
-            if default is not None
-        },
-        ast.get_docstring(found) or "",
-    )
+    functions = (node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef))
+    function = next(node for node in functions if node.name == name)
+    taken, defaults = function.args.args, function.args.defaults
+    values = [None] * (len(taken) - len(defaults)) + [_evaluate(value) for value in defaults]
+    kinds = [ast.unparse(each.annotation) if each.annotation else "" for each in taken]
+    parameters = map(_Parameter, kinds, values)
+    names = (each.arg for each in taken)
+    return dict(zip(names, parameters, strict=True)), ast.get_docstring(function) or ""
 
 
-def _loaded(family: Family) -> _Builder:
-    """Return the same of a function that somebody registered."""
-    parameters = inspect.signature(family.build).parameters.values()
-    return _Builder(
-        {each.name: inspect.formatannotation(each.annotation) for each in parameters},
-        {
-            each.name: _spelled(each.default)
-            for each in parameters
-            if each.default is not each.empty
-        },
-        inspect.getdoc(family.build) or "",
-    )
+def _load(family: Family) -> tuple[dict[str, _Parameter], str]:
+    """Return parameters and docstring of a registered function."""
+    parameters = {
+        key: _Parameter(
+            inspect.formatannotation(each.annotation),
+            None if each.default is each.empty else _format(each.default),
+        )
+        for key, each in inspect.signature(family.build).parameters.items()
+    }
+    return parameters, inspect.getdoc(family.build) or ""
 
 
-def _value(default: ast.expr) -> str:
-    """Return a default as a SPEC has it, or nothing if it is the name of something."""
+def _evaluate(default: ast.expr) -> str:
+    """Return a default as in a SPEC, or nothing if it is the name of a constant."""
     try:
-        return _spelled(ast.literal_eval(default))
+        return _format(ast.literal_eval(default))
     except ValueError:
         return ""
 
 
-def _spelled(value: object) -> str:
+def _format(value: object) -> str:
     if isinstance(value, tuple):
         return "x".join(map(str, value))
     if isinstance(value, bool):

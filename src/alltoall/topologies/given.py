@@ -1,18 +1,23 @@
-"""What a caller may give in the place of a topology, a demand or a problem."""
+"""Arguments of callers, turned into a topology, a demand or a problem."""
 
+import re
+import reprlib
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, Union
+from typing import TYPE_CHECKING, Any, TypeAlias, Union, cast
 
 import numpy as np
 
 from alltoall.errors import DemandError, InputError, UsageError
 from alltoall.ir.arrays import frozen
 from alltoall.ir.demand import Demand
+from alltoall.ir.fabric import Fabric, Rate, link_rate
 from alltoall.ir.files.json.demand import demand_from_matrix
 from alltoall.ir.files.node_tables import group_of, read_demand, read_groups
+from alltoall.ir.files.text import read_text
 from alltoall.ir.flow import Flow
 from alltoall.ir.jobs import Job, joint_demand
 from alltoall.ir.problem import Problem
@@ -22,7 +27,6 @@ from alltoall.ir.topology import Topology
 from alltoall.registry import deferred, load
 from alltoall.topologies.background import GivenBackground, without_background
 from alltoall.topologies.families import FAMILIES, names_file
-from alltoall.topologies.operators import with_host_bandwidth
 from alltoall.topologies.spec import build
 
 if TYPE_CHECKING:
@@ -33,29 +37,28 @@ read_topology: Callable[..., Topology] = deferred("alltoall.topologies.formats:r
 read_jobs: Callable[[Path, Topology], tuple[Job, ...]] = deferred(
     "alltoall.ir.files.jobs:read_jobs"
 )
-"""Imported when a file is read."""
+"""Readers, imported when called."""
 
 Answer: TypeAlias = Flow | Routes | Schedule
 
 Given: TypeAlias = Union[str, PathLike[str], "nx.Graph[Any]", Topology, Problem, Answer]
 """A SPEC, a file, a networkx graph, a topology, a problem, or an answer to one."""
 
-GivenDemand: TypeAlias = Union[Demand, "ArrayLike", str, PathLike[str], None]
-"""A demand, its matrix [terminals, terminals], a file of either, or None for the uniform one."""
+GivenDemand: TypeAlias = Union[Demand, Sequence[Job], "ArrayLike", str, PathLike[str], None]
+"""A demand, its matrix [terminals, terminals], jobs, a file of any, or None for the uniform one."""
 
-GivenGroups: TypeAlias = Iterable[Iterable[str | int]] | str | PathLike[str] | None
-"""Groups of terminals, each by its name or number, or a file with a group a line."""
+GivenGroups: TypeAlias = Iterable[str | Iterable[str | int]] | str | PathLike[str] | None
+"""Groups of terminals, each by its names or numbers (`"a,b,c"`), or a file with a group a line."""
 
-GivenJobs: TypeAlias = Sequence[Job] | str | PathLike[str] | None
+GivenJobs: TypeAlias = Sequence[Job] | str | PathLike[str]
 """Jobs that share a fabric, or the file of them."""
+
+JOBS_SUFFIX = ".toml"
+"""The suffix of files of jobs; one that ends otherwise is JSON with a list of jobs."""
 
 
 def topology_of(given: Given) -> Topology:
-    """Return the topology that a caller means.
-
-    A text is a SPEC such as `torus:3x3x3`, or the path of a file. Of a problem, or of an answer to
-    one, it is that problem's topology.
-    """
+    """Return the topology of a SPEC such as `torus:3x3x3`, a file, a graph, a problem or answer."""
     if isinstance(given, Topology):
         return given
     if isinstance(given, Problem):
@@ -66,7 +69,7 @@ def topology_of(given: Given) -> Topology:
         return load_topology(given)
     if isinstance(given, PathLike):
         return read_topology(Path(given))
-    if _is_networkx(given):
+    if is_networkx(given):
         built: Topology = load("alltoall.topologies.formats.networkx_graph:from_networkx")(given)
         return built
     raise UsageError(
@@ -78,30 +81,22 @@ def topology_of(given: Given) -> Topology:
 def problem_of(
     given: Given,
     demand: GivenDemand = None,
-    host_bandwidth: float | None = None,
     groups: GivenGroups = None,
-    jobs: GivenJobs = None,
     background: GivenBackground = None,
+    link_bandwidth: Rate | None = None,
 ) -> Problem:
-    """Return the problem that a caller means: uniform unless there is a demand, groups or jobs.
+    """Return the problem that a caller means: uniform unless there is a demand, jobs or groups.
 
-    `host_bandwidth` makes all that passes a node pass its host, at so many units of one link. Of
-    jobs it is the sum of their demands, each by its weight. A background is taken away from what
-    links have.
+    The demand of jobs is the sum of theirs, each by its weight. A background is subtracted from
+    the capacities.
     """
     posed = given.problem if isinstance(given, Answer) else given
-    topology = topology_of(posed)
-    if host_bandwidth is not None:
-        topology = with_host_bandwidth(topology, host_bandwidth)
-    topology = without_background(topology, background)
-    said = {"demand": demand, "groups": groups, "jobs": jobs}
-    several = [name for name, each in said.items() if each is not None]
-    if len(several) > 1:
+    topology = without_background(topology_of(posed), background)
+    topology = with_unit(topology, link_bandwidth)
+    if demand is not None and groups is not None:
         raise UsageError(
-            f"{' and '.join(several)}; expected one of them, as either says all there is"
+            "demand and groups; expected one of them, as either says who sends to whom"
         )
-    if jobs is not None:
-        demand = joint_demand(jobs_of(jobs, topology))
     if groups is not None:
         demand = Demand.of_groups(len(topology.terminals), groups_of(groups, topology))
     if demand is not None:
@@ -111,36 +106,88 @@ def problem_of(
     return Problem.all_to_all(topology)
 
 
+def with_unit(topology: Topology, link_bandwidth: Rate | None) -> Topology:
+    """Return a topology that states the rate of a capacity-1 link."""
+    rate = link_rate(topology, link_bandwidth)
+    if rate is None or topology.bytes_per_second is not None:
+        return topology
+    note = Fabric(topology, rate).note()
+    notes = topology.notes if note is None else (*topology.notes, note)
+    return replace(topology, bytes_per_second=rate, notes=notes)
+
+
 def demand_of(given: GivenDemand, topology: Topology) -> Demand:
-    """Return the demand that a caller means, between the terminals of a topology."""
+    """Return the demand between the terminals of a topology."""
     if given is None:
         return Demand(len(topology.terminals))
     if isinstance(given, Demand):
         return given
+    given = collected(given)
+    jobs = jobs_in(given, topology)
+    if jobs is not None:
+        return joint_demand(jobs)
     if isinstance(given, str | PathLike):
         return read_demand(Path(given), topology)
     try:
-        matrix = frozen(given, np.float64)
+        matrix = frozen(cast(Any, given), np.float64)
     except InputError:
         raise DemandError(
             f"a {type(given).__name__} in the place of a demand; expected a square matrix of "
-            "numbers, a file of one, or a Demand"
+            "numbers, a file of one, a Demand, or jobs"
         ) from None
     return demand_from_matrix(matrix, topology, "demand")
 
 
+def collected(given: GivenDemand) -> GivenDemand:
+    """Return a demand that can be looked at twice: a generator has its jobs only once."""
+    return tuple(given) if isinstance(given, Iterator) else given
+
+
+def jobs_in(given: GivenDemand, topology: Topology) -> tuple[Job, ...] | None:
+    """Return the jobs that a demand consists of, None if it is no list of jobs."""
+    if isinstance(given, str | PathLike):
+        path = Path(given)
+        return jobs_of(path, topology) if _lists_jobs(path) else None
+    if isinstance(given, Sequence) and given and all(isinstance(each, Job) for each in given):
+        return tuple(given)
+    return None
+
+
+def _lists_jobs(path: Path) -> bool:
+    """Return whether a file is one of jobs: TOML, or a JSON object that has a list of them."""
+    if path.suffix == JOBS_SUFFIX:
+        return True
+    text = read_text(path)
+    return text.lstrip()[:1] == "{" and re.search(r'"jobs?"\s*:\s*\[', text) is not None
+
+
 def groups_of(given: GivenGroups, topology: Topology) -> list[list[int]]:
-    """Return groups of terminals, as their positions among all terminals."""
+    """Return groups of terminals, as their positions among all terminals.
+
+    A text such as `a,b,c` is a group, and `@FILE` a file of groups.
+    """
     if isinstance(given, str | PathLike):
         return read_groups(Path(given), topology)
-    return [group_of(map(str, group), topology) for group in given or ()]
+    found: list[list[int]] = []
+    for group in given or ():
+        if isinstance(group, str) and group.startswith("@"):
+            found += read_groups(Path(group[1:]), topology)
+        elif isinstance(group, str) and "," not in group:
+            raise UsageError(
+                f"group {reprlib.repr(group)} names one terminal; expected several, such as "
+                "'a,b,c', or a list of lists"
+            )
+        else:
+            members = group.split(",") if isinstance(group, str) else map(str, group)
+            found.append(group_of(members, topology))
+    return found
 
 
 def jobs_of(given: GivenJobs, topology: Topology) -> tuple[Job, ...]:
-    """Return the jobs that a caller means."""
+    """Return jobs, from a file if a path is given."""
     if isinstance(given, str | PathLike):
         return read_jobs(Path(given), topology)
-    return tuple(given or ())
+    return tuple(given)
 
 
 def load_topology(
@@ -152,7 +199,7 @@ def load_topology(
 ) -> Topology:
     """Build a family if SPEC begins with the name of one, else read a file.
 
-    A file that is called like a family is read as `./ring`, or with a format.
+    A file named like a family is read as `./ring`, or with a format.
     """
     family = spec.strip().partition(":")[0]
     if input_format or (family not in FAMILIES and names_file(spec)):
@@ -172,7 +219,7 @@ def load_topology(
     return topology
 
 
-def _is_networkx(given: object) -> bool:
+def is_networkx(given: object) -> bool:
     """Whether this is a networkx graph: who has one has imported networkx."""
     networkx = sys.modules.get("networkx")
     return networkx is not None and isinstance(given, networkx.Graph)

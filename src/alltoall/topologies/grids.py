@@ -4,7 +4,7 @@ Nodes are numbered row-major: the last coordinate varies fastest. All links go b
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -17,29 +17,21 @@ from alltoall.topologies.parts import check_size, from_pairs, power, require, sh
 
 
 class _Line(NamedTuple):
-    """How the nodes of one grid line are joined: how many edges, and between which positions."""
+    """The edges of one grid line: their number, and the positions of their ends."""
 
     edges: Callable[[int], int]
-    pairs: Callable[[int], tuple[Ints, Ints]]
+    pairs: Callable[[int], Iterable[Ints]]
 
 
-def _path_pairs(size: int) -> tuple[Ints, Ints]:
-    return np.arange(size - 1), np.arange(1, size)
+def _steps(size: int, edges: int) -> tuple[Ints, Ints]:
+    low = np.arange(edges)
+    return low, (low + 1) % size
 
 
-def _cycle_pairs(size: int) -> tuple[Ints, Ints]:
-    # Two nodes have one edge between them: the way round would only double it.
-    return _path_pairs(size) if size <= 2 else (np.arange(size), (np.arange(size) + 1) % size)
-
-
-def _clique_pairs(size: int) -> tuple[Ints, Ints]:
-    low, high = np.triu_indices(size, 1)
-    return low.astype(np.int64), high.astype(np.int64)
-
-
-_PATH = _Line(lambda size: size - 1, _path_pairs)
-_CYCLE = _Line(lambda size: size if size > 2 else size - 1, _cycle_pairs)
-_CLIQUE = _Line(lambda size: size * (size - 1) // 2, _clique_pairs)
+_PATH = _Line(lambda size: size - 1, lambda size: _steps(size, size - 1))
+# Two nodes have one edge between them: the wrap-around would only double it.
+_CYCLE = _Line(lambda size: size - (size <= 2), lambda size: _steps(size, size - (size <= 2)))
+_CLIQUE = _Line(lambda size: size * (size - 1) // 2, lambda size: np.triu_indices(size, 1))
 
 
 def ring(n: int) -> Topology:
@@ -109,28 +101,23 @@ def hyperx(dims: tuple[int, ...]) -> Topology:
 
 
 def _product(name: str, dims: tuple[int, ...], line: _Line) -> Topology:
-    """Join the nodes of every line of the grid, in every dimension, as `line` says."""
-    require(
-        len(dims) > 0 and min(dims) >= 1,
-        name,
-        f"the dimensions are {shape_name(dims) or 'none'}; expected 1 or more in each",
-    )
+    """Join the nodes of every grid line, in every dimension."""
+    shown = shape_name(dims) or "none"
+    sound = len(dims) > 0 and min(dims) >= 1
+    require(sound, name, f"the dimensions are {shown}; expected 1 or more in each")
     nodes = math.prod(dims)
-    edges = sum(nodes // size * line.edges(size) for size in dims)
-    check_size(name, nodes, 2 * edges)
+    check_size(name, nodes, 2 * sum(nodes // size * line.edges(size) for size in dims))
     # Dimensions of 1 change nothing but could exceed the number of axes that numpy allows.
     grid = np.arange(nodes, dtype=np.int64).reshape([size for size in dims if size > 1])
-    ends: list[tuple[Ints, Ints]] = [(np.empty(0, np.int64), np.empty(0, np.int64))]
+    sides: tuple[list[Ints], list[Ints]] = ([grid.ravel()[:0]], [grid.ravel()[:0]])
     for axis, size in enumerate(grid.shape):
-        rows = np.moveaxis(grid, axis, 0)
-        low, high = line.pairs(size)
-        ends.append((rows[low].ravel(), rows[high].ravel()))
-    left, right = (np.concatenate(side) for side in zip(*ends, strict=True))
-    return from_pairs(name, nodes, left, right)
+        for side, ends in zip(sides, line.pairs(size), strict=True):
+            side.append(np.moveaxis(grid, axis, 0)[ends].ravel())
+    return from_pairs(name, nodes, *map(np.concatenate, sides))
 
 
 _CUBE = 4
-"""Chips in each dimension of a cube, within which cables are fixed."""
+"""Chips in each dimension of a cube of fixed cables."""
 
 _BOARD_CHIPS, _GROUP_BOARDS = 4, 8
 """Boardfly: chips in the ring of a board, and boards in a group."""
@@ -143,7 +130,7 @@ within 3 hops. Found by search among all such patterns that are the same for eve
 """
 
 _OPTICAL_CHIPS = (1, 0, 2, 3, 1)
-"""Boardfly: the chips of a board that have the five ports left, one after the other."""
+"""Boardfly: the chips of a board with the five remaining ports, in order."""
 
 
 def tpuv4(dims: tuple[int, ...], twisted: bool = False) -> Topology:
@@ -164,12 +151,12 @@ def tpuv4(dims: tuple[int, ...], twisted: bool = False) -> Topology:
 
 
 def tpuv5p(dims: tuple[int, ...], twisted: bool = False) -> Topology:
-    """Build a TPU v5p slice as it can be had: whole cubes in a torus, or less than one as a mesh.
+    """Build an available TPU v5p slice: whole cubes in a torus, or less than one as a mesh.
 
     A slice of whole cubes of 4x4x4 chips is a torus in all three dimensions, up to 16x16x24 =
     6144 chips. Slices of k x k x 2k and k x 2k x 2k chips (4x4x8, 4x8x8, 8x8x16, 8x16x16) can be
-    twisted, as `tpuv4` says. What is smaller than a cube, 2x2x1, 2x2x2, 2x2x4 and 2x4x4, has no
-    links that wrap around. A link carries 800 Gbit/s each way, a sixth of the 4800 of a chip.
+    twisted, as in `tpuv4`. Slices below a cube, 2x2x1, 2x2x2, 2x2x4 and 2x4x4, have no wrap-around
+    links. A link carries 800 Gbit/s each way, a sixth of the 4800 of a chip.
     Google Cloud documentation, "TPU v5p", 2024.
     """
     name = _slice_name("tpuv5p", dims, twisted)
@@ -204,20 +191,16 @@ def boardfly(g: int = 36) -> Topology:
     """
     name = f"boardfly:g={g}"
     ports = _GROUP_BOARDS * len(_OPTICAL_CHIPS)
-    require(
-        1 <= g <= ports + 1, name, f"there are {g} groups; expected 1 to {ports + 1}, a pod has 36"
-    )
+    expected = f"expected 1 to {ports + 1}, a pod has 36"
+    require(1 <= g <= ports + 1, name, f"there are {g} groups; {expected}")
     size = _BOARD_CHIPS * _GROUP_BOARDS
-    inner_left, inner_right = _group_cables()
     first = size * np.arange(g, dtype=np.int64)[:, None]
     left, right = palm_tree(g, ports)
-    once = left < right
-    return from_pairs(
-        name,
-        g * size,
-        np.concatenate([(first + inner_left).ravel(), _optical_chip(left[once], ports)]),
-        np.concatenate([(first + inner_right).ravel(), _optical_chip(right[once], ports)]),
+    left, right = (
+        np.concatenate([(first + inner).ravel(), _optical_chip(side[left < right], ports)])
+        for inner, side in zip(_group_cables(), (left, right), strict=True)
     )
+    return from_pairs(name, g * size, left, right)
 
 
 def _group_cables() -> tuple[Ints, Ints]:
@@ -254,7 +237,7 @@ def _twisted(name: str, dims: tuple[int, ...]) -> Topology:
         name,
         "a twisted slice has k x k x 2k or k x 2k x 2k chips with k of 2 or more",
     )
-    nodes = dims[0] * dims[1] * dims[2]
+    nodes = math.prod(dims)
     check_size(name, nodes, 6 * nodes)
     left = np.tile(np.arange(nodes, dtype=np.int64), 3)
     right = np.concatenate([_twisted_neighbours(dims, axis) for axis in range(3)])
@@ -267,10 +250,8 @@ def _twisted_neighbours(dims: tuple[int, ...], axis: int) -> Ints:
     place = [part.ravel() for part in np.indices(dims)]
     wraps = place[axis] == dims[axis] - 1
     place[axis] = (place[axis] + 1) % dims[axis]
-    if dims[axis] == k:
-        for other in range(3):
-            if dims[other] == 2 * k:
-                place[other] = (place[other] + k * wraps) % (2 * k)
-    x, y, z = place
-    nodes: Ints = (x * dims[1] + y) * dims[2] + z
+    for other in range(3):
+        if dims[axis] == k and dims[other] == 2 * k:
+            place[other] = (place[other] + k * wraps) % (2 * k)
+    nodes: Ints = np.ravel_multi_index(place, dims).astype(np.int64)
     return nodes

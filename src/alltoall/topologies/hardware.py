@@ -1,7 +1,7 @@
 """Presets for machines: DGX-1 and DGX-2, NDv2, xGMI meshes, Trainium, UB-Mesh, two-port boxes.
 
-Capacities of DGX-1, DGX-2 and NDv2 count NVLinks: one V100 NVLink is 25 GB/s each way. Which unit
-the capacities of a family have is said in the table of families.
+Capacities of DGX-1, DGX-2 and NDv2 count NVLinks: one V100 NVLink is 25 GB/s each way. The table
+of families has the unit of each family's capacities.
 """
 
 from dataclasses import replace
@@ -51,20 +51,14 @@ def dgx2() -> Topology:
     "NVSwitch and DGX-2: NVLink-switching chip and scale-up compute server", Hot Chips 2018.
     """
     gpus = _DGX2_BOARDS * _DGX2_GPUS
-    board, gpu, switch = (
-        axis.ravel() for axis in np.indices((_DGX2_BOARDS, _DGX2_GPUS, _DGX2_SWITCHES))
-    )
+    nodes = gpus + _DGX2_BOARDS * _DGX2_SWITCHES
+    shape = (_DGX2_BOARDS, _DGX2_GPUS, _DGX2_SWITCHES)
+    board, gpu, switch = (axis.ravel() for axis in np.indices(shape))
     near = gpus + np.arange(_DGX2_SWITCHES, dtype=np.int64)
     left = np.concatenate([board * _DGX2_GPUS + gpu, near])
     right = np.concatenate([gpus + board * _DGX2_SWITCHES + switch, near + _DGX2_SWITCHES])
-    return from_pairs(
-        "dgx2",
-        gpus + _DGX2_BOARDS * _DGX2_SWITCHES,
-        left,
-        right,
-        np.where(left < gpus, 1.0, _DGX2_TRUNK),
-        terminals=np.arange(gpus, dtype=np.int64),
-    )
+    width = np.where(left < gpus, 1.0, _DGX2_TRUNK)
+    return from_pairs("dgx2", nodes, left, right, width, np.arange(gpus, dtype=np.int64))
 
 
 def nvswitch(rate: float = 3600.0, n: int = 8) -> Topology:
@@ -106,38 +100,32 @@ def ubmesh(dims: tuple[int, ...] = (8, 8, 4, 4), lanes: tuple[int, ...] = ()) ->
 
     The default is a UB-Mesh pod of 1024 NPUs, a four-dimensional full mesh: 8 NPUs of a board, 8
     boards of a rack (so 8x8 is a rack of 64 NPUs), and 4x4 racks. `lanes` are the capacities of a
-    link in each dimension, 1 if not said: how many lanes of an NPU go where is up to the operator.
+    link in each dimension, by default 1: the operator chooses how to spend the lanes of an NPU.
     Between racks the real links pass through switches that join lanes, which do not block and are
     left out; so are the spare NPU of a rack and its CPUs. Liao et al., "UB-Mesh: a hierarchically
     localized nD-FullMesh datacenter network architecture", IEEE Micro 2025.
     """
     name = f"ubmesh:{shape_name(dims)}" + (f",lanes={shape_name(lanes)}" if lanes else "")
     rates = lanes or (1,) * len(dims)
-    require(
-        min(dims, default=0) >= 1 and max(dims) >= 2,
-        name,
-        "there is no mesh of these sides; expected 1 or more each, and 2 NPUs or more",
-    )
-    require(
-        len(rates) == len(dims) and min(rates, default=1) >= 1,
-        name,
-        f"there are {len(dims)} dimensions and lanes of {shape_name(rates)}; expected 1 or more "
-        "for each",
-    )
+    expected = "expected 1 or more each, and 2 NPUs or more"
+    sound = min(dims, default=0) >= 1 and max(dims) >= 2
+    require(sound, name, f"there is no mesh of these sides; {expected}")
+    found = f"there are {len(dims)} dimensions and lanes of {shape_name(rates)}"
+    sound = len(rates) == len(dims) and min(rates, default=1) >= 1
+    require(sound, name, f"{found}; expected 1 or more for each")
     return _at_rates(name, hyperx(dims), dims, rates)
 
 
 def boxes(n: int, ring: bool = False, rate: float = 200.0) -> Topology:
     """Build boxes of two ports each, cabled to one another in a line, or in a ring.
 
-    What small machines without a switch are joined by: at `rate` Gbit/s, by default the 200 of each
-    of the two ports of a DGX Spark. NVIDIA, "DGX Spark user guide", 2025. A line leaves a port free
-    at either end; a ring of two boxes is two cables between them. What a box itself can send and
-    receive, which may be less than two ports, is said by --host-bandwidth.
+    Small machines are cabled like this without a switch. The default `rate` of 200 Gbit/s is that
+    of each of the two ports of a DGX Spark. NVIDIA, "DGX Spark user guide", 2025. A line leaves a
+    port free at either end; a ring of two boxes is two cables between them. If a box itself sends
+    and receives less than two ports carry, set --host-bandwidth.
     """
-    name = (
-        f"boxes:n={n}" + (",ring=true" if ring else "") + (f",rate={rate:g}" if rate != 200 else "")
-    )
+    name = f"boxes:n={n}" + (",ring=true" if ring else "")
+    name += f",rate={rate:g}" if rate != 200 else ""
     require(n >= 2, name, f"there are {n} boxes; expected 2 or more")
     require(rate > 0, name, f"the rate is {rate:g}; expected more than 0")
     check_size(name, n, 2 * n)
@@ -148,13 +136,12 @@ def boxes(n: int, ring: bool = False, rate: float = 200.0) -> Topology:
 def _at_rates(
     name: str, grid: Topology, dims: tuple[int, ...], rates: tuple[float, ...]
 ) -> Topology:
-    """Give the links of a grid numbered row by row the rate of the dimension that they are in."""
+    """Give the links of a grid numbered row by row the rate of their dimension."""
     require(min(rates) > 0, name, f"a rate is {min(rates):g}; expected more than 0")
-    strides = [prod(dims[axis + 1 :]) for axis in range(len(dims))]
     capacity = np.empty(grid.links)
-    for side, stride, rate in zip(dims, strides, rates, strict=True):
-        along = grid.tail // stride % side != grid.head // stride % side
-        capacity[along] = rate
+    for axis, rate in enumerate(rates):
+        tail, head = (end // prod(dims[axis + 1 :]) % dims[axis] for end in (grid.tail, grid.head))
+        capacity[tail != head] = rate
     return replace(grid, name=name, capacity=capacity)
 
 

@@ -22,11 +22,9 @@ def bipartite(parts: tuple[int, ...]) -> Topology:
     The nodes of the first part come first.
     """
     name = f"bipartite:{shape_name(parts)}"
-    require(
-        len(parts) == 2 and min(parts) >= 1,
-        name,
-        f"the parts are {shape_name(parts)}; expected two sizes of 1 or more, such as 4x4",
-    )
+    expected = "expected two sizes of 1 or more, such as 4x4"
+    sound = len(parts) == 2 and min(parts) >= 1
+    require(sound, name, f"the parts are {shape_name(parts)}; {expected}")
     first, second = parts
     check_size(name, first + second, 2 * first * second)
     low, high = (axis.ravel() for axis in np.indices((first, second)))
@@ -64,14 +62,11 @@ def dragonfly(a: int, h: int, g: int | None = None) -> Topology:
     require(a >= 1 and h >= 1, name, "expected a and h of 1 or more")
     _require_groups(name, groups, a * h)
     check_size(name, a * groups, a * groups * (a - 1 + h))
-    local_tail, local_head = _local_links(a, groups)
+    group, near, far = (axis.ravel() for axis in np.indices((groups, a, a)))
     global_tail, global_head = palm_tree(groups, a * h)
-    return from_arcs(
-        name,
-        a * groups,
-        np.concatenate([local_tail, global_tail // h]),
-        np.concatenate([local_head, global_head // h]),
-    )
+    tail = np.concatenate([(group * a + near)[near != far], global_tail // h])
+    head = np.concatenate([(group * a + far)[near != far], global_head // h])
+    return from_arcs(name, a * groups, tail, head)
 
 
 def megafly(leaves: int, spines: int, h: int, g: int | None = None) -> Topology:
@@ -92,14 +87,10 @@ def megafly(leaves: int, spines: int, h: int, g: int | None = None) -> Topology:
     check_size(name, (leaves + spines) * groups, spines * groups * (2 * leaves + h))
     group, leaf, spine = (axis.ravel() for axis in np.indices((groups, leaves, spines)))
     near, far = (groups * leaves + port // h for port in palm_tree(groups, spines * h))
-    once = near < far
-    return from_pairs(
-        name,
-        (leaves + spines) * groups,
-        np.concatenate([group * leaves + leaf, near[once]]),
-        np.concatenate([groups * leaves + group * spines + spine, far[once]]),
-        terminals=np.arange(groups * leaves, dtype=np.int64),
-    )
+    left = np.concatenate([group * leaves + leaf, near[near < far]])
+    right = np.concatenate([groups * leaves + group * spines + spine, far[near < far]])
+    terminals = np.arange(groups * leaves, dtype=np.int64)
+    return from_pairs(name, (leaves + spines) * groups, left, right, terminals=terminals)
 
 
 def fattree(k: int) -> Topology:
@@ -120,45 +111,28 @@ def fattree(k: int) -> Topology:
     pod, switch, port = (axis.ravel() for axis in np.indices((k, half, half)))
     edge = hosts + pod * half + switch
     aggregation = edge + layer
-    left = [np.arange(hosts, dtype=np.int64), edge, aggregation]
-    right = [
-        edge,
-        hosts + layer + pod * half + port,
-        hosts + 2 * layer + switch * half + port,
-    ]
-    return from_pairs(
-        name,
-        nodes,
-        np.concatenate(left),
-        np.concatenate(right),
-        terminals=np.arange(hosts, dtype=np.int64),
-    )
+    terminals = np.arange(hosts, dtype=np.int64)
+    left = np.concatenate([terminals, edge, aggregation])
+    pods, cores = hosts + layer + pod * half + port, hosts + 2 * layer + switch * half + port
+    return from_pairs(name, nodes, left, np.concatenate([edge, pods, cores]), terminals=terminals)
 
 
 def _require_groups(name: str, groups: int, ports: int) -> None:
-    require(
-        groups >= 2 and ports % (groups - 1) == 0,
-        name,
-        f"a group has {ports} global links; expected g of 2 or more such that g - 1 divides them",
-    )
-
-
-def _local_links(a: int, groups: int) -> tuple[Ints, Ints]:
-    group, tail, head = (axis.ravel() for axis in np.indices((groups, a, a)))
-    other = tail != head
-    return (group * a + tail)[other], (group * a + head)[other]
+    expected = "expected g of 2 or more such that g - 1 divides them"
+    sound = groups >= 2 and ports % (groups - 1) == 0
+    require(sound, name, f"a group has {ports} global links; {expected}")
 
 
 def palm_tree(groups: int, ports: int) -> tuple[Ints, Ints]:
     """Return the two ends of all links between groups; port p of group i is number i ports + p.
 
     Port p of group i goes to group i + 1 + (p mod (groups - 1)) modulo groups, and its far end is
-    the port that leads back. What is over after as many laps as there are ports for stays free.
+    the port that leads back. Ports beyond the last full lap stay free.
     """
     used = ports // (groups - 1) * (groups - 1) if groups > 1 else 0
     group, port = (axis.ravel() for axis in np.indices((groups, used)))
     lap, offset = np.divmod(port, max(groups - 1, 1))
     far_group = (group + 1 + offset) % groups
-    # Seen from there this group is 1 + offset behind, that is groups - 1 - offset ahead.
+    # Seen from there this group is 1 + offset behind, or groups - 1 - offset ahead.
     far_port = lap * (groups - 1) + (groups - 2 - offset)
     return group * ports + port, far_group * ports + far_port

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from alltoall.ir.arrays import Floats, Ints
+from alltoall.ir.arrays import Floats, Ints, starts_of
 from alltoall.ir.quantities import bytes_per_second
 from alltoall.ir.topology import MAX_NODES, Topology
 from alltoall.topologies.families import GBIT
@@ -15,7 +15,7 @@ from alltoall.topologies.parts import require
 from alltoall.topologies.spec import build, sized
 
 ATTACHES = ("gpu", "switch")
-"""What NICs are linked to."""
+"""Choices of the node to which NICs are linked."""
 
 MAX_NICS = 1_000
 """Most NICs of one host."""
@@ -43,13 +43,11 @@ class Host:
     @property
     def link_rate(self) -> float:
         """The rate of a link of capacity 1 inside."""
-        if self.link is not None:
-            return self.link
-        return gbit_rate(self.fabric) or 1.0
+        return self.link if self.link is not None else gbit_rate(self.fabric) or 1.0
 
     @property
     def switches(self) -> int:
-        """The nodes inside that are no GPUs."""
+        """The number of nodes inside besides the GPUs."""
         return self.fabric.nodes - self.gpus
 
 
@@ -63,12 +61,12 @@ DGX_H100 = Host(gpus=8, inside="nvswitch:3600", nics=8, rate=400.0)
 MI300X = Host(gpus=8, inside="complete", nics=8, rate=400.0, link=512.0)
 
 HOSTS = {"dgxh100": DGX_H100, "mi300x": MI300X}
-"""Kinds of hosts by name; where their numbers are from is said at the families."""
+"""Kinds of hosts by name; the families of the same names cite the sources of the numbers."""
 
 
 @dataclass(frozen=True, eq=False)
 class Places:
-    """Which number GPUs, switches inside and NICs have; NICs are counted apart from the nodes."""
+    """First GPU, inside switch and NIC of each host; NICs are counted apart from the nodes."""
 
     hosts: tuple[Host, ...]
     gpu: Ints = field(init=False)
@@ -76,12 +74,9 @@ class Places:
     nic: Ints = field(init=False)
 
     def __post_init__(self) -> None:
-        for key, counts in (
-            ("gpu", [host.gpus for host in self.hosts]),
-            ("switch", [host.switches for host in self.hosts]),
-            ("nic", [host.nics for host in self.hosts]),
-        ):
-            object.__setattr__(self, key, np.concatenate(([0], np.cumsum(counts))))
+        counts = np.array([(host.gpus, host.switches, host.nics) for host in self.hosts])
+        for key, column in zip(("gpu", "switch", "nic"), counts.T, strict=True):
+            object.__setattr__(self, key, starts_of(column))
 
     @cached_property
     def kinds(self) -> tuple[Host, ...]:
@@ -89,7 +84,7 @@ class Places:
         return tuple(dict.fromkeys(self.hosts))
 
     def of_kind(self, host: Host) -> Ints:
-        """Return the numbers of all hosts of a kind, as a column."""
+        """Return the indices of all hosts of a kind, as a column."""
         return np.array([index for index, each in enumerate(self.hosts) if each == host])[:, None]
 
     @property
@@ -104,7 +99,7 @@ class Places:
 
 
 def check_host(name: str, host: Host) -> None:
-    """Refuse a host that cannot be, before anything of its size is built."""
+    """Refuse an impossible host before anything of its size is built."""
     check_word(name, "attach", host.attach, ATTACHES)
     require(
         2 <= host.gpus <= MAX_NODES and 1 <= host.nics <= MAX_NICS,
@@ -114,40 +109,23 @@ def check_host(name: str, host: Host) -> None:
     )
     link = 1.0 if host.link is None else host.link
     for key, value in (("link", link), ("rate of the NICs", host.rate)):
-        require(
-            math.isfinite(value) and value > 0,
-            name,
-            f"the {key} is {value:g}; expected a positive number",
-        )
-    _check_link(name, host)
-    found = len(host.fabric.terminals)
-    require(
-        found == host.gpus,
-        name,
-        f"the inside {host.fabric.name} has {found} terminals; expected {host.gpus}, the GPUs",
-    )
-    require(
-        host.attach != "switch" or host.switches > 0,
-        name,
-        f"attach=switch, and the inside {host.fabric.name} has none; expected attach=gpu",
-    )
-
-
-def _check_link(name: str, host: Host) -> None:
-    """Refuse a rate of the links inside that is not that of the topology inside."""
-    stated = gbit_rate(host.fabric)
+        sound = math.isfinite(value) and value > 0
+        require(sound, name, f"the {key} is {value:g}; expected a positive number")
+    inside, stated = f"the inside {host.fabric.name}", gbit_rate(host.fabric)
     require(
         None in (stated, host.link) or math.isclose(stated or 0, host.link or 0),
         name,
-        f"link is {host.link} Gbit/s, but a link of capacity 1 of the inside {host.fabric.name} "
-        f"is {stated} Gbit/s already; leave link out",
+        f"link is {host.link} Gbit/s, but a link of capacity 1 of {inside} is {stated} Gbit/s "
+        "already; leave link out",
     )
+    found = len(host.fabric.terminals)
+    expected = f"expected {host.gpus}, the GPUs"
+    require(found == host.gpus, name, f"{inside} has {found} terminals; {expected}")
+    possible = host.attach != "switch" or host.switches > 0
+    require(possible, name, f"attach=switch, and {inside} has none; expected attach=gpu")
 
 
 def check_word(name: str, key: str, value: str, known: tuple[str, ...]) -> None:
-    """Refuse a word that is not one of those known."""
-    require(
-        value in known,
-        name,
-        f"{key} is {reprlib.repr(value)}; expected {' or '.join(known)}",
-    )
+    """Refuse an unknown word."""
+    choices = " or ".join(known)
+    require(value in known, name, f"{key} is {reprlib.repr(value)}; expected {choices}")

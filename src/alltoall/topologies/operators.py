@@ -1,4 +1,4 @@
-"""Changes to a topology, each a pure function that adds a line to `notes` on what it did."""
+"""Changes to a topology: pure functions, each of which adds a note on what it did."""
 
 from collections.abc import Callable, Iterable, Mapping
 
@@ -6,12 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from alltoall.errors import TopologyError, UsageError
-from alltoall.ir.arrays import Ints, connected_pairs, reachable
+from alltoall.ir.arrays import Ints, connected_pairs, reachable, rows
 from alltoall.ir.names import distinct_names
 from alltoall.ir.problem import without_links, without_nodes
 from alltoall.ir.quantities import rate_in_words
 from alltoall.ir.topology import Topology
 from alltoall.ir.words import counted
+from alltoall.topologies.parts import require
 
 
 def partner_links(topology: Topology) -> Ints:
@@ -38,10 +39,9 @@ def cable_links(topology: Topology) -> Ints:
 
 
 def both_ways(topology: Topology) -> Topology:
-    """Take every link for a cable: add the link back of those that have none.
+    """Take every link for a cable: add the missing links back, and sort by tail and head.
 
-    Links are then ordered by tail and head, as those of undirected edges are. Links that are there
-    in both directions must match, since it is not known which of them to believe.
+    Links present in both directions must have equal capacities, since either may be the right one.
     """
     if topology.bidirectional:
         return topology
@@ -66,39 +66,31 @@ def both_ways(topology: Topology) -> Topology:
 
 MAX_DRAWS = 1000
 MAX_NAMED = 50
+"""Most nodes or links that a note names."""
 
 Pair = tuple[int, int]
 Mask = NDArray[np.bool_]
 
 
 def drop_links(topology: Topology, count: int, seed: int) -> Topology:
-    """Remove `count` random links, whole cables if the topology is bidirectional.
-
-    The terminals stay connected: draws that would cut them apart are drawn again.
-    """
+    """Remove `count` random links, or cables if bidirectional, and keep the terminals connected."""
     cables = cable_links(topology)
     _check_count(topology, count, len(cables), "cables" if topology.bidirectional else "links")
-    if count == 0:
-        return topology
 
     def remove(drawn: Ints) -> Topology:
-        words = f"dropped {_links_in_words(topology, drawn)} at random (seed {seed})"
-        return without_links(topology, _with_partners(topology, drawn), words)
+        words = f"dropped {_name_links(topology, drawn)} at random (seed {seed})"
+        back = partner_links(topology)[drawn] if topology.bidirectional else drawn[:0]
+        return without_links(topology, np.concatenate([drawn, back]), words)
 
     return _draw(topology, cables, count, seed, remove)
 
 
 def drop_nodes(topology: Topology, count: int, seed: int) -> Topology:
-    """Remove `count` random terminals with their links, and renumber the nodes densely.
-
-    The remaining terminals stay connected: draws that would cut them apart are drawn again.
-    """
+    """Remove `count` random terminals, keep the others connected, and renumber the nodes."""
     _check_count(topology, count, len(topology.terminals) - 2, "terminals besides the last two")
-    if count == 0:
-        return topology
 
     def remove(drawn: Ints) -> Topology:
-        words = f"dropped {_nodes_in_words(topology, drawn)} at random (seed {seed}) and renumbered"
+        words = f"dropped {_name_nodes(topology, drawn)} at random (seed {seed}) and renumbered"
         return without_nodes(topology, drawn, words)
 
     return _draw(topology, topology.terminals, count, seed, remove)
@@ -110,7 +102,7 @@ def remove_links(topology: Topology, pairs: Iterable[Pair]) -> Topology:
     if not len(links):
         return topology
     shown = links[topology.tail[links] < topology.head[links]] if topology.bidirectional else links
-    return without_links(topology, links, f"removed {_links_in_words(topology, shown)}")
+    return without_links(topology, links, f"removed {_name_links(topology, shown)}")
 
 
 def links_between(topology: Topology, pairs: Iterable[Pair]) -> Ints:
@@ -125,14 +117,12 @@ def links_between(topology: Topology, pairs: Iterable[Pair]) -> Ints:
 
 def remove_nodes(topology: Topology, nodes: Iterable[int]) -> Topology:
     """Remove the named nodes with their links, and renumber the others densely in order."""
-    named = sorted(set(nodes))
-    for node in named:
+    gone = np.array(sorted(set(nodes)), dtype=np.int64)
+    for node in gone.tolist():
         _check_node(topology, node)
-    if not named:
+    if not len(gone):
         return topology
-    gone = np.array(named, dtype=np.int64)
-    note = f"removed {_nodes_in_words(topology, gone)} and renumbered"
-    return without_nodes(topology, gone, note)
+    return without_nodes(topology, gone, f"removed {_name_nodes(topology, gone)} and renumbered")
 
 
 def scale_capacities(topology: Topology, factor: float) -> Topology:
@@ -148,9 +138,8 @@ def set_capacities(topology: Topology, capacities: Mapping[Pair, float]) -> Topo
     for (u, v), value in capacities.items():
         _check_positive(topology, f"capacity of {_arc(topology, u, v)}", value)
         changed[_links_from_to(topology, u, v)] = value
-    shown = [f"{_arc(topology, *pair)} to {value:g}" for pair, value in capacities.items()]
-    note = f"set the capacity of {_listed(shown)}"
-    return topology.changed(note, capacity=changed)
+    shown = (f"{_arc(topology, *pair)} to {value:g}" for pair, value in capacities.items())
+    return topology.changed(f"set the capacity of {_join_some(shown)}", capacity=changed)
 
 
 def with_host_bandwidth(topology: Topology, bandwidth: float) -> Topology:
@@ -170,36 +159,28 @@ def with_host_bandwidth(topology: Topology, bandwidth: float) -> Topology:
     sends[hosts], receives[hosts] = nic_out, nic_in
     unit = topology.bytes_per_second
     rate = "" if unit is None else f" ({rate_in_words(bandwidth * unit)})"
-    note = (
-        f"host bandwidth {bandwidth:g}{rate}: {len(hosts)} terminals split into host and NIC halves"
-    )
+    split = f"{len(hosts)} terminals split into host and NIC halves"
+    names = topology.names
+    if names is not None:
+        whole = [names[host] for host in hosts.tolist()]
+        halves_of = (f"{host}/nic-{way}" for way in ("in", "out") for host in whole)
+        names = distinct_names((*names, *halves_of))
     return topology.changed(
-        note,
+        f"host bandwidth {bandwidth:g}{rate}: {split}",
         nodes=topology.nodes + len(halves),
         tail=np.concatenate([sends[topology.tail], nic_in, hosts]),
         head=np.concatenate([receives[topology.head], hosts, nic_out]),
         capacity=np.concatenate([topology.capacity, np.full(len(halves), float(bandwidth))]),
-        names=_with_halves(topology),
-    )
-
-
-def _with_halves(topology: Topology) -> tuple[str, ...] | None:
-    """Return the names of all nodes and of the NIC halves; none if the nodes have no names."""
-    if topology.names is None:
-        return None
-    hosts = [topology.names[host] for host in topology.terminals.tolist()]
-    return distinct_names(
-        (*topology.names, *(f"{host}/nic-{way}" for way in ("in", "out") for host in hosts))
+        names=names,
     )
 
 
 def _draw(
     topology: Topology, pool: Ints, count: int, seed: int, remove: Callable[[Ints], Topology]
 ) -> Topology:
-    """Return `remove` of the first draw from the pool that leaves the terminals connected.
-
-    Terminals that had no path to each other before need none.
-    """
+    """Return `remove` of the first draw that leaves terminals connected if they were before."""
+    if count == 0:
+        return topology
     if seed < 0:
         raise UsageError(f"seed {seed}; expected 0 or more")
     generator, whole = np.random.default_rng(seed), _connected(topology)
@@ -215,7 +196,7 @@ def _draw(
 
 
 def _connected(topology: Topology) -> bool:
-    """Whether every terminal reaches every other one."""
+    """Return whether every terminal reaches every other one."""
     first = int(topology.terminals[0])
     forth = reachable(topology.nodes, topology.tail, topology.head, first)
     back = reachable(topology.nodes, topology.head, topology.tail, first)
@@ -223,19 +204,13 @@ def _connected(topology: Topology) -> bool:
 
 
 def _keeps_paths(topology: Topology, result: Topology, drawn: Ints) -> bool:
-    """Whether terminals that had a path to each other, and are still there, have one."""
+    """Return whether remaining terminals that had a path to each other still have one."""
     ends = topology.terminals
     if len(result.terminals) < len(ends):
         ends = ends[~np.isin(ends, drawn)]
     before = connected_pairs(topology.nodes, topology.tail, topology.head, ends)
     after = connected_pairs(result.nodes, result.tail, result.head, result.terminals)
     return bool((after | ~before).all())
-
-
-def _with_partners(topology: Topology, links: Ints) -> Ints:
-    if not topology.bidirectional:
-        return links
-    return np.concatenate([links, partner_links(topology)[links]])
 
 
 def _links_from_to(topology: Topology, u: int, v: int) -> Mask:
@@ -247,7 +222,8 @@ def _links_from_to(topology: Topology, u: int, v: int) -> Mask:
     neighbours = np.unique(topology.head[topology.tail == u])
     raise TopologyError(
         f"{topology.name}: there is no link {_arc(topology, u, v)}; the links from "
-        f"{topology.node_name(u)} lead to {_named(topology, neighbours) or 'no node'}"
+        f"{topology.node_name(u)} lead to "
+        f"{_join_some(map(topology.node_name, neighbours.tolist())) or 'no node'}"
     )
 
 
@@ -256,44 +232,36 @@ def _arc(topology: Topology, u: int, v: int) -> str:
 
 
 def _check_node(topology: Topology, node: int) -> None:
-    if not 0 <= node < topology.nodes:
-        raise TopologyError(
-            f"{topology.name}: there is no node {node}; expected one of 0..{topology.nodes - 1}"
-        )
+    expected = f"expected one of 0..{topology.nodes - 1}"
+    sound = 0 <= node < topology.nodes
+    require(sound, topology.name, f"there is no node {node}; {expected}")
 
 
-def _check_count(topology: Topology, count: int, available: int, what: str) -> None:
-    if not 0 <= count <= available:
-        raise TopologyError(
-            f"{topology.name}: cannot drop {count} of {max(available, 0)} {what}; "
-            f"expected 0 to {max(available, 0)}"
-        )
+def _check_count(topology: Topology, count: int, available: int, kind: str) -> None:
+    most = max(available, 0)
+    sound = 0 <= count <= available
+    require(sound, topology.name, f"cannot drop {count} of {most} {kind}; expected 0 to {most}")
 
 
-def _check_positive(topology: Topology, what: str, value: float) -> None:
-    if not (np.isfinite(value) and value > 0):
-        raise TopologyError(
-            f"{topology.name}: {what} is {value:g}; expected a positive finite number"
-        )
+def _check_positive(topology: Topology, quantity: str, value: float) -> None:
+    sound = bool(np.isfinite(value)) and value > 0
+    require(sound, topology.name, f"{quantity} is {value:g}; expected a positive finite number")
 
 
-def _links_in_words(topology: Topology, links: Ints) -> str:
+def _name_links(topology: Topology, links: Ints) -> str:
     arrow, noun = ("-", "cable") if topology.bidirectional else ("->", "link")
-    pairs = zip(topology.tail[links].tolist(), topology.head[links].tolist(), strict=True)
+    pairs = rows(topology.tail[links], topology.head[links])
     ends = (f"{topology.node_name(u)}{arrow}{topology.node_name(v)}" for u, v in pairs)
-    return f"{counted(len(links), noun)} {_listed(ends)}"
+    return f"{counted(len(links), noun)} {_join_some(ends)}"
 
 
-def _nodes_in_words(topology: Topology, nodes: Ints) -> str:
-    return f"{counted(len(nodes), 'node')} {_named(topology, nodes)}"
+def _name_nodes(topology: Topology, nodes: Ints) -> str:
+    names = map(topology.node_name, nodes.tolist())
+    return f"{counted(len(nodes), 'node')} {_join_some(names)}"
 
 
-def _named(topology: Topology, nodes: Ints) -> str:
-    return _listed(map(topology.node_name, nodes.tolist()))
-
-
-def _listed(words: Iterable[str]) -> str:
-    """Join words with commas; a note or message names only so many."""
+def _join_some(words: Iterable[str]) -> str:
+    """Join words with commas, the first few of many."""
     every = list(words)
     more = f" and {len(every) - MAX_NAMED} more" if len(every) > MAX_NAMED else ""
     return ", ".join(every[:MAX_NAMED]) + more

@@ -1,4 +1,4 @@
-"""What the families share: checks made before anything is allocated, and links from arrays."""
+"""Helpers of the families: checks made before anything is allocated, and links from arrays."""
 
 from collections.abc import Iterable
 
@@ -9,29 +9,28 @@ from alltoall.errors import TopologyError
 from alltoall.ir.arrays import Ints
 from alltoall.ir.topology import MAX_LINKS, MAX_NODES, Topology
 
-_BEYOND = 64  # 2**64 is above every limit, so larger exponents need not be computed
+_MAX_EXPONENT = 64
+"""2**64 is above every limit, so larger powers need not be computed."""
 
 
 def require(holds: bool, name: str, problem: str) -> None:
-    """Raise a `TopologyError` that says `problem` about the topology `name`, unless `holds`."""
+    """Raise a `TopologyError` about the topology `name` unless `holds`."""
     if not holds:
         raise TopologyError(f"{name}: {problem}")
 
 
 def check_size(name: str, nodes: int, links: int) -> None:
     """Refuse a topology above the limits from its counts alone, before it is built."""
-    for count, limit, what in ((nodes, MAX_NODES, "nodes"), (links, MAX_LINKS, "links")):
-        require(
-            count <= limit,
-            name,
-            f"would have {_rounded(count)} {what}; at most {limit:,} are supported, "
-            "choose smaller parameters",
-        )
+    for count, limit, kind in ((nodes, MAX_NODES, "nodes"), (links, MAX_LINKS, "links")):
+        # Python refuses to print integers of thousands of digits.
+        shown = f"{count:,}" if count < 10**15 else "more than 10^15"
+        problem = f"would have {shown} {kind}; at most {limit:,} are supported"
+        require(count <= limit, name, f"{problem}, choose smaller parameters")
 
 
 def power(base: int, exponent: int) -> int:
     """Return `base ** exponent`, or a smaller number that is still above every limit."""
-    return int(base ** min(exponent, _BEYOND))
+    return int(base ** min(exponent, _MAX_EXPONENT))
 
 
 def shape_name(dims: Iterable[int]) -> str:
@@ -48,17 +47,11 @@ def from_arcs(
     terminals: Ints | None = None,
     notes: tuple[str, ...] = (),
 ) -> Topology:
-    """Build from arrays of directed links, which are put in order of tail, then head."""
+    """Build from arrays of directed links, sorted by tail, then head."""
     order = np.lexsort((head, tail))
-    return Topology(
-        name=name,
-        nodes=nodes,
-        tail=tail[order],
-        head=head[order],
-        capacity=np.broadcast_to(np.asarray(capacity, dtype=np.float64), tail.shape)[order],
-        terminals=np.arange(nodes, dtype=np.int64) if terminals is None else terminals,
-        notes=notes,
-    )
+    width = np.broadcast_to(np.asarray(capacity, dtype=np.float64), tail.shape)[order]
+    ends = np.arange(nodes, dtype=np.int64) if terminals is None else terminals
+    return Topology(name, nodes, tail[order], head[order], width, ends, notes)
 
 
 def from_pairs(
@@ -70,16 +63,6 @@ def from_pairs(
     terminals: Ints | None = None,
 ) -> Topology:
     """Build from arrays of undirected edges, as `Topology.from_edges` does from tuples."""
-    return from_arcs(
-        name,
-        nodes,
-        np.concatenate([left, right]),
-        np.concatenate([right, left]),
-        np.tile(np.broadcast_to(np.asarray(capacity, dtype=np.float64), left.shape), 2),
-        terminals,
-    )
-
-
-def _rounded(count: int) -> str:
-    # Python refuses to print integers of thousands of digits, and nobody wants to read them.
-    return f"{count:,}" if count < 10**15 else "more than 10^15"
+    tail, head = np.concatenate([left, right]), np.concatenate([right, left])
+    width = np.broadcast_to(np.asarray(capacity, dtype=np.float64), left.shape)
+    return from_arcs(name, nodes, tail, head, np.tile(width, 2), terminals)

@@ -9,14 +9,12 @@ from alltoall.errors import TopologyError
 from alltoall.ir.arrays import Floats, Ints
 from alltoall.ir.topology import Topology
 
-_BLOCK = 1 << 22  # entries of a block of distances that is held at a time
+_BLOCK = 1 << 22
+"""Entries of a block of distances held at a time."""
 
 
 def hop_distances(topology: Topology, sources: Ints | None = None) -> Floats:
-    """Return the least number of links from each source (default: every node) to each node.
-
-    Row i belongs to `sources[i]`; a node that cannot be reached is at distance infinity.
-    """
+    """Return hop distances from each source (default: all), a row each; infinite if unreachable."""
     starts = np.arange(topology.nodes) if sources is None else np.asarray(sources, dtype=np.int64)
     graph = core.Graph(topology.nodes, topology.tail, topology.head)
     return core.distances(graph, np.ones(topology.links), starts)
@@ -34,9 +32,9 @@ def mean_distance(topology: Topology) -> float:
     return total / (count * (count - 1))
 
 
-def _distance_blocks(topology: Topology, what: str) -> Iterator[Floats]:
+def _distance_blocks(topology: Topology, quantity: str) -> Iterator[Floats]:
     """Yield the distances between terminals, some rows at a time; raise if one is infinite."""
-    terminals = topology.terminals
+    terminals, name = topology.terminals, topology.terminal_name
     rows = max(1, _BLOCK // topology.nodes)
     for begin in range(0, len(terminals), rows):
         sources = terminals[begin : begin + rows]
@@ -44,9 +42,8 @@ def _distance_blocks(topology: Topology, what: str) -> Iterator[Floats]:
         if np.isinf(distances.max()):
             row, column = np.argwhere(np.isinf(distances))[0].tolist()
             raise TopologyError(
-                f"{topology.name}: no path leads from terminal "
-                f"{topology.terminal_name(begin + row)} to terminal "
-                f"{topology.terminal_name(column)}, so there is no {what}; add links"
+                f"{topology.name}: no path leads from terminal {name(begin + row)} to terminal "
+                f"{name(column)}, so there is no {quantity}; add links"
             )
         yield distances
 
@@ -70,10 +67,7 @@ def girth(topology: Topology) -> int | None:
 
 
 def _directed_girth(distances: Floats, roots: Ints, tail: Ints, head: Ints) -> float:
-    """Return the length of a shortest directed cycle through one of the roots.
-
-    It is a path from the root, and a link that leads back.
-    """
+    """Return the length of a shortest cycle through a root: a path, and a link that leads back."""
     back = np.isin(head, roots)
     return float((distances[head[back] - roots[0], tail[back]] + 1).min(initial=np.inf))
 

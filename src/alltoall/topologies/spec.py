@@ -14,7 +14,7 @@ import reprlib
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_type_hints
+from typing import TYPE_CHECKING, get_type_hints
 
 from alltoall.errors import UsageError
 from alltoall.ir.quantities import bytes_per_second
@@ -26,22 +26,18 @@ if TYPE_CHECKING:
 
 
 def build(spec: str) -> "Topology":
-    """Build the topology that `spec` names; see the module for how it is written.
-
-    A file of a topology is read by `read_topology`.
-    """
+    """Build the topology of a SPEC, as the module describes it; `read_topology` reads files."""
     name, _, text = str(spec).strip().partition(":")
     if name not in FAMILIES:
         if Path(name).suffix or "/" in name:
             raise UsageError(
-                f"{reprlib.repr(name)} is written like a file, which `read_topology` reads; "
+                f"{reprlib.repr(name)} is written like a file, which `alltoall.topology` reads; "
                 f"expected a family: {', '.join(FAMILIES)}"
             )
         raise UsageError(unknown_family(name))
     family = FAMILIES[name]
-    words = _match_parameters(family, _tokens(text))
-    kinds = _kinds(family.build)
-    values = {key: _convert(family, key, word, kinds[key]) for key, word in words.items()}
+    words, kinds = _match_parameters(family, _tokens(text)), get_type_hints(family.build)
+    values = {key: _convert(family, key, word, kinds.get(key)) for key, word in words.items()}
     built = family.build(**values)
     kind: type = load("alltoall.ir.topology:Topology")
     if not isinstance(built, kind):
@@ -50,14 +46,12 @@ def build(spec: str) -> "Topology":
 
 
 def in_unit(topology: "Topology", unit: str | None) -> "Topology":
-    """Return a topology whose links of capacity 1 have a rate, if there is one."""
-    if unit is None:
-        return topology
-    return replace(topology, bytes_per_second=bytes_per_second(unit))
+    """Set the rate of a link of capacity 1, if there is one."""
+    return topology if unit is None else replace(topology, bytes_per_second=bytes_per_second(unit))
 
 
 def sized(spec: str, terminals: int) -> str:
-    """Return a SPEC with so many terminals, where its family has a number `n` and it gives none."""
+    """Add the number of terminals to a SPEC whose family has a parameter `n` that it leaves out."""
     name, _, text = spec.strip().partition(":")
     if name not in FAMILIES:
         return spec
@@ -72,12 +66,6 @@ def sized(spec: str, terminals: int) -> str:
 def _tokens(text: str) -> list[str]:
     """Cut the arguments of a SPEC at its commas, but not within parentheses."""
     return _COMMA.split(text) if text else []
-
-
-def _kinds(builder: "Callable[..., Topology]") -> dict[str, Any]:
-    """Return the type of every parameter."""
-    hints = get_type_hints(builder)
-    return {key: hints.get(key) for key in inspect.signature(builder).parameters}
 
 
 def _match_parameters(family: Family, tokens: list[str]) -> dict[str, str]:
@@ -106,48 +94,37 @@ def _convert(family: Family, key: str, word: str, kind: object) -> object:
     convert, expected = _KINDS[kind]
     try:
         return convert(word)
-    except ValueError:
-        raise _misuse(
-            family, f"parameter {key!r} is {reprlib.repr(word)}, expected {expected}"
-        ) from None
+    except (ValueError, KeyError):
+        problem = f"parameter {key!r} is {reprlib.repr(word)}, expected {expected}"
+        raise _misuse(family, problem) from None
 
 
 def _misuse(family: Family, problem: str) -> UsageError:
     name = family.example.partition(":")[0]
     parameters = inspect.signature(family.build).parameters.values()
-    listed = ", ".join(
-        one.name if one.default is one.empty else f"[{one.name}]" for one in parameters
-    )
-    return UsageError(
-        f"{name}: {problem}; parameters: {listed or 'none'} (for example {family.example})"
-    )
+    words = [one.name if one.default is one.empty else f"[{one.name}]" for one in parameters]
+    listed = f"parameters: {', '.join(words) or 'none'} (for example {family.example})"
+    return UsageError(f"{name}: {problem}; {listed}")
 
 
-def _whole(word: str) -> int:
+def _parse_int(word: str) -> int:
     # int() also takes spaces, underscores and other scripts' digits, and fails on long numbers.
     if not re.fullmatch(r"-?[0-9]{1,18}", word):
         raise ValueError(word)
     return int(word)
 
 
-def _wholes(word: str) -> tuple[int, ...]:
-    return tuple(map(_whole, word.split("x")))
-
-
-def _truth(word: str) -> bool:
-    if word not in ("true", "false"):
-        raise ValueError(word)
-    return word == "true"
-
-
 _COMMA = re.compile(r",(?![^(]*\))")
 _WHOLE = "a whole number of at most 18 digits"
 _KINDS: dict[object, tuple[Callable[[str], object], str]] = {
-    int: (_whole, _WHOLE),
-    int | None: (_whole, _WHOLE),
+    int: (_parse_int, _WHOLE),
+    int | None: (_parse_int, _WHOLE),
     float: (float, "a number"),
     float | None: (float, "a number"),
-    bool: (_truth, "true or false"),
+    bool: ({"true": True, "false": False}.__getitem__, "true or false"),
     str: (str, "a word"),
-    tuple[int, ...]: (_wholes, "whole numbers joined by x, such as 3x3x3"),
+    tuple[int, ...]: (
+        lambda word: tuple(map(_parse_int, word.split("x"))),
+        "whole numbers joined by x, such as 3x3x3",
+    ),
 }

@@ -17,7 +17,7 @@ from alltoall.topologies.algebraic import Field, finite_field, prime_power, slim
 from alltoall.topologies.parts import check_size, from_pairs, require
 
 _QUAD = ((1, 0, 0), (1, 3, 1), (2, 0, 0), (2, 1, 1), (3, 0, 1), (3, 2, 0))
-"""Who owns whom among the four pairs of a quad: owner, owned, and which node of the owner does."""
+"""Ownership among the four pairs of a quad: owner, owned, and the owner's node that is linked."""
 
 _BLOCK = 1 << 22
 """Pairs of points whose products are held at a time."""
@@ -89,7 +89,7 @@ def bundlefly(q: int, p: int) -> Topology:
 
 @dataclass(frozen=True)
 class _Supernode:
-    """A supernode: its edges, each once, and the permutation f by which copies are joined."""
+    """A supernode: its edges, each once, and the permutation f that joins copies."""
 
     left: Ints
     right: Ints
@@ -98,8 +98,7 @@ class _Supernode:
     @property
     def involution(self) -> bool:
         """Whether f is its own inverse, so that a copy can be joined to itself."""
-        everyone = np.arange(len(self.permuted))
-        return bool(np.array_equal(self.permuted[self.permuted], everyone))
+        return np.array_equal(self.permuted[self.permuted], np.arange(len(self.permuted)))
 
 
 def _star_product(name: str, copies: int, left: Ints, right: Ints, inner: _Supernode) -> Topology:
@@ -111,12 +110,9 @@ def _star_product(name: str, copies: int, left: Ints, right: Ints, inner: _Super
     far = size * right[:, None] + inner.permuted
     # An involution pairs the nodes of a copy that is joined to itself: each pair is one edge.
     kept = (left != right)[:, None] | (near < far)
-    return from_pairs(
-        name,
-        copies * size,
-        np.concatenate([(own + inner.left).ravel(), near[kept]]),
-        np.concatenate([(own + inner.right).ravel(), far[kept]]),
-    )
+    left = np.concatenate([(own + inner.left).ravel(), near[kept]])
+    right = np.concatenate([(own + inner.right).ravel(), far[kept]])
+    return from_pairs(name, copies * size, left, right)
 
 
 def _inductive_quad(d: int, name: str) -> _Supernode:
@@ -133,22 +129,17 @@ def _inductive_quad(d: int, name: str) -> _Supernode:
         owners += [(first + owner, first + owned, which) for owner, owned, which in _QUAD]
         owners += [(old, first + new, new // 2) for old in range(first) for new in range(4)]
     owner, owned, which = np.array(owners, dtype=np.int64).reshape(-1, 3).T
-    everyone = np.arange(2 * d + 2, dtype=np.int64)
-    return _Supernode(
-        np.tile(2 * owner + which, 2),
-        np.concatenate([2 * owned, 2 * owned + 1]),
-        everyone ^ 1,
-    )
+    right = np.concatenate([2 * owned, 2 * owned + 1])
+    partners = np.arange(2 * d + 2, dtype=np.int64) ^ 1
+    return _Supernode(np.tile(2 * owner + which, 2), right, partners)
 
 
 def _paley(d: int, name: str, size: int | None = None) -> _Supernode:
     """Return the Paley graph of degree d: elements of a field that differ by a nonzero square."""
     q = 2 * d + 1 if size is None else size
-    require(
-        q % 4 == 1 and prime_power(q) is not None,
-        name,
-        f"a Paley graph of {q} nodes; expected a prime power of 1 modulo 4: 5, 9, 13, 17, 25 or 29",
-    )
+    expected = "expected a prime power of 1 modulo 4: 5, 9, 13, 17, 25 or 29"
+    sound = q % 4 == 1 and prime_power(q) is not None
+    require(sound, name, f"a Paley graph of {q} nodes; {expected}")
     field = finite_field(q, name)
     here, square = (axis.ravel() for axis in np.indices((q, (q - 1) // 2)))
     there = field.add[here, field.powers[2 * square]]
@@ -174,26 +165,15 @@ def _orthogonal_points(field: Field) -> tuple[Ints, Ints]:
     All pairs are tried, some rows at a time, so that memory is in proportion to the links.
     """
     q = len(field.add)
-    last, either = np.arange(q), np.indices((q, q)).reshape(2, -1)
-    points = np.concatenate(
-        [
-            [[0, 0, 1]],
-            np.stack([0 * last, 0 * last + 1, last], axis=1),
-            np.stack([0 * either[0] + 1, *either], axis=1),
-        ]
-    ).astype(np.int64)
+    x, y, z = np.indices((2, q, q)).reshape(3, -1)
+    first_nonzero = np.where(x > 0, x, np.where(y > 0, y, z))
+    points = np.stack((x, y, z), axis=1)[first_nonzero == 1]
     rows = max(1, _BLOCK // len(points))
-    found = [
-        _zero_products(field, points[at : at + rows], points, at)
-        for at in range(0, len(points), rows)
-    ]
-    left, right = (np.concatenate(side) for side in zip(*found, strict=True))
+    found = []
+    for first in range(0, len(points), rows):
+        some = points[first : first + rows]
+        product = [field.multiply[some[:, axis, None], points[:, axis]] for axis in range(3)]
+        left, right = np.nonzero(field.add[field.add[product[0], product[1]], product[2]] == 0)
+        found.append((left + first, right))
+    left, right = (np.concatenate(side).astype(np.int64) for side in zip(*found, strict=True))
     return left, right
-
-
-def _zero_products(field: Field, some: Ints, points: Ints, first: int) -> tuple[Ints, Ints]:
-    """Return which of `some` points, numbered from `first`, are orthogonal to which points."""
-    product = [field.multiply[some[:, axis, None], points[:, axis]] for axis in range(3)]
-    dot = field.add[field.add[product[0], product[1]], product[2]]
-    left, right = np.nonzero(dot == 0)
-    return left.astype(np.int64) + first, right.astype(np.int64)

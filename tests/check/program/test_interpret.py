@@ -226,14 +226,14 @@ def test_swapped_sends_end_in_the_wrong_place() -> None:
     assert not report.correct
     assert report.violations == ()
     assert report.wrong is not None
-    assert "expected chunk 0 of the shard from rank 0 to rank" in str(report.wrong)
+    assert "expected chunk 0 of the shard from rank 0 to rank" in report.wrong
 
 
 def test_a_wrong_offset_is_found() -> None:
     """A receive into the wrong place leaves nothing where the chunk belongs."""
     ranks = (exchange(0, send(1), receive(1)), exchange(1, send(0), receive(1)))
     report = check_all_to_all(Program("wrong", Chunks(len(ranks), 1), ranks))
-    assert str(report.wrong) == (
+    assert report.wrong == (
         "rank 1, output chunk 0: found nothing; expected chunk 0 of the shard from rank 0 to rank 1"
     )
 

@@ -13,7 +13,7 @@ from alltoall.check.program.memory import (
     Shadow,
     check_threads,
 )
-from alltoall.check.program.threads import Runner, learn
+from alltoall.check.program.threads import Runner
 from alltoall.errors import InputError
 from alltoall.ir.program import Buffer, Place
 
@@ -124,10 +124,10 @@ def test_what_is_known_is_joined() -> None:
     """All that the other knew, and what it did last; nothing if that is known already."""
     runner = Runner(0, 0, 0, None, knows(99, 3, 5))  # type: ignore[arg-type]
     before = runner.clock
-    learn(runner, knows(0, 9, 7), Access(1, 4))
+    runner.learn(knows(0, 9, 7), Access(1, 4))
     assert runner.clock.tolist() == [99, 4, 7]
     assert before.tolist() == [99, 3, 5]
-    learn(runner, knows(0, 9, 99), Access(1, 3))
+    runner.learn(knows(0, 9, 99), Access(1, 3))
     assert runner.clock.tolist() == [99, 4, 7]
-    learn(runner, knows(0, 0, 8), Access(1, 4))
+    runner.learn(knows(0, 0, 8), Access(1, 4))
     assert runner.clock.tolist() == [99, 4, 8]

@@ -1,4 +1,4 @@
-"""Whether a program is an all-to-all: run it on numbered chunks and look where each one ends."""
+"""Whether a program is an all-to-all: run it on numbered chunks and check where each one ends."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -15,28 +15,12 @@ from alltoall.ir.program import Program
 NUMBER_BYTES = 8
 
 
-@dataclass(frozen=True)
-class WrongChunk:
-    """A chunk of an output buffer that does not hold what an all-to-all puts there."""
-
-    rank: int
-    offset: int
-    expected: str
-    found: str
-
-    def __str__(self) -> str:
-        return (
-            f"rank {self.rank}, output chunk {self.offset}: found {self.found}; "
-            f"expected {self.expected}"
-        )
-
-
 @dataclass(frozen=True, eq=False)
 class AllToAllReport:
-    """The result of executing a program: correct if nothing is wrong and no chunk is."""
+    """The result of executing a program; `wrong` is the first wrong chunk, in words."""
 
     chunks: Chunks
-    wrong: WrongChunk | None
+    wrong: str | None
     violations: tuple[str, ...]
     steps: int
     sends: Ints
@@ -48,15 +32,15 @@ class AllToAllReport:
         return self.wrong is None and not self.violations
 
     def shards(self) -> Mapping[tuple[int, int, int], float]:
-        """Return what goes by step, sender and receiver, if the shard of most chunks is one.
+        """Return the shards by step, sender and receiver, where all chunks are equal.
 
-        A program does not say how large shards are: all its chunks are taken to be equal.
+        A program does not know the sizes of shards: the one of most chunks is taken as 1.
         """
         return {ends: chunks / self.chunks.most for ends, chunks in self.loads.items()}
 
     def problems(self) -> list[str]:
         """Return everything that is wrong, in words."""
-        return [*self.violations, *([str(self.wrong)] if self.wrong else [])]
+        return [*self.violations, *([self.wrong] if self.wrong else [])]
 
 
 def check_all_to_all(program: Program, fifo_slots: int | None = None) -> AllToAllReport:
@@ -66,7 +50,7 @@ def check_all_to_all(program: Program, fifo_slots: int | None = None) -> AllToAl
 
 
 def report(execution: Execution, chunks: Chunks) -> AllToAllReport:
-    """Judge what came out of executing something on numbered inputs."""
+    """Judge the execution of a program or plan on numbered inputs."""
     return AllToAllReport(
         chunks=chunks,
         wrong=first_wrong(execution.outputs, chunks),
@@ -84,8 +68,8 @@ def numbered_inputs(chunks: Chunks) -> list[Bytes]:
     return [part.view(np.uint8).reshape(-1, NUMBER_BYTES) for part in np.split(numbers, cuts)]
 
 
-def first_wrong(outputs: Sequence[Bytes], chunks: Chunks) -> WrongChunk | None:
-    """Return the first output chunk that is not what the all-to-all of numbered inputs gives."""
+def first_wrong(outputs: Sequence[Bytes], chunks: Chunks) -> str | None:
+    """Return the first output chunk that differs from the all-to-all of numbered inputs."""
     every = np.arange(chunks.ranks)
     first = np.cumsum(chunks.inputs()) - chunks.inputs()
     for rank, output in enumerate(outputs):
@@ -96,9 +80,9 @@ def first_wrong(outputs: Sequence[Bytes], chunks: Chunks) -> WrongChunk | None:
         found = np.ascontiguousarray(output).view("<i8").reshape(-1)
         wrong = np.flatnonzero(found != expected)
         if len(wrong):
-            offset = int(wrong[0])
-            words = [_in_words(int(data[offset]), chunks) for data in (expected, found)]
-            return WrongChunk(rank, offset, words[0], words[1])
+            place = int(wrong[0])
+            held, meant = (_in_words(int(data[place]), chunks) for data in (found, expected))
+            return f"rank {rank}, output chunk {place}: found {held}; expected {meant}"
     return None
 
 

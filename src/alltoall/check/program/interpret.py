@@ -1,9 +1,9 @@
-"""The reference interpreter: moves real bytes and so defines what a `Program` means.
+"""The reference interpreter, which moves real bytes and so defines the meaning of a `Program`.
 
-One process plays all ranks. Threads advance until they have to wait: for other instructions, for
+One process runs all ranks. Threads advance until they have to wait: for other instructions, for
 a chunk to arrive, or for room in a FIFO. As FIFOs have one thread at each end and waits are fixed,
-the result does not depend on the order in which threads get their turn, and one run with vector
-clocks finds every deadlock, and a race if there is any.
+the result does not depend on the order in which threads advance, and one run with vector clocks
+finds every deadlock, and a race if there is any.
 """
 
 from collections import Counter, deque
@@ -13,17 +13,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from alltoall.check.program.memory import MAX_NAMED, Access, Bytes, Clock, Memory, check_threads
-from alltoall.check.program.threads import FifoQueue, Message, Runner, awaited, learn, runners, wait
+from alltoall.check.program.threads import FifoQueue, Message, Runner, runners
 from alltoall.errors import InputError
 from alltoall.ir.arrays import Ints
-from alltoall.ir.program import EFFECTS, Buffer, Instruction, Place, Program, Step, spot
+from alltoall.ir.program import EFFECTS, Buffer, Place, Program, Thread, spot
 
 Fifo = tuple[int | None, int | None, int]
 
 
 @dataclass(frozen=True, eq=False)
 class Execution:
-    """What came out: buffers, what went over each pair of ranks at which depth, what was wrong.
+    """The output buffers, the loads of pairs of ranks by depth, and the violations.
 
     A send has depth 1 if its rank has received nothing before it, and else one more than the
     deepest receive that is ordered before it, or the depth of the deepest such send if larger; a
@@ -73,102 +73,92 @@ class _Machine:
         self.program, self.slots = program, slots
         self.loads: Counter[tuple[int, int, int]] = Counter()
         self._queues: dict[Fifo, FifoQueue] = {}
-        self._runners = list(runners(program))
-        self._first = np.cumsum([0, *(len(code.threads) for code in program.ranks)]).tolist()
-        self._awaited = awaited(program)
+        self._runners = runners(program)
+        self._ready = deque(self._runners)
+        self._awaited = Counter(
+            (runner.first + step.thread, step.number)
+            for runner in self._runners
+            for instruction in runner.thread.instructions
+            for step in instruction.after
+        )
         self._finished: dict[tuple[int, int], tuple[Clock, int]] = {}
         sizes = [[code.size(buffer) for buffer in Buffer] for code in program.ranks]
         self.memory = Memory(sizes, inputs, self._spot)
 
     def run(self) -> None:
         """Let every thread advance until none can."""
-        ready = deque(self._runners)
-        while ready:
-            runner = ready.popleft()
-            while not runner.done and self._advance(runner, ready):
-                pass
+        while self._ready:
+            runner = self._ready.popleft()
+            while not runner.done and self._start(runner) and self._move(runner):
+                self._finish(runner)
 
-    def _advance(self, runner: Runner, ready: deque[Runner]) -> bool:
-        """Do what can be done of the next instruction; return whether it has finished."""
-        instruction = runner.thread.instructions[runner.at]
-        if not runner.started and not self._start(runner, instruction):
-            return False
-        if not self._move(runner, instruction, ready):
-            return False
-        self._finish(runner, ready)
-        return True
-
-    def _start(self, runner: Runner, instruction: Instruction) -> bool:
-        base = self._first[runner.rank]
-        for step in instruction.after:
-            other = self._runners[base + step.thread]
+    def _start(self, runner: Runner) -> bool:
+        """Start the next instruction, if those that it waits for have finished."""
+        after = () if runner.started else runner.instruction.after
+        for step in after:
+            other = self._runners[runner.first + step.thread]
             if other.at <= step.number:
-                runner.waits_for = f"step {step.number} of thread block {step.thread}"
-                other.waiting.append(runner)
-                return False
-        for step in instruction.after:
-            self._learn_of(runner, base, step)
+                reason = f"step {step.number} of thread block {step.thread}"
+                return runner.wait(other.waiting, reason)
+        for step in after:
+            key = (runner.first + step.thread, step.number)
+            clock, depth = self._finished[key]
+            runner.learn(clock, Access(key[0], key[1] + 1))
+            runner.depth = max(runner.depth, depth)
+            self._awaited[key] -= 1
+            if not self._awaited[key]:
+                del self._finished[key]
         runner.started = True
         return True
 
-    def _learn_of(self, runner: Runner, base: int, step: Step) -> None:
-        key = (base + step.thread, step.number)
-        clock, depth = self._finished[key]
-        learn(runner, clock, Access(key[0], key[1] + 1))
-        runner.depth = max(runner.depth, depth)
-        self._awaited[key] -= 1
-        if not self._awaited[key]:
-            del self._finished[key]
-
-    def _finish(self, runner: Runner, ready: deque[Runner]) -> None:
+    def _finish(self, runner: Runner) -> None:
         if self._awaited[runner.number, runner.at]:
             self._finished[runner.number, runner.at] = (runner.clock, runner.depth)
         runner.at, runner.moved, runner.started = runner.at + 1, 0, False
-        ready.extend(runner.waiting)
-        runner.waiting.clear()
+        self._wake(runner.waiting)
 
-    def _move(self, runner: Runner, instruction: Instruction, ready: deque[Runner]) -> bool:
+    def _wake(self, waiting: list[Runner]) -> None:
+        self._ready.extend(waiting)
+        waiting.clear()
+
+    def _move(self, runner: Runner) -> bool:
         """Move as many chunks as can go; return whether all have."""
+        instruction, thread = runner.instruction, runner.thread
         effects = EFFECTS[instruction.op]
         if not (effects.reads or effects.writes):
             return True
-        inward = self._queue(runner, inward=True) if effects.receives else None
-        outward = self._queue(runner, inward=False) if effects.sends else None
+        inward = self._queue(thread.receive_from, runner.rank, thread) if effects.receives else None
+        outward = self._queue(runner.rank, thread.send_to, thread) if effects.sends else None
         while runner.moved < instruction.count:
             chunks = instruction.count - runner.moved
             if inward is not None:
                 chunks = min(chunks, len(inward.messages[0].data) if inward.messages else 0)
                 if not chunks:
-                    return wait(runner, inward, f"a chunk from rank {runner.thread.receive_from}")
+                    return runner.wait(inward.waiting, f"a chunk from rank {thread.receive_from}")
             if outward is not None:
                 chunks = min(chunks, self.slots - outward.chunks)
                 if not chunks:
-                    return wait(runner, outward, f"room to send to rank {runner.thread.send_to}")
-            self._transfer(runner, instruction, chunks, inward, outward)
+                    return runner.wait(outward.waiting, f"room to send to rank {thread.send_to}")
+            self._transfer(runner, chunks, inward, outward)
             for queue in (inward, outward):
                 if queue is not None:
-                    ready.extend(queue.waiting)
-                    queue.waiting.clear()
+                    self._wake(queue.waiting)
         return True
 
     def _transfer(
-        self,
-        runner: Runner,
-        instruction: Instruction,
-        chunks: int,
-        inward: FifoQueue | None,
-        outward: FifoQueue | None,
+        self, runner: Runner, chunks: int, inward: FifoQueue | None, outward: FifoQueue | None
     ) -> None:
+        instruction = runner.instruction
+        source, target = (
+            place and Place(place.buffer, place.offset + runner.moved)
+            for place in (instruction.source, instruction.target)
+        )
         if inward is not None:
             data = self._pop(runner, inward, chunks)
-        elif instruction.source is not None:
-            begin = instruction.source.offset + runner.moved
-            place = Place(instruction.source.buffer, begin)
-            data = self.memory.read(runner.rank, place, chunks, runner.access, runner.clock)
-        if instruction.target is not None:
-            begin = instruction.target.offset + runner.moved
-            place = Place(instruction.target.buffer, begin)
-            self.memory.write(runner.rank, place, data, runner.access, runner.clock)
+        elif source is not None:
+            data = self.memory.read(runner.rank, source, chunks, runner.access, runner.clock)
+        if target is not None:
+            self.memory.write(runner.rank, target, data, runner.access, runner.clock)
         runner.moved += chunks
         if outward is not None:
             self._push(runner, outward, data, last=runner.moved == instruction.count)
@@ -182,7 +172,7 @@ class _Machine:
             queue.messages.popleft()
         # The sender's instruction is only known to be done with its last chunk.
         tick = message.tick + (empty and message.last)
-        learn(runner, message.clock, Access(message.sender, tick))
+        runner.learn(message.clock, Access(message.sender, tick))
         runner.depth = max(runner.depth, message.depth + 1)
         return data
 
@@ -193,29 +183,23 @@ class _Machine:
         if runner.thread.send_to is not None:
             self.loads[runner.depth, runner.rank, runner.thread.send_to] += len(data)
 
-    def _queue(self, runner: Runner, inward: bool) -> FifoQueue:
-        thread = runner.thread
-        ends = (thread.receive_from, runner.rank) if inward else (runner.rank, thread.send_to)
-        return self._queues.setdefault((*ends, thread.channel), FifoQueue())
+    def _queue(self, sender: int | None, receiver: int | None, thread: Thread) -> FifoQueue:
+        return self._queues.setdefault((sender, receiver, thread.channel), FifoQueue())
 
     def violations(self) -> Iterator[str]:
-        """Say what went wrong, in words."""
+        """Yield races, reads of nothing, deadlocks and chunks that are left over."""
         yield from self.memory.violations()
         stuck = [runner for runner in self._runners if not runner.done]
         for runner in stuck[:MAX_NAMED]:
-            instruction = runner.thread.instructions[runner.at]
+            instruction = f"{runner.instruction.op.value} of {runner.instruction.count}"
             yield (
-                f"deadlock: {spot(runner.rank, runner.index, runner.at)} ({instruction.op.value} "
-                f"of {instruction.count}) waits for {runner.waits_for}, which never comes"
+                f"deadlock: {spot(runner.rank, runner.index, runner.at)} ({instruction}) waits for "
+                f"{runner.waits_for}, which never comes"
             )
         if len(stuck) > MAX_NAMED:
             yield f"deadlock: {len(stuck) - MAX_NAMED} more thread blocks are blocked"
-        if not stuck:
-            yield from self._left_over()
-
-    def _left_over(self) -> Iterator[str]:
         for (sender, receiver, channel), queue in self._queues.items():
-            if queue.chunks:
+            if queue.chunks and not stuck:
                 yield (
                     f"rank {sender} sends {queue.chunks} chunks to rank {receiver} on channel "
                     f"{channel} that are never received"

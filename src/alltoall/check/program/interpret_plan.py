@@ -1,7 +1,7 @@
 """The reference interpreter of `ExecutionPlan`: one-sided puts, signals, waits and barriers.
 
-Blocks run one after another as far as they can; clocks tell what each knows to be complete. An
-operation is known to its own block, too, only after a `NOP` or `BARRIER`.
+Blocks run one after another as far as they can; the clock of a block has the operations that it
+knows to be complete, its own only after a `NOP` or `BARRIER`.
 """
 
 from collections import Counter, deque
@@ -32,7 +32,7 @@ def interpret_plan(plan: ExecutionPlan, inputs: Sequence[Bytes]) -> Execution:
 
 @dataclass
 class _PlanBlock:
-    """A thread block under way; `pending` is what it was told and its threads do not know yet."""
+    """A thread block under way; `pending` is the clock that its next `NOP` or `BARRIER` joins."""
 
     number: int
     rank: int
@@ -50,8 +50,13 @@ class _PlanBlock:
         """Whether all operations have started."""
         return self.at == len(self.operations)
 
+    @property
+    def next(self) -> Operation:
+        """The operation that is under way or next."""
+        return self.operations[self.at]
+
     def settle(self) -> None:
-        """Let all operations so far be complete, and all threads know what any was told."""
+        """Complete all operations so far, and join the pending clock."""
         self.clock = np.maximum(self.clock, self.pending)
         self.clock[self.number] = self.at
 
@@ -95,15 +100,15 @@ class _PlanMachine:
         self._ready = deque(self._blocks)
         while self._ready:
             block = self._ready.popleft()
-            while not block.done and self._step(block):
+            while not block.done and self._handlers[block.next.op](block, block.next):
                 block.at += 1
         if all(block.done for block in self._blocks):
             self._read_outputs()
 
     def _read_outputs(self) -> None:
-        """Read the outputs as their owner does at the end, when its own blocks have ended.
+        """Read the outputs as their owners do when their own blocks have ended.
 
-        What another rank put there must be known to have arrived by then.
+        By then they must know that all puts of other ranks have arrived.
         """
         for rank, own in enumerate(self.plan.ranks):
             blocks = [block for block in self._blocks if block.rank == rank]
@@ -113,10 +118,6 @@ class _PlanMachine:
                 clock = np.maximum.reduce([block.clock for block in blocks])
                 end = Access(blocks[-1].number, blocks[-1].at + 1)
                 self.memory.read(rank, Place(Buffer.OUTPUT, 0), own.output, end, clock)
-
-    def _step(self, block: _PlanBlock) -> bool:
-        operation = block.operations[block.at]
-        return self._handlers[operation.op](block, operation)
 
     def _copy(self, block: _PlanBlock, operation: Operation) -> bool:
         access = Access(block.number, block.at + 1)
@@ -184,21 +185,19 @@ class _PlanMachine:
         return True
 
     def violations(self) -> Iterator[str]:
-        """Say what went wrong, in words."""
+        """Yield races, reads of nothing, deadlocks and signals that are left over."""
         yield from self.memory.violations()
         yield from self._unpaired[:MAX_NAMED]
         stuck = [block for block in self._blocks if not block.done]
         for block in stuck[:MAX_NAMED]:
-            here = spot(block.rank, block.index, block.at)
-            name = block.operations[block.at].op.value
-            yield f"deadlock: {here} ({name}) waits for {block.waits_for}, which never comes"
-        if not stuck:
-            for (rank, channel), inbox in self._inbox.items():
-                if inbox.signals:
-                    yield (
-                        f"rank {rank} never waits for {len(inbox.signals)} signals on its channel "
-                        f"{channel}; every signal needs a wait"
-                    )
+            here = f"{spot(block.rank, block.index, block.at)} ({block.next.op.value})"
+            yield f"deadlock: {here} waits for {block.waits_for}, which never comes"
+        for (rank, channel), inbox in self._inbox.items():
+            if inbox.signals and not stuck:
+                yield (
+                    f"rank {rank} never waits for {len(inbox.signals)} signals on its channel "
+                    f"{channel}; every signal needs a wait"
+                )
 
     def _spot(self, access: Access) -> str:
         block = self._blocks[access.thread]

@@ -1,8 +1,8 @@
-"""The buffers of all ranks, with real bytes, and a watch for races and reads of nothing.
+"""The buffers of all ranks, with real bytes, and a detector of races and reads of nothing.
 
-Order is told by vector clocks. A thread counts its instructions from 1; its clock says for every
-thread up to which count it knows that thread's work to be done. Two accesses to one chunk, of which
-one writes, race unless the later one's clock knows the earlier one. This follows the FastTrack
+Order is kept by vector clocks. A thread counts its instructions from 1; its clock has, for every
+thread, the last instruction that it knows to be done. Two accesses to one chunk, one of them a
+write, race unless the clock of the later one has the earlier one. This follows the FastTrack
 scheme: the last write and usually the last read of a chunk are enough.
 """
 
@@ -42,7 +42,7 @@ class Access:
 
 @dataclass(frozen=True)
 class Clash:
-    """A chunk that `access` touched without being ordered after `other`; None: nothing is there."""
+    """A chunk whose `access` is not ordered after `other`; None: nothing was written there."""
 
     offset: int
     access: Access
@@ -60,7 +60,7 @@ class Shadow:
         self._more_readers: dict[int, list[Access]] = {}
 
     def read(self, begin: int, end: int, access: Access, clock: Clock) -> list[Clash]:
-        """Record that `access` reads these chunks; return what is wrong with that."""
+        """Record a read of these chunks; return its clashes."""
         clashes = [
             Clash(begin + int(offset), access, None, writes=False)
             for offset in np.flatnonzero(~self._filled[begin:end])
@@ -73,23 +73,19 @@ class Shadow:
         return clashes
 
     def write(self, begin: int, end: int, access: Access, clock: Clock) -> list[Clash]:
-        """Record that `access` writes these chunks; return what is wrong with that."""
+        """Record a write of these chunks; return its clashes."""
         clashes = _unordered(self._writer[:, begin:end], begin, access, clock, writes=True)
         clashes += _unordered(self._reader[:, begin:end], begin, access, clock, writes=True)
-        if self._more_readers:
-            clashes += self._unordered_readers(begin, end, access, clock)
+        clashes += [
+            Clash(offset, access, other, writes=True)
+            for offset in range(begin, end if self._more_readers else begin)
+            for other in self._more_readers.pop(offset, [])
+            if clock[other.thread] < other.tick
+        ]
         self._writer[:, begin:end] = [[access.thread], [access.tick]]
         self._reader[:, begin:end] = 0
         self._filled[begin:end] = True
         return clashes
-
-    def _unordered_readers(self, begin: int, end: int, access: Access, clock: Clock) -> list[Clash]:
-        return [
-            Clash(offset, access, other, writes=True)
-            for offset in range(begin, end)
-            for other in self._more_readers.pop(offset, [])
-            if clock[other.thread] < other.tick
-        ]
 
 
 def _unordered(
@@ -106,7 +102,7 @@ def _unordered(
 
 
 MAX_NAMED = 20
-"""How many violations of one kind are told in words."""
+"""Most violations of one kind that are named."""
 
 Bytes: TypeAlias = NDArray[np.uint8]
 
@@ -135,21 +131,21 @@ class Memory:
         return tuple(buffers[Buffer.OUTPUT] for buffers in self._data)
 
     def read(self, rank: int, place: Place, chunks: int, access: Access, clock: Clock) -> Bytes:
-        """Return a copy of some chunks, and note whether `access` may read them."""
-        begin, end = place.offset, place.offset + chunks
+        """Return a copy of some chunks, and record clashes."""
+        span = place.offset, place.offset + chunks
         shadow = self._shadows[rank][place.buffer]
-        self._note(rank, place.buffer, shadow.read(begin, end, access, clock))
-        return self._data[rank][place.buffer][begin:end].copy()
+        self._note(rank, place.buffer, shadow.read(*span, access, clock))
+        return self._data[rank][place.buffer][slice(*span)].copy()
 
     def write(self, rank: int, place: Place, data: Bytes, access: Access, clock: Clock) -> None:
-        """Overwrite some chunks, and note whether `access` may."""
-        begin, end = place.offset, place.offset + len(data)
+        """Overwrite some chunks, and record clashes."""
+        span = place.offset, place.offset + len(data)
         shadow = self._shadows[rank][place.buffer]
-        self._note(rank, place.buffer, shadow.write(begin, end, access, clock))
-        self._data[rank][place.buffer][begin:end] = data
+        self._note(rank, place.buffer, shadow.write(*span, access, clock))
+        self._data[rank][place.buffer][slice(*span)] = data
 
     def violations(self) -> Iterator[str]:
-        """Say in words who touched what without being allowed to."""
+        """Yield all clashes in words."""
         for rank, buffer, clash in self._clashes:
             chunk = f"{buffer.name.lower()} chunk {clash.offset} of rank {rank}"
             here, does = self._spot(clash.access), "writes" if clash.writes else "reads"

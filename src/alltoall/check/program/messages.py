@@ -1,7 +1,7 @@
 """Whether messages are an all-to-all: both ends agree, waits order conflicts, and bytes arrive.
 
-Ranks run at any pace, held only by their waits. It is enough to look at one order, that of the
-steps: where every message waits itself for what it conflicts with, all orders do the same.
+Ranks run at any pace, held only by their waits. It is enough to execute one order, that of the
+steps: if every message waits for all messages that it conflicts with, all orders do the same.
 """
 
 from collections import Counter
@@ -13,34 +13,34 @@ from numpy.typing import NDArray
 
 from alltoall.check.program.alltoall import AllToAllReport, first_wrong
 from alltoall.check.program.memory import MAX_NAMED
-from alltoall.ir.arrays import Floats, Ints, inner_index
+from alltoall.ir.arrays import Ints, inner_index
 from alltoall.ir.chunks import Chunks
 from alltoall.ir.messages import RANGE, Messages, RankMessages
 from alltoall.ir.program import Buffer
 
 Ends = tuple[int, int, int]
-"""What names a message: its step, its sender and its receiver."""
+"""The name of a message: its step, its sender and its receiver."""
 
 
 @dataclass(frozen=True, eq=False)
 class MessagesReport(AllToAllReport):
-    """The result of executing messages, which know their steps and how large shards are."""
+    """The result of executing messages, which have steps and sizes of shards."""
 
     sizes: Mapping[Ends, float]
 
     def shards(self) -> Mapping[Ends, float]:
-        """Return what goes by step, sender and receiver."""
+        """Return the shards by step, sender and receiver."""
         return self.sizes
 
 
 def check_messages(messages: Messages) -> MessagesReport:
-    """Execute messages on chunks that hold their own number, and look for what is not ordered."""
+    """Execute messages on chunks that hold their own number, and find unordered conflicts."""
     sent, received = _by_ends(messages, sends=True), _by_ends(messages, sends=False)
     violations = list(_unmatched(messages, sent, received))
     for part in messages.ranks:
         violations += _unordered(part)
     loads, shards = _loads(messages, sent)
-    memory = _Memory(messages)
+    memory = _NumberedBuffers(messages)
     if not violations:
         violations += memory.run(messages)
     pairs = np.zeros((len(messages.ranks),) * 2, dtype=np.int64)
@@ -73,7 +73,7 @@ def _unmatched(
     sent: dict[Ends, tuple[int, int]],
     received: dict[Ends, tuple[int, int]],
 ) -> Iterator[str]:
-    """Name messages that have one end only, or of which the two ends say different things."""
+    """Name messages that have one end only, or ends that differ."""
     for step, sender, receiver in sorted(sent.keys() ^ received.keys()):
         does = "sends" if (step, sender, receiver) in sent else "does not send"
         other = "does not receive" if does == "sends" else "receives"
@@ -94,7 +94,7 @@ def _ranges(part: RankMessages, message: int) -> list[list[int]]:
 
 
 def _unordered(part: RankMessages) -> Iterator[str]:
-    """Name messages that touch a place of scratch, or of the output, without waiting their turn."""
+    """Name messages that touch a place of scratch or output without a wait for the one before."""
     writer: dict[tuple[int, int], int] = {}
     readers: dict[tuple[int, int], set[int]] = {}
     cuts = part.waits_first.tolist()
@@ -118,13 +118,13 @@ def _unordered(part: RankMessages) -> Iterator[str]:
 
 
 def _touched(part: RankMessages) -> list[list[tuple[int, int]]]:
-    """Return the places that each message reads or writes, where anything is ever written."""
-    message = np.repeat(np.arange(part.messages), np.diff(part.first))
-    sends = part.sends[message]
+    """Return the places that each message reads or writes, but for inputs."""
+    sends = part.sends[part.message_of_range]
     (one, begin), (other, to) = (_begins(part, each) for each in (True, False))
     buffer, first = np.where(sends, one, other), np.where(sends, begin, to)
     found: list[list[tuple[int, int]]] = [[] for _ in range(part.messages)]
-    rows = zip(*(each.tolist() for each in (message, buffer, first, part.count)), strict=True)
+    columns = (part.message_of_range, buffer, first, part.count)
+    rows = zip(*(column.tolist() for column in columns), strict=True)
     for number, where, at, count in rows:
         if where != Buffer.INPUT:
             found[number] += [(where, place) for place in range(at, at + count)]
@@ -145,10 +145,13 @@ def _begins(part: RankMessages, sends: bool) -> tuple[Ints, Ints]:
 def _loads(
     messages: Messages, sent: dict[Ends, tuple[int, int]]
 ) -> tuple[Counter[Ends], dict[Ends, float]]:
-    """Return the chunks of every message, and how many shards they are."""
+    """Return the chunks of every message, and their size in shards."""
     loads: Counter[Ends] = Counter()
     shards: dict[Ends, float] = {}
-    sizes = [part.count * _chunk_sizes(part) for part in messages.ranks]
+    sizes = []
+    for part in messages.ranks:
+        pairs = part.source, part.destination
+        sizes.append(part.count * part.demand.of(*pairs) / np.maximum(part.chunks.of(*pairs), 1))
     for ends, (rank, message) in sent.items():
         part = messages.ranks[rank]
         some = slice(int(part.first[message]), int(part.first[message + 1]))
@@ -157,13 +160,7 @@ def _loads(
     return loads, shards
 
 
-def _chunk_sizes(part: RankMessages) -> Floats:
-    """Return the size of a chunk of each range, in shards."""
-    ends = (part.source, part.destination)
-    return part.demand.of(*ends) / np.maximum(part.chunks.of(*ends), 1)
-
-
-class _Memory:
+class _NumberedBuffers:
     """The buffers of all ranks one after another, with the number of the chunk in each place."""
 
     def __init__(self, messages: Messages) -> None:
@@ -188,7 +185,7 @@ class _Memory:
         self._data[to : to + kept] = self._data[begin : begin + kept]
 
     def run(self, messages: Messages) -> Iterator[str]:
-        """Do every step: read all that is sent in it, then write it; name what is not there."""
+        """Execute every step: read all its chunks, then write them; name the missing ones."""
         parts = [self._moves(part) for part in messages.ranks]
         table = np.concatenate(parts, axis=1)
         table = table[:, np.argsort(table[0], kind="stable")]
@@ -206,11 +203,11 @@ class _Memory:
     def _moves(self, part: RankMessages) -> Ints:
         """Return step, rank, source, target and number of every chunk that a rank sends.
 
-        Both ends tell the same, so the word of the sender is enough.
+        Both ends agree, so those of the sender are enough.
         """
-        message = np.repeat(np.arange(part.messages), np.diff(part.first))
-        sent = np.flatnonzero(part.sends[message])
-        step, peer = part.step[message[sent]], part.peer[message[sent]]
+        sent = np.flatnonzero(part.sends[part.message_of_range])
+        message = part.message_of_range[sent]
+        step, peer = part.step[message], part.peer[message]
         (from_buffer, begin), (to_buffer, to) = (_begins(part, sends) for sends in (True, False))
         columns = (
             self._base[part.rank, from_buffer[sent]] + begin[sent],

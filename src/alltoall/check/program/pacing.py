@@ -1,11 +1,12 @@
 """The time of a program that runs in steps, each as long as its busiest link.
 
-A program has no steps, only order. A numbering of its sends by steps is valid if a send comes in a
-later step than every receive, and in no earlier step than every send, that is ordered before it; a
-receive is in the step of the sends that it matches. Both bounds are longest paths over the
-instructions, where only the way from a receive to what follows it takes a step.
+A program has no steps, only order. Steps of its sends are valid if a send comes in a later step
+than every receive, and in no earlier step than every send, that is ordered before it; a receive is
+in the step of the sends that it matches. The earliest and the latest steps are longest paths over
+the instructions, where only the way from a receive to its successors takes a step.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from graphlib import TopologicalSorter
@@ -40,14 +41,8 @@ class Levels:
                         receives.setdefault(fifo, []).append((node, each.count))
         self._sent = {node for queue in self.sends.values() for node, _ in queue}
         self._matches = _matches(self.sends, receives)
-        self._order = list(
-            TopologicalSorter(
-                {
-                    node: [*before, *self._matches.get(node, [])]
-                    for node, before in self._before.items()
-                }
-            ).static_order()
-        )
+        graph = {each: [*old, *self._matches.get(each, [])] for each, old in self._before.items()}
+        self._order = list(TopologicalSorter(graph).static_order())
 
     def earliest(self, fixed: Mapping[Node, int] | None = None, least: int = 1) -> dict[Node, int]:
         """Return the first step of each send; those in `fixed` are in the step given there.
@@ -97,12 +92,12 @@ def _chunks(queue: Iterable[tuple[Node, int]]) -> list[Node]:
 
 Hop = tuple[int, int]
 SLACK = 1e-9
-"""What rounding may add to the length of a step, as a share of it."""
+"""Rounding error of the length of a step, as a share."""
 
 
 @dataclass
 class _Pipeline:
-    """A FIFO under way: its sends with their chunks, and how much of them has gone."""
+    """A FIFO under way: its sends with their chunks, and the progress of the next one."""
 
     sends: list[tuple[Node, int]]
     path: list[Hop]
@@ -122,25 +117,25 @@ class _Pipeline:
 
 @dataclass
 class _Pace:
-    """What has gone in which step, the load of each hop in the present one, and in all of them."""
+    """The steps of finished sends, and the load of each hop in the present step and in all."""
 
     capacity: Mapping[Hop, float]
     chunk: float
     total: dict[Hop, float]
     fixed: dict[Node, int] = field(default_factory=dict)
-    loads: dict[Hop, float] = field(default_factory=dict)
+    loads: dict[Hop, float] = field(default_factory=lambda: defaultdict(float))
 
     def fits(self, line: _Pipeline, length: float) -> bool:
         """Whether one more chunk leaves the step no longer than `length`."""
         return all(
-            self.loads.get(hop, 0.0) + self.chunk / self.capacity[hop] <= length * (1 + SLACK)
+            self.loads[hop] + self.chunk / self.capacity[hop] <= length * (1 + SLACK)
             for hop in line.path
         )
 
     def send(self, line: _Pipeline, step: int) -> None:
         """Let one chunk go; a send belongs to the step of its last chunk."""
         for hop in line.path:
-            self.loads[hop] = self.loads.get(hop, 0.0) + self.chunk / self.capacity[hop]
+            self.loads[hop] += self.chunk / self.capacity[hop]
         line.gone += 1
         if line.gone == line.sends[line.at][1]:
             self.fixed[line.head] = step
@@ -152,22 +147,21 @@ def paced_time(
 ) -> float:
     """Return the sum over the steps of the largest load of a hop over its capacity, in shards.
 
-    There are as many steps as the longest chain of transfers has. A step is as long as the chunks
-    take that cannot go in a later one; in that time others go ahead too, those that are due first
-    before the others, in the order of their FIFOs, where nothing keeps them. So the time is that
-    of a valid execution in steps; where FIFOs share links there may be a faster one. `hops` are the
-    links between each two ranks that send. All chunks are taken to be of one size, and the shard of
-    most chunks is one.
+    There are as many steps as transfers in the longest chain. A step is as long as the chunks take
+    that cannot go in a later one; in that time others that can go ahead, by due date, in the order
+    of their FIFOs. So the time is that of a valid execution in steps; where FIFOs share links there
+    may be a faster one. `hops` are the links between each two ranks that send. All chunks are of
+    one size, and the shard of most chunks is 1.
     """
     levels = Levels(program)
     steps = max(levels.earliest().values(), default=0)
     latest = levels.latest(steps)
     lines = [_Pipeline(queue, hops[fifo[:2]]) for fifo, queue in levels.sends.items()]
-    pace = _Pace(capacity, 1.0 / program.chunks.most, {})
+    pace = _Pace(capacity, 1.0 / program.chunks.most, defaultdict(float))
     for line in lines:
         for hop in line.path:
             load = sum(chunks for _, chunks in line.sends) * pace.chunk / capacity[hop]
-            pace.total[hop] = pace.total.get(hop, 0.0) + load
+            pace.total[hop] += load
     total = 0.0
     for step in range(1, steps + 1):
         pace.loads.clear()

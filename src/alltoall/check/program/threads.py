@@ -1,18 +1,17 @@
 """Threads under way, and the FIFOs between them."""
 
-from collections import Counter, deque
-from collections.abc import Iterator
+from collections import deque
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from alltoall.check.program.memory import Access, Bytes, Clock
-from alltoall.ir.program import Program, Thread
+from alltoall.ir.program import Instruction, Program, Thread
 
 
 @dataclass
 class Message:
-    """Chunks in a FIFO, and the last of an instruction or not, with what their sender knew."""
+    """Chunks in a FIFO, with the clock of their sender; `last` ends an instruction."""
 
     data: Bytes
     sender: int
@@ -24,7 +23,7 @@ class Message:
 
 @dataclass
 class FifoQueue:
-    """One FIFO: its messages, how many chunks they hold, and the two threads at its ends."""
+    """One FIFO: its messages, their number of chunks, and the threads that wait for it."""
 
     messages: deque[Message] = field(default_factory=deque)
     chunks: int = 0
@@ -33,7 +32,7 @@ class FifoQueue:
 
 @dataclass
 class Runner:
-    """A thread under way: the next instruction, how much of it is done, and what it knows."""
+    """A thread under way: its next instruction, the progress of that, and its clock."""
 
     number: int
     rank: int
@@ -57,46 +56,37 @@ class Runner:
         """Whether all instructions have finished."""
         return self.at == len(self.thread.instructions)
 
+    @property
+    def instruction(self) -> Instruction:
+        """The instruction that is under way or next."""
+        return self.thread.instructions[self.at]
 
-def runners(program: Program) -> Iterator[Runner]:
-    """Yield a runner for every thread, numbered through all ranks."""
+    @property
+    def first(self) -> int:
+        """The number of the first thread of this rank."""
+        return self.number - self.index
+
+    def wait(self, waiting: list["Runner"], reason: str) -> bool:
+        """Wait in a list; return that the instruction is not done."""
+        self.waits_for = reason
+        waiting.append(self)
+        return False
+
+    def learn(self, clock: Clock, other: Access) -> None:
+        """Join the clock of another thread, and that it has done `other`."""
+        if self.clock[other.thread] <= other.tick:
+            self.clock = np.maximum(self.clock, clock)
+            self.clock[other.thread] = other.tick
+
+
+def runners(program: Program) -> list[Runner]:
+    """Return a runner for every thread, numbered through all ranks."""
     threads = sum(len(code.threads) for code in program.ranks)
-    number = 0
+    found: list[Runner] = []
     for rank, code in enumerate(program.ranks):
         for index, thread in enumerate(code.threads):
             clock = np.zeros(threads, dtype=np.int32)
             # A thread knows all of its own past, whatever its count.
-            clock[number] = np.iinfo(np.int32).max
-            yield Runner(number, rank, index, thread, clock)
-            number += 1
-
-
-def awaited(program: Program) -> Counter[tuple[int, int]]:
-    """Count how many instructions wait for each one, by number of its thread and index."""
-    counts: Counter[tuple[int, int]] = Counter()
-    first = 0
-    for code in program.ranks:
-        counts.update(
-            (first + step.thread, step.number)
-            for thread in code.threads
-            for instruction in thread.instructions
-            for step in instruction.after
-        )
-        first += len(code.threads)
-    return counts
-
-
-def learn(runner: Runner, clock: Clock, other: Access) -> None:
-    """Join what another thread knew, and that it had done `other`, into a thread's clock."""
-    if runner.clock[other.thread] > other.tick:
-        return
-    joined = np.maximum(runner.clock, clock)
-    joined[other.thread] = other.tick
-    runner.clock = joined
-
-
-def wait(runner: Runner, queue: FifoQueue, reason: str) -> bool:
-    """Make a thread wait for a FIFO to change; return that it is not done."""
-    runner.waits_for = reason
-    queue.waiting.append(runner)
-    return False
+            clock[len(found)] = np.iinfo(np.int32).max
+            found.append(Runner(len(found), rank, index, thread, clock))
+    return found

@@ -1,8 +1,8 @@
 """Arrays in a .npz file: a zip archive with one .npy file per array, as `numpy.load` reads it.
 
-The reader is our own, because files come from anywhere and `numpy.load` allocates what a header
-asks for. Here nothing is inflated before the directory, every header, and the shapes against each
-other have been checked, and nothing is ever unpickled.
+Files come from anywhere, and `numpy.load` allocates as much as a header asks for. This reader
+inflates nothing before it has checked the directory, every header, and the shapes against each
+other, and never unpickles.
 """
 
 import io
@@ -25,8 +25,7 @@ from alltoall.ir.files.text import MAX_FILE_BYTES
 Array: TypeAlias = NDArray[Any]
 
 MAX_NUMBERS = 1 << 26
-"""Most numbers in one file. In memory they take eight bytes each, however few they take in it; with
-what the checkers need besides, 2 GiB are enough for any file."""
+"""Most numbers in one file, of eight bytes each in memory; checks fit in 2 GiB, too."""
 
 MAX_TEXT = 1 << 23
 """Most characters of a text: a name, a method, notes, and the names of hundreds of thousands of
@@ -48,7 +47,7 @@ _HEADER = re.compile(
 
 @dataclass(frozen=True)
 class ArrayHeader:
-    """What an array says of itself, and where its numbers begin in its file."""
+    """The type and shape of an array, and the offset of its numbers in its file."""
 
     descr: str
     shape: tuple[int, ...]
@@ -71,9 +70,9 @@ class ArrayHeader:
 
 
 def parse_header(start: bytes, where: str) -> ArrayHeader:
-    """Return the header at the start of a .npy file, if it is such as numpy writes for our types.
+    """Return the header at the start of a .npy file, as numpy writes it for our types only.
 
-    Objects, records, dates and anything that only `pickle` could read have no place here.
+    Objects, records and dates, which only `pickle` could read, are refused.
     """
     begin = len(MAGIC) + 2
     length = int.from_bytes(start[len(MAGIC) : begin], "little")
@@ -89,7 +88,7 @@ def parse_header(start: bytes, where: str) -> ArrayHeader:
 
 
 def narrow(array: Array) -> Array:
-    """Return the same values in the smallest type that keeps every one of them."""
+    """Return the same values in the smallest type that holds all of them exactly."""
     if array.dtype.kind == "f":
         if not np.isfinite(array).all():
             raise ValueError("a number that is not finite; an artefact has none")
@@ -98,11 +97,8 @@ def narrow(array: Array) -> Array:
         exact = np.array_equal(single, array)
         return np.ascontiguousarray(array, "<f4" if exact else "<f8")
     least, most = (int(array.min()), int(array.max())) if array.size else (0, 0)
-    descr = next(
-        each
-        for each in WIDTHS["integers"]
-        if np.iinfo(each).min <= least and most <= np.iinfo(each).max
-    )
+    limits = ((descr, np.iinfo(descr)) for descr in WIDTHS["integers"])
+    descr = next(descr for descr, info in limits if info.min <= least and most <= info.max)
     return np.ascontiguousarray(array, descr)
 
 
@@ -118,7 +114,7 @@ def widen(data: bytes, header: ArrayHeader, key: str) -> Array:
 
 SUFFIX = ".npy"
 LEVEL = 1
-"""Of compression: a million routes shrink fourfold in 0.2 s; higher levels gain next to nothing."""
+"""Level of compression: a million routes shrink fourfold in 0.2 s; higher ones gain little."""
 
 MAX_DIRECTORY = 1 << 16
 """Most bytes of the archive's directory; ours have some seventy for each array."""
@@ -130,18 +126,18 @@ BROKEN = (
     zipfile.BadZipFile,
     zlib.error,
     struct.error,
-    RuntimeError,  # and what zipfile derives from it for archives that it cannot read
+    RuntimeError,  # and those that zipfile derives from it
     EOFError,
     LookupError,
     OSError,
     ValueError,
 )
-"""What `zipfile` raises on archives that are damaged, encrypted or made to deceive."""
+"""Errors of `zipfile` for archives that are damaged, encrypted or made to deceive."""
 
 
 @dataclass(frozen=True)
 class Member:
-    """What an array must be: "integers", "numbers" or "text", and the names of its dimensions.
+    """The kind of an array, "integers", "numbers" or "text", and the names of its dimensions.
 
     Dimensions of the same name have the same size in all arrays of a file.
     """
@@ -161,7 +157,7 @@ def pack(arrays: Mapping[str, Array | str]) -> bytes:
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=LEVEL) as archive:
         for key, value in arrays.items():
             array = np.array(value, dtype="<U") if isinstance(value, str) else narrow(value)
-            # How large it becomes is not known yet, and large members need a larger entry.
+            # The size is not known yet, and large members need a larger entry.
             with archive.open(key + SUFFIX, "w", force_zip64=True) as file:
                 np.lib.format.write_array(file, array, version=(1, 0), allow_pickle=False)
     _require_at_most(MAX_FILE_BYTES, len(buffer.getbuffer()), "bytes")
@@ -169,7 +165,7 @@ def pack(arrays: Mapping[str, Array | str]) -> bytes:
 
 
 def _require_at_most(limit: int, found: int, words: str) -> None:
-    """Refuse to write what the reader would refuse to read."""
+    """Refuse to write files that the reader would refuse."""
     if found > limit:
         raise UsageError(f"an artefact of {found:,} {words}; a file holds at most {limit:,}")
 
@@ -185,26 +181,22 @@ def unpack(data: bytes, members: Mapping[str, Member], where: str) -> dict[str, 
         }
 
 
-def has_member(data: bytes, key: str, where: str) -> bool:
-    """Whether an archive has an array or a text of this name."""
+def read_texts(data: bytes, keys: tuple[str, ...], where: str) -> dict[str, str]:
+    """Return some texts of an archive, those that it has, whatever else is in it."""
     with _open(data, where) as archive:
-        return key + SUFFIX in archive.namelist()
-
-
-def read_member_text(data: bytes, key: str, where: str) -> str:
-    """Return one text of an archive, whatever else is in it."""
-    with _open(data, where) as archive:
-        infos = [info for info in archive.infolist() if info.filename == key + SUFFIX]
-        if not infos:
-            raise FormatError(f'{where}: no array "{key}"; expected an alltoall artefact')
-        header = _header(archive, infos[0], where)
-        _check_kind(key, header, Member("text"), where)
-        return _inflate(archive, key, header)[header.offset :].decode("utf-32-le").rstrip("\0")
+        infos = {info.filename: info for info in archive.infolist()}
+        found = {}
+        for key in (key for key in keys if key + SUFFIX in infos):
+            header = _header(archive, infos[key + SUFFIX], where)
+            _check_kind(key, header, Member("text"), where)
+            text = _inflate(archive, key, header)[header.offset :].decode("utf-32-le")
+            found[key] = text.rstrip("\0")
+        return found
 
 
 @contextmanager
 def _open(data: bytes, where: str) -> Iterator[zipfile.ZipFile]:
-    """Open an archive after a look at the size of its directory, all of which `zipfile` reads.
+    """Open an archive after a check of the size of its directory, all of which `zipfile` reads.
 
     The longer form of the directory's end is for archives beyond our limits, and could contradict
     the shorter one.
@@ -272,23 +264,21 @@ def _check_kind(key: str, header: ArrayHeader, member: Member, where: str) -> No
 def _check_sizes(
     headers: Mapping[str, ArrayHeader], members: Mapping[str, Member], where: str
 ) -> None:
-    """Hold the sizes of dimensions of the same name, and of all arrays together, to the rules."""
+    """Refuse different sizes of dimensions of one name, and too many numbers in all."""
     sizes: dict[str, tuple[int, str]] = {}
     for key, header in headers.items():
         for name, size in zip(members[key].shape, header.shape, strict=True):
             known, owner = sizes.setdefault(name, (size, key))
             if known != size:
-                raise FormatError(
-                    f"{where}: {owner} is for {known:,} {name} and {key} for {size:,}; "
-                    "expected the same"
-                )
+                found = f"{owner} is for {known:,} {name} and {key} for {size:,}"
+                raise FormatError(f"{where}: {found}; expected the same")
     total = sum(header.numbers for header in headers.values())
     if total > MAX_NUMBERS:
         raise FormatError(f"{where}: {total:,} numbers; expected at most {MAX_NUMBERS:,}")
 
 
 def _inflate(archive: zipfile.ZipFile, key: str, header: ArrayHeader) -> bytes:
-    """Read one array whose header has been checked: no more bytes than it announces."""
+    """Read one array whose header has been checked, and no more bytes than it announces."""
     with archive.open(key + SUFFIX) as file:
         data = file.read(header.end)
     if len(data) != header.end:

@@ -1,7 +1,7 @@
 """Saving and reading nouns: the one place that chooses JSON or binary.
 
-Flows, routes and schedules are answers, and have both forms; all others are JSON, but for messages,
-whose file ranks read as well.
+Flows, routes and schedules have both forms; all other nouns are JSON, except messages, which are
+saved as the text that ranks read.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -14,41 +14,9 @@ from alltoall.ir.answer import Certificate
 from alltoall.ir.demand import Demand
 from alltoall.ir.execution_plan import ExecutionPlan
 from alltoall.ir.fabric import Fabric
+from alltoall.ir.files import npz
 from alltoall.ir.files.fields import short
-from alltoall.ir.files.json.demand import DEMAND_FORMAT, demand_to_json
-from alltoall.ir.files.json.flow import FLOW_FORMAT, flow_from_json, flow_to_json
-from alltoall.ir.files.json.problem import (
-    CERTIFICATE_FORMAT,
-    FABRIC_FORMAT,
-    PROBLEM_FORMAT,
-    PROVENANCE,
-    TOPOLOGY_FORMAT,
-    certificate_from_json,
-    certificate_to_json,
-    demand_alone,
-    fabric_from_json,
-    fabric_to_json,
-    problem_from_json,
-    problem_to_json,
-    topology_from_json,
-    topology_to_json,
-)
-from alltoall.ir.files.json.program import (
-    PLAN_FORMAT,
-    PROGRAM_FORMAT,
-    plan_from_json,
-    plan_to_json,
-    program_from_json,
-    program_to_json,
-)
-from alltoall.ir.files.json.routes import ROUTES_FORMAT, routes_from_json, routes_to_json
-from alltoall.ir.files.json.schedule import (
-    SCHEDULE_FORMAT,
-    UNEVEN_FORMAT,
-    schedule_format,
-    schedule_from_json,
-    schedule_to_json,
-)
+from alltoall.ir.files.json import demand, flow, problem, program, routes, schedule
 from alltoall.ir.files.json.values import format_of, json_text, parse_json
 from alltoall.ir.files.messages import messages_text
 from alltoall.ir.files.npz import artefact_from_bytes, artefact_to_bytes, is_archive
@@ -62,53 +30,47 @@ from alltoall.ir.routes import Routes
 from alltoall.ir.schedule import Schedule
 from alltoall.ir.topology import Topology
 
-Artefact: TypeAlias = Flow | Routes | Schedule
+Artefact: TypeAlias = npz.Artefact
 Saved: TypeAlias = (
     Artefact | Topology | Demand | Problem | Certificate | Fabric | Program | ExecutionPlan
 )
 Kind = TypeVar("Kind", bound=Artefact)
 
+format_name = npz.format_name
+
 BINARY_SUFFIX = ".npz"
 FORMATS: dict[type, str] = {
-    Flow: FLOW_FORMAT,
-    Routes: ROUTES_FORMAT,
-    Schedule: SCHEDULE_FORMAT,
+    Flow: flow.FLOW_FORMAT,
+    Routes: routes.ROUTES_FORMAT,
+    Schedule: schedule.SCHEDULE_FORMAT,
 }
 """The format of each artefact, the same in JSON as in binary."""
 
 _TO_JSON: dict[type[Noun], Callable[[Any], dict[str, Any]]] = {
-    Flow: flow_to_json,
-    Routes: routes_to_json,
-    Schedule: schedule_to_json,
-    Topology: topology_to_json,
-    Demand: demand_to_json,
-    Problem: problem_to_json,
-    Certificate: certificate_to_json,
-    Fabric: fabric_to_json,
-    Program: program_to_json,
-    ExecutionPlan: plan_to_json,
+    Flow: flow.flow_to_json,
+    Routes: routes.routes_to_json,
+    Schedule: schedule.schedule_to_json,
+    Topology: problem.topology_to_json,
+    Demand: demand.demand_to_json,
+    Problem: problem.problem_to_json,
+    Certificate: problem.certificate_to_json,
+    Fabric: problem.fabric_to_json,
+    Program: program.program_to_json,
+    ExecutionPlan: program.plan_to_json,
 }
-_FROM_JSON: dict[str, Callable[[object, str], Artefact]] = {
-    FLOW_FORMAT: flow_from_json,
-    ROUTES_FORMAT: routes_from_json,
-    SCHEDULE_FORMAT: schedule_from_json,
-    UNEVEN_FORMAT: schedule_from_json,
+_FROM_JSON: dict[str, Callable[[object, str], Any]] = {
+    flow.FLOW_FORMAT: flow.flow_from_json,
+    routes.ROUTES_FORMAT: routes.routes_from_json,
+    schedule.SCHEDULE_FORMAT: schedule.schedule_from_json,
+    schedule.UNEVEN_FORMAT: schedule.schedule_from_json,
+    problem.TOPOLOGY_FORMAT: problem.topology_from_json,
+    demand.DEMAND_FORMAT: problem.demand_alone,
+    problem.PROBLEM_FORMAT: problem.problem_from_json,
+    problem.CERTIFICATE_FORMAT: problem.certificate_from_json,
+    problem.FABRIC_FORMAT: problem.fabric_from_json,
+    program.PROGRAM_FORMAT: program.program_from_json,
+    program.PLAN_FORMAT: program.plan_from_json,
 }
-_PARTS_FROM_JSON: dict[str, Callable[[object, str], Saved]] = {
-    TOPOLOGY_FORMAT: topology_from_json,
-    DEMAND_FORMAT: demand_alone,
-    PROBLEM_FORMAT: problem_from_json,
-    CERTIFICATE_FORMAT: certificate_from_json,
-    FABRIC_FORMAT: fabric_from_json,
-    PROGRAM_FORMAT: program_from_json,
-    PLAN_FORMAT: plan_from_json,
-}
-"""What is no answer: the parts of one, and what one is lowered to."""
-
-
-def format_name(noun: Artefact) -> str:
-    """Return the format in which an artefact is saved."""
-    return schedule_format(noun) if isinstance(noun, Schedule) else FORMATS[type(noun)]
 
 
 def write_artefact(path: Path, noun: Noun, provenance: bool = True) -> None:
@@ -120,7 +82,7 @@ def write_artefact(path: Path, noun: Noun, provenance: bool = True) -> None:
 
 
 def file_bytes(path: Path | None, noun: Noun, provenance: bool = True) -> bytes:
-    """Return what the file of a noun holds, as `write_artefact` says."""
+    """Return the file of a noun, as `write_artefact` says."""
     compact = path is not None and path.name.lower().endswith(BINARY_SUFFIX)
     if compact and isinstance(noun, Artefact):
         return artefact_to_bytes(noun, provenance)
@@ -131,31 +93,34 @@ def file_bytes(path: Path | None, noun: Noun, provenance: bool = True) -> bytes:
     if isinstance(noun, Messages):
         return messages_text(noun).encode()
     known = noun.provenance if provenance and isinstance(noun, Artefact | Topology) else None
-    block = {} if known is None else {PROVENANCE: known.known()}
+    block = {} if known is None else {problem.PROVENANCE: known.known()}
     return json_text(_TO_JSON[type(noun)](noun) | block).encode()
 
 
 def saved_from_json(value: object, where: str) -> Saved:
     """Build any noun from parsed JSON, whichever its format names."""
     found = format_of(value, where)
-    if found in _PARTS_FROM_JSON:
-        return _PARTS_FROM_JSON[found](value, where)
-    return artefact_from_json(value, where)
+    saved: Saved = _FROM_JSON.get(found, artefact_from_json)(value, where)
+    return saved
 
 
 def is_saved(value: object) -> bool:
-    """Whether parsed JSON says that it is a noun; a topology's own reader knows it too."""
-    found = value.get("format") if isinstance(value, dict) else None
-    known = _FROM_JSON.keys() | _PARTS_FROM_JSON.keys() - {TOPOLOGY_FORMAT}
-    return isinstance(found, str) and found in known
+    """Whether parsed JSON names the format of a noun; a topology's own reader knows it too."""
+    found = _named_format(value)
+    return found in _FROM_JSON and found != problem.TOPOLOGY_FORMAT
 
 
 def refuse_unknown(value: object, where: str) -> None:
-    """Refuse parsed JSON that says that it is a noun of ours, but none that we know."""
+    """Refuse parsed JSON that names a format of alltoall, but none that we know."""
+    found = _named_format(value)
+    if found.startswith("alltoall.") and found not in _FROM_JSON:
+        known = ", ".join(_FROM_JSON)
+        raise FormatError(f"{where}: format is {short(found)}; expected one of {known}")
+
+
+def _named_format(value: object) -> str:
     found = value.get("format") if isinstance(value, dict) else None
-    known = (*_FROM_JSON, *_PARTS_FROM_JSON)
-    if isinstance(found, str) and found.startswith("alltoall.") and found not in known:
-        raise FormatError(f"{where}: format is {short(found)}; expected one of {', '.join(known)}")
+    return found if isinstance(found, str) else ""
 
 
 def read_artefact(path: Path) -> Artefact:
@@ -186,11 +151,11 @@ def artefact_as(data: bytes, where: str, kind: type[Kind]) -> Kind:
 def artefact_from_json(value: object, where: str) -> Artefact:
     """Build a flow, routes or a schedule from parsed JSON, whichever its format names."""
     found = format_of(value, where)
-    if found not in _FROM_JSON:
-        raise FormatError(
-            f"{where}: format is {short(found)}; expected one of {', '.join(_FROM_JSON)}"
-        )
-    return _FROM_JSON[found](value, where)
+    if found not in npz.FORMATS:
+        known = ", ".join(npz.FORMATS)
+        raise FormatError(f"{where}: format is {short(found)}; expected one of {known}")
+    artefact: Artefact = _FROM_JSON[found](value, where)
+    return artefact
 
 
 def frame_of(columns: Mapping[str, Iterable[object]]) -> Any:

@@ -1,7 +1,7 @@
 """A topology as an SVG picture, with the load of its links if that is known.
 
-Small enough, it is nodes and cables, placed by `ir.layout`; above that an adjacency matrix, whose
-rows send and whose columns receive, a cell for each pair of nodes or of ranges of nodes.
+Small topologies are nodes and cables, placed by `ir.layout`; larger ones an adjacency matrix, whose
+rows send and whose columns receive, with a cell for each pair of nodes or of ranges of nodes.
 """
 
 import struct
@@ -21,10 +21,11 @@ from alltoall.ir.files.drawing_marks import (
     TERMINAL,
     Cable,
     cables_of,
+    colours,
     legend,
     line_of,
     page,
-    ramp,
+    shortened,
     stubs_of,
     text,
 )
@@ -35,13 +36,13 @@ SIDE, ASIDE = 640.0, 56.0
 """Side of the matrix, and the room around it."""
 
 MOST_CELLS = 400
-"""Cells in a row; above that each stands for several nodes."""
+"""Cells in a row; in a larger topology each is several nodes."""
 
 SHADES = 64
-"""Shades that are told apart."""
+"""Number of different shades."""
 
 PLAIN = (0x20, 0x63, 0x9B)
-"""The colour of the cells that have most links, where no load is known."""
+"""The colour of the cells with most links, where no load is known."""
 
 
 def matrix_image(topology: Topology, share: Floats | None) -> tuple[str, tuple[float, float]]:
@@ -56,9 +57,14 @@ def matrix_image(topology: Topology, share: Floats | None) -> tuple[str, tuple[f
     linked = np.zeros((cells, cells), dtype=np.bool_)
     linked[row, column] = True
     level = np.ceil(value / max(float(value.max()), 1e-300) * (SHADES - 1)).astype(np.int64)
-    colours = _palette(share is not None)[level]
-    colours[~linked] = 255
-    data = b64encode(_png(colours)).decode()
+    at = np.linspace(0, 1, SHADES)
+    if share is None:
+        palette = np.rint(190 + at[:, None] ** 0.5 * (np.array(PLAIN) - 190)).astype(np.uint8)
+    else:
+        palette = colours(at)
+    pixels = palette[level]
+    pixels[~linked] = 255
+    data = b64encode(_png(pixels)).decode()
     each = -(-topology.nodes // cells)
     label = "each cell is a node" if each == 1 else f"each cell is {each} nodes or fewer"
     parts = (
@@ -77,28 +83,11 @@ def matrix_image(topology: Topology, share: Floats | None) -> tuple[str, tuple[f
     return "\n".join(parts), (SIDE + 2 * ASIDE, SIDE + 1.4 * ASIDE)
 
 
-def _palette(loaded: bool) -> NDArray[np.uint8]:
-    """Return the colours of all shades."""
-    at = np.arange(SHADES) / (SHADES - 1)
-    if loaded:
-        return np.array([_bytes(ramp(each)) for each in at.tolist()], dtype=np.uint8)
-    shades: NDArray[np.uint8] = np.rint(190 + at[:, None] ** 0.5 * (np.array(PLAIN) - 190)).astype(
-        np.uint8
-    )
-    return shades
-
-
-def _bytes(colour: str) -> tuple[int, ...]:
-    return tuple(bytes.fromhex(colour.removeprefix("#")))
-
-
-def _png(colours: NDArray[np.uint8]) -> bytes:
+def _png(pixels: NDArray[np.uint8]) -> bytes:
     """Return rows of red, green and blue as a PNG file."""
-    height, width, _ = colours.shape
-    rows = np.zeros(
-        (height, 3 * width + 1), dtype=np.uint8
-    )  # Each row begins with its filter: none.
-    rows[:, 1:] = colours.reshape(height, -1)
+    height, width, _ = pixels.shape
+    # Each row begins with its filter: none.
+    rows = np.pad(pixels.reshape(height, -1), ((0, 0), (1, 0)))
     header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
     chunks = ((b"IHDR", header), (b"IDAT", zlib.compress(rows.tobytes(), 9)), (b"IEND", b""))
     return b"\x89PNG\r\n\x1a\n" + b"".join(
@@ -108,16 +97,16 @@ def _png(colours: NDArray[np.uint8]) -> bytes:
 
 
 WIDTH, HEIGHT, MARGIN = 864.0, 720.0, 48.0
-"""The most that nodes may span, and the room around them."""
+"""Largest extent of the nodes, and the room around them."""
 
 MOST_CABLES = {"grid": 4_000, "groups": 1_600, "levels": 2_000, "circle": 700, "springs": 700}
-"""How many cables of each kind of layout an eye can follow; above that there is a matrix."""
+"""Most cables that an eye can follow in each kind of layout; above that there is a matrix."""
 
 MOST_NODES = 1_500
 """More discs than this are dust."""
 
 LONGEST_LABEL = 8
-"""Characters of a name that are drawn; all of it shows when the mouse is on the node."""
+"""Characters of a name that are drawn; the whole name shows when the mouse is on the node."""
 
 SMALLEST_LABEL = 6.0
 """A label in smaller letters than this is left out."""
@@ -161,7 +150,7 @@ def _picture(topology: Topology, found: Layout, cables: list[Cable], share: Floa
 
 
 def _radius(found: Layout, place: Floats) -> float:
-    """Return how large discs can be: a third of the way to the nearest other."""
+    """Return the radius of discs: a third of the way to the nearest other."""
     own = place[np.unique(found.host)]
     if len(own) == 1:
         return 16.0
@@ -170,7 +159,7 @@ def _radius(found: Layout, place: Floats) -> float:
 
 
 def _extent(found: Layout) -> tuple[Floats, Floats]:
-    """Return the corners of what nodes and groups take."""
+    """Return the corners of all nodes and groups."""
     centres = np.array([each.centre for each in found.groups]).reshape(-1, 2)
     radii = np.array([each.radius for each in found.groups])[:, None]
     points = np.concatenate([found.place, centres - radii, centres + radii])
@@ -201,29 +190,26 @@ def _disc(
     """Return a node with its name; a halo is the bottleneck between a host and its NIC."""
     x, y = place[node].tolist()
     terminal = bool(topology.position[node] >= 0)
-    ring = ""
-    if halo is not None:
-        ring = (
+    ring = (
+        ""
+        if halo is None
+        else (
             f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius + 2.2:.1f}" fill="none" '
             f'stroke="{halo.colour}" stroke-width="{max(1.6, radius / 5):.1f}" class="host"/>'
         )
-    title = f"<title>{escape(topology.node_name(node))}</title>"
+    )
+    name = topology.node_name(node)
+    title = f"<title>{escape(name)}</title>"
     edge = "" if terminal else f' stroke="{SOFT}" stroke-width="{max(0.8, radius / 9):.1f}"'
     shape = (
         f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:.1f}" class="node" '
         f'fill="{TERMINAL if terminal else SWITCH}"{edge}>{title}</circle>'
     )
-    label = _label(topology, node, found)
+    # Below the label of a group, names go without it.
+    own = name.partition(":")[2] if found.groups and ":" in name else name
+    label = shortened(own, LONGEST_LABEL)
     letters = min(radius * 1.05, 2.9 * radius / max(len(label), 1))
     if letters < SMALLEST_LABEL:
         return ring + shape
     colour = "white" if terminal else INK
     return ring + shape + text(x, y, label, letters, anchor="middle", colour=colour)
-
-
-def _label(topology: Topology, node: int, found: Layout) -> str:
-    """Return what stands in a disc: the name without its group's, cut where it is too long."""
-    name = topology.node_name(node)
-    if found.groups and ":" in name:
-        name = name.partition(":")[2]
-    return name if len(name) <= LONGEST_LABEL else name[: LONGEST_LABEL - 1] + "…"

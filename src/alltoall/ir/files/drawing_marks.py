@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from html import escape
 
 import numpy as np
+from numpy.typing import NDArray
 
-from alltoall.ir.arrays import Floats, Ints
+from alltoall.ir.arrays import Floats
 from alltoall.ir.layout import Layout
 from alltoall.ir.topology import Topology
 from alltoall.ir.words import counted, one_line
@@ -20,7 +21,7 @@ TERMINAL, SWITCH, CABLE = "#20639b", "#ffffff", "#8899aa"
 """Discs of terminals and of switches, and cables of which no load is known."""
 
 RAMP = np.array([[0xC3, 0xCE, 0xD8], [0xF2, 0xA9, 0x3B], [0xC0, 0x20, 0x20]], dtype=np.float64)
-"""The colours of what carries nothing, half, and most."""
+"""The colours of links with no load, half of the greatest, and the greatest."""
 
 HEADER, FOOTER, LEAST_WIDTH = 66.0, 58.0, 560.0
 """Room for the title and for the legend, and the width that they need."""
@@ -29,12 +30,16 @@ LONGEST_TITLE = 66
 """Characters of a name that fit into a title."""
 
 
+def colours(shares: Floats) -> NDArray[np.uint8]:
+    """Return red, green and blue of loads, which are shares of the greatest."""
+    at = np.linspace(0, 1, len(RAMP))
+    channels = [np.interp(shares, at, channel) for channel in RAMP.T]
+    return np.asarray(np.rint(np.stack(channels, axis=-1)), dtype=np.uint8)
+
+
 def ramp(share: float) -> str:
-    """Return the colour of a load that is such a share of the greatest."""
-    at = min(max(share, 0.0), 1.0) * (len(RAMP) - 1)
-    low = min(int(at), len(RAMP) - 2)
-    red, green, blue = np.rint(RAMP[low] + (at - low) * (RAMP[low + 1] - RAMP[low])).astype(int)
-    return f"#{red:02x}{green:02x}{blue:02x}"
+    """Return the colour of a load that is a share of the greatest."""
+    return "#" + colours(np.array(share)).tobytes().hex()
 
 
 def text(
@@ -50,27 +55,28 @@ def text(
 def page(
     topology: Topology, size: tuple[float, float], inner: str, below: tuple[str, float]
 ) -> str:
-    """Return a whole SVG: a title, what is drawn, and a legend of some width below it."""
+    """Return a whole SVG: a title, a picture, and a legend of some width below it."""
     width = max(size[0], LEAST_WIDTH, below[1] + 48)
     height = HEADER + size[1] + FOOTER
     name = one_line(topology.name)
-    shown = name if len(name) <= LONGEST_TITLE else name[: LONGEST_TITLE - 1] + "…"
-    title = text(24, 28, shown, 20).replace("<text ", '<text font-weight="600" ')
-    return "\n".join(
-        (
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" '
-            f'width="{width:.0f}" height="{height:.0f}" font-family="Helvetica,Arial,sans-serif">',
-            f"<title>{escape(name)}</title>",
-            '<rect width="100%" height="100%" fill="white"/>',
-            title,
-            text(24, 52, _facts(topology), 13, colour=SOFT),
-            f'<g transform="translate({(width - size[0]) / 2:.1f} {HEADER:.1f})">',
-            inner,
-            "</g>",
-            f'<g transform="translate(24 {HEADER + size[1] + FOOTER / 2:.1f})">{below[0]}</g>',
-            "</svg>\n",
-        )
-    )
+    title = text(24, 28, shortened(name, LONGEST_TITLE), 20)
+    return f"""<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" \
+width="{width:.0f}" height="{height:.0f}" font-family="Helvetica,Arial,sans-serif">
+<title>{escape(name)}</title>
+<rect width="100%" height="100%" fill="white"/>
+{title.replace("<text ", '<text font-weight="600" ')}
+{text(24, 52, _facts(topology), 13, colour=SOFT)}
+<g transform="translate({(width - size[0]) / 2:.1f} {HEADER:.1f})">
+{inner}
+</g>
+<g transform="translate(24 {HEADER + size[1] + FOOTER / 2:.1f})">{below[0]}</g>
+</svg>
+"""
+
+
+def shortened(name: str, most: int) -> str:
+    """Return a name, cut to `most` characters if it is longer."""
+    return name if len(name) <= most else name[: most - 1] + "…"
 
 
 def _facts(topology: Topology) -> str:
@@ -95,33 +101,25 @@ def legend(
     halo: bool = False,
     matrix: bool = False,
 ) -> tuple[str, float]:
-    """Return what the marks of a picture mean, in a row, and how wide that is."""
-    entries = [] if matrix else [(_dot(TERMINAL), "terminal")]
-    if not matrix and _has_switches(topology, halo):
-        entries.append((_dot(SWITCH), "switch"))
-    if matrix:
-        entries.append((_square(CABLE), "link from row to column"))
-    else:
-        kind = "link, one way" if one_way else "cable, both ways"
-        entries.append((_stroke(one_way), kind))
-    if around:
-        entries.append((_stroke(False, dashed=True), "goes around"))
-    if halo:
-        entries.append((_ring(), "host bandwidth"))
+    """Return the meaning of the marks of a picture, in a row, and how wide that is."""
+    hosts = len(topology.terminals) * (3 if halo else 1)  # with their NIC halves
+    rows = (
+        (not matrix, DOT.format(TERMINAL, ""), "terminal"),
+        (not matrix and hosts < topology.nodes, DOT.format(SWITCH, EDGE), "switch"),
+        (matrix, SQUARE, "link from row to column"),
+        (not matrix and not one_way, _stroke(""), "cable, both ways"),
+        (not matrix and one_way, _stroke("") + TIP, "link, one way"),
+        (around, _stroke(' stroke-dasharray="4 3"'), "goes around"),
+        (halo, RING, "host bandwidth"),
+    )
     drawn, at = [], 0.0
-    for mark, words in entries:
+    for mark, words in (entry for shown, *entry in rows if shown):
         drawn.append(f'<g transform="translate({at:.0f} 0)">{mark}{text(30, 0, words, 12)}</g>')
         at += 30 + 6.4 * len(words) + 22
     if share is not None:
         drawn.append(f'<g transform="translate({at:.0f} 0)">{_scale(share)}</g>')
         at += 300
     return "".join(drawn), at
-
-
-def _has_switches(topology: Topology, halo: bool) -> bool:
-    """Whether there are nodes that neither send nor receive, besides NIC halves."""
-    halves = 2 * len(topology.terminals) if halo else 0
-    return len(topology.terminals) + halves < topology.nodes
 
 
 def _scale(share: Floats) -> str:
@@ -138,30 +136,23 @@ def _scale(share: Floats) -> str:
     )
 
 
-def _dot(colour: str) -> str:
-    edge = ' stroke="#5b6b7b" stroke-width="1.4"' if colour == SWITCH else ""
-    return f'<circle cx="14" cy="0" r="7" fill="{colour}"{edge}/>'
+EDGE = ' stroke="#5b6b7b" stroke-width="1.4"'
+DOT = '<circle cx="14" cy="0" r="7" fill="{}"{}/>'
+RING = f'<circle cx="14" cy="0" r="7" fill="none" stroke="{CABLE}" stroke-width="3"/>'
+SQUARE = f'<rect x="8" y="-6" width="12" height="12" fill="{CABLE}"/>'
+TIP = f'<path d="M26,0 l-7,-3.5 v7 z" fill="{CABLE}"/>'
+"""Marks of the legend."""
 
 
-def _ring() -> str:
-    return f'<circle cx="14" cy="0" r="7" fill="none" stroke="{CABLE}" stroke-width="3"/>'
-
-
-def _square(colour: str) -> str:
-    return f'<rect x="8" y="-6" width="12" height="12" fill="{colour}"/>'
-
-
-def _stroke(arrow: bool, dashed: bool = False) -> str:
-    dash = ' stroke-dasharray="4 3"' if dashed else ""
-    line = f'<path d="M2,0 H24" stroke="{CABLE}" stroke-width="2" fill="none"{dash}/>'
-    return line + (f'<path d="M26,0 l-7,-3.5 v7 z" fill="{CABLE}"/>' if arrow else "")
+def _stroke(dash: str) -> str:
+    return f'<path d="M2,0 H24" stroke="{CABLE}" stroke-width="2" fill="none"{dash}/>'
 
 
 THIN, THICK = 0.8, 4.6
-"""Widths of what carries nothing and of what carries most."""
+"""Widths of links with no load and with the greatest."""
 
 PLAIN, WIDEST = 1.3, 4.0
-"""Widths of the least capacity, and the most of a greater one, where no load is known."""
+"""Where no load is known, widths of the least capacity, and at most of a greater one."""
 
 CROWD = 120
 """Cables above which all are thinner, the more there are."""
@@ -191,12 +182,16 @@ def cables_of(topology: Topology, found: Layout, share: Floats | None) -> list[C
     low, high = np.minimum(tail, head), np.maximum(tail, head)
     key = (low * topology.nodes + high) * (len(found.towards) + 2) + found.wraps + 1
     _, first, which = np.unique(key, return_index=True, return_inverse=True)
-    forth = np.bincount(which, tail <= head)
-    count = np.bincount(which)
-    values = share if share is not None else topology.capacity
-    most = _greatest(which, values)
-    widths = _widths(most, share is not None) * min(1.0, (CROWD / max(len(first), 1)) ** 0.35)
+    forth, count = np.bincount(which, tail <= head), np.bincount(which)
+    most = np.zeros(len(first))
+    np.maximum.at(most, which, topology.capacity if share is None else share)
     top = max(float(most.max(initial=0.0)), 1e-300)
+    if share is None:
+        widths = np.minimum(PLAIN * np.sqrt(most / most.min(initial=np.inf)), WIDEST)
+    else:
+        widths = THIN + most / top * (THICK - THIN)
+    widths *= min(1.0, (CROWD / max(len(first), 1)) ** 0.35)
+    words = "each of" if share is None else "load over"
     return [
         Cable(
             ends=(int(tail[link]), int(head[link])),
@@ -204,31 +199,10 @@ def cables_of(topology: Topology, found: Layout, share: Floats | None) -> list[C
             one_way=bool(forth[each] in (0, count[each]) and tail[link] != head[link]),
             colour=CABLE if share is None else ramp(float(most[each]) / top),
             width=float(widths[each]),
-            about=_about(int(count[each]), float(most[each]), share is not None),
+            about=f"{counted(int(count[each]), 'link')}, {words} capacity {most[each]:.4g}",
         )
         for each, link in enumerate(first.tolist())
     ]
-
-
-def _widths(most: Floats, loaded: bool) -> Floats:
-    """Return how wide cables are: by load if that is known, else by capacity."""
-    if loaded:
-        widths: Floats = THIN + most / max(float(most.max(initial=0.0)), 1e-300) * (THICK - THIN)
-        return widths
-    capped: Floats = np.minimum(PLAIN * np.sqrt(most / most.min(initial=np.inf)), WIDEST)
-    return capped
-
-
-def _about(links: int, most: float, loaded: bool) -> str:
-    """Return what shows when the mouse is on a cable."""
-    return f"{counted(links, 'link')}, {'load over' if loaded else 'each of'} capacity {most:.4g}"
-
-
-def _greatest(which: Ints, values: Floats) -> Floats:
-    """Return the greatest value of each cable's links."""
-    most = np.zeros(int(which.max(initial=-1)) + 1)
-    np.maximum.at(most, which, values)
-    return most
 
 
 def line_of(cable: Cable, place: Floats, radius: float) -> str:
@@ -238,11 +212,10 @@ def line_of(cable: Cable, place: Floats, radius: float) -> str:
     start, tip = begin + into * radius, end - into * (radius + 0.5)
     reach = 3.0 + 2.0 * cable.width
     stop = tip - into * reach * 0.8 if cable.one_way else tip
-    path = f"M{_at(start)} L{_at(stop)}"
-    title = f"<title>{escape(cable.about)}</title>"
     line = (
-        f'<path d="{path}" stroke="{cable.colour}" stroke-width="{cable.width:.1f}" fill="none" '
-        f'class="cable">{title}</path>'
+        f'<path d="M{_at(start)} L{_at(stop)}" stroke="{cable.colour}" '
+        f'stroke-width="{cable.width:.1f}" fill="none" class="cable">'
+        f"<title>{escape(cable.about)}</title></path>"
     )
     return line + (_arrow(tip, into, reach, cable.colour) if cable.one_way else "")
 
@@ -256,22 +229,19 @@ def stubs_of(
     sign = 1.0 if float(apart @ step) < 0 else -1.0
     twisted = not np.allclose(_unit(apart), -sign * _unit(step), atol=1e-3)
     parts = []
-    for own, other, way in (
-        (cable.ends[0], cable.ends[1], sign),
-        (cable.ends[1], cable.ends[0], -sign),
-    ):
+    for (own, other), way in ((cable.ends, sign), (cable.ends[::-1], -sign)):
         towards = way * _unit(step)
         start = place[own] + towards * radius
         length = float(np.clip(0.45 * np.linalg.norm(step) - radius, 5.0, STUB))
         stop = start + towards * length
-        title = f"<title>to {escape(topology.node_name(other))}, {escape(cable.about)}</title>"
+        name = topology.node_name(other)
+        title = f"<title>to {escape(name)}, {escape(cable.about)}</title>"
         parts.append(
             f'<path d="M{_at(start)} L{_at(stop)}" stroke="{cable.colour}" fill="none" '
             f'stroke-width="{cable.width:.1f}" stroke-dasharray="4 3" class="around">{title}</path>'
         )
         if twisted and len(np.unique(found.host)) <= MOST_STUB_LABELS:
             at = stop + towards * 6
-            name = topology.node_name(other)
             parts.append(text(at[0], at[1], name, 7.5, anchor="middle", colour=SOFT))
     return parts
 

@@ -1,20 +1,32 @@
-"""Take fields out of untrusted objects and elements, with a message that names what is wrong.
+"""Take fields out of untrusted objects and elements, with a message that names the fault.
 
-A JSON object has values, an XML element and a line have words. What is missing, of another kind or
-out of range is said in the same way of both: what was found, and what was expected.
+A JSON object has values, an XML element and a line have words. Messages are the same for both: what
+was found, and what was expected.
 """
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
-from alltoall.errors import FormatError
+from alltoall.errors import FormatError, InputError, UsageError
 
 MAX_INT = 2**31 - 1
 Json = dict[str, Any]
 
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}")
+
+
+@contextmanager
+def naming(where: str) -> Iterator[None]:
+    """Name the file in errors of its content that do not name it yet."""
+    try:
+        yield
+    except FormatError:
+        raise
+    except (InputError, UsageError) as error:
+        raise FormatError(f"{where}: {error}") from None
 
 
 def take_object(value: object, here: str) -> Json:
@@ -62,12 +74,12 @@ def take_text(obj: Mapping[str, Any], key: str, here: str, known: tuple[str, ...
 def take_number(
     words: Mapping[str, str], key: str, here: str, most: int = MAX_INT, least: int = 0
 ) -> int:
-    """Return the integer that the word at `key` is, from `least` to `most`."""
+    """Return the integer in the word at `key`, from `least` to `most`."""
     return parse_int(words.get(key), key, here, most, least)
 
 
 def parse_int(word: str | None, what: str, here: str, most: int = MAX_INT, least: int = 0) -> int:
-    """Return the integer that a word is, written as Python writes it, from `least` to `most`."""
+    """Return the integer in a word, written as Python writes it, from `least` to `most`."""
     if word is None or not _INTEGER.fullmatch(word) or not least <= int(word) <= most:
         raise _not_integer(word, what, here, most, least)
     return int(word)

@@ -1,4 +1,4 @@
-"""Jobs that share a fabric, as people write them: TOML, or the same as JSON.
+"""Jobs that share a fabric, as TOML or JSON.
 
 [[job]]
 name = "train"                group = ["0", "1", "2"]    all-to-all among these terminals, or
@@ -7,12 +7,13 @@ demand = "file.csv"           the file of a demand, beside this one, or a matrix
 weight = 2.0                  start = "2us"              or seconds; 1 and 0 if left out
 """
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from alltoall.errors import FormatError, InputError, UsageError
+from alltoall.errors import FormatError
 from alltoall.ir.demand import Demand
-from alltoall.ir.files.fields import Json, short, take_list, take_object, take_text
+from alltoall.ir.files.fields import Json, naming, short, take_list, take_object, take_text
 from alltoall.ir.files.json.demand import demand_from_json
 from alltoall.ir.files.json.values import parse_json
 from alltoall.ir.files.node_tables import group_of, read_demand
@@ -25,10 +26,10 @@ MAX_JOBS_BYTES = 64 << 20
 """The largest file of jobs that is read."""
 
 MATRICES = ("group", "groups", "demand")
-"""What says who sends to whom: one of these for each job."""
+"""The keys for the demand: one of these for each job."""
 
 KEYS = (*MATRICES, "name", "weight", "start")
-"""All that may be said of a job."""
+"""All keys of a job."""
 
 
 def read_jobs(path: Path, topology: Topology) -> tuple[Job, ...]:
@@ -36,18 +37,20 @@ def read_jobs(path: Path, topology: Topology) -> tuple[Job, ...]:
     text, where = read_text(path, MAX_JOBS_BYTES), str(path)
     value = parse_json(text, where) if text.lstrip()[:1] == "{" else _toml(text, where)
     obj = take_object(value, where)
-    stray = next((key for key in obj if key not in ("job", "jobs")), None)
-    if stray is not None:
-        raise FormatError(f"{where}: has {short(stray)}; expected a list of jobs, [[job]]")
+    _refuse_others(obj, ("job", "jobs"), where, "a list of jobs, [[job]]")
     rows = take_list(obj, "jobs" if "jobs" in obj else "job", where, MOST_JOBS)
     if not rows:
         raise FormatError(f"{where}: holds no job; expected at least one")
     jobs = tuple(_job(row, index, path, topology) for index, row in enumerate(rows))
-    names = [job.name for job in jobs]
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise FormatError(f"{where}: two jobs are called {short(twice)}; expected another name")
+    for name, times in Counter(job.name for job in jobs).items():
+        if times > 1:
+            raise FormatError(f"{where}: two jobs are called {short(name)}; expected another name")
     return jobs
+
+
+def _refuse_others(obj: Json, known: tuple[str, ...], here: str, expected: str) -> None:
+    for key in (key for key in obj if key not in known):
+        raise FormatError(f"{here}: has {short(key)}; expected {expected}")
 
 
 def _toml(text: str, where: str) -> dict[str, Any]:
@@ -62,20 +65,14 @@ def _toml(text: str, where: str) -> dict[str, Any]:
 def _job(row: object, index: int, path: Path, topology: Topology) -> Job:
     here = f"{path}: job {index}"
     obj = take_object(row, here)
-    stray = next((key for key in obj if key not in KEYS), None)
-    if stray is not None:
-        raise FormatError(f"{here}: has {short(stray)}; expected {', '.join(KEYS)}")
+    _refuse_others(obj, KEYS, here, ", ".join(KEYS))
     name = take_text(obj, "name", here) if "name" in obj else f"job {index}"
-    try:
+    with naming(here):
         demand = _demand(obj, here, path, topology)
         if isinstance(obj.get("start"), str):
             obj = {**obj, "start": parse_seconds(obj["start"])}
         begins = _number(obj, "start", here, 0.0)
         return Job(name, demand, _number(obj, "weight", here, 1.0), begins)
-    except FormatError:
-        raise
-    except (InputError, UsageError) as error:
-        raise FormatError(f"{here}: {error}") from None
 
 
 def _demand(obj: Json, here: str, path: Path, topology: Topology) -> Demand:
@@ -88,12 +85,10 @@ def _demand(obj: Json, here: str, path: Path, topology: Topology) -> Demand:
         if isinstance(given, str):
             return read_demand(path.parent / given, topology)
         return demand_from_json(given, topology, here)
-    groups = (
-        [take_list(obj, "group", here)] if said == ["group"] else take_list(obj, "groups", here)
-    )
-    return Demand.of_groups(
-        len(topology.terminals), [group_of(_members(each, here), topology) for each in groups]
-    )
+    groups = take_list(obj, said[0], here)
+    members = [_members(each, here) for each in ([groups] if said == ["group"] else groups)]
+    ends = [group_of(each, topology) for each in members]
+    return Demand.of_groups(len(topology.terminals), ends)
 
 
 def _members(group: object, here: str) -> list[str]:

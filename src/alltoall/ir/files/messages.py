@@ -1,40 +1,38 @@
 """Messages as a file of numbers in lines, for ranks and for a small library in C to read.
 
-docs/formats/messages.md describes it. A header tells all sizes; then every rank has a section of
-known length, so that it can go to its own. What a file says differently from how it would be
-written is refused: so there is nothing to guess about spaces, signs or numbers.
+docs/formats/messages.md describes it. A header has all sizes; then every rank has a section of
+known length, so that it can seek its own. A file that differs from how it would be written is
+refused, so there is nothing to guess about spaces, signs or numbers.
 """
 
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from alltoall.errors import FormatError, InputError
+from alltoall.errors import FormatError
 from alltoall.ir.arrays import Ints
 from alltoall.ir.chunks import Chunks
 from alltoall.ir.demand import Demand
-from alltoall.ir.files.fields import MAX_INT, parse_int, short
+from alltoall.ir.files.fields import MAX_INT, naming, parse_int, short
 from alltoall.ir.messages import RANGE, Messages, RankMessages
 from alltoall.ir.program import MAX_RANKS
 
 MESSAGES_FORMAT = "alltoall.messages/1"
 MAX_LINE = 4096
-"""Bytes of a line of the header; the name of a topology is the longest thing there."""
+"""Most bytes of a line of the header."""
 
 MESSAGE_COLUMNS, RANGE_COLUMNS = 5, len(RANGE)
 _NUMBERS = re.compile(rb"[0-9 \n]*")
 
 
-@dataclass(frozen=True)
-class _Section:
-    """How much of what a rank has."""
+class _Section(NamedTuple):
+    """The sizes of the section of a rank."""
 
     messages: int
     ranges: int
@@ -43,9 +41,8 @@ class _Section:
     bytes: int
 
 
-@dataclass(frozen=True, eq=False)
-class _Header:
-    """What all ranks share, and where the section of each is."""
+class _Header(NamedTuple):
+    """The fields that all ranks share, and the sizes of their sections."""
 
     name: str
     steps: int
@@ -78,7 +75,7 @@ def _head(messages: Messages) -> Iterator[str]:
 
 
 def _body(part: RankMessages) -> str:
-    """Return the section of a rank: its messages, their ranges, then what each waits for."""
+    """Return the section of a rank: its messages, their ranges, then their waits."""
     columns = (part.sends, part.peer, part.step, np.diff(part.first), np.diff(part.waits_first))
     ranges = [getattr(part, key) for key in RANGE]
     return "".join((*_lines(*columns), *_lines(*ranges), *_lines(part.waits)))
@@ -96,14 +93,12 @@ def messages_from_text(text: str, where: str) -> Messages:
     parts = tuple(_section(file, header, rank, where) for rank in range(len(header.sections)))
     if file.read(1):
         raise FormatError(f"{where}: more text after the section of the last rank")
-    try:
+    with naming(where):
         return Messages(header.name, parts)
-    except InputError as error:
-        raise FormatError(f"{where}: {error}") from None
 
 
 def read_rank(path: Path, rank: int) -> RankMessages:
-    """Read the messages of one rank: the header and its own section, nothing else."""
+    """Read the messages of one rank: the header and its own section."""
     with path.open("rb") as file:
         header = _header(file, str(path))
         file.seek(sum(section.bytes for section in header.sections[:rank]), 1)
@@ -120,10 +115,8 @@ def _header(file: BinaryIO, where: str) -> _Header:
     steps = _keyed(file, "steps", 1, MAX_INT, where)
     per_shard = _keyed(file, "chunks", 0, MAX_INT, where)
     shards = _keyed(file, "shards", 0, 0 if per_shard else ranks * (ranks - 1), where)
-    try:
+    with naming(where):
         chunks, demand = _shards(file, ranks, per_shard, shards, where)
-    except InputError as error:
-        raise FormatError(f"{where}: {error}") from None
     sections = tuple(
         _Section(*_numbers(_line(file, where), 5, f"{where}: the index of rank {rank}"))
         for rank in range(ranks)
@@ -167,10 +160,8 @@ def _section(file: BinaryIO, header: _Header, rank: int, where: str) -> RankMess
         raise FormatError(
             f"{here}: {len(numbers):,} numbers; expected {wanted:,}, none above {MAX_INT}"
         )
-    try:
+    with naming(where):
         part = _part(numbers.astype(np.int64), header, rank)
-    except InputError as error:
-        raise FormatError(f"{where}: {error}") from None
     if _body(part).encode() != data:
         raise FormatError(
             f"{here}: numbers are not written as expected: {MESSAGE_COLUMNS} in the line of a "

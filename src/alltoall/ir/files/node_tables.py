@@ -1,4 +1,4 @@
-"""Demands, groups, ranks and addresses as people write them: JSON, or tables and lines of text."""
+"""Demands, groups, ranks and addresses as JSON, or as tables and lines of text."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -23,7 +23,7 @@ def read_demand(path: Path, topology: Topology) -> Demand:
     """Read JSON, or a matrix as text, with commas or blanks between the cells.
 
     A first line that is not all numbers names the terminals of the columns. The rows are in the
-    same order, or each begins with the name of its own; what is not named sends nothing.
+    same order, or each begins with a name; terminals without a row send nothing.
     """
     text, where = read_text(path), str(path)
     if text.lstrip()[:1] in ("{", "["):
@@ -33,7 +33,7 @@ def read_demand(path: Path, topology: Topology) -> Demand:
         raise FormatError(f"{path}: the file is empty; expected a demand matrix or JSON")
     if all(map(_is_number, rows[0])):
         return demand_from_matrix(_amounts(rows, where), topology, where)
-    return _named(rows[0], rows[1:], topology, where)
+    return _named_table(rows[0], rows[1:], topology, where)
 
 
 def read_groups(path: Path, topology: Topology) -> list[list[int]]:
@@ -50,9 +50,9 @@ def read_groups(path: Path, topology: Topology) -> list[list[int]]:
 
 def group_of(members: Iterable[str], topology: Topology) -> list[int]:
     """Return the positions of named terminals among all terminals."""
-    position = {int(node): at for at, node in enumerate(topology.terminals)}
     nodes = [topology.node_of(member) for member in members]
-    stray = next((node for node in nodes if node not in position), None)
+    positions: list[int] = topology.position[nodes].tolist()
+    stray = next((node for node in nodes if topology.position[node] < 0), None)
     if stray is not None:
         raise UsageError(
             f"a group has node {topology.node_name(stray)} in it, which is not a terminal of "
@@ -61,10 +61,10 @@ def group_of(members: Iterable[str], topology: Topology) -> list[int]:
     if len(set(nodes)) < max(2, len(nodes)):
         named = listed(map(topology.node_name, nodes))
         raise DemandError(f"a group of {named}; expected two or more terminals, each once")
-    return [position[node] for node in nodes]
+    return positions
 
 
-def _named(header: list[str], rows: Rows, topology: Topology, where: str) -> Demand:
+def _named_table(header: list[str], rows: Rows, topology: Topology, where: str) -> Demand:
     """Build a demand from a table with names above the columns, and perhaps beside the rows."""
     if not rows:
         raise FormatError(f"{where}: names and no rows; expected amounts below them")
@@ -103,7 +103,7 @@ def _is_number(cell: str) -> bool:
 MAX_BYTES = 64 << 20
 
 Row = tuple[str, str, list[str]]
-"""Where it is, the node, and its values."""
+"""Its place in the file, the node, and its values."""
 
 
 def read_node_values(path: Path, topology: Topology) -> list[str]:
@@ -133,19 +133,30 @@ def read_node_rows(path: Path, topology: Topology, nodes: Ints) -> list[list[str
         if node in values:
             raise FormatError(f"{place}: node {topology.node_name(node)} is there twice")
         values[node] = value
-    _require_all(values, set(nodes.tolist()), topology, where)
+    strays, missing = (
+        sorted(each) for each in (values.keys() - {*nodes}, {*nodes} - values.keys())
+    )
+    if strays:
+        raise FormatError(
+            f"{where}: node {topology.node_name(strays[0])} is not a terminal of {topology.name}; "
+            "leave it out"
+        )
+    if missing:
+        raise FormatError(
+            f"{where}: nothing for node {topology.node_name(missing[0])} "
+            f"({counted(len(missing), 'such node')}); expected a line for every one"
+        )
     return [values[node] for node in nodes.tolist()]
 
 
 def read_ranks(path: Path, topology: Topology) -> Ints:
     """Return the rank of every terminal: all of 0 to N - 1, each once."""
     values = read_node_values(path, topology)
-    expected = {str(rank) for rank in range(len(values))}
-    strange = next((value for value in values if value not in expected), None)
-    twice = next((value for value, times in Counter(values).items() if times > 1), None)
-    if strange is not None or twice is not None:
-        found = f"rank {short(strange)}" if strange is not None else f"rank {twice} twice"
-        raise FormatError(f"{path}: {found}; expected each of 0..{len(values) - 1} once")
+    expected = set(map(str, range(len(values))))
+    wrong = [f"rank {short(value)}" for value in values if value not in expected]
+    wrong += [f"rank {value} twice" for value, times in Counter(values).items() if times > 1]
+    if wrong:
+        raise FormatError(f"{path}: {wrong[0]}; expected each of 0..{len(values) - 1} once")
     return np.array(values, dtype=np.int64)
 
 
@@ -177,19 +188,3 @@ def _json_rows(text: str, where: str) -> list[Row]:
                 f"{where}: {short(name)} has {short(row)}; expected a text or a number, or some"
             )
     return [(where, name, list(map(str, row))) for name, row in rows.items()]
-
-
-def _require_all(
-    values: dict[int, list[str]], nodes: set[int], topology: Topology, where: str
-) -> None:
-    strays, missing = values.keys() - nodes, nodes - values.keys()
-    if strays:
-        raise FormatError(
-            f"{where}: node {topology.node_name(min(strays))} is not a terminal of "
-            f"{topology.name}; leave it out"
-        )
-    if missing:
-        raise FormatError(
-            f"{where}: nothing for node {topology.node_name(min(missing))} "
-            f"({counted(len(missing), 'such node')}); expected a line for every one"
-        )

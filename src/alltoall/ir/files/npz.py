@@ -1,7 +1,7 @@
 """Flows, routes and schedules as the arrays of a .npz file; docs/formats/binary.md describes it.
 
-`FORMATS` says which arrays a file of each format has; the rest is in the JSON text `about`. Runs of
-links are stored as their lengths rather than their starts, which take more room.
+`FORMATS` lists the arrays of each format; the rest is in the JSON text `about`. Runs of links are
+stored as their lengths, which take less room than their starts.
 """
 
 import json
@@ -11,33 +11,25 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from alltoall.errors import FormatError, InputError
+from alltoall.errors import FormatError
 from alltoall.ir.answer import Certificate
 from alltoall.ir.arrays import Ints, starts_of
 from alltoall.ir.chunks import Chunks
 from alltoall.ir.demand import Demand
-from alltoall.ir.files.archive import (
-    MAX_NUMBERS,
-    Array,
-    Member,
-    has_member,
-    pack,
-    read_member_text,
-    unpack,
-)
-from alltoall.ir.files.fields import short, take_int, take_object, take_text
-from alltoall.ir.files.json.flow import FLOW_FORMAT
+from alltoall.ir.files.archive import MAX_NUMBERS, Array, Member, pack, read_texts, unpack
+from alltoall.ir.files.fields import naming, short, take_int, take_object, take_text
+from alltoall.ir.files.json.flow import FLOW_FORMAT, status_from_json
 from alltoall.ir.files.json.problem import PROVENANCE, provenance_from_json
 from alltoall.ir.files.json.routes import ROUTES_FORMAT
 from alltoall.ir.files.json.schedule import SCHEDULE_FORMAT, UNEVEN_FORMAT, schedule_format
 from alltoall.ir.files.json.values import MAX_INTEGER, parse_json, positive, strings
-from alltoall.ir.flow import Flow, Status
+from alltoall.ir.flow import Flow
 from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes
 from alltoall.ir.schedule import Schedule
 from alltoall.ir.topology import Topology
 
-Noun: TypeAlias = Flow | Routes | Schedule
+Artefact: TypeAlias = Flow | Routes | Schedule
 About: TypeAlias = dict[str, Any]
 Arrays: TypeAlias = dict[str, Array]
 
@@ -52,7 +44,10 @@ COMMON = {
     "demand": Member("numbers", ("terminals", "terminals"), required=False),
     PROVENANCE: Member("text", required=False),
 }
-"""What every file has: the problem and the certificate. Without `demand` it is uniform."""
+"""The arrays of every file: the problem and the certificate. Without `demand` it is uniform."""
+
+RUN_LENGTHS = ("size", "hops")
+"""The array that stands for `start`: the links of each group, and of each route."""
 
 
 def is_archive(data: bytes) -> bool:
@@ -60,61 +55,86 @@ def is_archive(data: bytes) -> bool:
     return data.startswith(b"PK")
 
 
-def artefact_to_bytes(noun: Noun, provenance: bool = True) -> bytes:
-    """Return the file of a flow, routes or a schedule, with where it came from if that is known."""
-    name = next(name for name, form in FORMATS.items() if type(noun) is form.kind)
-    name = schedule_format(noun) if isinstance(noun, Schedule) else name
-    form = FORMATS[name]
-    topology, demand = noun.problem.topology, noun.problem.demand.matrix
-    about, arrays = form.to_parts(noun)
-    about |= {
+def format_name(artefact: Artefact) -> str:
+    """Return the format in which an artefact is saved."""
+    if isinstance(artefact, Schedule):
+        return schedule_format(artefact)
+    return FLOW_FORMAT if isinstance(artefact, Flow) else ROUTES_FORMAT
+
+
+def artefact_to_bytes(artefact: Artefact, provenance: bool = True) -> bytes:
+    """Return the file of a flow, routes or a schedule, with its provenance if that is known."""
+    form = FORMATS[format_name(artefact)]
+    topology, demand = artefact.problem.topology, artefact.problem.demand.matrix
+    about = form.about_of(artefact) | {
         "name": topology.name,
         "nodes": int(topology.nodes),
         "notes": list(topology.notes),
-        "method": noun.method,
-    } | _claim("bound", noun.bound)
+        "method": artefact.method,
+    }
+    about |= _claim("bound", artefact.bound)
     about |= {} if topology.names is None else {"names": list(topology.names)}
     rate = topology.bytes_per_second
     about |= {} if rate is None else {"bytes_per_second": rate}
-    common = {key: getattr(topology, key) for key in ("tail", "head", "capacity", "terminals")}
-    common |= {"lengths": noun.certificate.lengths} | _given(demand=demand)
-    members = {"format": name, "about": _text(about)} | common | arrays
-    if provenance and noun.provenance is not None:
-        members[PROVENANCE] = _text(noun.provenance.known())
+    arrays = {key: getattr(topology, key) for key in ("tail", "head", "capacity", "terminals")}
+    arrays |= {"lengths": artefact.certificate.lengths, "demand": demand}
+    arrays |= {key: _array_of(artefact, key) for key in form.members}
+    members = {"format": format_name(artefact), "about": _text(about)}
+    members |= {key: array for key, array in arrays.items() if array is not None}
+    if provenance and artefact.provenance is not None:
+        members[PROVENANCE] = _text(artefact.provenance.known())
     return pack(members)
+
+
+def _array_of(artefact: Artefact, key: str) -> Array | None:
+    if key in RUN_LENGTHS and not isinstance(artefact, Schedule):
+        return np.diff(artefact.start)
+    found: Array | Chunks | None = getattr(artefact, key)
+    return found.counts if isinstance(found, Chunks) else found
 
 
 def _text(value: Mapping[str, Any]) -> str:
     return json.dumps(value, separators=(",", ":"), allow_nan=False)
 
 
-def artefact_from_bytes(data: bytes, where: str) -> Noun:
+def artefact_from_bytes(data: bytes, where: str) -> Artefact:
     """Build a flow, routes or a schedule from the bytes of a file; the checkers say if it holds."""
-    found = read_member_text(data, "format", where)
+    texts = read_texts(data, ("format", "about", PROVENANCE), where)
+    if "format" not in texts:
+        raise FormatError(f'{where}: no array "format"; expected an alltoall artefact')
+    found = texts.pop("format")
     if found not in FORMATS:
         raise FormatError(
             f"{where}: format is {short(found)}; expected one of {', '.join(FORMATS)}"
         )
     arrays = unpack(data, COMMON | FORMATS[found].members, where)
-    about = _object(data, "about", where)
-    if has_member(data, PROVENANCE, where):
-        about[PROVENANCE] = _object(data, PROVENANCE, where)
-    try:
-        return FORMATS[found].from_parts(about, arrays, where)
-    except FormatError:
-        raise
-    except InputError as error:
-        raise FormatError(f"{where}: {error}") from None
+    objects = {
+        key: take_object(parse_json(text, f"{where}: {key}"), f"{where}: {key}")
+        for key, text in texts.items()
+    }
+    about = objects.pop("about") | objects
+    with naming(where):
+        return _artefact(FORMATS[found], about, arrays, where)
 
 
-def _object(data: bytes, key: str, where: str) -> About:
-    """Return the JSON object that is one of the texts of a file."""
-    here = f"{where}: {key}"
-    return take_object(parse_json(read_member_text(data, key, where), here), here)
+def _artefact(form: "Form", about: About, arrays: Arrays, where: str) -> Artefact:
+    problem = _problem(about, arrays, where)
+    fields: dict[str, Any] = {key: arrays.get(key) for key in form.members}
+    for key in RUN_LENGTHS:
+        if key in fields:
+            fields["start"] = _starts(fields.pop(key), len(arrays["link"]), where)
+    fields |= form.fields_from(about, arrays, problem, where)
+    claims = positive if form.kind is Flow else _claimed
+    return form.kind(
+        problem=problem,
+        certificate=Certificate(arrays["lengths"], claims(about, "bound", where)),
+        method=take_text(about, "method", where),
+        provenance=provenance_from_json(about, where),
+        **fields,
+    )
 
 
 def _problem(about: About, arrays: Arrays, where: str) -> Problem:
-    names = tuple(strings(about["names"], "names", where)) if "names" in about else None
     topology = Topology(
         name=take_text(about, "name", where),
         nodes=take_int(about, "nodes", where, MAX_INTEGER),
@@ -123,20 +143,10 @@ def _problem(about: About, arrays: Arrays, where: str) -> Problem:
         capacity=arrays["capacity"],
         terminals=arrays["terminals"],
         notes=tuple(strings(about.get("notes"), "notes", where)),
-        names=names,
-        bytes_per_second=_rate(about, where),
+        names=tuple(strings(about["names"], "names", where)) if "names" in about else None,
+        bytes_per_second=_claimed(about, "bytes_per_second", where) or None,
     )
     return Problem(topology, Demand(len(topology.terminals), arrays.get("demand")))
-
-
-def _rate(about: About, where: str) -> float | None:
-    """Return what capacity 1 is, if the file says so."""
-    key = "bytes_per_second"
-    return positive(about, key, where) if key in about else None
-
-
-def _certificate(about: About, arrays: Arrays, where: str) -> Certificate:
-    return Certificate(arrays["lengths"], _claimed("bound", about, where))
 
 
 def _claim(key: str, value: float) -> About:
@@ -144,12 +154,9 @@ def _claim(key: str, value: float) -> About:
     return {key: float(value)} if value > 0 else {}
 
 
-def _claimed(key: str, about: About, where: str) -> float:
+def _claimed(about: About, key: str, where: str) -> float:
+    """Return a positive number of `about`, 0 if it is left out."""
     return positive(about, key, where) if key in about else 0.0
-
-
-def _given(**arrays: Array | None) -> Arrays:
-    return {key: array for key, array in arrays.items() if array is not None}
 
 
 def _starts(sizes: Ints, entries: int, where: str) -> Ints:
@@ -159,127 +166,68 @@ def _starts(sizes: Ints, entries: int, where: str) -> Ints:
     return starts_of(sizes)
 
 
-def _flow_to_parts(flow: Flow) -> tuple[About, Arrays]:
-    about = {"rate": float(flow.rate), "status": flow.status.value}
-    arrays = {
-        "source": flow.source,
-        "size": np.diff(flow.start),
-        "link": flow.link,
-        "amount": flow.amount,
-    }
-    optional = _given(destination=flow.destination, generators=flow.generators)
-    return about, arrays | optional
+def _about_flow(flow: Flow) -> About:
+    return {"rate": float(flow.rate), "status": flow.status.value}
 
 
-def _flow_from_parts(about: About, arrays: Arrays, where: str) -> Flow:
-    status = take_text(about, "status", where)
-    if status not in set(Status):
-        raise FormatError(
-            f"{where}: status is {short(status)}; expected one of {', '.join(Status)}"
-        )
-    return Flow(
-        problem=_problem(about, arrays, where),
-        rate=positive(about, "rate", where),
-        source=arrays["source"],
-        destination=arrays.get("destination"),
-        start=_starts(arrays["size"], len(arrays["link"]), where),
-        link=arrays["link"],
-        amount=arrays["amount"],
-        certificate=Certificate(arrays["lengths"], positive(about, "bound", where)),
-        method=take_text(about, "method", where),
-        status=Status(status),
-        generators=arrays.get("generators"),
-        provenance=provenance_from_json(about, where),
-    )
+def _flow_fields(about: About, _: Arrays, __: Problem, where: str) -> dict[str, Any]:
+    return {"rate": positive(about, "rate", where), "status": status_from_json(about, where)}
 
 
-def _routes_to_parts(routes: Routes) -> tuple[About, Arrays]:
-    about = {} if routes.denominator is None else {"denominator": int(routes.denominator)}
-    arrays = {
-        "source": routes.source,
-        "destination": routes.destination,
-        "hops": np.diff(routes.start),
-        "link": routes.link,
-        "weight": routes.weight,
-    }
-    return about, arrays | _given(layer=routes.layer, hop_layer=routes.hop_layer)
+def _about_routes(routes: Routes) -> About:
+    return {} if routes.denominator is None else {"denominator": int(routes.denominator)}
 
 
-def _routes_from_parts(about: About, arrays: Arrays, where: str) -> Routes:
-    denominator = None
-    if "denominator" in about:
-        denominator = take_int(about, "denominator", where, MAX_INTEGER, 1)
-    return Routes(
-        problem=_problem(about, arrays, where),
-        source=arrays["source"],
-        destination=arrays["destination"],
-        start=_starts(arrays["hops"], len(arrays["link"]), where),
-        link=arrays["link"],
-        weight=arrays["weight"],
-        certificate=_certificate(about, arrays, where),
-        method=take_text(about, "method", where),
-        layer=arrays.get("layer"),
-        hop_layer=arrays.get("hop_layer"),
-        denominator=denominator,
-        provenance=provenance_from_json(about, where),
-    )
+def _routes_fields(about: About, _: Arrays, __: Problem, where: str) -> dict[str, Any]:
+    if "denominator" not in about:
+        return {}
+    return {"denominator": take_int(about, "denominator", where, MAX_INTEGER, 1)}
 
 
-def _schedule_to_parts(schedule: Schedule) -> tuple[About, Arrays]:
+def _about_schedule(schedule: Schedule) -> About:
     about = {"steps": int(schedule.steps)} | _claim("fractional_time", schedule.fractional_time)
-    arrays = {key: getattr(schedule, key) for key in SENDS}
-    if schedule.chunks.counts is None:
-        return about | {"chunks_per_shard": schedule.chunks_per_shard}, arrays
-    return about, arrays | {"chunks": schedule.chunks.counts}
+    even = schedule.chunks.uniform
+    return about | ({"chunks_per_shard": schedule.chunks_per_shard} if even else {})
 
 
-def _schedule_from_parts(about: About, arrays: Arrays, where: str) -> Schedule:
-    steps = take_int(about, "steps", where, MAX_NUMBERS)
-    problem = _problem(about, arrays, where)
+def _schedule_fields(about: About, arrays: Arrays, problem: Problem, where: str) -> dict[str, Any]:
     if "chunks" in arrays:
         chunks = Chunks(problem.demand.terminals, counts=arrays["chunks"])
     else:
         chunks = Chunks.of_demand(problem.demand, take_int(about, "chunks_per_shard", where))
-    return Schedule(
-        problem=problem,
-        chunks=chunks,
-        steps=steps,
-        step=arrays["step"],
-        source=arrays["source"],
-        destination=arrays["destination"],
-        chunk=arrays["chunk"],
-        link=arrays["link"],
-        certificate=_certificate(about, arrays, where),
-        fractional_time=_claimed("fractional_time", about, where),
-        method=take_text(about, "method", where),
-        provenance=provenance_from_json(about, where),
-    )
+    return {
+        "chunks": chunks,
+        "steps": take_int(about, "steps", where, MAX_NUMBERS),
+        "fractional_time": _claimed(about, "fractional_time", where),
+    }
 
 
 @dataclass(frozen=True)
 class Form:
-    """How one noun becomes what is in `about` and arrays, and comes back from them."""
+    """The arrays of an artefact, its own entries in `about`, and the fields read from both."""
 
-    kind: type[Noun]
+    kind: type[Artefact]
     members: dict[str, Member]
-    to_parts: Callable[[Any], tuple[About, Arrays]]
-    from_parts: Callable[[About, Arrays, str], Noun]
+    about_of: Callable[[Any], About]
+    fields_from: Callable[[About, Arrays, Problem, str], dict[str, Any]]
 
 
-SENDS = ("step", "source", "destination", "chunk", "link")
+_KEYS = ("step", "source", "destination", "chunk", "link")
+_SENDS = {key: Member("integers", ("sends",)) for key in _KEYS}
+_CHUNKS = {"chunks": Member("integers", ("terminals", "terminals"))}
 FORMATS: dict[str, Form] = {
     FLOW_FORMAT: Form(
         Flow,
         {
             "source": Member("integers", ("groups",)),
-            "destination": Member("integers", ("groups",), required=False),
             "size": Member("integers", ("groups",)),
             "link": Member("integers", ("amounts",)),
             "amount": Member("numbers", ("amounts",)),
+            "destination": Member("integers", ("groups",), required=False),
             "generators": Member("integers", ("generators", "nodes"), required=False),
         },
-        _flow_to_parts,
-        _flow_from_parts,
+        _about_flow,
+        _flow_fields,
     ),
     ROUTES_FORMAT: Form(
         Routes,
@@ -292,21 +240,10 @@ FORMATS: dict[str, Form] = {
             "layer": Member("integers", ("routes",), required=False),
             "hop_layer": Member("integers", ("hops",), required=False),
         },
-        _routes_to_parts,
-        _routes_from_parts,
+        _about_routes,
+        _routes_fields,
     ),
-    SCHEDULE_FORMAT: Form(
-        Schedule,
-        {key: Member("integers", ("sends",)) for key in SENDS},
-        _schedule_to_parts,
-        _schedule_from_parts,
-    ),
-    UNEVEN_FORMAT: Form(
-        Schedule,
-        {key: Member("integers", ("sends",)) for key in SENDS}
-        | {"chunks": Member("integers", ("terminals", "terminals"))},
-        _schedule_to_parts,
-        _schedule_from_parts,
-    ),
+    SCHEDULE_FORMAT: Form(Schedule, _SENDS, _about_schedule, _schedule_fields),
+    UNEVEN_FORMAT: Form(Schedule, _SENDS | _CHUNKS, _about_schedule, _schedule_fields),
 }
 """The formats: the same names and the same content as in JSON."""

@@ -1,4 +1,4 @@
-"""Reading with limits, writing without loss: every file goes through these functions."""
+"""Reading with limits, writing without loss: all access to files."""
 
 import fcntl
 import os
@@ -13,11 +13,11 @@ from alltoall.errors import FormatError, UsageError
 MAX_FILE_BYTES = 1 << 30
 TEMPORARY_SUFFIX = ".tmp"
 PREFIX_LENGTH = 32
-"""How much of a file's name begins that of its temporary file, which must not become too long."""
+"""Characters of a file's name in that of its temporary file, which must not become too long."""
 
 
 def read_bytes(path: Path, limit: int = MAX_FILE_BYTES) -> bytes:
-    """Return what a file holds, read once; refuse what is missing or larger than `limit` bytes."""
+    """Return the bytes of a file; refuse one that is missing or larger than `limit` bytes."""
     try:
         with path.open("rb") as file:
             data = file.read(limit + 1)
@@ -38,7 +38,7 @@ def is_folder(path: Path) -> bool:
 
 
 def folder_names(path: Path, most: int) -> list[str]:
-    """Return the names of the files in a folder, at most `most`, in order; no hidden ones."""
+    """Return the sorted names of the files in a folder, without hidden ones; refuse too many."""
     try:
         found = [entry.name for entry in os.scandir(path) if entry.is_file()]
     except OSError as error:
@@ -55,17 +55,16 @@ def require_size(data: bytes, where: str, limit: int) -> None:
 
 
 def decode(data: bytes, where: str) -> str:
-    """Return the text of a file; refuse what is not UTF-8."""
+    """Return the text of a file; refuse text that is not UTF-8."""
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise FormatError(
-            f"{where}: byte {error.start} is not UTF-8; expected a text file"
-        ) from None
+        here = f"{where}: byte {error.start}"
+        raise FormatError(f"{here} is not UTF-8; expected a text file") from None
 
 
 def read_text(path: Path, limit: int = MAX_FILE_BYTES) -> str:
-    """Return a file's text; refuse what is missing, larger than `limit` bytes, or not UTF-8."""
+    """Return a file's text; refuse one that is missing, larger than `limit` bytes or not UTF-8."""
     return decode(read_bytes(path, limit), str(path))
 
 
@@ -84,14 +83,14 @@ def write_bytes(path: Path, data: bytes) -> None:
 def replacing(path: Path) -> Iterator[IO[bytes]]:
     """Give a file under a temporary name, renamed at the end: readers see all of it or none.
 
-    What writers of this file left that were killed goes. A link is followed, a file that is there
-    keeps its mode, and what is not a regular file (a device, a pipe) is written to as it is.
+    Temporary files of killed writers are removed. A link is followed, an existing file keeps its
+    mode, and a device or a pipe is written to directly.
     """
     try:
         target = Path(os.path.realpath(path))
         mode = _mode_of(target)
         if mode is None or stat.S_ISREG(mode):
-            with _renamed(target, mode) as file:
+            with _write_and_rename(target, mode) as file:
                 yield file
         else:
             with target.open("wb") as file:
@@ -112,9 +111,9 @@ def _mode_of(target: Path) -> int | None:
 
 
 @contextmanager
-def _renamed(target: Path, mode: int | None) -> Iterator[IO[bytes]]:
+def _write_and_rename(target: Path, mode: int | None) -> Iterator[IO[bytes]]:
     target.parent.mkdir(parents=True, exist_ok=True)
-    _sweep(target)
+    _remove_leftovers(target)
     handle, temporary = _make_temporary(target)
     try:
         with os.fdopen(handle, "wb") as file:
@@ -136,28 +135,23 @@ def _make_temporary(target: Path) -> tuple[int, Path]:
             dir=target.parent, prefix=_prefix(target), suffix=TEMPORARY_SUFFIX
         )
         # By lock, not by process number: writers may be in other containers, or on other machines.
-        with suppress(OSError):  # without locks nothing is swept either
+        with suppress(OSError):  # without locks nothing is removed either
             fcntl.flock(handle, fcntl.LOCK_EX)
-        # Before it was locked, others may have swept it away; then, another one.
+        # Another writer may have removed it before it was locked: then make another one.
         if os.fstat(handle).st_nlink:
             return handle, Path(name)
         os.close(handle)
 
 
-def _sweep(target: Path) -> None:
-    """Remove what writers of a file left when they were killed: nobody holds the lock of it."""
-    # What cannot be listed, opened or locked is left alone.
+def _remove_leftovers(target: Path) -> None:
+    """Remove temporary files of killed writers, whose locks nobody holds."""
     with suppress(OSError):
         for entry in os.scandir(target.parent):
             begins = entry.name.startswith(_prefix(target))
             if begins and entry.name.endswith(TEMPORARY_SUFFIX) and entry.is_file():
-                _remove_unlocked(Path(entry))
-
-
-def _remove_unlocked(temporary: Path) -> None:
-    with suppress(OSError), temporary.open("r+b") as file:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        temporary.unlink()
+                with suppress(OSError), Path(entry).open("r+b") as file:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    Path(entry).unlink()
 
 
 def _prefix(target: Path) -> str:
@@ -165,7 +159,7 @@ def _prefix(target: Path) -> str:
 
 
 def _umask() -> int:
-    """Return the process's file mode mask, which the system only tells when it is set."""
+    """Return the process's file mode mask, which can only be read by setting it."""
     mask = os.umask(0)
     os.umask(mask)
     return mask

@@ -1,4 +1,4 @@
-"""What several formats need to read untrusted XML."""
+"""Reading untrusted XML."""
 
 from collections.abc import Sequence, Set
 from xml.etree.ElementTree import Element, ParseError, TreeBuilder
@@ -13,7 +13,7 @@ MAX_XML_ELEMENTS = 2_000_000
 
 
 def parse_xml(text: str, where: str) -> Element:
-    """Return the root element; refuse DTDs, entities, and what is too deep, too large or broken."""
+    """Return the root element; refuse DTDs, entities, and XML that is too deep, large or broken."""
     parser = DefusedXMLParser(target=_BoundedBuilder(where), forbid_dtd=True)
     try:
         parser.feed(text)
@@ -35,13 +35,11 @@ def parse_xml(text: str, where: str) -> Element:
 
 
 class _BoundedBuilder(TreeBuilder):
-    """A tree builder that stops at a depth and at a number of elements."""
+    """A tree builder with a limit of depth and a limit of elements."""
 
     def __init__(self, where: str) -> None:
         super().__init__()
-        self._where = where
-        self._depth = 0
-        self._elements = 0
+        self._where, self._depth, self._elements = where, 0, 0
 
     def start(self, tag: str, attrs: dict[str, str], /) -> Element:
         """Open an element."""
@@ -74,10 +72,9 @@ def require_element(
     optional: Set[str] = frozenset(),
     leaf: bool = False,
 ) -> None:
-    """Refuse an element of another name, with other attributes, or with what is not for it inside.
+    """Refuse an element of another name, with other attributes, or with text inside.
 
-    It has all of `attributes`, and of `optional` what it likes; a leaf has no elements in it, and
-    nothing has text in it.
+    It must have all of `attributes`, and may have `optional` ones; a leaf has no elements inside.
     """
     if element.tag != tag:
         raise FormatError(f"{here}: found <{element.tag[:60]}>; expected <{tag}>")

@@ -1,26 +1,27 @@
-"""From moves to the threads of a rank: who runs which instruction, in which order, after what.
+"""From moves to the threads of a rank: instructions, their order, and the waits between them.
 
-There is one thread per end of a FIFO, and one for what a rank keeps. What a rank does in a step of
-the schedule takes its turns: a move whose last chunk is number `b` of its FIFO in that step is sent
-in turn `2 * max(0, b - FIFO_SLOTS)`, and one whose first chunk is number `a` is received in turn
-`2 * a + 1`. So a send comes after the receives, and only those, that make the room which it needs.
-As chunks leave a rank in later steps than they came in, whatever an instruction waits for comes
-before it in the order of (step, turn), and nothing from here can deadlock: not even if the sends
-and receives of a rank share threads, as long as each thread keeps that order and moves have at most
-`FIFO_SLOTS` chunks. In threads of their own, they may have more.
+There is one thread per end of a FIFO, and one for the rank's own shard. Within a step of the
+schedule, a move whose last chunk is number `b` of its FIFO in that step is sent in turn
+`2 * max(0, b - FIFO_SLOTS)`, and one whose first chunk is number `a` is received in turn
+`2 * a + 1`. So a send comes after exactly the receives that make room for it. As chunks leave a
+rank in later steps than they came in, the instructions that another waits for come before it in the
+order of (step, turn), and nothing can deadlock: not even if the sends and receives of a rank share
+threads, as long as each thread keeps that order and moves have at most `FIFO_SLOTS` chunks. In
+threads of their own, they may have more.
 
-An instruction waits for those that it conflicts with: what reads a place waits for its writer
-(RAW), and what writes waits for those that read what was there (WAR) or, if nobody did, for what
-wrote it (WAW). A wait is left out where the order within a thread, or other waits, imply it.
+An instruction waits for those that it conflicts with: a read waits for the writer of the place
+(RAW), and a write for its readers (WAR) or, without any, for its writer (WAW). Waits implied by the
+order within a thread, or by other waits, are left out.
 """
 
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from itertools import starmap
 from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from alltoall.ir.arrays import Ints
+from alltoall.ir.arrays import rows, run_starts
 from alltoall.ir.chunks import Chunks
 from alltoall.ir.program import FIFO_SLOTS, Buffer, Instruction, Op, Place, Step, Thread
 from alltoall.lowering.programs.moves import ChunkMoves
@@ -31,14 +32,14 @@ Spot = tuple[int, int]
 
 
 class Hazards(Generic[Who]):
-    """Who last wrote each place, and who has read it since."""
+    """The last writer of each place, and its readers since."""
 
     def __init__(self) -> None:
         self._writer: dict[Spot, Who] = {}
         self._readers: dict[Spot, list[Who]] = {}
 
     def touch(self, who: Who, reads: Iterable[Spot], writes: Iterable[Spot]) -> set[Who]:
-        """Return what `who` conflicts with, and remember what it touches."""
+        """Return the conflicts of `who`, and record its reads and writes."""
         conflicts: set[Who] = set()
         for place in reads:
             if place in self._writer:
@@ -81,53 +82,32 @@ def streams_of(moves: ChunkMoves, most: int | None = None) -> list[list[Stream]]
     own = [list(_own_shard(moves, rank, most)) for rank in range(moves.ranks)]
     sends: dict[tuple[int, int, int], Stream] = {}
     receives: dict[tuple[int, int, int], Stream] = {}
-    rows = zip(*(getattr(moves, key).tolist() for key in _COLUMNS), strict=True)
-    times = zip(*turns_of(moves), strict=True)
-    for (sender, receiver, channel, from_, at, to, where, count), (first, last) in zip(
-        rows, times, strict=True
-    ):
+    ends = (moves.sender, moves.receiver, moves.channel, moves.count)
+    places = (moves.from_buffer, moves.from_offset, moves.to_buffer, moves.to_offset)
+    for move, sent, received in zip(rows(*ends, *places), *turns_of(moves), strict=True):
+        sender, receiver, channel, count, from_, at, to, where = move
         send = sends.setdefault((sender, channel, receiver), Stream(channel, send_to=receiver))
-        send.append(first, Instruction(Op.SEND, count, source=Place(Buffer(from_), at)))
-        receive = receives.setdefault(
-            (receiver, channel, sender), Stream(channel, receive_from=sender)
-        )
-        receive.append(last, Instruction(Op.RECEIVE, count, target=Place(Buffer(to), where)))
+        send.append(sent, Instruction(Op.SEND, count, source=Place(Buffer(from_), at)))
+        fifo = (receiver, channel, sender)
+        receive = receives.setdefault(fifo, Stream(channel, receive_from=sender))
+        receive.append(received, Instruction(Op.RECEIVE, count, target=Place(Buffer(to), where)))
     for streams in (sends, receives):
-        for (rank, *_), stream in sorted(streams.items(), key=lambda item: item[0]):
-            own[rank].append(stream)
+        for rank, channel, peer in sorted(streams):
+            own[rank].append(streams[rank, channel, peer])
     return own
-
-
-_COLUMNS = (
-    "sender",
-    "receiver",
-    "channel",
-    "from_buffer",
-    "from_offset",
-    "to_buffer",
-    "to_offset",
-    "count",
-)
 
 
 def turns_of(moves: ChunkMoves) -> tuple[list[When], list[When]]:
     """Return when each move is sent, and when it is received."""
-    begin = _chunks_before(moves)
-    sent = 2 * np.maximum(0, begin + moves.count - FIFO_SLOTS)
-    numbers, steps = range(len(begin)), moves.step.tolist()
-    return (
-        list(map(When, steps, sent.tolist(), numbers)),
-        list(map(When, steps, (2 * begin + 1).tolist(), numbers)),
-    )
-
-
-def _chunks_before(moves: ChunkMoves) -> Ints:
-    """Return how many chunks go through the FIFO of each move before it, in its step."""
-    keys = np.stack((moves.step, moves.channel, moves.sender, moves.receiver))
-    # Moves are in the order of these keys already.
-    begins = np.append(True, np.any(np.diff(keys, axis=1) != 0, axis=0))[: keys.shape[1]]
+    # Chunks that go through the FIFO of each move before it, in its step; moves are in order.
+    begins = run_starts(moves.step, moves.channel, moves.sender, moves.receiver)
     before = np.cumsum(moves.count) - moves.count
-    return np.asarray(before - before[begins][np.cumsum(begins) - 1])
+    before -= before[begins][np.cumsum(begins) - 1]
+    sent = 2 * np.maximum(0, before + moves.count - FIFO_SLOTS)
+    numbers = np.arange(len(before))
+    times = (rows(moves.step, turn, numbers) for turn in (sent, 2 * before + 1))
+    first, second = (list(starmap(When, each)) for each in times)
+    return first, second
 
 
 def _own_shard(moves: ChunkMoves, rank: int, most: int | None) -> Iterator[Stream]:
@@ -143,24 +123,25 @@ def _own_shard(moves: ChunkMoves, rank: int, most: int | None) -> Iterator[Strea
 def own_shard(chunks: Chunks, rank: int, most: int | None = None) -> Iterator[tuple[int, int, int]]:
     """Yield input offset, output offset and count of the copies of a rank's own shard."""
     here = (np.array(rank), np.array(rank))
-    count = int(chunks.of(*here))
-    begin, to = int(chunks.in_input(*here)), int(chunks.in_output(*here))
+    count, begin, to = (int(f(*here)) for f in (chunks.of, chunks.in_input, chunks.in_output))
     for done in range(0, count, most or max(count, 1)):
         yield begin + done, to + done, min(most or count, count - done)
 
 
 Clock = dict[int, int]
-"""For each thread of the rank, the index of its last instruction known to have finished."""
+"""The index of the last instruction of each thread that is known to have finished."""
 
 
 def threads_of(streams: list[Stream]) -> tuple[Thread, ...]:
     """Return one rank's threads, each instruction with the least set of steps to wait for."""
     hazards, clocks = Hazards[Step](), _Clocks(len(streams))
     after: dict[Step, tuple[Step, ...]] = {}
-    for step in _in_order(streams):
+    numbered = list(enumerate(streams))
+    steps = (Step(thread, at) for thread, stream in numbered for at in range(len(stream.order)))
+    for step in sorted(steps, key=lambda step: (streams[step.thread].order[step.number], step)):
         instruction = streams[step.thread].instructions[step.number]
-        places = [_chunks(at, instruction.count) for at in (instruction.source, instruction.target)]
-        after[step] = clocks.needed(step, hazards.touch(step, *places))
+        spots = [_spots(at, instruction.count) for at in (instruction.source, instruction.target)]
+        after[step] = clocks.needed(step, hazards.touch(step, *spots))
     return tuple(
         Thread(
             stream.channel,
@@ -175,54 +156,35 @@ def threads_of(streams: list[Stream]) -> tuple[Thread, ...]:
     )
 
 
-def _in_order(streams: list[Stream]) -> list[Step]:
-    steps = [
-        (order, Step(thread, index))
-        for thread, stream in enumerate(streams)
-        for index, order in enumerate(stream.order)
-    ]
-    return [step for _, step in sorted(steps)]
-
-
-def _chunks(place: Place | None, count: int) -> list[Spot]:
-    if place is None:
-        return []
-    return [(place.buffer, place.offset + each) for each in range(count)]
+def _spots(place: Place | None, count: int) -> list[Spot]:
+    return [(place.buffer, place.offset + each) for each in range(count)] if place else []
 
 
 class _Clocks:
-    """What each instruction knows to have finished when it finishes."""
+    """The vector clock of each instruction: all that has finished when it finishes."""
 
     def __init__(self, threads: int) -> None:
         self._at: list[list[Clock]] = [[] for _ in range(threads)]
 
     def needed(self, step: Step, conflicts: set[Step]) -> tuple[Step, ...]:
-        """Return which conflicts `step` has to wait for itself."""
+        """Return the conflicts that `step` has to wait for itself."""
         line = self._at[step.thread]
         clock = dict(line[-1]) if line else {}
         chosen: list[Step] = []
-        # The latest first: what it knows covers many of the earlier ones.
-        for other in sorted(conflicts, key=self._rank_of, reverse=True):
+        # The latest first: its clock covers many of the earlier ones.
+        for other in sorted(conflicts, key=lambda each: (len(self._clock(each)), each))[::-1]:
             if clock.get(other.thread, -1) < other.number:
                 chosen.append(other)
-                _join(clock, self._at[other.thread][other.number])
+                for thread, index in self._clock(other).items():
+                    clock[thread] = max(index, clock.get(thread, -1))
         chosen = [each for each in chosen if not self._implied(each, chosen)]
         clock[step.thread] = step.number
         line.append(clock)
         return tuple(sorted(chosen))
 
+    def _clock(self, step: Step) -> Clock:
+        return self._at[step.thread][step.number]
+
     def _implied(self, step: Step, chosen: list[Step]) -> bool:
-        return any(
-            other != step
-            and self._at[other.thread][other.number].get(step.thread, -1) >= step.number
-            for other in chosen
-        )
-
-    def _rank_of(self, step: Step) -> tuple[int, Step]:
-        return len(self._at[step.thread][step.number]), step
-
-
-def _join(clock: Clock, other: Clock) -> None:
-    for thread, index in other.items():
-        if clock.get(thread, -1) < index:
-            clock[thread] = index
+        others = (self._clock(other) for other in chosen if other != step)
+        return any(clock.get(step.thread, -1) >= step.number for clock in others)

@@ -1,10 +1,10 @@
-"""From a schedule to the messages of its ranks; `ir.messages` says what they mean."""
+"""From a schedule to the messages of its ranks, which `ir.messages` defines."""
 
 import numpy as np
 from numpy.typing import NDArray
 
 from alltoall.errors import InputError
-from alltoall.ir.arrays import Ints, starts_of
+from alltoall.ir.arrays import Ints, rows, run_starts, starts_of
 from alltoall.ir.files.messages import messages_text
 from alltoall.ir.messages import Messages, RankMessages
 from alltoall.ir.program import Buffer
@@ -16,9 +16,9 @@ from alltoall.lowering.programs.transfers import BufferPlacement, place, transfe
 REST = 8
 """Steps that scratch space rests before it is used again.
 
-That a message was sent is known when its receiver says so, and that waits behind all that the
-receiver sends the other way. Who may not receive until then stops the chunks behind it: 28 steps on
-hypercube:3 took 1.6 times as long as they had to."""
+A sender learns that a message has left from its receiver's answer, which queues behind all that the
+receiver sends the other way. Receives that wait for it stop the chunks behind them: without a rest,
+28 steps on hypercube:3 took 1.6 times as long as necessary."""
 
 
 def emit_messages(schedule: Schedule, options: Options) -> str:
@@ -29,7 +29,7 @@ def emit_messages(schedule: Schedule, options: Options) -> str:
 
 def messages_of(schedule: Schedule) -> Messages:
     """Return the messages of all ranks, with scratch space placed."""
-    placement = placement_of(schedule)
+    placement = _place(schedule)
     ranks = range(placement.transfers.ranks)
     parts = tuple(_part(schedule, placement, rank) for rank in ranks)
     return Messages(schedule.problem.topology.name, parts)
@@ -37,14 +37,11 @@ def messages_of(schedule: Schedule) -> Messages:
 
 def rank_messages(schedule: Schedule, rank: int) -> RankMessages:
     """Return the messages of one rank."""
-    return _part(schedule, placement_of(schedule), rank)
+    return _part(schedule, _place(schedule), rank)
 
 
-def placement_of(schedule: Schedule) -> BufferPlacement:
-    """Place a schedule's chunks; refuse a schedule in which a chunk is lost on the way.
-
-    Whether all chunks arrive is for the checkers to say, and for `alltoall run` to find out.
-    """
+def _place(schedule: Schedule) -> BufferPlacement:
+    """Place a schedule's chunks; refuse a schedule in which a switch loses a chunk."""
     transfers = transfers_of(schedule)
     lost = np.flatnonzero(transfers.receiver < 0)
     if len(lost):
@@ -66,7 +63,7 @@ def _part(schedule: Schedule, placement: BufferPlacement, rank: int) -> RankMess
     order = np.lexsort((peer, sends, transfers.step[which]))
     which, sends, peer = which[order], sends[order], peer[order]
     step = transfers.step[which]
-    begins = _changes(step, sends, peer)
+    begins = run_starts(step, sends, peer)
     ranges = np.flatnonzero(begins | _breaks(placement, which))
     heads = np.flatnonzero(begins)
     from_buffer, to_buffer = placement.from_buffer[which], placement.to_buffer[which]
@@ -95,21 +92,14 @@ def _part(schedule: Schedule, placement: BufferPlacement, rank: int) -> RankMess
 
 
 def _slots(buffer: Ints, offset: Ints) -> Ints:
-    """Return where chunks lie in scratch, and 0 for those elsewhere."""
+    """Return the slots of chunks in scratch, and 0 for those elsewhere."""
     return np.where(buffer == Buffer.SCRATCH, offset, 0)
 
 
-def _changes(*keys: NDArray[np.generic]) -> NDArray[np.bool_]:
-    """Whether any of the keys is another one than before; of the first, it is."""
-    found = np.ones(len(keys[0]), dtype=np.bool_)
-    found[1:] = np.any([key[1:] != key[:-1] for key in keys], axis=0)
-    return found
-
-
 def _breaks(placement: BufferPlacement, which: Ints) -> NDArray[np.bool_]:
-    """Whether each transfer does not continue the one before it, in its pair and at both ends."""
+    """Return a mask of the transfers that do not continue the one before in pair and places."""
     transfers = placement.transfers
-    found = _changes(transfers.source[which], transfers.destination[which])
+    found = run_starts(transfers.source[which], transfers.destination[which])
     for values in (transfers.chunk, placement.from_offset, placement.to_offset):
         found[1:] |= np.diff(values[which]) != 1
     return found
@@ -118,15 +108,14 @@ def _breaks(placement: BufferPlacement, which: Ints) -> NDArray[np.bool_]:
 def _waits(
     placement: BufferPlacement, which: Ints, sends: NDArray[np.bool_], message: Ints
 ) -> list[list[int]]:
-    """Return what each message waits for, by following who wrote and who read each place."""
+    """Return the messages that each message waits for, by the hazards of each place."""
     buffer = np.where(sends, placement.from_buffer[which], placement.to_buffer[which])
     offset = np.where(sends, placement.from_offset[which], placement.to_offset[which])
     waits: list[set[int]] = [set() for _ in range(int(message[-1]) + 1 if len(message) else 0)]
     hazards: Hazards[int] = Hazards()
-    # Nothing is ever written to an input.
-    written = np.flatnonzero(buffer != Buffer.INPUT)
+    written = buffer != Buffer.INPUT  # Inputs are never written.
     columns = (message, sends, buffer, offset)
-    for one, sent, where, at in zip(*(each[written].tolist() for each in columns), strict=True):
+    for one, sent, where, at in rows(*(column[written] for column in columns)):
         spots: list[Spot] = [(where, at)]
         waits[one] |= hazards.touch(one, spots if sent else [], [] if sent else spots)
     return [sorted(each) for each in waits]

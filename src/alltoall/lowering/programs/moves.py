@@ -1,39 +1,26 @@
 """Moves: runs of chunks that one rank gives another in one instruction.
 
-The passes: `duplicated` runs the schedule on K parallel channels, each with its own Kth of every
-shard; `merged` joins moves whose chunks lie next to each other at both ends; `spread` deals long
-FIFOs out to several; `balanced` limits how many of them share a channel.
+The passes: `duplicate` runs the schedule on K parallel channels, each with its own Kth of every
+shard; `merge` joins moves whose chunks lie next to each other at both ends; `spread` deals long
+FIFOs out to several; `balance` limits how many of them share a channel.
 """
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
-from alltoall.ir.arrays import Ints
+from alltoall.ir.arrays import Ints, run_starts
 from alltoall.ir.chunks import Chunks
 from alltoall.ir.program import Buffer
 from alltoall.lowering.programs.transfers import BufferPlacement
-
-ARRAYS = (
-    "step",
-    "channel",
-    "sender",
-    "receiver",
-    "from_buffer",
-    "from_offset",
-    "to_buffer",
-    "to_offset",
-    "count",
-)
 
 
 @dataclass(frozen=True, eq=False)
 class ChunkMoves:
     """Move i takes `count[i]` chunks from a place at its sender to a place at its receiver.
 
-    Ordered by step, channel, sender, receiver, and where they are read; that order is the one in
-    which a FIFO carries them.
+    Ordered by step, channel, sender, receiver, and place at the sender: the order of every FIFO.
     """
 
     ranks: int
@@ -51,10 +38,16 @@ class ChunkMoves:
 
     def take(self, which: Ints) -> "ChunkMoves":
         """Return the moves with these indices, in this order."""
-        return replace(self, **{key: getattr(self, key)[which] for key in ARRAYS})
+        arrays = [each.name for each in fields(self)[3:]]
+        return replace(self, **{key: getattr(self, key)[which] for key in arrays})
+
+    def sort(self) -> "ChunkMoves":
+        """Return the moves in order."""
+        ends = (self.receiver, self.sender, self.channel, self.step)
+        return self.take(np.lexsort((self.from_offset, self.from_buffer, *ends)))
 
 
-def duplicated(placement: BufferPlacement, channels: int) -> ChunkMoves:
+def duplicate(placement: BufferPlacement, channels: int) -> ChunkMoves:
     """Return one move per chunk and channel.
 
     Channel k carries the kth of `channels` equal parts of every shard, cut into as many chunks as
@@ -86,14 +79,17 @@ def duplicated(placement: BufferPlacement, channels: int) -> ChunkMoves:
         to_offset=offsets(placement.to_buffer, placement.to_offset, transfers.receiver),
         count=np.ones(transfers.count * channels, dtype=np.int64),
     )
-    return moves.take(_order(moves))
+    return moves.sort()
 
 
-def merged(moves: ChunkMoves, most: int | None = None) -> ChunkMoves:
+def merge(moves: ChunkMoves, most: int | None = None) -> ChunkMoves:
     """Join moves that lie next to each other at both ends, to at most `most` chunks each."""
     if not len(moves.step):
         return moves
-    begins = np.append(True, ~_continues(moves))
+    ends = (moves.step, moves.channel, moves.sender, moves.receiver)
+    shift = moves.from_offset - moves.to_offset
+    begins = run_starts(*ends, moves.from_buffer, moves.to_buffer, shift)
+    begins[1:] |= np.diff(moves.from_offset) != moves.count[:-1]
     first = np.flatnonzero(begins)
     if most is not None:
         within = np.arange(len(begins)) - first[np.cumsum(begins) - 1]
@@ -108,20 +104,17 @@ def spread(moves: ChunkMoves, parts: int) -> ChunkMoves:
     if parts == 1:
         return moves
     keys = (moves.channel, moves.receiver, moves.sender)
-    order = np.lexsort((np.arange(len(moves.step)), *keys))
-    sorted_keys = np.stack(keys)[:, order]
-    begins = np.append(True, np.any(np.diff(sorted_keys, axis=1) != 0, axis=0))
+    order = np.lexsort(keys)
+    begins = run_starts(*(key[order] for key in keys))
     turn = np.empty(len(order), dtype=np.int64)
     turn[order] = np.arange(len(order)) - np.flatnonzero(begins)[np.cumsum(begins) - 1]
-    dealt = replace(moves, channel=moves.channel * parts + turn % parts)
-    return dealt.take(_order(dealt))
+    return replace(moves, channel=moves.channel * parts + turn % parts).sort()
 
 
-def balanced(moves: ChunkMoves, most: int) -> ChunkMoves:
+def balance(moves: ChunkMoves, most: int) -> ChunkMoves:
     """Give FIFOs other channels where a rank would have more than `most` ends on one channel."""
-    keys, which = np.unique(
-        np.stack((moves.channel, moves.sender, moves.receiver)), axis=1, return_inverse=True
-    )
+    fifos = np.stack((moves.channel, moves.sender, moves.receiver))
+    keys, which = np.unique(fifos, axis=1, return_inverse=True)
     ends: Counter[tuple[int, int]] = Counter()
     taken: set[tuple[int, int, int]] = set()
     channels = np.empty(keys.shape[1], dtype=np.int64)
@@ -134,35 +127,4 @@ def balanced(moves: ChunkMoves, most: int) -> ChunkMoves:
         ends.update([(sender, channel), (receiver, channel)])
         taken.add((sender, receiver, channel))
         channels[fifo] = channel
-    relabelled = replace(moves, channel=channels[which.ravel()])
-    return relabelled.take(_order(relabelled))
-
-
-def _order(moves: ChunkMoves) -> Ints:
-    return np.lexsort(
-        (
-            moves.from_offset,
-            moves.from_buffer,
-            moves.receiver,
-            moves.sender,
-            moves.channel,
-            moves.step,
-        )
-    )
-
-
-def _continues(moves: ChunkMoves) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
-    """Whether each move but the first continues the one before it at both ends."""
-    same = np.stack(
-        (
-            moves.step,
-            moves.channel,
-            moves.sender,
-            moves.receiver,
-            moves.from_buffer,
-            moves.to_buffer,
-            moves.from_offset - moves.to_offset,
-        )
-    )
-    equal = np.all(np.diff(same, axis=1) == 0, axis=0)
-    return np.asarray(equal & (np.diff(moves.from_offset) == moves.count[:-1]))
+    return replace(moves, channel=channels[which.ravel()]).sort()

@@ -1,11 +1,12 @@
 """MSCCL algorithm XML, for the interpreters of NCCL and RCCL.
 
-The attributes are the union of what the three parsers want. Thread blocks are threads, steps are
+The attributes are the union of those of the three parsers. Thread blocks are threads, steps are
 instructions; as a step can wait for one other step only, further waits go on nops before it.
 """
 
 import re
 from collections.abc import Iterator
+from itertools import zip_longest
 
 from alltoall.errors import LimitError
 from alltoall.ir.program import Buffer, Op, Place, Program, RankProgram, Step, Thread, spot
@@ -25,7 +26,7 @@ from alltoall.lowering.programs.transfers import refuse_uneven
 TYPES = {Op.SEND: "s", Op.RECEIVE: "r", Op.FORWARD: "rcs", Op.COPY: "cpy"}
 BUFFERS = {Buffer.INPUT: "i", Buffer.OUTPUT: "o", Buffer.SCRATCH: "s"}
 FIFO_SLOTS = dict(zip(PROTOCOLS, (2, 8, 8), strict=True))
-"""How many chunks a FIFO holds: 8 steps, of which a chunk takes 4 in Simple and 1 in the others."""
+"""Chunks that a FIFO holds: 8 steps, of which a chunk takes 4 in Simple and 1 in the others."""
 
 MAX_NAME = 63
 MAX_PARTS = 8
@@ -36,10 +37,13 @@ SHARED_LIMITS = {
     "channels",
     "awaited_thread_block",
 }
-"""Limits within which another sharing of thread blocks may bring a program."""
+"""Limits that another sharing of thread blocks may meet."""
 
 Numbers = dict[Step, int]
 """The step number of each instruction of a rank in the file, where nops count too."""
+
+NOWHERE = Place(Buffer.INPUT, 0)
+"""The operand of instructions without one."""
 
 
 def emit_msccl(schedule: Schedule, options: Options) -> str:
@@ -56,20 +60,19 @@ def emit_msccl(schedule: Schedule, options: Options) -> str:
         if not exceeded or set(exceeded) - SHARED_LIMITS:
             return msccl_text(program, options)
         refused.setdefault(exceeded[0], program)
-    # With few enough steps it is what there is too much of elsewhere that stands in the way.
+    # With few enough steps, too many thread blocks are the real obstacle.
     return msccl_text(refused.get("thread_blocks_per_gpu", program), options)
 
 
 def _candidates(schedule: Schedule, channels: int, limits: Limits) -> Iterator[Program]:
-    """Yield programs, from what takes least time to what has the shortest thread blocks."""
+    """Yield programs, from the fastest to the one with the shortest thread blocks."""
     steps = limits.steps_per_thread_block
     blocks = min(limits.thread_blocks_per_gpu, limits.awaited_thread_block + 1)
     for parts in range(1, MAX_PARTS + 1):
         for share in (
             Share(steps, blocks),
             Share(steps, blocks, slower=True),
-            # Waits take steps too, of which a pair of ends knows nothing.
-            Share(steps * 3 // 4, blocks, slower=True),
+            Share(steps * 3 // 4, blocks, slower=True),  # leaves room for the steps of waits
         ):
             program = program_of(schedule, channels, MAX_COUNT, parts, share)
             yield program
@@ -78,7 +81,7 @@ def _candidates(schedule: Schedule, channels: int, limits: Limits) -> Iterator[P
 
 
 def _fewest_blocks(code: RankProgram) -> int:
-    """Return how many thread blocks a rank needs even if they are shared as far as can be."""
+    """Return the thread blocks that a rank needs with as much sharing as possible."""
     sends = sum(thread.send_to is not None for thread in code.threads)
     return max(sends, sum(thread.receive_from is not None for thread in code.threads))
 
@@ -90,16 +93,20 @@ def msccl_text(program: Program, options: Options) -> str:
     return "".join(f"{line}\n" for line in _algo(program, options))
 
 
+def _awaited(code: RankProgram) -> set[Step]:
+    """Return the instructions of a rank that others wait for."""
+    return {step for thread in code.threads for each in thread.instructions for step in each.after}
+
+
 def _check_waits(program: Program) -> None:
     """Refuse waits for nops: they are no operations of a runtime, so nothing announces them."""
     for rank, code in enumerate(program.ranks):
-        for thread in code.threads:
-            for step in (step for each in thread.instructions for step in each.after):
-                if code.threads[step.thread].instructions[step.number].op is Op.NOP:
-                    raise LimitError(
-                        f"{program.name}: {spot(rank, *step)} is a nop that others wait for, which "
-                        "MSCCL cannot express; let them wait for what it waits for"
-                    )
+        for step in sorted(_awaited(code)):
+            if code.threads[step.thread].instructions[step.number].op is Op.NOP:
+                raise LimitError(
+                    f"{program.name}: {spot(rank, *step)} is a nop that others wait for, which "
+                    "MSCCL cannot express; let them wait for what it waits for"
+                )
 
 
 def _algo(program: Program, options: Options) -> Iterator[str]:
@@ -125,18 +132,10 @@ def _algo(program: Program, options: Options) -> Iterator[str]:
 def _gpu(rank: int, code: RankProgram) -> Iterator[str]:
     sizes = {"i_chunks": code.input, "o_chunks": code.output, "s_chunks": code.scratch}
     yield "  " + _tag("gpu", id=rank, **sizes)
-    numbers = _numbers(code)
-    awaited = {
-        step for thread in code.threads for each in thread.instructions for step in each.after
-    }
+    numbers, awaited = _numbers(code), _awaited(code)
     for index, thread in enumerate(code.threads):
-        yield "    " + _tag(
-            "tb",
-            id=index,
-            send=_peer(thread.send_to),
-            recv=_peer(thread.receive_from),
-            chan=thread.channel,
-        )
+        ends = {"send": _or_none(thread.send_to), "recv": _or_none(thread.receive_from)}
+        yield "    " + _tag("tb", id=index, **ends, chan=thread.channel)
         yield from _steps(index, thread, numbers, awaited)
         yield "    </tb>"
     yield "  </gpu>"
@@ -154,50 +153,31 @@ def _numbers(code: RankProgram) -> Numbers:
 
 def _steps(index: int, thread: Thread, numbers: Numbers, awaited: set[Step]) -> Iterator[str]:
     for at, instruction, waits in steps_of(thread):
-        number = numbers[Step(index, at)]
-        for offset, wait in enumerate(waits[:-1], start=number - len(waits) + 1):
-            nothing = Place(Buffer.INPUT, 0)
-            yield _step(offset, "nop", nothing, nothing, 1, wait, numbers, False)
-        source = instruction.source or instruction.target or Place(Buffer.INPUT, 0)
-        yield _step(
-            number,
-            TYPES[instruction.op],
-            source,
-            instruction.target or source,
-            instruction.count,
-            waits[-1] if waits else None,
-            numbers,
-            Step(index, at) in awaited,
-        )
+        own = Step(index, at)
+        kinds = [*["nop"] * (len(waits) - 1), TYPES[instruction.op]]
+        first = numbers[own] - len(kinds) + 1
+        for kind, wait in zip_longest(kinds, waits):
+            last = first == numbers[own]
+            source = (instruction.source or instruction.target if last else None) or NOWHERE
+            target = (instruction.target if last else None) or source
+            attributes: dict[str, int | str] = {
+                "s": first,
+                "type": kind,
+                "srcbuf": BUFFERS[source.buffer],
+                "srcoff": source.offset,
+                "dstbuf": BUFFERS[target.buffer],
+                "dstoff": target.offset,
+                "cnt": instruction.count if last else 1,
+                "depid": _or_none(wait.thread if wait else None),
+                "deps": _or_none(numbers[wait] if wait else None),
+                "hasdep": int(last and own in awaited),
+            }
+            yield "      " + _tag("step", **attributes).replace(">", "/>")
+            first += 1
 
 
-def _step(
-    number: int,
-    kind: str,
-    source: Place,
-    target: Place,
-    count: int,
-    wait: Step | None,
-    numbers: Numbers,
-    awaited: bool,
-) -> str:
-    attributes: dict[str, int | str] = {
-        "s": number,
-        "type": kind,
-        "srcbuf": BUFFERS[source.buffer],
-        "srcoff": source.offset,
-        "dstbuf": BUFFERS[target.buffer],
-        "dstoff": target.offset,
-        "cnt": count,
-        "depid": _peer(wait.thread if wait else None),
-        "deps": _peer(numbers[wait] if wait else None),
-        "hasdep": int(awaited),
-    }
-    return "      " + _tag("step", **attributes).replace(">", "/>")
-
-
-def _peer(value: int | None) -> int:
-    """Return how the format writes a number that may be missing."""
+def _or_none(value: int | None) -> int:
+    """Return a number, or -1 for none."""
     return -1 if value is None else value
 
 
@@ -207,6 +187,6 @@ def _tag(tag: str, **attributes: int | str) -> str:
 
 
 def algorithm_name(name: str) -> str:
-    """Return a name that the parsers take: plain characters, up to 63, and not the special 2D."""
+    """Return a name for the parsers: plain characters, up to 63, and not the special 2D."""
     plain = re.sub(r"[^A-Za-z0-9_.:,=+-]+", "_", name)[:MAX_NAME] or "alltoall"
     return "alltoall_2D" if plain == "2D" else plain

@@ -1,4 +1,4 @@
-"""What the three MSCCL runtimes can take, in one table, and whether a program fits.
+"""The limits of the three MSCCL runtimes, in one table, and the check of a program.
 
 The numbers are those of the runtimes' own parsers. A program that does not fit is refused with
 the name of the limit: the runtime would refuse it too, or worse, run it wrongly.
@@ -6,18 +6,15 @@ the name of the limit: the runtime would refuse it too, or worse, run it wrongly
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 from alltoall.errors import LimitError
 from alltoall.ir.program import Instruction, Op, Program, RankProgram, Step, Thread
 
-Measured = tuple[int, str]
-"""A number and where in the program it was found."""
-
 
 @dataclass(frozen=True)
 class Limits:
-    """The largest of each quantity that a runtime takes."""
+    """The limits of a runtime."""
 
     steps_per_thread_block: int
     thread_blocks_per_gpu: int
@@ -40,21 +37,13 @@ NEEDED = {
     "executor": ("inplace", "outofplace", "minBytes", "maxBytes"),
     "rccl": ("inplace", "outofplace", "minBytes", "maxBytes"),
 }
-"""The attributes of <algo> without which each runtime's parser rejects a file, besides those that
-all of them, and our reader, insist on. Files of msccl-tools lack some of them."""
+"""Attributes of <algo> that each runtime's parser requires, besides those that all of them and our
+reader require. Files of msccl-tools lack some of them."""
 
 MAX_COUNT = min(limits.chunks_per_step for limits in RUNTIMES.values())
 
-WAYS_OUT = {
-    "steps_per_thread_block": "use fewer chunks per shard, or a runtime that takes more steps",
-    "thread_blocks_per_gpu": "use fewer channels, or fewer chunks per shard",
-    "thread_blocks_per_channel": "give the thread blocks more channels",
-    "channels": "use fewer channels, or fewer chunks per shard",
-    "chunks_per_step": "split the step",
-    "chunks_per_buffer": "use fewer chunks per shard, or fewer channels",
-    "awaited_thread_block": "use fewer channels, or fewer chunks per shard",
-    "elements_per_gpu": "use fewer chunks per shard, or fewer channels",
-}
+_FEWER_CHANNELS = "use fewer channels, or fewer chunks per shard"
+_FEWER_CHUNKS = "use fewer chunks per shard, or fewer channels"
 
 
 def check_limits(program: Program, runtime: str) -> None:
@@ -64,32 +53,18 @@ def check_limits(program: Program, runtime: str) -> None:
 
 
 def excesses(program: Program, runtime: str) -> Iterator[tuple[str, str]]:
-    """Yield the name of each limit of a runtime that a program exceeds, and the fact in words."""
-    limits, found = RUNTIMES[runtime], measure(program)
-    for each in fields(Limits):
-        number, where = found[each.name]
-        limit = getattr(limits, each.name)
+    """Yield the name of each limit of a runtime that a program exceeds, and a message."""
+    for name, (measure, advice) in _QUANTITIES.items():
+        codes = enumerate(program.ranks)
+        number, where = max((measure(program, code), f"rank {rank}") for rank, code in codes)
+        limit = getattr(RUNTIMES[runtime], name)
         if number > limit:
-            words = each.name.replace("_", " ")
-            yield (
-                each.name,
-                f"{program.name}: {number} {words} ({where}), but {runtime} takes at most {limit}; "
-                f"{WAYS_OUT[each.name]}",
-            )
-
-
-def measure(program: Program) -> dict[str, Measured]:
-    """Return the largest of each limited quantity, and the rank where it is."""
-    return {
-        name: max(
-            (measured(program, code), f"rank {rank}") for rank, code in enumerate(program.ranks)
-        )
-        for name, measured in _MEASURES.items()
-    }
+            words = f"{number} {name.replace('_', ' ')} ({where})"
+            yield name, f"{program.name}: {words}, but {runtime} takes at most {limit}; {advice}"
 
 
 def steps_of(thread: Thread) -> Iterator[tuple[int, Instruction, tuple[Step, ...]]]:
-    """Yield index, instruction and waits of what a thread does; nops give theirs to the next.
+    """Yield index, instruction and waits of a thread's instructions; nops pass theirs on.
 
     A runtime's step waits for one other step, so each instruction takes as many steps as it has
     waits, and at least one.
@@ -110,28 +85,42 @@ def _instructions(code: RankProgram) -> Iterator[Instruction]:
     return (instruction for thread in code.threads for instruction in thread.instructions)
 
 
-def _per_channel(_: Program, code: RankProgram) -> int:
-    """Return how many thread blocks the busiest channel has."""
-    return max(Counter(thread.channel for thread in code.threads).values(), default=0)
+def _channels(code: RankProgram) -> Counter[int]:
+    """Return the number of thread blocks on each channel."""
+    return Counter(thread.channel for thread in code.threads)
 
 
-def _awaited(_: Program, code: RankProgram) -> int:
-    waits = (step.thread for each in _instructions(code) for step in each.after)
-    return max(waits, default=0)
-
-
-def _elements(program: Program, code: RankProgram) -> int:
-    """Return what a parser stores for one rank: all ranks' elements, and its own below."""
-    return 1 + len(program.ranks) + sum(1 + _steps(thread) for thread in code.threads)
-
-
-_MEASURES: dict[str, Callable[[Program, RankProgram], int]] = {
-    "steps_per_thread_block": lambda _, code: max(map(_steps, code.threads), default=0),
-    "thread_blocks_per_gpu": lambda _, code: len(code.threads),
-    "thread_blocks_per_channel": _per_channel,
-    "channels": lambda _, code: max((thread.channel + 1 for thread in code.threads), default=0),
-    "chunks_per_step": lambda _, code: max((each.count for each in _instructions(code)), default=0),
-    "chunks_per_buffer": lambda _, code: max(code.input, code.output, code.scratch),
-    "awaited_thread_block": _awaited,
-    "elements_per_gpu": _elements,
+_QUANTITIES: dict[str, tuple[Callable[[Program, RankProgram], int], str]] = {
+    "steps_per_thread_block": (
+        lambda _, code: max(map(_steps, code.threads), default=0),
+        "use fewer chunks per shard, or a runtime that takes more steps",
+    ),
+    "thread_blocks_per_gpu": (lambda _, code: len(code.threads), _FEWER_CHANNELS),
+    "thread_blocks_per_channel": (
+        lambda _, code: max(_channels(code).values(), default=0),
+        "give the thread blocks more channels",
+    ),
+    "channels": (lambda _, code: 1 + max(_channels(code), default=-1), _FEWER_CHANNELS),
+    "chunks_per_step": (
+        lambda _, code: max((each.count for each in _instructions(code)), default=0),
+        "split the step",
+    ),
+    "chunks_per_buffer": (
+        lambda _, code: max(code.input, code.output, code.scratch),
+        _FEWER_CHUNKS,
+    ),
+    "awaited_thread_block": (
+        lambda _, code: max(
+            (step.thread for each in _instructions(code) for step in each.after), default=0
+        ),
+        _FEWER_CHANNELS,
+    ),
+    # A parser stores all ranks' elements, and those below its own.
+    "elements_per_gpu": (
+        lambda program, code: (
+            1 + len(program.ranks) + sum(1 + _steps(thread) for thread in code.threads)
+        ),
+        _FEWER_CHUNKS,
+    ),
 }
+"""The quantities of `Limits`: the measure of each on a rank, and the way out."""

@@ -1,10 +1,11 @@
 """Read MSCCL algorithm XML, ours or a peer's, into a program.
 
-As strict as the real parsers, and stricter where they let through what they then run wrongly:
-every range is checked whole, a wait must name a step that announces itself, waits must not form a
-circle, and nops must wait for something (the runtime numbers its steps by what they wait for).
+As strict as the real parsers, and stricter where they accept a file and then run it wrongly: every
+range is checked whole, a wait must name a step that announces itself, waits must not form a circle,
+and nops must wait for something (the runtime numbers its steps by their waits).
 """
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
@@ -34,6 +35,9 @@ BUFFER_NAMES = {name: buffer for buffer, name in BUFFERS.items()}
 MAX_GPUS = 4096
 MAX_BYTES = 2**63 - 1
 
+Fifo = tuple[int, int, int]
+"""Sender, receiver and channel."""
+
 
 def read_msccl(text: str, where: str) -> Program:
     """Build a program from MSCCL XML."""
@@ -41,14 +45,11 @@ def read_msccl(text: str, where: str) -> Program:
     ranks = take_number(algo.attributes, "ngpus", where, least=2, most=MAX_GPUS)
     chunks = take_number(algo.attributes, "nchunksperloop", where, least=1)
     if chunks % ranks:
-        raise FormatError(
-            f"{where}: nchunksperloop is {chunks}; expected a multiple of the {ranks} GPUs"
-        )
+        expected = f"expected a multiple of the {ranks} GPUs"
+        raise FormatError(f"{where}: nchunksperloop is {chunks}; {expected}")
     channels = take_number(algo.attributes, "nchannels", where, least=1)
-    codes = [
-        _gpu(node, rank, channels, where)
-        for rank, node in enumerate(_by_id(algo.named("gpu"), ranks, "gpu", where))
-    ]
+    gpus = _by_id(algo.named("gpu"), ranks, "gpu", where)
+    codes = [_gpu(node, rank, channels, where) for rank, node in enumerate(gpus)]
     slots = FIFO_SLOTS[take_text(algo.attributes, "proto", where, tuple(FIFO_SLOTS))]
     try:
         name = algo.attributes.get("name", "alltoall")
@@ -57,15 +58,17 @@ def read_msccl(text: str, where: str) -> Program:
         raise FormatError(f"{where}: {error}") from None
     _check_waits(program, where)
     _check_counts(program, where)
-    _check_fits(program, where)
+    problems = [list(excesses(program, runtime)) for runtime in RUNTIMES]
+    if all(problems):
+        raise FormatError(f"{where}: no runtime takes this file; {problems[0][0][1]}")
     return program
 
 
 def _algo(top: Sequence[Node], where: str) -> Node:
-    found = [node for node in top if node.name == "algo"]
-    if len(found) != 1:
-        raise FormatError(f"{where}: {len(found)} <algo> elements; expected one")
-    algo = found[0]
+    algos = [node for node in top if node.name == "algo"]
+    if len(algos) != 1:
+        raise FormatError(f"{where}: {len(algos)} <algo> elements; expected one")
+    algo = algos[0]
     take_text(algo.attributes, "coll", where, ("alltoall",))
     if "outofplace" in algo.attributes:
         take_number(algo.attributes, "outofplace", where, least=1, most=1)
@@ -78,12 +81,10 @@ def _algo(top: Sequence[Node], where: str) -> Node:
 def _gpu(node: Node, rank: int, channels: int, where: str) -> RankProgram:
     here = f"{where}: gpu {rank}"
     blocks = _by_id(node.named("tb"), len(node.named("tb")), "tb", here)
-    threads = tuple(
-        _thread(block, channels, f"{here}, tb {index}") for index, block in enumerate(blocks)
-    )
-    sizes = [
-        take_number(node.attributes, key, here) for key in ("i_chunks", "o_chunks", "s_chunks")
-    ]
+    numbered = enumerate(blocks)
+    threads = tuple(_thread(block, channels, f"{here}, tb {index}") for index, block in numbered)
+    keys = ("i_chunks", "o_chunks", "s_chunks")
+    sizes = [take_number(node.attributes, key, here) for key in keys]
     announced = {
         Step(index, number)
         for index, block in enumerate(blocks)
@@ -98,38 +99,31 @@ def _by_id(nodes: list[Node], count: int, name: str, where: str) -> list[Node]:
     """Return the elements in the order of their ids, which must be 0 to count - 1, each once."""
     by_id: dict[int, Node] = {}
     for node in nodes:
-        number = take_number(
-            node.attributes, "id", f"{where}: line {node.line}: {name}", most=max(count - 1, 0)
-        )
+        here = f"{where}: line {node.line}: {name}"
+        number = take_number(node.attributes, "id", here, most=max(count - 1, 0))
         if by_id.setdefault(number, node) is not node:
-            raise FormatError(f"{where}: line {node.line}: {name} {number} is there twice")
-    if len(by_id) < count:
-        missing = next(number for number in range(count) if number not in by_id)
-        raise FormatError(f"{where}: {name} {missing} is missing; expected 0 to {count - 1}")
+            raise FormatError(f"{here} {number} is there twice")
+    for number in range(count):
+        if number not in by_id:
+            raise FormatError(f"{where}: {name} {number} is missing; expected 0 to {count - 1}")
     return [by_id[number] for number in range(count)]
 
 
 def _thread(node: Node, channels: int, here: str) -> Thread:
-    instructions = tuple(
-        _instruction(step, number, f"{here}, step {number}")
-        for number, step in enumerate(node.named("step"))
-    )
+    steps = enumerate(node.named("step"))
+    instructions = tuple(_instruction(step, k, f"{here}, step {k}") for k, step in steps)
     if instructions and instructions[-1].op is Op.NOP:
         raise FormatError(f"{here}: ends with a nop; its wait must sit on an operation")
     channel = take_number(node.attributes, "chan", here, most=channels - 1)
-    return Thread(channel, _peer(node, "send", here), _peer(node, "recv", here), instructions)
-
-
-def _peer(node: Node, key: str, here: str) -> int | None:
-    value = take_number(node.attributes, key, here, least=-1)
-    return None if value < 0 else value
+    peers = (take_number(node.attributes, key, here, least=-1) for key in ("send", "recv"))
+    send_to, receive_from = (None if peer < 0 else peer for peer in peers)
+    return Thread(channel, send_to, receive_from, instructions)
 
 
 def _instruction(node: Node, number: int, here: str) -> Instruction:
     if take_number(node.attributes, "s", here) != number:
-        raise FormatError(
-            f"{here}: s is {node.attributes['s']}; expected {number}, steps are numbered from 0"
-        )
+        expected = f"expected {number}, steps are numbered from 0"
+        raise FormatError(f"{here}: s is {node.attributes['s']}; {expected}")
     kind = take_text(node.attributes, "type", here)
     if kind in REDUCTIONS:
         raise FormatError(f"{here}: type {kind} reduces data; an all-to-all only moves it")
@@ -174,7 +168,7 @@ def _check_announced(threads: tuple[Thread, ...], announced: set[Step], here: st
 
 
 def _check_waits(program: Program, where: str) -> None:
-    """Refuse waits that go round in a circle within a rank."""
+    """Refuse waits that form a circle within a rank."""
     for rank, code in enumerate(program.ranks):
         graph = {
             Step(thread, index): [*each.after, *([Step(thread, index - 1)] if index else [])]
@@ -184,28 +178,26 @@ def _check_waits(program: Program, where: str) -> None:
         try:
             TopologicalSorter(graph).prepare()
         except CycleError as error:
-            steps = [spot(rank, *step) for step in error.args[1][:4]]
-            raise FormatError(
-                f"{where}: these wait for each other in a circle: {'; '.join(steps)}"
-            ) from None
+            steps = "; ".join(spot(rank, *step) for step in error.args[1][:4])
+            problem = f"these wait for each other in a circle: {steps}"
+            raise FormatError(f"{where}: {problem}") from None
 
 
 def _check_counts(program: Program, where: str) -> None:
     """Refuse a receive of another count than its send: the runtime packs chunks by the count."""
-    ends: dict[tuple[int, int, int], list[list[tuple[int, str]]]] = {}
+    sends: dict[Fifo, list[tuple[int, str]]] = defaultdict(list)
+    receives: dict[Fifo, list[tuple[int, str]]] = defaultdict(list)
     for rank, code in enumerate(program.ranks):
         for index, thread in enumerate(code.threads):
             for number, each in enumerate(thread.instructions):
                 here, effects = (each.count, spot(rank, index, number)), EFFECTS[each.op]
                 if effects.sends and thread.send_to is not None:
-                    fifo = (rank, thread.send_to, thread.channel)
-                    ends.setdefault(fifo, [[], []])[0].append(here)
+                    sends[rank, thread.send_to, thread.channel].append(here)
                 if effects.receives and thread.receive_from is not None:
-                    fifo = (thread.receive_from, rank, thread.channel)
-                    ends.setdefault(fifo, [[], []])[1].append(here)
-    for sends, receives in ends.values():
-        # A missing partner is for the interpreter to find: it blocks, or leaves chunks behind.
-        for (sent, sender), (received, receiver) in zip(sends, receives, strict=False):
+                    receives[thread.receive_from, rank, thread.channel].append(here)
+    for fifo, ends in sends.items():
+        # The interpreter finds a missing partner: it blocks, or leaves chunks behind.
+        for (sent, sender), (received, receiver) in zip(ends, receives[fifo], strict=False):
             if sent != received:
                 raise FormatError(
                     f"{where}: {sender} sends {sent} chunks where {receiver} receives {received}; "
@@ -213,22 +205,15 @@ def _check_counts(program: Program, where: str) -> None:
                 )
 
 
-def _check_fits(program: Program, where: str) -> None:
-    """Refuse what no runtime takes."""
-    problems = [list(excesses(program, runtime)) for runtime in RUNTIMES]
-    if all(problems):
-        raise FormatError(f"{where}: no runtime takes this file; {problems[0][0][1]}")
-
-
 def refusals(program: Program, text: str, where: str) -> dict[str, str]:
-    """Return why each runtime that rejects a file does; `program` is what the file says."""
-    said = attributes_of("algo", text, where)
-    found = {runtime: "; ".join(_reasons(program, said, runtime)) for runtime in RUNTIMES}
+    """Return the reasons of each runtime that rejects a file with this program."""
+    given = attributes_of("algo", text, where)
+    found = {runtime: "; ".join(_reasons(program, given, runtime)) for runtime in RUNTIMES}
     return {runtime: reasons for runtime, reasons in found.items() if reasons}
 
 
-def _reasons(program: Program, said: dict[str, str], runtime: str) -> Iterator[str]:
-    missing = [key for key in NEEDED[runtime] if key not in said]
+def _reasons(program: Program, given: dict[str, str], runtime: str) -> Iterator[str]:
+    missing = [key for key in NEEDED[runtime] if key not in given]
     if missing:
         yield (
             f"its parser requires {', '.join(missing)}, which the file does not have; "
@@ -238,11 +223,11 @@ def _reasons(program: Program, said: dict[str, str], runtime: str) -> Iterator[s
 
 
 def complete_msccl(text: str, options: Options, where: str) -> str:
-    """Return an MSCCL file with all that any parser requires; what it says itself stays."""
-    program, said = read_msccl(text, where), attributes_of("algo", text, where)
+    """Add the attributes that any parser requires to an MSCCL file; its own stay."""
+    program, given = read_msccl(text, where), attributes_of("algo", text, where)
     for key, kept, default in (
         ("channels", 1, Options.channels),
-        ("protocol", said["proto"], Options.protocol),
+        ("protocol", given["proto"], Options.protocol),
     ):
         asked = getattr(options, key)
         if asked not in (kept, default):
@@ -252,8 +237,8 @@ def complete_msccl(text: str, options: Options, where: str) -> str:
             )
     own = replace(
         options,
-        protocol=said["proto"],
-        min_bytes=int(said.get("minBytes", options.min_bytes)),
-        max_bytes=int(said.get("maxBytes", options.max_bytes)),
+        protocol=given["proto"],
+        min_bytes=int(given.get("minBytes", options.min_bytes)),
+        max_bytes=int(given.get("maxBytes", options.max_bytes)),
     )
     return msccl_text(program, own)

@@ -16,7 +16,7 @@ MAX_ATTRIBUTES = 16
 MAX_STRING = 255
 MAX_DEPTH = 8
 MAX_ELEMENTS = 2_000_000
-"""Most tags of a file; an element takes half a kilobyte of memory."""
+"""Most tags of a file; an element takes half a kilobyte."""
 
 _GAP = re.compile(r"[ \n\r]*")
 _TAG = re.compile(
@@ -48,7 +48,7 @@ class Node:
 
 
 def parse_dialect(text: str, where: str) -> list[Node]:
-    """Return the elements at the top of the file, with all below them."""
+    """Return the top elements of the file, with their descendants."""
     top = Node("", {}, 0)
     open_nodes = [top]
     for opens, closes, node in _tags(text, where):
@@ -56,45 +56,41 @@ def parse_dialect(text: str, where: str) -> list[Node]:
             open_nodes[-1].children.append(node)
             open_nodes.append(node)
         if closes:
-            _check_close(open_nodes, node, where)
-            open_nodes.pop()
+            parent = open_nodes.pop()
+            if parent.name != node.name or not open_nodes:
+                expected = f"</{parent.name}>" if open_nodes else "no closing tag"
+                problem = f"found </{node.name}>, expected {expected}"
+                raise FormatError(f"{where}: line {node.line}: {problem}")
         if len(open_nodes) > MAX_DEPTH:
-            raise FormatError(
-                f"{where}: line {node.line}: <{node.name}> is nested deeper than {MAX_DEPTH}"
-            )
+            problem = f"<{node.name}> is nested deeper than {MAX_DEPTH}"
+            raise FormatError(f"{where}: line {node.line}: {problem}")
     if len(open_nodes) > 1:
         node = open_nodes[-1]
-        raise FormatError(
-            f"{where}: <{node.name}> of line {node.line} is never closed; "
-            "check that the file is complete"
-        )
+        problem = f"<{node.name}> of line {node.line} is never closed"
+        raise FormatError(f"{where}: {problem}; check that the file is complete")
     return top.children
 
 
 def attributes_of(name: str, text: str, where: str) -> dict[str, str]:
-    """Return the attributes of the first element of a name; none if there is no such element."""
-    found = (
-        node.attributes for opens, _, node in _tags(text, where) if opens and node.name == name
-    )
-    return next(found, {})
-
-
-def _check_close(open_nodes: list[Node], node: Node, where: str) -> None:
-    if len(open_nodes) == 1 or open_nodes[-1].name != node.name:
-        expected = f"</{open_nodes[-1].name}>" if len(open_nodes) > 1 else "no closing tag"
-        raise FormatError(f"{where}: line {node.line}: found </{node.name}>, expected {expected}")
+    """Return the attributes of the first element of a name, empty if there is none."""
+    opened = (node for opens, _, node in _tags(text, where) if opens)
+    return next((node.attributes for node in opened if node.name == name), {})
 
 
 def _tags(text: str, where: str) -> Iterator[tuple[bool, bool, Node]]:
     """Yield every tag: whether it opens an element, whether it closes one, and the element."""
     at, line, counted, elements = 0, 1, 0, 0
     while True:
-        at = _end(_GAP, text, at)
+        gap = _GAP.match(text, at)
+        at = gap.end() if gap else at
         line, counted = line + text.count("\n", counted, at), at
         if at == len(text):
             return
         if text.startswith("<!--", at):
-            at = _end_of_comment(text, at, f"{where}: line {line}")
+            at = text.find("-->", at + len("<!--")) + len("-->")
+            if at < len("-->"):
+                problem = "a comment that never ends; check that the file is complete"
+                raise FormatError(f"{where}: line {line}: {problem}")
             continue
         match = _TAG.match(text, at)
         if match is None:
@@ -108,18 +104,6 @@ def _tags(text: str, where: str) -> Iterator[tuple[bool, bool, Node]]:
         at = match.end()
 
 
-def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
-    match = pattern.match(text, at)
-    return match.end() if match else at
-
-
-def _end_of_comment(text: str, at: int, where: str) -> int:
-    end = text.find("-->", at + len("<!--"))
-    if end < 0:
-        raise FormatError(f"{where}: a comment that never ends; check that the file is complete")
-    return end + len("-->")
-
-
 def _attributes(match: re.Match[str], where: str) -> dict[str, str]:
     pairs = _ATTRIBUTE.findall(match["attributes"])
     # The parsers count a blank before the end of the tag as one more attribute.
@@ -129,9 +113,8 @@ def _attributes(match: re.Match[str], where: str) -> dict[str, str]:
     attributes = {sys.intern(key): sys.intern(value) for key, value in pairs}
     if len(attributes) < len(pairs):
         raise FormatError(f"{where}: <{match['name']}> has an attribute twice")
-    for key, value in pairs:
-        if max(len(key), len(value)) > MAX_STRING:
-            raise FormatError(f"{where}: {key[:60]} is longer than {MAX_STRING} characters")
+    for key in (key for key, value in pairs if max(len(key), len(value)) > MAX_STRING):
+        raise FormatError(f"{where}: {key[:60]} is longer than {MAX_STRING} characters")
     return attributes
 
 

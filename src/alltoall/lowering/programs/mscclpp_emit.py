@@ -3,8 +3,8 @@
 A rank has one thread block per neighbour and channel. In every step of the schedule the block puts
 its chunks, signals, and waits for the neighbour's signal; if chunks have come into a buffer from
 which the rank sends on, all blocks of the rank meet at a barrier. Scratch space is not used twice:
-with one-sided puts the owner of the space is not asked. A first exchange of signals tells that the
-neighbour has started.
+one-sided puts cannot ask its owner. A first exchange of signals shows that the neighbour has
+started.
 
 The executor takes the size of a chunk from the input or the output of the rank, so a rank that only
 relays, and has neither, gets a shard to itself of one chunk: it is called with two buffers of one
@@ -12,6 +12,7 @@ chunk, of which one is copied to the other.
 """
 
 import json
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -19,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from alltoall.errors import LimitError, UsageError
-from alltoall.ir.arrays import Ints
+from alltoall.ir.arrays import Ints, rows
 from alltoall.ir.chunks import Chunks
 from alltoall.ir.program import Buffer
 from alltoall.ir.schedule import Schedule
@@ -38,15 +39,14 @@ REMOTE = (Buffer.OUTPUT, Buffer.SCRATCH)
 
 Json = dict[str, Any]
 Link = tuple[int, int]
-"""A neighbour and a channel: what a thread block is for."""
+"""The neighbour and the channel of a thread block."""
 
 
 def emit_mscclpp(schedule: Schedule, options: Options) -> str:
     """Lower a schedule to an execution plan; a long thread block is dealt out to several."""
     if options.protocol != "Simple":
-        raise UsageError(
-            f"protocol {options.protocol!r} for mscclpp; expected Simple, the one without packets"
-        )
+        expected = "expected Simple, the one without packets"
+        raise UsageError(f"protocol {options.protocol!r} for mscclpp; {expected}")
     name = algorithm_name(schedule.problem.topology.name)
     longest = 0
     for parts in range(1, MAX_PARTS + 1):
@@ -63,7 +63,7 @@ def emit_mscclpp(schedule: Schedule, options: Options) -> str:
 
 
 def _with_relays(moves: ChunkMoves) -> ChunkMoves:
-    """Give ranks that only relay a shard to themselves, which moves nobody else's."""
+    """Give ranks that only relay a shard to themselves, which leaves the others alone."""
     relays = np.flatnonzero((moves.chunks.inputs() == 0) & (moves.chunks.outputs() == 0))
     if moves.chunks.counts is None or not len(relays):
         return moves
@@ -91,28 +91,30 @@ def _plan(name: str, chunks: Chunks, gpus: list[Json]) -> Json:
 
 def _gpu(moves: ChunkMoves, rank: int) -> Json:
     mine = moves.take(np.flatnonzero((moves.sender == rank) | (moves.receiver == rank)))
-    links = _links(mine, rank)
+    # In the same order of channels at both ends.
+    neighbours = np.where(mine.sender == rank, mine.receiver, mine.sender)
+    links = sorted({(peer, channel) for peer, channel in rows(neighbours, mine.channel)})
     peers = sorted({peer for peer, _ in links})
+    # A kernel has at least one thread block, even on a rank without neighbours.
+    lone = [_copy(*each) for each in own_shard(moves.chunks, rank)]
+    blocks: list[Json] = []
+    for link in links:
+        first = len(REMOTE) * peers.index(link[0])
+        ids = list(range(first, first + len(REMOTE)))
+        block = {
+            "id": len(blocks),
+            "ops": list(_operations(mine, rank, link, len(links), first=not blocks)),
+            "channels": [{"channel_type": "memory", "channel_ids": [len(blocks)]}],
+            "remote_buffer_refs": [{"access_channel_type": "memory", "remote_buffer_ids": ids}],
+        }
+        blocks.append(block)
     return {
         "id": rank,
         "input_chunks": int(moves.chunks.inputs()[rank]),
         "output_chunks": int(moves.chunks.outputs()[rank]),
         "scratch_chunks": int(moves.scratch[rank]),
-        "threadblocks": [
-            {
-                "id": block,
-                "ops": list(_operations(mine, rank, link, len(links), first=block == 0)),
-                "channels": [{"channel_type": "memory", "channel_ids": [block]}],
-                "remote_buffer_refs": [
-                    {
-                        "access_channel_type": "memory",
-                        "remote_buffer_ids": _remote_ids(peers.index(link[0])),
-                    }
-                ],
-            }
-            for block, link in enumerate(links)
-        ]
-        or [_lone_block(moves.chunks, rank)],
+        "threadblocks": blocks
+        or [{"id": 0, "ops": lone, "channels": [], "remote_buffer_refs": []}],
         "channels": [{"channel_type": "memory", "connected_to": [peer for peer, _ in links]}],
         "remote_buffers": [
             {"rank": peer, "type": BUFFERS[buffer], "access_channel_types": ["memory"]}
@@ -123,22 +125,6 @@ def _gpu(moves: ChunkMoves, rank: int) -> Json:
     }
 
 
-def _lone_block(chunks: Chunks, rank: int) -> Json:
-    """Return the thread block of a rank that nothing passes: a kernel has at least one."""
-    copies = [_copy(*each) for each in own_shard(chunks, rank)]
-    return {"id": 0, "ops": copies, "channels": [], "remote_buffer_refs": []}
-
-
-def _remote_ids(peer: int) -> list[int]:
-    return [peer * len(REMOTE) + each for each in range(len(REMOTE))]
-
-
-def _links(mine: ChunkMoves, rank: int) -> list[Link]:
-    """Return the neighbours and channels of a rank, in the same order of channels at both ends."""
-    peer = np.where(mine.sender == rank, mine.receiver, mine.sender)
-    return sorted(set(zip(peer.tolist(), mine.channel.tolist(), strict=True)))
-
-
 def _operations(
     mine: ChunkMoves, rank: int, link: Link, blocks: int, first: bool
 ) -> Iterator[Json]:
@@ -146,8 +132,7 @@ def _operations(
     yield _on_channel("rlxwait")
     yield {"name": "nop"}
     if first:
-        for offset, to, count in own_shard(mine.chunks, rank):
-            yield _copy(offset, to, count)
+        yield from (_copy(*each) for each in own_shard(mine.chunks, rank))
     on_link = mine.channel == link[1]
     sends = on_link & (mine.sender == rank) & (mine.receiver == link[0])
     receives = on_link & (mine.receiver == rank) & (mine.sender == link[0])
@@ -168,35 +153,27 @@ def _operations(
 
 def _puts(mine: ChunkMoves, which: Ints) -> Iterator[Json]:
     """Yield puts of up to 8 ranges, all of one size and from one buffer as the kernel wants."""
-    kinds = np.stack((mine.from_buffer[which], mine.count[which]))
-    for kind in np.unique(kinds, axis=1).T:
-        alike = which[np.all(kinds == kind[:, None], axis=0)]
-        for begin in range(0, len(alike), MAX_PER_OPERATION):
-            some = alike[begin : begin + MAX_PER_OPERATION]
+    alike: dict[tuple[int, int], list[tuple[int, int, int]]] = defaultdict(list)
+    columns = (mine.from_buffer, mine.count, mine.from_offset, mine.to_buffer, mine.to_offset)
+    for buffer, size, *ends in rows(*(column[which] for column in columns)):
+        alike[buffer, size].append((ends[0], ends[1], ends[2]))
+    for (buffer, size), ranges in sorted(alike.items()):
+        for begin in range(0, len(ranges), MAX_PER_OPERATION):
+            some = ranges[begin : begin + MAX_PER_OPERATION]
             yield {
                 "name": "put",
-                "src_buff": [
-                    _local(Buffer(int(kind[0])), int(mine.from_offset[each]), int(kind[1]))
-                    for each in some
-                ],
+                "src_buff": [_local(Buffer(buffer), offset, size) for offset, _, _ in some],
                 "dst_buff": [
-                    {
-                        "buffer_id": REMOTE.index(Buffer(int(mine.to_buffer[each]))),
-                        "index": int(mine.to_offset[each]),
-                        "size": int(kind[1]),
-                    }
-                    for each in some
+                    {"buffer_id": REMOTE.index(Buffer(to)), "index": where, "size": size}
+                    for _, to, where in some
                 ],
                 "channel_type": "memory",
             }
 
 
 def _copy(offset: int, to: int, count: int) -> Json:
-    return {
-        "name": "copy",
-        "src_buff": [_local(Buffer.INPUT, offset, count)],
-        "dst_buff": [_local(Buffer.OUTPUT, to, count)],
-    }
+    source, target = _local(Buffer.INPUT, offset, count), _local(Buffer.OUTPUT, to, count)
+    return {"name": "copy", "src_buff": [source], "dst_buff": [target]}
 
 
 def _local(buffer: Buffer, index: int, size: int) -> Json:

@@ -1,7 +1,7 @@
 """Read an MSCCL++ execution plan, ours or a peer's, into an `ExecutionPlan`.
 
 It takes the plans of an out-of-place all-to-all that move data with puts and copies. The limits of
-the executor hold: what exceeds them would overrun its tables, not be refused by it.
+the executor hold: it does not check them, and a plan beyond them would overrun its tables.
 """
 
 from collections.abc import Callable
@@ -29,26 +29,38 @@ CHANNEL_TYPES = ("memory", "port")
 MAX_BLOCKS = 1024
 MAX_BARRIERS = 16
 
+ByType = dict[str, list[int]]
+"""Numbers of channels or buffers, by type of channel."""
+
+RemoteBuffer = tuple[int, Buffer, tuple[str, ...]]
+"""Rank, buffer, and the types of channels that access it."""
+
+Limits = tuple[int, int]
+"""Most entries of a list, and most numbers of each."""
+BLOCK_LIMITS: Limits = (len(CHANNEL_TYPES), MAX_CHANNELS)
+
 
 @dataclass(frozen=True)
 class Block:
-    """What the operations of a thread block refer to by number, for each type of channel."""
+    """The channels and remote buffers of a thread block, by type of channel."""
 
     rank: int
-    channels: dict[str, list[int]]
+    channels: ByType
     remote: dict[str, list[tuple[int, Buffer]]]
 
 
 def _put(op: Json, block: Block, spot: str) -> list[Operation]:
     kind = take_text(op, "channel_type", spot, CHANNEL_TYPES)
-    sources = [_local(each, f"{spot}, src_buff") for each in _buffers(op, "src_buff", spot)]
-    targets = [
-        _remote(each, block.remote[kind], f"{spot}, dst_buff")
-        for each in _buffers(op, "dst_buff", spot)
-    ]
+    if "tbg_info" in op:
+        raise FormatError(f"{spot}: tbg_info splits chunks among thread blocks; not supported")
+    source_spot, target_spot = f"{spot}, src_buff", f"{spot}, dst_buff"
+    ranges = take_list(op, "src_buff", spot, MAX_PER_OPERATION)
+    sources = [_local(each, source_spot) for each in ranges]
+    ranges = take_list(op, "dst_buff", spot, MAX_PER_OPERATION)
+    targets = [_remote(each, block.remote[kind], target_spot) for each in ranges]
     if kind == "memory" and len({place.buffer for place, _ in sources}) > 1:
         raise FormatError(f"{spot}: puts from several buffers; the executor reads all from one")
-    return [Operation(PlanOp.PUT, _joined(sources, targets, spot))]
+    return [Operation(PlanOp.PUT, _pair_copies(sources, targets, spot))]
 
 
 def _put_with_signal(op: Json, block: Block, spot: str) -> list[Operation]:
@@ -58,23 +70,18 @@ def _put_with_signal(op: Json, block: Block, spot: str) -> list[Operation]:
 
 
 def _copy(op: Json, block: Block, spot: str) -> list[Operation]:
-    ends = [
+    sources, ends = (
         [_local(each, f"{spot}, {key}") for each in take_list(op, key, spot, 1)]
         for key in ("src_buff", "dst_buff")
-    ]
-    targets = [(block.rank, place, size) for place, size in ends[1]]
-    return [Operation(PlanOp.COPY, _joined(ends[0], targets, spot))]
+    )
+    targets = [(block.rank, place, size) for place, size in ends]
+    return [Operation(PlanOp.COPY, _pair_copies(sources, targets, spot))]
 
 
 def _signal(op: Json, block: Block, spot: str) -> list[Operation]:
-    return [
-        Operation(
-            PlanOp.SIGNAL,
-            channels=_chosen_channels(op, block, spot),
-            relaxed=op["name"].startswith("rlx"),
-            ordered=op["channel_type"] == "port",
-        )
-    ]
+    channels, relaxed = _chosen_channels(op, block, spot), op["name"].startswith("rlx")
+    ordered = op["channel_type"] == "port"
+    return [Operation(PlanOp.SIGNAL, channels=channels, relaxed=relaxed, ordered=ordered)]
 
 
 def _wait(op: Json, block: Block, spot: str) -> list[Operation]:
@@ -85,10 +92,6 @@ def _barrier(op: Json, _: Block, spot: str) -> list[Operation]:
     barrier = take_int(op, "barrier_id", spot, MAX_BARRIERS - 1)
     parties = take_int(op, "num_threadblocks", spot, MAX_BLOCKS)
     return [Operation(PlanOp.BARRIER, barrier=barrier, parties=parties)]
-
-
-def _nop(_op: Json, _block: Block, _spot: str) -> list[Operation]:
-    return [Operation(PlanOp.NOP)]
 
 
 def _flush(op: Json, block: Block, spot: str) -> list[Operation]:
@@ -108,12 +111,12 @@ READERS: dict[str, Callable[[Json, Block, str], list[Operation]]] = {
     "rlxwait": _wait,
     "flush": _flush,
     "barrier": _barrier,
-    "nop": _nop,
+    "nop": lambda *_: [Operation(PlanOp.NOP)],
 }
 
 
 def read_operation(value: object, block: Block, spot: str) -> list[Operation]:
-    """Read one operation, which may stand for several or for none."""
+    """Read one operation, which expands to none, one or several."""
     op = take_object(value, spot)
     return READERS[take_text(op, "name", spot, tuple(READERS))](op, block, spot)
 
@@ -127,16 +130,14 @@ def _chosen_channels(op: Json, block: Block, spot: str) -> tuple[int, ...]:
     return tuple(own[channel] for channel in chosen)
 
 
-def _buffers(op: Json, key: str, spot: str) -> list[object]:
-    if "tbg_info" in op:
-        raise FormatError(f"{spot}: tbg_info splits chunks among thread blocks; not supported")
-    return take_list(op, key, spot, MAX_PER_OPERATION)
+def _kind(buffer: Json, spot: str) -> Buffer:
+    return BUFFER_NAMES[take_text(buffer, "type", spot, tuple(BUFFER_NAMES))]
 
 
 def _local(value: object, spot: str) -> tuple[Place, int]:
     buffer = take_object(value, spot)
-    kind = BUFFER_NAMES[take_text(buffer, "type", spot, tuple(BUFFER_NAMES))]
-    return Place(kind, take_int(buffer, "index", spot)), take_int(buffer, "size", spot)
+    place = Place(_kind(buffer, spot), take_int(buffer, "index", spot))
+    return place, take_int(buffer, "size", spot)
 
 
 def _remote(value: object, known: list[tuple[int, Buffer]], spot: str) -> tuple[int, Place, int]:
@@ -149,15 +150,13 @@ def _remote(value: object, known: list[tuple[int, Buffer]], spot: str) -> tuple[
     return rank, place, take_int(buffer, "size", spot)
 
 
-def _joined(
+def _pair_copies(
     sources: list[tuple[Place, int]], targets: list[tuple[int, Place, int]], spot: str
 ) -> tuple[Copy, ...]:
     if [size for _, size in sources] != [size for *_, size in targets]:
         raise FormatError(f"{spot}: src_buff and dst_buff have different sizes")
-    return tuple(
-        Copy(source, rank, target, size)
-        for (source, size), (rank, target, _) in zip(sources, targets, strict=True)
-    )
+    ranges = zip(sources, targets, strict=True)
+    return tuple(Copy(source, rank, to, size) for (source, size), (rank, to, _) in ranges)
 
 
 MAX_LINKS = 1 << 20
@@ -179,13 +178,12 @@ def read_mscclpp(text: str, where: str) -> ExecutionPlan:
 
 
 def _chunks(plan: Json, ranks: tuple[RankPlan, ...], where: str) -> Chunks:
-    """Return the chunks of every pair: those of the shards that are listed, or as many of all."""
+    """Return the chunks of every pair: those of the listed shards, or equal ones."""
     if "shards" not in plan:
         chunks = ranks[0].input if ranks else 0
         if not ranks or chunks % len(ranks):
-            raise FormatError(
-                f"{where}: {chunks} input chunks for {len(ranks)} GPUs; expected a multiple of them"
-            )
+            found = f"{chunks} input chunks for {len(ranks)} GPUs"
+            raise FormatError(f"{where}: {found}; expected a multiple of them")
         return Chunks(len(ranks), chunks // len(ranks))
     rows = []
     for index, row in enumerate(take_list(plan, "shards", where, MAX_LINKS)):
@@ -202,37 +200,34 @@ def _gpu(value: object, rank: int, where: str) -> RankPlan:
     gpu = take_object(value, here)
     if take_int(gpu, "id", here) != rank:
         raise FormatError(f"{here}: its id is {gpu['id']}; expected the GPUs in order")
-    peers = _peers(gpu, here)
+    peers = _by_type(gpu, "channels", "channel_type", "connected_to", here, (MAX_LINKS, MAX_LINKS))
     remote = _remote_buffers(gpu, here)
-    blocks = [
+    blocks = tuple(
         _block(block, index, rank, peers, remote, f"{here}, threadblock {index}")
         for index, block in enumerate(take_list(gpu, "threadblocks", here, MAX_BLOCKS))
-    ]
-    return RankPlan(
-        input=take_int(gpu, "input_chunks", here),
-        output=take_int(gpu, "output_chunks", here),
-        scratch=take_int(gpu, "scratch_chunks", here),
-        channels=tuple(peer for kind in CHANNEL_TYPES for peer in peers[kind]),
-        blocks=tuple(blocks),
     )
+    keys = ("input_chunks", "output_chunks", "scratch_chunks")
+    sizes = [take_int(gpu, key, here) for key in keys]
+    return RankPlan(sizes[0], sizes[1], sizes[2], tuple(peers["memory"] + peers["port"]), blocks)
 
 
-def _peers(gpu: Json, here: str) -> dict[str, list[int]]:
-    """Return the rank at the other end of each channel, by type."""
-    peers: dict[str, list[int]] = {kind: [] for kind in CHANNEL_TYPES}
-    for value in take_list(gpu, "channels", here, MAX_LINKS):
-        channel = take_object(value, f"{here}, channels")
-        kind = take_text(channel, "channel_type", f"{here}, channels", CHANNEL_TYPES)
-        peers[kind] += take_ints(channel, "connected_to", f"{here}, channels", MAX_LINKS)
-    return peers
+def _by_type(obj: Json, key: str, type_key: str, ids_key: str, here: str, limits: Limits) -> ByType:
+    """Return the numbers in the entries of a list, by type of channel."""
+    found: ByType = {kind: [] for kind in CHANNEL_TYPES}
+    spot = f"{here}, {key}"
+    for value in take_list(obj, key, here, limits[0]):
+        entry = take_object(value, spot)
+        kind = take_text(entry, type_key, spot, CHANNEL_TYPES)
+        found[kind] += take_ints(entry, ids_key, spot, limits[1])
+    return found
 
 
-def _remote_buffers(gpu: Json, here: str) -> list[tuple[int, Buffer, tuple[str, ...]]]:
+def _remote_buffers(gpu: Json, here: str) -> list[RemoteBuffer]:
     buffers = []
     for index, value in enumerate(take_list(gpu, "remote_buffers", here, MAX_LINKS)):
         spot = f"{here}, remote buffer {index}"
         buffer = take_object(value, spot)
-        kind = BUFFER_NAMES[take_text(buffer, "type", spot, tuple(BUFFER_NAMES))]
+        kind = _kind(buffer, spot)
         access = take_list(buffer, "access_channel_types", spot, len(CHANNEL_TYPES))
         buffers.append((take_int(buffer, "rank", spot), kind, tuple(map(str, access))))
     return buffers
@@ -242,8 +237,8 @@ def _block(
     value: object,
     index: int,
     rank: int,
-    peers: dict[str, list[int]],
-    remote: list[tuple[int, Buffer, tuple[str, ...]]],
+    peers: ByType,
+    remote: list[RemoteBuffer],
     here: str,
 ) -> tuple[Operation, ...]:
     block = take_object(value, here)
@@ -257,32 +252,25 @@ def _block(
     )
 
 
-def _channels(block: Json, peers: dict[str, list[int]], here: str) -> dict[str, list[int]]:
+def _channels(block: Json, peers: ByType, here: str) -> ByType:
     """Return the channels of a block, by type, as numbers among all channels of the rank."""
-    channels: dict[str, list[int]] = {kind: [] for kind in CHANNEL_TYPES}
-    offset = {"memory": 0, "port": len(peers["memory"])}
-    for value in take_list(block, "channels", here, len(CHANNEL_TYPES)):
-        entry = take_object(value, f"{here}, channels")
-        kind = take_text(entry, "channel_type", f"{here}, channels", CHANNEL_TYPES)
-        for channel in take_ints(entry, "channel_ids", f"{here}, channels", MAX_CHANNELS):
+    channels = _by_type(block, "channels", "channel_type", "channel_ids", here, BLOCK_LIMITS)
+    for kind, first in (("memory", 0), ("port", len(peers["memory"]))):
+        for channel in channels[kind]:
             if channel >= len(peers[kind]):
                 raise FormatError(f"{here}: {kind} channel {channel} does not exist")
-            channels[kind].append(offset[kind] + channel)
+        channels[kind] = [first + channel for channel in channels[kind]]
     return channels
 
 
 def _references(
-    block: Json, remote: list[tuple[int, Buffer, tuple[str, ...]]], here: str
+    block: Json, remote: list[RemoteBuffer], here: str
 ) -> dict[str, list[tuple[int, Buffer]]]:
-    found: dict[str, list[tuple[int, Buffer]]] = {kind: [] for kind in CHANNEL_TYPES}
-    if "remote_buffer_refs" not in block:
-        return found
-    for value in take_list(block, "remote_buffer_refs", here, len(CHANNEL_TYPES)):
-        entry = take_object(value, f"{here}, remote_buffer_refs")
-        kind = take_text(entry, "access_channel_type", f"{here}, remote_buffer_refs", CHANNEL_TYPES)
-        ids = take_ints(entry, "remote_buffer_ids", f"{here}, remote_buffer_refs", MAX_CHANNELS)
-        for buffer in ids:
+    """Return the remote buffers of a block, by type of channel."""
+    keys = ("remote_buffer_refs", "access_channel_type", "remote_buffer_ids")
+    ids = _by_type({keys[0]: []} | block, *keys, here, BLOCK_LIMITS)
+    for kind, buffers in ids.items():
+        for buffer in buffers:
             if buffer >= len(remote) or kind not in remote[buffer][2]:
                 raise FormatError(f"{here}: remote buffer {buffer} is not there for {kind} access")
-            found[kind].append(remote[buffer][:2])
-    return found
+    return {kind: [remote[buffer][:2] for buffer in buffers] for kind, buffers in ids.items()}

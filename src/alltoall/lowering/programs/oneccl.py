@@ -1,19 +1,21 @@
-"""Step-by-step XML in the style of oneCCL's interpreter, for CPUs: written, and read as strictly.
+"""Step-by-step XML in the style of oneCCL's interpreter, for CPUs: writer and strict reader.
 
 The schema is ours: docs/formats/oneccl.md and oneccl.xsd beside this file. A rank works through its
 instructions from one `sync` to the next; between two of them all sends and receives are under way
 at once. Each step of the schedule ends with a `sync`.
 
 Read back, every peer, direction and channel is a thread, and the syncs are a thread of nops: each
-waits for what came before it, and what follows waits for it.
+waits for the instructions before it, and those after it wait for it.
 """
 
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from xml.etree.ElementTree import Element
 from xml.sax.saxutils import quoteattr
 
 from alltoall.errors import FormatError, InputError
+from alltoall.ir.arrays import rows
 from alltoall.ir.chunks import Chunks
 from alltoall.ir.files.fields import take_number, take_text
 from alltoall.ir.files.xml import parse_xml, require_element
@@ -27,7 +29,7 @@ from alltoall.lowering.programs.dependencies import own_shard
 from alltoall.lowering.programs.moves import ChunkMoves
 
 VERSION, UNEVEN_VERSION = 1, 2
-"""Of files with as many chunks of every shard, and of files that tell those of each pair."""
+"""Versions of files with equal shards, and of files with the chunks of each pair."""
 BUFFERS = {Buffer.INPUT: "input", Buffer.OUTPUT: "output", Buffer.SCRATCH: "scratch"}
 
 Lines = dict[tuple[int, int], list[str]]
@@ -56,10 +58,10 @@ def _document(moves: ChunkMoves, topology: Topology) -> Iterator[str]:
     steps = 1 + int(moves.step.max(initial=0))
     inputs, outputs = chunks.inputs(), chunks.outputs()
     for rank in range(moves.ranks):
-        called = quoteattr(topology.terminal_name(rank)) if topology.names is not None else None
+        name = f" name={quoteattr(topology.terminal_name(rank))}" if topology.names else ""
         yield (
             f'  <rank id="{rank}" input="{inputs[rank]}" output="{outputs[rank]}" '
-            f'scratch="{moves.scratch[rank]}"{f" name={called}" if called else ""}>'
+            f'scratch="{moves.scratch[rank]}"{name}>'
         )
         for offset, to, count in own_shard(chunks, rank):
             yield (
@@ -74,30 +76,24 @@ def _document(moves: ChunkMoves, topology: Topology) -> Iterator[str]:
 
 
 def _instructions(moves: ChunkMoves) -> Lines:
-    lines: Lines = {}
+    lines: Lines = defaultdict(list)
     columns = (moves.sender, moves.receiver, moves.step, moves.channel, moves.count)
     places = (moves.from_buffer, moves.from_offset, moves.to_buffer, moves.to_offset)
-    rows = zip(*(column.tolist() for column in (*columns, *places)), strict=True)
-    for sender, receiver, step, channel, count, from_, at, to, where in rows:
-        lines.setdefault((sender, step), []).append(
-            _line("send", receiver, channel, Buffer(from_), at, count)
-        )
-        lines.setdefault((receiver, step), []).append(
-            _line("receive", sender, channel, Buffer(to), where, count)
-        )
+    for sender, receiver, step, channel, count, from_, at, to, where in rows(*columns, *places):
+        for kind, rank, peer, buffer, offset in (
+            ("send", sender, receiver, from_, at),
+            ("receive", receiver, sender, to, where),
+        ):
+            lines[rank, step].append(
+                f'    <{kind} peer="{peer}" channel="{channel}" buffer="{BUFFERS[Buffer(buffer)]}" '
+                f'offset="{offset}" count="{count}"/>'
+            )
     return lines
-
-
-def _line(kind: str, peer: int, channel: int, buffer: Buffer, offset: int, count: int) -> str:
-    return (
-        f'    <{kind} peer="{peer}" channel="{channel}" buffer="{BUFFERS[buffer]}" '
-        f'offset="{offset}" count="{count}"/>'
-    )
 
 
 BUFFER_NAMES = {name: buffer for buffer, name in BUFFERS.items()}
 FIFO_SLOTS = 1
-"""Sends end when they are received: nothing may count on the network to hold a chunk."""
+"""Sends end when they are received: programs must not count on the network to hold a chunk."""
 
 ATTRIBUTES = {
     "schedule": ("version", "name", "collective", "ranks", "chunks-per-shard"),
@@ -110,18 +106,18 @@ ATTRIBUTES = {
     "sync": (),
 }
 OPTIONAL = {"rank": frozenset({"name"})}
-"""Attributes that an element may have besides: what the node of a rank is called."""
+"""Optional attributes of an element: the name of a rank's node."""
 
 INSTRUCTIONS = ("send", "receive", "copy", "reduce", "sync")
 LEAVES = ("shard", *INSTRUCTIONS)
 Key = tuple[str, int, int]
-"""What names a thread: the kind of its instructions, the peer and the channel."""
+"""The key of a thread: the kind of its instructions, the peer and the channel."""
 SYNCS: Key = ("sync", 0, 0)
 
 
 @dataclass
 class _ThreadLine:
-    """A thread that is being read; `before` of its instructions come before the last sync."""
+    """A thread being read; `before` of its instructions come before the last sync."""
 
     channel: int = 0
     send_to: int | None = None
@@ -150,16 +146,16 @@ def read_oneccl(text: str, where: str) -> Program:
 
 
 def _chunks(root: Element, shards: list[Element], ranks: int, where: str) -> Chunks:
-    """Return the chunks of every pair: as many of all, or those of the shards that are listed."""
+    """Return the chunks of every pair: equal ones, or those of the listed shards."""
     if "chunks-per-shard" in root.attrib:
         return Chunks(ranks, take_number(root.attrib, "chunks-per-shard", where))
-    rows = []
+    table = []
     for number, node in enumerate(shards):
         here = f"{where}: shard {number}"
         _check(node, "shard", here)
         source, to, count = (take_number(node.attrib, key, here) for key in ATTRIBUTES["shard"])
-        rows.append((source, to, count))
-    return Chunks.from_rows(ranks, rows)
+        table.append((source, to, count))
+    return Chunks.from_rows(ranks, table)
 
 
 def _rank(node: Element, rank: int, where: str) -> RankProgram:
@@ -172,61 +168,48 @@ def _rank(node: Element, rank: int, where: str) -> RankProgram:
     for number, each in enumerate(node):
         spot = f"{here}, instruction {number}"
         if each.tag not in INSTRUCTIONS:
-            raise FormatError(
-                f"{spot}: found <{each.tag[:60]}>; expected {', '.join(INSTRUCTIONS)}"
-            )
+            expected = ", ".join(INSTRUCTIONS)
+            raise FormatError(f"{spot}: found <{each.tag[:60]}>; expected {expected}")
         _check(each, each.tag, spot)
         if each.tag == "sync":
-            syncs.instructions.append(Instruction(Op.NOP, after=tuple(_since_sync(lines))))
+            # It waits for the last instruction of every thread since the last sync.
+            after = []
+            for index, line in enumerate(lines.values()):
+                if line is not syncs and len(line.instructions) > line.before:
+                    line.before = len(line.instructions)
+                    after.append(Step(index, line.before - 1))
+            syncs.instructions.append(Instruction(Op.NOP, after=tuple(after)))
         else:
             _add(lines, each, spot)
     sizes = [take_number(node.attrib, key, here) for key in ("input", "output", "scratch")]
-    threads = tuple(
-        Thread(line.channel, line.send_to, line.receive_from, tuple(line.instructions))
-        for line in lines.values()
-    )
+    ends = ((line.channel, line.send_to, line.receive_from) for line in lines.values())
+    code = (tuple(line.instructions) for line in lines.values())
+    threads = tuple(Thread(*end, each) for end, each in zip(ends, code, strict=True))
     return RankProgram(sizes[0], sizes[1], sizes[2], threads)
-
-
-def _since_sync(lines: dict[Key, _ThreadLine]) -> Iterator[Step]:
-    """Yield the last instruction of every thread that has gone on since the last sync."""
-    for index, (key, line) in enumerate(lines.items()):
-        if key != SYNCS and len(line.instructions) > line.before:
-            yield Step(index, len(line.instructions) - 1)
-            line.before = len(line.instructions)
 
 
 def _add(lines: dict[Key, _ThreadLine], node: Element, spot: str) -> None:
     """Add an instruction to its thread; the first after a sync waits for it."""
-    key, empty, instruction = _instruction(node, spot)
-    line, syncs = lines.setdefault(key, empty), len(lines[SYNCS].instructions)
-    if syncs and len(line.instructions) == line.before:
-        instruction = replace(instruction, after=(Step(0, syncs - 1),))
-    line.instructions.append(instruction)
-
-
-def _instruction(node: Element, spot: str) -> tuple[Key, _ThreadLine, Instruction]:
-    """Return an instruction, the key of its thread, and that thread if it is the first there."""
     if node.tag == "reduce":
         raise FormatError(f"{spot}: reduces data; an all-to-all only moves it")
     count = take_number(node.attrib, "count", spot)
+    peer = channel = 0
     if node.tag == "copy":
-        source = _place(node, "from", "from-offset", spot)
-        target = _place(node, "to", "to-offset", spot)
-        return ("copy", 0, 0), _ThreadLine(), Instruction(Op.COPY, count, source, target)
-    place = _place(node, "buffer", "offset", spot)
-    peer, channel = (
-        take_number(node.attrib, "peer", spot),
-        take_number(node.attrib, "channel", spot),
-    )
-    key = (node.tag, peer, channel)
-    if node.tag == "send":
-        return key, _ThreadLine(channel, send_to=peer), Instruction(Op.SEND, count, source=place)
-    return (
-        key,
-        _ThreadLine(channel, receive_from=peer),
-        Instruction(Op.RECEIVE, count, target=place),
-    )
+        source, target = (_place(node, side, f"{side}-offset", spot) for side in ("from", "to"))
+        line, instruction = _ThreadLine(), Instruction(Op.COPY, count, source, target)
+    else:
+        place = _place(node, "buffer", "offset", spot)
+        peer, channel = (take_number(node.attrib, key, spot) for key in ("peer", "channel"))
+        if node.tag == "send":
+            instruction = Instruction(Op.SEND, count, source=place)
+            line = _ThreadLine(channel, send_to=peer)
+        else:
+            instruction = Instruction(Op.RECEIVE, count, target=place)
+            line = _ThreadLine(channel, receive_from=peer)
+    line, syncs = lines.setdefault((node.tag, peer, channel), line), len(lines[SYNCS].instructions)
+    if syncs and len(line.instructions) == line.before:
+        instruction = replace(instruction, after=(Step(0, syncs - 1),))
+    line.instructions.append(instruction)
 
 
 def _place(node: Element, buffer: str, offset: str, spot: str) -> Place:

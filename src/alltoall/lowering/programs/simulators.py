@@ -1,10 +1,10 @@
 """Files for simulators: GOAL text (LogGOPSim, ATLAHS) and Chakra traces (ASTRA-sim).
 
-Both are written from `Traffic`, the messages of ranks with only their sizes left. The kth send of
-one rank to another with a tag meets the kth receive there with that tag.
+Both are written from `Traffic`, the messages of ranks reduced to their sizes. The kth send of one
+rank to another with a tag meets the kth receive there with that tag.
 
-GOAL: `a requires b` starts a when b has ended, `a irequires b` when b has started. Comments say how
-large shards are, of an uneven demand for every pair.
+GOAL: `a requires b` starts a when b has ended, `a irequires b` when b has started. Comments have
+the size of shards, or of every shard if the demand is uneven.
 
 Chakra: one protobuf file per rank, a `GlobalMetadata` and then a `Node` per operation, each after
 its length. `data_deps` names the nodes that have to end before a node starts. There is no
@@ -16,8 +16,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from alltoall.errors import UsageError
+from alltoall.ir.arrays import rows
 from alltoall.ir.chunks import PerShard, shards_of
 from alltoall.ir.messages import RankMessages
 from alltoall.ir.schedule import Schedule
@@ -38,7 +40,7 @@ class TrafficOperation(NamedTuple):
 
 @dataclass(frozen=True)
 class Traffic:
-    """The operations of all ranks; a shard of size 1 has `unit` bytes, that of a pair `shard`."""
+    """The operations of all ranks; a shard of size 1 has `unit` bytes, and `shard` has them all."""
 
     name: str
     unit: int
@@ -50,7 +52,7 @@ def traffic_of(schedule: Schedule, options: Options) -> Traffic:
     """Return the traffic of a schedule whose shards of size 1 have `options.shard_bytes`.
 
     An operation is a message, its tag the step. It comes after the messages that it waits for, and
-    a send beside the one before it to the same rank: on a link, no step overtakes another.
+    a send starts after the one before it to the same rank: on a link, no step overtakes another.
     """
     messages = messages_of(schedule)
     shard = shards_of(messages.demand, options.shard_bytes)
@@ -59,42 +61,41 @@ def traffic_of(schedule: Schedule, options: Options) -> Traffic:
 
 
 def _operations(part: RankMessages, shard: PerShard, unit: int) -> Iterator[TrafficOperation]:
-    columns = (part.sends.tolist(), part.peer.tolist(), part.step.tolist(), _bytes(part, shard))
+    columns = (part.sends, part.peer, part.step, _bytes(part, shard))
     first, waits = part.waits_first.tolist(), part.waits.tolist()
     last: dict[int, int] = {}
-    for index, (sends, peer, step, size) in enumerate(zip(*columns, strict=True)):
+    for index, (sends, peer, step, size) in enumerate(rows(*columns)):
         if not size:
             raise UsageError(
                 f"shards of {unit:,} bytes leave nothing to send in step {step} between "
                 f"ranks {part.rank} and {peer}; use larger shards (--bytes)"
             )
+        after = waits[first[index] : first[index + 1]]
         beside = [last[peer]] if sends and peer in last else []
-        yield TrafficOperation(
-            sends, peer, step, size, waits[first[index] : first[index + 1]], beside
-        )
+        yield TrafficOperation(sends, peer, step, size, after, beside)
         if sends:
             last[peer] = index
 
 
-def _bytes(part: RankMessages, shard: PerShard) -> list[int]:
+def _bytes(part: RankMessages, shard: PerShard) -> NDArray[np.object_]:
     """Return the bytes of every message; chunk k of C ends at floor((k + 1) m / C) of m bytes."""
     ends = (part.source, part.destination)
     size, chunks = shard.of(*ends).astype(object), part.chunks.of(*ends).astype(object)
     ranges = (part.chunk + part.count) * size // chunks - part.chunk * size // chunks
     sums = np.append(0, np.cumsum(ranges))
-    return list(sums[part.first[1:]] - sums[part.first[:-1]])
+    return np.asarray(sums[part.first[1:]] - sums[part.first[:-1]])
 
 
 MAX_NAME = 200
-"""How much of a topology's name a comment holds."""
+"""Characters of a topology's name in a comment."""
 
 
 def emit_goal(schedule: Schedule, options: Options) -> str:
     """Lower a schedule to GOAL."""
-    return "".join(_lines(traffic_of(schedule, options)))
+    return "".join(_goal_lines(traffic_of(schedule, options)))
 
 
-def _lines(traffic: Traffic) -> Iterator[str]:
+def _goal_lines(traffic: Traffic) -> Iterator[str]:
     name = " ".join(traffic.name.split())[:MAX_NAME].encode("ascii", "replace").decode()
     yield f"num_ranks {len(traffic.ranks)}\n"
     yield f"// alltoall name {name}\n"
@@ -105,18 +106,12 @@ def _lines(traffic: Traffic) -> Iterator[str]:
             row = traffic.shard.counts[rank]
             for to in np.flatnonzero(row).tolist():
                 yield f"// alltoall to {to} {row[to]}\n"
-        for index, operation in enumerate(operations):
-            yield from _operation(index, operation)
+        for index, (sends, peer, tag, size, after, beside) in enumerate(operations):
+            verb = f"send {size}b to {peer}" if sends else f"recv {size}b from {peer}"
+            yield f"l{index + 1}: {verb} tag {tag}\n"
+            yield from (f"l{index + 1} requires l{other + 1}\n" for other in after)
+            yield from (f"l{index + 1} irequires l{other + 1}\n" for other in beside)
         yield "}\n"
-
-
-def _operation(index: int, operation: TrafficOperation) -> Iterator[str]:
-    sends, peer, tag, size, after, beside = operation
-    does = f"send {size}b to {peer}" if sends else f"recv {size}b from {peer}"
-    yield f"l{index + 1}: {does} tag {tag}\n"
-    for word, others in (("requires", after), ("irequires", beside)):
-        for other in others:
-            yield f"l{index + 1} {word} l{other + 1}\n"
 
 
 SCHEMA = "1.0.2-chakra.0.0.4"
@@ -135,20 +130,16 @@ SEND, RECEIVE = 5, 6
 def emit_chakra(schedule: Schedule, options: Options) -> dict[str, bytes]:
     """Lower a schedule to the traces of its ranks, by file name."""
     traffic = traffic_of(schedule, options)
-    return {
-        f"alltoall.{rank}.et": b"".join(_messages(traffic, rank))
-        for rank in range(len(traffic.ranks))
-    }
-
-
-def _messages(traffic: Traffic, rank: int) -> Iterator[bytes]:
-    yield _sized(b"".join(_field(2, each) for each in _metadata(traffic, rank)))
-    for index, operation in enumerate(traffic.ranks[rank]):
-        yield _sized(_node(index, rank, operation))
+    files: dict[str, bytes] = {}
+    for rank, operations in enumerate(traffic.ranks):
+        metadata = b"".join(_field(2, each) for each in _metadata(traffic, rank))
+        nodes = (_node(index, rank, operation) for index, operation in enumerate(operations))
+        files[f"alltoall.{rank}.et"] = b"".join(map(_sized, (metadata, *nodes)))
+    return files
 
 
 def _metadata(traffic: Traffic, rank: int) -> Iterator[bytes]:
-    """Yield what the whole is: what the reader of ASTRA-sim passes over."""
+    """Yield the attributes of the whole, which the reader of ASTRA-sim skips."""
     yield _attribute("schema", STRING, SCHEMA.encode())
     yield _attribute("alltoall_name", STRING, traffic.name.encode(errors="replace"))
     yield _attribute("alltoall_shard", INT64, traffic.unit)
@@ -160,9 +151,9 @@ def _metadata(traffic: Traffic, rank: int) -> Iterator[bytes]:
 def _node(number: int, rank: int, operation: TrafficOperation) -> bytes:
     sends, peer, tag, size, after, beside = operation
     ends, before = (rank, peer) if sends else (peer, rank), sorted({*after, *beside})
-    does = "send" if sends else "receive"
+    verb = "send" if sends else "receive"
     fields = [_field(1, number)] if number else []
-    fields += [_field(2, f"{does} {ends[0]} {ends[1]} {tag}".encode())]
+    fields += [_field(2, f"{verb} {ends[0]} {ends[1]} {tag}".encode())]
     fields += [_field(3, SEND if sends else RECEIVE)]
     fields += [_packed(5, before)] if before else []
     attributes = (

@@ -1,18 +1,19 @@
-"""The first passes of lowering: transfers between ranks, without switches, and where chunks lie.
+"""The first passes of lowering: transfers between ranks, without switches, and places of chunks.
 
 A chunk starts in its source's input buffer, ends in its destination's output buffer, and on the
 way lies in the scratch buffer of the ranks that forward it, from the step in which it arrives to
-the last step in which it is sent on. Space is free again from the step after that, unless
-`reuse` is off: runtimes that write into each other's memory have nobody to ask whether it is. With
-a `rest`, it is free so many steps later: who sends without barriers hears late that it was sent.
+the last step in which it is sent on. Space is free again from the step after that, unless `reuse`
+is off: runtimes that write into each other's memory cannot ask its owner. With a `rest`, it is free
+so many steps later: without barriers, a sender hears late that a message has left.
 """
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
 from alltoall.errors import InputError
-from alltoall.ir.arrays import Ints
+from alltoall.ir.arrays import Ints, run_starts
 from alltoall.ir.chunks import Chunks
 from alltoall.ir.program import Buffer, check_space
 from alltoall.ir.schedule import Schedule, receivers_of
@@ -53,19 +54,11 @@ def transfers_of(schedule: Schedule) -> Transfers:
     rank = topology.position
     sender, receiver = rank[topology.tail[schedule.link]], receivers_of(schedule)
     starts = np.flatnonzero(sender >= 0)
-    _refuse_returns(schedule, sender, receiver)
-    order = starts[
-        np.lexsort(
-            (
-                schedule.chunk[starts],
-                schedule.destination[starts],
-                schedule.source[starts],
-                receiver[starts],
-                sender[starts],
-                schedule.step[starts],
-            )
-        )
-    ]
+    for send in np.flatnonzero((sender == receiver) & (sender >= 0))[:1].tolist():
+        # No rank can wait for itself within a step.
+        raise InputError(_describe_send(schedule, sender, send, "through a switch to itself"))
+    keys = (schedule.chunk, schedule.destination, schedule.source, receiver, sender, schedule.step)
+    order = starts[np.lexsort([key[starts] for key in keys])]
     return Transfers(
         ranks=len(topology.terminals),
         chunks=chunks,
@@ -80,31 +73,25 @@ def transfers_of(schedule: Schedule) -> Transfers:
 
 
 def plain_chunks(schedule: Schedule) -> Chunks:
-    """Return the chunks of a schedule: one number for all, also where that is said of each pair."""
+    """Return the chunks of a schedule, as one number if all pairs have the same."""
     ranks, matrix = schedule.chunks.ranks, schedule.problem.demand.matrix
     pairs = ~np.eye(ranks, dtype=np.bool_)
-    if schedule.chunks.counts is None:
-        return schedule.chunks
-    alike = matrix is None or np.ptp(matrix[pairs]) == 0
-    if not alike or np.ptp(schedule.chunks.counts[pairs]) > 0:
+    tables = [table for table in (schedule.chunks.counts, matrix) if table is not None]
+    if schedule.chunks.counts is None or any(np.ptp(table[pairs]) > 0 for table in tables):
         return schedule.chunks
     return Chunks(ranks, schedule.chunks.most)
 
 
-def _refuse_returns(schedule: Schedule, sender: Ints, receiver: Ints) -> None:
-    """Raise if a chunk comes back to its sender within a step: no rank can wait for itself."""
-    returned = np.flatnonzero((sender == receiver) & (sender >= 0))
-    if len(returned):
-        send = int(returned[0])
-        raise InputError(
-            f"in step {schedule.step[send]} rank {sender[send]} sends chunk {schedule.chunk[send]} "
-            f"of the shard from rank {schedule.source[send]} to rank {schedule.destination[send]} "
-            "through a switch to itself; run `alltoall verify` on the schedule"
-        )
+def _describe_send(of: Schedule | Transfers, sender: Ints, index: int, problem: str) -> str:
+    return (
+        f"in step {of.step[index]} rank {sender[index]} sends chunk {of.chunk[index]} of the shard "
+        f"from rank {of.source[index]} to rank {of.destination[index]} {problem}; "
+        "run `alltoall verify` on the schedule"
+    )
 
 
 def refuse_uneven(schedule: Schedule, target: str) -> None:
-    """Raise for a target all of whose shards are equal if those of the schedule are not."""
+    """Raise for a target with equal shards only if those of the schedule differ."""
     if plain_chunks(schedule).uniform:
         return
     demand = schedule.problem.demand
@@ -116,9 +103,6 @@ def refuse_uneven(schedule: Schedule, target: str) -> None:
         "schedule the uniform all-to-all (no --demand, no --group), which moves "
         f"{padded:.0%} more data"
     )
-
-
-__all__ = ["Buffer", "BufferPlacement", "place"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,7 +125,10 @@ def place(transfers: Transfers, reuse: bool = True, rest: int = 0) -> BufferPlac
     forwards = np.flatnonzero(~fresh)
     origin = _origins(transfers, forwards)
     delivered = transfers.receiver == transfers.destination
-    until = _until(transfers, forwards, origin) + (rest if reuse else transfers.steps)
+    # From this step on nobody needs the chunk in the place to which a transfer brought it.
+    until = transfers.step + 1
+    np.maximum.at(until, origin, transfers.step[forwards] + 1)
+    until += rest if reuse else transfers.steps
     slots, sizes = _allocate(transfers, np.flatnonzero(~delivered), until)
     to_buffer = np.where(delivered, Buffer.OUTPUT, Buffer.SCRATCH)
     to_offset = np.where(delivered, chunks.in_output(*pairs) + transfers.chunk, slots)
@@ -152,74 +139,38 @@ def place(transfers: Transfers, reuse: bool = True, rest: int = 0) -> BufferPlac
 
 
 def _origins(transfers: Transfers, forwards: Ints) -> Ints:
-    """Return, for each transfer in `forwards`, the transfer that brought its chunk to its sender.
+    """Return, for each transfer in `forwards`, the last one that brought its chunk to its sender.
 
-    What arrives in a step can leave from the next step on.
+    A chunk that arrives in a step can leave from the next step on.
     """
-    ids = transfers.chunk_ids().tolist()
-    step, sender = transfers.step.tolist(), transfers.sender.tolist()
-    receiver = transfers.receiver.tolist()
-    brought: dict[tuple[int, int], int] = {}
-    arrived = 0
-    origin = np.empty(len(forwards), dtype=np.int64)
-    for position, each in enumerate(forwards.tolist()):
-        while step[arrived] < step[each]:
-            brought[receiver[arrived], ids[arrived]] = arrived
-            arrived += 1
-        found = brought.get((sender[each], ids[each]))
-        if found is None:
-            raise InputError(_missing(transfers, each))
-        origin[position] = found
+    ids, steps = np.unique(transfers.chunk_ids(), return_inverse=True)[1], transfers.steps + 1
+    arrival = (transfers.receiver * transfers.count + ids) * steps + transfers.step
+    departure = (transfers.sender * transfers.count + ids) * steps + transfers.step
+    order = np.argsort(arrival, kind="stable")
+    origin = order[np.searchsorted(arrival[order], departure[forwards]) - 1]
+    brought = transfers.receiver[origin] == transfers.sender[forwards]
+    brought &= (ids[origin] == ids[forwards]) & (transfers.step[origin] < transfers.step[forwards])
+    for missing in forwards[~brought][:1]:
+        problem = "before it has received it"
+        raise InputError(_describe_send(transfers, transfers.sender, int(missing), problem))
     return origin
-
-
-def _missing(transfers: Transfers, each: int) -> str:
-    return (
-        f"in step {transfers.step[each]} rank {transfers.sender[each]} sends chunk "
-        f"{transfers.chunk[each]} of the shard from rank {transfers.source[each]} to rank "
-        f"{transfers.destination[each]} before it has received it; run `alltoall verify` on the "
-        "schedule"
-    )
-
-
-def _until(transfers: Transfers, forwards: Ints, origin: Ints) -> Ints:
-    """Return the step from which on nobody needs what each transfer brought to where it lies."""
-    until = transfers.step + 1
-    np.maximum.at(until, origin, transfers.step[forwards] + 1)
-    return until
 
 
 def _allocate(transfers: Transfers, stored: Ints, until: Ints) -> tuple[Ints, Ints]:
     """Return the slot of each transfer in `stored` (0 for the others), and the ranks' sizes."""
     slots = np.zeros(transfers.count, dtype=np.int64)
     free_from: list[Ints] = [np.zeros(0, dtype=np.int64) for _ in range(transfers.ranks)]
-    for group in _arrivals(transfers, stored):
-        rank, step = int(transfers.receiver[group[0]]), int(transfers.step[group[0]])
-        slots[group] = _fit(free_from[rank], len(group), step)
-        free_from[rank] = _occupied(free_from[rank], slots[group], until[group])
+    keys = (transfers.step, transfers.sender, transfers.receiver)
+    begins = np.flatnonzero(run_starts(*(key[stored] for key in keys)))
+    for begin, end in pairwise((*begins.tolist(), len(stored))):
+        group = stored[begin:end]
+        rank, count = int(transfers.receiver[group[0]]), len(group)
+        # The first free run of slots; new ones follow the last.
+        grown = np.append(free_from[rank], np.zeros(count, dtype=np.int64))
+        free = grown <= transfers.step[group[0]]
+        runs = np.convolve(free, np.ones(count, dtype=np.int64), mode="valid")
+        first = int(np.flatnonzero(runs == count)[0])
+        slots[group] = np.arange(first, first + count)
+        grown[slots[group]] = until[group]
+        free_from[rank] = grown[: max(len(free_from[rank]), first + count)]
     return slots, np.array([len(free) for free in free_from], dtype=np.int64)
-
-
-def _arrivals(transfers: Transfers, which: Ints) -> list[Ints]:
-    """Split transfers, in order, where the step, sender or receiver changes."""
-    if not len(which):
-        return []
-    keys = np.stack((transfers.step, transfers.sender, transfers.receiver))[:, which]
-    cuts = np.flatnonzero(np.any(np.diff(keys, axis=1) != 0, axis=0)) + 1
-    return np.split(which, cuts)
-
-
-def _fit(free_from: Ints, count: int, step: int) -> Ints:
-    """Return `count` slots that are free in `step`: contiguous where possible, new ones last."""
-    free = np.append(free_from <= step, np.ones(count, dtype=np.bool_))
-    runs = np.convolve(free, np.ones(count, dtype=np.int64), mode="valid")
-    begin = int(np.flatnonzero(runs == count)[0])
-    return np.arange(begin, begin + count)
-
-
-def _occupied(free_from: Ints, slots: Ints, until: Ints) -> Ints:
-    """Return when each slot is free again, after `slots` have been taken."""
-    grown = np.zeros(max(len(free_from), int(slots[-1]) + 1), dtype=np.int64)
-    grown[: len(free_from)] = free_from
-    grown[slots] = until
-    return grown

@@ -1,13 +1,14 @@
 """Steering by hash: the UDP source port that makes a fabric pick the wanted route.
 
 A fabric with R routes to a destination takes route `hash(source port, source IP, destination IP,
-queue pair) mod R` for a flow. The hash is that of the fabric; `HASHES` has two, and more can be put
-there: functions of four integer arrays of one shape, whose result is non-negative.
+queue pair) mod R` for a flow. `HASHES` has two hashes of fabrics, and is open to more: functions of
+four integer arrays of one shape, whose result is non-negative.
 """
 
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
+from ipaddress import AddressValueError, IPv4Address
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,29 +43,18 @@ def xor_fold(port: Ints, source: Ints, destination: Ints, queue_pair: Ints) -> I
 
 HASHES: dict[str, Hash] = {"crc32": crc32, "xor-fold": xor_fold}
 
-
-def _crc_table() -> NDArray[np.uint32]:
-    table = np.arange(256, dtype=np.uint32)
-    for _ in range(8):
-        table = np.where(table & 1, (table >> 1) ^ np.uint32(0xEDB88320), table >> 1)
-    return table
+_CRC_TABLE: NDArray[np.uint32] = np.arange(256, dtype=np.uint32)
+for _ in range(8):
+    _CRC_TABLE = np.where(_CRC_TABLE & 1, _CRC_TABLE >> 1 ^ np.uint32(0xEDB88320), _CRC_TABLE >> 1)
 
 
-_CRC_TABLE = _crc_table()
-
-
-def hash_named(name: str) -> Hash:
-    """Return a hash by its name."""
-    if name not in HASHES:
-        raise UsageError(f"hash {name!r}; expected one of {', '.join(HASHES)}")
-    return HASHES[name]
-
-
-def picked_routes(
+def pick_routes(
     name: str, port: Ints, source: Ints, destination: Ints, queue_pair: Ints, routes: Ints
 ) -> Ints:
     """Return the route that the fabric picks for each flow, out of `routes` of its pair."""
-    return np.asarray(hash_named(name)(port, source, destination, queue_pair) % routes, np.int64)
+    if name not in HASHES:
+        raise UsageError(f"hash {name!r}; expected one of {', '.join(HASHES)}")
+    return np.asarray(HASHES[name](port, source, destination, queue_pair) % routes, np.int64)
 
 
 def find_ports(
@@ -72,24 +62,25 @@ def find_ports(
 ) -> Ints:
     """Return the lowest source port that makes each flow take its wanted route.
 
-    All flows try a port at once and those that succeed are done: a hash that spreads well leaves
-    one in R with each port, so the work is R hashes per flow.
+    All flows try a port at once, and those that succeed are done. With each port a hash that
+    spreads well settles one flow in R, so the work is R hashes per flow.
     """
     port = np.zeros(len(wanted), dtype=np.int64)
     left = np.arange(len(wanted))
     for candidate in range(FIRST_PORT, LAST_PORT + 1):
         tried = np.full(len(left), candidate, dtype=np.int64)
         flow = (source[left], destination[left], queue_pair[left])
-        hit = picked_routes(name, tried, *flow, routes[left]) == wanted[left]
+        hit = pick_routes(name, tried, *flow, routes[left]) == wanted[left]
         port[left[hit]] = candidate
         left = left[~hit]
         if not len(left):
             return port
+    first = left[0]
+    ends = f"from {dotted(int(source[first]))} to {dotted(int(destination[first]))}"
     raise InputError(
         f"no source port {FIRST_PORT}..{LAST_PORT} makes the hash {name} pick route "
-        f"{wanted[left[0]]} of {routes[left[0]]} from {dotted(int(source[left[0]]))} to "
-        f"{dotted(int(destination[left[0]]))}; lower with another --hash, or route again with "
-        f"--max-routes {max(1, int(routes[left[0]]) // 2)}"
+        f"{wanted[first]} of {routes[first]} {ends}; lower with another --hash, or route again "
+        f"with --max-routes {max(1, int(routes[first]) // 2)}"
     )
 
 
@@ -111,28 +102,25 @@ def addresses(pattern: str, ranks: int) -> Ints:
     return address
 
 
-def listed_addresses(texts: Sequence[str]) -> Ints:
-    """Return IPv4 addresses that are given one by one, which must be distinct."""
+def parse_addresses(texts: Sequence[str]) -> Ints:
+    """Return a list of IPv4 addresses, which must be distinct."""
     found = [parse_dotted(text) for text in texts]
-    for text, address in zip(texts, found, strict=True):
-        if address is None:
-            raise FormatError(f"address {text[:60]!r}; expected an IPv4 one such as 10.0.0.1")
-    again = next((text for text, times in Counter(texts).items() if times > 1), None)
-    if again is not None:
-        raise FormatError(f"address {again} is there twice; expected one of its own per terminal")
+    if None in found:
+        wrong = texts[found.index(None)][:60]
+        raise FormatError(f"address {wrong!r}; expected an IPv4 one such as 10.0.0.1")
+    for text in (text for text, times in Counter(texts).items() if times > 1):
+        raise FormatError(f"address {text} is there twice; expected one of its own per terminal")
     return np.array(found, dtype=np.int64)
 
 
 def dotted(address: int) -> str:
     """Return an IPv4 address as text."""
-    return ".".join(str(address >> shift & 255) for shift in (24, 16, 8, 0))
+    return str(IPv4Address(address))
 
 
 def parse_dotted(text: str) -> int | None:
-    """Return the IPv4 address that a text is, if it is one."""
-    if not re.fullmatch(r"(0|[1-9][0-9]{0,2})(\.(0|[1-9][0-9]{0,2})){3}", text):
+    """Return an IPv4 address as a number, or None if the text is none."""
+    try:
+        return int(IPv4Address(text))
+    except AddressValueError:
         return None
-    parts = [int(part) for part in text.split(".")]
-    if max(parts) > 255:
-        return None
-    return parts[0] << 24 | parts[1] << 16 | parts[2] << 8 | parts[3]

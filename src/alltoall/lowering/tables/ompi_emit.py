@@ -12,11 +12,11 @@ from xml.sax.saxutils import quoteattr
 import numpy as np
 
 from alltoall.errors import InputError
-from alltoall.ir.arrays import Floats, Ints, inner_index, starts_of
+from alltoall.ir.arrays import Floats, Ints, inner_index, rows, starts_of
 from alltoall.ir.routes import Routes
 from alltoall.ir.words import one_line
 from alltoall.lowering.options import TABLE_ROUTES, Options
-from alltoall.lowering.tables.hashes import addresses, dotted, find_ports, listed_addresses
+from alltoall.lowering.tables.hashes import addresses, dotted, find_ports, parse_addresses
 from alltoall.lowering.tables.routed_file import (
     check_room,
     in_file_order,
@@ -28,27 +28,27 @@ from alltoall.lowering.tables.routed_file import (
 
 VERSION = 1
 FIRST_QUEUE_PAIR = 16
-"""Numbers below are taken by the verbs library's own queue pairs on common cards."""
+"""Lower numbers belong to the verbs library's own queue pairs on common cards."""
 
 MOST_QUEUE_PAIRS = 1 << 24
 """Queue pair numbers have 24 bits."""
 
 MOST_CHUNKS = 4096
-"""Chunks per shard beyond which weights are not taken for whole chunks."""
+"""Most chunks per shard that make weights whole."""
 
 MOST_COMMON = 256
 """Chunks per shard up to which all shards are cut alike, if their weights allow."""
 
 USUAL_CHUNKS = 8
-"""Chunks per shard that are proposed where weights are no whole chunks."""
+"""Chunks per shard that a message proposes if weights are no whole chunks."""
 
 EXACT = 1e-7
-"""How far from whole a number of chunks may be and still count as whole."""
+"""Rounding error within which a number of chunks counts as whole."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Queues:
-    """The queue pairs, in file order: the route of each, its chunks, its number and its port."""
+    """The queue pairs in file order: route, chunks, number and port."""
 
     route: Ints
     first: Ints
@@ -64,25 +64,17 @@ def emit_ompi(routes: Routes, options: Options) -> str:
     rank = np.arange(terminals) if options.rank is None else options.rank
     ordered, order = in_file_order(routes, rank)
     check_room(ordered, options.max_routes or TABLE_ROUTES)
-    phase = np.zeros(routes.count, dtype=np.int64)
-    if options.phase is not None:
-        phase = _phases(routes, options.phase)[order]
+    phase = np.zeros(routes.count, dtype=np.int64) if options.phase is None else options.phase
+    if phase.shape != (routes.count,) or phase.min() < 0:
+        found = f"{len(phase)} phases for {routes.count} routes"
+        raise InputError(f"{found}; expected one per route, from 0 on")
     counts = chunk_counts(ordered)
     address = addresses(options.addresses, terminals)
     if options.address is not None:
-        address[rank] = listed_addresses(options.address)
+        address[rank] = parse_addresses(options.address)
     queues = _queues(ordered, counts, rank, address, options)
-    lines = _document(ordered, counts, phase, queues, rank, address, options)
+    lines = _document(ordered, counts, phase[order], queues, rank, address, options)
     return "".join(f"{line}\n" for line in lines)
-
-
-def _phases(routes: Routes, phase: Ints) -> Ints:
-    """Return the phases, which must be one per route."""
-    if phase.shape != (routes.count,) or phase.min() < 0:
-        raise InputError(
-            f"{len(phase)} phases for {routes.count} routes; expected one per route, from 0 on"
-        )
-    return phase
 
 
 def chunk_counts(routes: Routes) -> Ints:
@@ -99,19 +91,13 @@ def chunk_counts(routes: Routes) -> Ints:
     share = routes.weight / np.repeat(total, sizes)
     chunks = _least_chunks(share, first, sizes)
     if not chunks.all():
-        at = int(first[np.argmin(chunks)])
+        few = USUAL_CHUNKS * total.max() <= MOST_CHUNKS
         raise InputError(
-            f"the weights {pair_name(routes, at)} are no whole chunks, of at most "
-            f"{MOST_CHUNKS} per shard; route again with {_way_out(total)}"
+            f"the weights {pair_name(routes, int(first[np.argmin(chunks)]))} are no whole chunks, "
+            f"of at most {MOST_CHUNKS} per shard; route again with "
+            f"{f'--chunks {USUAL_CHUNKS}' if few else '--method single'}"
         )
     return np.asarray(np.rint(share * np.repeat(chunks, sizes)), dtype=np.int64)
-
-
-def _way_out(demand: Floats) -> str:
-    """Return the option that makes whole chunks of all shards: few enough, or the shards."""
-    if USUAL_CHUNKS * demand.max() <= MOST_CHUNKS:
-        return f"--chunks {USUAL_CHUNKS}"
-    return "--method single"
 
 
 def _least_chunks(share: Floats, first: Ints, sizes: Ints) -> Ints:
@@ -132,7 +118,6 @@ def _least_chunks(share: Floats, first: Ints, sizes: Ints) -> Ints:
 def _queues(routes: Routes, counts: Ints, rank: Ints, address: Ints, options: Options) -> _Queues:
     """Return a queue pair per chunk or per route, each with the port that picks its route."""
     sizes = pair_sizes(routes.source, routes.destination)
-    routes_of_pair = np.repeat(sizes, sizes)
     before = starts_of(counts)[:-1]
     before -= np.repeat(before[starts_of(sizes)[:-1]], sizes)
     per_route = counts if options.queue_pairs == "chunk" else np.ones_like(counts)
@@ -145,15 +130,10 @@ def _queues(routes: Routes, counts: Ints, rank: Ints, address: Ints, options: Op
             f"{number.max() + 1 - FIRST_QUEUE_PAIR} queue pairs on a rank; their numbers have 24 "
             "bits; lower with --queue-pairs route, or route again with --chunks 8"
         )
-    wanted = inner_index(sizes)
-    port = find_ports(
-        options.hash,
-        address[source],
-        address[rank[routes.destination[route]]],
-        number,
-        wanted[route],
-        routes_of_pair[route],
-    )
+    destination = rank[routes.destination[route]]
+    flow = (address[source], address[destination], number)
+    wanted, choices = inner_index(sizes)[route], np.repeat(sizes, sizes)[route]
+    port = find_ports(options.hash, *flow, wanted, choices)
     return _Queues(route, before[route] + inner_index(per_route) * count, count, number, port)
 
 
@@ -191,49 +171,40 @@ def _sends(
     """Return the lines of every terminal: its sends, the routes of each, and their queue pairs."""
     sizes = pair_sizes(routes.source, routes.destination)
     pair_first = starts_of(sizes)[:-1]
-    chunks = np.add.reduceat(counts, pair_first).tolist()
+    chunks = np.add.reduceat(counts, pair_first)
     route_lines, queue_lines = _route_lines(routes), _queue_lines(queues, sizes, phase)
-    queue_start = np.searchsorted(queues.route, np.append(pair_first, routes.count)).tolist()
+    queue_start = np.searchsorted(queues.route, np.append(pair_first, routes.count))
     lines: list[list[str]] = [[] for _ in routes.problem.topology.terminals]
-    ends = (routes.source[pair_first].tolist(), rank[routes.destination[pair_first]].tolist())
-    first, after = pair_first.tolist(), (pair_first + sizes).tolist()
-    for pair, (source, destination) in enumerate(zip(*ends, strict=True)):
-        mine = lines[source]
-        mine.append(f'    <send to="{destination}" chunks="{chunks[pair]}">')
-        mine.extend(route_lines[first[pair] : after[pair]])
-        mine.extend(queue_lines[queue_start[pair] : queue_start[pair + 1]])
-        mine.append("    </send>")
+    ends = (routes.source[pair_first], rank[routes.destination[pair_first]], chunks)
+    ranges = (pair_first, pair_first + sizes, queue_start[:-1], queue_start[1:])
+    for source, destination, total, first, last, begin, end in rows(*ends, *ranges):
+        lines[source] += [
+            f'    <send to="{destination}" chunks="{total}">',
+            *route_lines[first:last],
+            *queue_lines[begin:end],
+            "    </send>",
+        ]
     return lines
 
 
 def _route_lines(routes: Routes) -> list[str]:
     topology = routes.problem.topology
-    ids = inner_index(pair_sizes(routes.source, routes.destination)).tolist()
-    layers = one_layer_each(routes, "the file of Open MPI").tolist()
+    ids = inner_index(pair_sizes(routes.source, routes.destination))
+    layers = one_layer_each(routes, "the file of Open MPI")
     nodes = list(map(str, topology.tail[routes.link].tolist()))
     ports = list(map(str, ports_of(topology)[routes.link].tolist()))
-    ends = routes.start.tolist()
     return [
-        f'      <route id="{ids[r]}" layer="{layers[r]}" '
-        f'nodes="{" ".join(nodes[ends[r] : ends[r + 1]])}" '
-        f'ports="{" ".join(ports[ends[r] : ends[r + 1]])}"/>'
-        for r in range(routes.count)
+        f'      <route id="{own}" layer="{layer}" nodes="{" ".join(nodes[low:high])}" '
+        f'ports="{" ".join(ports[low:high])}"/>'
+        for own, layer, low, high in rows(ids, layers, routes.start[:-1], routes.start[1:])
     ]
 
 
 def _queue_lines(queues: _Queues, sizes: Ints, phase: Ints) -> list[str]:
-    columns = (
-        queues.number,
-        queues.port,
-        inner_index(sizes)[queues.route],
-        queues.first,
-        queues.count,
-        phase[queues.route],
-    )
+    route, when = inner_index(sizes)[queues.route], phase[queues.route]
+    columns = (queues.number, queues.port, route, queues.first, queues.count, when)
     return [
-        f'      <qp number="{number}" source-port="{port}" route="{route}" first="{first}" '
-        f'count="{count}" phase="{when}"/>'
-        for number, port, route, first, count, when in zip(
-            *(column.tolist() for column in columns), strict=True
-        )
+        f'      <qp number="{number}" source-port="{port}" route="{own}" first="{first}" '
+        f'count="{count}" phase="{turn}"/>'
+        for number, port, own, first, count, turn in rows(*columns)
     ]

@@ -6,14 +6,13 @@ Each queue pair must land on its route, and together they carry every chunk once
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from xml.etree.ElementTree import Element
 
 import numpy as np
 from numpy.typing import NDArray
 
 from alltoall.errors import FormatError, VerificationError
-from alltoall.ir.arrays import Ints, starts_of
+from alltoall.ir.arrays import Ints, run_starts, starts_of
 from alltoall.ir.files.fields import short, take_number, take_text
 from alltoall.ir.files.xml import parse_xml, require_element
 from alltoall.ir.words import escaped
@@ -22,7 +21,7 @@ from alltoall.lowering.tables.hashes import (
     HASHES,
     LAST_PORT,
     parse_dotted,
-    picked_routes,
+    pick_routes,
 )
 from alltoall.lowering.tables.ompi_emit import MOST_QUEUE_PAIRS, VERSION
 from alltoall.lowering.tables.routed_file import RoutedFile, by_node, pair_sizes, require_order
@@ -40,26 +39,21 @@ class QueueTable:
     sends: Ints
     queues: Ints
 
-    @cached_property
+    @property
     def phase(self) -> Ints:
         """The phase of each queue pair."""
         return self.queues[:, 6]
-
-    def most_routes(self, file: RoutedFile) -> int:
-        """Return the largest number of routes of any send."""
-        return int(pair_sizes(file.source, file.destination).max())
 
     def checked(self, file: RoutedFile) -> RoutedFile:
         """Return the file with the share that each route carries, or raise what is wrong."""
         sizes = pair_sizes(file.source, file.destination)
         violations = [*self._ranges(sizes), *self._coverage()]
-        if not violations:
-            violations += self._landing(sizes)
+        violations = violations or list(self._landing(sizes))
         send, count = self.queues[:, 0], self.queues[:, 5]
         route = np.minimum(starts_of(sizes)[send] + self.queues[:, 3], len(file.source) - 1)
         carried = np.bincount(route, count, len(file.source))
-        for idle in np.flatnonzero(carried == 0)[:1]:
-            violations.append(f"{file.route(int(idle))} has no queue pair")
+        idle = np.flatnonzero(carried == 0)[:1].tolist()
+        violations += [f"{file.route(each)} has no queue pair" for each in idle]
         if violations:
             raise VerificationError(file.name, violations)
         per_rank = np.bincount(self.sends[send, 0], minlength=len(self.address))
@@ -77,23 +71,19 @@ class QueueTable:
 
     def _first(self, wrong: NDArray[np.bool_], words: str) -> Iterator[str]:
         found = np.flatnonzero(wrong)
-        if len(found):
-            more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
-            yield f"{self._name(int(found[0]))} {words}{more}"
+        more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+        yield from (f"{self._name(int(index))} {words}{more}" for index in found[:1])
 
     def _ranges(self, sizes: Ints) -> Iterator[str]:
         send, number, port, route, _, count, _ = self.queues.T
-        ports = f"{FIRST_PORT}..{LAST_PORT}"
-        yield from self._first(
-            (port < FIRST_PORT) | (port > LAST_PORT), f"has a source port outside {ports}"
-        )
+        outside = (port < FIRST_PORT) | (port > LAST_PORT)
+        again = np.ones(len(send), dtype=np.bool_)
+        key = self.sends[send, 0] * MOST_QUEUE_PAIRS + number
+        again[np.unique(key, return_index=True)[1]] = False
+        yield from self._first(outside, f"has a source port outside {FIRST_PORT}..{LAST_PORT}")
         yield from self._first(number >= MOST_QUEUE_PAIRS, "has a number of more than 24 bits")
         yield from self._first(route >= sizes[send], "takes a route that its send does not have")
         yield from self._first(count < 1, "carries no chunks")
-        key = self.sends[send, 0] * MOST_QUEUE_PAIRS + number
-        _, first = np.unique(key, return_index=True)
-        again = np.ones(len(key), dtype=np.bool_)
-        again[first] = False
         yield from self._first(again, "has the number of another one of its rank")
 
     def _coverage(self) -> Iterator[str]:
@@ -101,12 +91,9 @@ class QueueTable:
         send, first, count = self.queues[:, 0], self.queues[:, 4], self.queues[:, 5]
         order = np.lexsort((first, send))
         send, begin, end = send[order], first[order], (first + count)[order]
-        expected = np.append(0, end[:-1])
-        new = np.append(True, send[1:] != send[:-1])
-        expected[new] = 0
-        wrong = begin != expected
-        last = np.append(new[1:], True)
-        wrong |= last & (end != self.sends[send, 2])
+        new = run_starts(send)
+        wrong = begin != np.where(new, 0, np.roll(end, 1))
+        wrong |= np.roll(new, -1) & (end != self.sends[send, 2])
         for at in np.flatnonzero(wrong)[:1]:
             source, destination, chunks = self.sends[send[at]]
             yield (
@@ -118,7 +105,7 @@ class QueueTable:
         """Hash every queue pair as the fabric does."""
         send, number, port, route, _, _, _ = self.queues.T
         source, destination = self.address[self.sends[send, :2].T]
-        lands = picked_routes(self.hash, port, source, destination, number, sizes[send])
+        lands = pick_routes(self.hash, port, source, destination, number, sizes[send])
         for at in np.flatnonzero(lands != route)[:1]:
             yield (
                 f"{self._name(int(at))} with source port {port[at]} lands on route {lands[at]}; "
@@ -136,18 +123,18 @@ ATTRIBUTES = {
 """The attributes of each element, all of them required; see docs/formats/ompi.md."""
 
 OPTIONAL = {"rank": frozenset({"name"})}
-"""Attributes that an element may have besides: what the node of a rank is called."""
+"""Optional attributes of an element: the name of a rank's node."""
 
 _INTEGERS = re.compile(r"(0|[1-9][0-9]{0,9})( (0|[1-9][0-9]{0,9}))*")
 
 
 @dataclass
 class _Columns:
-    """What is read, a row per send, route and queue pair."""
+    """Rows of the file: sends, routes and queue pairs."""
 
-    sends: list[tuple[int, int, int]] = field(default_factory=list)
+    sends: list[tuple[int, ...]] = field(default_factory=list)
     """Source rank, destination rank and chunks."""
-    routes: list[tuple[int, int, int]] = field(default_factory=list)
+    routes: list[tuple[int, ...]] = field(default_factory=list)
     """Send, id and layer."""
     nodes: list[str] = field(default_factory=list)
     ports: list[str] = field(default_factory=list)
@@ -169,9 +156,8 @@ def read_ompi(text: str, where: str) -> RoutedFile:
     if len(np.unique(node)) != len(node):
         raise FormatError(f"{where}: two ranks have the same node; expected one each")
     file = _file(columns, node, where)
-    queues = QueueTable(
-        root.attrib["hash"], address, _array(columns.sends, 3), _array(columns.queues, 7)
-    )
+    sends, queue_pairs = _array(columns.sends, 3), _array(columns.queues, 7)
+    queues = QueueTable(root.attrib["hash"], address, sends, queue_pairs)
     return by_node(queues.checked(_with_facts(file, root, queues, where)))
 
 
@@ -192,46 +178,38 @@ def _rank(element: Element, rank: int, here: str, columns: _Columns) -> tuple[in
 def _send(element: Element, rank: int, here: str, columns: _Columns) -> None:
     """Read a send into the columns: its routes, then its queue pairs."""
     send, before = len(columns.sends), (len(columns.routes), len(columns.queues))
-    columns.sends.append(
-        (rank, take_number(element.attrib, "to", here), take_number(element.attrib, "chunks", here))
-    )
+    columns.sends.append((rank, *_take_numbers(element, ATTRIBUTES["send"], here)))
     for each in element:
         if each.tag == "route" and len(columns.queues) == before[1]:
             _check(each, "route", here)
-            row = (
-                send,
-                take_number(each.attrib, "id", here),
-                take_number(each.attrib, "layer", here),
-            )
-            columns.routes.append(row)
+            columns.routes.append((send, *_take_numbers(each, ("id", "layer"), here)))
             columns.nodes.append(_list(each, "nodes", here))
             columns.ports.append(_list(each, "ports", here))
         else:
             _check(each, "qp", here)
-            columns.queues.append(
-                (send, *(take_number(each.attrib, name, here) for name in ATTRIBUTES["qp"]))
-            )
+            columns.queues.append((send, *_take_numbers(each, ATTRIBUTES["qp"], here)))
     if len(columns.routes) == before[0] or len(columns.queues) == before[1]:
         raise FormatError(f"{here}: expected at least one route, and then at least one queue pair")
 
 
+def _take_numbers(element: Element, keys: tuple[str, ...], here: str) -> Iterator[int]:
+    return (take_number(element.attrib, key, here) for key in keys)
+
+
 def _file(columns: _Columns, node: Ints, where: str) -> RoutedFile:
-    """Return the routes, without what they carry."""
+    """Return the routes, without their weights."""
     sends, rows = _array(columns.sends, 3), _array(columns.routes, 3)
     for stray in np.flatnonzero(sends[:, 1] >= len(node))[:1]:
-        raise FormatError(
-            f"{where}: rank {sends[stray, 0]} sends to rank {sends[stray, 1]}; expected ranks "
-            f"0..{len(node) - 1}"
-        )
-    hops, others = (
-        np.array([text.count(" ") + 1 for text in texts], dtype=np.int64)
-        for texts in (columns.nodes, columns.ports)
-    )
+        found = f"rank {sends[stray, 0]} sends to rank {sends[stray, 1]}"
+        raise FormatError(f"{where}: {found}; expected ranks 0..{len(node) - 1}")
+    lists = (columns.nodes, columns.ports)
+    hops, others = (np.array([text.count(" ") + 1 for text in each], np.int64) for each in lists)
+    source, destination, _ = sends[rows[:, 0]].T
     file = RoutedFile(
         kind="ompi",
         name=where,
-        source=node[sends[rows[:, 0], 0]],
-        destination=node[sends[rows[:, 0], 1]],
+        source=node[source],
+        destination=node[destination],
         start=starts_of(hops),
         node=_numbers(columns.nodes),
         port=_numbers(columns.ports),
@@ -244,22 +222,20 @@ def _file(columns: _Columns, node: Ints, where: str) -> RoutedFile:
             f"{where}: {file.route(int(index))} has {hops[index]} nodes and {others[index]} ports; "
             "expected a port per node that is left"
         )
-    ends = sends[rows[:, 0]]
-    require_order(replace(file, source=ends[:, 0], destination=ends[:, 1]), rows[:, 1], where)
+    require_order(replace(file, source=source, destination=destination), rows[:, 1], where)
     return file
 
 
 def _with_facts(file: RoutedFile, root: Element, queues: QueueTable, where: str) -> RoutedFile:
-    """Hold the numbers that the root states against the routes and queue pairs."""
-    layers = 0 if file.layer is None else 1 + int(file.layer.max())
-    most = take_number(root.attrib, "routes-per-destination", where)
+    """Hold the numbers in the root against the routes and queue pairs."""
     phases = 1 + int(queues.phase.max())
-    for key, found, fits in (
-        ("routes-per-destination", queues.most_routes(file), queues.most_routes(file) <= most),
-        ("layers", layers, take_number(root.attrib, "layers", where) == layers),
-        ("phases", phases, take_number(root.attrib, "phases", where) == phases),
+    for key, found in (
+        ("routes-per-destination", int(pair_sizes(file.source, file.destination).max())),
+        ("layers", 0 if file.layer is None else 1 + int(file.layer.max())),
+        ("phases", phases),
     ):
-        if not fits:
+        stated = take_number(root.attrib, key, where)
+        if found > stated or (found < stated and key != "routes-per-destination"):
             raise FormatError(f"{where}: {key} is {root.attrib[key]}; found {found} in the file")
     return replace(file, facts={"hash": root.attrib["hash"], "phases": phases})
 

@@ -5,7 +5,7 @@ through, and the GUID by which OpenSM finds the destination's actual LID. GUIDs 
 of the ibsim netlist of the same topology; see docs/formats/opensm.md.
 
 A switch forwards by destination alone, and the file engine has one service level. So all routes to
-a destination that meet at a switch must go on together, and be free of deadlocks in one layer.
+a destination that meet at a switch must continue together, and be free of deadlocks in one layer.
 """
 
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from alltoall.errors import LimitError
-from alltoall.ir.arrays import Ints
+from alltoall.ir.arrays import Ints, rows
 from alltoall.ir.routes import Routes
 from alltoall.ir.topology import Topology
 from alltoall.ir.words import one_line
@@ -27,24 +27,24 @@ from alltoall.topologies.formats.ibsim import (
 )
 
 SIGN = "# alltoall opensm/1"
-"""How the first line of our own files begins; it states the number of switches and adapters."""
+"""Beginning of the first line of our own files, with the number of switches and adapters."""
 ONE_LAYER = "# free of deadlocks in one layer"
 ADAPTER, SWITCH = "Channel Adapter", "Switch"
 LARGEST_LID = 0xBFFF
 """Unicast LIDs go up to here."""
 
 NO_LINK = NO_PORT = -1
-"""In place of a link or port where a switch has no entry for a destination."""
+"""Placeholders of a link or port without an entry for a destination."""
 
 ADVICE = (
-    "route again with --method deadlock-free --destination-based, which gives one port per "
+    "route again with --method deadlock-free:destination-based, which gives one port per "
     "destination in one layer on any connected network of cables"
 )
 """The command that always leads to a file."""
 
 
 def emit_opensm(routes: Routes, _: Options) -> str:
-    """Return the tables of routes that go by their destination, in one layer if they have any."""
+    """Return the tables of destination-based routes in at most one layer."""
     topology = routes.problem.topology
     if topology.nodes + len(topology.terminals) > LARGEST_LID:
         raise LimitError(
@@ -66,12 +66,12 @@ def emit_opensm(routes: Routes, _: Options) -> str:
 
 
 def first_line(switches: int, adapters: int) -> str:
-    """Return the comment that our files begin with."""
+    """Return the first comment of our files."""
     return f"{SIGN} switches={switches} adapters={adapters}"
 
 
 def next_links(routes: Routes) -> Ints:
-    """Return the link by which each node sends on to each terminal, or `NO_LINK`.
+    """Return the next link from each node to each terminal, or `NO_LINK`.
 
     Raise if a pair has several routes, or a node several links towards one terminal.
     """
@@ -84,51 +84,37 @@ def next_links(routes: Routes) -> Ints:
     node, destination = topology.tail[ordered.link], ordered.destination[route]
     table = np.full((topology.nodes, len(topology.terminals)), NO_LINK, dtype=np.int64)
     table[node, destination] = ordered.link
-    other = np.flatnonzero(table[node, destination] != ordered.link)
-    if len(other):
-        hop = int(other[0])
-        here, *heads = (
-            topology.node_name(int(each))
-            for each in (
-                node[hop],
-                topology.head[ordered.link[hop]],
-                topology.head[table[node[hop], destination[hop]]],
-            )
-        )
+    for hop in np.flatnonzero(table[node, destination] != ordered.link)[:1]:
+        heads = topology.head[[ordered.link[hop], table[node[hop], destination[hop]]]]
+        here, mine, other = map(topology.node_name, (int(node[hop]), *heads.tolist()))
         raise LimitError(
-            f"the route {pair_name(ordered, int(route[hop]))} goes from node {here} on to "
-            f"{heads[0]}, and another one to the same node there to {heads[1]}, but a switch "
-            f"forwards by destination alone; {ADVICE}"
+            f"the route {pair_name(ordered, int(route[hop]))} goes from node {here} on to {mine}, "
+            f"and another one to the same node there to {other}, but a switch forwards by "
+            f"destination alone; {ADVICE}"
         )
     return table
 
 
 def _switches(topology: Topology, table: Ints) -> Iterator[str]:
-    """Yield the lines of every switch; what leads to an adapter leads to its switch too."""
+    """Yield the lines of every switch; a route to an adapter is one to its switch too."""
     port = switch_ports(topology)
-    lids = topology.nodes + len(topology.terminals)
+    terminals = len(topology.terminals)
+    lids = topology.nodes + terminals
     for node in range(topology.nodes):
         out = np.where(table[node] == NO_LINK, NO_PORT, port[table[node]])
         out[topology.position[node] if topology.position[node] >= 0 else []] = ADAPTER_PORT
-        known = np.flatnonzero(out != NO_PORT).tolist()
-        yield (
-            f"Unicast lids [0-{lids}] of switch Lid {_switch_lid(topology, node)} "
-            f"guid 0x{switch_guid(node):016x} ('S{node}'):"
-        )
-        for each in known:
-            guid, name = adapter_guid(each), f"H{topology.terminals[each]}"
-            yield _row(each + 1, int(out[each]), ADAPTER, guid, name)
-        through = {int(topology.terminals[each]): int(out[each]) for each in known} | {node: 0}
-        for other in sorted(through):
-            lid = _switch_lid(topology, other)
-            yield _row(lid, through[other], SWITCH, switch_guid(other), f"S{other}")
+        known = np.flatnonzero(out != NO_PORT)
+        # Adapters have the first LIDs, switches the next.
+        guid = f"guid 0x{switch_guid(node):016x} ('S{node}'):"
+        yield f"Unicast lids [0-{lids}] of switch Lid {terminals + 1 + node} {guid}"
+        adapters = list(rows(known, topology.terminals[known], out[known]))
+        for each, host, way in adapters:
+            yield _row(each + 1, way, ADAPTER, adapter_guid(each), f"H{host}")
+        ports = {host: way for _, host, way in adapters} | {node: 0}
+        for other, way in sorted(ports.items()):
+            yield _row(terminals + 1 + other, way, SWITCH, switch_guid(other), f"S{other}")
         yield f"{lids} lids dumped"
 
 
 def _row(lid: int, port: int, kind: str, guid: int, name: str) -> str:
     return f"0x{lid:04x} {port:03} # {kind} portguid 0x{guid:016x}: '{name}'"
-
-
-def _switch_lid(topology: Topology, node: int) -> int:
-    """Return the LID that a switch is given here: adapters have the first ones."""
-    return len(topology.terminals) + 1 + node

@@ -1,7 +1,7 @@
 """Read forwarding tables of OpenSM, ours or its own dump, and follow them over a topology.
 
-A destination is known by its GUID, as in OpenSM, which finds its LID by that. The tables say
-through which port a switch sends on; only a topology tells where that leads.
+A destination is known by its GUID, as in OpenSM, which finds its LID by that. The tables have the
+egress ports of switches; only a topology tells where those lead.
 """
 
 import re
@@ -37,10 +37,10 @@ _NONE: Ints = np.zeros(0, dtype=np.int64)
 
 @dataclass(frozen=True, eq=False)
 class ForwardingFile(RoutedFile):
-    """What switches do with what is for a terminal; it has routes once it is on a topology.
+    """Forwarding tables of switches, which become routes on a topology.
 
-    Row i says that the switch of node `at[i]` sends what is for terminal `goal[i]`, by position,
-    through port `through[i]`.
+    Row i says that the switch of node `at[i]` forwards to terminal `goal[i]`, by position, through
+    port `through[i]`.
     """
 
     switches: int = 0
@@ -50,8 +50,11 @@ class ForwardingFile(RoutedFile):
     one_layer: bool = False
 
     def on(self, problem: Problem) -> RoutedFile:
-        """Follow the tables from every source to every destination that it sends to."""
-        topology, (source, destination) = problem.topology, _pairs(problem)
+        """Follow the tables from every source to every destination with a demand."""
+        topology, terminals = problem.topology, problem.demand.terminals
+        source, destination = np.divmod(np.arange(terminals * terminals), terminals)
+        used = problem.demand.of(source, destination) > 0
+        source, destination = source[used], destination[used]
         pair, link = self._hops(problem, source, destination)
         order = np.argsort(pair, kind="stable")
         return RoutedFile(
@@ -73,23 +76,22 @@ class ForwardingFile(RoutedFile):
         topology, table = problem.topology, self._table(problem.topology)
         goal = topology.terminals[destination]
         pair, node = np.arange(len(source)), topology.terminals[source]
-        hops = [(_NONE, _NONE)]
+        pairs, links = [_NONE], [_NONE]
         for _ in range(topology.nodes):
             link = table[node, destination[pair]]
             stuck = pair[link == NO_LINK]
             if len(stuck):
                 self._refuse(topology, source, destination, stuck, "ends at a switch without it")
-            hops.append((pair, link))
+            pairs.append(pair)
+            links.append(link)
             on = topology.head[link] != goal[pair]
             pair, node = pair[on], topology.head[link][on]
         if len(pair):
             self._refuse(topology, source, destination, pair, "goes round in a circle")
-        return np.concatenate([each for each, _ in hops]), np.concatenate(
-            [each for _, each in hops]
-        )
+        return np.concatenate(pairs), np.concatenate(links)
 
     def _table(self, topology: Topology) -> Ints:
-        """Return the link by which each node sends on to each terminal."""
+        """Return the next link from each node to each terminal."""
         adapters = int(self.goal.max(initial=-1)) + 1
         if (self.switches, adapters) != (topology.nodes, len(topology.terminals)):
             self._wrong(
@@ -103,9 +105,8 @@ class ForwardingFile(RoutedFile):
         link_at = np.full((topology.nodes, MAX_PORTS + 1), NO_LINK, dtype=np.int64)
         link_at[topology.tail, port] = np.arange(topology.links)
         link, home = link_at[self.at, self.through], self.at == topology.terminals[self.goal]
-        wrong = np.flatnonzero(np.where(home, self.through != ADAPTER_PORT, link == NO_LINK))
-        if len(wrong):
-            row = int(wrong[0])
+        wrong = np.where(home, self.through != ADAPTER_PORT, link == NO_LINK)
+        for row in np.flatnonzero(wrong)[:1]:
             self._wrong(
                 f"switch S{self.at[row]} sends what is for adapter "
                 f"H{topology.terminals[self.goal[row]]} through port {self.through[row]}, where "
@@ -123,18 +124,10 @@ class ForwardingFile(RoutedFile):
         ends = [int(topology.terminals[each[wrong[0]]]) for each in (source, destination)]
         names = " to ".join(f"node {topology.node_name(node)}" for node in ends)
         more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
-        self._wrong(f"the way from {names} {words}{more}")
+        self._wrong(f"the route from {names} {words}{more}")
 
     def _wrong(self, words: str) -> NoReturn:
         raise VerificationError(self.name, [words])
-
-
-def _pairs(problem: Problem) -> tuple[Ints, Ints]:
-    """Return the pairs that have a demand, by source, then destination."""
-    terminals = problem.demand.terminals
-    source, destination = np.divmod(np.arange(terminals * terminals), terminals)
-    used = np.flatnonzero(problem.demand.of(source, destination) > 0)
-    return source[used], destination[used]
 
 
 HEADER = re.compile(
@@ -147,7 +140,7 @@ END = re.compile(r"([0-9]{1,5}) lids dumped")
 
 
 def read_opensm(text: str, where: str) -> ForwardingFile:
-    """Read the tables strictly; which ways they make is for a topology to tell."""
+    """Read the tables strictly; a topology turns them into routes."""
     tables, lines = _Tables(where), text.splitlines()
     for number, line in enumerate(lines, start=1):
         if not line.startswith("#"):
@@ -164,7 +157,7 @@ class _Tables:
 
     def __init__(self, where: str) -> None:
         self._where = where
-        self._node: int | None = None
+        self._node: int | None = None  # the switch whose table is being read
         self._most = 0
         self._nodes: set[int] = set()
         self._rows: dict[tuple[int, int], int] = {}
@@ -180,18 +173,15 @@ class _Tables:
         elif (found := END.fullmatch(line)) and int(found[1]) == self._most:
             self._node = None
         else:
-            raise FormatError(
-                f"{here}: is {line[:60]!r}; expected a row `0xLID PORT # TYPE portguid 0xGUID: "
-                f"'NAME'`, or `{self._most} lids dumped`"
-            )
+            row = "0xLID PORT # TYPE portguid 0xGUID: 'NAME'"
+            expected = f"expected a row `{row}`, or `{self._most} lids dumped`"
+            raise FormatError(f"{here}: is {line[:60]!r}; {expected}")
 
     def _begin(self, line: str, here: str) -> None:
         found = HEADER.fullmatch(line)
         if found is None:
-            raise FormatError(
-                f"{here}: is {line[:60]!r}; expected `Unicast lids [0-LID] of switch Lid N guid "
-                "0xGUID ('NAME'):`"
-            )
+            header = "Unicast lids [0-LID] of switch Lid N guid 0xGUID ('NAME'):"
+            raise FormatError(f"{here}: is {line[:60]!r}; expected `{header}`")
         self._most, self._node = int(found[1]), self._switch(int(found[3], 16), here)
         if self._most > LARGEST_LID:
             raise FormatError(f"{here}: LID {self._most}; expected at most {LARGEST_LID}")
@@ -201,10 +191,8 @@ class _Tables:
 
     def _add(self, guid: int, lid: int, port: int, adapter: bool, here: str) -> None:
         if not 1 <= lid <= self._most or port > MAX_PORTS:
-            raise FormatError(
-                f"{here}: LID {lid} and port {port}; expected 1 to {self._most}, and 0 to "
-                f"{MAX_PORTS}"
-            )
+            expected = f"expected 1 to {self._most}, and 0 to {MAX_PORTS}"
+            raise FormatError(f"{here}: LID {lid} and port {port}; {expected}")
         if self._guid_of.setdefault(lid, guid) != guid:
             raise FormatError(f"{here}: LID {lid} has another GUID, 0x{guid:x}, than before")
         if self._node is None or (self._node, guid) in self._rows:
@@ -212,9 +200,8 @@ class _Tables:
         if adapter and (guid < ADAPTER_GUID or guid % 2 == 0 or guid >= SWITCH_GUID):
             raise FormatError(f"{here}: GUID 0x{guid:x} is none that ibsim gives to an adapter")
         if not adapter and (self._switch(guid, here) == self._node) != (port == 0):
-            raise FormatError(
-                f"{here}: port {port}; expected 0 for the switch itself, and it alone"
-            )
+            expected = "expected 0 for the switch itself, and it alone"
+            raise FormatError(f"{here}: port {port}; {expected}")
         self._rows[self._node, guid] = port
 
     def _switch(self, guid: int, here: str) -> int:
@@ -226,20 +213,18 @@ class _Tables:
         """Return all tables."""
         if self._node is not None or not self._nodes:
             raise FormatError(f"{self._where}: ends within a table; the file may be truncated")
-        if max(self._nodes) + 1 != len(self._nodes):
-            missing = next(node for node in range(len(self._nodes)) if node not in self._nodes)
+        for missing in sorted({*range(max(self._nodes))} - self._nodes)[:1]:
             raise FormatError(f"{self._where}: switch S{missing} has no table")
         rows = [(*key, port) for key, port in self._rows.items() if key[1] < SWITCH_GUID]
         at, guid, through = np.array(rows, dtype=np.int64).reshape(-1, 3).T
-        none = np.zeros(0, dtype=np.int64)
         return ForwardingFile(
             kind="opensm",
             name=self._where,
-            source=none,
-            destination=none,
+            source=_NONE,
+            destination=_NONE,
             start=np.zeros(1, dtype=np.int64),
-            node=none,
-            port=none,
+            node=_NONE,
+            port=_NONE,
             weight=np.zeros(0),
             layer=None,
             switches=len(self._nodes),

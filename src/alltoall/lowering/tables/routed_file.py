@@ -1,4 +1,4 @@
-"""What all files of routes share: the order of routes, ports, and the way back to `Routes`.
+"""Common ground of all files of routes: the order of routes, ports, and the way back to `Routes`.
 
 Routes are written by source, then destination, in the order in which they came; their number within
 a pair is the route id. The egress port of a link is its position among the links that leave its
@@ -14,24 +14,24 @@ from numpy.typing import NDArray
 
 from alltoall.errors import FormatError, InputError, LimitError, VerificationError
 from alltoall.ir.answer import Certificate
-from alltoall.ir.arrays import Floats, Ints, inner_index, starts_of
+from alltoall.ir.arrays import Floats, Ints, inner_index, run_starts, starts_of
 from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes
 from alltoall.ir.topology import Topology
 from alltoall.ir.words import counted
 
 SAME = 1e-6
-"""How far the weight of a route in a file may be from that of the routes it was made from."""
+"""Relative difference within which the weights of a route and of its file are equal."""
 
 
 @dataclass(frozen=True, eq=False)
 class RoutedFile:
-    """What a file says: per route its ends, and per hop the node that it leaves and the port.
+    """The contents of a file: the ends of each route, and the node and port of each hop.
 
     Ends are nodes; route r has the hops `start[r]` to `start[r + 1] - 1` in `node` and `port`. It
     carries `weight[r]` shards, or that share of its pair's demand if `shares`. It has a `layer`, or
-    one per hop in `hop_layer`, or neither. `problem` and
-    `certificate` are None unless the file has them; `facts` is what else a check may print.
+    one per hop in `hop_layer`, or neither. `problem` and `certificate` are None unless the file has
+    them; `facts` are further fields for a check to print.
     """
 
     kind: str
@@ -51,7 +51,7 @@ class RoutedFile:
     facts: dict[str, Any] = field(default_factory=dict)
 
     def on(self, _: Problem) -> "RoutedFile":
-        """Return the file with its routes, where it takes a topology to tell them."""
+        """Return the file with its routes, if they depend on the topology."""
         return self
 
     def route(self, index: int, topology: Topology | None = None) -> str:
@@ -63,20 +63,15 @@ class RoutedFile:
 
 
 def in_file_order(routes: Routes, rank: Ints | None = None) -> tuple[Routes, Ints]:
-    """Return the routes by source and destination, and where each was before.
-
-    The order is that of the ranks of terminals, if they have others than their positions.
-    """
+    """Sort routes by the ranks of source and destination; return also their former indices."""
     ends = (routes.destination, routes.source)
     order = np.lexsort(ends if rank is None else (rank[ends[0]], rank[ends[1]]))
     return routes.select(order), order
 
 
 def pair_sizes(source: Ints, destination: Ints) -> Ints:
-    """Return the number of routes of each pair, in order, of routes in file order."""
-    new = np.ones(len(source), dtype=np.bool_)
-    new[1:] = (source[1:] != source[:-1]) | (destination[1:] != destination[:-1])
-    return np.diff(np.append(np.flatnonzero(new), len(source)))
+    """Return the number of routes of each pair, of routes in file order."""
+    return np.diff(np.append(np.flatnonzero(run_starts(source, destination)), len(source)))
 
 
 def pair_name(routes: Routes, route: int) -> str:
@@ -99,19 +94,19 @@ def require_layers(routes: Routes) -> None:
     if routes.layers is None:
         raise InputError(
             f"the routes on {routes.problem.topology.name} have no layers; "
-            "route again with --layers lash-sequential"
+            "route again with the default layering"
         )
 
 
 def one_layer_each(routes: Routes, fabric: str) -> Ints:
-    """Return the layer of each route, for a fabric in which a route has one from end to end."""
+    """Return the layer of each route, for a fabric without layer changes."""
     require_layers(routes)
     if routes.layer is None:
         changing = np.flatnonzero(routes.changes_layer)
         raise LimitError(
             f"{counted(len(changing), 'route')} change layer on the way, the first "
             f"{pair_name(routes, int(changing[0]))}, but {fabric} has one layer per route; route "
-            "again without --layer-change, or lower with --to routes"
+            "again without change=true, or lower with --to routes"
         )
     return routes.layer
 
@@ -120,27 +115,24 @@ def check_room(routes: Routes, most: int) -> None:
     """Refuse more routes of a pair, in file order, than the fabric's tables hold."""
     found, ends = most_routes(routes)
     if found > most:
+        # Deadlock-free layers only survive a cut in chunks.
+        option = "--chunks" if routes.method == "deadlock-free" else "--max-routes"
         raise LimitError(
             f"{found} routes {ends}, but the fabric takes at "
-            f"most {most} routes per destination; route again with {_fewer(routes)} {most}, or, if "
+            f"most {most} routes per destination; route again with {option} {most}, or, if "
             f"it takes more, lower with --max-routes {found}"
         )
 
 
 def most_routes(routes: Routes) -> tuple[int, str]:
-    """Return how many routes a pair has at most, in file order, and the name of such a pair."""
+    """Return the largest number of routes of a pair, in file order, and the pair's name."""
     sizes = pair_sizes(routes.source, routes.destination)
     worst = int(np.argmax(sizes))
     return int(sizes[worst]), pair_name(routes, int(sizes[:worst].sum()))
 
 
-def _fewer(routes: Routes) -> str:
-    """Return the option that limits the routes per pair; layers only survive the cut in chunks."""
-    return "--chunks" if routes.method == "deadlock-free" else "--max-routes"
-
-
 def rebuild(file: RoutedFile, problem: Problem, certificate: Certificate | None) -> Routes:
-    """Return the routes that a file describes, on the topology that it is to run on.
+    """Return the routes of a file on a topology.
 
     Hops that are no ports of the topology, or do not lead to the next one, are violations.
     """
@@ -148,16 +140,13 @@ def rebuild(file: RoutedFile, problem: Problem, certificate: Certificate | None)
     _require_terminals(file, topology)
     link = _links(file, topology)
     ends = (topology.position[file.source], topology.position[file.destination])
-    weight = file.weight
-    if file.shares:
-        weight = weight * problem.demand.of(*ends)
     return Routes(
         problem=problem,
         source=ends[0],
         destination=ends[1],
         start=file.start,
         link=link,
-        weight=weight,
+        weight=file.weight * problem.demand.of(*ends) if file.shares else file.weight,
         certificate=certificate or Certificate(np.ones(topology.links), 0.0),
         method=file.kind,
         layer=file.layer,
@@ -169,17 +158,15 @@ def rebuild(file: RoutedFile, problem: Problem, certificate: Certificate | None)
 def _require_terminals(file: RoutedFile, topology: Topology) -> None:
     position = topology.position
     for ends in (file.source, file.destination):
-        wrong = np.flatnonzero((ends >= len(position)) | (position[ends % len(position)] < 0))
-        if len(wrong):
-            name = file.route(int(wrong[0]), topology)
-            stray = topology.node_name(int(ends[wrong[0]]))
-            raise VerificationError(
-                file.name, [f"{name}: node {stray} is no terminal of the topology"]
-            )
+        wrong = (ends >= len(position)) | (position[ends % len(position)] < 0)
+        for route in np.flatnonzero(wrong)[:1].tolist():
+            stray = topology.node_name(int(ends[route]))
+            problem = f"node {stray} is no terminal of the topology"
+            raise VerificationError(file.name, [f"{file.route(route, topology)}: {problem}"])
 
 
 def _links(file: RoutedFile, topology: Topology) -> Ints:
-    """Return the link of every hop; raise for ports that are not there or lead elsewhere."""
+    """Return the link of every hop; raise for ports that do not exist or lead elsewhere."""
     first = starts_of(topology.out_degree)
     by_node = np.argsort(topology.tail, kind="stable")
     known = file.node < topology.nodes
@@ -196,34 +183,26 @@ def _wrong_hops(
     file: RoutedFile, topology: Topology, link: Ints, known: NDArray[np.bool_]
 ) -> Iterator[str]:
     """Yield the first hop of each kind that is wrong, and how many there are."""
-    route = np.repeat(np.arange(len(file.source)), np.diff(file.start))
-    last = file.start[1:] - 1
     follows = np.append(file.node[1:], 0)
-    follows[last] = file.destination
-    missing = np.flatnonzero(~known)
-    if len(missing):
-        yield _hop(file, topology, route, missing, "does not exist")
-    astray = np.flatnonzero(known & (topology.head[link] != follows))
-    if len(astray):
-        ends = (topology.head[link[astray[0]]], follows[astray[0]])
-        to, wanted = (topology.node_name(int(node)) for node in ends)
-        words = f"leads to node {to}; expected the next node, {wanted}"
-        yield _hop(file, topology, route, astray, words)
-    begins = np.flatnonzero(file.node[file.start[:-1]] != file.source)
-    if len(begins):
-        yield f"{file.route(int(begins[0]), topology)} does not start at its source"
-
-
-def _hop(file: RoutedFile, topology: Topology, route: Ints, wrong: Ints, words: str) -> str:
-    others = len(wrong) - 1
-    at, more = int(wrong[0]), f" (and {counted(others, 'more hop')})" if others else ""
-    name, hop = file.route(int(route[at]), topology), at - int(file.start[route[at]])
-    node = topology.node_name(int(file.node[at]))
-    return f"{name}, hop {hop}: port {file.port[at]} of node {node} {words}{more}"
+    follows[file.start[1:] - 1] = file.destination
+    heads = topology.head[link]
+    for wrong in (~known, known & (heads != follows)):
+        found = np.flatnonzero(wrong)
+        more = f" (and {counted(len(found) - 1, 'more hop')})" if len(found) > 1 else ""
+        for at in found[:1].tolist():
+            route = int(np.searchsorted(file.start, at, side="right")) - 1
+            ends = (int(end[at]) for end in (file.node, heads, follows))
+            node, to, wanted = map(topology.node_name, ends)
+            words = f"leads to node {to}; expected the next node, {wanted}"
+            words = words if known[at] else "does not exist"
+            port = f"hop {at - file.start[route]}: port {file.port[at]} of node {node}"
+            yield f"{file.route(route, topology)}, {port} {words}{more}"
+    for first in np.flatnonzero(file.node[file.start[:-1]] != file.source)[:1].tolist():
+        yield f"{file.route(first, topology)} does not start at its source"
 
 
 def differences(found: Routes, wanted: Routes) -> Iterator[str]:
-    """Yield in what routes in file order differ from those that they were made from."""
+    """Yield the difference between routes in file order and the saved routes."""
     ordered, _ = in_file_order(wanted)
     if found.count != ordered.count:
         yield f"{found.count} routes; expected the {ordered.count} of the saved routes"
@@ -246,21 +225,18 @@ def differences(found: Routes, wanted: Routes) -> Iterator[str]:
 
 
 def by_node(file: RoutedFile) -> RoutedFile:
-    """Return a file with its routes ordered by the nodes that they begin and end at."""
+    """Sort the routes of a file by the nodes at their ends."""
     order = np.lexsort((file.destination, file.source))
     hops = np.diff(file.start)[order]
     entries = np.repeat(file.start[:-1][order], hops) + inner_index(hops)
-    return replace(
-        file,
-        source=file.source[order],
-        destination=file.destination[order],
-        start=np.concatenate(([0], np.cumsum(hops))),
-        node=file.node[entries],
-        port=file.port[entries],
-        weight=file.weight[order],
-        layer=None if file.layer is None else file.layer[order],
-        hop_layer=None if file.hop_layer is None else file.hop_layer[entries],
-    )
+    changes: dict[str, Any] = {"start": starts_of(hops)}
+    for which, keys in (
+        (order, ("source", "destination", "weight", "layer")),
+        (entries, ("node", "port", "hop_layer")),
+    ):
+        present = (key for key in keys if getattr(file, key) is not None)
+        changes |= {key: getattr(file, key)[which] for key in present}
+    return replace(file, **changes)
 
 
 def require_order(file: RoutedFile, ids: Ints, where: str) -> None:
@@ -268,15 +244,10 @@ def require_order(file: RoutedFile, ids: Ints, where: str) -> None:
     if not len(file.source):
         raise FormatError(f"{where}: has no routes; expected at least one")
     key = file.source * (int(file.destination.max()) + 1) + file.destination
-    back = np.flatnonzero(np.diff(key) < 0)
-    if len(back):
-        name = file.route(int(back[0]) + 1)
-        raise FormatError(
-            f"{where}: {name} is out of order; expected routes by source and then by destination"
-        )
-    wrong = np.flatnonzero(ids != inner_index(pair_sizes(file.source, file.destination)))
-    if len(wrong):
-        name = file.route(int(wrong[0]))
-        raise FormatError(
-            f"{where}: {name} has id {ids[wrong[0]]}; expected 0, 1, 2, ... within its pair"
-        )
+    for route in np.flatnonzero(np.diff(key) < 0)[:1].tolist():
+        expected = "expected routes by source and then by destination"
+        raise FormatError(f"{where}: {file.route(route + 1)} is out of order; {expected}")
+    expected_ids = inner_index(pair_sizes(file.source, file.destination))
+    for route in np.flatnonzero(ids != expected_ids)[:1].tolist():
+        problem = f"{file.route(route)} has id {ids[route]}"
+        raise FormatError(f"{where}: {problem}; expected 0, 1, 2, ... within its pair")

@@ -1,13 +1,12 @@
 """SimGrid platforms with our routes: a Full zone, in which every pair of hosts has its own route.
 
-What `topologies.formats.simgrid` writes of the topology, with the chosen routes in place of those
-that SimGrid would find by itself; see docs/formats/simgrid.md. SimGrid shares links fairly among
-flows and never deadlocks, so layers have no place in the file.
+The platform is that of `topologies.formats.simgrid`, with the chosen routes in place of those that
+SimGrid would find by itself; see docs/formats/simgrid.md. SimGrid shares links fairly among flows
+and never deadlocks, so layers have no place in the file.
 """
 
-from itertools import pairwise
-
 from alltoall.errors import LimitError
+from alltoall.ir.arrays import rows
 from alltoall.ir.routes import Routes
 from alltoall.lowering.options import Options
 from alltoall.lowering.tables.routed_file import in_file_order, most_routes
@@ -17,7 +16,7 @@ ROUTING = "Full"
 
 
 def emit_simgrid(routes: Routes, options: Options) -> str:
-    """Return the platform of routes of which every pair has one."""
+    """Return the platform of routes, one of each pair."""
     ordered, _ = in_file_order(routes)
     found, ends = most_routes(ordered)
     if found > 1:
@@ -26,13 +25,7 @@ def emit_simgrid(routes: Routes, options: Options) -> str:
             "--method single, or any other that makes one route of each pair"
         )
     topology, link = routes.problem.topology, ordered.link.tolist()
-    source, destination = (
-        topology.terminals[each].tolist() for each in (ordered.source, ordered.destination)
-    )
-    lines = (
-        route_line(topology, start, end, link[low:high])
-        for start, end, (low, high) in zip(
-            source, destination, pairwise(ordered.start.tolist()), strict=True
-        )
-    )
+    pairs = (topology.terminals[each] for each in (ordered.source, ordered.destination))
+    table = rows(*pairs, ordered.start[:-1], ordered.start[1:])
+    lines = (route_line(topology, start, end, link[low:high]) for start, end, low, high in table)
     return platform(topology, ROUTING, lines, options.link_bandwidth, options.link_latency)

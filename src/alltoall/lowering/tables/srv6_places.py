@@ -2,8 +2,8 @@
 
 The commands are made and checked with the addresses `fc01:H:T::p` and `fc02:D:S::k` and the devices
 `p0`, `p1`, ... Where the nodes of a fabric have prefixes and devices of their own, a line `# at`
-opens the section of each node with them, and every address and device is put in its place: the
-prefix P of node H makes `P:1:T::p`, that of D makes `P:2:S::k`. Readers go the way back.
+opens the section of each node with them, and they replace every address and device: the prefix P of
+node H makes `P:1:T::p`, that of D makes `P:2:S::k`. Readers go the way back.
 """
 
 import re
@@ -35,20 +35,13 @@ class Srv6Places:
 
     @classmethod
     def of(
-        cls,
-        rows: Sequence[Sequence[str]],
-        ports: Sequence[int],
-        name: Callable[[int], str] = str,
+        cls, rows: Sequence[Sequence[str]], ports: Sequence[int], name: Callable[[int], str] = str
     ) -> "Srv6Places":
-        """Build from the prefix and the devices of each node, which has so many ports.
-
-        `name` says what a node is called in a message.
-        """
+        """Build from the prefix and the devices of each node, its ports, and its name."""
         prefixes = tuple(_prefix(row[0]) for row in rows)
         devices = tuple(tuple(row[1:]) for row in rows)
-        twice = next((each for each, times in Counter(prefixes).items() if times > 1), None)
-        if twice is not None:
-            raise FormatError(f"prefix {twice} is there twice; expected one of its own per node")
+        for prefix in (each for each, times in Counter(prefixes).items() if times > 1):
+            raise FormatError(f"prefix {prefix} is there twice; expected one of its own per node")
         if any(devices):
             for node, (own, count) in enumerate(zip(devices, ports, strict=True)):
                 _check_devices(name(node), own, count)
@@ -65,13 +58,13 @@ class Srv6Places:
         return _PORT.sub(lambda found: own[int(found[1])], line) if own else line
 
     def plain(self, node: int, line: str, device: str) -> str | None:
-        """Return what `real` made a line from, None if it made no such line."""
+        """Undo `real`; return None for a line that it did not make."""
         ports = {name: f"{device}{port}" for port, name in enumerate(self.devices[node])}
         found = _REAL.sub(self._plain_address, line)
         found = _DEVICE.sub(lambda name: ports.get(name[0], name[0]), found)
         try:
             return found if self.real(node, found) == line else None
-        except IndexError:  # a port or a node that is not there
+        except IndexError:  # an unknown port or node
             return None
 
     def _real_address(self, found: re.Match[str]) -> str:
@@ -85,22 +78,22 @@ class Srv6Places:
 
     @cached_property
     def _nodes(self) -> dict[str, int]:
+        """The node of each prefix."""
         return {prefix: node for node, prefix in enumerate(self.prefix)}
 
 
 def plain_lines(
     lines: Sequence[str], device: str, nodes: int, where: str
 ) -> Iterator[tuple[int, str]]:
-    """Yield the number and the text of every line, in the pattern's addresses and devices."""
+    """Yield the number and the text of every line, with the pattern's addresses and devices."""
     places, node = _read(lines, nodes, where), 0
     for number, line in enumerate(lines, 3):
         node = _node_of(line, node)
         if line.startswith(AT):
             continue
-        if places is None or line.startswith("# node "):
-            yield number, line
-            continue
-        found = places.plain(node, line, device) if node < nodes else None
+        found: str | None = line
+        if places is not None and not line.startswith("# node "):
+            found = places.plain(node, line, device) if node < nodes else None
         if found is None:
             raise FormatError(
                 f"{where}: line {number}: {line[:80]!r} has an address or a device that no line "
@@ -110,7 +103,7 @@ def plain_lines(
 
 
 def _read(lines: Sequence[str], nodes: int, where: str) -> Srv6Places | None:
-    """Return the places that a file states, None if it states none."""
+    """Return the places in a file, or None."""
     rows: dict[int, list[str]] = {}
     node = 0
     for line in lines:
@@ -146,8 +139,7 @@ def _prefix(text: str) -> str:
 
 
 def _check_devices(node: str, devices: tuple[str, ...], ports: int) -> None:
-    wrong = next((each for each in devices if not _DEVICE_NAME.fullmatch(each)), None)
-    if wrong is not None:
+    for wrong in (each for each in devices if not _DEVICE_NAME.fullmatch(each)):
         raise FormatError(f"device {wrong[:60]!r} of node {node}; expected a name such as eth0")
     if len(devices) != ports or len(set(devices)) < ports:
         raise FormatError(

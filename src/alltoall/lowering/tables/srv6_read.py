@@ -37,7 +37,7 @@ Hop = tuple[str, str, str]
 
 @dataclass
 class _Lines:
-    """What is read, by route; `node` is whose section it is."""
+    """The commands read so far, by route; `node` is that of the current section."""
 
     device: str
     node: int = 0
@@ -49,34 +49,32 @@ class _Lines:
 
 
 def read_srv6(text: str, where: str) -> RoutedFile:
-    """Read the commands of all nodes; what they lead to is for `rebuild` to resolve."""
+    """Read the commands of all nodes; `rebuild` resolves their routes."""
     lines = text.splitlines()
     head = HEAD.fullmatch(lines[0]) if lines else None
     if head is None or not lines[1:2] or not lines[1].startswith("# name "):
-        raise FormatError(
-            f"{where}: line 1 is no header of an srv6 file; expected '# alltoall srv6/1'"
-        )
+        expected = "expected '# alltoall srv6/1'"
+        raise FormatError(f"{where}: line 1 is no header of an srv6 file; {expected}")
     if lines[-1] != "# end" or not text.endswith("\n"):
         raise FormatError(f"{where}: does not end with '# end'; the file may be truncated")
     read = _Lines(head[2])
-    for number, line in plain_lines(lines[2:-1], head[2], int(head[3]), where):
-        _line(line, f"{where}: line {number}", read, int(head[3]))
+    nodes = int(head[3])
+    for number, line in plain_lines(lines[2:-1], head[2], nodes, where):
+        here = f"{where}: line {number}"
+        for pattern, take in _LINES:
+            if match := pattern.fullmatch(line):
+                take(match, here, read)
+                break
+        else:
+            problem = f"{line[:80]!r} is no line of an srv6 file; see its description"
+            raise FormatError(f"{here}: {problem}")
+        if read.node >= nodes:
+            raise FormatError(f"{here}: node {read.node}; the header says {nodes} nodes")
     if len(read.claims) != int(head[4]):
         raise FormatError(f"{where}: {len(read.claims)} routes; its header says {head[4]}")
     paths = read.paths if head[1] == "encap" else _walk(read, where)
     _check_all(read, paths, head[1], where)
     return _file(read, paths, head[1], where)
-
-
-def _line(line: str, here: str, read: _Lines, nodes: int) -> None:
-    for pattern, take in _LINES:
-        found = pattern.fullmatch(line)
-        if found:
-            take(found, here, read)
-            if read.node >= nodes:
-                raise FormatError(f"{here}: node {read.node}; the header says {nodes} nodes")
-            return
-    raise FormatError(f"{here}: {line[:80]!r} is no line of an srv6 file; see its description")
 
 
 def _take_node(found: re.Match[str], here: str, read: _Lines) -> None:
@@ -86,9 +84,8 @@ def _take_node(found: re.Match[str], here: str, read: _Lines) -> None:
 def _take_claim(found: re.Match[str], here: str, read: _Lines) -> None:
     key = (found[1], found[2], found[3])
     if key in read.claims or int(found[2], 16) != read.node:
-        raise FormatError(
-            f"{here}: a route twice, or in the section of a node that is not its source"
-        )
+        problem = "a route twice, or in the section of a node that is not its source"
+        raise FormatError(f"{here}: {problem}")
     read.claims[key] = (found[4], found[5])
 
 
@@ -124,16 +121,12 @@ def _require_device(device: str, port: int, hop: Hop, here: str, read: _Lines) -
     """Hold the device against the link's address: the node's own, and its port."""
     if device != read.device or int(hop[1], 16) != read.node or int(hop[2], 16) != port + 1:
         address = f"fc01:{hop[0]}:{hop[1]}::{hop[2]}"
-        raise VerificationError(
-            here, [f"device {device}{port} of node {read.node} does not lead to {address}"]
-        )
+        violation = f"device {device}{port} of node {read.node} does not lead to {address}"
+        raise VerificationError(here, [violation])
 
 
 _LINES: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], str, _Lines], None]], ...] = (
-    (
-        re.compile(rf"route add {_ROUTE}/128 via {_LINK} dev {_DEVICE} onlink"),
-        _take_hop,
-    ),
+    (re.compile(rf"route add {_ROUTE}/128 via {_LINK} dev {_DEVICE} onlink"), _take_hop),
     (
         re.compile(
             rf"route add {_ROUTE}/128 encap seg6 mode encap segs "
@@ -161,18 +154,18 @@ def _walk(read: _Lines, where: str) -> dict[Key, list[Hop]]:
             path.append(at[node])
             node = int(at[node][0], 16)
         if len(path) != len(at):
-            raise VerificationError(
-                where, [f"{_name(key)} breaks off at node {node}, or has hops that it never takes"]
-            )
+            violation = f"{_name(key)} breaks off at node {node}, or has hops that it never takes"
+            raise VerificationError(where, [violation])
         paths[key] = path
     return paths
 
 
 def _check_all(read: _Lines, paths: dict[Key, list[Hop]], steering: str, where: str) -> None:
     """Check that each route is claimed, steered and received, and that segments are reachable."""
-    violations = []
-    for key in sorted(read.claims.keys() ^ paths.keys())[:1]:
-        violations.append(f"{_name(key)} lacks its commands, or its line with weight and layer")
+    violations = [
+        f"{_name(key)} lacks its commands, or its line with weight and layer"
+        for key in sorted(read.claims.keys() ^ paths.keys())[:1]
+    ]
     wanted = Counter({(key, int(key[0], 16)): 1 for key in read.claims})
     if read.received != wanted:
         differ = (read.received - wanted) + (wanted - read.received)
@@ -195,11 +188,11 @@ def _name(key: Key) -> str:
 def _file(read: _Lines, paths: dict[Key, list[Hop]], steering: str, where: str) -> RoutedFile:
     keys = np.array([[int(part, 16) for part in key] for key in read.claims], dtype=np.int64)
     hops = np.array([len(paths[key]) for key in read.claims], dtype=np.int64)
-    links = _numbers([hop for key in read.claims for hop in paths[key]])
-    weights = [
-        _weight(weight, f"{where}: {_name(key)}") for key, (weight, _) in read.claims.items()
-    ]
-    rows = [_layer_fields(layer, paths[key]) for key, (_, layer) in read.claims.items()]
+    parts = [int(part, 16) for key in read.claims for hop in paths[key] for part in hop]
+    links = np.array(parts, dtype=np.int64).reshape(-1, 3)
+    claims = read.claims.items()
+    weights = [_weight(weight, f"{where}: {_name(key)}") for key, (weight, _) in claims]
+    rows = [_layer_fields(layer, paths[key]) for key, (_, layer) in claims]
     layer, hop_layer = layers_from_fields(rows, "hops", where)
     file = RoutedFile(
         kind="srv6",
@@ -220,7 +213,7 @@ def _file(read: _Lines, paths: dict[Key, list[Hop]], steering: str, where: str) 
 
 
 def _layer_fields(layer: str, hops: list[Hop]) -> dict[str, Any]:
-    """Return what a route says of layers, as the fields of a route in JSON."""
+    """Return the layers of a route, as the fields of a route in JSON."""
     given = [] if layer == "-" else [int(each) for each in layer.split(",")]
     one = {"layer": given[0]} if len(given) == 1 else {}
     return {"hops": hops} | one | ({"layers": given} if len(given) > 1 else {})
@@ -231,16 +224,9 @@ def _require_heads(file: RoutedFile, head: Ints, where: str) -> None:
     follows = np.append(file.node[1:], 0)
     follows[file.start[1:] - 1] = file.destination
     for at in np.flatnonzero(head != follows)[:1]:
-        route = int(np.searchsorted(file.start, at, side="right")) - 1
-        raise VerificationError(
-            where,
-            [f"{file.route(route)} goes to node {head[at]} and on from node {follows[at]}"],
-        )
-
-
-def _numbers(hops: list[Hop]) -> Ints:
-    flat = [int(part, 16) for hop in hops for part in hop]
-    return np.array(flat, dtype=np.int64).reshape(-1, 3)
+        name = file.route(int(np.searchsorted(file.start, at, side="right")) - 1)
+        violation = f"{name} goes to node {head[at]} and on from node {follows[at]}"
+        raise VerificationError(where, [violation])
 
 
 def _weight(text: str, where: str) -> float:

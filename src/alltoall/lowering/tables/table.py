@@ -13,7 +13,7 @@ import numpy as np
 
 from alltoall.errors import FormatError
 from alltoall.ir.answer import Certificate
-from alltoall.ir.arrays import Floats, Ints, inner_index, starts_of
+from alltoall.ir.arrays import Ints, inner_index, starts_of
 from alltoall.ir.files.fields import MAX_INT, short, take_int, take_list, take_object, take_text
 from alltoall.ir.files.json.demand import demand_from_json, demand_to_json
 from alltoall.ir.files.json.problem import topology_from_json, topology_to_json
@@ -33,7 +33,7 @@ from alltoall.lowering.tables.routed_file import (
 )
 
 TABLE_FORMAT = "alltoall.routes-table/1"
-KEYS = {"src", "dst", "id", "weight", "nodes", "ports"}
+KEYS = ("src", "dst", "id", "weight", "nodes", "ports")
 TABLE_KEYS = {
     "format", "method", "bound", "lengths", "topology", "demand",
     "max_routes_per_destination", "layers", "denominator", "routes",
@@ -76,13 +76,12 @@ def _rows(routes: Routes) -> list[dict[str, Any]]:
         [nodes[low:high] for low, high in pairwise(ends)],
         [ports[low:high] for low, high in pairwise(ends)],
     )
-    keys = ("src", "dst", "id", "weight", "nodes", "ports")
     rows = zip(zip(*columns, strict=True), layers_as_fields(routes), strict=True)
-    return [dict(zip(keys, row, strict=True)) | layer for row, layer in rows]
+    return [dict(zip(KEYS, row, strict=True)) | layer for row, layer in rows]
 
 
 def read_routes_table(text: str, where: str) -> RoutedFile:
-    """Read a table strictly; what it says is for `route_files.rebuild` to resolve."""
+    """Read a table strictly; `routed_file.rebuild` resolves its routes."""
     obj = artefact(parse_json(text, where), TABLE_FORMAT, where)
     _require_keys(obj, TABLE_KEYS, where)
     topology = topology_from_json(obj["topology"], f"{where}: topology")
@@ -95,8 +94,9 @@ def read_routes_table(text: str, where: str) -> RoutedFile:
     for index, row in enumerate(rows):
         here = f"{where}: routes[{index}]"
         kind = "layers" if "layers" in take_object(row, here) else "layer"
-        _require_keys(row, KEYS | {kind}, here)
+        _require_keys(row, {*KEYS, kind}, here)
     hops = _hops(rows, where)
+    weights = [parse_weight(row["weight"], f"{where}: routes[{k}]") for k, row in enumerate(rows)]
     _check_layers(rows, where)
     layer, hop_layer = layers_from_fields(rows, "nodes", where)
     file = RoutedFile(
@@ -107,10 +107,12 @@ def read_routes_table(text: str, where: str) -> RoutedFile:
         start=starts_of(hops),
         node=_flat(rows, "nodes", where),
         port=_flat(rows, "ports", where),
-        weight=_weights(rows, where),
+        weight=np.array(weights, dtype=np.float64),
         layer=layer,
         hop_layer=hop_layer,
-        denominator=_denominator(obj, where),
+        denominator=None
+        if obj["denominator"] is None
+        else take_int(obj, "denominator", where, MOST_DENOMINATOR, 1),
         problem=problem,
         certificate=Certificate(np.array(lengths, dtype=np.float64), bound),
         facts={"method": take_text(obj, "method", where)},
@@ -120,22 +122,14 @@ def read_routes_table(text: str, where: str) -> RoutedFile:
     return file
 
 
-def _denominator(obj: dict[str, Any], where: str) -> int | None:
-    if obj["denominator"] is None:
-        return None
-    return take_int(obj, "denominator", where, MOST_DENOMINATOR, 1)
-
-
 def _check_claims(file: RoutedFile, obj: dict[str, Any], where: str) -> None:
-    """Hold the limits that the table states against its routes."""
+    """Hold the limits in the table against its routes."""
     sizes = pair_sizes(file.source, file.destination)
     most = take_int(obj, "max_routes_per_destination", where)
     if sizes.max() > most:
         name = file.route(int(sizes[: int(np.argmax(sizes))].sum()))
-        raise FormatError(
-            f"{where}: {sizes.max()} routes per destination ({name}, and on); "
-            f"it states at most {most}"
-        )
+        found = f"{sizes.max()} routes per destination ({name}, and on)"
+        raise FormatError(f"{where}: {found}; it states at most {most}")
     assigned = file.hop_layer if file.layer is None else file.layer
     layers = 1 + int(assigned.max()) if assigned is not None else 0
     if take_int(obj, "layers", where) != layers:
@@ -146,22 +140,19 @@ def _require_keys(obj: dict[str, Any], keys: set[str], where: str) -> None:
     if obj.keys() != keys:
         wrong = min(obj.keys() ^ keys)
         state = "missing" if wrong in keys else "unknown"
-        raise FormatError(
-            f"{where}: the key {wrong[:60]!r} is {state}; see the format's description"
-        )
+        advice = "see the format's description"
+        raise FormatError(f"{where}: the key {wrong[:60]!r} is {state}; {advice}")
 
 
 def _hops(rows: list[Any], where: str) -> Ints:
     """Return the hops of each route, as many nodes as ports."""
     for index, row in enumerate(rows):
-        nodes, ports = row["nodes"], row["ports"]
+        here, nodes, ports = f"{where}: routes[{index}]", row["nodes"], row["ports"]
         if not isinstance(nodes, list) or not isinstance(ports, list) or not nodes:
-            raise FormatError(f"{where}: routes[{index}]: nodes and ports must be arrays of hops")
+            raise FormatError(f"{here}: nodes and ports must be arrays of hops")
         if len(nodes) != len(ports):
-            raise FormatError(
-                f"{where}: routes[{index}] has {len(nodes)} nodes and {len(ports)} ports; "
-                "expected a port per node that is left"
-            )
+            found = f"{len(nodes)} nodes and {len(ports)} ports"
+            raise FormatError(f"{here} has {found}; expected a port per node that is left")
     return np.array([len(row["nodes"]) for row in rows], dtype=np.int64)
 
 
@@ -177,7 +168,7 @@ def _check_layers(rows: list[Any], where: str) -> None:
 def _column(rows: list[Any], key: str, where: str) -> Ints:
     """Return the integers under a key."""
     values = [row[key] for row in rows]
-    if not set(map(type, values)) <= {int} or not all(0 <= value <= MAX_INT for value in values):
+    if not _are_ints(values):
         for index, row in enumerate(rows):
             take_int(row, key, f"{where}: routes[{index}]")
     return np.array(values, dtype=np.int64)
@@ -186,19 +177,17 @@ def _column(rows: list[Any], key: str, where: str) -> Ints:
 def _flat(rows: list[Any], key: str, where: str) -> Ints:
     """Return the integers of all arrays under a key."""
     values = list(chain.from_iterable(row[key] for row in rows))
-    if not set(map(type, values)) <= {int} or not all(0 <= value <= MAX_INT for value in values):
+    if not _are_ints(values):
         for index, row in enumerate(rows):
-            for position in range(len(row[key])):
+            for position, value in enumerate(row[key]):
                 here = f"{where}: routes[{index}].{key}[{position}]"
-                take_int({"entry": row[key][position]}, "entry", here)
+                take_int({"entry": value}, "entry", here)
     return np.array(values, dtype=np.int64)
 
 
-def _weights(rows: list[Any], where: str) -> Floats:
-    return np.array(
-        [parse_weight(row["weight"], f"{where}: routes[{i}]") for i, row in enumerate(rows)],
-        dtype=np.float64,
-    )
+def _are_ints(values: list[Any]) -> bool:
+    """Check all values at once: a message for each would take long to prepare."""
+    return set(map(type, values)) <= {int} and all(0 <= value <= MAX_INT for value in values)
 
 
 def parse_weight(value: object, where: str) -> float:

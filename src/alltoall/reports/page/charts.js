@@ -1,4 +1,4 @@
-// The charts, bars and lines as SVG. Every mark has a title that says what it means.
+// Charts as SVG. Every mark has a title with its meaning.
 
 const SVG = "http://www.w3.org/2000/svg";
 const TALL = 18; // Pixels between labels of an axis, at least.
@@ -22,7 +22,7 @@ function ticks(most, room) {
   return Array.from({ length: count + 1 }, (_, at) => Number((at * step).toPrecision(9)));
 }
 
-// An empty chart with the axis of values, as large as its place: what is drawn there, and where.
+// Draw an empty chart with the axis of values, as large as its place; return its svg and edges.
 function blank(id, most, across, up) {
   const place = by(id);
   const [width, height] = [place.clientWidth, place.clientHeight];
@@ -59,29 +59,30 @@ function columns(id, { values, paints, titles, labels, across, up, gap, act }) {
   for (const [at, text] of labels) on.svg.append(words(on.left + at * wide, on.bottom + 16, text));
 }
 
-// Rows of some values, each with its name above it, and a line at 1.
-function rows(id, { values, names, paints, titles }) {
+// Rows of some values, each with its name above it, and a line at a limit.
+function rows(id, { values, names, paints, titles, limit, across }) {
   const place = by(id);
-  const [each, width] = [42, place.clientWidth];
-  const height = each * values.length + 24;
-  const scale = ticks(Math.max(1, ...values), Math.floor(width / 80));
-  const atX = (value) => (value / scale[scale.length - 1]) * (width - 16) + 4;
+  const [each, width, under] = [42, place.clientWidth, across ? 40 : 24];
+  const height = each * values.length + under;
+  const bottom = height - under + 4;
+  const scale = ticks(Math.max(limit || 0, ...values), Math.floor(width / 80));
+  const atX = (value) => (value / scale[scale.length - 1]) * (width - 20) + 4;
   const svg = mark("svg", { width, height });
   for (const value of scale) {
-    svg.append(mark("line", { class: "grid", x1: atX(value), x2: atX(value), y1: 0, y2: height - 20 }));
-    svg.append(words(atX(value), height - 5, String(value), value ? "middle" : "start"));
+    svg.append(mark("line", { class: "grid", x1: atX(value), x2: atX(value), y1: 0, y2: bottom }));
+    svg.append(words(atX(value), bottom + 15, String(value), value ? "middle" : "start"));
   }
   values.forEach((value, at) => {
     const [y, long] = [each * at + 18, atX(value) - 4];
-    const told = words(8, y - 5, names[at], "start");
     const said = few(value, 4);
     const inside = long > 12 + 8 * said.length;
     const number = words(4 + long + (inside ? -6 : 6), y + 14, said, inside ? "end" : "start");
     if (inside) number.setAttribute("class", "inside");
-    svg.append(mark("g", { class: "bar" }, note(titles[at]), told,
+    svg.append(mark("g", { class: "bar" }, note(titles[at]), words(8, y - 5, names[at], "start"),
       mark("rect", { x: 4, y, width: long, height: 20, fill: paints[at] }), number));
   });
-  svg.append(mark("line", { class: "limit", x1: atX(1), x2: atX(1), y1: 0, y2: height - 20 }));
+  if (limit) svg.append(mark("line", { class: "limit", x1: atX(limit), x2: atX(limit), y1: 0, y2: bottom }));
+  if (across) svg.append(words(width / 2, height - 4, across));
   place.replaceChildren(svg);
   place.style.height = `${height}px`;
 }
@@ -139,9 +140,24 @@ function drawSteps() {
   columns("steps", {
     values: of.times, gap: 0.25, up: "time", act: (at) => go(at + 1),
     across: of.stepsEach === 1 ? "step" : `${of.stepsEach} steps each`,
-    paints: of.times.map((_, at) => `var(${at + 1 === chosen.frame ? "--way" : "--node"})`),
+    paints: of.times.map((_, at) => `var(${at + 1 === chosen.frame ? "--path" : "--node"})`),
     titles: of.times.map((time, at) => `${stepName(of, at + 1)}: time ${few(time)}, ${counted(of.sends[at], "send")}`),
     labels: of.times.flatMap((_, at) => (at % each ? [] : [[at + 0.5, String(at + 1)]])),
+  });
+}
+
+const ROLES = { baseline: "--base", own: "--node", bound: "--good" };
+
+// The answer beside shortest-path routing and the proven bound.
+function drawHeadline() {
+  const of = view().headline;
+  by("headline-bars").hidden = !of;
+  if (!of) return;
+  const bound = of.bars.find(([role]) => role === "bound");
+  rows("headline-bars", {
+    values: of.bars.map(([, , value]) => value), names: of.bars.map(([, name]) => name),
+    paints: of.bars.map(([role]) => `var(${ROLES[role]})`), limit: bound && bound[2], across: of.unit,
+    titles: of.bars.map(([, name, value]) => `${name}: ${few(value, 4)} ${of.unit.split(",")[0]}`),
   });
 }
 
@@ -155,13 +171,13 @@ function drawComparison() {
   if (answers().length < 2 || !known.length) return;
   rows("bars", {
     values: known.map((each) => each.ratio), names: known.map(nameOfAnswer),
-    paints: known.map((each) => `var(${each === view() ? "--way" : "--node"})`),
-    titles: known.map((each) => `${content.fabrics[each.fabric].name}: ${few(each.ratio, 5)} times the bound`),
+    paints: known.map((each) => `var(${each === view() ? "--path" : "--node"})`),
+    titles: known.map((each) => `${content.fabrics[each.fabric].name}: ${few(each.ratio, 5)} times the bound`), limit: 1,
   });
 }
 
 const DASHES = { "certified bound": "2 4", "the library's own": "7 4" };
-const PAINTS = ["--node", "--r1", "--way", "--good", "--r2", "--relay"];
+const PAINTS = ["--node", "--r1", "--path", "--good", "--r2", "--relay"];
 
 function drawRuns() {
   by("runs").hidden = !content.runs.length;
@@ -181,7 +197,7 @@ function drawRuns() {
 }
 
 function drawCharts() {
-  if (content.views.length) for (const each of [drawHistogram, drawSteps, drawComparison]) each();
+  if (content.views.length) for (const each of [drawHeadline, drawHistogram, drawSteps, drawComparison]) each();
   drawRuns();
 }
 

@@ -3,7 +3,7 @@
 const LINES_AS_NETWORK = 1500; // More lines than this are a tangle; a matrix then comes first.
 const SHADES = 24;
 
-const drawing = { canvas: by("drawing"), matrix: false, zoom: 1, moveX: 0, moveY: 0, ways: [], names: [] };
+const drawing = { canvas: by("drawing"), matrix: false, zoom: 1, moveX: 0, moveY: 0, paths: [], names: [], marked: true };
 
 // How full each line is: of the whole answer, or in the frame that is chosen; null without one.
 function loads() {
@@ -18,6 +18,12 @@ function loads() {
     found[lines[at]] = shares[at];
   }
   return found;
+}
+
+// The lines and nodes that prove the bound, to be marked; none if that is switched off.
+function proven(key) {
+  const { proof } = view();
+  return drawing.marked && proof && proof[key] ? numbers(proof, key) : [];
 }
 
 function shadesOf(names) {
@@ -54,7 +60,7 @@ function sheet() {
 const palette = {};
 
 function draw() {
-  for (const name of ["--way", "--node", "--relay", "--label", "--ink"]) palette[name] = colour(name);
+  for (const name of ["--path", "--node", "--relay", "--label", "--ink", "--proof"]) palette[name] = colour(name);
   const on = sheet();
   if (drawing.matrix) drawMatrix(on);
   else drawNetwork(on);

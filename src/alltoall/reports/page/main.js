@@ -1,29 +1,16 @@
-// The page as a whole: which file is shown, its numbers, and what to run next.
+// The page as a whole: the chosen file, its headline and numbers, and next commands.
 
 const PROVEN = 1e-9; // A gap up to this cannot be told from rounding.
 
 const gapInWords = (gap) => (gap <= PROVEN ? "0 %" : percent(gap));
 
-function showCards() {
-  const here = view();
-  const of = fabric();
-  const cards = [];
-  if (here.kind === "topology") {
-    cards.push(["nodes", of.nodes.toLocaleString("en"), counted(of.terminals, "terminal")], ["links", of.links.toLocaleString("en"), "one way each"]);
-  } else {
-    const proven = here.gap !== null && here.gap <= PROVEN;
-    cards.push(["time", few(here.time), "in shard times"]);
-    cards.push(["bound", here.bound === null ? "none" : few(here.bound), here.bound === null ? "not claimed" : "certified: nothing is faster"]);
-    cards.push(["gap", here.gap === null ? "unknown" : gapInWords(here.gap), proven ? "optimal, proven" : "from the best, at most", proven]);
-    cards.push(["links busy", percent(here.mean), "of the time, on average"]);
-    const rate = here.facts.find(([key]) => key === "throughput");
-    if (rate) cards.push(["throughput", rate[1].split(" per")[0], "per node"]);
-  }
-  by("cards").replaceChildren(...cards.map(([name, big, small, good]) => {
-    const made = make("div", good ? { class: "good" } : {});
-    made.append(make("span", {}, name), make("strong", {}, big), make("span", {}, small));
-    return made;
-  }));
+function showHeadline() {
+  const of = view().headline;
+  const size = `${counted(fabric().nodes, "node")}, ${counted(fabric().links, "link")}`;
+  by("answer").textContent = of ? of.answer : size;
+  by("answer").className = of && of.optimal ? "good" : "";
+  by("versus").textContent = of ? of.versus : "A network without routes or a schedule so far.";
+  by("proof").textContent = of ? `Proof: ${of.proof}.` : "";
 }
 
 function showNumbers() {
@@ -43,7 +30,7 @@ function showTable() {
 }
 
 function showRows() {
-  by("rows").replaceChildren(table(["file", "what", "bytes of a shard", "curve", "GB/s per node"],
+  by("rows").replaceChildren(table(["file", "kind", "bytes of a shard", "curve", "GB/s per node"],
     content.runs.flatMap((run) => run.curves.flatMap((curve) => curve.values.map((each, at) => [
       shortName(run.name), run.title, run.bytes[at].toLocaleString("en"), curve.name, each === null ? "none" : few(each / 1e9, 4),
     ]))), [2, 4]));
@@ -87,7 +74,7 @@ function showChooser() {
 parts.push((before) => {
   if (before.view === chosen.view) return;
   by("view").value = String(chosen.view);
-  showCards();
+  showHeadline();
   showNumbers();
   showNext();
 });
@@ -101,7 +88,7 @@ function start() {
   startPairs();
   startCharts();
   if (!content.views.length) {
-    for (const id of ["cards", "network", "numbers", "loads"]) by(id).hidden = true;
+    for (const id of ["headline", "network", "numbers", "loads"]) by(id).hidden = true;
     drawRuns();
     return;
   }

@@ -30,19 +30,20 @@ function drawMatrix({ pen, width, height }) {
     pen.fillStyle = share > 0 ? shades[shadeOf(share)] : idle;
     pen.fillRect(grid.left + (key % grid.bins) * grid.scale, grid.top + Math.floor(key / grid.bins) * grid.scale, side, side);
   }
-  drawCellsOfWays(pen, of, grid);
+  drawFrames(pen, of, grid, proven("lines"), palette["--proof"]);
+  const chosenLines = chosen.line === null ? [] : [chosen.line];
+  drawFrames(pen, of, grid, [...drawing.paths.flatMap((path) => path.lines), ...chosenLines], palette["--path"]);
   drawAxes(pen, of, grid);
 }
 
-function drawCellsOfWays(pen, of, grid) {
-  pen.strokeStyle = colour("--way");
+// Frames around the cells of the links that prove the bound, and of the chosen paths.
+function drawFrames(pen, of, grid, lines, paint) {
+  pen.strokeStyle = paint;
   pen.lineWidth = 2;
-  const marked = [...drawing.ways.flatMap((way) => way.lines), ...(chosen.line === null ? [] : [chosen.line])];
-  for (const line of marked) {
-    const across = grid.bin(numbers(of, "head")[line]) * grid.scale;
-    const down = grid.bin(numbers(of, "tail")[line]) * grid.scale;
-    const side = Math.max(7, grid.scale);
-    pen.strokeRect(grid.left + across + grid.scale / 2 - side / 2, grid.top + down + grid.scale / 2 - side / 2, side, side);
+  const side = Math.max(7, grid.scale);
+  const at = (node) => (grid.bin(node) + 0.5) * grid.scale - side / 2;
+  for (const line of lines) {
+    pen.strokeRect(grid.left + at(numbers(of, "head")[line]), grid.top + at(numbers(of, "tail")[line]), side, side);
   }
 }
 

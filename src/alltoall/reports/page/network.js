@@ -35,13 +35,14 @@ function drawNetwork({ pen, width, height }) {
   const radius = radiusOf(width, height);
   const full = loads();
   drawCircles(pen, of, place);
+  drawProof(pen, of, place, radius);
   drawLines(pen, of, place, radius, full);
-  drawWays(pen, of, place, radius);
+  drawPaths(pen, of, place, radius);
   drawNodes(pen, of, place, radius, full);
   drawNames(pen, of, place, radius, { width, height });
 }
 
-// What belongs together, such as a host with its GPUs, is within a circle.
+// Circles around groups, such as a host with its GPUs.
 function drawCircles(pen, of, place) {
   pen.strokeStyle = pen.fillStyle = colour("--soft");
   pen.lineWidth = 1;
@@ -54,6 +55,28 @@ function drawCircles(pen, of, place) {
     pen.stroke();
     pen.globalAlpha = 1;
   }
+}
+
+// A halo around the cut, or the links, that prove the bound, and around the nodes within the cut.
+function drawProof(pen, of, place, radius) {
+  pen.strokeStyle = pen.fillStyle = palette["--proof"];
+  pen.globalAlpha = drawing.paths.length ? 0.2 : 0.55;
+  pen.lineWidth = proven("lines").length > 64 ? 5 : 9;
+  pen.beginPath();
+  for (const line of proven("lines")) {
+    for (const [x1, y1, x2, y2] of segments(of, place, line, radius)) {
+      pen.moveTo(x1, y1);
+      pen.lineTo(x2, y2);
+    }
+  }
+  pen.stroke();
+  pen.beginPath();
+  for (const node of proven("nodes")) {
+    pen.moveTo(place.x[node], place.y[node]);
+    pen.arc(place.x[node], place.y[node], radius + 5, 0, 7);
+  }
+  pen.fill();
+  pen.globalAlpha = 1;
 }
 
 // A line lies to the right of the straight one, so that both directions show. One that goes around
@@ -88,8 +111,8 @@ function drawLines(pen, of, place, radius, full) {
   for (let line = 0; line < total; line++) {
     groups[full && full[line] > 0 ? 1 + shadeOf(full[line]) : 0].push(line);
   }
-  const thick = Math.max(0.5, Math.min(1.5, 40 / Math.sqrt(total + 1))) * Math.sqrt(drawing.zoom);
-  const faint = drawing.ways.length > 0;
+  const thick = Math.max(0.5, Math.min(1.5, 16 / Math.sqrt(total + 1))) * Math.sqrt(drawing.zoom);
+  const faint = drawing.paths.length > 0;
   const heads = (!of.bothWays || chosen.frame > 0) && total < 4000;
   groups.forEach((lines, at) => {
     pen.globalAlpha = faint ? 0.25 : at === 0 && chosen.frame ? 0.45 : 1;
@@ -124,11 +147,11 @@ function strike(pen, all, paint, thick) {
   pen.stroke();
 }
 
-// The ways of the chosen pair, the heavier the thicker.
-function drawWays(pen, of, place, radius) {
-  for (const { lines, weight } of drawing.ways) {
+// The paths of the chosen pair, the heavier the thicker.
+function drawPaths(pen, of, place, radius) {
+  for (const { lines, weight } of drawing.paths) {
     for (const line of lines) {
-      strike(pen, segments(of, place, line, radius), colour("--way"), 1.5 + 2.5 * weight);
+      strike(pen, segments(of, place, line, radius), colour("--path"), 1.5 + 2.5 * weight);
     }
   }
 }
@@ -171,12 +194,12 @@ function ringsOf(of, host, full) {
 function colourOfNode(node, terminal) {
   const all = terminals(fabric());
   if (node === chosen.node || node === all[chosen.source] || node === all[chosen.destination]) {
-    return palette["--way"];
+    return palette["--path"];
   }
   return palette[terminal ? "--node" : "--relay"];
 }
 
-// Within a circle that has a name, the name of a node is what it has besides: gpu0 of host3:gpu0.
+// Within a named circle the prefix of a node is left out: gpu0 for host3:gpu0.
 function namesWithin(of) {
   const prefixes = (of.circles || []).map(([name]) => `${name}:`);
   const within = (name) => prefixes.find((prefix) => name.startsWith(prefix)) || "";

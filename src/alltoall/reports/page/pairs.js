@@ -1,4 +1,4 @@
-// The ways of a chosen pair: routes with weights and layers, paths of a flow, or chunks with the
+// The paths of a chosen pair: routes with weights and layers, paths of a flow, or chunks with the
 // steps of each hop.
 
 // Return where each route's links begin, which the page has as lengths.
@@ -20,7 +20,7 @@ function ofPair(of) {
   return found;
 }
 
-// Return the layer of a route, or that of each hop where it changes on the way.
+// Return the layer of a route, or that of each hop where it changes on the path.
 function layerInWords(of, at, starts) {
   if (of.layer) return String(numbers(of, "layer")[at]);
   if (!of.hopLayer) return "none";
@@ -38,20 +38,20 @@ function routesOfPair(of) {
 
 function chunksOfPair(of) {
   const [link, chunk, step] = ["link", "chunk", "step"].map((key) => numbers(of, key));
-  const ways = new Map();
+  const paths = new Map();
   for (const at of ofPair(of)) {
-    if (!ways.has(chunk[at])) ways.set(chunk[at], { chunk: chunk[at], lines: [], steps: [] });
-    ways.get(chunk[at]).lines.push(link[at]);
-    ways.get(chunk[at]).steps.push(step[at]);
+    if (!paths.has(chunk[at])) paths.set(chunk[at], { chunk: chunk[at], lines: [], steps: [] });
+    paths.get(chunk[at]).lines.push(link[at]);
+    paths.get(chunk[at]).steps.push(step[at]);
   }
-  const found = [...ways.values()].sort((a, b) => a.chunk - b.chunk);
+  const found = [...paths.values()].sort((a, b) => a.chunk - b.chunk);
   return found.map((each) => ({ ...inOrder(each), weight: 1 / found.length }));
 }
 
 // A chunk passes a switch within a step: put its hops one after the other from where it begins.
-function inOrder(way) {
+function inOrder(path) {
   const [tail, head] = [numbers(fabric(), "tail"), numbers(fabric(), "head")];
-  const rest = way.lines.map((line, at) => ({ line, step: way.steps[at] }));
+  const rest = path.lines.map((line, at) => ({ line, step: path.steps[at] }));
   const sorted = [];
   let here = terminals(fabric())[chosen.source];
   while (rest.length) {
@@ -60,14 +60,14 @@ function inOrder(way) {
     sorted.push(next);
     here = head[next.line];
   }
-  return { ...way, lines: sorted.map((each) => each.line), steps: sorted.map((each) => each.step) };
+  return { ...path, lines: sorted.map((each) => each.line), steps: sorted.map((each) => each.step) };
 }
 
-function wayInWords(way) {
+function pathInWords(path) {
   const of = fabric();
-  const first = of.names[numbers(of, "tail")[way.lines[0]]];
-  const rest = way.lines.map((line, at) => {
-    const step = way.steps ? ` -${way.steps[at]}→ ` : " → ";
+  const first = of.names[numbers(of, "tail")[path.lines[0]]];
+  const rest = path.lines.map((line, at) => {
+    const step = path.steps ? ` -${path.steps[at]}→ ` : " → ";
     return step + of.names[numbers(of, "head")[line]];
   });
   return first + rest.join("");
@@ -83,15 +83,15 @@ function weightInWords(weight, whole) {
   return few(weight);
 }
 
-function tableOfWays(of, ways) {
+function tableOfPaths(of, paths) {
   if (of.kind === "sends") {
-    return table(["chunk", "way, with the step of each hop", "hops"], ways.map((way) => [way.chunk, wayInWords(way), way.lines.length]), [2]);
+    return table(["chunk", "path, with the step of each hop", "hops"], paths.map((path) => [path.chunk, pathInWords(path), path.lines.length]), [2]);
   }
   if (of.kind === "paths") {
-    return table(["weight", "path", "hops"], ways.map((way) => [few(way.weight), wayInWords(way), way.lines.length]), [2]);
+    return table(["weight", "path", "hops"], paths.map((path) => [few(path.weight), pathInWords(path), path.lines.length]), [2]);
   }
-  return table(["weight", "layer", "route", "hops"], ways.map((way) => [
-    weightInWords(way.weight, of.denominator), way.layer, wayInWords(way), way.lines.length,
+  return table(["weight", "layer", "route", "hops"], paths.map((path) => [
+    weightInWords(path.weight, of.denominator), path.layer, pathInWords(path), path.lines.length,
   ]), [3]);
 }
 
@@ -111,9 +111,9 @@ function fillChoosers(of) {
 }
 
 function hint(of) {
-  const some = of.all ? "" : `This page has room for the ways of ${counted(of.sources.length, "source")}; `
+  const some = of.all ? "" : `This page has room for the paths of ${counted(of.sources.length, "source")}; `
     + "alltoall report --source NAME chooses others. ";
-  const kind = of.kind === "paths" ? "A flow can be taken apart in many ways; these are the widest paths. " : "";
+  const kind = of.kind === "paths" ? "A flow can be taken apart in many paths; these are the widest paths. " : "";
   return `${kind}${some}Choose two terminals here, or one after the other in the drawing.`;
 }
 
@@ -125,19 +125,19 @@ function startPairs() {
   by("no-pair").addEventListener("click", () => choose({ source: null, destination: null, node: null, line: null }));
 }
 
-// Before the drawing, which shows the ways that are found here.
+// Before the drawing, which shows the paths that are found here.
 parts.unshift((before) => {
-  const of = view().ways;
+  const of = view().paths;
   by("pairs").hidden = !of;
-  drawing.ways = [];
-  by("ways").replaceChildren();
+  drawing.paths = [];
+  by("paths").replaceChildren();
   if (!of) return;
   if (before.view !== chosen.view) fillChoosers(of);
   by("source").value = chosen.source ?? "";
   by("destination").value = chosen.destination ?? "";
   by("pairs-hint").textContent = hint(of);
   if (chosen.source === null || chosen.destination === null) return;
-  drawing.ways = of.kind === "sends" ? chunksOfPair(of) : routesOfPair(of);
-  if (drawing.ways.length) by("ways").append(tableOfWays(of, drawing.ways));
-  else by("ways").append(make("p", { class: "hint" }, "Nothing goes from the one to the other, or this page does not have it."));
+  drawing.paths = of.kind === "sends" ? chunksOfPair(of) : routesOfPair(of);
+  if (drawing.paths.length) by("paths").append(tableOfPaths(of, drawing.paths));
+  else by("paths").append(make("p", { class: "hint" }, "This page has no path of this pair."));
 });

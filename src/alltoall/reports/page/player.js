@@ -16,7 +16,7 @@ function stepName(of, frame) {
   return first === last ? `Step ${first}` : `Steps ${first} to ${last}`;
 }
 
-function toldOfStep() {
+function stepInWords() {
   const of = view().player;
   if (!chosen.frame) {
     const total = of.times.reduce((sum, each) => sum + each, 0);
@@ -30,7 +30,7 @@ function toldOfStep() {
 
 // Sends of the chosen step, and of the chosen link or node if there is one.
 function sendsShown() {
-  const of = view().ways;
+  const of = view().paths;
   if (!of || of.kind !== "sends" || !chosen.frame) return null;
   const frame = numbers(of, "frame");
   const [tail, head] = [numbers(fabric(), "tail"), numbers(fabric(), "head")];
@@ -51,7 +51,7 @@ function listSends() {
   here.replaceChildren();
   here.hidden = found === null;
   if (found === null) return;
-  const of = view().ways;
+  const of = view().paths;
   const nodes = terminals(fabric());
   const name = (position) => fabric().names[nodes[position]];
   const [source, destination, chunk, link] = ["source", "destination", "chunk", "link"].map((key) => numbers(of, key));
@@ -111,6 +111,6 @@ parts.push((before) => {
   by("step").max = String(frames());
   by("step").value = String(chosen.frame);
   by("step").setAttribute("aria-valuetext", chosen.frame ? stepName(of, chosen.frame) : "all steps");
-  by("step-told").textContent = toldOfStep();
+  by("step-info").textContent = stepInWords();
   listSends();
 });

@@ -1,4 +1,4 @@
-// What a reader points at, chooses and enlarges in the drawing.
+// Pointing, choosing and zooming in the drawing.
 
 // Return the node or the line at a point of the canvas.
 function foundAt(x, y) {
@@ -82,16 +82,27 @@ function setMatrix(matrix) {
   drawSoon();
 }
 
-function told(found) {
+function showInfo(found) {
   const rest = fabric().whole ? "" : " A node here stands for several, a line for its fullest link.";
-  by("told").textContent = tell(found) || `Point at a node or a link.${rest}`;
+  by("info").textContent = tell(found) || `Point at a node or a link.${rest}`;
 }
 
-// Two nodes that are chosen one after the other become the pair whose ways are shown.
+// The legend of the marked proof, a switch.
+function showProofKey() {
+  const { proof } = view();
+  const [key, marked] = [by("mark-proof"), Boolean(proof && proof.lines)];
+  key.hidden = !proof;
+  key.disabled = !marked;
+  key.setAttribute("aria-pressed", String(marked && drawing.marked));
+  key.querySelector(".swatch").hidden = !marked;
+  by("proof-key").textContent = proof ? proof.text : "";
+}
+
+// Two nodes that are chosen one after the other become the pair whose paths are shown.
 function pick(found) {
   const change = { ...found };
   const at = found.node === null ? -1 : terminals(fabric()).indexOf(found.node);
-  if (at >= 0 && view().ways) {
+  if (at >= 0 && view().paths) {
     const second = chosen.source !== null && chosen.destination === null && at !== chosen.source;
     Object.assign(change, second ? { destination: at } : { source: at, destination: null });
   }
@@ -108,14 +119,14 @@ function startDrawing() {
       drag.far += Math.hypot(event.clientX - drag.x, event.clientY - drag.y);
       Object.assign(drag, { x: event.clientX, y: event.clientY });
     } else {
-      told(foundAt(event.offsetX, event.offsetY));
+      showInfo(foundAt(event.offsetX, event.offsetY));
     }
   });
   canvas.addEventListener("pointerup", (event) => {
     if (drag && drag.far < 6) pick(foundAt(event.offsetX, event.offsetY));
     drag = null;
   });
-  canvas.addEventListener("pointerleave", () => told({ node: chosen.node, line: chosen.line }));
+  canvas.addEventListener("pointerleave", () => showInfo({ node: chosen.node, line: chosen.line }));
   canvas.addEventListener("wheel", (event) => {
     if (!event.ctrlKey && drawing.zoom === 1 && event.deltaY > 0) return;
     if (!event.ctrlKey && document.activeElement !== canvas) return;
@@ -129,6 +140,7 @@ function startDrawing() {
   by("zoom-in").addEventListener("click", () => zoomBy(1.4));
   by("zoom-out").addEventListener("click", () => zoomBy(1 / 1.4));
   by("zoom-all").addEventListener("click", () => zoomBy(1e-9));
+  by("mark-proof").addEventListener("click", () => { drawing.marked = !drawing.marked; showProofKey(); drawSoon(); });
   by("as-network").addEventListener("click", () => setMatrix(false));
   by("as-matrix").addEventListener("click", () => setMatrix(true));
   new ResizeObserver(drawSoon).observe(canvas);
@@ -137,8 +149,9 @@ function startDrawing() {
 parts.push((before) => {
   if (before.view !== chosen.view) {
     setMatrix(numbers(fabric(), "tail").length > LINES_AS_NETWORK);
+    showProofKey();
     drawing.canvas.setAttribute("aria-label", `${fabric().name}: ${fabric().nodes} nodes, ${fabric().links} links`);
   }
-  told({ node: chosen.node, line: chosen.line });
+  showInfo({ node: chosen.node, line: chosen.line });
   drawSoon();
 });

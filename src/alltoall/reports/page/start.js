@@ -1,7 +1,7 @@
 "use strict";
-// What the page shows, what is chosen of it, and the small tools that all parts use.
+// The content, the choice of the reader, and small tools of all parts.
 
-// It stands in the page as base64 of compressed JSON, a fifth of what it is.
+// Compressed JSON as base64: a fifth of its size.
 let content = null;
 
 async function readContent() {
@@ -68,7 +68,7 @@ function colour(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 }
 
-// What is chosen. A frame of 0 is the whole of a schedule; lines and nodes by number, or null.
+// The choice of the reader. A frame of 0 is the whole of a schedule; lines and nodes by number, or null.
 const chosen = { view: 0, frame: 0, line: null, node: null, source: null, destination: null };
 const parts = [];
 

@@ -26,8 +26,8 @@ from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes
 from alltoall.ir.units import normal_units
 from alltoall.routes.deadlock_free.at_scale import OrderSearch, TriedOrder, routes_of_channels
+from alltoall.routes.deadlock_free.by_program import best_paths
 from alltoall.routes.deadlock_free.lanes import Lanes, by_dimension, hop_layers
-from alltoall.routes.deadlock_free.program import best_paths
 from alltoall.routes.deadlock_free.tables import route_by_tables
 from alltoall.routes.dimension_order import pack_by_dimension, route_by_dimension
 from alltoall.routes.extp import routes_of_flow
@@ -159,7 +159,7 @@ def _found(best: Routes | None, problem: Problem, layers: int, settings: RouteSe
     if best is not None:
         return best
     _require_time(problem, layers, settings)
-    advice = "leave out --destination-based" if settings.destination_based else "allow more layers"
+    advice = "leave out destination-based" if settings.destination_based else "allow more layers"
     raise InputError(
         f"found no order of the links of {problem.topology.name} in {layers} virtual layer(s) "
         f"in which every pair has a route; {advice}"

@@ -85,7 +85,7 @@ def _within(layered: Routes, algorithm: str, max_layers: int | None) -> Routes:
 
 def _for_layers(routes: Routes) -> str:
     """Return the options that compute routes of the same kind for a number of layers."""
-    tables = " --destination-based" if routes.method in TABLE_METHODS else ""
+    tables = ":destination-based" if routes.method in TABLE_METHODS else ""
     return f"--method deadlock-free{tables}"
 
 

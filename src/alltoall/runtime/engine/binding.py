@@ -28,7 +28,7 @@ class _Call(ctypes.Structure):
     )
 
 
-class Exchange:
+class EngineExchange:
     """The exchange of one rank, one all-to-all at a time.
 
     `comm` is the handle of a communicator of its own, whose ranks are those of the messages, and

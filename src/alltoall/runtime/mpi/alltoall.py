@@ -11,7 +11,7 @@ from alltoall.errors import MissingComponentError, UsageError
 from alltoall.ir.arrays import Ints
 from alltoall.ir.chunks import PerShard
 from alltoall.ir.messages import RankMessages
-from alltoall.runtime.engine.binding import LARGEST_SHARD, Exchange
+from alltoall.runtime.engine.binding import LARGEST_SHARD, EngineExchange
 from alltoall.runtime.engine.build import Engine, built_for
 from alltoall.runtime.mpi.buffers import Bytes, address_of, buffer_of, copy_of, require_fit
 from alltoall.runtime.mpi.library import MPI
@@ -205,7 +205,7 @@ class InC:
 
     def __init__(self, engine: Engine, plan: RankMessages, comm: "MPI.Intracomm") -> None:
         handle: int = MPI._handleof(comm)
-        self._exchange = Exchange(engine.engine, plan, handle, MPI._sizeof(MPI.Comm))
+        self._exchange = EngineExchange(engine.engine, plan, handle, MPI._sizeof(MPI.Comm))
         self.test, self.wait, self.free = (
             self._exchange.test,
             self._exchange.wait,

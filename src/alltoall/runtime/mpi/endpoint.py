@@ -14,7 +14,7 @@ from alltoall.runtime.mpi.alltoall import Alltoall
 from alltoall.runtime.mpi.buffers import Bytes
 from alltoall.runtime.mpi.library import MPI
 from alltoall.runtime.mpi.requests import Sync
-from alltoall.runtime.streams import Layout, Packet, Streams, advance, player
+from alltoall.runtime.streams import ChunkLayout, Packet, Streams, advance, player
 
 
 class WorldRank:
@@ -118,7 +118,7 @@ class StreamsEndpoint(WorldRank):
     def exchange(self, send: list[Bytes], recv: list[Bytes], shard: PerShard) -> None:
         """All-to-all by the instructions; that they come to an end is what `verify` has found."""
         rank = self.here[0]
-        layout = Layout(self._work, rank, shard)
+        layout = ChunkLayout(self._work, rank, shard)
         memory = layout.memory(send[0], recv[0])
         mail = _Mail(self._comm, self._exchanges % 2, layout.width)
         self._exchanges += 1

@@ -1,4 +1,4 @@
-"""Topologies that people already have: one file per format, all in the table `FORMATS`."""
+"""File formats of topologies: one file per format, all in the table `FORMATS`."""
 
 import re
 import stat
@@ -11,18 +11,18 @@ from alltoall.errors import FormatError, TopologyError, UsageError
 from alltoall.ir.files.text import folder_names, is_folder, read_text, write_text
 from alltoall.registry import load
 
-if TYPE_CHECKING:  # Only when a file is read or written: the table itself is to be light.
+if TYPE_CHECKING:  # Imported when a file is read or written, to keep the table light.
     from alltoall.ir.topology import Topology
 
 MAX_BYTES = 256 << 20
 MAX_XML_BYTES = 64 << 20
 MAX_MATRIX_BYTES = 1 << 20
-"""The largest files that are read: of any format, of XML, and of what is always short."""
+"""Largest files to read: of any format, of XML, and of formats that are always short."""
 
 
 @dataclass(frozen=True)
 class Format:
-    """How to read and write one format: the file of this folder that does, by name."""
+    """A format: the module of this folder that reads and writes it."""
 
     module: str
     suffixes: tuple[str, ...]
@@ -33,19 +33,23 @@ class Format:
 
     @property
     def read(self) -> "Callable[..., Topology]":
-        """The reader: it takes text, where it is from, and a name."""
-        found: Callable[..., Topology] = load(f"{__name__}.{self.module}:read")
-        return found
+        """The reader: it takes text, its path for messages, and a name."""
+        reader: Callable[..., Topology] = load(f"{__name__}.{self.module}:read")
+        return reader
 
     @property
     def write(self) -> "Callable[[Topology], str]":
         """The writer."""
-        found: Callable[[Topology], str] = load(f"{__name__}.{self.module}:write")
-        return found
+        writer: Callable[[Topology], str] = load(f"{__name__}.{self.module}:write")
+        return writer
+
+    def supports(self, reading: bool) -> bool:
+        """Return whether the format can be read, or written."""
+        return self.reads if reading else self.writes
 
 
 LLDP = "lldp"
-"""The one format that a folder may have."""
+"""The one format that can be a folder."""
 
 FORMATS: dict[str, Format] = {
     "json": Format("alltoall_json", (".json",), "alltoall topology JSON, exact"),
@@ -63,14 +67,14 @@ FORMATS: dict[str, Format] = {
     LLDP: Format(
         "lldp_json",
         (),
-        "what `lldpcli -f json show neighbors` prints: a folder, a file of each host",
+        "output of `lldpcli -f json show neighbors`: a folder, a file of each host",
         MAX_XML_BYTES,
         writes=False,
     ),
     "cluster": Format(
         "cluster_toml",
         (".toml",),
-        "cluster TOML: hosts, their NICs and what joins them",
+        "cluster TOML: hosts, their NICs and the fabric between them",
         MAX_MATRIX_BYTES,
         writes=False,
     ),
@@ -95,28 +99,25 @@ def read_topology(
     """Read a topology in the named format, or in the one that suffix and content suggest.
 
     `directed` makes every line of an edge list one link, `parallel` every line a cable of its own,
-    also where lines name a pair in both orders; `capacity` names the attribute of edges in
-    GraphML, or in networkx's edge lists, that is their capacity. Where a file gives no name, the
-    topology gets that of the file.
+    also where lines name a pair in both orders. `capacity` names the edge attribute with the
+    capacity, in GraphML and in networkx's edge lists. Nameless topologies get the file's name.
     """
     path = Path(path)
     text: str | dict[str, str]
     if is_folder(path) and format in (None, LLDP):
-        key, text = LLDP, _texts(path, FORMATS[LLDP].limit)
+        key, text = LLDP, _read_folder(path, FORMATS[LLDP].limit)
     else:
-        text = _text(path, MAX_BYTES if format is None else _format(format).limit)
+        text = _read_file(path, MAX_BYTES if format is None else _look_up(format).limit)
         key = format or _guess(path, text)
-    chosen = _format(key)
+    chosen = _look_up(key)
     if not chosen.reads:
         raise UsageError(f"{path}: {key} is only written; read one of {_names(reading=True)}")
     if (directed or parallel) and key != "edgelist":
         mode = "directed" if directed else "parallel"
         raise UsageError(f"{path}: only edge lists can be read as {mode}; this is {key}")
     if capacity is not None and key not in ("graphml", "edgelist"):
-        raise UsageError(
-            f"{path}: only edges of GraphML and of networkx's edge lists have attributes; "
-            f"this is {key}"
-        )
+        having = "only edges of GraphML and of networkx's edge lists have attributes"
+        raise UsageError(f"{path}: {having}; this is {key}")
     if len(text) > chosen.limit:
         raise FormatError(f"{path}: larger than the limit of {chosen.limit:,} bytes for {key}")
     asked = {"directed": directed or None, "parallel": parallel or None, "capacity": capacity}
@@ -128,7 +129,7 @@ def read_topology(
     except RecursionError:
         raise FormatError(f"{path}: nested too deeply to be {chosen.summary}") from None
     except (ValueError, LookupError, TypeError, ArithmeticError) as error:
-        # The readers name what they find wrong; this is for what they did not think of.
+        # The readers name what they find wrong; this catches the rest.
         raise FormatError(f"{path}: not {chosen.summary}: {error}") from None
 
 
@@ -142,16 +143,16 @@ def topology_text(topology: "Topology", path: Path, format: str | None = None) -
     key = format or _by_suffix(path, reading=False)
     if key is None:
         raise UsageError(f"{path}: no format has this suffix; name one of {_names(reading=False)}")
-    if not _format(key).writes:
+    if not _look_up(key).writes:
         raise UsageError(f"{path}: {key} is only read; write one of {_names(reading=False)}")
-    return _format(key).write(topology)
+    return _look_up(key).write(topology)
 
 
-def _text(path: Path, limit: int) -> str:
-    """Return what a regular file holds; opening a pipe would wait for its writer."""
+def _read_file(path: Path, limit: int) -> str:
+    """Read a regular file; opening a pipe would wait for its writer."""
     try:
         mode = path.stat().st_mode
-    except OSError:  # which `read_text` words
+    except OSError:  # `read_text` words it.
         mode = stat.S_IFREG
     if not stat.S_ISREG(mode):
         kind = "a directory" if stat.S_ISDIR(mode) else "a pipe or a device"
@@ -162,12 +163,22 @@ def _text(path: Path, limit: int) -> str:
     return text
 
 
-def _texts(path: Path, limit: int) -> dict[str, str]:
-    """Return what lldpcli printed on each of some hosts; stop at the first file of another kind."""
+def _read_folder(path: Path, limit: int) -> dict[str, str]:
+    """Read the output of lldpcli on each host; stop at the first file of another kind."""
     found: dict[str, str] = {}
     for name in folder_names(path, load(f"{__name__}.lldp_json:MAX_HOSTS")):
-        found[name] = _lldp_text(path, name, limit)
-        limit -= len(found[name])
+        text, reason = "", ""
+        try:
+            text = read_text(path / name, limit)
+        except FormatError as error:
+            reason = f" ({error})"
+        if not _LLDP.match(text):
+            raise FormatError(
+                f"{path}: a directory, and {name[:80]!r} in it is not what `lldpcli -f json` prints"
+                f"{reason}; give the path of a topology file, or a folder of such files only"
+            )
+        found[name] = text
+        limit -= len(text)
     if not found:
         raise FormatError(
             f"{path}: a directory, not a regular file, and it has none; give the path of a "
@@ -176,48 +187,28 @@ def _texts(path: Path, limit: int) -> dict[str, str]:
     return found
 
 
-def _lldp_text(path: Path, name: str, limit: int) -> str:
-    """Return what lldpcli printed on one host."""
-    reason = ""
-    try:
-        text = read_text(path / name, limit)
-        if _LLDP.match(text):
-            return text
-    except FormatError as error:
-        reason = f" ({error})"
-    raise FormatError(
-        f"{path}: a directory, and {name[:80]!r} in it is not what `lldpcli -f json` prints"
-        f"{reason}; give the path of a topology file, or a folder of such files only"
-    )
-
-
-def _format(key: str) -> Format:
+def _look_up(key: str) -> Format:
     if key not in FORMATS:
         raise UsageError(f"unknown topology format {key!r}; expected one of {', '.join(FORMATS)}")
     return FORMATS[key]
 
 
 def _names(reading: bool) -> str:
-    return ", ".join(key for key, entry in FORMATS.items() if _does(entry, reading))
-
-
-def _does(entry: Format, reading: bool) -> bool:
-    return entry.reads if reading else entry.writes
+    return ", ".join(key for key, entry in FORMATS.items() if entry.supports(reading))
 
 
 def _guess(path: Path, text: str) -> str:
-    """Return the format of a file: what the content says, else what the suffix stands for."""
+    """Guess the format of a file by its content, else by its suffix."""
     suffix = _by_suffix(path, reading=True)
-    if suffix in ("edgelist", "graphml") and path.suffix.lower() != ".txt":
-        return suffix
-    key = _sniff(text) or suffix
+    certain = suffix in ("edgelist", "graphml") and path.suffix.lower() != ".txt"
+    key = suffix if certain else _sniff(text) or suffix
     if key is None:
         raise UsageError(f"{path}: cannot tell its format; name one of {_names(reading=True)}")
     return key
 
 
 def _sniff(text: str) -> str | None:
-    """Return the format that the beginning of a text gives away."""
+    """Recognize a format by the beginning of a text."""
     start = text[:_SNIFFED].lstrip()
     if _LLDP.match(start):
         return LLDP
@@ -230,11 +221,11 @@ def _sniff(text: str) -> str | None:
 
 
 def _by_suffix(path: Path, reading: bool) -> str | None:
-    """Return the format whose suffix is the longest that the file name ends with."""
+    """Return the format with the longest suffix that the file name ends with."""
     matches = [
         (len(suffix), key)
         for key, entry in FORMATS.items()
         for suffix in entry.suffixes
-        if _does(entry, reading) and path.name.lower().endswith(suffix)
+        if entry.supports(reading) and path.name.lower().endswith(suffix)
     ]
     return max(matches)[1] if matches else None

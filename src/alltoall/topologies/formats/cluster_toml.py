@@ -1,4 +1,4 @@
-"""Clusters in TOML: what joins the hosts, and one table for each kind of them.
+"""Clusters in TOML: the outside fabric, and one table for each kind of host.
 
     outside = "torus:2x2"
 
@@ -15,7 +15,7 @@
     rate = 100
 
 `name`, `over` and `forward` may stand beside `outside`, and `attach` in a table; the docstring of
-`topologies/clusters.py` says what they mean. A table with a `kind` may change what that kind says.
+`topologies/clusters.py` explains them. A table with a `kind` may override its values.
 """
 
 import tomllib
@@ -35,9 +35,9 @@ MAX_KINDS = 1_000
 """Most tables of hosts in a file."""
 
 CLUSTER = {"name": "", "outside": RAIL, "over": "", "forward": "host"}
-"""What a file says of the cluster, besides its hosts, and what it means if left out."""
+"""Keys of the cluster besides its hosts, with their defaults."""
 
-OF_HOSTS: dict[str, tuple[type, ...]] = {
+HOST_KEYS: dict[str, tuple[type, ...]] = {
     "gpus": (int,),
     "inside": (str,),
     "nics": (int,),
@@ -45,10 +45,10 @@ OF_HOSTS: dict[str, tuple[type, ...]] = {
     "link": (int, float),
     "attach": (str,),
 }
-"""What a table says of its hosts, and what it is."""
+"""Keys of a table of hosts, with their types."""
 
 REQUIRED = ("gpus", "inside", "nics", "rate")
-"""What it has to say unless the kind of hosts does."""
+"""Keys that a table needs unless it has a kind."""
 
 
 def read(text: str, where: str, name: str) -> Topology:
@@ -58,44 +58,37 @@ def read(text: str, where: str, name: str) -> Topology:
     except tomllib.TOMLDecodeError as error:
         raise FormatError(f"{where}: not TOML: {error}") from None
     _refuse_others(table, {*CLUSTER, "hosts"}, where)
-    said = {key: _text(table, key, where) for key in CLUSTER}
+    words = {key: take_text(CLUSTER | table, key, where) for key in CLUSTER}
     hosts: list[Host] = []
     for index, each in enumerate(take_list(table, "hosts", where, MAX_KINDS)):
         here = f"{where}: hosts[{index}]"
-        host, count = _hosts(each, here)
+        host, count = _read_hosts(each, here)
         if len(hosts) + count > MAX_NODES:
             raise FormatError(f"{here}: more than {MAX_NODES:,} hosts; expected fewer")
         hosts += [host] * count
-    built = compose(said["name"] or name, hosts, said["outside"], said["over"], said["forward"])
-    return in_unit(built, GBIT)
+    name = words.pop("name") or name
+    return in_unit(compose(name, hosts, **words), GBIT)
 
 
-def _text(table: Json, key: str, where: str) -> str:
-    return take_text(table, key, where) if key in table else CLUSTER[key]
-
-
-def _hosts(table: Any, here: str) -> tuple[Host, int]:
-    """Return the kind of hosts that a table describes, and how many there are."""
+def _read_hosts(table: Any, here: str) -> tuple[Host, int]:
+    """Return the kind and the number of hosts of a table."""
     if not isinstance(table, dict):
         raise FormatError(f"{here}: is {short(table)}; expected a table")
-    _refuse_others(table, {*OF_HOSTS, "kind", "count"}, here)
-    count = take_int(table, "count", here, MAX_NODES) if "count" in table else 1
+    _refuse_others(table, {*HOST_KEYS, "kind", "count"}, here)
+    count = take_int({"count": 1} | table, "count", here, MAX_NODES)
     known: dict[str, Any] = {}
     if "kind" in table:
         known = asdict(HOSTS[take_text(table, "kind", here, tuple(HOSTS))])
-    for key, kinds in OF_HOSTS.items():
-        if key in table:
-            known[key] = _value(table[key], key, kinds, here)
+    known |= {key: _take_value(table[key], key, here) for key in HOST_KEYS if key in table}
     missing = [key for key in REQUIRED if key not in known]
     if missing:
-        raise FormatError(
-            f"{here}: {', '.join(missing)} missing; expected {', '.join(REQUIRED)}, or a kind: "
-            f"{', '.join(HOSTS)}"
-        )
+        expected = f"expected {', '.join(REQUIRED)}, or a kind: {', '.join(HOSTS)}"
+        raise FormatError(f"{here}: {', '.join(missing)} missing; {expected}")
     return Host(**known), count
 
 
-def _value(value: Any, key: str, kinds: tuple[type, ...], here: str) -> Any:
+def _take_value(value: Any, key: str, here: str) -> Any:
+    kinds = HOST_KEYS[key]
     if type(value) not in kinds:
         expected = {int: "a whole number", str: "a text"}.get(kinds[-1], "a number")
         raise FormatError(f"{here}: {key} is {short(value)}; expected {expected}")
@@ -103,8 +96,6 @@ def _value(value: Any, key: str, kinds: tuple[type, ...], here: str) -> Any:
 
 
 def _refuse_others(table: Json, known: set[str], here: str) -> None:
-    for key in table:
-        if key not in known:
-            raise FormatError(
-                f"{here}: unknown key {short(key)}; expected one of {', '.join(sorted(known))}"
-            )
+    for key in (key for key in table if key not in known):
+        expected = f"expected one of {', '.join(sorted(known))}"
+        raise FormatError(f"{here}: unknown key {short(key)}; {expected}")

@@ -1,13 +1,13 @@
 """Lines of an edge list: the header row, words, marks, attributes of networkx, and capacities."""
 
 import ast
+import math
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
-from typing import Any
-
-import numpy as np
+from typing import Any, TypeAlias
 
 from alltoall.errors import FormatError, UsageError
 from alltoall.ir.names import is_name
@@ -19,73 +19,59 @@ _ENDS = {
     ("node1", "node2"), ("nodea", "nodeb"), ("host1", "host2"), ("hosta", "hostb"),
     ("device1", "device2"), ("devicea", "deviceb"), ("end1", "end2"), ("enda", "endb"),
 }  # fmt: skip
-"""What the columns of nodes are called, without case, blanks and underscores."""
+"""Names of the columns of nodes, without case, blanks and underscores."""
 
 _CAPACITY = re.compile(
     r"(?:(?:link)?[\s_]*(?:capacity|bandwidth|bw|rate|speed))?[\s_]*"
     r"[(\[]?([kMGTmgt]?(?:bps|b/s|bit/s|B/s))?[)\]]?",
     re.IGNORECASE,
 )
-"""What the column of capacities is called, with the unit of its numbers if it says one."""
+"""Names of the column of capacities, with a unit."""
 
 MAX_COLUMN = 40
 """Most characters of the name of a column."""
 
-
-@dataclass(frozen=True)
-class Header:
-    """The header row: whether it names the attribute asked for, and the rate of capacity 1."""
-
-    names_attribute: bool
-    rate: float | None
+Header: TypeAlias = tuple[bool, float | None]
+"""Whether the header row names the requested attribute, and the rate of capacity 1."""
 
 
 def read_header(line: str, text: str, attribute: str | None, place: str) -> Header | None:
-    """Return the header that the first line is, None if it is an edge.
+    """Read the header row, or return None if the line is an edge.
 
     Two words are a header only if they are no nodes of the lines to come.
     """
-    cells = _cells(line.partition("#")[0])
-    if len(cells) == 2 and tuple(map(_plain, cells)) in _ENDS:
-        return Header(False, None) if _occur_once(cells, text) else None
+    body = line.partition("#")[0]
+    sign = next((sign for sign in (",", "\t") if sign in body), None)
+    cells = [cell.strip().strip('"') for cell in body.split(sign)]
+    plain = (re.sub(r"[\s_-]", "", cell[:MAX_COLUMN].lower()) for cell in cells)
+    if len(cells) == 2 and tuple(plain) in _ENDS:
+        return (False, None) if _occur_once(cells, text) else None
     if len(cells) != 3 or len(cells[2]) > MAX_COLUMN:
         return None
     column = cells[2]
     if attribute is not None and column == attribute:
-        return Header(True, None)
+        return True, None
     if column.lower() == "weight":
         raise FormatError(
             f"{place}: the column {column!r} and no capacity; if weights are capacities say so: "
             f"--capacity-attribute {column}"
         )
     match = _CAPACITY.fullmatch(column) if column else None
-    return Header(False, _column_rate(match[1], column, place)) if match else None
-
-
-def _cells(line: str) -> list[str]:
-    sign = next((sign for sign in (",", "\t") if sign in line), None)
-    return [cell.strip().strip('"') for cell in line.split(sign)]
-
-
-def _plain(cell: str) -> str:
-    return re.sub(r"[\s_-]", "", cell[:MAX_COLUMN].lower())
-
-
-def _column_rate(unit: str | None, column: str, place: str) -> float | None:
-    """Return the bytes per second of 1 in the unit of a column."""
-    if unit is None:
+    if match is None:
         return None
+    unit = match[1]
+    if unit is None:
+        return False, None
     bits = unit[1:] in ("bps", "b/s", "bit/s")
     try:
-        return bytes_per_second("1" + (unit[0].upper() + unit[1:] if bits else unit))
+        return False, bytes_per_second("1" + (unit[0].upper() + unit[1:] if bits else unit))
     except UsageError:
-        raise FormatError(
-            f"{place}: the column {column!r}; expected a unit such as Gbps or GB/s"
-        ) from None
+        expected = "expected a unit such as Gbps or GB/s"
+        raise FormatError(f"{place}: the column {column!r}; {expected}") from None
 
 
 def _occur_once(words: list[str], text: str) -> bool:
-    """Return whether there are further lines, and none of these words is a node of one."""
+    """Return whether further lines exist and none of the words is a node of one."""
     lines = re.sub(r"#.*", "", text).strip()
     nodes = "|".join(map(re.escape, words))
     found = re.finditer(rf'(?<![^\s,!"])(?:{nodes})(?![^\s,:"])', lines)
@@ -93,17 +79,17 @@ def _occur_once(words: list[str], text: str) -> bool:
 
 
 MARK = "!"
-"""What a node begins with that is not a terminal."""
+"""The first character of a node that is not a terminal."""
 
 MAX_ATTRIBUTES = 1_000
 """Most characters of the attributes in a line: they are a literal, which Python parses."""
 
 CAPACITY, WEIGHT = "capacity", "weight"
-"""The attribute that is a capacity, and the one that may be one: a cost, or a width."""
+"""The attribute with the capacity, and an ambiguous one: a cost, or a width."""
 
 BOTH_WAYS, ONE_WAY = "<->", "->"
 ARROWS = (BOTH_WAYS, ONE_WAY, "--", "-")
-"""What may stand between two nodes; blanks around the first may be left out."""
+"""Arrows between two nodes; blanks around the first are optional."""
 
 _OTHER_NUMBER = re.compile(r"[+-][0-9.]+|[0-9]*\.[0-9]*")
 _TOKEN = re.compile(r"[^\s#{]+")
@@ -111,7 +97,7 @@ _TOKEN = re.compile(r"[^\s#{]+")
 
 @dataclass(frozen=True)
 class EdgeLine:
-    """What a line says: two nodes, which of them are marked, and how wide the edge is."""
+    """An edge: its nodes, those that are marked, and its width."""
 
     ends: tuple[str, str]
     marked: tuple[str, ...]
@@ -122,7 +108,7 @@ class EdgeLine:
     has_attribute: bool
     """Whether the attributes of the line have the capacity among them."""
     one_way: bool
-    """Whether an arrow says that it leads from the first node to the second only."""
+    """Whether an arrow leads from the first node to the second only."""
 
 
 def read_line(line: str, attribute: str | None, place: str) -> EdgeLine:
@@ -132,28 +118,28 @@ def read_line(line: str, attribute: str | None, place: str) -> EdgeLine:
     words, arrow = _split_line(_join_rate(head))
     if len(words) != 2 and not (len(words) == 3 and not brace):
         raise FormatError(
-            f"{place}: {shown(line)} is not an edge; expected `u v`, `u v capacity`, "
+            f"{place}: {quote(line)} is not an edge; expected `u v`, `u v capacity`, "
             "`a:eth0 <-> b:eth1 100G` or `u v {'capacity': 2}`"
         )
     marked = tuple(word.removeprefix(MARK) for word in words[:2] if word.startswith(MARK))
-    u, v = (_node(word.removeprefix(MARK), place) for word in words[:2])
+    u, v = (_check_node(word.removeprefix(MARK), place) for word in words[:2])
     if u == v:
         raise FormatError(f"{place}: an edge from {u} to itself; remove the line")
-    found = _attribute(brace + rest, attribute, place) if brace else None
-    text = words[2] if len(words) == 3 else found
-    width, unit = (None, None) if text is None else _width(str(text), place)
-    return EdgeLine((u, v), marked, width, unit, found is not None, arrow == ONE_WAY)
+    value = _read_attribute(brace + rest, attribute, place) if brace else None
+    text = words[2] if len(words) == 3 else value
+    width, unit = (None, None) if text is None else _read_width(str(text), place)
+    return EdgeLine((u, v), marked, width, unit, value is not None, arrow == ONE_WAY)
 
 
 def _join_rate(text: str) -> str:
-    """Return a line with the blank in `100 Gbit/s` left out."""
+    """Remove the blank in `100 Gbit/s`."""
     words = text.rsplit(None, 1)
     joined = len(words) == 2 and words[0][-1] in "0123456789" and is_unit(words[1])
     return "".join(words) if joined else text
 
 
 def _split_line(text: str) -> tuple[list[str], str | None]:
-    """Return the words of a line without the arrow that may stand between its nodes."""
+    """Split a line into its words and the arrow between its nodes, if any."""
     first, arrow, rest = text.partition(BOTH_WAYS)
     if not arrow:
         first, arrow, rest = [*text.split(None, 2), "", "", ""][:3]
@@ -174,33 +160,31 @@ def split_words(text: str) -> list[str]:
 
 
 def is_token(name: str) -> bool:
-    """Whether a node's name can stand in a line and be read as it is."""
+    """Return whether a node's name can stand in a line as it is."""
     whole = _TOKEN.fullmatch(name) is not None and not _OTHER_NUMBER.fullmatch(name)
     if name in ARROWS or BOTH_WAYS in name:
         return False
     return whole and name[0] not in (MARK, ",") and name[-1] != ","
 
 
-def _node(word: str, place: str) -> str:
+def _check_node(word: str, place: str) -> str:
     if _OTHER_NUMBER.fullmatch(word) or not is_name(word) or not _TOKEN.fullmatch(word):
-        raise FormatError(
-            f"{place}: {shown(word)} is no node; expected a number from 0, or a name without blanks"
-        )
+        expected = "expected a number from 0, or a name without blanks"
+        raise FormatError(f"{place}: {quote(word)} is no node; {expected}")
     return word
 
 
-def _attribute(text: str, key: str | None, place: str) -> object:
-    """Return the capacity among the attributes that networkx writes, None if it is not there."""
+def _read_attribute(text: str, key: str | None, place: str) -> object:
+    """Return the capacity among the attributes that networkx writes, or None."""
     if len(text) > MAX_ATTRIBUTES:
         raise FormatError(f"{place}: {len(text)} characters of attributes; at most 1,000 are read")
     found = _literal(text.strip())
     if not isinstance(found, dict):
-        raise FormatError(
-            f"{place}: {shown(text)} are no attributes; expected some such as {{'capacity': 2}}"
-        )
+        expected = "expected some such as {'capacity': 2}"
+        raise FormatError(f"{place}: {quote(text)} are no attributes; {expected}")
     if key is None and CAPACITY not in found and found.get(WEIGHT, 1) != 1:
         raise FormatError(
-            f"{place}: the weight {shown(str(found[WEIGHT]))} and no capacity; if weights are "
+            f"{place}: the weight {quote(str(found[WEIGHT]))} and no capacity; if weights are "
             "capacities say so: --capacity-attribute weight"
         )
     return found.get(CAPACITY if key is None else key)
@@ -208,25 +192,27 @@ def _attribute(text: str, key: str | None, place: str) -> object:
 
 @lru_cache(maxsize=1024)
 def _literal(text: str) -> Any:
-    """Return the value of a Python literal, None if it is none; nothing in it is evaluated."""
+    """Return the value of a Python literal, or None; nothing is evaluated."""
     try:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         return None
 
 
-def _width(word: str, place: str) -> tuple[float, str | None]:
-    """Return a capacity, and the text of it if it has a unit."""
+def _read_width(word: str, place: str) -> tuple[float, str | None]:
+    """Return a capacity, and its text if it has a unit."""
+    value, unit = math.nan, word
     try:
-        value, unit = float(word), None
+        value, unit = float(word), ""
     except ValueError:
-        value, unit = _rate(word), word
-    if not (np.isfinite(value) and value > 0):
+        with suppress(UsageError):
+            value = bytes_per_second(word)
+    if not (math.isfinite(value) and value > 0):
         raise FormatError(
-            f"{place}: {shown(word)} is not a capacity; expected a positive finite number, "
+            f"{place}: {quote(word)} is not a capacity; expected a positive finite number, "
             "or one with a unit, such as 100G"
         )
-    return value, unit
+    return value, unit or None
 
 
 def read_rate(word: str, place: str) -> float:
@@ -237,13 +223,6 @@ def read_rate(word: str, place: str) -> float:
         raise FormatError(f"{place}: {error}") from None
 
 
-def _rate(word: str) -> float:
-    try:
-        return bytes_per_second(word)
-    except UsageError:
-        return np.nan
-
-
-def shown(word: str) -> str:
+def quote(word: str) -> str:
     """Quote a piece of the file for a message, cut short."""
     return repr(word if len(word) <= 40 else word[:40] + "...")

@@ -2,6 +2,7 @@
 
 import reprlib
 import warnings
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 from xml.etree.ElementTree import Element
@@ -40,8 +41,8 @@ def write(topology: Topology) -> str:
 
 def _parse(text: str, where: str, element: Element) -> "nx.Graph[Any]":
     """Let networkx read the text, which `parse_xml` has found to be harmless."""
-    labels = _labels(element, where)
-    _check_edges(element, set(labels), where)
+    labels = _node_ids(element, where)
+    edges = _check_edges(element, set(labels), where)
     numbered = all(label.isascii() and label.isdecimal() for label in labels)
     try:
         graph: nx.Graph[Any] = nx.parse_graphml(
@@ -50,10 +51,8 @@ def _parse(text: str, where: str, element: Element) -> "nx.Graph[Any]":
     except AlltoallError:
         raise
     except Exception as error:  # a broken file makes this parser raise nearly anything
-        raise FormatError(
-            f"{where}: not the GraphML that networkx reads: {_worded(error)}"
-        ) from None
-    edges = sum(local_name(child) == "edge" for child in element)
+        problem = f"not the GraphML that networkx reads: {_describe(error)}"
+        raise FormatError(f"{where}: {problem}") from None
     if (graph.number_of_nodes(), graph.number_of_edges()) != (len(labels), edges):
         raise FormatError(
             f"{where}: {len(labels)} nodes and {edges} edges, of which networkx distinguishes "
@@ -63,11 +62,15 @@ def _parse(text: str, where: str, element: Element) -> "nx.Graph[Any]":
     return graph
 
 
-def _labels(element: Element, where: str) -> list[str]:
-    """Return the ids of the nodes; raise if one has none or that of another."""
+def _children(element: Element, name: str) -> Iterator[tuple[int, Element]]:
+    """Return the children of one name with their numbers from 1."""
+    return enumerate((child for child in element if local_name(child) == name), start=1)
+
+
+def _node_ids(element: Element, where: str) -> list[str]:
+    """Return the ids of the nodes, which must be present and distinct."""
     labels: dict[str, int] = {}
-    nodes = (child for child in element if local_name(child) == "node")
-    for number, node in enumerate(nodes, start=1):
+    for number, node in _children(element, "node"):
         label = node.get("id")
         if label is None:
             raise FormatError(f"{where}: node without an id: the {number}. <node>; give it one")
@@ -79,25 +82,25 @@ def _labels(element: Element, where: str) -> list[str]:
     return list(labels)
 
 
-def _check_edges(element: Element, labels: set[str], where: str) -> None:
-    """Raise unless every edge has a source and a target that are nodes."""
-    edges = (child for child in element if local_name(child) == "edge")
-    for number, edge in enumerate(edges, start=1):
+def _check_edges(element: Element, labels: set[str], where: str) -> int:
+    """Return the number of edges; raise unless each has a source and a target that are nodes."""
+    number = 0
+    for number, edge in _children(element, "edge"):
         for key in ("source", "target"):
             end = edge.get(key)
             if end is None:
-                raise FormatError(
-                    f"{where}: edge without a {key}: the {number}. <edge>; give it one"
-                )
+                problem = f"edge without a {key}: the {number}. <edge>; give it one"
+                raise FormatError(f"{where}: {problem}")
             if end not in labels:
                 raise FormatError(
                     f"{where}: the {number}. <edge> has the {key} {reprlib.repr(end)}; "
                     "expected every edge to end at declared nodes"
                 )
+    return number
 
 
-def _worded(error: Exception) -> str:
-    """Return what a parser's error means to the one who wrote the file."""
+def _describe(error: Exception) -> str:
+    """Explain a parser's error to the author of the file."""
     if isinstance(error, nx.NetworkXException):
         return one_line(str(error))
     if isinstance(error, KeyError):

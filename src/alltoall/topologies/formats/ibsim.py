@@ -1,15 +1,15 @@
-"""ibsim netlists, for handing a topology to OpenSM.
+"""ibsim netlists, which give a topology to OpenSM.
 
 A record is a line `Switch <ports> "id"` or `Hca <ports> "id"`, then a line
 `[port] "remote"[port]` per cable, then a blank line. Here node v is the switch `S<v>`, and a
-terminal also has the adapter `H<v>` on port 1 of its switch. Names of nodes are
-in comments at the top: ids are short in ibsim.
+terminal also has the adapter `H<v>` on port 1 of its switch. Comments at the top have the names of
+nodes: ids are short in ibsim.
 """
 
 import numpy as np
 
 from alltoall.errors import TopologyError
-from alltoall.ir.arrays import Ints, inner_index
+from alltoall.ir.arrays import Ints, inner_index, rows
 from alltoall.ir.topology import Topology
 from alltoall.ir.words import one_line
 from alltoall.topologies.operators import cable_links, partner_links
@@ -25,16 +25,16 @@ SWITCH_GUID, ADAPTER_GUID = 0x200000, 0x100000
 
 
 def write(topology: Topology) -> str:
-    """Return the netlist; cables have no capacity in it, and every node needs few enough."""
+    """Return the netlist, which has no capacities, and at most `MAX_PORTS` cables of a node."""
     port = switch_ports(topology)
     hosts = topology.terminals.tolist()
     cables: list[dict[int, str]] = [{} for _ in range(topology.nodes)]
     for host in hosts:
         cables[host][ADAPTER_PORT] = f'"H{host}"[1]'
-    partner = partner_links(topology)
-    for link in np.lexsort((port, topology.tail)).tolist():
-        far = f'"S{topology.head[link]}"[{port[partner[link]]}]'
-        cables[topology.tail[link]][int(port[link])] = far
+    order = np.lexsort((port, topology.tail))
+    columns = (topology.tail, topology.head, port, port[partner_links(topology)])
+    for tail, head, here, there in rows(*(column[order] for column in columns)):
+        cables[tail][here] = f'"S{head}"[{there}]'
     lines = [f"# {one_line(topology.name)}: {topology.nodes} switches, {len(hosts)} adapters", ""]
     lines[1:1] = [f"# S{node}: {name}" for node, name in enumerate(topology.names or ())]
     for node, used in enumerate(cables):
@@ -48,7 +48,7 @@ def write(topology: Topology) -> str:
 
 
 def switch_ports(topology: Topology) -> Ints:
-    """Return the port of its switch through which every link leaves.
+    """Return the egress port of every link.
 
     Ports are numbered from 1, the adapter of a terminal first, then its cables in the order of
     their links from the lower node.
@@ -77,11 +77,11 @@ def switch_ports(topology: Topology) -> Ints:
 
 
 def switch_guid(node: int) -> int:
-    """Return the GUID that ibsim gives the switch of a node, also that of its port 0."""
+    """Return ibsim's GUID of the switch of a node, and of its port 0."""
     return SWITCH_GUID + node
 
 
 def adapter_guid(terminal: int) -> int:
-    """Return the GUID that ibsim gives the port of a terminal's adapter, by its position."""
+    """Return ibsim's GUID of the port of a terminal's adapter, by its position."""
     # An adapter takes a GUID for itself, then one for each port.
     return ADAPTER_GUID + 2 * terminal + 1

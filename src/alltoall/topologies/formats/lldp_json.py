@@ -1,16 +1,16 @@
 """Neighbours as `lldpcli -f json show neighbors` prints them: a file of each host in a folder.
 
-A file is named after its host. A neighbour that has no file is a switch. A cable is told by both
-its ends, and counts once: two nodes have as many cables as the one has ports that lead to the
-other. With several interfaces the key `interface` has an array of objects, with one an object;
-names of interfaces and of neighbours are keys. `-f json0` has arrays everywhere, and names are
-values.
+A file is named after its host. A neighbour without a file is a switch. Both ends report a cable,
+which counts once: two nodes have as many cables as the one has ports that lead to the other. With
+several interfaces the key `interface` has an array of objects, with one an object; names of
+interfaces and of neighbours are keys. `-f json0` has arrays everywhere, and names are values.
 """
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from alltoall.errors import FormatError
 from alltoall.ir.files.fields import Json, short
@@ -23,10 +23,12 @@ from alltoall.ir.words import counted
 _MEDIUM = re.compile(r"([0-9]{1,5})(Gig|G)?base", re.IGNORECASE)
 """The rate in the name of an Ethernet medium: 10GigBaseCX4, 100GbaseCR4, 1000BaseTFD."""
 
+_EXPECTED = "expected what `lldpcli -f json show neighbors` prints"
+
 
 @dataclass(frozen=True)
 class Neighbour:
-    """The other end of the cable in a port, as it calls itself, and its rate if it says so."""
+    """The other end of the cable in a port: the name it reports, and the rate if it reports one."""
 
     port: str
     name: str
@@ -41,19 +43,16 @@ def read_neighbours(text: str, where: str) -> list[Neighbour]:
     value = parse_json(text, where)
     root = _only(value.get("lldp")) if isinstance(value, dict) else None
     if not isinstance(root, dict):
-        raise FormatError(
-            f"{where}: no object `lldp`; expected what `lldpcli -f json show neighbors` prints"
-        )
-    found: dict[str, list[Neighbour]] = {}
+        raise FormatError(f"{where}: no object `lldp`; {_EXPECTED}")
+    found: dict[str, list[Neighbour]] = defaultdict(list)
     for port, interface in _interfaces(root.get("interface", []), where):
-        each = _neighbour(port, interface, where)
-        found.setdefault(port, []).append(each)
-    return [_at_port(neighbours, where) for neighbours in found.values()]
+        found[port].append(_neighbour(port, interface, where))
+    return [_choose(neighbours, where) for neighbours in found.values()]
 
 
 def _interfaces(value: object, where: str) -> Iterator[tuple[str, Json]]:
-    """Give the interfaces with their names, in whatever form."""
-    for each in value if isinstance(value, list) else [value]:
+    """Yield the interfaces with their names, in either form."""
+    for each in _as_list(value):
         if not isinstance(each, dict):
             raise FormatError(f"{where}: an interface is {short(each)}; expected an object")
         if "chassis" in each:
@@ -71,24 +70,17 @@ def _neighbour(port: str, interface: Json, where: str) -> Neighbour:
     called = name or _text(_only(chassis.get("id")), "the id of a neighbour", here)
     if not is_name(called):
         raise FormatError(f"{here}: a neighbour {short(called)}; expected a printable name")
-    capabilities = chassis.get("capability", [])
     enabled = [
         each.get("type")
-        for each in (capabilities if isinstance(capabilities, list) else [capabilities])
+        for each in _as_list(chassis.get("capability", []))
         if isinstance(each, dict) and each.get("enabled") is True
     ]
-    return Neighbour(
-        port=port,
-        name=called,
-        is_named=name is not None,
-        by_lldp=interface.get("via", "LLDP") == "LLDP",
-        is_station=enabled == ["Station"],
-        rate=_rate(_only(interface.get("port"))),
-    )
+    by_lldp, rate = interface.get("via", "LLDP") == "LLDP", _rate(_only(interface.get("port")))
+    return Neighbour(port, called, name is not None, by_lldp, enabled == ["Station"], rate)
 
 
 def _chassis(value: object, here: str) -> tuple[Json, str | None]:
-    """Return what is said of a neighbour, and its name if it has one."""
+    """Return the chassis of a neighbour, and its name if it has one."""
     if not isinstance(value, dict) or not value:
         raise FormatError(f"{here}: the chassis is {short(value)}; expected that of a neighbour")
     if "id" in value:
@@ -97,11 +89,10 @@ def _chassis(value: object, here: str) -> tuple[Json, str | None]:
     return (chassis if isinstance(chassis, dict) else {}), name
 
 
-def _at_port(neighbours: list[Neighbour], where: str) -> Neighbour:
+def _choose(neighbours: list[Neighbour], where: str) -> Neighbour:
     """Return the one neighbour at a port: by LLDP rather than CDP, a host rather than its NIC."""
     for better in ("by_lldp", "is_named"):
-        chosen = [each for each in neighbours if getattr(each, better)]
-        neighbours = chosen or neighbours
+        neighbours = [each for each in neighbours if getattr(each, better)] or neighbours
     names = sorted({each.name for each in neighbours})
     if len(names) > 1:
         raise FormatError(
@@ -122,6 +113,10 @@ def _rate(port: object) -> float | None:
     return bytes_per_second(f"{match[1]}{'G' if match[2] else 'M'}bps")
 
 
+def _as_list(value: object) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
 def _only(value: object) -> object:
     """Return the one value of an array, as `-f json0` has it, or the value itself."""
     while isinstance(value, list) and value:
@@ -129,16 +124,16 @@ def _only(value: object) -> object:
     return value
 
 
-def _text(value: object, what: str, here: str) -> str:
+def _text(value: object, kind: str, here: str) -> str:
     found = _only(value)
     found = found.get("value") if isinstance(found, dict) else found
     if not isinstance(found, str):
-        raise FormatError(f"{here}: {what} is {short(found)}; expected a text")
+        raise FormatError(f"{here}: {kind} is {short(found)}; expected a text")
     return found
 
 
 SUFFIXES = (".json", ".txt", ".lldp")
-"""What follows the name of a host in that of its file."""
+"""Suffixes of files, after the names of hosts."""
 
 MAX_HOSTS = 16_384
 MAX_LISTED = 5
@@ -146,11 +141,11 @@ MAX_LISTED = 5
 
 Rate = float | None
 Ports = dict[tuple[str, str], list[Rate]]
-"""The rate of each port of one node that leads to another, by both their names."""
+"""The rates of the ports of one node that lead to another, by both names."""
 
 
 def read(text: str | Mapping[str, str], where: str, name: str) -> Topology:
-    """Read a file of each host, by the name of the file, or the one of a host called `name`."""
+    """Read the files of hosts, by file name, or the text of one host called `name`."""
     files = {name: text} if isinstance(text, str) else text
     hosts = _host_names(files, where)
     called = _nicknames(list(hosts))
@@ -159,10 +154,8 @@ def read(text: str | Mapping[str, str], where: str, name: str) -> Topology:
         for neighbour in read_neighbours(files[file], f"{where}: {file}"):
             other = _node(neighbour, called, f"{where}: {file}: {neighbour.port}")
             if other == host:
-                raise FormatError(
-                    f"{where}: {file}: {neighbour.port} leads to {host} itself; expected what "
-                    "`lldpcli -f json show neighbors` prints"
-                )
+                place = f"{where}: {file}: {neighbour.port}"
+                raise FormatError(f"{place} leads to {host} itself; {_EXPECTED}")
             ports[host, other].append(neighbour.rate)
     return _network(name, list(hosts), ports, where)
 
@@ -180,15 +173,10 @@ def _host_names(files: Mapping[str, str], where: str) -> dict[str, str]:
 
 
 def _nicknames(hosts: list[str]) -> dict[str, str]:
-    """Return the host of each name, with or without a domain if that is clear."""
-    found: dict[str, str] = {}
-    short: dict[str, set[str]] = defaultdict(set)
-    for host in hosts:
-        short[_without_domain(host)].add(host)
-    for name, owners in short.items():
-        if len(owners) == 1:
-            found[name] = next(iter(owners))
-    return found | {host: host for host in hosts}
+    """Return the host of each name, with a domain or, where that is unambiguous, without."""
+    short = Counter(map(_without_domain, hosts))
+    unique = {_without_domain(host): host for host in hosts if short[_without_domain(host)] == 1}
+    return unique | {host: host for host in hosts}
 
 
 def _without_domain(name: str) -> str:
@@ -197,7 +185,7 @@ def _without_domain(name: str) -> str:
 
 
 def _node(neighbour: Neighbour, called: Mapping[str, str], place: str) -> str:
-    """Return what a neighbour is called: like its file, or as it calls itself if it has none."""
+    """Return the name of a neighbour: that of its file, or its own if it has none."""
     name = neighbour.name
     host = called.get(name) or called.get(_without_domain(name))
     if host is None and neighbour.is_station:
@@ -217,29 +205,28 @@ def _network(name: str, hosts: list[str], ports: Ports, where: str) -> Topology:
     switches = sorted({other for _, other in ports} - set(hosts))
     names = [*hosts, *switches]
     number = {each: node for node, each in enumerate(names)}
-    rows: list[tuple[int, int, Rate]] = []
+    cables: list[tuple[int, int, Rate]] = []
     uneven: list[str] = []
     for one, other in sorted({(min(pair), max(pair)) for pair in ports}):
         forth, back = ports.get((one, other), []), ports.get((other, one), [])
-        rows += [(number[one], number[other], rate) for rate in _cables(forth, back)]
+        # The end that reports more cables, and more of their rates, knows better.
+        best = max(forth, back, key=lambda rates: (len(rates), len(rates) - rates.count(None)))
+        rates = sorted(best, key=lambda rate: rate or 0.0)
+        cables += [(number[one], number[other], rate) for rate in rates]
         if len(forth) != len(back) and max(number[one], number[other]) < len(hosts):
             uneven.append(f"{one} and {other}")
-    unit = _unit([rate for *_, rate in rows], where)
-    edges = [(u, v, 1.0 if rate is None else rate / unit) for u, v, rate in rows]
-    stated = any(rate is not None for *_, rate in rows)
-    notes = _notes(switches, uneven, unit if stated else None)
-    found = Topology.from_edges(name, len(names), edges, range(len(hosts)), notes, names)
-    return replace(found, bytes_per_second=unit if stated else None)
+    unit = _slowest([rate for *_, rate in cables], where)
+    edges = [(u, v, 1.0 if rate is None else rate / (unit or 1.0)) for u, v, rate in cables]
+    notes = [f"seen from one end only, some cables of {_listed(uneven)}"] if uneven else []
+    if switches:
+        notes.append(f"taken as switches, since they have no file: {_listed(switches)}")
+    one = f"capacity 1 is {rate_in_words(unit)}" if unit else "every cable has capacity 1"
+    built = Topology.from_edges(name, len(names), edges, range(len(hosts)), [*notes, one], names)
+    return replace(built, bytes_per_second=unit)
 
 
-def _cables(forth: list[Rate], back: list[Rate]) -> list[Rate]:
-    """Return the rates of the cables between two nodes, from the end that knows more."""
-    best = max(forth, back, key=lambda rates: (len(rates), len(rates) - rates.count(None)))
-    return sorted(best, key=lambda rate: rate or 0.0)
-
-
-def _unit(rates: list[Rate], where: str) -> float:
-    """Return the slowest rate, 1 if none is known; refuse to guess where some are."""
+def _slowest(rates: list[Rate], where: str) -> Rate:
+    """Return the slowest rate, or None if none is known; refuse to guess where some are."""
     known = [rate for rate in rates if rate is not None]
     if 0 < len(known) < len(rates):
         raise FormatError(
@@ -247,16 +234,7 @@ def _unit(rates: list[Rate], where: str) -> float:
             "expected those of all, or of none: take `show neighbors` without `details`, or write "
             "an edge list"
         )
-    return min(known, default=1.0)
-
-
-def _notes(switches: list[str], uneven: list[str], unit: Rate) -> list[str]:
-    notes = [f"seen from one end only, some cables of {_listed(uneven)}"] if uneven else []
-    if switches:
-        notes.append(f"taken as switches, since they have no file: {_listed(switches)}")
-    if unit is None:
-        return [*notes, "every cable has capacity 1"]
-    return [*notes, f"capacity 1 is {rate_in_words(unit)}"]
+    return min(known, default=None)
 
 
 def _listed(names: list[str]) -> str:

@@ -18,7 +18,7 @@ switch with one source (or one destination) costs a single node.
 import json
 import reprlib
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -54,14 +54,18 @@ class Switch:
 def expand(
     nodes: int, links: Links, switches: list[Switch], where: str
 ) -> tuple[list[str], list[Arc]]:
-    """Return what the hubs are called, and all arcs between GPUs and hubs by tail and head."""
+    """Return the names of the hubs, and all arcs between GPUs and hubs by tail and head."""
     paths = _paths(nodes, links, switches, where)
     users: dict[Pair, list[Pair]] = defaultdict(list)
     for link, path in paths.items():
         for arc in pairwise(path):
             users[arc].append(link)
     _check_paths(nodes, links, users, switches, where)
-    _check_bandwidths(nodes, links, paths, users, switches, where)
+    for link, path in paths.items():
+        own_arc = any(len(users[arc]) == 1 for arc in zip(path[::2], path[1::2], strict=True))
+        on_path = [switches[(hub - nodes) // 2] for hub in path[1:-1:2]]
+        if not own_arc:
+            _check_bandwidth(link, links[link], on_path, where)
     arcs = [(*arc, _width(nodes, arc, links, users[arc], switches)) for arc in users]
     return _renumber(nodes, _merge_hubs(nodes, arcs), switches)
 
@@ -72,10 +76,8 @@ def _paths(nodes: int, links: Links, switches: list[Switch], where: str) -> dict
     All links pass their switches in one order, from those that gather few sources to those that
     serve few destinations, so there are no cycles.
     """
-    order = sorted(
-        range(len(switches)),
-        key=lambda k: len(switches[k].sources) - len(switches[k].destinations),
-    )
+    surplus = [len(one.sources) - len(one.destinations) for one in switches]
+    order = sorted(range(len(switches)), key=surplus.__getitem__)
     if sum(len(one.sources) * len(one.destinations) for one in switches) > MAX_COVERED:
         raise FormatError(f"{where}: the switches cover more than {MAX_COVERED:,} links")
     hubs: dict[Pair, list[int]] = {link: [] for link in links}
@@ -121,63 +123,42 @@ def _walks(source: int, successors: dict[int, list[int]], nodes: int) -> Iterato
                 yield [*path, head]
 
 
-def _check_bandwidths(
-    nodes: int,
-    links: Links,
-    paths: dict[Pair, list[int]],
-    users: dict[Pair, list[Pair]],
-    switches: list[Switch],
-    where: str,
-) -> None:
-    """Raise if a link's own bandwidth would get lost in hubs."""
-    for (source, head), path in paths.items():
-        steps = zip(path[::2], path[1::2], strict=True)
-        if any(len(users[arc]) == 1 for arc in steps):
-            continue
-        on_path = [switches[(hub - nodes) // 2] for hub in path[1:-1:2]]
-        narrowest = min(on_path, key=lambda switch: switch.bandwidth)
-        if narrowest.bandwidth > links[source, head]:
-            raise FormatError(
-                f"{where}: link {source} -> {head} of bandwidth {links[source, head]:g} is "
-                f"narrower than switch {narrowest.name!r} of bandwidth {narrowest.bandwidth:g} "
-                "with several sources and destinations, and hubs cannot hold both limits; "
-                "expected links at least as wide as such a switch"
-            )
+def _check_bandwidth(link: Pair, bandwidth: float, on_path: list[Switch], where: str) -> None:
+    """Raise if a link without an arc of its own is narrower than all its switches."""
+    narrowest = min(on_path, key=lambda switch: switch.bandwidth)
+    if narrowest.bandwidth > bandwidth:
+        raise FormatError(
+            f"{where}: link {link[0]} -> {link[1]} of bandwidth {bandwidth:g} is "
+            f"narrower than switch {narrowest.name!r} of bandwidth {narrowest.bandwidth:g} "
+            "with several sources and destinations, and hubs cannot hold both limits; "
+            "expected links at least as wide as such a switch"
+        )
 
 
 def _width(nodes: int, arc: Pair, links: Links, users: list[Pair], switches: list[Switch]) -> float:
     """Return an arc's capacity: the switch's within it, else the link's, else its neighbours'."""
-    tail, head = arc
-    if len(users) == 1 and not _is_inner(nodes, arc):
+    ends = [(end - nodes) // 2 for end in arc if end >= nodes]
+    within = len(ends) == 2 and ends[0] == ends[1]
+    if len(users) == 1 and not within:
         return links[users[0]]
-    return min(switches[(end - nodes) // 2].bandwidth for end in (tail, head) if end >= nodes)
-
-
-def _is_inner(nodes: int, arc: Pair) -> bool:
-    """Whether the arc is in(k) -> out(k) of one switch."""
-    return arc[0] >= nodes and arc[1] >= nodes and (arc[0] - nodes) // 2 == (arc[1] - nodes) // 2
+    return min(switches[end].bandwidth for end in ends)
 
 
 def _merge_hubs(nodes: int, arcs: list[Arc]) -> list[Arc]:
-    """Merge every in(k) that has one way in, and every out(k) that has one way out."""
+    """Merge every in(k) with one way in, and every out(k) with one way out, into its neighbour."""
     ways_in = Counter(head for _, head, _ in arcs)
     ways_out = Counter(tail for tail, _, _ in arcs)
-    through = {
-        tail: (head, width)
-        for tail, head, width in arcs
-        if tail >= nodes and ways_in[tail] == ways_out[tail] == 1
-    }
-    return [
-        (tail, *_beyond(head, width, through)) for tail, head, width in arcs if tail not in through
-    ]
-
-
-def _beyond(head: int, width: float, through: dict[int, tuple[int, float]]) -> tuple[int, float]:
-    """Return where an arc leads once the hubs behind it are merged, and how wide it is then."""
-    while head in through:
-        head, narrow = through[head]
-        width = min(width, narrow)
-    return head, width
+    single = {hub for hub in ways_out if hub >= nodes and ways_in[hub] == ways_out[hub] == 1}
+    through = {tail: (head, width) for tail, head, width in arcs if tail in single}
+    merged = []
+    for arc in arcs:
+        tail, head, width = arc
+        while head in through:
+            head, narrow = through[head]
+            width = min(width, narrow)
+        if tail not in through:
+            merged.append((tail, head, width))
+    return merged
 
 
 def _renumber(nodes: int, arcs: list[Arc], switches: list[Switch]) -> tuple[list[str], list[Arc]]:
@@ -188,40 +169,34 @@ def _renumber(nodes: int, arcs: list[Arc], switches: list[Switch]) -> tuple[list
     return names, sorted((ids[tail], ids[head], width) for tail, head, width in arcs)
 
 
-# The format is a dense matrix; this many nodes make a file of a hundred megabytes.
 MAX_MATRIX_NODES = 8192
+"""Most nodes of a file: it has a dense matrix, a hundred megabytes for so many."""
 
 
 def read(text: str, where: str, name: str) -> Topology:
     """Read a topology that msccl-tools saved; GPUs are terminals, switches become hubs."""
     obj = parse_json(text, where)
     if not isinstance(obj, dict) or obj.get("msccl_type") != "topology":
-        raise FormatError(
-            f'{where}: expected an object with "msccl_type": "topology", as msccl-tools saves it'
-        )
+        expected = 'expected an object with "msccl_type": "topology", as msccl-tools saves it'
+        raise FormatError(f"{where}: {expected}")
     links, nodes = _links(obj.get("links"), where)
-    switches = _switches(obj.get("switches", []), nodes, where)
+    listed = obj.get("switches", [])
+    if not isinstance(listed, list):
+        raise FormatError(f"{where}: switches must be an array")
+    switches = [_switch(row, nodes, f"switches[{k}]", where) for k, row in enumerate(listed)]
     title = obj.get("name")
     name = title if isinstance(title, str) and title else name
     hubs, rows = expand(nodes, links, switches, where)
     notes = [f"{len(hubs)} hub nodes stand for {len(switches)} switches"] if switches else []
-    gpus = _names(obj, nodes, where) or ([str(gpu) for gpu in range(nodes)] if hubs else None)
+    gpus: Sequence[str] | None = list(map(str, range(nodes))) if hubs else None
+    if "names" in obj:  # which alltoall adds and msccl-tools ignores
+        gpus = checked_names(where, nodes, strings(obj["names"], "names", where))
     names = None if gpus is None else distinct_names([*gpus, *hubs])
     return Topology.from_links(name, nodes + len(hubs), rows, range(nodes), notes, names)
 
 
-def _names(obj: dict[str, Any], nodes: int, where: str) -> list[str] | None:
-    """Return the names of the GPUs, which alltoall adds and msccl-tools does not look at."""
-    if "names" not in obj:
-        return None
-    return list(checked_names(where, nodes, strings(obj["names"], "names", where)))
-
-
 def write(topology: Topology) -> str:
-    """Return the JSON of a topology in which every node is a terminal.
-
-    The format has one bandwidth per pair, so the capacities of parallel links are added up.
-    """
+    """Return the JSON of a topology without switches, with parallel links summed."""
     if len(topology.terminals) != topology.nodes:
         raise TopologyError(
             f"{topology.name}: {topology.nodes - len(topology.terminals)} nodes are not terminals, "
@@ -243,9 +218,8 @@ def write(topology: Topology) -> str:
 def _links(value: object, where: str) -> tuple[Links, int]:
     """Return the bandwidth of every pair (source, destination) that has one."""
     if not isinstance(value, list) or not 0 < len(value) <= MAX_MATRIX_NODES:
-        raise FormatError(
-            f"{where}: links must be a square matrix, 1 to {MAX_MATRIX_NODES} rows of numbers"
-        )
+        expected = f"a square matrix, 1 to {MAX_MATRIX_NODES} rows of numbers"
+        raise FormatError(f"{where}: links must be {expected}")
     links: Links = {}
     for head, row in enumerate(value):
         if not isinstance(row, list) or len(row) != len(value):
@@ -253,18 +227,11 @@ def _links(value: object, where: str) -> tuple[Links, int]:
         for tail, cell in enumerate(row):
             bandwidth = _number(cell, f"links[{head}][{tail}]", where)
             if bandwidth and head == tail:
-                raise FormatError(
-                    f"{where}: links[{head}][{head}] links a node to itself; set it to 0"
-                )
+                place = f"links[{head}][{head}]"
+                raise FormatError(f"{where}: {place} links a node to itself; set it to 0")
             if bandwidth:
                 links[tail, head] = bandwidth
     return links, len(value)
-
-
-def _switches(value: object, nodes: int, where: str) -> list[Switch]:
-    if not isinstance(value, list):
-        raise FormatError(f"{where}: switches must be an array")
-    return [_switch(row, nodes, f"switches[{index}]", where) for index, row in enumerate(value)]
 
 
 def _switch(row: object, nodes: int, place: str, where: str) -> Switch:
@@ -283,9 +250,8 @@ def _ranks(value: object, nodes: int, place: str, where: str) -> frozenset[int]:
         raise FormatError(f"{where}: {place} must list its sources and its destinations")
     for rank in value:
         if type(rank) is not int or not 0 <= rank < nodes:
-            raise FormatError(
-                f"{where}: {place} names node {reprlib.repr(rank)}; expected 0..{nodes - 1}"
-            )
+            found = f"{place} names node {reprlib.repr(rank)}"
+            raise FormatError(f"{where}: {found}; expected 0..{nodes - 1}")
     return frozenset(value)
 
 

@@ -25,18 +25,18 @@ GPU_CLASS = "0x03"
 CPU_CLASS = "0x068001"
 
 _SWITCH_ID = "ffff:ff:00.0"
-# What the file must hold besides NVLinks, and a topology does not: a plain host of V100 GPUs.
 _CPU = (
     '  <cpu numaid="0" affinity="ffffffff" arch="x86_64" vendor="GenuineIntel" familyid="6" '
     'modelid="79">'
 )
 _PCI = 'class="0x030200" link_speed="8.0 GT/s PCIe" link_width="16"'
 _GPU = 'sm="70" gdr="1"'
+"""Required parts of the file that a topology does not have: those of a plain host of V100 GPUs."""
 
 
 @dataclass(frozen=True)
 class _Gpu:
-    """A `gpu` element and where it sits; bus ids are unique within a host only."""
+    """A `gpu` element, its host and bus id; bus ids are unique within a host only."""
 
     host: str
     busid: str
@@ -44,6 +44,7 @@ class _Gpu:
 
     @property
     def place(self) -> str:
+        """The element in words, for messages."""
         return f"<gpu dev={self.element.get('dev', '?')[:20]!r}> at pci {self.busid[:20]!r}"
 
 
@@ -65,15 +66,17 @@ def read(text: str, where: str, name: str) -> Topology:
             "read from this format, describe them in an edge list"
         )
     ignored["network interfaces"] = sum(1 for _ in root.iter("net"))
-    switched = any(head == len(gpus) for _, head in links)
     rows = [(*pair, links[pair]) for pair in sorted(links)]
-    notes = _notes(gpus, switched, ignored)
-    names = [*_names(gpus), *([SWITCH] if switched else [])]
-    return Topology.from_links(name, len(gpus) + switched, rows, range(len(gpus)), notes, names)
+    notes = [f"ignored {count} {kind}" for kind, count in ignored.items() if count]
+    names = [*_names(gpus)]
+    if any(head == len(gpus) for _, head in links):
+        notes.append(f"all NVSwitches are one switch, {SWITCH}, as in NCCL")
+        names.append(SWITCH)
+    return Topology.from_links(name, len(names), rows, range(len(gpus)), notes, names)
 
 
 def _names(gpus: list[_Gpu]) -> tuple[str, ...]:
-    """Return what the GPUs are called: by device if that tells them apart, else by bus id."""
+    """Return the names of the GPUs: by device if that tells them apart, else by bus id."""
     devices = [gpu.element.get("dev", "") for gpu in gpus]
     if len(set(devices)) == len(gpus) and all(map(_DEVICE.fullmatch, devices)):
         return tuple(f"GPU{device}" for device in devices)
@@ -84,59 +87,39 @@ def _names(gpus: list[_Gpu]) -> tuple[str, ...]:
 def write(topology: Topology) -> str:
     """Return the XML that `read` takes for this topology, parallel links summed.
 
-    Terminals that are called GPU and a number have it as their device, others are numbered.
-    CPU, PCIe and the kind of GPU stand for no machine in particular; only the NVLinks are real.
+    A terminal named GPU and a number has it as its device, others are numbered. CPU, PCIe and the
+    kind of GPU are placeholders; only the NVLinks are real.
     """
     gpus = len(topology.terminals)
     links = whole_links(topology)
-    size = 2 + 2 * gpus + len(links)
-    require(
-        topology, size <= MAX_XML_ELEMENTS, f"{size:,} XML elements; expected 2,000,000 or less"
-    )
-    widest = max(links.values())
-    require(
-        topology,
-        widest <= MAX_LINK_COUNT,
-        f"{widest} links between two nodes; expected at most {MAX_LINK_COUNT}",
-    )
-    nvlinks: list[list[str]] = [[] for _ in range(gpus)]
-    for (u, v), count in sorted(links.items()):
-        if u < gpus and count:
-            nvlinks[u].append(_nvlink(v, count, gpus))
-    devices = _devices(topology, gpus)
-    blocks = [_gpu_block(gpu, devices[gpu], lines) for gpu, lines in enumerate(nvlinks)]
-    return "\n".join(['<system version="1">', _CPU, *blocks, "  </cpu>", "</system>"]) + "\n"
-
-
-def _nvlink(target: int, count: int, gpus: int) -> str:
-    busid, kind = (_busid(target), "0x030200") if target < gpus else (_SWITCH_ID, "0x068000")
-    return f'        <nvlink target="{busid}" count="{count}" tclass="{kind}"/>'
+    size, widest = 2 + 2 * gpus + len(links), max(links.values())
+    fits = size <= MAX_XML_ELEMENTS
+    require(topology, fits, f"{size:,} XML elements; expected 2,000,000 or less")
+    expected = f"expected at most {MAX_LINK_COUNT}"
+    require(topology, widest <= MAX_LINK_COUNT, f"{widest} links between two nodes; {expected}")
+    busid = [f"{gpu >> 8:04x}:{gpu & 255:02x}:00.0" for gpu in range(gpus)]  # domain and bus
+    targets: list[list[Pair]] = [[] for _ in range(topology.nodes)]
+    for (node, target), count in sorted((+links).items()):
+        targets[node].append((target, count))
+    lines = ['<system version="1">', _CPU]
+    for gpu, device in enumerate(_devices(topology, gpus)):
+        lines.append(f'    <pci busid="{busid[gpu]}" {_PCI}>')
+        lines.append(f'      <gpu dev="{device}" rank="{gpu}" {_GPU}>')
+        for target, count in targets[gpu]:
+            far, kind = (busid[target], "0x030200") if target < gpus else (_SWITCH_ID, "0x068000")
+            lines.append(f'        <nvlink target="{far}" count="{count}" tclass="{kind}"/>')
+        lines += ["      </gpu>", "    </pci>"]
+    return "\n".join([*lines, "  </cpu>", "</system>"]) + "\n"
 
 
 def _devices(topology: Topology, gpus: int) -> list[str]:
-    """Return the device of each GPU: the number that its name has, or its own."""
-    found = [name.removeprefix("GPU") for name in (topology.names or ())[:gpus]]
-    called = [f"GPU{device}" for device in found] == list((topology.names or ())[:gpus])
-    if found and called and all(map(_DEVICE.fullmatch, found)):
-        return found
+    """Return the device of each GPU: the number in its name, or its own."""
+    names = list((topology.names or ())[:gpus])
+    devices = [name.removeprefix("GPU") for name in names]
+    named = [f"GPU{device}" for device in devices] == names
+    if names and named and all(map(_DEVICE.fullmatch, devices)):
+        return devices
     return [str(gpu) for gpu in range(gpus)]
-
-
-def _gpu_block(gpu: int, device: str, nvlinks: list[str]) -> str:
-    return "\n".join(
-        [
-            f'    <pci busid="{_busid(gpu)}" {_PCI}>',
-            f'      <gpu dev="{device}" rank="{gpu}" {_GPU}>',
-            *nvlinks,
-            "      </gpu>",
-            "    </pci>",
-        ]
-    )
-
-
-def _busid(gpu: int) -> str:
-    """Return a PCI address of its own for each GPU: domain and bus."""
-    return f"{gpu >> 8:04x}:{gpu & 255:02x}:00.0"
 
 
 def _gpus(root: Element) -> Iterator[_Gpu]:
@@ -152,7 +135,7 @@ def _gpus(root: Element) -> Iterator[_Gpu]:
 
 
 def _in_order(gpus: Iterator[_Gpu], where: str) -> list[_Gpu]:
-    """Return the GPUs by rank, or as the file has them if it gives no ranks."""
+    """Return the GPUs by rank, or in file order without ranks."""
     found = list(gpus)
     if len(found) < 2:
         raise FormatError(f"{where}: {len(found)} <gpu> elements; expected at least 2")
@@ -185,12 +168,11 @@ def _add_links(
     ignored: Counter[str],
     where: str,
 ) -> None:
-    """Add what one `nvlink` element stands for; several to one target add up."""
+    """Add the links of one `nvlink` element; several to one target add up."""
     count = _integer(gpu, nvlink, "count", where)
     if not 0 < count <= MAX_LINK_COUNT:
-        raise FormatError(
-            f"{where}: {gpu.place} has an nvlink of count {count}; expected 1 to {MAX_LINK_COUNT}"
-        )
+        found = f"{gpu.place} has an nvlink of count {count}"
+        raise FormatError(f"{where}: {found}; expected 1 to {MAX_LINK_COUNT}")
     source, switch = ids[gpu.host, gpu.busid], len(ids)
     target = ids.get((gpu.host, nvlink.get("target", "").lower()))
     kind = nvlink.get("tclass", "")
@@ -215,10 +197,3 @@ def _integer(gpu: _Gpu, element: Element, key: str, where: str) -> int:
             "expected a non-negative integer"
         )
     return int(value)
-
-
-def _notes(gpus: list[_Gpu], switched: bool, ignored: Counter[str]) -> list[str]:
-    notes = [f"ignored {count} {what}" for what, count in ignored.items() if count]
-    if switched:
-        notes.append(f"all NVSwitches are one switch, {SWITCH}, as in NCCL")
-    return notes

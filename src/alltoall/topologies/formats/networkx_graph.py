@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 import networkx as nx
 
 from alltoall.errors import TopologyError
+from alltoall.ir.arrays import rows
 from alltoall.ir.names import sound_names
 from alltoall.ir.topology import Topology
 from alltoall.ir.words import escaped
@@ -15,11 +16,11 @@ MAX_NAMED = 10
 NAMES = ("name", "label")
 """The node attributes that may hold names; igraph writes the first into GraphML."""
 UNIT = "bytes_per_second"
-"""The attribute of a graph that is the rate of a link of capacity 1."""
+"""The graph attribute with the rate of a link of capacity 1."""
 Edge: TypeAlias = tuple[Hashable, Hashable, dict[str, Any]]
 
 CAPACITY, WEIGHT = "capacity", "weight"
-"""The edge attribute that is a capacity, and the one that may be one: a cost, or a width."""
+"""The edge attribute with the capacity, and an ambiguous one: a cost, or a width."""
 
 
 def from_networkx(
@@ -27,33 +28,31 @@ def from_networkx(
 ) -> Topology:
     """Build a topology from any kind of networkx graph.
 
-    Nodes labelled 0..n-1 keep their ids; other labels are numbered in the graph's order, and become
-    the names of the nodes, unless all nodes have distinct texts as their attribute `name` or
-    `label`, which then are. A false node attribute `terminal` marks a switch. The edge attribute
-    that `capacity` names, "capacity" if it names none, counts as 1 where it is missing; but a
-    `weight` in its place may be meant as one or not, so it has to be named; of other numbers in its
-    place there is a note. Undirected edges become a link in either direction.
+    Nodes labelled 0..n-1 keep their ids; other labels are numbered in the graph's order. Names are
+    the attribute `name` or `label` if all nodes have distinct ones, else these other labels. A
+    false node attribute `terminal` marks a switch. `capacity` names the edge attribute with the
+    capacity, by default "capacity". A missing one counts as 1, with a note on other numbers in its
+    place; but a `weight` is ambiguous and has to be named. Undirected edges become a link each way.
     """
     edges = _edges(graph)
     _check_attributes(edges, capacity)
     key = CAPACITY if capacity is None else capacity
     ids, notes, names = _numbering(list(graph.nodes))
     names = _attribute_names(graph, ids) or names
-    terminals = [
-        ids[label] for label, mark in graph.nodes(data="terminal", default=True) if _is_true(mark)
-    ]
-    rows = [(ids[u], ids[v], _capacity(u, v, data.get(key, 1.0))) for u, v, data in edges]
+    marks = graph.nodes(data="terminal", default=True)
+    terminals = [ids[label] for label, mark in marks if _is_true(mark)]
+    links = [(ids[u], ids[v], _capacity(u, v, data.get(key, 1.0))) for u, v, data in edges]
     build = Topology.from_links if graph.is_directed() else Topology.from_edges
     notes += _assumed(edges, key)
-    built = build(name or graph.name or "networkx", len(ids), rows, terminals, notes, names)
+    built = build(name or graph.name or "networkx", len(ids), links, terminals, notes, names)
     return replace(built, bytes_per_second=_unit(graph))
 
 
 def to_networkx(topology: Topology) -> "nx.MultiDiGraph[int]":
     """Return a graph whose edge keys are the link indices, with `capacity` and `terminal`.
 
-    Where nodes have names, these are the attribute `name`; where capacities have a unit, the graph
-    has the attribute `bytes_per_second`, the rate of a link of capacity 1.
+    Names of nodes become the attribute `name`, and the rate of a link of capacity 1 the graph's
+    attribute `bytes_per_second`.
     """
     graph: nx.MultiDiGraph[int] = nx.MultiDiGraph(name=topology.name)
     if topology.bytes_per_second is not None:
@@ -62,19 +61,17 @@ def to_networkx(topology: Topology) -> "nx.MultiDiGraph[int]":
     graph.add_nodes_from((v, {"terminal": v in terminals}) for v in range(topology.nodes))
     if topology.names is not None:
         nx.set_node_attributes(graph, dict(enumerate(topology.names)), NAMES[0])
-    arrays = (topology.tail.tolist(), topology.head.tolist(), topology.capacity.tolist())
-    for link, (u, v, capacity) in enumerate(zip(*arrays, strict=True)):
+    links = rows(topology.tail, topology.head, topology.capacity)
+    for link, (u, v, capacity) in enumerate(links):
         graph.add_edge(u, v, key=link, capacity=capacity)
     return graph
 
 
 def _unit(graph: "nx.Graph[Any]") -> float | None:
-    """Return the rate of a link of capacity 1, if the graph has it as an attribute."""
+    """Return the rate of a link of capacity 1, if the graph has the attribute."""
     found = graph.graph.get(UNIT)
-    if found is None:
-        return None
     try:
-        return float(found)
+        return None if found is None else float(found)
     except (TypeError, ValueError):
         raise TopologyError(
             f"the graph has {UNIT} {found!r}; expected a positive number, the bytes per second of "
@@ -87,7 +84,7 @@ def _numbering(
 ) -> tuple[dict[Hashable, int], tuple[str, ...], tuple[str, ...] | None]:
     """Return the id of each label, and the labels as names, or notes if they cannot be names."""
     if all(type(label) is int for label in labels) and set(labels) == set(range(len(labels))):
-        return {label: index for index, label in enumerate(range(len(labels)))}, (), None
+        return {label: label for label in range(len(labels))}, (), None
     ids = {label: index for index, label in enumerate(labels)}
     names = sound_names(labels)
     if names is not None:
@@ -98,7 +95,7 @@ def _numbering(
 
 
 def _attribute_names(graph: "nx.Graph[Any]", ids: dict[Hashable, int]) -> tuple[str, ...] | None:
-    """Return the names that the attributes of the nodes give them, by id."""
+    """Return the names in the attributes of the nodes, by id."""
     for key in NAMES:
         named = dict(graph.nodes(data=key))
         if all(isinstance(name, str) for name in named.values()):
@@ -128,21 +125,19 @@ def _check_attributes(edges: list[Edge], capacity: str | None) -> None:
 
 
 def _assumed(edges: list[Edge], key: str) -> tuple[str, ...]:
-    """Note capacities that are taken for 1 though others, or other numbers, are given.
-
-    A `bandwidth` that nobody reads must not become a capacity of 1 without a word.
-    """
+    """Note missing capacities: an unread `bandwidth` must not silently become a capacity of 1."""
     without = [data for *_, data in edges if key not in data]
-    numbers = {str(name) for data in without for name, value in data.items() if _is_number(value)}
+    # A 1, or True, is no width that could get lost.
+    numbers = {
+        str(name)
+        for data in without
+        for name, value in data.items()
+        if isinstance(value, int | float) and not isinstance(value, bool) and value != 1
+    }
     if not without or (len(without) == len(edges) and not numbers):
         return ()
     found = f"; not used: {', '.join(sorted(numbers)[:MAX_NAMED])}" if numbers else ""
     return (f"no {key} on {len(without)} of {len(edges)} edges, taken as 1{found}",)
-
-
-def _is_number(value: object) -> bool:
-    """Whether an attribute may be meant as a width, and is not that of a link of width 1."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and value != 1
 
 
 def _edges(graph: "nx.Graph[Any]") -> list[Edge]:
@@ -159,9 +154,8 @@ def _capacity(u: Hashable, v: Hashable, value: object) -> float:
     try:
         return float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):
-        raise TopologyError(
-            f"edge {u} -> {v} has capacity {value!r}; expected a positive finite number"
-        ) from None
+        found = f"edge {u} -> {v} has capacity {value!r}"
+        raise TopologyError(f"{found}; expected a positive finite number") from None
 
 
 def _is_true(mark: object) -> bool:

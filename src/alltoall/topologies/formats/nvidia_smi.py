@@ -1,6 +1,6 @@
 """The matrix that `nvidia-smi topo -m` prints: a cell NVk stands for k NVLinks.
 
-GPUs that NVLinks do not join are joined by the PCIe switches that the other cells tell of.
+If NVLinks do not join all GPUs, the other cells give a tree of PCIe switches.
 """
 
 import re
@@ -26,11 +26,11 @@ from alltoall.topologies.formats.pcie_tree import (
     whole_links,
 )
 
-# No GPU has more NVLinks than this, so a row that adds up to more shows a switched fabric.
 MAX_NVLINKS = 18
+"""Most NVLinks of any GPU: a row that adds up to more shows a switched fabric."""
 
 Cell = tuple[str, str]
-"""The text of a cell, and where it is."""
+"""The text of a cell, and its place for messages."""
 
 _ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _GPU = re.compile(r"GPU[0-9]{1,4}")
@@ -38,17 +38,16 @@ _NVLINK = re.compile(r"NV([0-9]{1,4})")
 
 
 def read(text: str, where: str, name: str) -> Topology:
-    """Read the output of `nvidia-smi topo -m`: its NVLinks, and PCIe where these join not all.
-
-    Lines such as `# rate SYS: 20GB/s` state rates.
-    """
+    """Read the output of `nvidia-smi topo -m`; lines such as `# rate SYS: 20GB/s` state rates."""
     lines = [_ANSI.sub("", line) for line in text.splitlines()]
     rates = read_rates(lines, where)
     words = [line.split() for line in lines]
     header, gpus = _header(words, where)
     cells = _matrix(words, header, gpus, where)
     counts = np.array([[_links(*cell) for cell in row] for row in cells], dtype=np.int64)
-    _check_symmetric(counts, gpus, where)
+    for u, v in np.argwhere(counts != counts.T)[:1]:
+        shown = f"{gpus[u]} shows {counts[u, v]} NVLinks to {gpus[v]}, which shows {counts[v, u]}"
+        raise FormatError(f"{where}: {shown} back; expected a symmetric matrix")
     if not _joins_all(counts):
         level = np.array([[level_of(*cell) for cell in row] for row in cells])
         return _with_pcie(name, counts, close_levels(level, gpus, where), gpus, rates, where)
@@ -58,18 +57,16 @@ def read(text: str, where: str, name: str) -> Topology:
 def write(topology: Topology) -> str:
     """Return the matrix that `read` takes for this topology, parallel links summed.
 
-    Terminals that are called like GPUs keep their names, others are numbered.
-
-    Through a switch, two GPUs see as many NVLinks as the one with fewer has.
+    Terminals named like GPUs keep their names, others are numbered. Through a switch, two GPUs see
+    as many NVLinks as the one with fewer has.
     """
     gpus = len(topology.terminals)
     fits = gpus * gpus * len("NV9\t") < MAX_MATRIX_BYTES
-    require(
-        topology, fits, f"{gpus} GPUs; expected a matrix of less than {MAX_MATRIX_BYTES:,} bytes"
-    )
+    expected = f"expected a matrix of less than {MAX_MATRIX_BYTES:,} bytes"
+    require(topology, fits, f"{gpus} GPUs; {expected}")
     links = whole_links(topology)
-    for (u, v), count in links.items():
-        require_both_ways(topology, links, u, v, count)
+    for u, v in list(links):
+        require_both_ways(topology, links, u, v)
     widest = max(links.values())
     require(topology, widest < 10_000, f"{widest} links between two nodes; expected below 10,000")
     counts = np.zeros((gpus, gpus), dtype=np.int64)
@@ -81,11 +78,19 @@ def write(topology: Topology) -> str:
             counts[u, v] += count
     np.fill_diagonal(counts, 0)
     _check_reads_back(topology, links, counts)
-    return _text(counts, _called(topology, gpus))
+    names = list(topology.names or ())[:gpus]
+    if not names or not all(map(_GPU.fullmatch, names)):
+        names = _names(gpus)
+    lines = ["\t".join(["", *names])]
+    for gpu, row in enumerate(counts.tolist()):
+        cells = [f"NV{count}" if count else "SYS" for count in row]
+        cells[gpu] = " X "
+        lines.append("\t".join([names[gpu], *cells]))
+    return "\n".join(lines) + "\n"
 
 
 def _check_reads_back(topology: Topology, links: Counter[tuple[int, int]], counts: Ints) -> None:
-    """Refuse a matrix from which another network would be read."""
+    """Refuse a matrix that `read` takes for another network."""
     joined = _joins_all(counts)
     require(topology, joined, "GPUs that no NVLinks join, which would be read as joined by PCIe")
     found = _network(topology.name, counts, _names(len(counts)))
@@ -99,26 +104,18 @@ def _check_reads_back(topology: Topology, links: Counter[tuple[int, int]], count
     )
 
 
-def _called(topology: Topology, gpus: int) -> list[str]:
-    names = list(topology.names or ())[:gpus]
-    return names if names and all(map(_GPU.fullmatch, names)) else _names(gpus)
-
-
-def _text(counts: Ints, names: list[str]) -> str:
-    lines = ["\t".join(["", *names])]
-    for name, row in zip(names, counts.tolist(), strict=True):
-        cells = [f"NV{count}" if count else "SYS" for count in row]
-        cells[len(lines) - 1] = " X "
-        lines.append("\t".join([name, *cells]))
-    return "\n".join(lines) + "\n"
-
-
 def _network(name: str, counts: Ints, gpus: list[str]) -> Topology:
-    """Return the network of a matrix: direct links, or a switch if they are too many."""
-    if counts.sum(axis=1).max() > MAX_NVLINKS:
-        return _switched(name, counts, gpus)
-    links = [(u, v, counts[u, v]) for u, v in np.argwhere(counts)]
-    return Topology.from_links(name, len(counts), links, names=gpus)
+    """Return the network of a matrix: direct links, or an NVSwitch if they are too many."""
+    shown, switch = counts.sum(axis=1).max(), len(counts)
+    if shown <= MAX_NVLINKS:
+        links = [(u, v, counts[u, v]) for u, v in np.argwhere(counts)]
+        return Topology.from_links(name, switch, links, names=gpus)
+    spokes = [(gpu, switch, links) for gpu, links in enumerate(counts.max(axis=1)) if links]
+    note = (
+        f"NVSwitch: a GPU shows {shown} NVLinks, more than the {MAX_NVLINKS} that any GPU has; "
+        f"modelled as one switch, {SWITCH}, with all links of each GPU"
+    )
+    return Topology.from_edges(name, switch + 1, spokes, range(switch), (note,), [*gpus, SWITCH])
 
 
 def _with_pcie(
@@ -126,30 +123,25 @@ def _with_pcie(
 ) -> Topology:
     """Return the PCIe tree of a machine and its NVLinks; the slowest link has capacity 1."""
     if rates and counts.any() and NVLINK not in rates:
-        raise FormatError(
-            f"{where}: lines state rates, but none for NVLinks; add `# rate NVLink: 25GB/s`"
-        )
+        problem = "lines state rates, but none for NVLinks"
+        raise FormatError(f"{where}: {problem}; add `# rate NVLink: 25GB/s`")
     edges, switches = tree_edges(level, rates, where)
     pairs = [(u, v) for u, v in np.argwhere(counts).tolist() if u < v]
     edges += [(u, v, float(counts[u, v] * rates.get(NVLINK, 1.0))) for u, v in pairs]
-    unit = min((width for *_, width in edges), default=1.0) if rates else 1.0
-    if rates:
-        note = f"capacity 1 is {rate_in_words(unit)}"
-    else:
-        note = (
+    unit, note = (
+        1.0,
+        (
             "every PCIe link, and an NVLink, has capacity 1; if rates differ add lines to the file "
             "such as `# rate PCIe: 32GB/s`, `# rate SYS: 20GB/s` and `# rate NVLink: 25GB/s`"
-        )
-    first = f"NVLinks do not join all GPUs: read with PCIe as a tree of {len(switches)} switches"
-    found = Topology.from_edges(
-        name,
-        len(gpus) + len(switches),
-        [(u, v, width / unit) for u, v, width in edges],
-        range(len(gpus)),
-        (first, note),
-        [*gpus, *switches],
+        ),
     )
-    return replace(found, bytes_per_second=unit if rates else None)
+    if rates:
+        unit = min((width for *_, width in edges), default=1.0)
+        note = f"capacity 1 is {rate_in_words(unit)}"
+    first = f"NVLinks do not join all GPUs: read with PCIe as a tree of {len(switches)} switches"
+    names, scaled = [*gpus, *switches], [(u, v, width / unit) for u, v, width in edges]
+    tree = Topology.from_edges(name, len(names), scaled, range(len(gpus)), (first, note), names)
+    return replace(tree, bytes_per_second=unit if rates else None)
 
 
 def _joins_all(counts: Ints) -> bool:
@@ -177,27 +169,24 @@ def _header(lines: list[list[str]], where: str) -> tuple[int, list[str]]:
 
 
 def _matrix(lines: list[list[str]], header: int, gpus: list[str], where: str) -> list[list[Cell]]:
-    """Return the cells between every two GPUs, each with its place."""
-    columns = [lines[header].index(gpu) for gpu in gpus]
-    rows: dict[str, list[Cell]] = {}
+    """Return the cells between every two GPUs."""
+    columns = {gpu: lines[header].index(gpu) for gpu in gpus}
+    table: dict[str, list[Cell]] = {}
     for number, words in enumerate(lines[header + 1 :], start=header + 2):
-        if words and words[0] in gpus:
-            rows[words[0]] = _row(words, columns, gpus, f"{where}: line {number}: {words[0]}")
-    missing = [gpu for gpu in gpus if gpu not in rows]
-    if missing:
-        raise FormatError(f"{where}: no row for {missing[0]}; check that the file is complete")
-    return [rows[gpu] for gpu in gpus]
-
-
-def _row(words: list[str], columns: list[int], gpus: list[str], place: str) -> list[Cell]:
-    cells = words[1:]
-    if len(cells) <= max(columns):
-        raise FormatError(f"{place} has {len(cells)} cells; expected one per column of the header")
-    row = [(cells[column], place) for column in columns]
-    own = cells[columns[gpus.index(words[0])]]
-    if own != "X":
-        raise FormatError(f"{place} has {own!r} in its own column; expected X")
-    return row
+        if not words or words[0] not in columns:
+            continue
+        name, *cells = words
+        place = f"{where}: line {number}: {name}"
+        if len(cells) <= max(columns.values()):
+            found = f"{len(cells)} cells"
+            raise FormatError(f"{place} has {found}; expected one per column of the header")
+        if cells[columns[name]] != "X":
+            own = cells[columns[name]]
+            raise FormatError(f"{place} has {own!r} in its own column; expected X")
+        table[name] = [(cells[column], place) for column in columns.values()]
+    for gpu in (gpu for gpu in gpus if gpu not in table):
+        raise FormatError(f"{where}: no row for {gpu}; check that the file is complete")
+    return [table[gpu] for gpu in gpus]
 
 
 def _links(cell: str, place: str) -> int:
@@ -205,26 +194,3 @@ def _links(cell: str, place: str) -> int:
     if nvlink is None and cell.startswith("NV"):
         raise FormatError(f"{place} has a cell {cell[:20]!r}; expected NV and a number of links")
     return int(nvlink[1]) if nvlink else 0
-
-
-def _check_symmetric(counts: Ints, gpus: list[str], where: str) -> None:
-    uneven = np.argwhere(counts != counts.T)
-    if len(uneven):
-        u, v = uneven[0]
-        raise FormatError(
-            f"{where}: {gpus[u]} shows {counts[u, v]} NVLinks to {gpus[v]}, which shows "
-            f"{counts[v, u]} back; expected a symmetric matrix"
-        )
-
-
-def _switched(name: str, counts: Ints, gpus: list[str]) -> Topology:
-    """Model an NVSwitch fabric, where a GPU has its k links whichever GPU they lead to."""
-    total = counts.max(axis=1)
-    switch = len(counts)
-    spokes = [(gpu, switch, links) for gpu, links in enumerate(total) if links]
-    note = (
-        f"NVSwitch: a GPU shows {counts.sum(axis=1).max()} NVLinks, more than the {MAX_NVLINKS} "
-        f"that any GPU has; modelled as one switch, {SWITCH}, with all links of each GPU"
-    )
-    names = [*gpus, SWITCH]
-    return Topology.from_edges(name, switch + 1, spokes, range(switch), (note,), names)

@@ -1,4 +1,4 @@
-"""The PCIe tree of a machine, from how far apart `nvidia-smi topo -m` says that its GPUs are.
+"""The PCIe tree of a machine, from the distances between GPUs in `nvidia-smi topo -m`.
 
 GPUs that are PIX share a PCIe switch, PXB a switch above it, PHB a host bridge, NODE a NUMA node,
 and SYS the interconnect of the sockets. So the matrix is that of a tree: each set of GPUs within
@@ -12,69 +12,59 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from alltoall.errors import FormatError, TopologyError
-from alltoall.ir.arrays import Floats, Ints
+from alltoall.ir.arrays import Floats, Ints, rows
 from alltoall.ir.topology import Topology
-from alltoall.topologies.formats.edge_lines import read_rate, shown
+from alltoall.topologies.formats.edge_lines import quote, read_rate
 
 Pair = tuple[int, int]
 SWITCH = "NVSwitch"
-"""What the one switch is called."""
+"""The name of the one switch."""
 
 ELSEWHERE = "write json, which holds every topology"
 
 
 def require(topology: Topology, holds: bool, found: str) -> None:
-    """Raise unless a condition holds; `found` says what there is and what was expected."""
+    """Raise unless a condition holds; `found` has the finding and the expectation."""
     if not holds:
         raise TopologyError(f"{topology.name}: {found}; {ELSEWHERE}")
 
 
 def whole_links(topology: Topology) -> Counter[Pair]:
-    """Return the links between every two nodes, parallel ones summed.
-
-    GPUs are the nodes 0..n-1. Node n may be a switch; its links have the same capacity both ways.
-    """
+    """Return the links between GPUs 0..n-1 and perhaps a switch n, parallel ones summed."""
     gpus = len(topology.terminals)
-    _check_nodes(topology, gpus)
-    capacities = topology.capacity.tolist()
-    broken = next((each for each in capacities if not each.is_integer()), None)
-    require(topology, broken is None, f"a capacity of {broken}; expected whole numbers of NVLinks")
-    links: Counter[Pair] = Counter()
-    ends = zip(topology.tail.tolist(), topology.head.tolist(), strict=True)
-    for (u, v), capacity in zip(ends, capacities, strict=True):
-        links[u, v] += int(capacity)
-    require(topology, bool(links), "no links; expected at least one NVLink")
-    for (u, v), count in links.items():
-        if gpus in (u, v):
-            require_both_ways(topology, links, u, v, count)
-    return links
-
-
-def require_both_ways(topology: Topology, links: Counter[Pair], u: int, v: int, count: int) -> None:
-    """Raise unless as many links lead from v to u."""
-    ends = f"{topology.node_name(u)} -> {topology.node_name(v)}"
-    found = f"{count} links {ends} and {links[v, u]} back; expected as many either way"
-    require(topology, links[v, u] == count, found)
-
-
-def _check_nodes(topology: Topology, gpus: int) -> None:
     others = topology.nodes - gpus
     require(topology, others <= 1, f"{others} nodes are not terminals; expected at most one switch")
     in_front = np.array_equal(topology.terminals, np.arange(gpus))
     require(topology, in_front, "a node that is no terminal precedes one; expected the switch last")
-    if others:
-        linked = topology.out_degree[gpus] + topology.in_degree[gpus]
-        hub = topology.node_name(gpus)
-        require(topology, bool(linked), f"node {hub} has no links; expected a switch of GPUs")
+    for hub in range(gpus, topology.nodes):
+        linked = bool(topology.out_degree[hub] + topology.in_degree[hub])
+        name = topology.node_name(hub)
+        require(topology, linked, f"node {name} has no links; expected a switch of GPUs")
+    links: Counter[Pair] = Counter()
+    for u, v, capacity in rows(topology.tail, topology.head, topology.capacity):
+        expected = "expected whole numbers of NVLinks"
+        require(topology, capacity.is_integer(), f"a capacity of {capacity}; {expected}")
+        links[u, v] += int(capacity)
+    require(topology, bool(links), "no links; expected at least one NVLink")
+    for u, v in (pair for pair in list(links) if gpus in pair):
+        require_both_ways(topology, links, u, v)
+    return links
+
+
+def require_both_ways(topology: Topology, links: Counter[Pair], u: int, v: int) -> None:
+    """Raise unless as many links lead from v to u as from u to v."""
+    ends = f"{topology.node_name(u)} -> {topology.node_name(v)}"
+    found = f"{links[u, v]} links {ends} and {links[v, u]} back; expected as many either way"
+    require(topology, links[v, u] == links[u, v], found)
 
 
 LEVELS = ("PIX", "PXB", "PHB", "NODE", "SYS")
 OLD_NAMES = {"SOC": "SYS"}
-"""Levels as older drivers call them."""
+"""Names of levels in older drivers."""
 
 PCIE, NVLINK = "PCIe", "NVLink"
 RATES = {PCIE: LEVELS[:3], "NODE": ("NODE",), "SYS": ("SYS",), NVLINK: (NVLINK,)}
-"""What a line `# rate PCIe: 32GB/s` may name, and the levels that it is the rate of."""
+"""Names in lines such as `# rate PCIe: 32GB/s`, and the levels that have this rate."""
 
 _RATE = re.compile(r"#\s*rate\s+(\w+)\s*:\s*(.*)", re.IGNORECASE)
 
@@ -82,7 +72,7 @@ Edge = tuple[int, int, float]
 
 
 def read_rates(lines: Sequence[str], where: str) -> dict[str, float]:
-    """Return the bytes per second of levels and NVLinks that lines of a file state."""
+    """Return the bytes per second of levels and NVLinks that a file states."""
     found: dict[str, float] = {}
     for number, line in enumerate(lines, start=1):
         match = _RATE.fullmatch(line.strip())
@@ -91,34 +81,32 @@ def read_rates(lines: Sequence[str], where: str) -> dict[str, float]:
         place = f"{where}: line {number}"
         name = next((name for name in RATES if name.lower() == match[1].lower()), None)
         if name is None:
-            raise FormatError(f"{place}: a rate of {shown(match[1])}; expected {', '.join(RATES)}")
+            raise FormatError(f"{place}: a rate of {quote(match[1])}; expected {', '.join(RATES)}")
         found |= dict.fromkeys(RATES[name], read_rate(match[2], place))
     return found
 
 
 def level_of(cell: str, place: str) -> float:
-    """Return how far apart a cell says that two GPUs are; infinite if it does not."""
+    """Return the level of a cell, infinite if it has none."""
     name = OLD_NAMES.get(cell, cell)
     if name in LEVELS:
         return float(LEVELS.index(name))
     if cell == "X" or cell.startswith("NV"):
         return np.inf
     raise FormatError(
-        f"{place} has a cell {shown(cell)}; expected {', '.join(LEVELS)} or NVk, as "
+        f"{place} has a cell {quote(cell)}; expected {', '.join(LEVELS)} or NVk, as "
         "`nvidia-smi topo -m` prints them"
     )
 
 
 def close_levels(level: Floats, gpus: Sequence[str], where: str) -> Floats:
-    """Fill in pairs of which no level is known from the others; refuse what is no tree."""
+    """Fill in pairs without a level from the others; refuse levels that form no tree."""
     closed = np.minimum(level, level.T)
     np.fill_diagonal(closed, -1.0)
     for middle in range(len(closed)):
         np.minimum(closed, np.maximum.outer(closed[:, middle], closed[middle]), out=closed)
     np.fill_diagonal(level, -1.0)
-    wrong = np.argwhere(np.isfinite(level) & (level != closed))
-    if len(wrong):
-        u, v = wrong[0]
+    for u, v in np.argwhere(np.isfinite(level) & (level != closed))[:1]:
         raise FormatError(
             f"{where}: {gpus[u]} shows {LEVELS[int(level[u, v])]} to {gpus[v]}, but by way of "
             f"others they are {LEVELS[int(closed[u, v])]}; expected a symmetric matrix of a tree "
@@ -130,16 +118,13 @@ def close_levels(level: Floats, gpus: Sequence[str], where: str) -> Floats:
 def tree_edges(
     level: Floats, rates: Mapping[str, float], where: str
 ) -> tuple[list[Edge], list[str]]:
-    """Return the edges of the tree, and the names of its switches, which follow the GPUs.
-
-    Without rates all capacities are 1, else they are bytes per second.
-    """
+    """Return the edges, in bytes per second or of capacity 1, and the names of the switches."""
     gpus = len(level)
     top, height = list(range(gpus)), [-1] * gpus
     edges: list[Edge] = []
     names: list[str] = []
     for rank, name in enumerate(LEVELS):
-        for number, members in enumerate(_joined(np.argmax(level <= rank, axis=1), top)):
+        for number, members in enumerate(_subtrees(np.argmax(level <= rank, axis=1), top)):
             switch = gpus + len(names)
             edges += [(each, switch, _width(height[each], rank, rates, where)) for each in members]
             names.append(f"{name}{number}")
@@ -148,7 +133,7 @@ def tree_edges(
     return edges, names
 
 
-def _joined(group: Ints, top: Sequence[int]) -> list[list[int]]:
+def _subtrees(group: Ints, top: Sequence[int]) -> list[list[int]]:
     """Return the sets of subtrees that a level joins, each by the tops of its GPUs."""
     found: dict[int, set[int]] = {}
     for each, label in zip(top, group.tolist(), strict=True):

@@ -1,8 +1,8 @@
 """SimGrid platform XML, version 4.1: one link per directed link, one route per adjacent pair.
 
 The zone's Floyd routing finds the other routes by hops. SimGrid has one route per pair, so
-parallel links are all declared, and the widest of them is on the route. Routes that somebody chose
-are for `lower --to simgrid`, which writes the same platform with them in place of these.
+parallel links are all declared, and the widest of them is on the route. `lower --to simgrid` writes
+the same platform with chosen routes in place of these.
 """
 
 from collections.abc import Iterable
@@ -11,20 +11,20 @@ from xml.sax.saxutils import quoteattr
 import numpy as np
 
 from alltoall.errors import UsageError
-from alltoall.ir.arrays import Ints
+from alltoall.ir.arrays import rows, run_starts
 from alltoall.ir.fabric import Rate, link_rate
 from alltoall.ir.topology import Topology
 from alltoall.ir.words import one_line
 
-# 25 Gbit/s for each unit of capacity.
 LINK_BANDWIDTH = 3.125e9
+"""Bytes per second of each unit of capacity: 25 Gbit/s."""
 LINK_LATENCY = 1e-6
 
 VERSION = "4.1"
 HEAD = ("<?xml version='1.0'?>", '<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">')
 SPEED, SHARED = "1Gf", "SHARED"
-"""What hosts compute, which nothing here needs; SHARED, because the default policy would make each
-link a pair of opposite ones."""
+"""The required compute speed, unused; SHARED, because the default policy would make each link a
+pair of opposite ones."""
 
 
 def write(
@@ -32,15 +32,14 @@ def write(
 ) -> str:
     """Return the platform; a link carries `link_bandwidth` per unit of capacity.
 
-    If left out, that is the rate that the topology states, or 25 Gbit/s.
-
-    Terminals are hosts and other nodes routers, by their names, or as `node-<id>` if they have
-    none; the links are called `link-<index>`.
+    The default is the rate that the topology states, or 25 Gbit/s. Terminals are hosts and other
+    nodes routers, by name, or as `node-<id>` without names; links are called `link-<index>`.
     """
-    routes = (
-        route_line(topology, int(topology.tail[link]), int(topology.head[link]), [int(link)])
-        for link in _widest_links(topology)
-    )
+    # The widest link of every adjacent pair, the first of them if several are.
+    order = np.lexsort((-topology.capacity, topology.head, topology.tail))
+    widest = order[run_starts(topology.tail[order], topology.head[order])]
+    ends = rows(widest, topology.tail[widest], topology.head[widest])
+    routes = (route_line(topology, tail, head, [link]) for link, tail, head in ends)
     return platform(topology, "Floyd", routes, link_bandwidth, latency)
 
 
@@ -52,8 +51,8 @@ def platform(
     latency: float,
 ) -> str:
     """Return a platform of one zone: nodes in their order, links in theirs, then routes."""
-    found = link_rate(topology, link_bandwidth)
-    rate = LINK_BANDWIDTH if found is None else found
+    stated = link_rate(topology, link_bandwidth)
+    rate = LINK_BANDWIDTH if stated is None else stated
     if not (np.isfinite(rate) and rate > 0):
         raise UsageError(f"link bandwidth {rate:g}; expected bytes per second above 0")
     if not (np.isfinite(latency) and latency >= 0):
@@ -80,13 +79,9 @@ def _node_lines(topology: Topology) -> list[str]:
     ]
 
 
-def node_id(topology: Topology, node: int) -> str:
-    """Return what a node is called in a platform, where no link has such a name."""
-    return f"node-{node}" if topology.names is None else topology.names[node]
-
-
 def _id(topology: Topology, node: int) -> str:
-    return quoteattr(node_id(topology, node))
+    # Links are called otherwise: names of nodes and links must not collide.
+    return quoteattr(f"node-{node}" if topology.names is None else topology.names[node])
 
 
 def _link_lines(topology: Topology, link_bandwidth: float, latency: float) -> list[str]:
@@ -102,12 +97,3 @@ def route_line(topology: Topology, source: int, destination: int, links: Iterabl
     path = "".join(f'<link_ctn id="link-{link}"/>' for link in links)
     ends = f"src={_id(topology, source)} dst={_id(topology, destination)}"
     return f'    <route {ends} symmetrical="NO">{path}</route>'
-
-
-def _widest_links(topology: Topology) -> Ints:
-    """Return the widest link of every adjacent pair, the first of them if several are."""
-    order = np.lexsort((-topology.capacity, topology.head, topology.tail))
-    ends = np.column_stack([topology.tail[order], topology.head[order]])
-    first = np.ones(len(order), dtype=np.bool_)
-    first[1:] = (ends[1:] != ends[:-1]).any(axis=1)
-    return order[first].astype(np.int64)

@@ -1,7 +1,8 @@
 """Demands as JSON."""
 
 import math
-from typing import Any, cast
+from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -56,8 +57,8 @@ def demand_from_table(
             f"{where}: a matrix of {shape} cells for {len(senders)} senders and {len(receivers)} "
             "receivers; expected a row and a column for each"
         )
-    find = _Positions(topology, where)
-    rows, columns = ([find(name, "the table") for name in names] for names in (senders, receivers))
+    find = partial(_position, topology, f"{where}: the table")
+    rows, columns = ([find(name) for name in names] for names in (senders, receivers))
     for names, found in ((senders, rows), (receivers, columns)):
         if len(set(found)) < len(found):
             twice = next(name for name, at in zip(names, found, strict=True) if found.count(at) > 1)
@@ -67,37 +68,33 @@ def demand_from_table(
     return demand_from_matrix(matrix, topology, where)
 
 
-class _Positions:
-    """Finds the terminal that a number or a name in a file means."""
-
-    def __init__(self, topology: Topology, where: str) -> None:
-        self._topology = topology
-        self._where = where
-        self._position = {int(node): at for at, node in enumerate(topology.terminals)}
-
-    def __call__(self, node: int | str, place: str) -> int:
-        """Return a node's position among the terminals."""
-        try:
-            number = self._topology.node_of(node) if isinstance(node, str) else node
-        except UsageError as error:
-            raise DemandError(f"{self._where}: {place}: {error}") from None
-        if number not in self._position:
-            raise DemandError(
-                f"{self._where}: {place} names node {self._topology.node_name(number)}, which is "
-                f"not a terminal of {self._topology.name}; demand goes between terminals only"
-            )
-        return self._position[number]
+def _position(topology: Topology, here: str, node: int | str) -> int:
+    """Return the position of the terminal that a number or a name in a file means."""
+    try:
+        number = topology.node_of(node) if isinstance(node, str) else node
+    except UsageError as error:
+        raise DemandError(f"{here}: {error}") from None
+    if not 0 <= number < topology.nodes or topology.position[number] < 0:
+        raise DemandError(
+            f"{here} names node {topology.node_name(number)}, which is not a terminal of "
+            f"{topology.name}; demand goes between terminals only"
+        )
+    return int(topology.position[number])
 
 
 def demand_from_matrix(matrix: Floats, topology: Topology, where: str) -> Demand:
     """Build a demand from a matrix over the terminals, or over all nodes."""
     terminals = topology.terminals
     if matrix.shape == (topology.nodes, topology.nodes) and topology.nodes != len(terminals):
-        other = np.ones(topology.nodes, dtype=np.bool_)
-        other[terminals] = False
+        other = topology.position < 0
         stray = np.argwhere((matrix != 0) & (other[:, None] | other[None, :]))
         if len(stray):
-            raise _not_terminals(topology, (int(stray[0][0]), int(stray[0][1])), other, where)
+            source, destination = map(topology.node_name, stray[0].tolist())
+            culprit = source if other[stray[0][0]] else destination
+            raise DemandError(
+                f"{where}: demand from node {source} to node {destination}, but node {culprit} is "
+                "not a terminal; demand goes between terminals only"
+            )
         matrix = matrix[np.ix_(terminals, terminals)]
     try:
         if matrix.shape == (len(terminals),) * 2:
@@ -107,25 +104,23 @@ def demand_from_matrix(matrix: Floats, topology: Topology, where: str) -> Demand
         raise DemandError(f"{where}: {error}") from None
 
 
-def _demand_from_entries(entries: list[object], topology: Topology, where: str) -> Demand:
+def _demand_from_entries(entries: list[Any], topology: Topology, where: str) -> Demand:
     matrix = _zeros(topology, where)
-    find = _Positions(topology, where)
     for index, row in enumerate(entries):
         if not _is_entry(row):
             raise FormatError(
                 f"{where}: entries[{index}] is {short(row)}; expected [source, destination, amount]"
             )
-        source, destination, amount = cast(list[Any], row)
-        ends = [find(node, f"entries[{index}]") for node in (source, destination)]
-        matrix[ends[0], ends[1]] += amount
+        here = f"{where}: entries[{index}]"
+        source, destination = (_position(topology, here, node) for node in row[:2])
+        matrix[source, destination] += row[2]
     return demand_from_matrix(matrix, topology, where)
 
 
-def _is_entry(row: object) -> bool:
+def _is_entry(row: Any) -> bool:
     """Whether a row is two nodes, each a number or a name, and an amount."""
-    if not isinstance(row, list) or len(row) != 3 or not is_number(row[2]):
-        return False
-    return all(isinstance(node, str) or is_integer(node) for node in row[:2])
+    sound = isinstance(row, list) and len(row) == 3 and is_number(row[2])
+    return sound and all(isinstance(node, str) or is_integer(node) for node in row[:2])
 
 
 def _zeros(topology: Topology, where: str) -> Floats:
@@ -136,17 +131,6 @@ def _zeros(topology: Topology, where: str) -> Floats:
             f"{math.isqrt(MAX_CELLS):,}, or a uniform demand"
         )
     return np.zeros((len(topology.terminals),) * 2)
-
-
-def _not_terminals(
-    topology: Topology, pair: tuple[int, int], other: Any, where: str
-) -> DemandError:
-    source, destination = map(topology.node_name, pair)
-    culprit = source if other[pair[0]] else destination
-    return DemandError(
-        f"{where}: demand from node {source} to node {destination}, but node {culprit} is not a "
-        "terminal; demand goes between terminals only"
-    )
 
 
 def matrix_of(value: object, where: str) -> Floats:

@@ -1,15 +1,16 @@
 """Flows as JSON."""
 
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from alltoall.errors import FormatError
-from alltoall.ir.answer import Certificate
 from alltoall.ir.arrays import Ints, starts_of
 from alltoall.ir.files.fields import short, take_list, take_object, take_text
 from alltoall.ir.files.json.demand import demand_from_json, demand_to_json
 from alltoall.ir.files.json.problem import (
+    certificate_of,
     provenance_from_json,
     topology_from_json,
     topology_to_json,
@@ -65,30 +66,25 @@ def flow_from_json(value: object, where: str) -> Flow:
     rows = take_list(obj, "flows", where)
     for index, row in enumerate(rows):
         take_object(row, f"{where}: flows[{index}]")
-    position = {int(node): index for index, node in enumerate(topology.terminals)}
     links = [integers(row.get("links"), f"flows[{i}].links", where) for i, row in enumerate(rows)]
     amounts = [
         numbers(row.get("amounts"), f"flows[{i}].amounts", where) for i, row in enumerate(rows)
     ]
     _check_rows(rows, links, amounts, where)
     per_commodity = bool(rows) and "dst" in rows[0]
-    rate = positive(obj, "rate", where)
     flow = Flow(
         problem=Problem(topology, demand),
-        rate=rate,
-        source=np.array(terminal_positions(rows, "src", position, where), dtype=np.int64),
-        destination=np.array(terminal_positions(rows, "dst", position, where), dtype=np.int64)
+        rate=positive(obj, "rate", where),
+        source=terminal_positions(rows, "src", topology, where, "flows"),
+        destination=terminal_positions(rows, "dst", topology, where, "flows")
         if per_commodity
         else None,
         start=starts_of([len(row) for row in links]),
-        link=np.array([link for row in links for link in row], dtype=np.int64),
-        amount=np.array([amount for row in amounts for amount in row], dtype=np.float64),
-        certificate=Certificate(
-            np.array(numbers(obj.get("lengths"), "lengths", where), dtype=np.float64),
-            positive(obj, "bound", where),
-        ),
+        link=np.array(list(chain.from_iterable(links)), dtype=np.int64),
+        amount=np.array(list(chain.from_iterable(amounts)), dtype=np.float64),
+        certificate=certificate_of(obj, where),
         method=take_text(obj, "method", where),
-        status=_status(obj, where),
+        status=status_from_json(obj, where),
         generators=_generators(obj, topology.nodes, where),
         provenance=provenance_from_json(obj, where),
     )
@@ -117,16 +113,17 @@ def _generators(obj: dict[str, Any], nodes: int, where: str) -> Ints | None:
         return None
     rows = take_list(obj, "generators", where)
     maps = [integers(row, f"generators[{i}]", where) for i, row in enumerate(rows)]
-    for index, row in enumerate(maps):
-        if len(row) != nodes:
-            raise FormatError(
-                f"{where}: generators[{index}] has {len(row)} entries; expected one for each of "
-                f"the {nodes} nodes"
-            )
+    wrong = next((index for index, row in enumerate(maps) if len(row) != nodes), None)
+    if wrong is not None:
+        raise FormatError(
+            f"{where}: generators[{wrong}] has {len(maps[wrong])} entries; expected one for each "
+            f"of the {nodes} nodes"
+        )
     return np.array(maps, dtype=np.int64).reshape(len(maps), nodes)
 
 
-def _status(obj: dict[str, Any], where: str) -> Status:
+def status_from_json(obj: dict[str, Any], where: str) -> Status:
+    """Return the status that an artefact claims."""
     try:
         return Status(obj.get("status", ""))
     except ValueError:

@@ -14,11 +14,11 @@ from alltoall.ir.files.fields import short, take_int, take_list, take_object, ta
 from alltoall.ir.files.json.demand import DEMAND_FORMAT, demand_from_json, demand_to_json, matrix_of
 from alltoall.ir.files.json.values import (
     MAX_INTEGER,
+    are_integers,
     artefact,
     integers,
     is_integer,
     is_number,
-    is_triple,
     numbers,
     positive,
     strings,
@@ -30,21 +30,15 @@ from alltoall.ir.topology import Topology
 PROVENANCE = "provenance"
 
 
-def _is_text(value: object) -> bool:
-    return isinstance(value, str)
-
-
 KINDS: dict[str, tuple[Callable[[object], bool], str]] = {
-    "version": (_is_text, "a string"),
-    "command": (_is_text, "a string"),
-    "method": (_is_text, "a string"),
+    **dict.fromkeys(
+        ("version", "command", "method", "solver", "date"),
+        (lambda value: isinstance(value, str), "a string"),
+    ),
     "seed": (is_integer, "an integer"),
-    "solver": (_is_text, "a string"),
-    "gap": (is_number, "a number"),
-    "seconds": (is_number, "a number"),
-    "date": (_is_text, "a string"),
+    **dict.fromkeys(("gap", "seconds"), (is_number, "a number")),
 }
-"""What each field must be; others are for those who know them."""
+"""The type of each field; fields of other names are ignored."""
 
 
 def provenance_from_json(obj: dict[str, Any], where: str) -> Provenance | None:
@@ -80,16 +74,13 @@ def topology_to_json(topology: Topology) -> dict[str, Any]:
 
 
 def topology_from_json(value: object, where: str) -> Topology:
-    """Build a topology from its JSON form; `terminals` may be left out and then means all.
-
-    `names`, one per node, is there only if nodes have names, `bytes_per_second` only if it is known
-    what capacity 1 is, and `provenance` in a file of its own.
-    """
+    """Build a topology from its JSON form; `terminals` may be left out and then means all."""
     obj = artefact(value, TOPOLOGY_FORMAT, where)
     nodes = take_int(obj, "nodes", where, MAX_INTEGER)
     rows = take_list(obj, "links", where)
     for index, row in enumerate(rows):
-        if not is_triple(row):
+        sound = isinstance(row, list) and len(row) == 3 and are_integers(row[:2])
+        if not sound or not is_number(row[2]):
             raise FormatError(
                 f"{where}: links[{index}] is {short(row)}; expected [tail, head, capacity] "
                 "with two integers and a number"
@@ -98,10 +89,9 @@ def topology_from_json(value: object, where: str) -> Topology:
     notes = strings(obj.get("notes", []), "notes", where)
     names = strings(obj["names"], "names", where) if "names" in obj else None
     name = take_text(obj, "name", where) if "name" in obj else where
-    rate = positive(obj, "bytes_per_second", where) if "bytes_per_second" in obj else None
     topology = Topology.from_links(name, nodes, rows, terminals, notes, names)
-    made = provenance_from_json(obj, where)
-    return replace(topology, bytes_per_second=rate, provenance=made)
+    rate = positive(obj, "bytes_per_second", where) if "bytes_per_second" in obj else None
+    return replace(topology, bytes_per_second=rate, provenance=provenance_from_json(obj, where))
 
 
 PROBLEM_FORMAT = "alltoall.problem/1"
@@ -121,6 +111,23 @@ def problem_from_json(value: object, where: str) -> Problem:
     return Problem(topology, demand_from_json(obj.get("demand"), topology, f"{where}: demand"))
 
 
+def problem_of_answer(obj: dict[str, Any], where: str) -> Problem:
+    """Return the problem of an answer, whose demand may be left out and then is uniform."""
+    topology = topology_from_json(obj.get("topology"), f"{where}: topology")
+    if "demand" not in obj:
+        return Problem.all_to_all(topology)
+    return Problem(topology, demand_from_json(obj["demand"], topology, f"{where}: demand"))
+
+
+def certificate_of_answer(obj: dict[str, Any], topology: Topology, where: str) -> Certificate:
+    """Return the certificate of an answer; left out, hops prove the distance bound."""
+    lengths = numbers(obj["lengths"], "lengths", where) if "lengths" in obj else None
+    return Certificate(
+        np.ones(topology.links) if lengths is None else np.array(lengths, dtype=np.float64),
+        positive(obj, "bound", where) if "bound" in obj else 0.0,
+    )
+
+
 def certificate_to_json(certificate: Certificate) -> dict[str, Any]:
     """Return the JSON form of a certificate."""
     lengths = certificate.lengths.tolist()
@@ -129,7 +136,11 @@ def certificate_to_json(certificate: Certificate) -> dict[str, Any]:
 
 def certificate_from_json(value: object, where: str) -> Certificate:
     """Build a certificate from its JSON form; what it proves depends on the problem."""
-    obj = artefact(value, CERTIFICATE_FORMAT, where)
+    return certificate_of(artefact(value, CERTIFICATE_FORMAT, where), where)
+
+
+def certificate_of(obj: dict[str, Any], where: str) -> Certificate:
+    """Return the certificate of an artefact that must have lengths and a bound."""
     lengths = np.array(numbers(obj.get("lengths"), "lengths", where), dtype=np.float64)
     return Certificate(lengths, positive(obj, "bound", where))
 

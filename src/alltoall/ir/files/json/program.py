@@ -1,7 +1,7 @@
-"""Programs and execution plans as JSON, exactly: for those who keep one, not for a runtime.
+"""Programs and execution plans as JSON, to keep them: no runtime reads this format.
 
-`code` has what each rank does. There every record of `ir.program` and `ir.execution_plan` is an
-array of its fields in their order, and so is every tuple; what is one of a few is its value.
+In `code`, every record of `ir.program` and `ir.execution_plan` is an array of its fields in their
+order, every tuple an array, and every enum member its value.
 """
 
 from collections.abc import Callable
@@ -11,17 +11,17 @@ from functools import cache, partial
 from types import UnionType
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
-from alltoall.errors import FormatError, InputError
+from alltoall.errors import FormatError
 from alltoall.ir.chunks import Chunks
 from alltoall.ir.execution_plan import ExecutionPlan, RankPlan
-from alltoall.ir.files.fields import MAX_INT, Json, short, take_int, take_text
+from alltoall.ir.files.fields import MAX_INT, Json, naming, short, take_int, take_text
 from alltoall.ir.files.json.values import artefact
 from alltoall.ir.program import MAX_RANKS, Program, RankProgram
 
 PROGRAM_FORMAT = "alltoall.program/1"
 PLAN_FORMAT = "alltoall.execution-plan/1"
 
-Made = TypeVar("Made")
+Code = TypeVar("Code")
 
 
 def program_to_json(program: Program) -> Json:
@@ -47,7 +47,7 @@ def _to_json(name: str, lowered: Program | ExecutionPlan) -> Json:
 
 
 def _plain(value: Any) -> Any:
-    """Return a record, and all that is in it, as arrays."""
+    """Return a record, and its inner records, as arrays."""
     if isinstance(value, Enum):
         return value.value
     if is_dataclass(value):
@@ -58,25 +58,20 @@ def _plain(value: Any) -> Any:
 def program_from_json(value: object, where: str) -> Program:
     """Build a program from its JSON form; the interpreter says what it does."""
     obj = artefact(value, PROGRAM_FORMAT, where)
-    slots = take_int(obj, "fifo_slots", where)
-    build = partial(Program, fifo_slots=slots)
-    return _made(build, RankProgram, obj, where)
+    build = partial(Program, fifo_slots=take_int(obj, "fifo_slots", where))
+    return _build(build, RankProgram, obj, where)
 
 
 def plan_from_json(value: object, where: str) -> ExecutionPlan:
     """Build an execution plan from its JSON form; the interpreter says what it does."""
-    return _made(ExecutionPlan, RankPlan, artefact(value, PLAN_FORMAT, where), where)
+    return _build(ExecutionPlan, RankPlan, artefact(value, PLAN_FORMAT, where), where)
 
 
-def _made(kind: Callable[..., Made], rank: type, obj: Json, where: str) -> Made:
+def _build(kind: Callable[..., Code], rank: type, obj: Json, where: str) -> Code:
     name, ranks = take_text(obj, "name", where), take_int(obj, "ranks", where, MAX_RANKS)
     code = _read(tuple[rank, ...], obj.get("code"), f"{where}: code")  # type: ignore[valid-type]
-    try:
+    with naming(where):
         return kind(name, _chunks(obj, ranks, where), code)
-    except FormatError:
-        raise
-    except InputError as error:
-        raise FormatError(f"{where}: {error}") from None
 
 
 def _chunks(obj: Json, ranks: int, where: str) -> Chunks:
@@ -95,7 +90,7 @@ def _fields(record: type) -> dict[str, Any]:
 
 
 def _read(kind: Any, value: object, here: str) -> Any:
-    """Return what a value stands for, which must be of a type that programs have in them."""
+    """Return a value as one of the types that programs consist of."""
     if get_origin(kind) is UnionType:
         return None if value is None else _read(get_args(kind)[0], value, here)
     if get_origin(kind) is tuple:
@@ -111,7 +106,7 @@ def _read(kind: Any, value: object, here: str) -> Any:
 
 
 def _one(kind: type, value: object, here: str) -> Any:
-    """Return an integer that is not negative, true or false, or one of a few."""
+    """Return a non-negative integer, a bool or a member of an enum."""
     if issubclass(kind, Enum):
         known = {each.value: each for each in kind}
         if type(value) in (int, str) and value in known:

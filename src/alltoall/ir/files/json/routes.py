@@ -3,20 +3,20 @@
 import math
 import re
 from collections.abc import Iterator
+from fractions import Fraction
 from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
 
 from alltoall.errors import FormatError
-from alltoall.ir.answer import Certificate
 from alltoall.ir.arrays import Floats, Ints, starts_of
-from alltoall.ir.demand import Demand
 from alltoall.ir.files.fields import short, take_list, take_object, take_text
-from alltoall.ir.files.json.demand import demand_from_json, demand_to_json
+from alltoall.ir.files.json.demand import demand_to_json
 from alltoall.ir.files.json.problem import (
+    certificate_of_answer,
+    problem_of_answer,
     provenance_from_json,
-    topology_from_json,
     topology_to_json,
 )
 from alltoall.ir.files.json.values import (
@@ -24,16 +24,13 @@ from alltoall.ir.files.json.values import (
     are_integers,
     artefact,
     check_claims,
+    drop_unclaimed,
     integers,
     is_integer,
     is_number,
     many_objects,
-    numbers,
-    positive,
     terminal_positions,
-    without_unclaimed,
 )
-from alltoall.ir.problem import Problem
 from alltoall.ir.routes import Routes
 
 ROUTES_FORMAT = "alltoall.routes/1"
@@ -55,7 +52,7 @@ def routes_to_json(routes: Routes) -> dict[str, Any]:
         "lengths": routes.certificate.lengths.tolist(),
         "routes": rows,
     }
-    return without_unclaimed(value)
+    return drop_unclaimed(value)
 
 
 def _rows_to_json(routes: Routes) -> list[dict[str, Any]]:
@@ -98,18 +95,16 @@ def layers_from_fields(
     several = [index for index, row in enumerate(rows) if "layers" in row]
     layered = [row["layer"] for row in rows if "layer" in row]
     for index in several:
-        row = rows[index]
-        if "layer" in row or len(row["layers"]) != len(row[links]):
+        found, wanted = len(rows[index]["layers"]), len(rows[index][links])
+        both = " and a layer" if "layer" in rows[index] else ""
+        if both or found != wanted:
             raise FormatError(
-                f"{where}: routes[{index}] has {len(row['layers'])} layers"
-                f"{' and a layer' * ('layer' in row)}; expected one layer, or one per hop, of "
-                f"which it has {len(row[links])}"
+                f"{where}: routes[{index}] has {found} layers{both}; expected one layer, or one "
+                f"per hop, of which it has {wanted}"
             )
-    if len(layered) + len(several) not in (0, len(rows)):
-        raise FormatError(
-            f"{where}: {len(layered) + len(several)} of {len(rows)} routes have a layer; "
-            "expected all"
-        )
+    known = len(layered) + len(several)
+    if known not in (0, len(rows)):
+        raise FormatError(f"{where}: {known} of {len(rows)} routes have a layer; expected all")
     if not several:
         return (np.array(layered, dtype=np.int64) if layered else None), None
     hops = (row.get("layers") or [row["layer"]] * len(row[links]) for row in rows)
@@ -132,31 +127,21 @@ def routes_from_json(value: object, where: str) -> Routes:
     and the layers (of all routes).
     """
     obj = artefact(value, ROUTES_FORMAT, where)
-    topology = topology_from_json(obj.get("topology"), f"{where}: topology")
-    demand = Demand(len(topology.terminals))
-    if "demand" in obj:
-        demand = demand_from_json(obj["demand"], topology, f"{where}: demand")
+    problem = problem_of_answer(obj, where)
     rows = take_list(obj, "routes", where)
     if not _are_sound(rows):
         for index, row in enumerate(rows):
             _check_route(row, f"{where}: routes[{index}]")
-    position = {int(node): index for index, node in enumerate(topology.terminals)}
     layer, hop_layer = layers_from_fields(rows, "links", where)
     weights, denominator = _weights_from_json([row["weight"] for row in rows], where)
-    lengths = numbers(obj["lengths"], "lengths", where) if "lengths" in obj else None
     routes = Routes(
-        problem=Problem(topology, demand),
-        source=np.array(terminal_positions(rows, "src", position, where, "routes"), dtype=np.int64),
-        destination=np.array(
-            terminal_positions(rows, "dst", position, where, "routes"), dtype=np.int64
-        ),
+        problem=problem,
+        source=terminal_positions(rows, "src", problem.topology, where, "routes"),
+        destination=terminal_positions(rows, "dst", problem.topology, where, "routes"),
         start=starts_of([len(row["links"]) for row in rows]),
         link=np.array(list(chain.from_iterable(row["links"] for row in rows)), dtype=np.int64),
         weight=weights,
-        certificate=Certificate(
-            np.ones(topology.links) if lengths is None else np.array(lengths, dtype=np.float64),
-            positive(obj, "bound", where) if "bound" in obj else 0.0,
-        ),
+        certificate=certificate_of_answer(obj, problem.topology, where),
         method=take_text(obj, "method", where) if "method" in obj else "unknown",
         layer=layer,
         hop_layer=hop_layer,
@@ -170,7 +155,7 @@ def routes_from_json(value: object, where: str) -> Routes:
 def _are_sound(rows: list[Any]) -> bool:
     """Whether all rows pass `_check_route`, at the speed that a million of them need.
 
-    It looks at all links, weights and layers at once; who is wrong is for `_check_route` to say.
+    It looks at all links, weights and layers at once; `_check_route` then finds the wrong one.
     """
     if set(map(type, rows)) != {dict}:
         return False
@@ -203,18 +188,12 @@ def _check_route(value: object, where: str) -> None:
 
 def _weights_from_json(weights: list[Any], where: str) -> tuple[Floats, int | None]:
     """Return the weights, and the common denominator if all of them are fractions."""
-    if not weights or not all(isinstance(weight, str) for weight in weights):
-        return np.array([_weight(weight) for weight in weights], dtype=np.float64), None
+    if set(map(type, weights)) != {str}:
+        mixed = [float(Fraction(each) if isinstance(each, str) else each) for each in weights]
+        return np.array(mixed, dtype=np.float64), None
     parts = {weight: tuple(map(int, weight.split("/"))) for weight in set(weights)}
     common = math.lcm(*{below for _, below in parts.values()})
     if common > MAX_INTEGER:
         raise FormatError(f"{where}: the weights have no common denominator below {MAX_INTEGER:,}")
     units = {weight: above * (common // below) for weight, (above, below) in parts.items()}
     return np.array([units[weight] for weight in weights], dtype=np.float64) / common, common
-
-
-def _weight(weight: Any) -> float:
-    if isinstance(weight, str):
-        above, below = map(int, weight.split("/"))
-        return above / below
-    return float(weight)

@@ -1,30 +1,30 @@
 """Schedules as JSON."""
 
+from collections.abc import Callable
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from alltoall.errors import FormatError
-from alltoall.ir.answer import Certificate
-from alltoall.ir.arrays import Ints
+from alltoall.ir.arrays import Ints, inner_index
 from alltoall.ir.chunks import Chunks
-from alltoall.ir.demand import Demand
 from alltoall.ir.files.fields import short, take_int, take_list, take_text
-from alltoall.ir.files.json.demand import demand_from_json, demand_to_json
+from alltoall.ir.files.json.demand import demand_to_json
 from alltoall.ir.files.json.problem import (
+    certificate_of_answer,
+    problem_of_answer,
     provenance_from_json,
-    topology_from_json,
     topology_to_json,
 )
 from alltoall.ir.files.json.values import (
     artefact,
     check_claims,
+    drop_unclaimed,
     is_integer,
-    numbers,
+    positions_of,
     positive,
-    without_unclaimed,
 )
-from alltoall.ir.problem import Problem
 from alltoall.ir.schedule import Schedule
 from alltoall.ir.topology import Topology
 
@@ -61,7 +61,7 @@ def schedule_to_json(schedule: Schedule) -> dict[str, Any]:
         "steps": [part.tolist() for part in np.split(rows, cuts)],
         "lengths": schedule.certificate.lengths.tolist(),
     }
-    return without_unclaimed(value)
+    return drop_unclaimed(value)
 
 
 def schedule_from_json(value: object, where: str) -> Schedule:
@@ -72,31 +72,23 @@ def schedule_from_json(value: object, where: str) -> Schedule:
     """
     uneven = isinstance(value, dict) and value.get("format") == UNEVEN_FORMAT
     obj = artefact(value, UNEVEN_FORMAT if uneven else SCHEDULE_FORMAT, where)
-    topology = topology_from_json(obj.get("topology"), f"{where}: topology")
-    demand = Demand(len(topology.terminals))
-    if "demand" in obj:
-        demand = demand_from_json(obj["demand"], topology, f"{where}: demand")
+    problem = problem_of_answer(obj, where)
     steps = take_list(obj, "steps", where)
-    rows = _sends(steps, topology, where)
-    lengths = numbers(obj["lengths"], "lengths", where) if "lengths" in obj else None
+    step, sends = _sends(steps, problem.topology, where)
+    claimed = "fractional_time" in obj
     schedule = Schedule(
-        problem=Problem(topology, demand),
-        chunks=_uneven_chunks(obj, topology, where)
+        problem=problem,
+        chunks=_uneven_chunks(obj, problem.topology, where)
         if uneven
-        else Chunks.of_demand(demand, take_int(obj, "chunks_per_shard", where)),
+        else Chunks.of_demand(problem.demand, take_int(obj, "chunks_per_shard", where)),
         steps=len(steps),
-        step=rows[:, 0],
-        source=rows[:, 1],
-        destination=rows[:, 2],
-        chunk=rows[:, 3],
-        link=rows[:, 4],
-        certificate=Certificate(
-            np.ones(topology.links) if lengths is None else np.array(lengths, dtype=np.float64),
-            positive(obj, "bound", where) if "bound" in obj else 0.0,
-        ),
-        fractional_time=positive(obj, "fractional_time", where)
-        if "fractional_time" in obj
-        else 0.0,
+        step=step,
+        source=sends[:, 0],
+        destination=sends[:, 1],
+        chunk=sends[:, 2],
+        link=sends[:, 3],
+        certificate=certificate_of_answer(obj, problem.topology, where),
+        fractional_time=positive(obj, "fractional_time", where) if claimed else 0.0,
         method=take_text(obj, "method", where) if "method" in obj else "unknown",
         provenance=provenance_from_json(obj, where),
     )
@@ -112,40 +104,38 @@ def _counts(schedule: Schedule) -> dict[str, Any]:
 
 def _uneven_chunks(obj: dict[str, Any], topology: Topology, where: str) -> Chunks:
     """Build chunks from rows of source node, destination node and count; other pairs have none."""
-    position = {int(node): index for index, node in enumerate(topology.terminals)}
-    found = take_list(obj, "chunks", where)
-    rows: list[tuple[int, int, int]] = []
-    for index, row in enumerate(found):
-        if not isinstance(row, list) or len(row) != 3 or not all(map(is_integer, row)):
-            raise FormatError(
-                f"{where}: chunks[{index}] is {short(row)}; expected [src, dst, count], integers"
-            )
+    rows = take_list(obj, "chunks", where)
+    found = _rows(rows, "[src, dst, count]", topology, lambda row: f"{where}: chunks[{row}]")
+    return Chunks.from_rows(len(topology.terminals), found.tolist())
+
+
+def _sends(steps: list[Any], topology: Topology, where: str) -> tuple[Ints, Ints]:
+    """Return the step of every send, and rows of source, destination, chunk and link."""
+    for index, sends in enumerate(steps):
+        if not isinstance(sends, list):
+            raise FormatError(f"{where}: steps[{index}] is {short(sends)}; expected an array")
+    counts = np.array([len(sends) for sends in steps], dtype=np.int64)
+    step, inner = np.repeat(np.arange(len(steps)), counts), inner_index(counts)
+    rows = _rows(
+        list(chain.from_iterable(steps)),
+        "[src, dst, chunk, link]",
+        topology,
+        lambda row: f"{where}: steps[{step[row]}][{inner[row]}]",
+    )
+    return step, rows
+
+
+def _rows(rows: list[Any], expected: str, topology: Topology, name: Callable[[int], str]) -> Ints:
+    """Return rows of integers, the first two of them terminals, which become their positions."""
+    position, width = positions_of(topology), expected.count(",") + 1
+    for index, row in enumerate(rows):
+        if not isinstance(row, list) or len(row) != width or not all(map(is_integer, row)):
+            raise FormatError(f"{name(index)} is {short(row)}; expected {expected}, all integers")
         if row[0] not in position or row[1] not in position:
             raise FormatError(
-                f"{where}: chunks[{index}] is {short(row)}; expected src and dst to be terminals "
-                f"of {topology.name}"
+                f"{name(index)} is {short(row)}; expected src and dst to be terminals of "
+                f"{topology.name}"
             )
-        rows.append((position[row[0]], position[row[1]], row[2]))
-    return Chunks.from_rows(len(topology.terminals), rows)
-
-
-def _sends(steps: list[Any], topology: Topology, where: str) -> Ints:
-    """Return rows of step, source and destination position, chunk and link."""
-    position = {int(node): index for index, node in enumerate(topology.terminals)}
-    rows = []
-    for step, sends in enumerate(steps):
-        if not isinstance(sends, list):
-            raise FormatError(f"{where}: steps[{step}] is {short(sends)}; expected an array")
-        for index, row in enumerate(sends):
-            if not isinstance(row, list) or len(row) != 4 or not all(map(is_integer, row)):
-                raise FormatError(
-                    f"{where}: steps[{step}][{index}] is {short(row)}; "
-                    "expected [src, dst, chunk, link], all integers"
-                )
-            if row[0] not in position or row[1] not in position:
-                raise FormatError(
-                    f"{where}: steps[{step}][{index}] is {short(row)}; expected src and dst to be "
-                    f"terminals of {topology.name}"
-                )
-            rows.append((step, position[row[0]], position[row[1]], row[2], row[3]))
-    return np.array(rows, dtype=np.int64).reshape(-1, 5)
+    table = np.array(rows, dtype=np.int64).reshape(-1, width)
+    table[:, :2] = topology.position[table[:, :2]]
+    return table

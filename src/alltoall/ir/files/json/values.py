@@ -3,14 +3,18 @@
 import gc
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
 
+import numpy as np
+
 from alltoall.errors import FormatError, UsageError, VerificationError
+from alltoall.ir.arrays import Ints
 from alltoall.ir.files.fields import short
 from alltoall.ir.files.text import MAX_FILE_BYTES, read_text, write_text
+from alltoall.ir.topology import Topology
 
 MAX_INTEGER = 2**53
 """Integers beyond this are not exact in every JSON reader, and larger than any index here."""
@@ -19,7 +23,7 @@ MAX_PARSED = 768 << 20
 """Most bytes that the values of a JSON text may take in memory: over a million routes."""
 
 VALUE_BYTES = {"{": 240, "[": 64, ",": 40}
-"""What an object, an array and a further value take, found by the sign of each in a text."""
+"""Bytes of an object, an array and a further value, by the sign of each in a text."""
 
 
 def parse_json(text: str, where: str) -> object:
@@ -44,13 +48,13 @@ def parse_json(text: str, where: str) -> object:
 
 
 def parsed_bytes(text: str) -> int:
-    """Estimate what the values of a JSON text take in memory: up to twenty times the text."""
+    """Estimate the memory of the values of a JSON text: up to twenty times the text."""
     return sum(size * text.count(sign) for sign, size in VALUE_BYTES.items())
 
 
 @contextmanager
 def many_objects() -> Iterator[None]:
-    """Pause the cyclic collector, which finds nothing in plain data and doubles the time of it."""
+    """Pause the cyclic collector, which finds nothing in plain data and doubles its time."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -70,7 +74,7 @@ def read_json(path: Path) -> object:
 
 
 def json_text(value: dict[str, Any]) -> str:
-    """Return one artefact as compact JSON; refuse what no reader would take."""
+    """Return one artefact as compact JSON; refuse one that no reader would take."""
     text = json.dumps(value, separators=(",", ":"), allow_nan=False) + "\n"
     if parsed_bytes(text) > MAX_PARSED or len(text) > MAX_FILE_BYTES:
         raise UsageError("the answer is too large for JSON; save it in the compact form, as .npz")
@@ -85,13 +89,11 @@ def write_json(path: Path, value: dict[str, Any]) -> None:
 def format_of(value: object, where: str) -> str:
     """Return the `format` of an artefact."""
     found = value.get("format") if isinstance(value, dict) else None
-    if not isinstance(found, str):
-        what = 'no "format" key' if found is None else f"format is {short(found)}"
-        raise FormatError(
-            f"{where}: {what}; expected an alltoall artefact such as "
-            f'{{"format": "alltoall.topology/1", ...}}'
-        )
-    return found
+    if isinstance(found, str):
+        return found
+    what = 'no "format" key' if found is None else f"format is {short(found)}"
+    example = '{"format": "alltoall.topology/1", ...}'
+    raise FormatError(f"{where}: {what}; expected an alltoall artefact such as {example}")
 
 
 def artefact(value: object, expected: str, where: str) -> dict[str, Any]:
@@ -104,10 +106,10 @@ def artefact(value: object, expected: str, where: str) -> dict[str, Any]:
 
 def positive(obj: dict[str, Any], key: str, where: str) -> float:
     """Return the value of a key, which must be a positive finite number."""
-    found = obj.get(key)
-    if not is_number(found) or not 0 < cast(float, found) < math.inf:
+    found: Any = obj.get(key)
+    if not is_number(found) or not 0 < found < math.inf:
         raise FormatError(f"{where}: {key} is {short(found)}; expected a positive number")
-    return float(cast(float, found))
+    return float(found)
 
 
 def is_integer(value: object) -> bool:
@@ -117,11 +119,9 @@ def is_integer(value: object) -> bool:
 
 def are_integers(values: list[Any]) -> bool:
     """Whether `is_integer` holds for every value: the same, faster."""
-    return not values or (
-        set(map(type, values)) == {int}
-        and min(values) >= -MAX_INTEGER
-        and max(values) <= MAX_INTEGER
-    )
+    if not set(map(type, values)) <= {int}:
+        return False
+    return not values or -MAX_INTEGER <= min(values) <= max(values) <= MAX_INTEGER
 
 
 def is_number(value: object) -> bool:
@@ -131,64 +131,58 @@ def is_number(value: object) -> bool:
 
 def integers(value: object, key: str, where: str) -> list[int]:
     """Return a value that must be an array of integers."""
-    if not isinstance(value, list) or not are_integers(value):
-        raise FormatError(f"{where}: {key} is {short(value)}; expected an array of integers")
-    return value
+    return _array(value, are_integers, f"{where}: {key}", "integers")
 
 
 def numbers(value: object, key: str, where: str) -> list[float]:
     """Return a value that must be an array of numbers."""
-    if not isinstance(value, list) or not all(map(is_number, value)):
-        raise FormatError(f"{where}: {key} is {short(value)}; expected an array of numbers")
-    return value
+    return _array(value, lambda each: all(map(is_number, each)), f"{where}: {key}", "numbers")
 
 
 def strings(value: object, key: str, where: str) -> list[str]:
     """Return a value that must be an array of strings."""
-    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
-        raise FormatError(f"{where}: {key} is {short(value)}; expected an array of strings")
+    return _array(value, lambda each: set(map(type, each)) <= {str}, f"{where}: {key}", "strings")
+
+
+def _array(value: object, fits: Callable[[list[Any]], bool], here: str, kind: str) -> list[Any]:
+    if not isinstance(value, list) or not fits(value):
+        raise FormatError(f"{here} is {short(value)}; expected an array of {kind}")
     return value
 
 
-def is_triple(row: object) -> bool:
-    """Whether a row is two integers and a number: a link."""
-    return (
-        isinstance(row, list)
-        and len(row) == 3
-        and is_integer(row[0])
-        and is_integer(row[1])
-        and is_number(row[2])
-    )
-
-
 def terminal_positions(
-    rows: list[Any], key: str, position: dict[int, int], where: str, name: str = "flows"
-) -> list[int]:
+    rows: list[Any], key: str, topology: Topology, where: str, name: str
+) -> Ints:
     """Return the position of the terminal that each row has under a key."""
+    position = positions_of(topology)
     for index, row in enumerate(rows):
         if type(row.get(key)) is not int or row[key] not in position:
             raise FormatError(
                 f"{where}: {name}[{index}].{key} is {short(row.get(key))}; expected a terminal"
             )
-    return [position[row[key]] for row in rows]
+    return np.array([position[row[key]] for row in rows], dtype=np.int64)
 
 
-def without_unclaimed(value: dict[str, Any]) -> dict[str, Any]:
-    """Leave out what an answer does not claim: a bound or a fractional time of 0, and its gap."""
+def positions_of(topology: Topology) -> dict[int, int]:
+    """Return the position of each terminal by its node."""
+    return {node: position for position, node in enumerate(topology.terminals.tolist())}
+
+
+def drop_unclaimed(value: dict[str, Any]) -> dict[str, Any]:
+    """Leave out claims that an answer does not make: a bound or fractional time of 0, its gap."""
     none = {"bound": 0.0, "fractional_time": 0.0, "gap": math.inf}
     return {key: each for key, each in value.items() if key not in none or each != none[key]}
 
 
 def check_claims(obj: dict[str, Any], where: str, time: float, bound: float) -> None:
-    """Refuse a file whose summary (`time`, `gap`) is not that of what it holds."""
+    """Refuse a file whose summary (`time`, `gap`) is not that of its content."""
+    # A gap is a share, and may be off by one of rounding; a time has any unit.
     claims = {"time": (time, 0.0), "gap": (time / bound - 1 if bound > 0 else math.inf, 1e-9)}
-    wrong = []
-    for key, (true, slack) in claims.items():
-        # A gap is a share, and may be off by one of rounding; a time has any unit.
-        found = obj.get(key)
-        if found is None:
-            continue
-        if not (is_number(found) and math.isclose(found, true, rel_tol=1e-9, abs_tol=slack)):
-            wrong.append(f"{key} is {short(found)}, but what the file holds gives {true:.12g}")
+    wrong = [
+        f"{key} is {short(obj[key])}, but what the file holds gives {true:.12g}"
+        for key, (true, slack) in claims.items()
+        if obj.get(key) is not None
+        and not (is_number(obj[key]) and math.isclose(obj[key], true, rel_tol=1e-9, abs_tol=slack))
+    ]
     if wrong:
         raise VerificationError(where, wrong)

@@ -1,8 +1,7 @@
-"""What is drawn of a topology: a place for every node, and a line for every link.
+"""The diagram of a topology: a place for every node, a line for every link.
 
-A topology that is too large for that is drawn by groups of consecutive nodes; then a line stands
-for all links from one group to another, and is as full as the fullest of them. Whatever the size, a
-page has no more than `MOST_LINES` of them.
+A topology too large for that is drawn by groups of consecutive nodes. A line then stands for all
+links from one group to another and shows the fullest of them, and there are `MOST_LINES` at most.
 """
 
 import math
@@ -18,15 +17,15 @@ from alltoall.ir.topology import Topology
 from alltoall.reports.packed import packed_floats, packed_ints
 
 MOST_LINES = 20_000
-"""Lines that a browser draws again at every step of a schedule without anybody waiting."""
+"""Lines that a browser redraws at every step of a schedule without delay."""
 
 MOST_NODES = 4_096
-"""Nodes whose names a list to choose from can have."""
+"""Nodes whose names fit a list to choose from."""
 
 
 @dataclass(frozen=True, eq=False)
-class Drawn:
-    """A topology as a page draws it: node v is in group `group[v]`, link l is in line `line[l]`."""
+class Diagram:
+    """Groups and lines of a topology: node v is in `group[v]`, link l in `line[l]`."""
 
     topology: Topology
     group: Ints
@@ -46,13 +45,22 @@ class Drawn:
         return self.groups == self.topology.nodes
 
     def fullest(self, per_link: Floats) -> Floats:
-        """Return for every line the largest of its links."""
+        """Return for every line the largest value of its links."""
         most = np.zeros(self.lines)
         np.maximum.at(most, self.line, per_link)
         return most
 
+    def lines_of(self, links: Ints) -> Ints:
+        """Return the lines that any of some links belongs to."""
+        return np.unique(self.line[links])
+
+    def groups_within(self, nodes: Ints) -> Ints:
+        """Return the groups that lie within a set of nodes."""
+        size = np.bincount(self.group, minlength=self.groups)
+        return np.flatnonzero(np.bincount(self.group[nodes], minlength=self.groups) == size)
+
     def content(self) -> dict[str, Any]:
-        """Return all that a page needs to draw it."""
+        """Return everything a page needs to draw the topology."""
         return {
             "name": self.topology.name,
             "notes": list(self.topology.notes),
@@ -75,64 +83,61 @@ class Drawn:
 
     def _names(self) -> list[str]:
         name = self.topology.node_name
-        if self.whole:
-            return [name(node) for node in range(self.topology.nodes)]
         ends = zip(self._first[:-1].tolist(), (self._first[1:] - 1).tolist(), strict=True)
         return [name(a) if a == b else f"{name(a)} … {name(b)}" for a, b in ends]
 
     def _terminal(self) -> Ints:
         """Return 1 for every group with a terminal in it."""
-        found = np.zeros(self.groups, dtype=np.int64)
-        found[self.group[self.topology.terminals]] = 1
-        return found
+        flags = np.zeros(self.groups, dtype=np.int64)
+        flags[self.group[self.topology.terminals]] = 1
+        return flags
 
     def _places(self) -> dict[str, Any]:
         """Return a place in the unit square for every group, the y axis down."""
         if self.whole:
-            return _laid_out(self.topology, layout(self.topology))
-        turn = 2 * np.pi * np.arange(self.groups) / self.groups
+            return _node_places(self.topology, layout(self.topology))
+        angle = 2 * np.pi * np.arange(self.groups) / self.groups
         return {
-            "x": packed_floats(0.5 + 0.5 * np.sin(turn)),
-            "y": packed_floats(0.5 - 0.5 * np.cos(turn)),
+            "x": packed_floats(0.5 + 0.5 * np.sin(angle)),
+            "y": packed_floats(0.5 - 0.5 * np.cos(angle)),
             "bothWays": _both_ways(self.tail, self.head),
         }
 
 
-def _laid_out(topology: Topology, found: Layout) -> dict[str, Any]:
-    """Return places, the node at whose place each is drawn, circles, and links that go around.
+def _node_places(topology: Topology, found: Layout) -> dict[str, Any]:
+    """Return places, hosts that share a place with their NICs, circles, and wrap-around links.
 
-    A link around a grid leaves its tail and enters its head in one direction, `aroundX` and
-    `aroundY`: that to the next node of its dimension.
+    A link around a grid leaves its tail and enters its head in the direction of the next node of
+    its dimension, `aroundX` and `aroundY`.
     """
-    circles = [[each.label, *each.centre, each.radius] for each in found.groups]
-    said: dict[str, Any] = {
+    content: dict[str, Any] = {
         "x": packed_floats(found.place[:, 0]),
         "y": packed_floats(found.place[:, 1]),
         "host": packed_ints(found.host),
         "bothWays": _both_ways(found.host[topology.tail], found.host[topology.head]),
-        "circles": circles,
+        "circles": [[group.label, *group.centre, group.radius] for group in found.groups],
     }
     if len(found.towards) and (found.wraps >= 0).any():
         aside = np.where((found.wraps >= 0)[:, None], found.towards[found.wraps], 0.0)
         across = found.place[topology.head] - found.place[topology.tail]
         aside *= np.where((across * aside).sum(axis=1) > 0, -1.0, 1.0)[:, None]
-        said |= {"aroundX": packed_floats(aside[:, 0]), "aroundY": packed_floats(aside[:, 1])}
-    return said
+        content |= {"aroundX": packed_floats(aside[:, 0]), "aroundY": packed_floats(aside[:, 1])}
+    return content
 
 
 def _both_ways(tail: Ints, head: Ints) -> bool:
-    """Whether most lines have another one the other way, so that the two lie beside each other."""
+    """Return whether most lines have an opposite one, so that the two are drawn side by side."""
     most = int(max(tail.max(initial=0), head.max(initial=0))) + 1
     return bool(np.isin(head * most + tail, tail * most + head).mean() > 0.5)
 
 
-def drawn(topology: Topology) -> Drawn:
-    """Return what is drawn of a topology."""
+def draw_topology(topology: Topology) -> Diagram:
+    """Return the diagram of a topology."""
     if topology.links <= MOST_LINES and topology.nodes <= MOST_NODES:
         nodes, links = np.arange(topology.nodes), np.arange(topology.links)
-        return Drawn(topology, nodes, topology.nodes, links, topology.tail, topology.head)
+        return Diagram(topology, nodes, topology.nodes, links, topology.tail, topology.head)
     groups = min(topology.nodes, math.isqrt(MOST_LINES))
     group = np.arange(topology.nodes) * groups // topology.nodes
     key = group[topology.tail] * groups + group[topology.head]
     used, line = np.unique(key, return_inverse=True)
-    return Drawn(topology, group, groups, line, used // groups, used % groups)
+    return Diagram(topology, group, groups, line, used // groups, used % groups)

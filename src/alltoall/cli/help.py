@@ -1,0 +1,153 @@
+"""Help of a verb: what it does, examples, and its options on 80 columns."""
+
+import inspect
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from alltoall.cli.parser import command_for
+from alltoall.cli.verbs import VERBS
+from alltoall.grammar import ROUTE, ROUTE_KEYS, SCHEDULE, SEARCH, SOLVE, TARGETS, Key, Method
+
+WIDTH = 80
+LABEL = 26
+"""Columns of the names of options; a longer name has a line of its own."""
+
+USUAL = 10
+"""Options of a short help, if a verb does not say which."""
+
+HELP_WORDS = ("-h", "--help", "--help-all")
+
+NETWORK = (
+    *("directed", "parallel", "undirected", "format", "capacity_attribute"),
+    *("remove_links", "remove_nodes", "drop_links", "drop_nodes", "seed"),
+    *("set_capacities", "scale_capacity", "host_bandwidth"),
+)
+"""Options that change the network."""
+
+TABLES: dict[str, tuple[str, Mapping[str, Method], Mapping[str, Key]]] = {
+    "solve": ("Methods", SOLVE, SEARCH),
+    "route": ("Methods", ROUTE, ROUTE_KEYS),
+    "schedule": ("Methods", SCHEDULE, SEARCH),
+    "lower": ("Targets", TARGETS, {}),
+}
+"""What a verb has to choose from: the heading, the table, and the keys that all entries take."""
+
+
+def asked_help(words: Sequence[str]) -> str | None:
+    """Return the help that the words of a call ask for, None if they do not."""
+    if not words or words[0] not in VERBS:
+        return None
+    verb = VERBS[words[0]]
+    given = words[: words.index("--")] if "--" in words else words
+    asked = [each for each in (given[:2] if verb.takes_command else given) if each in HELP_WORDS]
+    if not asked:
+        return None
+    part = words[1] if len(words) > 1 and words[1] in verb.parts else None
+    return help_of(words[0], part, whole="--help-all" in asked)
+
+
+def help_of(name: str, part: str | None = None, whole: bool = False) -> str:
+    """Return the help of a verb, or of a part of it: short, or with all that there is."""
+    command = command_for(name, part)
+    about = inspect.cleandoc(command.help or "").partition("\n>>>")[0].strip()
+    first, _, rest = about.partition("\n\n")
+    options = [each for each in command.params if each.param_type_name == "option"]
+    options = [each for each in options if each.name != "help"]
+    arguments = [each.make_metavar(None) for each in command.params if each not in options]
+    title = " ".join(["alltoall", name, *([part] if part else []), *_plain(arguments)])
+    first = first if part else f"{VERBS[name].summary}."
+    lines = [f"Usage: {title}{' [options]' if options else ''}", "", *_filled(first)]
+    if whole and rest:
+        lines += ["", *(line for part in rest.split("\n\n") for line in (*_filled(part), ""))][:-1]
+    lines += _examples(name, part)
+    chosen = options if whole else _chosen(VERBS[name].short, options)
+    for heading, group in _groups(chosen):
+        lines += ["", f"{heading}:", *(line for each in group for line in _option(each))]
+    if VERBS[name].parts and part is None:
+        lines += ["", "Parts:"]
+        lines += [f"  {each}" for each in VERBS[name].parts]
+    if name in TABLES:
+        lines += ["", *_table(name, whole)]
+    if len(chosen) < len(options):
+        lines += ["", f"All {len(options)} options: alltoall {name} --help-all"]
+    return "\n".join(lines)
+
+
+def _plain(words: Iterable[str]) -> list[str]:
+    return [each.strip("[]") if each.count("[") == 2 else each for each in words]
+
+
+def _filled(text: str, indent: str = "") -> list[str]:
+    return textwrap.wrap(
+        " ".join(text.split()), WIDTH, initial_indent=indent, subsequent_indent=indent
+    )
+
+
+def _examples(name: str, part: str | None) -> list[str]:
+    examples = VERBS[name].examples
+    if not examples or part is not None:
+        return []
+    return ["", "Examples:", *(f"  {each}" for each in examples)]
+
+
+def _chosen(short: Sequence[str], options: list[Any]) -> list[Any]:
+    """Return the options of a short help, in the order that the verb gives."""
+    if not short:
+        return options[:USUAL]
+    by_name = {each.name: each for each in options}
+    return [by_name[name] for name in short]
+
+
+def _groups(options: list[Any]) -> Iterator[tuple[str, list[Any]]]:
+    network = [each for each in options if each.name in NETWORK]
+    own = [each for each in options if each not in network]
+    if own:
+        yield "Options", own
+    if network:
+        yield "Changes to the network", network
+
+
+def _option(option: Any) -> list[str]:
+    """Return the lines of an option: its name, the word for its value, and its help."""
+    name = ", ".join(sorted(option.opts, key=len))
+    if option.secondary_opts:
+        name = f"{option.opts[0]}/{option.secondary_opts[0]}"
+    value = "" if option.is_flag else f" {option.metavar or _word(option)}"
+    return _row(f"{name}{value}", _about(option))
+
+
+def _word(option: Any) -> str:
+    return {"integer": "N", "float": "X"}.get(option.type.name, "TEXT")
+
+
+def _about(option: Any) -> str:
+    """Return the help of an option, with its default where that says something."""
+    text = (option.help or "").rstrip(".")
+    plain = option.default if isinstance(option.default, int | float | str) else None
+    if plain in (None, "", False, True, 0) or "default" in text or option.is_flag:
+        return text
+    return f"{text} (default: {plain:g})" if not isinstance(plain, str) else f"{text} ({plain})"
+
+
+def _row(label: str, text: str) -> list[str]:
+    label = f"  {label}"
+    wrapped = textwrap.wrap(text, WIDTH - LABEL) or [""]
+    if len(label) >= LABEL:
+        return [label, *(" " * LABEL + line for line in wrapped)]
+    return [f"{label:<{LABEL}}{wrapped[0]}", *(" " * LABEL + line for line in wrapped[1:])]
+
+
+def _table(name: str, whole: bool) -> list[str]:
+    """Return the choices of a verb, a line each; with all keys in the whole help."""
+    heading, table, shared = TABLES[name]
+    lines = [f"{heading}:"]
+    for method, about in table.items():
+        lines += _row(method, about.summary)
+        if whole:
+            for key, setting in about.keys.items():
+                lines += _row(f"  {key}=", setting.help)
+    if whole and shared:
+        lines += ["", f"{heading} all take:"]
+        lines += [line for key, each in shared.items() for line in _row(f"{key}=", each.help)]
+    return lines

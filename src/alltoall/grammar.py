@@ -1,0 +1,231 @@
+"""What each method is for and what it may be asked: NAME, or NAME:key=value,key=value.
+
+`pmcf:paths=bounded,slack=2` asks one method in its own words, on the command line and in Python.
+The tables are light: help and documentation are written from them, and no method is imported.
+"""
+
+import difflib
+import re
+import reprlib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from alltoall.errors import UsageError
+from alltoall.ir.quantities import parse_seconds, parse_size
+
+
+@dataclass(frozen=True)
+class Key:
+    """A setting of a method: the field that it fills, how its text is read, and its help."""
+
+    field: str
+    read: Callable[[str], Any]
+    help: str
+
+
+@dataclass(frozen=True)
+class Method:
+    """What a method or a target is for, and its keys by name."""
+
+    summary: str
+    keys: Mapping[str, Key] = field(default_factory=dict)
+
+
+def read_words(
+    kind: str, text: str, known: Mapping[str, Method], shared: Mapping[str, Key]
+) -> tuple[str, dict[str, Any]]:
+    """Return the name that a text begins with, and its settings by field.
+
+    A name that is not known is taken for one that somebody registered: it takes every key.
+    """
+    name, _, rest = text.partition(":")
+    own = known[name].keys if name in known else _all_keys(known.values())
+    keys = {**shared, **own}
+    found: dict[str, Any] = {}
+    for word in filter(None, rest.split(",")):
+        label, equals, value = word.partition("=")
+        if label not in keys:
+            raise UsageError(_unknown(f"{kind} {name}", label, keys))
+        key = keys[label]
+        try:
+            found[key.field] = key.read(value if equals else "true")
+        except ValueError:
+            raise UsageError(
+                f"{kind} {name}: {reprlib.repr(word)}; expected {label}= {key.help}"
+            ) from None
+    return name, found
+
+
+def _all_keys(methods: Iterable[Method]) -> dict[str, Key]:
+    return {name: key for method in methods for name, key in method.keys.items()}
+
+
+def _unknown(where: str, label: str, keys: Mapping[str, Key]) -> str:
+    close = difflib.get_close_matches(label, keys, n=1)
+    hint = f"did you mean {close[0]!r}? " if close else ""
+    names = ", ".join(sorted(keys)) or "no settings"
+    return f"{where}: no setting {reprlib.repr(label)}; {hint}expected {names}"
+
+
+def read_flag(text: str) -> bool:
+    """Return whether a text says yes or no."""
+    if text.lower() not in ("true", "false"):
+        raise ValueError(text)
+    return text.lower() == "true"
+
+
+def read_sides(text: str) -> tuple[int, ...]:
+    """Return the sides of a grid that is written like 3x3x3."""
+    if not re.fullmatch(r"[0-9]{1,7}(x[0-9]{1,7})*", text):
+        raise UsageError(f"shape {reprlib.repr(text)}; expected sides such as 3x3x3")
+    return tuple(map(int, text.split("x")))
+
+
+def read_names(text: str) -> tuple[str, ...]:
+    """Return names that are joined by +."""
+    return tuple(text.split("+"))
+
+
+def read_layering(text: str) -> str | None:
+    """Return the name of a layer assignment, None for `none`."""
+    return None if text == "none" else text
+
+
+SEARCH = {
+    "solver": Key("solver", str, "a solver of linear programs, such as highs-ipm"),
+    "symmetry": Key("symmetry", read_flag, "true or false: one source for all symmetric ones"),
+    "cluster": Key("cluster", str, "a Dask scheduler that you trust, tcp://host:port"),
+}
+"""Keys that every method takes."""
+
+CHECKPOINT = {
+    "checkpoint": Key("checkpoint", str, "a file to save the state in, and to continue from")
+}
+
+SOLVE = {
+    "auto": Method("choose by size", CHECKPOINT),
+    "decomposed": Method("master program, then a flow per pair by widest paths", CHECKPOINT),
+    "decomposed-lp": Method("master program, then the paper's child programs"),
+    "link": Method("the link-based program, for reference on small networks"),
+    "grouped": Method("master program as a linear program, a flow per source"),
+    "first-order": Method("sweeps and primal-dual steps, for large networks", CHECKPOINT),
+}
+"""Methods of `solve`; all have the same optimum."""
+
+DEMANDS = Key(
+    "robust", read_names, "families joined by + (skew, pairs, destinations, hose) or files"
+)
+TABLES = {"destination-based": Key("destination_based", read_flag, "one next hop per destination")}
+
+ROUTE_KEYS = SEARCH | {
+    "layering": Key("layers", read_layering, "an algorithm for virtual layers, or none")
+}
+"""Keys that every method of `route` takes."""
+
+ROUTE = {
+    "auto": Method("extp; with --from, the method of the last routes"),
+    "extp": Method("optimal flow, then widest paths in whole chunks"),
+    "pmcf": Method(
+        "optimal weights on given paths",
+        {
+            "paths": Key("paths", str, "disjoint, shortest, bounded, k-shortest or columns"),
+            "slack": Key("slack", int, "hops of bounded paths beyond the shortest"),
+            "k": Key("k", int, "how many k-shortest paths"),
+        },
+    ),
+    "single": Method("one route per pair, loads as even as can be", TABLES),
+    "few": Method(
+        "as few routes as lose little",
+        {"loss": Key("loss", float, "the share that few routes may lose")},
+    ),
+    "deadlock-free": Method(
+        "best routes for so many virtual channels",
+        TABLES
+        | {
+            "layers": Key("max_layers", int, "virtual channels, 2 by default"),
+            "change": Key("layer_change", read_flag, "routes may change layer on the way"),
+        },
+    ),
+    "robust": Method("one template for many demands", {"demands": DEMANDS}),
+    "sssp": Method("baseline: shortest paths that avoid load, as subnet managers do"),
+    "ewsp": Method("baseline: equal split over all shortest paths (ECMP)"),
+    "native": Method("baseline: shortest paths, lowest port first"),
+    "dor": Method(
+        "baseline: dimension order, on tori and meshes",
+        {"shape": Key("shape", read_sides, "the sides of the grid, 4x4x4")},
+    ),
+    "ilp-disjoint": Method("baseline: integer program over disjoint paths"),
+    "ilp-shortest": Method("baseline: integer program over shortest paths"),
+    "fptas": Method(
+        "baseline: multiplicative weights",
+        {"epsilon": Key("epsilon", float, "the accuracy, 0.05 by default")},
+    ),
+}
+"""Methods of `route`, ours and the baselines."""
+
+CHUNKED = {
+    "loss": Key("loss", float, "the share that whole chunks may lose, 0.01 by default"),
+    "max-chunks": Key("max_chunks", int, "the most chunks to try per shard"),
+}
+COSTLY = {
+    "message-cost": Key("operation_cost", str, "what a message costs its rank: 1us or shard times")
+}
+STEPS = {"step-tolerance": Key("step_tolerance", float, "the share that a further step must save")}
+
+SCHEDULE = {
+    "auto": Method("choose by size", CHUNKED | COSTLY | STEPS | {"demands": DEMANDS}),
+    "tsmcf": Method("the time-stepped program", CHUNKED | COSTLY | STEPS),
+    "list": Method("routes, then an order of their chunks", CHUNKED | {"demands": DEMANDS}),
+    "sccl": Method("baseline: least steps by SMT, small networks only"),
+}
+"""Methods of `schedule`."""
+
+
+PHASES = {
+    "phases": Key("phases", int, "split the routes into K phases"),
+    "phase-loss": Key("phase_loss", float, "the share that phases may lose, 0.05 by default"),
+}
+TABLE_SIZE = {"max-routes": Key("max_routes", int, "routes per destination that the fabric holds")}
+LINKS = {
+    "latency": Key("link_latency", parse_seconds, "the latency of a link, 1us by default"),
+}
+CHANNELS = {"channels": Key("channels", int, "run the schedule on K channels at once")}
+ADDRESSES = {"addresses": Key("addresses", str, "a file with a line `node address ...` per node")}
+
+TARGETS = {
+    "msccl": Method(
+        "MSCCL XML for GPUs (NCCL executor)",
+        CHANNELS
+        | {
+            "runtime": Key("runtime", str, "whose limits hold: msccl, executor or rccl"),
+            "protocol": Key("protocol", str, "Simple, LL or LL128"),
+            "max-bytes": Key("max_bytes", parse_size, "the largest send buffer, 1G by default"),
+        },
+    ),
+    "mscclpp": Method("MSCCL++ execution plan for GPUs", CHANNELS),
+    "oneccl": Method("oneCCL-style XML, run by `alltoall run`", CHANNELS),
+    "messages": Method("messages of ranks, for MPI, torch and `wrap`"),
+    "goal": Method("GOAL text for LogGOPSim and ATLAHS"),
+    "chakra": Method("Chakra traces for ASTRA-sim, a folder"),
+    "routes": Method("table of a routed fabric: egress ports and layers", TABLE_SIZE),
+    "ompi": Method(
+        "path-steered XML for an MPI runtime",
+        TABLE_SIZE
+        | PHASES
+        | ADDRESSES
+        | {
+            "hash": Key("hash", str, "the fabric's hash, crc32 by default"),
+            "queue-pairs": Key("queue_pairs", str, "what a queue pair carries: chunk or route"),
+        },
+    ),
+    "opensm": Method("forwarding tables for OpenSM on InfiniBand"),
+    "srv6": Method(
+        "Linux segment routing commands",
+        ADDRESSES
+        | TABLE_SIZE
+        | {"steering": Key("steering", str, "encap (segments) or plain (a route per hop)")},
+    ),
+    "simgrid": Method("SimGrid platform with a route per pair", LINKS),
+}
+"""Targets of `lower`."""
