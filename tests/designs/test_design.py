@@ -108,9 +108,8 @@ def test_the_objective_decides() -> None:
 def test_failures_of_one_orbit_are_solved_once() -> None:
     """All cables of a torus fail alike; without one, a ring of one-way links is cut."""
     settings = SolveSettings(gap=1e-3)
-    torus = certify_candidate(
-        alltoall.topology("torus:4x4"), Problem.all_to_all, 1.0, False, settings
-    )
+    torus_graph = alltoall.topology("torus:4x4")
+    torus = certify_candidate(torus_graph, Problem.all_to_all, 1.0, False, settings)
     failures = with_failures(torus, 5, 0, settings).failures
     assert failures is not None
     assert (failures.tried, failures.all_known) == (1, True)

@@ -51,7 +51,7 @@ class Bar:
 
 
 @dataclass(frozen=True)
-class Line:
+class Curve:
     """Values over numbers, each with its range."""
 
     name: str
@@ -92,7 +92,7 @@ def _whisker(low: float, high: float, y: float) -> str:
     return f'<path class="limit" d="M{low:.1f},{y:.1f}H{high:.1f}"><title>range</title></path>'
 
 
-def lines(across: str, unit: str, found: Sequence[Line]) -> str:
+def lines(across: str, unit: str, found: Sequence[Curve]) -> str:
     """Return lines over one number, with bars for their ranges; numbers that double are even."""
     height, left, right, top, bottom = PLOT
     xs = sorted({x for each in found for x in each.x})

@@ -21,7 +21,7 @@ from alltoall.comparing.points import (
     PROOF,
     Measured,
     Point,
-    Task,
+    PointTask,
     digest,
     finder,
     measure,
@@ -417,12 +417,12 @@ class _Comparing:
         ):
             for place, each in enumerate(points):
                 assert each.subject is not None
-                found = measure(Task(each.subject, each.method, self.settings))
+                found = measure(PointTask(each.subject, each.method, self.settings))
                 apart.check_time()  # Stopped: what it has by then is not its answer.
                 yield place, found
             return
         alone = SolveSettings(self.settings.gap, time_limit=self.settings.time_limit, workers=1)
-        tasks = [Task(each.subject, each.method, alone) for each in points if each.subject]
+        tasks = [PointTask(each.subject, each.method, alone) for each in points if each.subject]
         for place, result in run_apart(measure, tasks, apart):
             if isinstance(result, MissingComponentError):
                 yield place, Measured(reason=str(result))

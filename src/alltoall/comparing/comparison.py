@@ -345,7 +345,7 @@ class Comparison:
             if key != SEED and len(found) > 1 and all(isinstance(each, int) for each in found)
         ]
 
-    def _lines(self, entries: Sequence[Entry], across: str) -> Iterator[chart.Line]:
+    def _lines(self, entries: Sequence[Entry], across: str) -> Iterator[chart.Curve]:
         """Yield a line per network and method, each point a value of the number that varies."""
         groups: dict[str, list[Entry]] = {}
         for each in entries:
@@ -353,7 +353,7 @@ class Comparison:
                 groups.setdefault(self._along(each, across), []).append(each)
         for name, along in groups.items():
             along.sort(key=lambda each: each.rows[0].over[across])
-            yield chart.Line(
+            yield chart.Curve(
                 name,
                 [float(each.rows[0].over[across]) for each in along],
                 [each.value or 0.0 for each in along],

@@ -86,7 +86,7 @@ class Measured:
 
 
 @dataclass(frozen=True, eq=False)
-class Task:
+class PointTask:
     """A point on its way to a worker."""
 
     subject: Problem | Answer
@@ -94,7 +94,7 @@ class Task:
     settings: SolveSettings
 
 
-def measure(task: Task) -> Measured:
+def measure(task: PointTask) -> Measured:
     """Return the time of a point, verified, and the bound that it proves."""
     settings = task.settings.begin()
     try:
@@ -112,7 +112,7 @@ def _took(settings: SolveSettings) -> dict[str, float]:
     return {"seconds": float(settings.known()["seconds"])}
 
 
-def _verified(task: Task, settings: SolveSettings) -> Any:
+def _verified(task: PointTask, settings: SolveSettings) -> Any:
     """Return what a check finds about the answer to a point."""
     subject = task.subject
     answer = subject if isinstance(subject, Answer) else finder(task.method)(subject, settings)

@@ -5,8 +5,8 @@ cancel waiting items when they end early. Only a few items are under way at a ti
 does not grow with their number. A Dask scheduler keeps every item until its result has arrived
 here, and runs it again if its worker is lost.
 
-`run_apart` is for items that stand alone: results come as they end, and a worker that dies takes
-only its own item with it.
+`run_apart` is for independent items: results come as they end, and a worker that dies takes only
+its own item with it.
 """
 
 import signal
@@ -320,16 +320,6 @@ def _processes(workers: int) -> Iterator[_Engine]:
             raise
 
 
-def _distributed() -> Any:
-    """Import Dask's library of clusters."""
-    try:
-        return import_module("distributed")
-    except ImportError:
-        raise MissingComponentError(
-            f"work on a cluster needs Dask, which is not installed; {how_to_install('cluster')}"
-        ) from None
-
-
 @contextmanager
 def _cluster(address: str, alone: bool) -> Iterator[_Engine]:
     """Submit to a Dask cluster, whose failures become one kind of error."""
@@ -382,6 +372,15 @@ def _client(distributed: Any, address: str) -> Iterator[Any]:
         yield client
     finally:
         client.close()
+
+
+def _distributed() -> Any:
+    try:
+        return import_module("distributed")
+    except ImportError:
+        raise MissingComponentError(
+            f"work on a cluster needs Dask, which is not installed; {how_to_install('cluster')}"
+        ) from None
 
 
 _ONE_SOLVER = threading.Lock()

@@ -71,7 +71,7 @@ class FoundSchedule:
         return cls(schedule, curve, {}, Status.GAP_NOT_REACHED, bound, **more)
 
     def learnt(self) -> dict[str, Any]:
-        """Return what the search learnt, as plain values."""
+        """Return facts of the search, as plain values."""
         found: dict[str, Any] = {"notes": self.notes, "status": self.status.value}
         found["fractional_bound"] = self.fractional_bound
         found["loss_by_chunks"] = {

@@ -205,17 +205,6 @@ def _round(
     return None
 
 
-def chunk_curve(flow: TimedFlow, choices: range, solving: SolveSettings) -> dict[int, float]:
-    """Return the loss of each number of chunks until the time is up."""
-    flows = _forms(flow)
-    curve: dict[int, float] = {}
-    for chunks in choices:
-        if curve and solving.out_of_time():
-            break
-        curve[chunks] = _smallest_loss(flows, chunks, solving).loss
-    return curve
-
-
 def whole_chunks(flow: TimedFlow, chunks: int, solving: SolveSettings) -> Rounded:
     """Return the best schedule found for a flow with a given number of chunks."""
     return _smallest_loss(_forms(flow), chunks, solving)
