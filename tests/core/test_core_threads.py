@@ -6,13 +6,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from alltoall import build, core
+from alltoall import core
 from alltoall.flows.exact import by_source, exact_flows
 from alltoall.ir.arrays import Floats
 from alltoall.ir.problem import Problem
 from alltoall.paths import blocks
 from alltoall.paths.shortest import core_graph
 from alltoall.routes.baselines import tables
+from alltoall.topologies.spec import build
 
 GROUPS = 150
 """More groups than a block of any kernel has."""
